@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hermes_core::{Ports, Session, ToolCall};
 use hermes_engine::{Caller, Engine};
-use hermes_llm::{Message, Model};
+use hermes_llm::{Message, Model, Part, Usage};
 use serde_json::Value;
 
 use crate::budget::Budget;
@@ -100,7 +100,7 @@ pub struct Agent {
     /// Whether it was told that the price is not known.
     pub(crate) is_warned: bool,
     /// What was said to the model in a turn that ended before it could hear it.
-    pub(crate) unheard: Option<String>,
+    pub(crate) unheard: Option<Vec<Part>>,
 }
 
 impl Agent {
@@ -150,18 +150,27 @@ impl Agent {
         Ok(())
     }
 
+    /// The model took this for something that becomes no message.
+    pub(crate) fn spent(&self, usage: &Usage) -> Result<(), JournalError> {
+        if *usage == Usage::default() {
+            return Ok(());
+        }
+        self.makeup.journal.write(crate::Entry::Spent(usage))
+    }
+
     /// The caller of this turn's calls.
     pub(crate) fn caller(&self, budget: &Budget) -> Caller {
         let mut caller = self.makeup.caller.clone();
         caller.deadline = caller.deadline.into_iter().chain(budget.deadline()).min();
         caller.turn = Some(format!("{}-{}", caller.session.id(), self.turns).into());
-        let Makeup { engine, model, manner, watcher, depth, .. } = &self.makeup;
+        let Makeup { engine, model, manner, watcher, journal, depth, .. } = &self.makeup;
         let standing = Standing {
             budget: budget.clone(),
             depth: *depth,
             model: Arc::clone(model),
             manner: manner.clone(),
             watcher: Arc::clone(watcher),
+            journal: Arc::clone(journal),
         };
         let ports = caller.ports.as_ref().unwrap_or_else(|| engine.ports());
         caller.ports = Some(Arc::new(Ports::clone(ports).with(Arc::new(standing))));

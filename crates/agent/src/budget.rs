@@ -122,6 +122,26 @@ impl Budget {
         })
     }
 
+    /// What there is too little left of for so many requests like this one, in
+    /// words. What a request costs that nobody knows the price of does not count.
+    pub fn short_of(&self, request: Usage, times: u32) -> Option<String> {
+        let (may, left) = (self.inner.allowance, self.left());
+        let tokens = (request.input + request.output).saturating_mul(u64::from(times));
+        let cost = request.cost.unwrap_or_default() * f64::from(times);
+        let own = match (left.tokens, left.cost) {
+            (Some(left), _) if left < tokens => {
+                let most = may.tokens.unwrap_or_default();
+                Some(format!("all but {left} of {most} tokens"))
+            }
+            (_, Some(left)) if left < cost => {
+                let most = may.cost.unwrap_or_default();
+                Some(format!("all but {left:.4} of {most:.2} dollars"))
+            }
+            _ => None,
+        };
+        own.or_else(|| self.inner.parent.as_ref()?.short_of(request, times))
+    }
+
     /// The model was asked.
     pub fn spend_round(&self) {
         self.lock().rounds += 1;

@@ -31,6 +31,7 @@ impl Journal for SessionJournal {
             Entry::Message(message) => self.store.append(&self.session, message).map(drop),
             Entry::Revised(message) => self.store.revise(&self.session, message).map(drop),
             Entry::Compressed(messages) => self.store.compress(&self.session, messages),
+            Entry::Spent(usage) => self.store.spend(&self.session, usage),
         };
         written.map_err(|error| JournalError(format!("{error}. {}", error.hint())))
     }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hermes_core::CancellationToken;
+use hermes_llm::Part;
 
 /// How much is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub struct Interrupt {
 struct Inner {
     calls: Option<CancellationToken>,
     turn: CancellationToken,
-    said: Vec<String>,
+    said: Vec<Part>,
 }
 
 impl Interrupt {
@@ -48,9 +49,10 @@ impl Interrupt {
         self.lock().turn.cancel();
     }
 
-    /// Says something to the model, which it gets with the next result.
-    pub fn say(&self, text: impl Into<String>) {
-        self.lock().said.push(text.into());
+    /// Says something to the model, which it gets with the next result: text,
+    /// and pictures that go with it.
+    pub fn say(&self, said: impl IntoIterator<Item = Part>) {
+        self.lock().said.extend(said);
     }
 
     /// Set when the turn is stopped.
@@ -79,9 +81,9 @@ impl Interrupt {
     }
 
     /// What was said since this was last asked.
-    pub(crate) fn take_said(&self) -> Option<String> {
+    pub(crate) fn take_said(&self) -> Option<Vec<Part>> {
         let said = std::mem::take(&mut self.lock().said);
-        (!said.is_empty()).then(|| said.join("\n\n"))
+        (!said.is_empty()).then_some(said)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hermes_llm::Message;
+use hermes_llm::{Message, Usage};
 
 /// Something that is written down.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +15,9 @@ pub enum Entry<'a> {
     /// What came before is from now on stood for by these; it is kept, but no
     /// longer sent.
     Compressed(&'a [Message]),
+    /// The model took this for something that is no message: a summary, an
+    /// answer that was asked for again.
+    Spent(&'a Usage),
 }
 
 /// What happened cannot be written down.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hermes_core::{CancellationToken, Progress, ToolResult};
+use hermes_core::{CancellationToken, ErrorKind, Progress, Status, ToolResult};
 use hermes_engine::{Begun, Onlooker};
 use hermes_llm::{Answer, Message};
 
@@ -137,5 +137,6 @@ fn answer(result: &ToolResult, besides: &[String]) -> Answer {
         content,
         images: crate::picture::of(result),
         is_error: !result.is_success(),
+        is_cancelled: result.status == Status::Error(ErrorKind::Cancelled),
     }
 }

@@ -45,6 +45,7 @@ pub fn mend(messages: Vec<Message>) -> (Vec<Message>, usize) {
                         content: LOST.to_owned(),
                         images: Vec::new(),
                         is_error: true,
+                        is_cancelled: false,
                     })));
                 }
             }

@@ -22,6 +22,7 @@ fn answer(id: &str, content: &str) -> Message {
         content: content.to_owned(),
         images: Vec::new(),
         is_error: false,
+        is_cancelled: false,
     })
 }
 

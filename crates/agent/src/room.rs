@@ -77,6 +77,9 @@ impl Agent {
         let before = self.conversation.tokens();
         let messages = self.conversation.messages();
         let estimate = sum(messages);
+        if estimate == 0 {
+            return Ok(false);
+        }
         let (old, recent) = messages.split_at(seam(messages, kept));
         let mut opening = Vec::new();
         // What the turn is about stays as it is; alone it needs no summary.
@@ -146,6 +149,7 @@ impl Agent {
             reply => reply.map_err(Stop::Fault)?,
         };
         budget.spend_usage(reply.usage);
+        self.spent(&reply.usage)?;
         match reply.text.trim() {
             "" => Ok(excerpt(old)),
             _ => Ok(reply.text),

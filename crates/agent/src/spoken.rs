@@ -64,6 +64,11 @@ impl Aloud {
     }
 }
 
+/// Whether a text ends with a call.
+pub(crate) fn is_call(text: &str) -> bool {
+    text.contains(MARK) && text.trim_end().ends_with("</tool_call>")
+}
+
 /// Takes the calls out of the text of an answer.
 pub(crate) fn take_calls(reply: &mut Reply) {
     let Some(start) = reply.text.find(MARK) else { return };

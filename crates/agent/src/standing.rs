@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hermes_llm::Model;
+use hermes_llm::{Model, Usage};
 
 use crate::agent::Manner;
 use crate::budget::Budget;
+use crate::journal::{Entry, Journal};
 use crate::watcher::Watcher;
 
 /// The agent that a call is made by: a port of its calls, for tools that make
@@ -23,6 +24,17 @@ pub struct Standing {
     pub manner: Manner,
     /// Who watches it.
     pub watcher: Arc<dyn Watcher>,
+    /// Where what happens is written down.
+    pub journal: Arc<dyn Journal>,
+}
+
+impl Standing {
+    /// A model took this for the agent, in no session of its own.
+    pub fn spend(&self, usage: Usage) {
+        self.budget.spend_usage(usage);
+        // What cannot be written down is noticed when the result is.
+        let _ = self.journal.write(Entry::Spent(&usage));
+    }
 }
 
 impl fmt::Debug for Standing {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use hermes_core::{ErrorKind, Status, ToolCall, ToolResult};
@@ -69,6 +70,8 @@ struct Tally {
     strikes: u32,
     empty: u32,
     usage: Usage,
+    /// What the last answer took.
+    last: Usage,
     /// Why the last answer broke off.
     broken: Option<Fault>,
     /// What a model has said that has paused.
@@ -87,8 +90,10 @@ impl Agent {
     pub async fn turn(&mut self, mut said: Vec<Part>, budget: &Budget) -> Outcome {
         self.turns += 1;
         if let Some(before) = self.unheard.take() {
-            let text = format!("[Said before, while you were at work: {before}]");
-            said.insert(0, Part::Text { text });
+            let text = "[Said before, while you were at work:]".to_owned();
+            let until = Part::Text { text: "[Said now:]".to_owned() };
+            let before = std::iter::once(Part::Text { text }).chain(before);
+            said.splice(0..0, before.chain([until]));
         }
         let outer = self.makeup.caller.cancel.clone();
         self.interrupt.begin(Some(&outer));
@@ -114,8 +119,10 @@ impl Agent {
 
     async fn rounds(&mut self, budget: &Budget, tally: &mut Tally) -> Result<End, Stop> {
         loop {
-            if let Some(what) = budget.exhausted() {
-                return self.sum_up(what, budget, tally).await;
+            // What is left must do for this request and for the closing one.
+            let next = self.next_like(tally.last);
+            if let Some(what) = budget.exhausted().or_else(|| budget.short_of(next, 2)) {
+                return self.sum_up(what, next, budget, tally).await;
             }
             self.make_room(budget).await?;
             let reply = self.ask(budget, tally, Choice::Auto).await?;
@@ -126,10 +133,12 @@ impl Agent {
             let is_empty = is_silent && matches!(finish, Finish::Stop | Finish::Calls);
             if is_empty && tally.empty < EMPTY {
                 tally.empty += 1;
+                self.spent(&reply.usage)?;
                 self.see(&Notice::Again { why: "the answer was empty" });
                 continue;
             }
             if calls.is_empty() {
+                self.warn_of_spoken(&reply.text);
                 self.add(Message::Assistant(reply))?;
                 match finish {
                     Finish::Length => return Ok(End::CutOff),
@@ -144,7 +153,7 @@ impl Agent {
                 }
                 // What somebody said meanwhile is for the next round.
                 match self.interrupt.take_said() {
-                    Some(said) => self.add(Message::user(said))?,
+                    Some(content) => self.add(Message::User { content })?,
                     None if is_empty => return Ok(End::Silent),
                     None => return Ok(End::Done),
                 }
@@ -207,12 +216,14 @@ impl Agent {
             tally.broken = broken;
             budget.spend_usage(reply.usage);
             tally.usage += reply.usage;
+            tally.last = reply.usage;
             self.warn_of_price(budget, &reply.usage);
             self.conversation.count(&reply.usage);
             let reply = tidy(reply, self.makeup.manner.speaks_calls, self.conversation.messages());
             let is_cut = matches!(reply.finish, Finish::Length | Finish::Broken);
             if is_cut && !reply.calls.is_empty() {
                 if attempt < CUT_OFF && budget.exhausted().is_none() {
+                    self.spent(&reply.usage)?;
                     self.see(&Notice::Again { why: "the answer was cut off in a tool call" });
                     room = Some((room.unwrap_or(ROOM) * 2).min(MOST_ROOM));
                     continue;
@@ -368,28 +379,54 @@ impl Agent {
             self.conversation.push(message);
         }
         // In their own voice, which nothing that a tool shows can take on.
-        if let Some(said) = self.interrupt.take_said() {
-            self.add(Message::user(said))?;
+        if let Some(content) = self.interrupt.take_said() {
+            self.add(Message::User { content })?;
         }
         Ok(results)
     }
 
+    /// About what the next request takes: what the last one took, and more by
+    /// as much as the conversation is longer.
+    fn next_like(&self, last: Usage) -> Usage {
+        if last.input == 0 {
+            return last;
+        }
+        let input = last.input.max(self.conversation.tokens());
+        let growth = input as f64 / last.input as f64;
+        Usage { input, cost: last.cost.map(|cost| cost * growth), ..last }
+    }
+
     /// There is nothing left: one more answer without tools, so that what was
-    /// found out is not lost.
+    /// found out is not lost; unless there is no money or time for even that.
     async fn sum_up(
         &mut self,
         what: String,
+        next: Usage,
         budget: &Budget,
         tally: &mut Tally,
     ) -> Result<End, Stop> {
         let is_answered =
             matches!(self.conversation.messages().last(), Some(Message::Assistant(_)));
-        if tally.asked > 0 && !is_answered {
+        let is_late = budget.deadline().is_some_and(|end| end <= Instant::now());
+        let is_broke = is_late || budget.short_of(next, 1).is_some();
+        if tally.asked > 0 && !is_answered && !is_broke {
             let reply = self.ask(budget, tally, Choice::None).await?;
             tally.text.clone_from(&reply.text);
             self.add(Message::Assistant(Reply { calls: Vec::new(), ..reply }))?;
         }
         Ok(End::Budget(what))
+    }
+
+    /// A call that was only spoken is not made unless that is how this model asks:
+    /// it may be quoted.
+    fn warn_of_spoken(&self, text: &str) {
+        let has_tools = !self.makeup.tools.is_empty() && !self.makeup.manner.speaks_calls;
+        if has_tools && crate::spoken::is_call(text) {
+            self.see(&Notice::Warning(
+                "The model has written a tool call into its answer, and it was not made. If that is \
+                 how it asks for tools, set model.tool_calls to text in config.yaml.",
+            ));
+        }
     }
 
     /// What costs nobody knows what cannot be kept within a budget.

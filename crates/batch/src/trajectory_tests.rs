@@ -14,6 +14,7 @@ fn answer(name: &str, content: &str) -> Message {
         content: content.into(),
         images: Vec::new(),
         is_error: false,
+        is_cancelled: false,
     })
 }
 

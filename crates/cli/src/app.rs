@@ -303,10 +303,15 @@ fn engine(
 
 /// Who does parts of the work, by the settings.
 fn crew(stock: &Arc<Stock>, config: &Config) -> Result<Arc<Crew>, Failure> {
-    let section = |name: &str| config.document.value().get(name).unwrap_or(&Value::Null);
     let wrong = |why: String| Failure::usage(why).hint("Mend it in config.yaml.");
-    let delegation = Delegation::read(section("delegation")).map_err(wrong)?;
-    let mixture = Mixture::read(section("moa")).map_err(wrong)?;
+    let delegation = Delegation::read(&config.settings.delegation).map_err(wrong)?;
+    // What is written there as nothing is not what is usual.
+    let mut mixture = config.settings.moa.clone();
+    let said = config.document.value().get("moa").and_then(Value::as_object);
+    for (name, _) in said.into_iter().flatten().filter(|(_, value)| value.is_null()) {
+        mixture[name] = Value::Null;
+    }
+    let mixture = Mixture::read(&mixture).map_err(wrong)?;
     Ok(Crew::new(Arc::clone(stock) as Arc<dyn Supply>, delegation, mixture))
 }
 

@@ -56,11 +56,21 @@ impl Models {
     /// who runs it.
     pub(crate) async fn find(&self, wanted: Option<&str>, told: Told) -> Result<Chosen, Fault> {
         let mut settings = Value::clone(&self.settings);
+        let variables = hermes_store::dotenv::Dotenv::load(&self.home.env_file()).vars;
+        let lookup = |name: &str| {
+            // Whoever names a model means that one, whatever is usual.
+            let counts = wanted.is_none() || name != "HERMES_MODEL";
+            let found = || std::env::var(name).ok().or_else(|| variables.get(name).cloned());
+            counts.then(found).flatten()
+        };
         if let Some(wanted) = wanted {
-            let (provider, model) = self.apart(wanted);
+            let (provider, model) = find::apart(&settings, &lookup, wanted)?;
             let usual = &settings["model"];
             let is_usual = usual["default"] == model;
-            match provider.filter(|provider| usual["provider"] != *provider) {
+            let is_at = |name: &String| {
+                usual["provider"].as_str().is_some_and(|usual| usual.to_lowercase() == *name)
+            };
+            match provider.filter(|provider| !is_at(provider)) {
                 // Another server is told nothing of what is said of the usual one: not its
                 // key, above all.
                 Some(provider) => {
@@ -74,8 +84,6 @@ impl Models {
                 }
             }
         }
-        let variables = hermes_store::dotenv::Dotenv::load(&self.home.env_file()).vars;
-        let lookup = |name: &str| std::env::var(name).ok().or_else(|| variables.get(name).cloned());
         let retries = Retries::default();
         let found = find::find(&self.http, &settings, &lookup, find::PORTS, retries, told).await?;
         let first = found.endpoints.first();
@@ -93,34 +101,6 @@ impl Models {
         let variables = hermes_store::dotenv::Dotenv::load(&self.home.env_file()).vars;
         let lookup = |name: &str| std::env::var(name).ok().or_else(|| variables.get(name).cloned());
         find::configured(&self.settings, &lookup).is_ok_and(|found| !found.is_empty())
-    }
-
-    /// The provider, if there is one of that name, and the model.
-    fn apart<'a>(&self, wanted: &'a str) -> (Option<&'a str>, &'a str) {
-        match wanted.split_once(':') {
-            Some((provider, model))
-                if find::is_provider(provider)
-                    || self.settings["providers"].get(provider).is_some()
-                    || ["delegation", "moa"]
-                        .iter()
-                        .any(|section| names_provider(&self.settings[*section], provider)) =>
-            {
-                (Some(provider), model)
-            }
-            _ => (None, wanted),
-        }
-    }
-}
-
-/// Whether settings say somewhere in them that this is a provider, known or not.
-fn names_provider(settings: &Value, name: &str) -> bool {
-    match settings {
-        Value::Object(fields) => {
-            fields.get("provider").and_then(Value::as_str).is_some_and(|own| own.trim() == name)
-                || fields.values().any(|field| names_provider(field, name))
-        }
-        Value::Array(items) => items.iter().any(|item| names_provider(item, name)),
-        _ => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! A call in a few words, as people see it.
 
-use hermes::core::{Event, Notice, ToolResult};
+use hermes::core::{ErrorKind, Event, Notice, Status, ToolResult};
 use serde_json::Value;
 
 use crate::terminal::one_line;
@@ -66,6 +66,7 @@ pub(crate) fn why(result: &ToolResult) -> String {
         Some(Value::Object(error)) => {
             error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned()
         }
+        _ if result.status == Status::Error(ErrorKind::Cancelled) => "It was stopped".to_owned(),
         _ => String::new(),
     };
     short(&one_line(&told), NOTE)

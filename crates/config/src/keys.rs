@@ -42,6 +42,8 @@ pub enum Kind {
     },
     /// A number from 0 to 100.
     Percent,
+    /// A number of at least 0.
+    Number,
     /// `auto`, `on` or `off`; `true` and `false` are `on` and `off`.
     Switch,
     /// One of these words, of which the first is usual. `true` stands for the
@@ -51,6 +53,10 @@ pub enum Kind {
     Text,
     /// A list of texts.
     TextList,
+    /// A model: its name, or its name and its provider.
+    Model,
+    /// A list of those.
+    Models,
     /// Names of the user's own, each with what it stands for.
     Map,
 }
@@ -273,7 +279,78 @@ keys! {
         "How many seconds a run of a scheduled job may take when the job does not say."
     TIMEZONE: Option<String> = "timezone", Kind::Text, Preset::Unset;
         "The time zone of schedules that name none, such as Europe/Berlin; unset means the system's."
+    CHILD_MODEL: Value = "delegation.model", Kind::Text, Preset::Unset;
+        "The model of sub-agents; unset means that of their parent."
+    CHILD_PROVIDER: Value = "delegation.provider", Kind::Text, Preset::Unset;
+        "Who runs the model of sub-agents; unset means whoever runs that of their parent."
+    CHILDREN: Value = "delegation.max_concurrent_children", POSITIVE, Preset::Count(3);
+        "How many sub-agents one agent has at work at a time; more wait."
+    CHILD_DEPTH: Value = "delegation.max_spawn_depth", Kind::Count { min: 0, max: 255 }, Preset::Count(2);
+        "How many agents may stand below the first one, one under the other; 0 for none."
+    CHILD_ORCHESTRATORS: Value = "delegation.orchestrator_enabled", Kind::Flag, Preset::Flag(true);
+        "Whether a sub-agent may have sub-agents, where the depth allows it."
+    CHILD_ROUNDS: Value = "delegation.max_iterations", Kind::Count { min: 1, max: 4_294_967_295 }, Preset::Count(50);
+        "How often a sub-agent asks its model at most."
+    CHILD_TIME: Value = "delegation.child_timeout_seconds", Kind::Number, Preset::Count(0);
+        "How many seconds a sub-agent takes at most; 0 for as long as its parent has."
+    CHILD_SUMMARY: Value = "delegation.max_summary_chars", POSITIVE, Preset::Count(24_000);
+        "The most characters of the report of one sub-agent."
+    CHILD_BACKGROUND: Value = "delegation.max_background", ANY, Preset::Count(8);
+        "How many delegations may be at work in the background."
+    CHILD_BLOCKED: Value = "delegation.blocked_tools", Kind::TextList, Preset::TextList(&["delegate_task", "clarify", "memory", "send_message", "execute_code", "cronjob"]);
+        "Tools that sub-agents do not get."
+    MOA_REFERENCES: Value = "moa.reference_models", Kind::Models, Preset::Unset;
+        "The models that mixture_of_agents asks, each as MODEL, PROVIDER:MODEL or {provider, model}; unset means the session's own at several temperatures."
+    MOA_AGGREGATOR: Value = "moa.aggregator", Kind::Model, Preset::Unset;
+        "The model that makes one answer of theirs; unset means the session's own."
+    MOA_LAYERS: Value = "moa.layers", POSITIVE, Preset::Count(1);
+        "How often the models are asked; from the second time on they see the answers of the time before."
+    MOA_LEAST: Value = "moa.min_successful_references", POSITIVE, Preset::Count(1);
+        "How many of the models must have answered."
+    MOA_REFERENCE_TEMPERATURE: Value = "moa.reference_temperature", Kind::Number, Preset::Percent(0.6);
+        "How freely the models choose their words; written down as nothing, each decides."
+    MOA_AGGREGATOR_TEMPERATURE: Value = "moa.aggregator_temperature", Kind::Number, Preset::Percent(0.4);
+        "The same for the model that makes one answer of theirs."
+    MOA_MAX_TOKENS: Value = "moa.max_tokens", POSITIVE, Preset::Count(4_096);
+        "The most tokens of each answer."
+    MOA_TIME: Value = "moa.timeout_seconds", Kind::Number, Preset::Count(180);
+        "How many seconds one answer may take."
+    MOA_PRESETS: Value = "moa.presets", Kind::Map, Preset::Unset;
+        "Several such mixtures, each under a name of its own."
+    MOA_ACTIVE: Value = "moa.active_preset", Kind::Text, Preset::Unset;
+        "Which of the presets counts."
+    MOA_DEFAULT: Value = "moa.default_preset", Kind::Text, Preset::Unset;
+        "Which of the presets counts where moa.active_preset names none."
 }
+
+/// What `delegation` holds, in the order of the table.
+pub(crate) const DELEGATION: &[Typed<Value>] = &[
+    CHILD_MODEL,
+    CHILD_PROVIDER,
+    CHILDREN,
+    CHILD_DEPTH,
+    CHILD_ORCHESTRATORS,
+    CHILD_ROUNDS,
+    CHILD_TIME,
+    CHILD_SUMMARY,
+    CHILD_BACKGROUND,
+    CHILD_BLOCKED,
+];
+
+/// The same for `moa`.
+pub(crate) const MOA: &[Typed<Value>] = &[
+    MOA_REFERENCES,
+    MOA_AGGREGATOR,
+    MOA_LAYERS,
+    MOA_LEAST,
+    MOA_REFERENCE_TEMPERATURE,
+    MOA_AGGREGATOR_TEMPERATURE,
+    MOA_MAX_TOKENS,
+    MOA_TIME,
+    MOA_PRESETS,
+    MOA_ACTIVE,
+    MOA_DEFAULT,
+];
 
 /// Sections of a shared configuration that other programs read. They are no slips of known names.
 pub(crate) const OTHER_SECTIONS: &[&str] = &[
@@ -285,7 +362,6 @@ pub(crate) const OTHER_SECTIONS: &[&str] = &[
     "credential_pool_strategies",
     "curator",
     "custom_providers",
-    "delegation",
     "display",
     "fallback_model",
     "fallback_providers",
@@ -297,7 +373,6 @@ pub(crate) const OTHER_SECTIONS: &[&str] = &[
     "mcp",
     "mcp_discovery_timeout",
     "mcp_servers",
-    "moa",
     "models",
     "plugins",
     "providers",
@@ -333,16 +408,23 @@ impl Kind {
             Self::Flag => value.is_boolean(),
             Self::Count { min, max } => value.as_u64().is_some_and(|n| (min..=max).contains(&n)),
             Self::Percent => value.as_f64().is_some_and(|n| (0.0..=100.0).contains(&n)),
+            Self::Number => value.as_f64().is_some_and(|n| n >= 0.0),
             Self::Switch => return switch(value),
             Self::Choice(words) => return choice(words, value),
             Self::Text => value.is_string(),
             Self::TextList => {
                 value.as_array().is_some_and(|items| items.iter().all(Value::is_string))
             }
+            Self::Model => is_model(value),
+            Self::Models => value.as_array().is_some_and(|items| items.iter().all(is_model)),
             Self::Map => value.is_object(),
         };
         fits.then(|| value.clone())
     }
+}
+
+fn is_model(value: &Value) -> bool {
+    value.is_string() || value.get("model").is_some_and(Value::is_string)
 }
 
 /// An unquoted `on` is read as `true` before it gets here, so the two must mean the same.
@@ -374,10 +456,13 @@ impl fmt::Display for Kind {
             Self::Count { min, max: u64::MAX } => write!(f, "a whole number of at least {min}"),
             Self::Count { min, max } => write!(f, "a whole number from {min} to {max}"),
             Self::Percent => f.write_str("a number from 0 to 100"),
+            Self::Number => f.write_str("a number of at least 0"),
             Self::Switch => f.write_str("auto, on or off"),
             Self::Choice(words) => f.write_str(&words.join(" or ")),
             Self::Text => f.write_str("a text"),
             Self::TextList => f.write_str("a list of texts"),
+            Self::Model => f.write_str("a model, or {provider, model}"),
+            Self::Models => f.write_str("a list of models, each a name or {provider, model}"),
             Self::Map => f.write_str("a mapping of names"),
         }
     }

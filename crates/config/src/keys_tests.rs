@@ -45,6 +45,13 @@ fn kinds_refuse_what_they_should() {
         (Kind::TextList, json!([]), true),
         (Kind::Map, json!([]), false),
         (Kind::Map, json!({"a": 1}), true),
+        (Kind::Number, json!(-0.5), false),
+        (Kind::Number, json!("1"), false),
+        (Kind::Number, json!(600.0), true),
+        (Kind::Model, json!({"provider": "work"}), false),
+        (Kind::Model, json!("work:m"), true),
+        (Kind::Models, json!("m"), false),
+        (Kind::Models, json!(["m", {"provider": "work", "model": "m"}]), true),
     ];
     for (kind, value, fits) in cases {
         assert_eq!(kind.check(&value).is_some(), fits, "{kind}: {value}");

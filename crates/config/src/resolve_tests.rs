@@ -68,13 +68,13 @@ fn every_key_changes_the_settings() {
         let other = match key.kind {
             Kind::Flag => json!(key.default.to_value() != json!(true)),
             Kind::Count { .. } => json!(9),
-            Kind::Percent => json!(33.5),
+            Kind::Percent | Kind::Number => json!(33.5),
             Kind::Switch => json!("off"),
             // Two names of one setting.
             Kind::Choice(words) if key.name == "terminal.env_type" => json!(words[2]),
             Kind::Choice(words) => json!(words[1]),
-            Kind::Text => json!("strict"),
-            Kind::TextList => json!(["x"]),
+            Kind::Text | Kind::Model => json!("strict"),
+            Kind::TextList | Kind::Models => json!(["x"]),
             Kind::Map => json!({"x": {}}),
         };
         let document =
@@ -197,6 +197,18 @@ fn memory_messages_and_schedules_are_known() {
         (config.warnings.len(), &config.settings.message_targets["phone"]["kind"]),
         (0, &json!("ntfy"))
     );
+}
+
+#[test]
+fn settings_of_sub_agents_and_mixtures_are_known() {
+    let text = "delegation: {max_iteration: 5, model: small}\nmoa: {reference_models: [a, {model: b}]}\n";
+    let config = config(text);
+    assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
+    assert!(config.warnings[0].to_string().contains("max_iterations"));
+    assert_eq!(config.explain("delegation.model").unwrap().value, "small");
+    assert_eq!(config.explain("moa.layers").unwrap().value, 1);
+    let wrong = faults("delegation: {max_spawn_depth: many}\n");
+    assert!(wrong[0].message.contains("delegation.max_spawn_depth"), "{wrong:?}");
 }
 
 #[test]

@@ -39,6 +39,10 @@ pub struct Settings {
     pub cron: Cron,
     /// The time zone of schedules, if it was given.
     pub timezone: Option<String>,
+    /// `delegation`, as whoever makes sub-agents reads it.
+    pub delegation: Value,
+    /// `moa`, as whoever asks several models reads it.
+    pub moa: Value,
 }
 
 /// `agent`.
@@ -388,8 +392,23 @@ impl Settings {
                 timeout_seconds: from.read(keys::CRON_TIME),
             },
             timezone: from.read(keys::TIMEZONE),
+            delegation: section(from, keys::DELEGATION),
+            moa: section(from, keys::MOA),
         }
     }
+}
+
+/// The settings of a section by the last part of their names, without those
+/// that are unset.
+fn section(from: &mut impl Answer, keys: &[Typed<Value>]) -> Value {
+    let mut fields = serde_json::Map::new();
+    for typed in keys {
+        let value = from.read(typed.clone());
+        if let Some(name) = typed.key.names().pop().filter(|_| !value.is_null()) {
+            fields.insert(name, value);
+        }
+    }
+    fields.into()
 }
 
 impl Terminal {

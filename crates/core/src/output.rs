@@ -22,6 +22,7 @@ pub struct Attachment {
 pub struct ToolOutput {
     content: String,
     trusted: bool,
+    stopped: bool,
     /// What comes with the text.
     pub attachments: Vec<Attachment>,
 }
@@ -33,13 +34,13 @@ impl ToolOutput {
         let content = serde_json::to_string(value).map_err(|e| {
             ToolError::internal(format!("The result cannot be written as JSON: {e}"))
         })?;
-        Ok(Self { content, trusted: true, attachments: Vec::new() })
+        Ok(Self { content, trusted: true, stopped: false, attachments: Vec::new() })
     }
 
     /// Text that came from elsewhere and claims to be JSON. The pipeline
     /// checks it before anyone relies on it.
     pub fn unchecked(content: String) -> Self {
-        Self { content, trusted: false, attachments: Vec::new() }
+        Self { content, trusted: false, stopped: false, attachments: Vec::new() }
     }
 
     /// Adds attachments.
@@ -47,6 +48,18 @@ impl ToolOutput {
     pub fn with_attachments(mut self, attachments: Vec<Attachment>) -> Self {
         self.attachments = attachments;
         self
+    }
+
+    /// Says whether the call was stopped before it had done what was asked.
+    #[must_use]
+    pub fn stopped(mut self, stopped: bool) -> Self {
+        self.stopped = stopped;
+        self
+    }
+
+    /// Whether the call was stopped before it had done what was asked.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
     }
 
     /// The JSON text.
@@ -89,6 +102,6 @@ pub fn tool_error<const N: usize>(
 /// `{"ok": true}` and the like, without a type for it.
 impl From<Map<String, Value>> for ToolOutput {
     fn from(object: Map<String, Value>) -> Self {
-        Self { content: Value::Object(object).to_string(), trusted: true, attachments: Vec::new() }
+        Self { content: Value::Object(object).to_string(), trusted: true, stopped: false, attachments: Vec::new() }
     }
 }

@@ -78,6 +78,12 @@ pub trait Tool: Send + Sync + Sized + 'static {
         Vec::new()
     }
 
+    /// Whether this is what there was when the call was stopped, and not what was
+    /// asked for. The call is then kept as cancelled, with this for its answer.
+    fn was_stopped(_output: &Self::Output) -> bool {
+        false
+    }
+
     /// Once, before the first call.
     fn setup(&self) -> impl Future<Output = Result<(), ToolError>> + Send {
         async { Ok(()) }
@@ -226,8 +232,8 @@ impl<T: Tool> BoundCall for Bound<T> {
         let Bound { tool, args } = *self;
         Box::pin(async move {
             let output = tool.run(args, &cx).await?;
-            let attachments = T::attachments(&output);
-            Ok(ToolOutput::json(&output)?.with_attachments(attachments))
+            let (attachments, stopped) = (T::attachments(&output), T::was_stopped(&output));
+            Ok(ToolOutput::json(&output)?.with_attachments(attachments).stopped(stopped))
         })
     }
 }

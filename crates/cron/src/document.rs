@@ -99,7 +99,15 @@ impl Document {
         self.jobs_mut().find(|job| job.id == id)
     }
 
-    /// The id of the job that is meant: by its id, or by its name in any case.
+    /// The job that has this name in any case and is not over, if one has that is
+    /// not `except`.
+    pub(crate) fn named(&self, name: &str, except: &str) -> Option<&Job> {
+        let lower = name.to_lowercase();
+        self.jobs().find(|job| job.id != except && !job.is_over() && job.name.to_lowercase() == lower)
+    }
+
+    /// The id of the job that is meant: by its id, or by its name in any case. Of
+    /// several with that name, one that is not over.
     pub(crate) fn find(&self, wanted: &str) -> Result<String, CronError> {
         let wanted = wanted.trim();
         if let Some(job) = self.get(wanted) {
@@ -107,7 +115,10 @@ impl Document {
         }
         let lower = wanted.to_lowercase();
         let named = self.jobs().filter(|job| !lower.is_empty() && job.name.to_lowercase() == lower);
-        let mut ids: Vec<String> = named.map(|job| job.id.clone()).collect();
+        let named: Vec<&Job> = named.collect();
+        let is_any_left = named.iter().any(|job| !job.is_over());
+        let meant = named.iter().filter(|job| !is_any_left || !job.is_over());
+        let mut ids: Vec<String> = meant.map(|job| job.id.clone()).collect();
         match (ids.len(), ids.pop()) {
             (1, Some(id)) => Ok(id),
             (_, None) => Err(CronError::NotFound(wanted.to_owned())),

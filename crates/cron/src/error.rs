@@ -48,6 +48,14 @@ pub enum CronError {
         /// Their ids.
         matches: Vec<String>,
     },
+    /// Another job that is not over has that name.
+    #[error("There is a job '{name}' already: {id}")]
+    Taken {
+        /// The name.
+        name: String,
+        /// Its id.
+        id: String,
+    },
     /// The prompt looks like an attack, or holds a secret.
     #[error("The prompt is refused: it looks like {rule} ('{excerpt}')")]
     Threat {

@@ -317,6 +317,11 @@ impl Job {
         Target::list(&self.deliver)
     }
 
+    /// Whether it will not run again.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state, State::Completed | State::Error)
+    }
+
     /// Whether it waits for its time.
     pub(crate) fn waits(&self) -> bool {
         self.enabled && self.state == State::Scheduled

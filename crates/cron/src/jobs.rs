@@ -126,10 +126,16 @@ impl Jobs {
         change.schedule = Some(draft.schedule);
         let mut job = blank(now);
         let given = change.name.take().filter(|name| !name.trim().is_empty());
+        let is_given = given.is_some();
         let from = given.unwrap_or_else(|| change.prompt.clone().unwrap_or_default());
         change.name = Some(from);
         apply(&mut job, change, &self.zone, now)?;
         self.change_document(now, |document| {
+            match is_given {
+                true => free(document, &job.name, &job.id)?,
+                // Nobody has chosen this name, so it can be another one.
+                false => job.name = distinct(document, &job.name),
+            }
             if document.jobs().filter(|job| job.enabled).count() >= MOST {
                 return Err(CronError::State(format!("There are {MOST} jobs already")));
             }
@@ -145,7 +151,18 @@ impl Jobs {
     /// Changes a job.
     pub fn change(&self, wanted: &str, change: Change, now: Timestamp) -> Result<Job, CronError> {
         let now = whole(now);
-        self.change_job(wanted, now, |job| apply(job, change, &self.zone, now))
+        self.change_document(now, |document| {
+            let id = document.find(wanted)?;
+            let job = document.get_mut(&id).ok_or_else(|| CronError::NotFound(id.clone()))?;
+            let before = (job.name.clone(), job.is_over());
+            apply(job, change, &self.zone, now)?;
+            let job = job.clone();
+            // One that shares its name already, as another program allows, can be changed.
+            if !job.is_over() && before != (job.name.clone(), false) {
+                free(document, &job.name, &id)?;
+            }
+            Ok(job)
+        })
     }
 
     /// Keeps a job from running until it is resumed. A run that has begun goes
@@ -292,7 +309,7 @@ impl Jobs {
     /// Drops the oldest of those that will not run again.
     fn forget_old(&self, document: &mut Document) -> Result<(), CronError> {
         let over = |job: &&Job| {
-            matches!(job.state, State::Completed | State::Error)
+            job.is_over()
                 && job.held.is_none()
                 && job.asked.is_none()
         };
@@ -447,6 +464,21 @@ fn reschedule(
         wake(job);
     }
     Ok(())
+}
+
+/// An error if another job has this name: commands must know which is meant.
+fn free(document: &Document, name: &str, except: &str) -> Result<(), CronError> {
+    match document.named(name, except) {
+        None => Ok(()),
+        Some(job) => Err(CronError::Taken { name: job.name.clone(), id: job.id.clone() }),
+    }
+}
+
+/// This name, or one like it that no job has yet.
+fn distinct(document: &Document, name: &str) -> String {
+    let numbered = (2..).map(|at| format!("{name} ({at})"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    names.find(|name| document.named(name, "").is_none()).unwrap_or_default()
 }
 
 /// The first line of a text, as a name.

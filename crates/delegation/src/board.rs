@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use hermes_agent::{Budget, Notice, Watcher};
-use hermes_core::{Effect, Scope, Session, ToolContext, ToolResult, Workplace};
+use hermes_core::{Effect, ErrorKind, Scope, Session, ToolContext, ToolResult, Workplace};
 use hermes_engine::{Begun, Engine};
 use serde::{Deserialize, Serialize};
 
@@ -205,7 +205,11 @@ impl Seat {
         }
         self.trace.push_back(Step {
             tool: result.name.clone(),
-            status: if result.is_success() { "ok" } else { "error" },
+            status: match result.status {
+                hermes_core::Status::Success => "ok",
+                hermes_core::Status::Error(ErrorKind::Cancelled) => "cancelled",
+                hermes_core::Status::Error(_) => "error",
+            },
             args_bytes,
             result_bytes: result.content.len(),
         });

@@ -153,6 +153,11 @@ impl Tool for DelegateTask {
     type Args = Args;
     type Output = Answer;
 
+    fn was_stopped(answer: &Answer) -> bool {
+        let is_stopped = |report: &Report| report.status == Status::Interrupted;
+        matches!(answer, Answer::Done { results, .. } if results.iter().any(is_stopped))
+    }
+
     fn spec() -> ToolSpec {
         ToolSpec::new(NAME, "delegation")
             .emoji("🔀")

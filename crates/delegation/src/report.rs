@@ -140,9 +140,9 @@ impl Cause {
             End::Withheld => partial("withheld", "Its last message was held back".to_owned()),
             End::Silent => partial("silent", "It has answered nothing".to_owned()),
             End::Budget(what) if what.ends_with("rounds") => {
-                partial("max_iterations", format!("It has used up its {what}"))
+                partial("max_iterations", format!("It has used up {what}"))
             }
-            End::Budget(what) => partial("budget", format!("It has used up its {what}")),
+            End::Budget(what) => partial("budget", format!("It has used up {what}")),
             End::Interrupted => Self::interrupted(),
             End::Lost => Self {
                 exit_reason: "lost",

@@ -62,6 +62,7 @@ fn message(dice: &mut Dice, n: usize) -> Message {
             content: dice.text(80),
             images: Vec::new(),
             is_error: false,
+            is_cancelled: false,
         }),
         _ => {
             let words = 20 + dice.roll(60);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hermes_llm::Message;
+use hermes_llm::{Message, Usage};
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row, params};
 
@@ -179,6 +179,20 @@ impl Reader {
             let mut find = connection
                 .prepare_cached(&format!("SELECT {SESSION} WHERE s.root = ?1 ORDER BY s.key"))?;
             find.query_map([session.root], info)?.collect()
+        })
+    }
+
+    /// What a session took, with those that did parts of its work.
+    pub fn spent(&self, session: &SessionInfo) -> Result<Usage, HistoryError> {
+        self.read(|connection| {
+            let mut sum = connection.prepare_cached(
+                "WITH RECURSIVE family(key) AS (VALUES (?1) UNION \
+                 SELECT s.key FROM sessions s JOIN family f ON s.parent = f.key \
+                 WHERE s.kinship = 'delegation') \
+                 SELECT sum(input), sum(output), sum(cache_read), sum(cache_write), \
+                 sum(thought), sum(cost) FROM sessions JOIN family USING (key)",
+            )?;
+            sum.query_row([session.key], |row| usage(row, 0))
         })
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Fields<'a> {
     role: &'static str,
     tool: Option<&'a str>,
     call_id: Option<&'a str>,
-    is_error: Option<bool>,
+    is_error: Option<u8>,
     finish: Option<String>,
     model: Option<&'a str>,
     usage: [Option<i64>; 5],
@@ -56,7 +56,7 @@ impl<'a> Fields<'a> {
                 role,
                 tool: Some(&answer.name),
                 call_id: Some(&answer.call_id),
-                is_error: Some(answer.is_error),
+                is_error: Some(how_it_went(answer)),
                 text: Some((&answer.content).into()),
                 parts: some(&answer.images),
                 ..Self::default()
@@ -112,6 +112,13 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// What stands in `is_error` of a call that was stopped.
+const CANCELLED: u8 = 2;
+
+fn how_it_went(answer: &Answer) -> u8 {
+    if answer.is_cancelled { CANCELLED } else { u8::from(answer.is_error) }
+}
+
 fn json(value: &(impl Serialize + ?Sized)) -> Option<String> {
     serde_json::to_string(value).ok()
 }
@@ -146,6 +153,7 @@ pub(crate) fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
             content: text,
             images: parsed::<Vec<Image>>(parts).unwrap_or_default(),
             is_error: row.get::<_, Option<bool>>(7)?.unwrap_or_default(),
+            is_cancelled: row.get::<_, Option<u8>>(7)? == Some(CANCELLED),
         }),
         _ => Message::User {
             content: parsed::<Vec<Part>>(parts).unwrap_or_else(|| vec![Part::Text { text }]),

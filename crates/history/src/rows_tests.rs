@@ -56,6 +56,15 @@ fn every_kind_of_message_comes_back_as_it_was() {
             content: "{}".into(),
             images: vec![image],
             is_error: true,
+            is_cancelled: false,
+        }),
+        Message::Tool(Answer {
+            call_id: "2".into(),
+            name: "terminal".into(),
+            content: "{}".into(),
+            images: Vec::new(),
+            is_error: true,
+            is_cancelled: true,
         }),
     ];
     for message in messages {

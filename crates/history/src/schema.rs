@@ -42,7 +42,7 @@ CREATE TABLE prompts (
 ) STRICT;
 -- echo: null for what was said; 0 for a summary of what came before; else the
 -- message that is sent again after a summary. state: 0 sent, 1 undone,
--- 2 folded into a summary. What filters look at comes before the long columns.
+-- 2 folded into a summary. is_error: 0 no, 1 yes, 2 it was stopped. What filters look at comes before the long columns.
 CREATE TABLE messages (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     session INTEGER NOT NULL REFERENCES sessions(key) ON DELETE CASCADE,

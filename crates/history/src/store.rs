@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_llm::Message;
+use hermes_llm::{Message, Usage};
 use jiff::{Timestamp, Zoned};
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior, params,
@@ -279,6 +279,25 @@ impl Store {
         })
     }
 
+    /// A session took this beside what its messages tell.
+    pub fn spend(&self, session: &str, usage: &Usage) -> Result<(), HistoryError> {
+        self.set(
+            session,
+            "UPDATE sessions SET input = input + ?2, output = output + ?3, \
+             cache_read = cache_read + ?4, cache_write = cache_write + ?5, thought = thought + ?6, \
+             cost = CASE WHEN ?7 IS NULL THEN cost ELSE coalesce(cost, 0) + ?7 END WHERE id = ?1",
+            params![
+                session,
+                whole(usage.input),
+                whole(usage.output),
+                whole(usage.cache_read),
+                whole(usage.cache_write),
+                whole(usage.reasoning),
+                usage.cost,
+            ],
+        )
+    }
+
     /// Ends a session.
     pub fn end(&self, session: &str, reason: &str) -> Result<(), HistoryError> {
         let now = Timestamp::now().as_millisecond();
@@ -437,7 +456,6 @@ fn count(step: &Transaction<'_>, key: i64, at: i64, message: &Message) -> rusqli
                    WHERE key = ?1";
         return step.prepare_cached(sql)?.execute([key, at]).map(drop);
     };
-    let whole = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let usage = reply.usage;
     let mut sum = step.prepare_cached(
         "UPDATE sessions SET messages = messages + 1, last_active = max(last_active, ?2), \
@@ -459,6 +477,10 @@ fn count(step: &Transaction<'_>, key: i64, at: i64, message: &Message) -> rusqli
         reply.model,
     ])
     .map(drop)
+}
+
+fn whole(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 fn undo_from(step: &Transaction<'_>, key: i64, from: i64) -> rusqlite::Result<Undone> {

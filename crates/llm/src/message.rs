@@ -61,6 +61,10 @@ pub struct Answer {
     /// Whether it tells of a failure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
+    /// Whether the call was stopped before its end; its answer is what there
+    /// was by then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cancelled: bool,
 }
 
 impl Message {

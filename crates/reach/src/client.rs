@@ -173,10 +173,11 @@ impl Hands {
 
     fn outcome(&self, outcome: Outcome) -> Result<ToolOutput, ToolError> {
         match outcome {
-            Outcome::Done { content, attachments } => {
+            Outcome::Done { content, attachments, stopped } => {
                 let attachments = attachments.into_iter().map(|attached| self.attach(attached));
                 let attachments = attachments.collect::<Result<_, _>>()?;
-                Ok(ToolOutput::unchecked(content).with_attachments(attachments))
+                let output = ToolOutput::unchecked(content).with_attachments(attachments);
+                Ok(output.stopped(stopped))
             }
             Outcome::Failed { kind, message, hint, details } => {
                 Err(wire::failed(&kind, message, hint, details))

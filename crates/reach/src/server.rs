@@ -193,9 +193,10 @@ impl Far {
 
 /// What is sent of a call that is through.
 fn done(output: ToolOutput) -> Result<Outcome, ToolError> {
+    let stopped = output.is_stopped();
     let (content, attachments) = output.into_checked()?;
     let attachments = attachments.into_iter().map(attach).collect::<Result<_, _>>()?;
-    Ok(Outcome::Done { content, attachments })
+    Ok(Outcome::Done { content, attachments, stopped })
 }
 
 fn attach(attachment: Attachment) -> Result<Attached, ToolError> {

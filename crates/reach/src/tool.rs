@@ -88,5 +88,6 @@ fn noted(output: ToolOutput) -> ToolOutput {
     };
     let comma = if open.trim_end().ends_with('{') { "" } else { "," };
     let content = format!("{open}{comma}\"_note\":\"{NO_UNDO}\"}}");
-    ToolOutput::unchecked(content).with_attachments(output.attachments)
+    let stopped = output.is_stopped();
+    ToolOutput::unchecked(content).with_attachments(output.attachments).stopped(stopped)
 }

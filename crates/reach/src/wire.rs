@@ -107,7 +107,12 @@ pub(crate) enum On {
 /// How a call ended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Outcome {
-    Done { content: String, attachments: Vec<Attached> },
+    Done {
+        content: String,
+        attachments: Vec<Attached>,
+        #[serde(default)]
+        stopped: bool,
+    },
     Failed { kind: String, message: String, hint: String, details: Map<String, Value> },
 }
 

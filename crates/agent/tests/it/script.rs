@@ -64,9 +64,9 @@ impl Model for Scripted {
     }
 }
 
-/// Everything that was written down.
+/// Everything that was written down: messages, and what was spent beside them.
 #[derive(Default)]
-pub(crate) struct Book(pub(crate) Mutex<Vec<Message>>);
+pub(crate) struct Book(pub(crate) Mutex<Vec<Message>>, pub(crate) Mutex<Usage>);
 
 impl Book {
     /// The calls whose results are in it.
@@ -86,6 +86,7 @@ impl Journal for Book {
                 book.push(message.clone());
             }
             Entry::Compressed(all) => *self.0.lock().unwrap() = all.to_vec(),
+            Entry::Spent(usage) => *self.1.lock().unwrap() += *usage,
         }
         Ok(())
     }

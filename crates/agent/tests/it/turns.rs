@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use hermes_agent::{Allowance, Budget, End};
-use hermes_llm::{Choice, Event, Fault, FaultKind, Finish, Message, Part};
+use hermes_llm::{Choice, Event, Fault, FaultKind, Finish, Image, Message, Part, Usage};
 
 use crate::script::{Act, Scene, calls, text};
 
@@ -136,7 +136,7 @@ async fn what_came_too_late_is_heard_in_the_next_turn() {
     let interrupt = scene.agent.interrupt();
     let stop = async {
         tokio::time::sleep(Duration::from_millis(20)).await;
-        interrupt.say("in French, please");
+        interrupt.say(said("in French, please"));
         interrupt.stop();
     };
     let budget = plenty();
@@ -194,11 +194,105 @@ async fn what_is_said_meanwhile_comes_with_the_next_result() {
         Act::Says(calls(&[("1", "directory_list", r#"{"path":"."}"#)])),
         Act::Says(text("Understood.")),
     ]);
-    scene.agent.interrupt().say("in French, please");
+    scene.agent.interrupt().say(said("in French, please"));
     scene.agent.turn(said("go"), &plenty()).await;
     let asked = scene.model.asked.lock().unwrap();
     // In their own voice: no result can sound like that.
     assert_eq!(asked[1].messages.last(), Some(&Message::user("in French, please")));
+}
+
+#[tokio::test]
+async fn pictures_that_come_meanwhile_reach_the_model_with_what_is_said() {
+    let image = Part::Image(Image { media_type: "image/png".into(), data: "iVBORw0KGgo=".into() });
+    let mut scene = Scene::new(vec![
+        Act::Says(calls(&[("1", "directory_list", r#"{"path":"."}"#)])),
+        Act::Says(text("I see.")),
+        Act::Hangs(Vec::new()),
+        Act::Says(text("I see both.")),
+    ]);
+    let both = [said("like this one"), vec![image.clone()]].concat();
+    scene.agent.interrupt().say(both.clone());
+    scene.agent.turn(said("go"), &plenty()).await;
+    let heard = scene.model.asked.lock().unwrap()[1].messages.last().cloned();
+    assert_eq!(heard, Some(Message::User { content: both.clone() }));
+    // And with the next turn, if it came too late for this one.
+    let interrupt = scene.agent.interrupt();
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        interrupt.say(both);
+        interrupt.stop();
+    };
+    let budget = plenty();
+    let _ = tokio::join!(scene.agent.turn(said("go"), &budget), stop);
+    scene.agent.turn(said("go on"), &plenty()).await;
+    let asked = scene.model.asked.lock().unwrap();
+    let Some(Message::User { content }) = asked[3].messages.last() else { panic!() };
+    assert!(content.contains(&image), "{content:?}");
+}
+
+/// Looks around, for so many dollars and tokens.
+fn look(cost: f64, input: u64) -> Act {
+    let mut events = calls(&[("", "directory_list", r#"{"path":"."}"#)]);
+    events.insert(0, Event::Usage(Usage { input, cost: Some(cost), ..Usage::default() }));
+    Act::Says(events)
+}
+
+#[tokio::test]
+async fn the_closing_request_is_paid_for_by_the_budget() {
+    let closing = |cost: f64| {
+        let usage = Usage { input: 100_000, cost: Some(cost), ..Usage::default() };
+        Act::Says(vec![
+            Event::Text("Two looks.".into()),
+            Event::Usage(usage),
+            Event::Finish(Finish::Stop),
+        ])
+    };
+    let mut scene = Scene::new(vec![look(0.3, 100_000), look(0.3, 100_000), closing(0.3)]);
+    let dollar = Budget::new(Allowance { cost: Some(1.0), ..Allowance::default() });
+    let outcome = scene.agent.turn(said("go"), &dollar).await;
+    let End::Budget(what) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert_eq!((what.as_str(), &*outcome.text), ("all but 0.4000 of 1.00 dollars", "Two looks."));
+    assert!(dollar.spent().usage.cost.unwrap() <= 1.0);
+
+    let mut scene = Scene::new(vec![look(0.0, 30_000), look(0.0, 31_000), closing(0.0)]);
+    let tokens = Budget::new(Allowance { tokens: Some(100_000), ..Allowance::default() });
+    let outcome = scene.agent.turn(said("go"), &tokens).await;
+    let End::Budget(what) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert_eq!((what.as_str(), outcome.asked), ("all but 39000 of 100000 tokens", 3));
+}
+
+#[tokio::test]
+async fn a_budget_that_does_not_do_for_a_closing_request_is_kept_without_one() {
+    let mut scene = Scene::new(vec![look(0.6, 100_000)]);
+    let budget = Budget::new(Allowance { cost: Some(1.0), ..Allowance::default() });
+    let outcome = scene.agent.turn(said("go"), &budget).await;
+    assert_eq!((outcome.end.name(), outcome.asked), ("budget", 1));
+    assert_eq!(shape(&scene.book.0.lock().unwrap()), "uat", "its call is made");
+}
+
+#[tokio::test]
+async fn what_was_spent_beside_the_messages_is_written_down() {
+    let nothing = || {
+        let usage = Usage { input: 7, cost: Some(0.25), ..Usage::default() };
+        Act::Says(vec![Event::Usage(usage), Event::Finish(Finish::Stop)])
+    };
+    let mut scene = Scene::new(vec![nothing(), nothing(), Act::Says(text("Now I speak."))]);
+    scene.agent.turn(said("go"), &plenty()).await;
+    let beside = *scene.book.1.lock().unwrap();
+    assert_eq!((beside.input, beside.cost), (14, Some(0.5)));
+}
+
+#[tokio::test]
+async fn a_call_that_was_only_spoken_is_told_of() {
+    let spoken = "I look.\n<tool_call>\n{\"name\":\"directory_list\"}\n</tool_call>";
+    for (said, warns) in [(spoken, 1), ("Calls look like <tool_call>…</tool_call> there.", 0)] {
+        let mut scene = Scene::new(vec![Act::Says(text(said))]);
+        scene.agent.makeup_mut().tools = std::sync::Arc::new([serde_json::json!({})]);
+        scene.agent.turn(self::said("go"), &plenty()).await;
+        let seen = scene.eyes.0.lock().unwrap();
+        let warned = seen.iter().filter(|line| line.contains("model.tool_calls")).count();
+        assert_eq!(warned, warns, "{seen:?}");
+    }
 }
 
 #[tokio::test]

@@ -85,7 +85,7 @@ async fn what_is_said_meanwhile_is_written_after_the_results() {
     let other = ("2", "read_file", r#"{"path":"none"}"#);
     let mut scene =
         Scene::new(vec![Act::Says(calls(&[list("1"), other])), Act::Says(text("Done."))]);
-    scene.agent.interrupt().say("hurry up");
+    scene.agent.interrupt().say([Part::Text { text: "hurry up".into() }]);
     scene.agent.turn(go(), &Budget::new(Allowance::default())).await;
     assert_eq!(scene.book.results(), ["1", "2"]);
     assert_eq!(scene.agent.conversation().messages(), *scene.book.0.lock().unwrap());

@@ -62,6 +62,7 @@ fn talk(text: &str, toolsets: &[String]) -> Conversation {
         content: json!({ "tools": toolsets }).to_string(),
         images: Vec::new(),
         is_error: text.contains("missing"),
+        is_cancelled: false,
     };
     let think = if text.contains("think") { "<think>Hm.</think>" } else { "" };
     Conversation {

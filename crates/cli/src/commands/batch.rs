@@ -38,9 +38,9 @@ pub(crate) enum Batch {
 pub(crate) struct Run {
     /// A file with a JSON object a line: `prompt`, and `cwd` if it needs a folder
     prompts: PathBuf,
-    /// Where the output goes
+    /// Where the output goes; a folder here named after the file if nothing is said
     #[arg(long, short, value_name = "DIR")]
-    output: PathBuf,
+    output: Option<PathBuf>,
     /// How toolsets are drawn: a name from `hermes toolsets sample`, or chances such as
     /// `web=50,file=20`
     #[arg(long, default_value = "default", value_name = "NAME")]
@@ -71,6 +71,17 @@ pub(crate) struct Run {
     need_reasoning: bool,
     #[command(flatten)]
     profile: ProfileOptions,
+}
+
+impl Run {
+    /// Where the output goes: `prompts-batch` for `prompts.jsonl`.
+    fn output(&self) -> PathBuf {
+        let named = || {
+            let stem = self.prompts.file_stem().unwrap_or(self.prompts.as_os_str());
+            PathBuf::from(format!("{}-batch", stem.to_string_lossy()))
+        };
+        self.output.clone().unwrap_or_else(named)
+    }
 }
 
 impl From<BatchError> for Failure {
@@ -139,7 +150,7 @@ fn plan(args: &Run, prompts: Prompts, ready: &Ready) -> Result<Work, Failure> {
         toolsets: drawable.filter(|name| toolsets.contains(name, &*snapshot)).collect(),
         tools: snapshot.entries().iter().map(|entry| entry.name().to_owned()).collect(),
         prompts,
-        output: std::path::absolute(&args.output)?,
+        output: std::path::absolute(args.output())?,
         plan: Plan {
             seed: args.seed,
             distribution: args.distribution.clone(),
@@ -161,11 +172,12 @@ fn report(app: &App, args: &Run, summary: &Summary) -> Outcome {
         (false, _) => Exit::Failed,
     };
     if app.json {
-        let told = json!({ "schema_version": 1, "summary": summary, "output": args.output });
+        let told = json!({ "schema_version": 1, "summary": summary, "output": args.output() });
         app.terminal.line(&told.to_string())?;
         return Ok(exit);
     }
-    let folder = args.output.display();
+    let folder = args.output();
+    let folder = folder.display();
     app.terminal.line(&format!(
         "{} of {} prompts done ({} before), {} failed; {} in {folder}/trajectories.jsonl",
         summary.done, summary.prompts, summary.done_before, summary.failed, summary.trajectories,
@@ -210,7 +222,7 @@ impl Desk {
             model: args.model.clone(),
             max_turns: args.max_turns,
             profile: args.profile.clone(),
-            folders: std::path::absolute(&args.output)?.join("work"),
+            folders: std::path::absolute(args.output())?.join("work"),
             base: file.parent().map_or_else(PathBuf::new, Path::to_path_buf),
             cancel,
         })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes::core::{Arguments, Status, ToolCall, ToolResult};
+use hermes::core::{Arguments, ErrorKind, Status, ToolCall, ToolResult};
 use hermes::engine::names::{self, Reading};
 use hermes::engine::{Entry, Snapshot};
 use serde_json::Value;
@@ -76,7 +76,7 @@ pub(crate) fn show(app: &App, result: &ToolResult) -> Outcome {
     };
     if app.json || !app.terminal.stdout_is_person {
         app.terminal.line(&result.content)?;
-    } else if result.is_success() {
+    } else if result.is_success() || is_answer(result) {
         app.terminal.line(&readable::layout(&app.terminal, &result.content))?;
     } else {
         let error: Value = serde_json::from_str(&result.content).unwrap_or_default();
@@ -88,4 +88,12 @@ pub(crate) fn show(app: &App, result: &ToolResult) -> Outcome {
         }
     }
     Ok(exit)
+}
+
+/// Whether this is what a tool had to say when it was stopped, and no error of
+/// ours.
+fn is_answer(result: &ToolResult) -> bool {
+    let is_stopped = matches!(result.status, Status::Error(ErrorKind::Cancelled | ErrorKind::Timeout));
+    let told: Value = serde_json::from_str(&result.content).unwrap_or_default();
+    is_stopped && told.get("kind").is_none()
 }

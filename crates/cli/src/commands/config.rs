@@ -137,7 +137,9 @@ fn set(app: &App, home: &Home, key: &str, text: &str) -> Outcome {
     // A text setting takes its value literally: `12` is a profile's name too.
     let value = match Key::find(key).map(|k| k.kind) {
         Some(hermes_config::Kind::Text) => Value::String(text.to_owned()),
-        Some(hermes_config::Kind::TextList) if !text.trim_start().starts_with('[') => {
+        Some(hermes_config::Kind::TextList | hermes_config::Kind::Models)
+            if !text.trim_start().starts_with('[') =>
+        {
             text.split(',').map(str::trim).filter(|t| !t.is_empty()).map(Value::from).collect()
         }
         _ => parse_value(text),

@@ -18,6 +18,7 @@ use crate::terminal::{Style, one_line, visible};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Memory {
     /// Show what is kept
+    #[command(alias = "list")]
     Show {
         /// Only this list
         list: Option<List>,

@@ -139,3 +139,12 @@ fn what_is_left_out_is_told_with_the_reason() {
         "{summary}"
     );
 }
+
+#[test]
+fn without_a_folder_the_output_is_named_after_the_prompts() {
+    let server = ModelServer::start(vec![Scene::says("Hello.")]);
+    let context = with_model(&server);
+    context.file("prompts.jsonl", "{\"prompt\":\"Say hello.\"}\n");
+    context.run(["batch", "run", "prompts.jsonl", "--distribution", "file=100"]).succeeds();
+    assert!(context.work().join("prompts-batch/trajectories.jsonl").exists());
+}

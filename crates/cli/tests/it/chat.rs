@@ -140,6 +140,16 @@ fn a_conversation_in_a_terminal() {
     let listed = context.run(["sessions", "list", "--json"]).succeeds().json();
     let id = listed["sessions"][0]["id"].as_str().expect("a session").to_owned();
 
+    let shown = context.run(["sessions", "show", &id, "--json"]).succeeds().json();
+    let results = shown["messages"].as_array().expect("messages").iter();
+    let results: Vec<_> = results.filter(|message| message["role"] == "tool").collect();
+    let how: Vec<_> = results.iter().map(|result| result["status"].as_str()).collect();
+    assert_eq!(how, [Some("error"), Some("cancelled")], "a refused call, and a stopped one");
+    let people = context.run(["sessions", "show", &id]).succeeds().stdout;
+    assert!(people.contains("tool terminal (cancelled)"), "{people}");
+    let audit = context.run(["audit", "query", "--status", "cancelled", "--json"]).succeeds();
+    assert!(audit.stdout.contains("terminal"), "{}", audit.stdout);
+
     server.add(last("and now", Scene::says("Now we go on.")));
     let tmux = Tmux::start(&context, &format!("chat --resume {id}")).expect("tmux");
     tmux.sees("I have heard you and stopped.");
@@ -212,10 +222,79 @@ fn in_a_pipe_the_exit_code_says_how_it_went() {
 }
 
 #[test]
+fn in_a_pipe_what_went_wrong_once_is_not_made_good_by_what_comes_after() {
+    let wrong = json!({"error": {"message": "Incorrect API key"}});
+    let scenes = || vec![Scene::fails(401, wrong.clone()), Scene::says("Two.")];
+    let server = ModelServer::start(scenes());
+    let run = with_model(&server).feed::<&str>([], "first\nsecond\n").exits(4);
+    assert!(run.stdout.contains("Two."), "{}", run.stdout);
+    let server = ModelServer::start(scenes());
+    with_model(&server).feed::<&str>([], "first\n/new\nsecond\n").exits(4);
+    let server = ModelServer::start(vec![Scene::says("One.")]);
+    let run = with_model(&server).feed::<&str>([], "/model nosuch:foo\nfirst\n");
+    assert!(run.code != 0 && run.stdout.contains("One."), "{}", run.stderr);
+}
+
+#[test]
+fn what_earlier_sittings_cost_is_counted() {
+    let paid = |text: &str, cost: f64| {
+        let usage = Step::Usage { input: 1_000, output: 10, cached: 0, cost: Some(cost) };
+        Scene::of([Step::Text(text.into()), usage])
+    };
+    let part = r#"{"goal":"Do a part"}"#;
+    let hand_on = Scene::of([
+        Step::call("delegate_task", part),
+        Step::Usage { input: 1_000, output: 10, cached: 0, cost: Some(0.25) },
+    ]);
+    let server = ModelServer::start(vec![
+        last("hand it on", hand_on),
+        last("Do a part", paid("A part.", 0.125)),
+        last("A part.", paid("All done.", 0.25)),
+        last("and now", paid("More.", 0.5)),
+    ]);
+    let context = with_model(&server);
+    context.feed(["chat"], "hand it on\n").succeeds();
+    let shown = context.run(["sessions", "show", "last"]).succeeds().stdout;
+    assert!(shown.contains("$0.6250"), "with its sub-agents: {shown}");
+    let run = context.feed(["chat", "--resume", "last"], "/cost\nand now\n/cost\n").succeeds();
+    let told = format!("{}{}", run.stdout, run.stderr);
+    assert!(told.contains("$0.6250 (") && told.contains("earlier sittings"), "{told}");
+    assert!(told.contains("$1.1250"), "{told}");
+    let shown = context.run(["sessions", "show", "last", "--json"]).succeeds().json();
+    assert_eq!(shown["session"]["usage"]["cost"], 1.0);
+    assert_eq!(shown["session"]["total_usage"]["cost"], 1.125);
+}
+
+#[test]
+fn a_picture_pasted_while_a_turn_runs_reaches_the_model() {
+    let server = ModelServer::start(vec![
+        Scene::calls("terminal", r#"{"command":"until [ -e go ]; do sleep 0.02; done"}"#),
+        Scene::says("I see it."),
+    ]);
+    let context = with_model(&server);
+    let picture = context.file("cat.png", [0x89, b'P', b'N', b'G', 13, 10, 26, 10]);
+    let Some(tmux) = Tmux::start(&context, "") else { return };
+    tmux.sees("/help shows the commands");
+    tmux.line("wait for it");
+    tmux.sees("until");
+    tmux.run(&["send-keys", "-t", "0", "-l", "like this: "]);
+    tmux.run(&["set-buffer", picture.to_str().expect("a name")]);
+    tmux.run(&["paste-buffer", "-p", "-t", "0"]);
+    tmux.sees("[picture cat.png]");
+    tmux.keys(&["Enter"]);
+    tmux.sees("The model hears this");
+    context.file("go", "");
+    tmux.sees("I see it.");
+    let asked = server.asked().pop().expect("it was asked");
+    let heard = asked["messages"].as_array().and_then(|all| all.last()).expect("a message");
+    assert!(heard.to_string().contains("data:image/png;base64,iVBORw0KGgo="), "{heard}");
+}
+
+#[test]
 fn a_chat_in_which_nothing_was_said_is_not_kept() {
     let server = ModelServer::start(Vec::<Scene>::new());
     let context = with_model(&server);
-    context.feed(["chat"], "/help\n/tools\n/nonsense\n").succeeds();
+    context.feed(["chat"], "/help\n/tools\n/nonsense\n").exits(2);
     let listed = context.run(["sessions", "list", "--json"]).succeeds().json();
     assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(0));
 }
@@ -270,7 +349,7 @@ fn several_turns_are_taken_back_at_once() {
     ]);
     let context = with_model(&server);
     let input = "write it\nsecond\n/undo 2\n/undo x\n/todo\nwhat now\n";
-    let run = context.feed(["chat"], input).succeeds();
+    let run = context.feed(["chat"], input).exits(2);
     let told = format!("{}{}", run.stdout, run.stderr);
     assert!(!context.work().join("note.txt").exists(), "{told}");
     assert!(told.contains("removed ") && !told.contains("restored"), "{told}");
@@ -282,6 +361,18 @@ fn several_turns_are_taken_back_at_once() {
     let said = asked["messages"].as_array().expect("messages");
     assert_eq!(said.len(), 2, "only what the model is told first is before it: {said:?}");
     assert_eq!(said[1]["content"], "what now");
+}
+
+#[test]
+fn where_nothing_was_said_there_is_nothing_to_save_shorten_or_pay() {
+    let server = ModelServer::start(Vec::<Scene>::new());
+    let context = with_model(&server);
+    let run = context.feed(["chat"], "/cost\n/compact\n/save talk.md\n").exits(2);
+    let told = format!("{}{}", run.stdout, run.stderr);
+    for part in ["nothing yet", "short already", "Nothing was said yet"] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(!context.work().join("talk.md").exists());
 }
 
 #[test]

@@ -221,6 +221,54 @@ fn budgets_end_a_task_with_a_summary_and_say_so() {
 }
 
 #[test]
+fn the_closing_request_is_kept_within_the_budget() {
+    let look = |cost: f64| {
+        Scene::of([
+            Step::call("read_file", r#"{"path":"a.txt"}"#),
+            Step::Usage { input: 9_000, output: 10, cached: 0, cost: Some(cost) },
+        ])
+    };
+    let closing = Scene::of([
+        Step::Text("I have looked.".into()),
+        Step::Usage { input: 9_000, output: 10, cached: 0, cost: Some(0.3) },
+    ]);
+    let server = ModelServer::start(vec![closing.when("used up"), look(0.3), look(0.3), look(9.0)]);
+    let context = with_model(&server);
+    context.file("a.txt", "x\n");
+    let run = context.run(["--json", "run", "--budget", "1", "Look on and on"]).exits(1);
+    let last = events(&run).pop().expect("a result");
+    assert_eq!((&last["end"], &last["text"]), (&json!("budget"), &json!("I have looked.")));
+    let cost = last["usage"]["cost_usd"].as_f64().expect("a cost");
+    assert!(cost <= 1.0, "{last}");
+}
+
+#[test]
+fn an_unknown_provider_before_the_colon_is_an_error_and_a_tag_after_it_is_not() {
+    let server = ModelServer::start(vec![Scene::says("Here.").again()]);
+    let context = with_model(&server);
+    let run = context.run(["run", "-m", "nosuch:foo", "Hello"]);
+    assert_ne!(run.code, 0);
+    for part in ["`nosuch`", "openrouter", "ollama"] {
+        assert!(run.stderr.contains(part), "{}", run.stderr);
+    }
+    assert!(server.asked().is_empty());
+    for model in ["llama3:8b", "org/model:free"] {
+        context.run(["run", "-m", model, "Hello"]).succeeds();
+        assert_eq!(server.asked().pop().expect("it was asked")["model"], model);
+    }
+}
+
+#[test]
+fn whoever_names_a_model_means_that_one() {
+    let server = ModelServer::start(vec![Scene::says("Here.")]);
+    let context = with_model(&server);
+    let mut command = context.command(["run", "-m", "named", "Hello"]);
+    command.env("HERMES_MODEL", "usual");
+    context.finish(command, b"").succeeds();
+    assert_eq!(server.asked()[0]["model"], "named");
+}
+
+#[test]
 fn troubles_of_the_server_are_told_with_what_to_do() {
     let server = ModelServer::start(vec![
         Scene::fails(401, json!({"error": {"message": "Incorrect API key provided"}})).again(),

@@ -23,6 +23,7 @@ fn talk(context: &TestContext, id: &str, said: &str) {
         content: "```\nfiles\n```".into(),
         images: Vec::new(),
         is_error: false,
+        is_cancelled: false,
     };
     let usage = Usage { input: 5, cost: Some(0.25), ..Usage::default() };
     for message in [

@@ -95,12 +95,39 @@ fn jobs_are_found_by_name_unless_several_have_it() {
     let (_home, jobs) = home("");
     let first = jobs.add(draft("Water the plants\nboth of them", "every 5m"), now()).unwrap();
     assert_eq!(jobs.get("water the plants").unwrap().id, first.id);
-    jobs.add(draft("Water the plants", "every 5m"), now()).unwrap();
-    match jobs.get("Water the plants").unwrap_err() {
+    let second = jobs.add(draft("Water the plants", "every 5m"), now()).unwrap();
+    assert_eq!(second.name, "Water the plants (2)", "nobody has chosen its name");
+    assert_eq!(jobs.get("water the plants (2)").unwrap().id, second.id);
+    let mut both = theirs();
+    both["id"] = "ba9876543210".into();
+    let (_home, jobs) = home(&json!([theirs(), both]).to_string());
+    match jobs.get("news").unwrap_err() {
         CronError::Ambiguous { matches, .. } => assert_eq!(matches.len(), 2),
         other => panic!("{other}"),
     }
     assert!(matches!(jobs.get(""), Err(CronError::NotFound(_))));
+}
+
+#[test]
+fn a_name_that_was_chosen_belongs_to_one_job() {
+    let (_home, jobs) = home("");
+    let named = |name: &str, schedule: &str| {
+        let mut draft = draft("Look", schedule);
+        draft.change.name = Some(name.to_owned());
+        jobs.add(draft, now())
+    };
+    let first = named("News", "every 5m").unwrap();
+    match named("news", "every 5m").unwrap_err() {
+        CronError::Taken { id, .. } => assert_eq!(id, first.id),
+        other => panic!("{other}"),
+    }
+    let other = named("Weather", "every 5m").unwrap();
+    let rename = |name: &str| Change { name: Some(name.to_owned()), ..Change::default() };
+    let taken = jobs.change(&other.id, rename("NEWS"), now());
+    assert!(matches!(taken, Err(CronError::Taken { .. })));
+    assert_eq!(jobs.change(&first.id, rename("NEWS"), now()).unwrap().name, "NEWS", "its own");
+    jobs.remove(&first.id, now()).unwrap();
+    assert!(jobs.change(&other.id, rename("News"), now()).is_ok(), "it is free again");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use hermes_agent::{Budget, Manner, Standing};
+use hermes_agent::{Manner, Standing};
 use hermes_core::{BoxFuture, ToolContext, ToolError};
 use hermes_llm::{Fault, FaultKind, Finish, Message, Model, Reply, Request, Usage};
 use serde::Serialize;
@@ -108,10 +108,6 @@ impl<'a> Asking<'a> {
         }
     }
 
-    fn budget(&self) -> Option<&Budget> {
-        self.standing.as_ref().map(|standing| &standing.budget)
-    }
-
     /// Asks all of them, side by side. Those that have answered, in their
     /// order.
     pub(super) async fn ask_all(
@@ -122,11 +118,11 @@ impl<'a> Asking<'a> {
     ) -> Result<Vec<(Voice, String)>, ToolError> {
         let mixture = self.mixture;
         // Boxed, since the compiler cannot tell otherwise that it may move between threads.
-        let budget = self.budget();
+        let standing = self.standing.as_deref();
         let requests: Vec<BoxFuture<'_, Heard>> = voices
             .iter()
             .map(|voice| {
-                let asked = ask(mixture, budget, layer, voice, messages.clone());
+                let asked = ask(mixture, standing, layer, voice, messages.clone());
                 Box::pin(asked) as BoxFuture<'_, _>
             })
             .collect();
@@ -148,7 +144,8 @@ impl<'a> Asking<'a> {
         voice: &Voice,
         messages: Vec<Message>,
     ) -> Result<Option<String>, ToolError> {
-        let one = self.cx.race(ask(self.mixture, self.budget(), layer, voice, messages)).await?;
+        let asked = ask(self.mixture, self.standing.as_deref(), layer, voice, messages);
+        let one = self.cx.race(asked).await?;
         Ok(self.note(one))
     }
 
@@ -164,7 +161,7 @@ impl<'a> Asking<'a> {
 /// the others may be cut short.
 async fn ask(
     mixture: &Mixture,
-    budget: Option<&Budget>,
+    standing: Option<&Standing>,
     layer: usize,
     voice: &Voice,
     messages: Vec<Message>,
@@ -186,8 +183,8 @@ async fn ask(
         reply = self::reply(mixture, voice, &request).await;
     }
     let usage = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
-    if let Some(budget) = budget {
-        budget.spend_usage(usage);
+    if let Some(standing) = standing {
+        standing.spend(usage);
     }
     let answer = reply.and_then(text_of);
     let error = answer.as_ref().err();

@@ -84,32 +84,33 @@ async fn a_sub_agent_gets_what_was_asked_of_what_its_parent_has() {
 #[tokio::test]
 async fn what_is_left_of_the_budget_is_all_there_is() {
     let list = |goal: &str| calls(goal, "directory_list", &json!({"path": "."}));
-    let heavy = |goal: &str| {
-        let mut scene = list(goal);
-        scene.steps.push(hermes_testkit::models::Step::Usage {
-            input: 700,
-            output: 0,
-            cached: 0,
-            cost: None,
-        });
+    let heavy = |input: u64| {
+        let mut scene = list("look");
+        let usage = hermes_testkit::models::Step::Usage { input, output: 0, cached: 0, cost: None };
+        scene.steps.push(usage);
         scene
     };
-    let plan = Plan {
-        allowance: Allowance { tokens: Some(1_000), ..Allowance::default() },
+    let plan = |tokens: u64| Plan {
+        allowance: Allowance { tokens: Some(tokens), ..Allowance::default() },
         ..Plan::default()
     };
-    let script = [heavy("look"), heavy("look"), says("look", "So far so good.", 0)];
-    let stage = Stage::with(script, plan);
+    let script = [heavy(2_500), heavy(2_500), says("look", "So far so good.", 0)];
+    let stage = Stage::with(script, plan(10_000));
     let answer = stage.delegate(json!({"goal": "look"})).await;
     let report = &answer["results"][0];
     assert_eq!((&report["status"], &report["exit_reason"]), (&json!("partial"), &json!("budget")));
-    assert_eq!(report["summary"], "So far so good.");
-    assert!(report["error"].as_str().unwrap().contains("900 tokens"), "{report}");
-    assert_eq!(stage.budget.spent().usage.input, 1_400);
+    assert_eq!(report["summary"], "So far so good.", "it is paid for by the budget");
+    assert!(report["error"].as_str().unwrap().contains("all but 4000 of 9000 tokens"), "{report}");
+    assert_eq!(stage.budget.spent().usage.input, 5_000);
 
+    let stage = Stage::with([heavy(1_400)], plan(1_000));
+    let answer = stage.delegate(json!({"goal": "look"})).await;
+    let report = &answer["results"][0];
+    assert_eq!((&report["status"], &report["exit_reason"]), (&json!("partial"), &json!("budget")));
+    assert!(report["error"].as_str().unwrap().contains("900 tokens"), "{report}");
     let error = stage.refusal(json!({"goal": "look again"})).await;
     assert_eq!(error["kind"], "limit");
-    assert_eq!(stage.server.asked().len(), 3, "nobody was asked any more");
+    assert_eq!(stage.server.asked().len(), 1, "nobody was asked any more");
 }
 
 #[tokio::test]

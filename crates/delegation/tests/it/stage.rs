@@ -5,9 +5,10 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use hermes_agent::{Allowance, Budget, Entry, Journal, JournalError, Manner, Nobody, Standing};
+use hermes_agent::{Allowance, Budget, Entry, Journal, JournalError, Manner, NoJournal, Nobody, Standing};
 use hermes_core::{
-    Approver, Availability, BoundCall, BoxFuture, DynTool, Effect, NoticeQueue, Notices, Ports,
+    Approver, Availability, BoundCall, BoxFuture, DynTool, Effect, ErrorKind, NoticeQueue, Notices,
+    Ports, Status,
     ToolCall, ToolContext, ToolError, ToolOutput, ToolResult, ToolSpec, Workplace,
 };
 use hermes_delegation::{Child, Crew, Found, Mixture, Serving, Settings, Supply, tools};
@@ -218,6 +219,7 @@ impl Stage {
             model,
             manner: Manner::default(),
             watcher: Arc::new(Nobody),
+            journal: Arc::new(NoJournal),
         };
         caller.ports = Some(with_standing(&engine, standing));
         Self { folder, server, stock, crew, engine, caller, budget, notices, serving }
@@ -245,6 +247,13 @@ impl Stage {
     pub(crate) async fn delegate(&self, arguments: Value) -> Value {
         let result = self.result(arguments).await;
         assert!(result.is_success(), "{}", result.content);
+        json(&result)
+    }
+
+    /// What is answered to a call that is stopped.
+    pub(crate) async fn stopped(&self, arguments: Value) -> Value {
+        let result = self.result(arguments).await;
+        assert_eq!(result.status, Status::Error(ErrorKind::Cancelled), "{}", result.content);
         json(&result)
     }
 

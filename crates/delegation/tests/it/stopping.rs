@@ -23,7 +23,7 @@ async fn stopping_the_parent_stops_all_of_them_and_nothing_is_billed_after() {
             assert_eq!(told.recv().await, Some("closed"), "and the fourth is never asked");
         }
     };
-    let (answer, ()) = tokio::join!(stage.delegate(json!({"tasks": goals})), stop);
+    let (answer, ()) = tokio::join!(stage.stopped(json!({"tasks": goals})), stop);
     let reports = answer["results"].as_array().unwrap();
     assert!(reports.iter().all(|report| report["status"] == "interrupted"), "{answer}");
     assert_eq!(reports.len(), 4);
@@ -52,7 +52,7 @@ async fn the_whole_tree_is_stopped() {
         assert_eq!(told.recv().await, Some("closed"));
     };
     let wanted = json!({"goal": "lead", "role": "orchestrator"});
-    let (answer, ()) = tokio::join!(stage.delegate(wanted), stop);
+    let (answer, ()) = tokio::join!(stage.stopped(wanted), stop);
     assert_eq!(answer["results"][0]["status"], "interrupted", "{answer}");
     assert_eq!(stage.server.asked().len(), 1);
     assert_eq!(*stage.stock.farewells.lock().unwrap(), ["interrupted"; 2]);
@@ -107,7 +107,7 @@ async fn what_was_done_before_is_told() {
         cancel.cancel();
     };
     let goals = ["lead", "dig"].map(|goal| json!({"goal": goal}));
-    let (answer, ()) = tokio::join!(stage.delegate(json!({"tasks": goals})), stop);
+    let (answer, ()) = tokio::join!(stage.stopped(json!({"tasks": goals})), stop);
     let statuses: Vec<&Value> =
         answer["results"].as_array().unwrap().iter().map(|report| &report["status"]).collect();
     assert_eq!(statuses, ["completed", "interrupted"]);

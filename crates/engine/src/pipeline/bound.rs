@@ -25,7 +25,8 @@ impl Flight {
             tool_call_id: call.id.clone(),
             name: call.entry.name().to_owned(),
             content,
-            status: Status::Success,
+            // What it had by then is shown, but it did not do what was asked.
+            status: landed.stopped.map_or(Status::Success, Status::Error),
             disposition: landed.disposition,
             coerced: Vec::new(),
             attachments,

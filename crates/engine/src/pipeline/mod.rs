@@ -118,11 +118,13 @@ pub(crate) struct Judged {
 pub(crate) struct Landed {
     pub(crate) outcome: Result<(String, Vec<hermes_core::Attachment>), ToolError>,
     pub(crate) disposition: Disposition,
+    /// Why it was told to stop, if it was before it answered.
+    pub(crate) stopped: Option<ErrorKind>,
 }
 
 impl Landed {
     fn refused(error: ToolError) -> Self {
-        Self { outcome: Err(error), disposition: Disposition::NotRun }
+        Self { outcome: Err(error), disposition: Disposition::NotRun, stopped: None }
     }
 }
 
@@ -267,12 +269,13 @@ impl Flight {
             Err(error) => Landed::refused(error),
         };
         let ran = landed.disposition != Disposition::NotRun;
+        let is_answer = landed.outcome.is_ok();
         let mut result = self.answer(&call, landed);
         result.duration = call.started.elapsed();
         self.redact(&mut result);
         self.show_hooks(&call.arguments, &mut result).await;
         if ran {
-            self.mark_untrusted(&call, &mut result);
+            self.mark_untrusted(&call, is_answer, &mut result);
         }
         self.bound(call.entry.spec().result_limit, call.footprint.as_ref(), &mut result);
         result.coerced = call.coerced;

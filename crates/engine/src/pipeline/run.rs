@@ -90,7 +90,8 @@ impl Flight {
 
         let stopped = tokio::select! {
             biased;
-            ended = &mut task => return land(entry.name(), ended),
+            // It may have noticed by itself that it was to stop, sooner than we did.
+            ended = &mut task => return land(entry.name(), ended, ErrorKind::Cancelled),
             () = self.caller.cancel.cancelled() => ToolError::cancelled(),
             () = tokio::time::sleep_until(deadline.into()) => ToolError::new(
                 ErrorKind::Timeout,
@@ -101,11 +102,9 @@ impl Flight {
         // A tool that stops in time may have something to say, such as the
         // output so far; its own word that it was cancelled adds nothing.
         match tokio::time::timeout(GRACE, &mut task).await {
-            Ok(Ok(Ok(Ok(output)))) => land(entry.name(), Ok(Ok(Ok(output)))),
-            Ok(Ok(Ok(Err(error)))) if error.kind() != ErrorKind::Cancelled => {
-                Landed { outcome: Err(error), disposition: Disposition::Unknown }
-            }
-            _ => Landed { outcome: Err(stopped), disposition: Disposition::Unknown },
+            Ok(Ok(Ok(Ok(output)))) => land(entry.name(), Ok(Ok(Ok(output))), stopped.kind()),
+            Ok(Ok(Ok(Err(error)))) if error.kind() != ErrorKind::Cancelled => cut_off(error),
+            _ => cut_off(stopped),
         }
     }
 
@@ -196,7 +195,8 @@ impl Flight {
             "effects": effects,
             "verdict": judged.verdict,
         });
-        Landed { outcome: Ok((told.to_string(), Vec::new())), disposition: Disposition::NotRun }
+        let outcome = Ok((told.to_string(), Vec::new()));
+        Landed { outcome, disposition: Disposition::NotRun, stopped: None }
     }
 
     /// What the tool is handed. Calls that it makes in turn stop when it must
@@ -242,10 +242,18 @@ fn names_secrets(call: &Known) -> bool {
     call.effects.iter().any(|effect| effect.scope == Scope::SECRET_USE)
 }
 
-fn land(tool: &str, ended: Ended) -> Landed {
-    let cut_off = |error| Landed { outcome: Err(error), disposition: Disposition::Unknown };
+fn cut_off(error: ToolError) -> Landed {
+    Landed { outcome: Err(error), disposition: Disposition::Unknown, stopped: None }
+}
+
+/// What came of a call. If it was stopped, then for this reason.
+fn land(tool: &str, ended: Ended, why: ErrorKind) -> Landed {
+    let mut stopped = None;
     let outcome = match ended {
-        Ok(Ok(Ok(output))) => output.into_checked(),
+        Ok(Ok(Ok(output))) => {
+            stopped = output.is_stopped().then_some(why);
+            output.into_checked()
+        }
         // The tool noticed by itself that it was to stop.
         Ok(Ok(Err(error))) if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Timeout) => {
             return cut_off(error);
@@ -255,7 +263,11 @@ fn land(tool: &str, ended: Ended) -> Landed {
         Err(join) if join.is_panic() => return cut_off(crashed(tool, &*join.into_panic())),
         Err(_) => return cut_off(ToolError::cancelled()),
     };
-    Landed { outcome, disposition: Disposition::Complete }
+    let disposition = match stopped {
+        None => Disposition::Complete,
+        Some(_) => Disposition::Unknown,
+    };
+    Landed { outcome, disposition, stopped }
 }
 
 /// The error for a tool that panicked.

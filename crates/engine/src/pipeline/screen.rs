@@ -60,8 +60,9 @@ impl Flight {
         effect
     }
 
-    /// Labels what a tool brought in from outside, and remembers that it did.
-    pub(super) fn mark_untrusted(&self, call: &Known, result: &mut ToolResult) {
+    /// Labels what a tool brought in from outside, and remembers that it did. It
+    /// may be its answer or tell of an error.
+    pub(super) fn mark_untrusted(&self, call: &Known, is_answer: bool, result: &mut ToolResult) {
         self.note_hosts(call);
         let outside = call.entry.spec().annotations.open_world;
         if !outside || result.content.len() < WORTH_A_LABEL {
@@ -74,7 +75,7 @@ impl Flight {
         let _ = Taint::note(&self.caller.session, source, &findings);
         result.untrusted = true;
         let told: Value = serde_json::from_str(&result.content).unwrap_or_default();
-        let mut labelled = match (result.is_success(), told) {
+        let mut labelled = match (is_answer, told) {
             // What went wrong stays where it is looked for; the words may be a
             // stranger's.
             (false, Value::Object(mut error)) => {

@@ -153,6 +153,48 @@ async fn cancelling_stops_what_runs_and_what_waits() {
     assert_eq!(results[0].status, Status::Error(ErrorKind::Cancelled));
 }
 
+#[tokio::test]
+async fn a_call_that_was_stopped_is_cancelled_and_shows_what_it_had() {
+    let begun = Arc::new(tokio::sync::Notify::new());
+    let begins = Arc::clone(&begun);
+    let stops = Probe::new("stops").act(move |args, cx| {
+        let begins = Arc::clone(&begins);
+        async move {
+            begins.notify_one();
+            cx.cancel.cancelled().await;
+            // Sooner or later than it is noticed that it was stopped.
+            for _ in 0..args["pauses"].as_u64().unwrap() {
+                tokio::task::yield_now().await;
+            }
+            let output = ToolOutput::json(&json!({ "output": "so far" }))?;
+            Ok(output.stopped(args["stops"] == true))
+        }
+    });
+    let keeper = Arc::new(Keeper::default());
+    let diary = keeper.0.clone();
+    let (engine, caller, _dir) =
+        built(Engine::builder().tools(vec![stops.tool()]).recorder(keeper));
+    for (pauses, stops) in [(0, true), (1, true), (10, true), (0, false), (10, false)] {
+        let call = ToolCall::new("1", "stops", json!({ "pauses": pauses, "stops": stops }));
+        let mut caller = caller.clone();
+        caller.cancel = caller.cancel.child_token();
+        let stop = async {
+            begun.notified().await;
+            caller.cancel.cancel();
+        };
+        let (result, ()) = tokio::join!(engine.call(call, &caller), stop);
+        // One that came to its end all the same is what it is.
+        let how = match stops {
+            true => (Status::Error(ErrorKind::Cancelled), Disposition::Unknown),
+            false => (Status::Success, Disposition::Complete),
+        };
+        assert_eq!((result.status, result.disposition), how);
+        assert_eq!(json(&result.content), json!({ "output": "so far" }));
+    }
+    let (stopped, ended) = ("1 stops cancelled", "1 stops success");
+    assert_eq!(diary.lines(), [stopped, stopped, stopped, ended, ended]);
+}
+
 struct Rule(fn(&Proposal<'_>) -> Verdict);
 impl Policy for Rule {
     fn judge(&self, proposal: &Proposal<'_>) -> Ruling {

@@ -71,5 +71,6 @@ fn answer(id: &str, name: &str, content: &str) -> Message {
         content: content.into(),
         images: Vec::new(),
         is_error: false,
+        is_cancelled: false,
     })
 }

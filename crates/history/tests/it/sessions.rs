@@ -1,7 +1,7 @@
 //! Sessions begin, go on, are taken back, folded, ended, deleted.
 
 use hermes_history::{Beginning, Deleted, HistoryError, Kinship, Listing, Query, Span, Standing};
-use hermes_llm::Message;
+use hermes_llm::{Message, Usage};
 
 use crate::{Scratch, answer, asks, reply};
 
@@ -43,6 +43,28 @@ fn a_session_keeps_what_was_said_and_what_it_took() {
     scratch.store.rename(&id, " Deployment ").unwrap();
     let info = scratch.info(&id);
     assert_eq!((info.ended, info.title.as_deref()), (None, Some("Deployment")));
+}
+
+#[test]
+fn what_was_spent_counts_with_helpers_and_what_was_no_message() {
+    let scratch = Scratch::new();
+    scratch.begin("s", "cli");
+    scratch.store.append("s", &reply("one")).unwrap();
+    let usage = Usage { input: 5, cost: Some(0.25), ..Usage::default() };
+    scratch.store.spend("s", &usage).unwrap();
+    assert_eq!(scratch.info("s").usage.cost, Some(0.75));
+    scratch.child("h", "subagent", "s", Kinship::Delegation);
+    scratch.child("hh", "subagent", "h", Kinship::Delegation);
+    scratch.child("b", "cli", "s", Kinship::Branch);
+    for helper in ["h", "hh", "b"] {
+        scratch.store.append(helper, &reply("part")).unwrap();
+    }
+    let spent = |id: &str| scratch.store.reader().spent(&scratch.info(id)).unwrap();
+    assert_eq!((spent("s").input, spent("s").cost), (35, Some(1.75)), "a branch is its own");
+    assert_eq!((spent("hh").input, spent("hh").cost), (10, Some(0.5)));
+    assert!(scratch.store.spend("nobody", &usage).is_err());
+    scratch.begin("quiet", "cli");
+    assert_eq!(spent("quiet"), Usage::default());
 }
 
 #[test]

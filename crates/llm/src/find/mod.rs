@@ -2,6 +2,7 @@
 //! for, else what listens on this machine.
 
 mod local;
+mod naming;
 mod providers;
 mod settings;
 mod window;
@@ -17,6 +18,7 @@ use crate::server::Server;
 use crate::steady::{Retries, Steady, Told};
 
 pub use local::{Local, PORTS};
+pub use naming::apart;
 pub use settings::configured;
 pub use window::usual_window;
 
@@ -76,11 +78,6 @@ pub async fn find(
     let endpoints: Vec<Arc<Endpoint>> = endpoints.into_iter().map(Arc::new).collect();
     let model = steady(http, &endpoints, retries, told);
     Ok(Found { model, endpoints, how })
-}
-
-/// Whether somebody of that name runs models.
-pub fn is_provider(name: &str) -> bool {
-    providers::Provider::named(name).is_some()
 }
 
 /// One model out of several, each with all its keys.

@@ -3,7 +3,7 @@
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use super::Lookup;
+use super::{Lookup, naming};
 use super::providers::{PROVIDERS, Provider};
 use crate::endpoint::{Dialect, Endpoint, Key, Prices};
 use crate::fault::{Fault, FaultKind};
@@ -156,7 +156,7 @@ impl<'a> Reading<'a> {
         });
         let known = if own.is_some() { None } else { Provider::named(&name) };
         if own.is_none() && known.is_none() && wish.base_url.is_none() {
-            return Err(unknown(&name));
+            return Err(naming::unknown(self.config, &name));
         }
         let behind = behind.unwrap_or_default();
         let address = known.and_then(|known| self.variable(known.address));
@@ -255,12 +255,6 @@ fn add_rest(endpoint: &mut Endpoint, section: &Map<String, Value>) {
             cache_write: price("cache_write"),
         });
     }
-}
-
-fn unknown(name: &str) -> Fault {
-    Fault::new(FaultKind::Model, format!("nobody knows the provider `{name}`")).with_hint(
-        "set `model.base_url`, or name a provider: openrouter, anthropic, openai, gemini, ollama, …",
-    )
 }
 
 /// A provider that wants a key and has none is a fault at once, not later.

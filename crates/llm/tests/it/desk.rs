@@ -60,6 +60,7 @@ pub(crate) fn long_conversation() -> Vec<Message> {
             content: format!("result of {id}"),
             images,
             is_error,
+            is_cancelled: false,
         })
     };
     vec![

@@ -252,6 +252,7 @@ fn convert(message: &Value, conversation: &mut Vec<Message>) {
                     content: said.join("\n"),
                     images: Vec::new(),
                     is_error: piece.get("isError").and_then(Value::as_bool).unwrap_or(false),
+                    is_cancelled: false,
                 }));
             }
             _ => {}

@@ -15,7 +15,7 @@ use hermes_chat::{Form, Look, Screen};
 use super::runtime;
 use crate::app::{App, Ready};
 use crate::args::{CallOptions, Choice};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 
 use completer::Words;
 use person::Person;
@@ -58,12 +58,17 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
     };
     let (screen, mut events) = Screen::open(look)?;
     ready.keyboard.lend(screen.clone());
+    let mut exit = Exit::Ok;
     let outcome = loop {
-        match sit(app, &ready, args, &screen, &mut events, resume.take()) {
-            Ok(Next::Leave(exit)) => break Ok(exit),
-            Ok(Next::Session(id)) => resume = Some(id),
-            Ok(Next::Anew) => {}
+        let (next, told) = match sit(app, &ready, args, &screen, &mut events, resume.take()) {
+            Ok(sat) => sat,
             Err(failure) => break Err(failure),
+        };
+        exit = if exit == Exit::Ok { told } else { exit };
+        match next {
+            Next::Leave => break Ok(exit),
+            Next::Session(id) => resume = Some(id),
+            Next::Anew => {}
         }
     };
     screen.close();
@@ -71,7 +76,7 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
     outcome
 }
 
-/// One session, until the person leaves it.
+/// One session, until the person leaves it; what scripts are told of it.
 fn sit(
     app: &App,
     ready: &Arc<Ready>,
@@ -79,7 +84,7 @@ fn sit(
     screen: &Screen,
     events: &mut hermes_chat::Events,
     resume: Option<String>,
-) -> Result<Next, Failure> {
+) -> Result<(Next, Exit), Failure> {
     let id = resume.clone().or_else(|| args.options.session.clone());
     let session = id.unwrap_or_else(hermes_history::new_id);
     let options = CallOptions { session: Some(session), ..args.options.clone() };
@@ -93,11 +98,11 @@ fn sit(
     let is_alone = caller.approver.is_none();
     runtime::early(async {
         let sitting = Sitting::begin(app, ready, args, screen, caller, resume, is_alone).await?;
-        let next = sitting.go(events).await;
-        if matches!(next, Next::Leave(_)) {
+        let sat = sitting.go(events).await;
+        if matches!(sat.0, Next::Leave) {
             ready.engine.shutdown().await;
             ready.leaving().leave().await;
         }
-        Ok(next)
+        Ok(sat)
     })?
 }

@@ -64,7 +64,7 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
     let rest = rest.trim();
     let done = match name {
         "help" | "?" => help(sitting),
-        "quit" | "exit" | "q" => return Then::End(Next::Leave(Exit::Ok)),
+        "quit" | "exit" | "q" => return Then::End(Next::Leave),
         "new" | "clear" => return Then::End(Next::Anew),
         "resume" => match session(sitting, rest) {
             Ok(id) => return Then::End(Next::Session(id)),
@@ -111,13 +111,19 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
         },
     };
     if let Err(failure) = done {
+        if sitting.exit == Exit::Ok {
+            sitting.exit = failure.exit;
+        }
         let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
         sitting.screen.error(&format!("{}{hint}", failure.message));
     }
     Then::Wait
 }
 
-fn tell_unknown(sitting: &Sitting<'_>, name: &str) {
+fn tell_unknown(sitting: &mut Sitting<'_>, name: &str) {
+    if sitting.exit == Exit::Ok {
+        sitting.exit = Exit::Usage;
+    }
     let near = ORDERS.iter().find(|known| known.name.starts_with(name));
     let near = near.map(|near| format!("; did you mean /{}?", near.name));
     sitting.screen.warn(&format!(
@@ -216,10 +222,22 @@ async fn toolsets(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure
 
 fn cost(sitting: &Sitting<'_>) -> Result<(), Failure> {
     let spent = sitting.shown.spent();
-    let cost = spent.cost.map_or("not known".to_owned(), |cost| format!("${cost:.4}"));
+    let cost = match spent.cost {
+        Some(cost) => format!("${cost:.4}"),
+        None if spent.input + spent.output == 0 => "nothing yet".to_owned(),
+        None => "not known; model.prices in config.yaml tells it".to_owned(),
+    };
+    let before = match sitting.shown.before() {
+        before if before.input + before.output == 0 => String::new(),
+        before => format!(
+            " ({} tokens{} of it in earlier sittings)",
+            before.input + before.output,
+            before.cost.map(|cost| format!(" and ${cost:.4}")).unwrap_or_default()
+        ),
+    };
     let definitions = &sitting.engaged.definitions.json;
     sitting.screen.note(&format!(
-        "sent      {} tokens, {} of them from a cache\nanswered  {} tokens\ncost      {cost}\n\
+        "sent      {} tokens, {} of them from a cache\nanswered  {} tokens\ncost      {cost}{before}\n\
          context   {} tokens now, about {} of them for {} tools",
         spent.input,
         spent.cache_read,
@@ -387,6 +405,9 @@ fn unused(folder: &Path, session: &str) -> PathBuf {
 }
 
 fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
+    if sitting.engaged.agent.conversation().messages().is_empty() {
+        return Err(Failure::usage("Nothing was said yet"));
+    }
     let cwd = sitting.engaged.agent.makeup().caller.cwd.clone();
     let path = match file {
         "" => unused(&cwd, &sitting.engaged.session),

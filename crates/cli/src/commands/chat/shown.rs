@@ -17,20 +17,32 @@ pub(crate) struct Shown {
     engine: Engine,
     session: Session,
     used: AtomicU64,
+    /// What the session took before this sitting.
+    before: Mutex<Usage>,
     /// What each turn may use; sub-agents and summaries count there as well.
     budgets: Mutex<Vec<Budget>>,
 }
 
 impl Shown {
     pub(crate) fn new(screen: Screen, engine: Engine, session: Session) -> Arc<Self> {
-        let budgets = Mutex::default();
-        Arc::new(Self { screen, engine, session, used: AtomicU64::new(0), budgets })
+        let (before, budgets) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { screen, engine, session, used: AtomicU64::new(0), before, budgets })
     }
 
-    /// What was used since the chat began.
+    /// The session took this before.
+    pub(crate) fn go_on_from(&self, before: Usage) {
+        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = before;
+    }
+
+    /// What the session took before this sitting.
+    pub(crate) fn before(&self) -> Usage {
+        *self.before.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the session took, in this sitting and before.
     pub(crate) fn spent(&self) -> Usage {
         let budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut sum = Usage::default();
+        let mut sum = self.before();
         budgets.iter().for_each(|budget| sum += budget.spent().usage);
         sum
     }

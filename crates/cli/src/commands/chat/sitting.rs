@@ -26,8 +26,8 @@ use crate::summary;
 /// What comes after a session.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Nothing; what scripts are told.
-    Leave(Exit),
+    /// Nothing.
+    Leave,
     /// This session.
     Session(String),
     /// A new session.
@@ -76,8 +76,8 @@ pub(crate) struct Sitting<'a> {
     /// Whether the person has stopped the last turn: nothing begins by itself
     /// until they say something.
     pub(crate) is_halted: bool,
-    /// How the last turn went, for scripts.
-    exit: Exit,
+    /// What went wrong first, for scripts.
+    pub(crate) exit: Exit,
 }
 
 impl<'a> Sitting<'a> {
@@ -103,6 +103,10 @@ impl<'a> Sitting<'a> {
         };
         let shelf = skills::shelf(&ready.home, &ready.config, &caller.cwd);
         let engaged = ready.engage(caller, terms).await?;
+        if resume.is_some() {
+            let reader = engaged.store.reader();
+            shown.go_on_from(reader.spent(&reader.session(&engaged.session)?)?);
+        }
         let sitting = Self {
             app,
             ready,
@@ -166,7 +170,7 @@ impl<'a> Sitting<'a> {
     }
 
     /// Until the person wants something else.
-    pub(crate) async fn go(mut self, events: &mut Events) -> Next {
+    pub(crate) async fn go(mut self, events: &mut Events) -> (Next, Exit) {
         let news = Arc::new(Notify::new());
         let wake = Arc::clone(&news);
         self.ready.notices.on_news(Arc::new(move || wake.notify_one()));
@@ -176,7 +180,7 @@ impl<'a> Sitting<'a> {
             let said = tokio::select! {
                 biased;
                 event = next(&mut held, events) => match event {
-                    None | Some(Event::Quit | Event::Terminated) => break Next::Leave(Exit::Ok),
+                    None | Some(Event::Quit | Event::Terminated) => break Next::Leave,
                     Some(Event::Resized) => continue,
                     Some(Event::Interrupt) => {
                         self.screen.note("Ctrl-D or /quit leaves.");
@@ -208,15 +212,13 @@ impl<'a> Sitting<'a> {
             };
             match self.turn(said, &mut held, events).await {
                 Ok(this) => self = this,
-                Err(()) => return Next::Leave(Exit::Failed),
+                Err(exit) => return (Next::Leave, exit),
             }
         };
         self.end();
-        match next {
-            // Nobody has seen how it went.
-            Next::Leave(Exit::Ok) if self.screen.form() == Form::Piped => Next::Leave(self.exit),
-            next => next,
-        }
+        // Whoever sits there has seen how it went.
+        let exit = if self.screen.form() == Form::Piped { self.exit } else { Exit::Ok };
+        (next, exit)
     }
 
     /// What a line says to the model; none if it was an order to the program.
@@ -241,14 +243,7 @@ impl<'a> Sitting<'a> {
             Some(Then::End(next)) => return Err(next),
         };
         self.welcome().await;
-        let mut said = vec![Part::Text { text }];
-        for path in attachments.iter().filter(|path| is_picture(path)) {
-            match hermes_agent::picture(path) {
-                Ok(image) => said.push(Part::Image(image)),
-                Err(why) => self.screen.warn(&format!("{}: {why}", path.display())),
-            }
-        }
-        Ok(Some(said))
+        Ok(Some(with_pictures(self.screen, text, attachments)))
     }
 
     /// Takes in the tools of servers that were not there at the beginning.
@@ -279,18 +274,18 @@ impl<'a> Sitting<'a> {
         Some(vec![Part::Text { text: told }])
     }
 
-    /// One turn. What is typed meanwhile steers it, and orders are for later; an
-    /// error means that the agent is lost.
+    /// One turn. What is typed meanwhile steers it, and orders are for later. An
+    /// error means that this was the last one, and is what scripts are told.
     async fn turn(
         self,
         said: Vec<Part>,
         held: &mut VecDeque<Event>,
         events: &mut Events,
-    ) -> Result<Self, ()> {
+    ) -> Result<Self, Exit> {
         let budget = self.ready.budget(self.args.max_turns, None);
         self.shown.count(&budget);
         let Self {
-            app, ready, args, screen, shown, engaged, shelf, is_reckless, mut began, ..
+            app, ready, args, screen, shown, engaged, shelf, is_reckless, mut began, exit, ..
         } = self;
         let at = hermes_history::Timestamp::now().as_millisecond() * 1_000_000;
         let Engagement { mut agent, session, store, definitions, how, warning } = engaged;
@@ -308,7 +303,7 @@ impl<'a> Sitting<'a> {
                     Ok(done) => break done,
                     Err(error) => {
                         screen.error(&format!("The turn crashed: {error}"));
-                        return Err(());
+                        return Err(Exit::Failed);
                     }
                 },
                 event = events.next(), if listens && !leaves => match event {
@@ -339,10 +334,10 @@ impl<'a> Sitting<'a> {
                         ));
                         held.push_back(Event::Line { text, attachments });
                     }
-                    Some(Event::Line { text, .. }) if !text.trim().is_empty() => {
+                    Some(Event::Line { text, attachments }) if !text.trim().is_empty() => {
                         screen.user(&text);
                         screen.note("The model hears this with the next result.");
-                        turn.interrupt.say(text);
+                        turn.interrupt.say(with_pictures(screen, text, &attachments));
                     }
                     Some(Event::Line { .. } | Event::Resized) => {}
                 },
@@ -355,7 +350,8 @@ impl<'a> Sitting<'a> {
         began.push(Began { at, said });
         let engaged = Engagement { agent, session, store, definitions, how, warning };
         let is_halted = outcome.end == End::Interrupted;
-        let exit = exit_of(&outcome.end);
+        // What went wrong once is not made good by what comes after.
+        let exit = if exit == Exit::Ok { exit_of(&outcome.end) } else { exit };
         let this = Self {
             app,
             ready,
@@ -372,7 +368,7 @@ impl<'a> Sitting<'a> {
         this.show_status();
         if leaves {
             this.end();
-            return Err(());
+            return Err(Exit::Ok);
         }
         Ok(this)
     }
@@ -470,7 +466,21 @@ fn is_path(text: &str) -> bool {
     word[1.min(word.len())..].contains('/') || Path::new(word).exists() && word.len() > 1
 }
 
+/// What a line says to the model, with the pictures that were pasted into it.
+fn with_pictures(screen: &Screen, text: String, attachments: &[PathBuf]) -> Vec<Part> {
+    let mut said = vec![Part::Text { text }];
+    for path in attachments.iter().filter(|path| is_picture(path)) {
+        match hermes_agent::picture(path) {
+            Ok(image) => said.push(Part::Image(image)),
+            Err(why) => screen.warn(&format!("{}: {why}", path.display())),
+        }
+    }
+    said
+}
+
 fn is_picture(path: &Path) -> bool {
     let name = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
-    matches!(name.as_str(), "png" | "jpg" | "jpeg" | "gif" | "webp")
+    // Those that no server takes are said to be such.
+    let others = ["bmp", "tif", "tiff", "heic", "avif"];
+    matches!(name.as_str(), "png" | "jpg" | "jpeg" | "gif" | "webp") || others.contains(&&*name)
 }

@@ -186,6 +186,8 @@ impl From<CronError> for Failure {
             CronError::Ambiguous { matches, .. } => {
                 Failure::usage(text).hint(format!("Name one by its id: {}.", matches.join(", ")))
             }
+            CronError::Taken { id, .. } => Failure::failed(ErrorKind::Conflict, text)
+                .hint(format!("Give another --name, or change that one: hermes cron edit {id}")),
             CronError::Threat { .. } => Failure::failed(ErrorKind::Denied, text)
                 .hint("A scheduled task runs unwatched. Say what is to be done in plain words."),
             CronError::State(_) => Failure::failed(ErrorKind::Conflict, text),

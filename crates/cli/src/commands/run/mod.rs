@@ -37,7 +37,7 @@ pub(crate) struct Run {
     /// Ask the model at most so often, and then once more for a summary
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
-    /// Stop when this many dollars are spent, after one more request for a summary
+    /// Spend at most this many dollars, with the last request for a summary
     #[arg(long, value_name = "USD", value_parser = dollars)]
     pub(crate) budget: Option<f64>,
     /// Show the model this picture; may be given several times

@@ -174,10 +174,11 @@ pub(crate) fn run(app: &App, command: Sessions) -> Outcome {
         Sessions::Search(args) => desk.search(&args)?,
         Sessions::Export { id, format, out } => desk.export(&id, format, out)?,
         Sessions::Resume { id } => {
-            let (_, session) = desk.find(&id)?;
+            let (reader, session) = desk.find(&id)?;
             desk.history.store()?.reopen(&session.id)?;
             if app.json {
-                desk.data(&json!({ "schema_version": 1, "session": row(&session) }))?;
+                let row = row(&session, &reader.spent(&session)?);
+                desk.data(&json!({ "schema_version": 1, "session": row }))?;
             } else {
                 desk.line(&session.id)?;
             }
@@ -185,9 +186,10 @@ pub(crate) fn run(app: &App, command: Sessions) -> Outcome {
         Sessions::Rename { id, title } => {
             let (_, session) = desk.find(&id)?;
             desk.history.store()?.rename(&session.id, &title)?;
-            let (_, session) = desk.find(&session.id)?;
+            let (reader, session) = desk.find(&session.id)?;
             if app.json {
-                desk.data(&json!({ "schema_version": 1, "session": row(&session) }))?;
+                let row = row(&session, &reader.spent(&session)?);
+                desk.data(&json!({ "schema_version": 1, "session": row }))?;
             }
         }
         Sessions::Delete { ids, yes } => desk.delete(&ids, yes)?,
@@ -260,12 +262,16 @@ impl Desk<'_> {
             until,
             ..Listing::default()
         };
-        let sessions = match self.history.reader()? {
-            Some(reader) => reader.sessions(&listing)?,
-            None => Vec::new(),
-        };
+        let mut sessions = Vec::new();
+        if let Some(reader) = self.history.reader()? {
+            for session in reader.sessions(&listing)? {
+                let spent = reader.spent(&session)?;
+                sessions.push((session, spent));
+            }
+        }
         if self.app.json {
-            let rows: Vec<Value> = sessions.iter().map(row).collect();
+            let rows: Vec<Value> =
+                sessions.iter().map(|(session, spent)| row(session, spent)).collect();
             return self.data(&json!({ "schema_version": 1, "sessions": rows }));
         }
         if sessions.is_empty() {
@@ -273,14 +279,14 @@ impl Desk<'_> {
             return Ok(());
         }
         let mut table = Table::default();
-        for session in &sessions {
+        for (session, spent) in &sessions {
             let name = session.title.as_deref().unwrap_or(&session.preview);
             table.row([
                 (one_line(&session.id), Some(Style::Bold)),
                 (local(session.last_active), Some(Style::Dim)),
                 (clip(&one_line(&session.source), 10), None),
                 (session.messages.to_string(), Some(Style::Dim)),
-                (cost(session), Some(Style::Dim)),
+                (cost(spent), Some(Style::Dim)),
                 (one_line(&self.redactor.redact(name)), None),
             ]);
         }
@@ -290,13 +296,14 @@ impl Desk<'_> {
     fn show(&self, id: &str, full: bool) -> Result<(), Failure> {
         let (reader, session) = self.find(id)?;
         let kept = reader.messages(&session, Span::All)?;
+        let spent = reader.spent(&session)?;
         if self.app.json {
             let messages: Vec<Value> = kept.iter().map(message).collect();
-            let answer =
-                json!({ "schema_version": 1, "session": row(&session), "messages": messages });
+            let session = row(&session, &spent);
+            let answer = json!({ "schema_version": 1, "session": session, "messages": messages });
             return self.data(&answer);
         }
-        self.line(&heading(&session))?;
+        self.line(&heading(&session, &spent))?;
         for kept in &kept {
             let head = format!("\n[{}] {} {}", kept.id, local(kept.at), who(kept));
             self.line(&self.app.terminal.paint(Style::Bold, &head))?;
@@ -420,7 +427,7 @@ impl Desk<'_> {
             let lines = markdown(session, &kept);
             return Ok(lines.iter().map(|line| self.redactor.redact(line).into_owned()).collect());
         }
-        let mut head = row(session);
+        let mut head = row(session, &reader.spent(session)?);
         if let Some(fields) = head.as_object_mut() {
             fields.insert("type".into(), "session".into());
             fields.insert("system".into(), reader.system(session)?.into());

@@ -1,11 +1,13 @@
 //! Sessions and messages as programs and people see them.
 
 use hermes_history::{Kept, SessionInfo, Standing, local};
+use hermes_llm::{Message, Usage};
 use serde_json::{Value, json};
 
 use crate::terminal::one_line;
 
-pub(super) fn row(session: &SessionInfo) -> Value {
+/// A session; `spent` is what it took with those that did parts of its work.
+pub(super) fn row(session: &SessionInfo, spent: &Usage) -> Value {
     json!({
         "id": session.id,
         "source": session.source,
@@ -22,6 +24,7 @@ pub(super) fn row(session: &SessionInfo) -> Value {
         "message_count": session.messages,
         "tool_call_count": session.calls,
         "usage": session.usage,
+        "total_usage": spent,
     })
 }
 
@@ -31,6 +34,9 @@ pub(super) fn message(kept: &Kept) -> Value {
         fields.insert("type".into(), "message".into());
         fields.insert("id".into(), kept.id.into());
         fields.insert("timestamp".into(), kept.at.to_string().into());
+        if let Some(status) = status(kept) {
+            fields.insert("status".into(), status.into());
+        }
         let standing = match kept.standing {
             Standing::Live => return value,
             Standing::Undone => "undone",
@@ -42,12 +48,12 @@ pub(super) fn message(kept: &Kept) -> Value {
     value
 }
 
-pub(super) fn heading(session: &SessionInfo) -> String {
+pub(super) fn heading(session: &SessionInfo, spent: &Usage) -> String {
     let name = session.title.as_deref().unwrap_or(&session.preview);
     let mut facts = vec![local(session.started), format!("{} messages", session.messages)];
     facts.extend(session.model.clone());
     facts.extend(session.cwd.clone());
-    facts.extend(Some(cost(session)).filter(|cost| !cost.is_empty()));
+    facts.extend(Some(cost(spent)).filter(|cost| !cost.is_empty()));
     facts.extend(session.parent.as_ref().map(|p| format!("{} of {}", p.by.name(), p.id)));
     format!("{}: {}\n{}", session.id, one_line(name), facts.join(", "))
 }
@@ -87,7 +93,10 @@ pub(super) fn who(kept: &Kept) -> String {
         _ => "",
     };
     match kept.answers() {
-        Some((tool, _)) => format!("tool {}", one_line(tool)),
+        Some((tool, _)) => match status(kept) {
+            None | Some("success") => format!("tool {}", one_line(tool)),
+            Some(status) => format!("tool {} ({status})", one_line(tool)),
+        },
         None => format!("{}{note}", kept.role()),
     }
 }
@@ -97,6 +106,16 @@ pub(super) fn end_of(text: &str, most: usize) -> usize {
     text.floor_char_boundary(most)
 }
 
-pub(super) fn cost(session: &SessionInfo) -> String {
-    session.usage.cost.map(|cost| format!("${cost:.4}")).unwrap_or_default()
+pub(super) fn cost(spent: &Usage) -> String {
+    spent.cost.map(|cost| format!("${cost:.4}")).unwrap_or_default()
+}
+
+/// How a call ended, if this is its result.
+fn status(kept: &Kept) -> Option<&'static str> {
+    let Message::Tool(answer) = &kept.message else { return None };
+    Some(match answer {
+        answer if answer.is_cancelled => "cancelled",
+        answer if answer.is_error => "error",
+        _ => "success",
+    })
 }

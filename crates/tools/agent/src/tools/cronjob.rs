@@ -176,6 +176,27 @@ impl Args {
         effects
     }
 
+    /// What is sent changes with the task, and how often with the schedule. Where
+    /// to must then be said, so that it is judged as sending.
+    fn name_targets(&self, job: &Job) -> Result<(), ToolError> {
+        let changes = self.prompt.is_some()
+            || self.schedule.is_some()
+            || self.repeat.is_some()
+            || self.workdir.is_some();
+        let sends = |target: &Target| matches!(target, Target::Message(_));
+        if !changes || self.deliver.is_some() || !Target::list(&job.deliver).iter().any(sends) {
+            return Ok(());
+        }
+        let message = format!("Job '{}' sends its answers to {}", job.name, job.deliver);
+        Err(ToolError::conflict(message)
+            .with("job_id", job.id.clone())
+            .with("deliver", job.deliver.clone())
+            .with_hint(format!(
+                "Say where they go from now on, with the rest: deliver '{}', or 'local'.",
+                job.deliver
+            )))
+    }
+
     fn job(&self) -> Result<&str, ToolError> {
         let named = self.job_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
         named.ok_or_else(|| {
@@ -297,9 +318,10 @@ fn serve(jobs: &Jobs, mut args: Args, folder: Option<String>) -> Result<Answer, 
             Ok(report(jobs, job, message))
         }
         Action::Update => {
-            let wanted = args.job()?.to_owned();
+            let wanted = jobs.get(args.job()?).map_err(|e| explain(&e))?;
+            args.name_targets(&wanted)?;
             let change = args.change(folder)?;
-            let job = jobs.change(&wanted, change, now).map_err(|e| explain(&e))?;
+            let job = jobs.change(&wanted.id, change, now).map_err(|e| explain(&e))?;
             let message = format!("Job '{}' is changed.", job.name);
             Ok(report(jobs, job, message))
         }
@@ -376,6 +398,9 @@ fn explain(error: &CronError) -> ToolError {
         CronError::Ambiguous { matches, .. } => ToolError::invalid(text)
             .with("matches", matches.clone())
             .with_hint("Name the job by its id."),
+        CronError::Taken { id, .. } => ToolError::conflict(text)
+            .with("job_id", id.clone())
+            .with_hint("action update changes that one; a new one needs another name."),
         CronError::Threat { rule, .. } => ToolError::denied(text)
             .with("rule", *rule)
             .with_hint("A scheduled task runs unwatched. Say what is to be done in plain words."),

@@ -26,6 +26,16 @@ impl Desk {
         Ok(serde_json::from_str(output.content()).unwrap())
     }
 
+    /// As another program may write them.
+    fn give_all_the_name(&self, name: &str) {
+        let file = self.home.path().join("cron/jobs.json");
+        let mut all: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        for job in all["jobs"].as_array_mut().unwrap() {
+            job["name"] = name.into();
+        }
+        std::fs::write(file, all.to_string()).unwrap();
+    }
+
     async fn create(&self, schedule: &str) -> Value {
         let arguments = json!({"action": "create", "prompt": "Look around.", "schedule": schedule});
         self.call(arguments).await.unwrap()
@@ -85,9 +95,55 @@ async fn errors_tell_the_next_step() {
         assert_eq!(error.kind(), ErrorKind::InvalidArguments, "{wrong}");
     }
     desk.create("1h").await;
-    desk.create("1h").await;
+    assert_eq!(desk.create("1h").await["name"], "Look around. (2)", "nobody chose its name");
+    desk.give_all_the_name("Look around.");
     let both = desk.call(json!({"action": "pause", "job_id": "Look around."})).await.unwrap_err();
     assert_eq!(both.details()["matches"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_name_that_a_job_has_is_refused_and_the_job_named() {
+    let desk = desk();
+    let create = || {
+        let arguments =
+            json!({"action": "create", "prompt": "p", "schedule": "1h", "name": "News"});
+        desk.call(arguments)
+    };
+    let first = create().await.unwrap();
+    let taken = create().await.unwrap_err();
+    assert_eq!(taken.kind(), ErrorKind::Conflict);
+    assert_eq!(taken.details()["job_id"], first["job_id"]);
+    let other = desk.create("1h").await;
+    let rename = json!({"action": "update", "job_id": other["job_id"], "name": "news"});
+    assert_eq!(desk.call(rename).await.unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[tokio::test]
+async fn what_a_job_sends_is_not_changed_without_saying_where_to() {
+    let desk = desk();
+    let made = desk
+        .call(json!({
+            "action": "create", "prompt": "Say hello.", "schedule": "every 1h", "name": "Hello",
+            "deliver": "phone",
+        }))
+        .await
+        .unwrap();
+    let change = |more: Value| {
+        let mut arguments = json!({"action": "update", "job_id": made["job_id"]});
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        desk.call(arguments)
+    };
+    for unsaid in [json!({"prompt": "Tell all."}), json!({"schedule": "every 1m"})] {
+        let error = change(unsaid.clone()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{unsaid}");
+        assert!(error.hint().contains("deliver 'phone'"), "{error}");
+    }
+    // Where it is said, it is an effect that is judged.
+    let said = json!({"prompt": "Say good morning.", "deliver": "phone"});
+    assert!(change(said).await.is_ok());
+    assert!(change(json!({"name": "Greeting"})).await.is_ok(), "nothing else is sent by that");
+    assert!(change(json!({"prompt": "Write it down.", "deliver": "local"})).await.is_ok());
+    assert!(change(json!({"prompt": "Write more down."})).await.is_ok(), "it sends nothing now");
 }
 
 #[tokio::test]

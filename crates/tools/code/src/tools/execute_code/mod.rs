@@ -7,7 +7,7 @@ use hermes_core::{
     ToolSpec, Workplace,
 };
 use hermes_exec::Jobs;
-use hermes_scripts::{Language, Mode, Outcome, Script, Scripts};
+use hermes_scripts::{Language, Mode, Outcome, Script, Scripts, Status};
 use serde::Deserialize;
 
 use crate::program::own;
@@ -54,6 +54,10 @@ enum Manner {
 impl Tool for ExecuteCode {
     type Args = Args;
     type Output = Outcome;
+
+    fn was_stopped(outcome: &Outcome) -> bool {
+        outcome.status == Status::Interrupted
+    }
 
     fn spec() -> ToolSpec {
         let spec = ToolSpec::new("execute_code", "code_execution")

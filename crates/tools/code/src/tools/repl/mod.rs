@@ -107,6 +107,10 @@ impl Tool for Repl {
     type Args = Args;
     type Output = Output;
 
+    fn was_stopped(output: &Output) -> bool {
+        output.was_stopped()
+    }
+
     fn spec() -> ToolSpec {
         let spec = ToolSpec::new("repl", "code")
             .emoji("🔁")

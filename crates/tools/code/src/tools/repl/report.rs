@@ -95,6 +95,11 @@ impl Output {
         }
     }
 
+    /// Whether code was run and stopped before its end.
+    pub(crate) fn was_stopped(&self) -> bool {
+        self.status == "interrupted" && self.duration_seconds.is_some()
+    }
+
     /// The pictures that a model can look at.
     pub(crate) fn pictures(&self) -> Vec<Attachment> {
         let shown = self.files.iter().filter_map(|path| {

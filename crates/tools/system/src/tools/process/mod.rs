@@ -87,6 +87,10 @@ impl Tool for Process {
     type Args = Args;
     type Output = Output;
 
+    fn was_stopped(output: &Output) -> bool {
+        output.status == "interrupted"
+    }
+
     fn spec() -> ToolSpec {
         ToolSpec::new("process", "terminal")
             .emoji("🧵")

@@ -84,6 +84,10 @@ impl Tool for Terminal {
     type Args = Args;
     type Output = Output;
 
+    fn was_stopped(output: &Output) -> bool {
+        output.status == Some("cancelled")
+    }
+
     fn spec() -> ToolSpec {
         ToolSpec::new("terminal", "terminal")
             .emoji("💻")

@@ -1,0 +1,130 @@
+//! `PROVIDER:MODEL`, as people name a model; what a colon means in it.
+
+use serde_json::Value;
+
+use super::providers::{PROVIDERS, Provider};
+use super::settings::configured;
+use super::Lookup;
+use crate::fault::{Fault, FaultKind};
+
+/// Words that Ollama and OpenRouter put after the colon in a model's name.
+const VARIANTS: [&str; 15] = [
+    "latest", "text", "chat", "code", "instruct", "base", "vision", "cloud", "preview", "free",
+    "beta", "thinking", "extended", "nitro", "online",
+];
+/// The port of a server whose models all have a colon in their names.
+const OLLAMA: &str = ":11434";
+
+/// Who runs the model that is meant, if that is said, and the model. An error
+/// if what stands before the colon can only be a provider, and nobody knows it.
+///
+/// `config` is the whole configuration.
+pub fn apart<'a>(
+    config: &Value,
+    env: Lookup<'_>,
+    wanted: &'a str,
+) -> Result<(Option<String>, &'a str), Fault> {
+    let wanted = wanted.trim();
+    let Some((prefix, rest)) = wanted.split_once(':') else { return Ok((None, wanted)) };
+    let name = prefix.to_lowercase();
+    // A family of models may be called like who makes it: `mistral:7b`.
+    let is_maker = Provider::named(&name).is_some() && !is_own(config, &name);
+    if is_known(config, &name) && !(is_maker && is_parameters(rest)) {
+        return Ok((Some(name), rest));
+    }
+    // `custom:NAME:MODEL`, as the configuration writes it.
+    if let Some((own, model)) = rest.split_once(':').filter(|_| name == "custom")
+        && is_own(config, &own.to_lowercase())
+    {
+        return Ok((Some(own.to_lowercase()), model));
+    }
+    let is_usual = config["model"] == wanted || config["model"]["default"] == wanted;
+    if is_usual || is_models(prefix, rest) || takes_colons(config, env) {
+        return Ok((None, wanted));
+    }
+    Err(unknown(config, prefix))
+}
+
+/// Nobody of that name runs models.
+pub(super) fn unknown(config: &Value, name: &str) -> Fault {
+    let own = own_names(config);
+    let usual = PROVIDERS.iter().filter_map(|one| one.names.first()).map(|name| (*name).to_owned());
+    let mut names: Vec<String> = own.into_iter().chain(usual).collect();
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    Fault::new(FaultKind::Model, format!("nobody knows the provider `{name}`")).with_hint(format!(
+        "known are: {}; or set `model.base_url`, or describe it under `providers` in config.yaml",
+        names.join(", ")
+    ))
+}
+
+fn is_known(config: &Value, name: &str) -> bool {
+    Provider::named(name).is_some()
+        || is_own(config, name)
+        || ["delegation", "moa"].iter().any(|section| names_provider(&config[*section], name))
+        || config["model"]["provider"].as_str().is_some_and(|own| own.to_lowercase() == name)
+}
+
+/// Whether settings say somewhere in them that this is a provider, known or not.
+fn names_provider(settings: &Value, name: &str) -> bool {
+    match settings {
+        Value::Object(fields) => {
+            let own = fields.get("provider").and_then(Value::as_str);
+            own.is_some_and(|own| own.trim().to_lowercase() == name)
+                || fields.values().any(|field| names_provider(field, name))
+        }
+        Value::Array(items) => items.iter().any(|item| names_provider(item, name)),
+        _ => false,
+    }
+}
+
+fn is_own(config: &Value, name: &str) -> bool {
+    own_names(config).iter().any(|own| own == name)
+}
+
+/// The servers of one's own, by name.
+fn own_names(config: &Value) -> Vec<String> {
+    let named = config["providers"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    let listed = config["custom_providers"].as_array().into_iter().flatten();
+    named.chain(listed.filter_map(|one| one["name"].as_str())).map(str::to_lowercase).collect()
+}
+
+/// Whether both together can be a model's name: `llama3:8b`, `org/model:free`,
+/// `ft:gpt-4o:team::id`.
+fn is_models(prefix: &str, rest: &str) -> bool {
+    let word = rest.split(['-', '_']).next().unwrap_or_default().to_lowercase();
+    prefix.contains('/')
+        || prefix.contains(|c: char| c.is_ascii_digit())
+        || prefix == "ft"
+        || VARIANTS.contains(&word.as_str())
+        || is_size(&word)
+}
+
+/// `8b`, `8x7b-instruct`, `latest`: what no provider calls a model.
+fn is_parameters(rest: &str) -> bool {
+    let word = rest.split(['-', '_']).next().unwrap_or_default().to_lowercase();
+    let digits = word.strip_suffix(['b', 'm']).unwrap_or_default();
+    let is_count = |c: char| c.is_ascii_digit() || c == '.' || c == 'x';
+    rest == "latest" || !digits.is_empty() && digits.chars().all(is_count)
+}
+
+/// `8b`, `8x7b`, `1.5b`, `e2b`, `q4`, `v2`.
+fn is_size(word: &str) -> bool {
+    let digits = word.strip_prefix(['e', 'q', 'v']).unwrap_or(word);
+    digits.starts_with(|c: char| c.is_ascii_digit()) && !word.contains('/')
+}
+
+/// Whether the usual server is one whose models have names with colons. Where
+/// none is set up it is one on this machine.
+fn takes_colons(config: &Value, env: Lookup<'_>) -> bool {
+    let model = &config["model"];
+    let provider = model["provider"].as_str().unwrap_or_default();
+    let address = model["base_url"].as_str().unwrap_or_default();
+    provider.eq_ignore_ascii_case("ollama")
+        || address.contains(OLLAMA)
+        || configured(config, env).is_ok_and(|found| found.is_empty())
+}
+
+#[cfg(test)]
+#[path = "naming_tests.rs"]
+mod tests;
