@@ -8,8 +8,8 @@ use hermes_core::{ToolContext, ToolError};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
     ClientRequest, ElicitRequestParams, ElicitationAction, GetPromptRequest,
-    GetPromptRequestParams, GetPromptResult, InputRequiredResult, InputResponses, JsonObject,
-    ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, RequestId,
+    GetPromptRequestParams, GetPromptResult, InputRequest, InputRequiredResult, InputResponses,
+    JsonObject, ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, RequestId,
     ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{
@@ -116,6 +116,10 @@ impl Connection {
         if self.info.protocol_version.has_initialize() { Era::Legacy } else { Era::Modern }
     }
 
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.server
+    }
+
     pub(crate) fn peer(&self) -> &Peer<RoleClient> {
         &self.peer
     }
@@ -204,6 +208,9 @@ impl Connection {
                     (params.input_responses, params.request_state) =
                         self.fulfil(wanted, cx).await?;
                 }
+                ServerResult::CreateTaskResult(made) => {
+                    return self.follow(made.task, patience, cx).await;
+                }
                 ServerResult::EmptyResult(_) => return Ok(CallToolResult::success(Vec::new())),
                 other => return Err(self.odd(&other)),
             }
@@ -272,19 +279,27 @@ impl Connection {
         }
         let mut responses = InputResponses::new();
         for (key, request) in requests {
-            let answered = cx.cancel.run_until_cancelled(self.host.fulfil(&request)).await;
-            let answer = answered.ok_or(Fault::Cancelled)?.map_err(|error| {
-                Fault::Refused(
-                    ToolError::denied(format!(
-                        "The MCP server '{}' wants something that it may not have: {}",
-                        self.server, error.message
-                    ))
-                    .with_hint("Go on without this tool, or ask the user."),
-                )
-            })?;
-            responses.insert(key, answer);
+            responses.insert(key, self.answer(&request, cx).await?);
         }
         Ok(((!responses.is_empty()).then_some(responses), wanted.request_state))
+    }
+
+    /// One thing that a server wants to know.
+    pub(super) async fn answer(
+        &self,
+        request: &InputRequest,
+        cx: &ToolContext,
+    ) -> Result<Value, Fault> {
+        let answered = cx.cancel.run_until_cancelled(self.host.fulfil(request)).await;
+        answered.ok_or(Fault::Cancelled)?.map_err(|error| {
+            Fault::Refused(
+                ToolError::denied(format!(
+                    "The MCP server '{}' wants something that it may not have: {}",
+                    self.server, error.message
+                ))
+                .with_hint("Go on without this tool, or ask the user."),
+            )
+        })
     }
 
     /// Has the user go where the server wants it first.
@@ -314,7 +329,7 @@ impl Connection {
         Ok(())
     }
 
-    fn odd(&self, result: &ServerResult) -> Fault {
+    pub(super) fn odd(&self, result: &ServerResult) -> Fault {
         let text = serde_json::to_string(result).unwrap_or_default();
         Fault::Refused(odd(&self.server, &super::plain::excerpt(&text, 300)))
     }

@@ -3,9 +3,9 @@
 //! the whole pipeline of the engine, as if it came from anywhere else.
 //!
 //! ```text
-//! stdio ┐              ┌ catalogue   what there is
-//!       ├─ Handler ────┼ call        one call, its progress, its questions
-//! http ─┘              └ changes     what there is has changed
+//! stdio, lines ──┐              ┌ catalogue   what there is
+//!                ├─ Handler ────┼ call        one call, its progress, its questions
+//! http, request ─┘              └ changes     what there is has changed
 //! ```
 
 mod answer;
@@ -14,11 +14,15 @@ mod catalogue;
 mod changes;
 mod handler;
 mod http;
+mod lines;
+mod message;
 mod progress;
 mod question;
 mod replies;
+mod request;
 mod secret;
 mod stdio;
+mod task;
 
 use std::fmt;
 use std::io;
@@ -28,6 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hermes_core::CancellationToken;
 use hermes_engine::toolsets::Selection;
 use hermes_engine::{Caller, Engine};
+use rmcp::task_manager::TaskManager;
 
 use catalogue::Catalogue;
 use changes::Changes;
@@ -88,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) catalogue: Catalogue,
     pub(crate) changes: Changes,
     pub(crate) replies: Replies,
+    /// Calls whose clients come back for the answer.
+    pub(crate) tasks: TaskManager,
     /// Stops every call.
     pub(crate) calls: CancellationToken,
     /// Set when there is nobody left to be told of changes.
@@ -108,6 +115,7 @@ impl Server {
             catalogue: Catalogue::default(),
             changes: Changes::default(),
             replies: Replies::new()?,
+            tasks: TaskManager::new(),
             calls: CancellationToken::new(),
             deserted: CancellationToken::new(),
             callers,

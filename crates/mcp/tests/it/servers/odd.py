@@ -24,6 +24,9 @@ CANCELLED = set()
 GATE = threading.Condition()
 INSIDE, MOST = set(), 0
 LISTENING = []
+TASKS = {}
+CLIENT = {}
+EXTENSION = "io.modelcontextprotocol/tasks"
 
 
 def send(message):
@@ -49,7 +52,7 @@ def tool(name, **more):
 
 
 NAMES = ("echo env pid die flood garbage wrong_id sleep progress structured image fail add_tool "
-         "spawn elicit visit pay sample roots big cancelled log count meet here deep").split()
+         "spawn elicit visit pay sample roots big cancelled log count meet here deep task left").split()
 
 
 def tools():
@@ -88,6 +91,49 @@ def meet(id, count):
         return MOST
 
 
+def described(id):
+    task = TASKS[id]
+    return {"taskId": id, "status": task["status"], "statusMessage": "poll %d" % task["polls"],
+            "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z",
+            "ttlMs": None, "pollIntervalMs": 20}
+
+
+def begin_task(id, params):
+    """A call that goes on after its answer; `ends` says how."""
+    told = (params.get("_meta") or {}).get("io.modelcontextprotocol/clientCapabilities") or CLIENT
+    if EXTENSION not in told.get("extensions", {}):
+        return refuse(id, -32021, "Only with tasks")
+    task = "task-%d" % (len(TASKS) + 1)
+    TASKS[task] = {"status": "working", "polls": 0, "cancelled": False, **params["arguments"]}
+    send({"id": id, "result": {"resultType": "task", **described(task)}})
+
+
+def look_after(id, method, params):
+    task = TASKS.get(params.get("taskId"))
+    if task is None:
+        return refuse(id, -32602, "unknown task")
+    if method == "tasks/cancel":
+        task["cancelled"] = True
+        return answer(id, {"resultType": "complete"})
+    if method == "tasks/update":
+        task.update(status="completed", result=text(params["inputResponses"]["q"]))
+        return answer(id, {"resultType": "complete"})
+    task["polls"] += 1
+    more = {}
+    if task["polls"] >= 3 and task["status"] == "working" and task["ends"] != "never":
+        task["status"] = {"asks": "input_required"}.get(task["ends"], task["ends"])
+    if task["ends"] == "dies" and task["polls"] >= 3:
+        os._exit(3)
+    if task["status"] == "input_required":
+        more = {"inputRequests": {"q": {"method": "elicitation/create",
+                                        "params": {"mode": "form", **FORM}}}}
+    elif task["status"] == "completed":
+        more = {"result": task.get("result") or text("done after %d" % task["polls"])}
+    elif task["status"] == "failed":
+        more = {"error": {"code": -32603, "message": "the press is jammed"}}
+    answer(id, {"resultType": "complete", **described(params["taskId"]), **more})
+
+
 FORM = {"message": "Who are you?", "requestedSchema": {
     "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}
 SAMPLE = {"messages": [{"role": "user", "content": {"type": "text", "text": "hello"}}], "maxTokens": 10}
@@ -122,6 +168,11 @@ def call(id, params):
             return refuse(id, -32042, "Pay first", {"elicitations": [
                 {"mode": "url", "message": "Pay", "url": given["url"], "elicitationId": "7"}]})
         return answer(id, text("paid"))
+    if name == "task":
+        return begin_task(id, params)
+    if name == "left":
+        return answer(id, text(" ".join("cancelled" if task["cancelled"] else "asked" if task["polls"]
+                                        else "begun" for task in TASKS.values())))
     if name == "echo":
         return answer(id, text(given.get("text", "")))
     if name == "env":
@@ -246,6 +297,7 @@ def main():
         elif method == "notifications/cancelled":
             CANCELLED.add(params.get("requestId"))
         elif method == "initialize" and not MODERN:
+            CLIENT.update(params.get("capabilities") or {})
             answer(id, {"protocolVersion": params["protocolVersion"],
                         "capabilities": {"tools": {"listChanged": True}, "logging": {}},
                         "serverInfo": {"name": "odd", "version": "1"}})
@@ -261,6 +313,8 @@ def main():
             answer(id, {"tools": tools(), **({"ttlMs": 0, "cacheScope": "private"} if MODERN else {})})
         elif method == "tools/call":
             threading.Thread(target=call, args=(id, params), daemon=True).start()
+        elif method.startswith("tasks/"):
+            look_after(id, method, params)
         elif method == "subscriptions/listen":
             LISTENING.append(id)
             send({"method": "notifications/subscriptions/acknowledged", "params": {
