@@ -230,7 +230,7 @@ class Connection:
             return None
         head = head.lower()
         if b"transfer-encoding: chunked" in head:
-            if not body.endswith(b"0\r\n\r\n"):
+            if body != b"0\r\n\r\n" and not body.endswith(b"\r\n0\r\n\r\n"):
                 return None
             body = joined(body)
         else:

@@ -62,7 +62,9 @@ fn find(
     }
     let in_scope = |name: &str| scope.is_none_or(|scope| scope.contains(name));
     let known = |name: &str| snapshot.find(name).is_some_and(|e| in_scope(e.name()));
-    let all = || snapshot.callable_names().filter(|name| known(name));
+    // The search is not meant by those who were not told of it.
+    let told = |name: &str| !RESERVED.contains(&name) || scope.is_none_or(|it| it.offers(name));
+    let all = || snapshot.callable_names().filter(|name| known(name) && told(name));
     if snapshot.find(written).is_some() && !known(written) {
         // It is no misspelling, so nothing else was meant.
         return Err(unknown(snapshot, scope, written));

@@ -195,7 +195,12 @@ impl Connection {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-            let answered = match self.request(request, patience, Some(cx)).await {
+            let answered = self.request(request, patience, Some(cx)).await;
+            if self.wants_task(&answered) {
+                let arguments = params.arguments.unwrap_or_default();
+                return self.call_as_task(tool, &arguments, patience, cx).await;
+            }
+            let answered = match answered {
                 Err(Fault::Visit(places)) => {
                     self.visit(&places, cx).await?;
                     continue;

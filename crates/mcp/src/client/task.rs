@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use hermes_core::{ToolContext, ToolError};
 use rmcp::model::{
-    CallToolResult, CancelTaskParams, CancelTaskRequest, ClientRequest, ErrorData, GetTaskParams,
-    GetTaskRequest, GetTaskResult, InputRequests, InputResponses, ServerResult, Task, TaskPayload,
-    UpdateTaskParams, UpdateTaskRequest,
+    CallToolResult, CancelTaskParams, CancelTaskRequest, ClientRequest, CustomRequest, ErrorCode,
+    ErrorData, GetTaskParams, GetTaskRequest, GetTaskResult, InputRequests, InputResponses,
+    JsonObject, ProtocolVersion, ServerResult, Task, TaskPayload, UpdateTaskParams,
+    UpdateTaskRequest,
 };
 use rmcp::service::{Peer, RoleClient, ServiceError};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::connection::{Connection, Patience};
 use super::fault::{Fault, odd};
@@ -91,6 +92,54 @@ impl Connection {
         }
     }
 
+    /// Whether a tool was refused because it can only be called as a task. The
+    /// protocol of that time says so with a code that a tool which is there has
+    /// no other reason to give; some servers have it in the text of an answer.
+    pub(super) fn wants_task(&self, answered: &Result<ServerResult, Fault>) -> bool {
+        if self.info.protocol_version != ProtocolVersion::V_2025_11_25 {
+            return false;
+        }
+        match answered {
+            Err(Fault::Refused(why)) => {
+                why.details().get("code") == Some(&ErrorCode::METHOD_NOT_FOUND.0.into())
+            }
+            Ok(ServerResult::CallToolResult(result)) if result.is_error == Some(true) => {
+                let text = result.content.first().and_then(|block| block.as_text());
+                text.is_some_and(|text| text.text.starts_with("MCP error -32601"))
+            }
+            _ => false,
+        }
+    }
+
+    /// Calls a tool as a task in the way of 2025-11-25, and waits for its
+    /// result.
+    pub(super) async fn call_as_task(
+        &self,
+        tool: &str,
+        arguments: &JsonObject,
+        patience: Patience,
+        cx: &ToolContext,
+    ) -> Result<CallToolResult, Fault> {
+        let params = json!({ "name": tool, "arguments": arguments, "task": {} });
+        let made = self.request(custom("tools/call", params), patience, Some(cx)).await?;
+        let written = serde_json::to_value(&made).unwrap_or_default();
+        let id = written.pointer("/task/taskId").and_then(Value::as_str);
+        let id = id.ok_or_else(|| self.odd(&made))?;
+        let mut left = Left { peer: self.peer(), task: Some(id.to_owned()) };
+        // It is answered when the task is through, and silent until then.
+        let patience = Patience { idle: patience.total, ..patience };
+        let request = custom("tasks/result", json!({ "taskId": id }));
+        let result = match self.request(request, patience, Some(cx)).await {
+            Ok(ServerResult::CallToolResult(result)) => Ok(result),
+            Ok(other) => Err(self.odd(&other)),
+            Err(Fault::NotSent(why)) => Err(Fault::Lost(why)),
+            Err(fault @ Fault::Cancelled) => return Err(fault),
+            Err(fault) => Err(fault),
+        };
+        left.task = None;
+        result
+    }
+
     async fn ask_after(
         &self,
         task: &str,
@@ -133,6 +182,11 @@ impl Connection {
             Err(_) => Fault::Refused(odd(self.name(), "its task has failed, and not why")),
         }
     }
+}
+
+/// A request that the protocol no longer has.
+fn custom(method: &str, params: Value) -> ClientRequest {
+    ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)))
 }
 
 /// A task that somebody waits for.

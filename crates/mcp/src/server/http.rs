@@ -22,6 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use super::reply;
 use super::request::{self, Reply, brief};
 use super::{Server, Token};
 
@@ -200,7 +201,7 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
         // The headers were in order, so it is the body that is not understood.
         match reply.status() {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => request::refuse(&body),
-            _ => reply,
+            _ => reply::settle(reply, reply::MOMENT).await,
         }
     }
 

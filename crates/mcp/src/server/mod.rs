@@ -19,6 +19,7 @@ mod message;
 mod progress;
 mod question;
 mod replies;
+mod reply;
 mod request;
 mod secret;
 mod stdio;

@@ -221,6 +221,45 @@ fn what_is_offered_unasked_is_about_the_code_and_not_about_the_user() {
 }
 
 #[test]
+fn a_call_that_takes_long_is_a_task_for_clients_that_know_of_them() {
+    let context = TestContext::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/tasks.py");
+    let mut command = Command::new("python3");
+    command.args(["-S", "-E", script]);
+    command.arg(assert_cmd::cargo::cargo_bin!("hermes"));
+    command.args(["mcp", "serve", "--toolsets", "terminal"]);
+    context.settle(&mut command);
+    let run = context.finish(command, b"");
+    assert_eq!((run.code, run.stdout.trim()), (0, "all well"), "{}", run.stderr);
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "a skipped test says why")]
+fn the_inspector_finds_nothing_in_the_list_that_a_client_may_not_take() {
+    let modules = std::env::var_os("HERMES_TEST_MCP_INSPECTOR").map(PathBuf::from);
+    let Some(bin) = modules.map(|it| it.join(".bin")).filter(|it| it.is_dir()) else {
+        println!("skipped: HERMES_TEST_MCP_INSPECTOR has no inspector");
+        return;
+    };
+    let context = TestContext::new();
+    let mut command = Command::new(bin.join("node"));
+    command.arg(bin.join("mcp-inspector")).arg("--cli");
+    command.arg(assert_cmd::cargo::cargo_bin!("hermes"));
+    command.args(["mcp", "serve", "--toolsets", "all"]);
+    command.args(["--method", "tools/list", "--strict", "--format", "json", "-q"]);
+    context.settle(&mut command);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(bin).chain(std::env::split_paths(&path));
+    command.env("PATH", std::env::join_paths(path).expect("a path"));
+    let run = context.finish(command, b"");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("read_file"), "{}", run.stdout);
+    let said: Vec<&str> =
+        run.stderr.lines().filter(|line| line.contains("rror:") || line.contains("arning:")).collect();
+    assert!(said.is_empty(), "{}", run.stderr);
+}
+
+#[test]
 fn a_slip_on_the_command_line_is_told_at_once() {
     let context = TestContext::new();
     let run = context.run(["mcp", "serve", "--toolsets", "codign"]).exits(2);

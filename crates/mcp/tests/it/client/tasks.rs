@@ -33,23 +33,41 @@ async fn a_task_is_seen_through_however_it_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_that_nobody_waits_for_is_given_up() {
+async fn a_tool_that_is_only_there_as_a_task_is_called_as_one() {
     let world = World::new();
     let servers = world.ready(&json!({"odd": odd(&[])})).await;
-    let mut caller = caller(world.home.path());
-    caller.cancel = CancellationToken::new();
-    let cancel = caller.cancel.clone();
-    let engine = world.engine.clone();
-    let running = tokio::spawn(async move {
-        let call = ToolCall::new("1", "mcp__odd__task", json!({"ends": "never"}));
-        engine.call(call, &caller).await
-    });
-    eventually(&world, "asked").await;
-    cancel.cancel();
-    let result = running.await.unwrap();
-    assert_eq!(content(&result)["kind"], "cancelled", "{}", result.content);
-    eventually(&world, "cancelled").await;
+    for tool in ["mcp__odd__old_task", "mcp__odd__worded_task"] {
+        let done = world.call(tool, json!({"ends": "completed"})).await;
+        assert_eq!(done, json!({"result": "old and done"}));
+    }
     servers.stop().await;
+    // The newer protocol has no such tools.
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&["modern"])})).await;
+    let refused = world.call("mcp__odd__old_task", json!({"ends": "completed"})).await;
+    assert_eq!(refused["kind"], "not_found", "{refused}");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_nobody_waits_for_is_given_up() {
+    for tool in ["mcp__odd__task", "mcp__odd__old_task"] {
+        let world = World::new();
+        let servers = world.ready(&json!({"odd": odd(&[])})).await;
+        let mut caller = caller(world.home.path());
+        caller.cancel = CancellationToken::new();
+        let cancel = caller.cancel.clone();
+        let engine = world.engine.clone();
+        let running = tokio::spawn(async move {
+            engine.call(ToolCall::new("1", tool, json!({"ends": "never"})), &caller).await
+        });
+        eventually(&world, "asked").await;
+        cancel.cancel();
+        let result = running.await.unwrap();
+        assert_eq!(content(&result)["kind"], "cancelled", "{}", result.content);
+        eventually(&world, "cancelled").await;
+        servers.stop().await;
+    }
 }
 
 /// Waits until the server says this of its only task.

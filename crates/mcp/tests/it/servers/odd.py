@@ -52,7 +52,7 @@ def tool(name, **more):
 
 
 NAMES = ("echo env pid die flood garbage wrong_id sleep progress structured image fail add_tool "
-         "spawn elicit visit pay sample roots big cancelled log count meet here deep task left").split()
+         "spawn elicit visit pay sample roots big cancelled log count meet here deep task left old_task worded_task").split()
 
 
 def tools():
@@ -119,6 +119,11 @@ def look_after(id, method, params):
         task.update(status="completed", result=text(params["inputResponses"]["q"]))
         return answer(id, {"resultType": "complete"})
     task["polls"] += 1
+    if method == "tasks/result":
+        if task["ends"] != "never":
+            answer(id, {**text("old and done"),
+                        "_meta": {"io.modelcontextprotocol/related-task": {"taskId": params["taskId"]}}})
+        return None
     more = {}
     if task["polls"] >= 3 and task["status"] == "working" and task["ends"] != "never":
         task["status"] = {"asks": "input_required"}.get(task["ends"], task["ends"])
@@ -170,6 +175,17 @@ def call(id, params):
         return answer(id, text("paid"))
     if name == "task":
         return begin_task(id, params)
+    if name in ("old_task", "worded_task"):
+        # The way of 2025-11-25: a tool that can only be called as a task.
+        if "task" not in params:
+            if name == "old_task":
+                return refuse(id, -32601, "Only as a task")
+            return answer(id, {**text("MCP error -32601: only as a task"), "isError": True})
+        task = "old-%d" % (len(TASKS) + 1)
+        TASKS[task] = {"status": "working", "polls": 0, "cancelled": False, **given}
+        return answer(id, {"task": {"taskId": task, "status": "working", "ttl": None,
+                                    "createdAt": "2026-01-01T00:00:00Z",
+                                    "lastUpdatedAt": "2026-01-01T00:00:00Z"}})
     if name == "left":
         return answer(id, text(" ".join("cancelled" if task["cancelled"] else "asked" if task["polls"]
                                         else "begun" for task in TASKS.values())))
