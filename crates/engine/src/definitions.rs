@@ -56,6 +56,8 @@ pub struct ToolScope {
     // is told why, not that it does not exist.
     names: HashSet<Arc<str>>,
     entries: Vec<Arc<Entry>>,
+    /// Those of them that cannot work here.
+    unavailable: HashSet<Arc<str>>,
     /// Whether the session was told of the search.
     has_search: bool,
     index: OnceLock<Index>,
@@ -68,8 +70,10 @@ impl ToolScope {
         has_search: bool,
     ) -> Self {
         let names = entries.iter().map(|e| Arc::from(e.name()));
-        let names = names.chain(unavailable.iter().map(|(name, _)| Arc::clone(name))).collect();
-        Self { names, entries, has_search, index: OnceLock::new() }
+        let unavailable: HashSet<Arc<str>> =
+            unavailable.iter().map(|(name, _)| Arc::clone(name)).collect();
+        let names = names.chain(unavailable.iter().cloned()).collect();
+        Self { names, entries, unavailable, has_search, index: OnceLock::new() }
     }
 
     /// Every tool of a snapshot.
@@ -83,7 +87,8 @@ impl ToolScope {
     pub fn restrict(&self, allowed: impl Fn(&str) -> bool) -> Self {
         let names = self.names.iter().filter(|name| allowed(name)).cloned().collect();
         let entries = self.entries.iter().filter(|e| allowed(e.name())).cloned().collect();
-        Self { names, entries, has_search: self.has_search, index: OnceLock::new() }
+        let (unavailable, has_search) = (self.unavailable.clone(), self.has_search);
+        Self { names, entries, unavailable, has_search, index: OnceLock::new() }
     }
 
     /// Whether the session may call this tool. The bridge is always there.
@@ -96,7 +101,7 @@ impl ToolScope {
     pub fn offers(&self, name: &str) -> bool {
         match RESERVED.contains(&name) {
             true => self.has_search,
-            false => self.entries.iter().any(|entry| entry.name() == name),
+            false => self.names.contains(name) && !self.unavailable.contains(name),
         }
     }
 

@@ -62,9 +62,9 @@ fn find(
     }
     let in_scope = |name: &str| scope.is_none_or(|scope| scope.contains(name));
     let known = |name: &str| snapshot.find(name).is_some_and(|e| in_scope(e.name()));
-    // The search is not meant by those who were not told of it.
-    let told = |name: &str| !RESERVED.contains(&name) || scope.is_none_or(|it| it.offers(name));
-    let all = || snapshot.callable_names().filter(|name| known(name) && told(name));
+    // What nobody was told of is not what is meant.
+    let told = |name: &str| snapshot.find(name).is_some_and(|e| offers(scope, e.name()));
+    let all = || snapshot.callable_names().filter(|name| told(name));
     if snapshot.find(written).is_some() && !known(written) {
         // It is no misspelling, so nothing else was meant.
         return Err(unknown(snapshot, scope, written));
@@ -110,6 +110,10 @@ fn read_name<'a, N: Iterator<Item = &'a str>>(
     }
 }
 
+fn offers(scope: Option<&ToolScope>, name: &str) -> bool {
+    scope.is_none_or(|scope| scope.offers(name))
+}
+
 fn looks_only(snapshot: &Snapshot, name: &str) -> bool {
     snapshot.find(name).is_some_and(|entry| entry.spec().annotations.read_only)
 }
@@ -131,9 +135,8 @@ fn unknown(snapshot: &Snapshot, scope: Option<&ToolScope>, written: &str) -> Too
         return ToolError::unavailable(format!("'{shown}' is not part of this build of hermes"))
             .with_hint("Use another tool; `hermes tools list` shows what there is.");
     }
-    let offers = |name: &str| scope.is_none_or(|scope| scope.offers(name));
     let own = |name: &str| snapshot.find(name).map(|entry| entry.name().to_owned());
-    let offered = |name: &&str| own(name).is_some_and(|own| offers(&own));
+    let offered = |name: &&str| own(name).is_some_and(|own| offers(scope, &own));
     // A tool is told of by its own name, whichever of its names is the nearest.
     let mut near: Vec<String> = Vec::new();
     for name in names::suggest(written, snapshot.callable_names().filter(offered)) {
@@ -144,7 +147,7 @@ fn unknown(snapshot: &Snapshot, scope: Option<&ToolScope>, written: &str) -> Too
     }
     let hint = match near.first() {
         Some(name) => format!("Did you mean '{name}'?"),
-        None if offers("tool_search") => {
+        None if offers(scope, "tool_search") => {
             "Use tool_search or `hermes tools list` to see what there is.".to_owned()
         }
         None => "Use one of the tools that this session was given.".to_owned(),

@@ -1,6 +1,7 @@
 //! One connection to a server: how it comes about, what goes through it, how
 //! it ends.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ pub(crate) struct Connection {
     pub(crate) closed: CancellationToken,
     program: tokio::sync::Mutex<Option<Program>>,
     tail: Option<Arc<Tail>>,
+    /// Whether the server could have been greeted in the newer way.
+    late_yes: Arc<AtomicBool>,
     pub(crate) info: Arc<ServerPeerInfo>,
 }
 
@@ -101,12 +104,14 @@ impl Connection {
         let none = || ServerPeerInfo::new(ProtocolVersion::V_2024_11_05, Default::default());
         let info = peer.peer_info().unwrap_or_else(|| Arc::new(none()));
         let program = tokio::sync::Mutex::new(None);
-        Self { server, peer, host: Arc::clone(host), stop, closed, program, tail: None, info }
+        let (host, tail, late_yes) = (Arc::clone(host), None, Arc::default());
+        Self { server, peer, host, stop, closed, program, tail, late_yes, info }
     }
 
     /// The connection with the program at its other end, which ends with it.
     #[must_use]
-    pub(crate) fn to(mut self, program: Program) -> Self {
+    pub(crate) fn to(mut self, program: Program, late_yes: Arc<AtomicBool>) -> Self {
+        self.late_yes = late_yes;
         self.tail = Some(Arc::clone(&program.tail));
         self.program = tokio::sync::Mutex::new(Some(program));
         self
@@ -114,6 +119,12 @@ impl Connection {
 
     pub(crate) fn era(&self) -> Era {
         if self.info.protocol_version.has_initialize() { Era::Legacy } else { Era::Modern }
+    }
+
+    /// In which way it should be greeted the next time. Who was only slow to
+    /// start is asked again.
+    pub(crate) fn next_era(&self) -> Era {
+        if self.late_yes.load(Ordering::Relaxed) { Era::Modern } else { self.era() }
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {

@@ -5,7 +5,8 @@
 Modes: hang, exit, garbage (says nothing else), flood (of errors, and says
 nothing), wrong (answers have other numbers than the questions), modern, deaf
 (dies at a question that it does not know), silent (does not answer a question
-that it does not know), twice (a name twice and a tool that is none), tools=FILE
+that it does not know), late (speaks both ways, but takes its time to say so),
+twice (a name twice and a tool that is none), tools=FILE
 (definitions from a file, read anew for each list).
 """
 import json
@@ -277,7 +278,7 @@ def call(id, params):
 
 
 def discover(id):
-    answer(id, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}},
+    answer(id, {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}},
                 "serverInfo": {"name": "odd", "version": "2"}, "ttlMs": 0, "cacheScope": "private"})
 
 
@@ -323,6 +324,9 @@ def main():
             os._exit(9)
         elif method == "server/discover" and "silent" in MODES:
             pass
+        elif method == "server/discover" and "late" in MODES:
+            time.sleep(0.3)
+            discover(id)
         elif method == "ping":
             answer(id, {})
         elif method == "tools/list":
