@@ -94,6 +94,7 @@ pub(crate) fn tools(folder: &Path) -> Result<Vec<Arc<dyn DynTool>>, Box<dyn std:
             })
         }),
         with_arguments("confirm_delete", open(), |given, cx| Box::pin(confirm(given, cx))),
+        plain("multi_input", nothing(), |cx| Box::pin(ask_twice(cx))),
     ])
 }
 
@@ -102,6 +103,19 @@ async fn compute(given: Value, cx: ToolContext) -> Result<ToolOutput, ToolError>
     let seconds = given["seconds"].as_f64().unwrap_or(2.0).clamp(0.0, 600.0);
     cx.race(tokio::time::sleep(Duration::from_secs_f64(seconds))).await?;
     text(&format!("Computed for {seconds} s."))
+}
+
+/// Asks two things at once when it has become a task.
+async fn ask_twice(cx: ToolContext) -> Result<ToolOutput, ToolError> {
+    cx.race(tokio::time::sleep(Duration::from_millis(1_500))).await?;
+    let Some(clarify) = cx.ports.get::<dyn Clarify>() else {
+        return Err(ToolError::unavailable("Nobody can be asked"));
+    };
+    let both = async {
+        tokio::join!(clarify.ask("What is your name?", &[]), clarify.ask("And where from?", &[]))
+    };
+    let (name, place) = cx.race(both).await?;
+    text(&format!("{} of {}", name.unwrap_or_default(), place.unwrap_or_default()))
 }
 
 /// Asks when it has become a task.

@@ -171,10 +171,12 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let CustomRequest { method, params, .. } = request;
-        if message::is_method(&method) {
+        let version = context.protocol_version();
+        let is_newer = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        if message::is_method(&method, is_newer) {
             let why = message::explain(&method, params.as_ref());
             return Err(ErrorData::invalid_params(why, None));
         }

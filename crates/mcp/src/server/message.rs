@@ -132,30 +132,15 @@ pub(crate) fn refuse(text: &[u8], why: &str) -> Option<Refusal> {
     Some(Refusal::invalid(format!("Invalid request: {wrong}"), id))
 }
 
-/// Methods of the protocol. Who calls one of them by its name and is not
-/// understood has given it something else than it takes.
-pub(crate) fn is_method(name: &str) -> bool {
-    [
-        "completion/complete",
-        "initialize",
-        "logging/setLevel",
-        "ping",
-        "prompts/get",
-        "prompts/list",
-        "resources/list",
-        "resources/read",
-        "resources/subscribe",
-        "resources/templates/list",
-        "resources/unsubscribe",
-        "server/discover",
-        "subscriptions/listen",
-        "tasks/cancel",
-        "tasks/get",
-        "tasks/update",
-        "tools/call",
-        "tools/list",
-    ]
-    .contains(&name)
+/// Whether there is such a method here. Who calls it and is not understood has
+/// given it something else than it takes.
+pub(crate) fn is_method(name: &str, is_newer: bool) -> bool {
+    match name {
+        "tools/call" | "tools/list" | "tasks/cancel" | "tasks/get" | "tasks/update" => true,
+        "initialize" | "ping" => !is_newer,
+        "server/discover" | "subscriptions/listen" => is_newer,
+        _ => false,
+    }
 }
 
 /// Why these are no parameters of that method.

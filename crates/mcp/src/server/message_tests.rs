@@ -78,7 +78,8 @@ fn wrong_parameters_are_explained() {
     let told = explain("tools/call", Some(&json!({"name": 5})));
     assert!(told.contains("tools/call") && told.contains("string"), "{told}");
     assert!(explain("tools/call", None).contains("none"));
-    assert!(is_method("tools/call") && !is_method("tools/fly"));
+    assert!(is_method("tools/call", true) && !is_method("tools/fly", true));
+    assert!(is_method("initialize", false) && !is_method("initialize", true));
 }
 
 proptest! {

@@ -267,11 +267,13 @@ async fn a_server_that_was_only_slow_to_start_is_not_taken_for_an_old_one() {
     assert_eq!(servers.status()[0].protocol.as_deref(), Some("2025-11-25"));
     assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
     servers.stop().await;
-    let mut kept = String::new();
-    for file in std::fs::read_dir(world.path("cache")).unwrap().flatten() {
-        let folder = file.path();
-        for file in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            kept += &std::fs::read_to_string(file.path()).unwrap_or_default();
+    let (mut kept, mut folders) = (String::new(), vec![world.path("cache")]);
+    while let Some(folder) = folders.pop() {
+        for file in std::fs::read_dir(folder).unwrap().flatten() {
+            match file.path().is_dir() {
+                true => folders.push(file.path()),
+                false => kept += &std::fs::read_to_string(file.path()).unwrap_or_default(),
+            }
         }
     }
     assert!(kept.contains(r#""era":"modern""#), "{kept}");
