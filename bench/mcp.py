@@ -3,8 +3,9 @@
 
     python3 bench/mcp.py [-n 2000] [--json OUT]
 
-The Python and TypeScript servers are those of the official SDKs; --venv and --node name
-where they are installed (scripts/components/mcp.sh). What is missing is left out.
+The Python and TypeScript servers are those of the official SDKs; --venv and --modules name
+where they are installed (`scripts/components/mcp.sh start target/components/mcp` and
+`bench/setup.sh mcp`). What is missing is left out, and said so.
 `run.py` runs it too; `README.md` says what has to be built.
 """
 
@@ -36,7 +37,8 @@ def parse_options() -> argparse.Namespace:
     )
     parser.add_argument("--venv", type=Path, default=COMPONENTS / "venv")
     parser.add_argument("--node", default="node", help="Node.js")
-    parser.add_argument("--modules", type=Path, default=COMPONENTS / "node/node_modules")
+    parser.add_argument("--modules", type=Path, default=BENCH / ".node/node_modules")
+    parser.add_argument("--quick", action="store_true", help="few calls: to see that it works")
     parser.add_argument("--only", default="", help="only servers whose name has this in it")
     parser.add_argument("--json", type=Path, help="a file for the figures, a line each")
     return parser.parse_args()
@@ -61,23 +63,35 @@ def targets(options: argparse.Namespace, home: Path) -> list[Target]:
         for era, protocol in (("", LEGACY), ("-2026", MODERN)):
             found.append(Target(name + era, command, protocol=protocol, url=url, **given))
 
+    def missing(name: str, place: Path) -> None:
+        print(f"left out: {name}, which is not at {place}", file=sys.stderr)
+
     if options.hermes.is_file():
         # The cheapest tool there is, through every stage of the pipeline.
         ours = {"tool": "todo", "arguments": {}}
         both("hermes-stdio", hermes, None, **ours)
         both("hermes-http", over_http, "", headers=shown, **ours)
+    else:
+        missing("hermes", options.hermes)
     if options.bare.is_file():
         both("rmcp-stdio", [str(options.bare)], None)
         both("rmcp-http", [str(options.bare), "http"], "")
+    else:
+        missing("rmcp", options.bare)
     python = options.venv / "bin/python"
     if python.exists():
         script = str(BENCH / "mcp_servers/echo.py")
         both("python-stdio", [str(python), script], None)
         both("python-http", [str(python), script, "18431"], "http://127.0.0.1:18431/mcp")
-    script = BENCH / "mcp_servers/echo.mjs"
-    if (options.modules / "@modelcontextprotocol/server").is_dir():
-        environment["NODE_PATH"] = str(options.modules)
-        both("typescript-stdio", [options.node, str(script), str(options.modules)], None)
+    else:
+        missing("python", python)
+    sdk = options.modules / "@modelcontextprotocol/server"
+    if sdk.is_dir():
+        command = [options.node, str(BENCH / "mcp_servers/echo.mjs"), str(options.modules)]
+        both("typescript-stdio", command, None)
+        both("typescript-http", [*command, "http"], "")
+    else:
+        missing("typescript", sdk)
     return [target for target in found if options.only in target.name]
 
 
@@ -95,6 +109,8 @@ def row(measured: mcp_load.Measured) -> str:
 
 def main() -> int:
     options = parse_options()
+    if options.quick:
+        options.n = min(options.n, 200)
     concurrency = [int(number) for number in options.c.split(",")]
     header = ["server", "first response ms"]
     for at_once in concurrency:

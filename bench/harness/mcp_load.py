@@ -7,12 +7,14 @@ what the kernel accounted to the server's process meanwhile.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
 import select
+import selectors
+import socket
 import subprocess
-import threading
 import time
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
@@ -195,6 +197,70 @@ class Pipe:
         self.process.stdout.close()
 
 
+class Connection:
+    """One connection that is kept open, for a request at a time. It knows as much of HTTP as
+    the answers of servers need, since a complete client would cost more than the server."""
+
+    def __init__(self, target: Target, host: str | None, port: int | None) -> None:
+        assert host and port
+        self.target = target
+        self.socket = socket.create_connection((host, port), _TIMEOUT_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.kept = b""
+        self.number = 0
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, number: int, request: bytes) -> None:
+        self.number = number
+        self.socket.sendall(request)
+
+    def receive(self) -> dict[str, Any] | None:
+        """The answer, once it is there as a whole."""
+        more = self.socket.recv(1 << 16)
+        if not more:
+            raise ServerFailed(f"{self.target.name}: the connection was closed")
+        self.kept += more
+        head, found, body = self.kept.partition(b"\r\n\r\n")
+        if not found:
+            return None
+        head = head.lower()
+        if b"transfer-encoding: chunked" in head:
+            if body != b"0\r\n\r\n" and not body.endswith(b"\r\n0\r\n\r\n"):
+                return None
+            body = joined(body)
+        else:
+            length = head.partition(b"content-length:")[2].partition(b"\r\n")[0]
+            if len(body) < int(length or 0):
+                return None
+        self.kept = b""
+        if b"text/event-stream" not in head:
+            return json.loads(body or b"{}")
+        for line in body.splitlines():
+            if line.startswith(b"data:") and len(line) > 8:
+                data = json.loads(line[5:])
+                if data.get("id") == self.number:
+                    return data
+        raise ServerFailed(f"{self.target.name}: no answer in a stream")
+
+
+def joined(chunks: bytes) -> bytes:
+    """The content of a body that came in chunks."""
+    parts = []
+    while chunks:
+        size, _, chunks = chunks.partition(b"\r\n")
+        length = int(size, 16)
+        parts.append(chunks[:length])
+        chunks = chunks[length + 2 :]
+        if not length:
+            break
+    return b"".join(parts)
+
+
 class Http:
     """A server that listens, with connections that are kept open."""
 
@@ -241,22 +307,8 @@ class Http:
     def post(
         self, connection: http.client.HTTPConnection, message: dict[str, Any]
     ) -> dict[str, Any]:
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": self.target.protocol,
-            **self.target.headers,
-        }
-        if message.get("method") == "initialize":
-            del headers["MCP-Protocol-Version"]
-        if self.session:
-            headers["Mcp-Session-Id"] = self.session
-        if self.target.protocol == MODERN:
-            headers["Mcp-Method"] = message["method"]
-            if "name" in message.get("params", {}):
-                headers["Mcp-Name"] = message["params"]["name"]
         body = json.dumps(message, separators=(",", ":")).encode()
-        connection.request("POST", self.path, body, headers)
+        connection.request("POST", self.path, body, self.headers(message))
         answer = connection.getresponse()
         self.session = answer.headers.get("Mcp-Session-Id") or self.session
         if "id" not in message:
@@ -272,38 +324,60 @@ class Http:
                 found = data if data.get("id") == message["id"] else found
         return found
 
+    def headers(self, message: dict[str, Any]) -> dict[str, str]:
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": self.target.protocol,
+            **self.target.headers,
+        }
+        if message.get("method") == "initialize":
+            del headers["MCP-Protocol-Version"]
+        if self.session:
+            headers["Mcp-Session-Id"] = self.session
+        if self.target.protocol == MODERN:
+            headers["Mcp-Method"] = message["method"]
+            if "name" in message.get("params", {}):
+                headers["Mcp-Name"] = message["params"]["name"]
+        return headers
+
     def run(self, calls: int, at_once: int) -> list[float]:
+        """All connections in one thread: the threads of this language take turns, and the
+        time that they wait for one another would be put down to the server."""
         numbers = iter(range(1, calls + 1))
-        lock = threading.Lock()
         times: list[float] = []
-        failures: list[BaseException] = []
+        begun: dict[int, float] = {}
+        first = call(self.target, 0)
+        lines = [f"{name}: {value}" for name, value in self.headers(first).items()]
+        head = f"POST {self.path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
+        head += "\r\n".join(lines) + "\r\nContent-Length: "
 
-        def work() -> None:
-            connection = self.connection()
-            try:
-                while not failures:
-                    with lock:
-                        number = next(numbers, None)
-                    if number is None:
-                        return
-                    begun = time.perf_counter()
-                    answer = self.post(connection, call(self.target, number))
-                    taken = time.perf_counter() - begun
+        def send_next(connection: Connection) -> bool:
+            number = next(numbers, None)
+            if number is None:
+                return False
+            body = json.dumps(call(self.target, number), separators=(",", ":"))
+            begun[number] = time.perf_counter()
+            connection.send(number, f"{head}{len(body.encode())}\r\n\r\n{body}".encode())
+            return True
+
+        with selectors.DefaultSelector() as ready, contextlib.ExitStack() as opened:
+            for _ in range(min(at_once, calls)):
+                connection = Connection(self.target, self.host, self.port)
+                opened.enter_context(connection)
+                ready.register(connection.socket, selectors.EVENT_READ, connection)
+                send_next(connection)
+            while len(times) < calls:
+                events = ready.select(_TIMEOUT_S)
+                if not events:
+                    raise ServerFailed(f"{self.target.name}: no answer")
+                for key, _ in events:
+                    answer = key.data.receive()
+                    if answer is None:
+                        continue
+                    times.append(time.perf_counter() - begun.pop(key.data.number))
                     check(self.target, answer)
-                    with lock:
-                        times.append(taken)
-            except BaseException as failure:  # noqa: BLE001 - told to whoever waits
-                failures.append(failure)
-            finally:
-                connection.close()
-
-        threads = [threading.Thread(target=work) for _ in range(at_once)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if failures:
-            raise ServerFailed(f"{self.target.name}: {failures[0]}")
+                    send_next(key.data)
         return times
 
     def close(self) -> None:

@@ -21,6 +21,12 @@ NODE=(
   @modelcontextprotocol/server-memory@2026.8.31
 )
 
+# It wants a newer Node than many systems have.
+INSPECTOR=(
+  node@22
+  @modelcontextprotocol/inspector@2.12.0
+)
+
 skip() {
   echo "skipped: $1" >&2
   exit 77
@@ -43,15 +49,18 @@ python() {
   echo "${PYTHON[*]}" >"$folder/venv/installed"
 }
 
+# node PLACE PACKAGE...: these from npm.
 node() {
-  has_installed node "${NODE[@]}" && return
+  local place=$1
+  shift
+  has_installed "$place" "$@" && return
   command -v npm >/dev/null || { echo "left out: npm is not installed" >&2; return; }
-  mkdir -p "$folder/node"
-  if (cd "$folder/node" && npm install --silent --no-audit --no-fund --prefix . "${NODE[@]}") \
+  mkdir -p "$folder/$place"
+  if (cd "$folder/$place" && npm install --silent --no-audit --no-fund --prefix . "$@") \
     >"$folder/npm.log" 2>&1; then
-    echo "${NODE[*]}" >"$folder/node/installed"
+    echo "$*" >"$folder/$place/installed"
   else
-    echo "left out: npm cannot install ${NODE[*]}" >&2
+    echo "left out: npm cannot install $*" >&2
   fi
 }
 
@@ -59,10 +68,12 @@ start() {
   mkdir -p "$folder"
   folder=$(cd "$folder" && pwd -P)
   python
-  node
+  node node "${NODE[@]}"
+  node inspector "${INSPECTOR[@]}"
   printf "export %s='%s'\n" \
     HERMES_TEST_MCP_PYTHON "$folder/venv" \
-    HERMES_TEST_MCP_NODE "$folder/node/node_modules"
+    HERMES_TEST_MCP_NODE "$folder/node/node_modules" \
+    HERMES_TEST_MCP_INSPECTOR "$folder/inspector/node_modules"
 }
 
 stop() { :; }

@@ -8,8 +8,9 @@ use crate::journal::Journal;
 use crate::log::{Pending, Shared};
 
 /// How long entries gather before they are written together. Callers in a
-/// burst then wake the writer once, not once each.
-const LINGER: Duration = Duration::from_millis(1);
+/// burst then wake the writer once, not once each. Who makes calls one after the
+/// other, thousands in a second, is such a burst too.
+const LINGER: Duration = Duration::from_millis(5);
 
 /// How long to wait after a failure, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);

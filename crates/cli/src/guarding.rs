@@ -373,4 +373,8 @@ impl SessionStore for Discreet {
             Ok(serde_json::from_str(&text).unwrap_or(new))
         })
     }
+
+    fn may_wait(&self) -> bool {
+        self.store.may_wait()
+    }
 }

@@ -63,6 +63,11 @@ pub trait SessionStore: Send + Sync {
         key: &str,
         change: &mut dyn FnMut(Value) -> Result<Value, SessionError>,
     ) -> Result<(), SessionError>;
+
+    /// Whether other processes or a disk may have to be waited for.
+    fn may_wait(&self) -> bool {
+        true
+    }
 }
 
 /// Sessions that live as long as the process.
@@ -92,6 +97,10 @@ impl SessionStore for MemorySessions {
         documents.insert(slot, new);
         Ok(())
     }
+
+    fn may_wait(&self) -> bool {
+        false
+    }
 }
 
 /// Changes that a session makes to the environment: a value, or none for a
@@ -111,6 +120,12 @@ impl Session {
     /// The session of that id in `store`.
     pub fn new(id: impl Into<Arc<str>>, store: Arc<dyn SessionStore>) -> Self {
         Self { id: id.into(), store, grants: None }
+    }
+
+    /// Whether other processes or a disk may have to be waited for, so that it
+    /// is not for a thread that others need.
+    pub fn may_wait(&self) -> bool {
+        self.store.may_wait()
     }
 
     /// The same session, for a call that may touch only what it was granted.

@@ -88,6 +88,9 @@ pub struct ToolSpec {
     /// though each may change something: whoever does the work looks after
     /// that itself, and the order is nobody's concern.
     pub unordered: bool,
+    /// Whether a call without effects reaches nobody, though others reach
+    /// beyond this machine: what such a call says is not a stranger's.
+    pub declares_reach: bool,
 }
 
 impl ToolSpec {
@@ -108,6 +111,7 @@ impl ToolSpec {
             examples: Vec::new(),
             announces_changes: false,
             unordered: false,
+            declares_reach: false,
         }
     }
 
@@ -194,6 +198,14 @@ impl ToolSpec {
     pub fn open_world(mut self) -> Self {
         self.annotations.open_world = true;
         self
+    }
+
+    /// It reaches beyond this machine in those calls that declare effects, and
+    /// in no other.
+    #[must_use]
+    pub fn open_world_by_effects(mut self) -> Self {
+        self.declares_reach = true;
+        self.open_world()
     }
 
     /// The bound on its results.

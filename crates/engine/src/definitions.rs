@@ -56,20 +56,30 @@ pub struct ToolScope {
     // is told why, not that it does not exist.
     names: HashSet<Arc<str>>,
     entries: Vec<Arc<Entry>>,
+    /// Those of them that cannot work here.
+    unavailable: HashSet<Arc<str>>,
+    /// Whether the session was told of the search.
+    has_search: bool,
     index: OnceLock<Index>,
 }
 
 impl ToolScope {
-    fn new(entries: Vec<Arc<Entry>>, unavailable: &[(Arc<str>, Availability)]) -> Self {
+    fn new(
+        entries: Vec<Arc<Entry>>,
+        unavailable: &[(Arc<str>, Availability)],
+        has_search: bool,
+    ) -> Self {
         let names = entries.iter().map(|e| Arc::from(e.name()));
-        let names = names.chain(unavailable.iter().map(|(name, _)| Arc::clone(name))).collect();
-        Self { names, entries, index: OnceLock::new() }
+        let unavailable: HashSet<Arc<str>> =
+            unavailable.iter().map(|(name, _)| Arc::clone(name)).collect();
+        let names = names.chain(unavailable.iter().cloned()).collect();
+        Self { names, entries, unavailable, has_search, index: OnceLock::new() }
     }
 
     /// Every tool of a snapshot.
     pub fn everything(snapshot: &Snapshot) -> Self {
         let own = |e: &Arc<Entry>| !RESERVED.contains(&e.name());
-        Self::new(snapshot.entries().into_iter().filter(own).collect(), &[])
+        Self::new(snapshot.entries().into_iter().filter(own).collect(), &[], true)
     }
 
     /// The part of it that bears these names: what a script may call.
@@ -77,12 +87,22 @@ impl ToolScope {
     pub fn restrict(&self, allowed: impl Fn(&str) -> bool) -> Self {
         let names = self.names.iter().filter(|name| allowed(name)).cloned().collect();
         let entries = self.entries.iter().filter(|e| allowed(e.name())).cloned().collect();
-        Self { names, entries, index: OnceLock::new() }
+        let (unavailable, has_search) = (self.unavailable.clone(), self.has_search);
+        Self { names, entries, unavailable, has_search, index: OnceLock::new() }
     }
 
     /// Whether the session may call this tool. The bridge is always there.
     pub fn contains(&self, name: &str) -> bool {
         self.names.contains(name) || RESERVED.contains(&name)
+    }
+
+    /// Whether the session was told of this tool, or can find it: it is one
+    /// that may be suggested.
+    pub fn offers(&self, name: &str) -> bool {
+        match RESERVED.contains(&name) {
+            true => self.has_search,
+            false => self.names.contains(name) && !self.unavailable.contains(name),
+        }
     }
 
     /// The tools that can work here, by name.
@@ -215,7 +235,7 @@ async fn assemble(
         json: array(&visible).into(),
         visible: names(&visible),
         deferred: names(&deferred),
-        scope: Arc::new(ToolScope::new(usable, &unavailable)),
+        scope: Arc::new(ToolScope::new(usable, &unavailable, !deferred.is_empty())),
         unavailable,
     };
     Ok((definitions, until))

@@ -62,10 +62,12 @@ fn find(
     }
     let in_scope = |name: &str| scope.is_none_or(|scope| scope.contains(name));
     let known = |name: &str| snapshot.find(name).is_some_and(|e| in_scope(e.name()));
-    let all = || snapshot.callable_names().filter(|name| known(name));
+    // What nobody was told of is not what is meant.
+    let told = |name: &str| snapshot.find(name).is_some_and(|e| offers(scope, e.name()));
+    let all = || snapshot.callable_names().filter(|name| told(name));
     if snapshot.find(written).is_some() && !known(written) {
         // It is no misspelling, so nothing else was meant.
-        return Err(unknown(snapshot, written, all()));
+        return Err(unknown(snapshot, scope, written));
     }
     let name = match canonical(written) {
         _ if known(written) => written.to_owned(),
@@ -74,17 +76,18 @@ fn find(
             if let Some(why) = snapshot.absence(plain.as_deref().unwrap_or(written)) {
                 return Err(why.clone());
             }
-            read_name(snapshot, written, known, all, notes)?
+            read_name(snapshot, scope, written, known, all, notes)?
         }
     };
     let preset = snapshot.alias(&name).and_then(|alias| alias.preset.clone());
     let entry = snapshot.find(&name).cloned();
-    entry.map(|entry| (entry, preset)).ok_or_else(|| unknown(snapshot, written, all()))
+    entry.map(|entry| (entry, preset)).ok_or_else(|| unknown(snapshot, scope, written))
 }
 
 /// The name that was meant by one that does not exist.
 fn read_name<'a, N: Iterator<Item = &'a str>>(
     snapshot: &Snapshot,
+    scope: Option<&ToolScope>,
     written: &str,
     known: impl Fn(&str) -> bool,
     all: impl Fn() -> N,
@@ -94,7 +97,7 @@ fn read_name<'a, N: Iterator<Item = &'a str>>(
         Reading::Exact => Ok(written.to_owned()),
         // What changes things is not run on a mere likeness.
         Reading::Alike { name, sure } if !sure && !looks_only(snapshot, &name) => {
-            Err(unknown(snapshot, written, all()))
+            Err(unknown(snapshot, scope, written))
         }
         Reading::Repaired(name) | Reading::Alike { name, .. } => {
             notes.push(format!(
@@ -103,8 +106,12 @@ fn read_name<'a, N: Iterator<Item = &'a str>>(
             ));
             Ok(name)
         }
-        Reading::Unknown => Err(unknown(snapshot, written, all())),
+        Reading::Unknown => Err(unknown(snapshot, scope, written)),
     }
+}
+
+fn offers(scope: Option<&ToolScope>, name: &str) -> bool {
+    scope.is_none_or(|scope| scope.offers(name))
 }
 
 fn looks_only(snapshot: &Snapshot, name: &str) -> bool {
@@ -118,11 +125,7 @@ fn canonical(written: &str) -> Option<String> {
     Some(format!("mcp__{}__{}", plain(server), plain(tool)))
 }
 
-fn unknown<'a>(
-    snapshot: &Snapshot,
-    written: &str,
-    all: impl Iterator<Item = &'a str>,
-) -> ToolError {
+fn unknown(snapshot: &Snapshot, scope: Option<&ToolScope>, written: &str) -> ToolError {
     let shown = hermes_schema::excerpt::excerpt(written, 64);
     if snapshot.find(written).is_some() {
         return ToolError::not_found(format!("'{shown}' is not among the tools of this session"))
@@ -132,10 +135,22 @@ fn unknown<'a>(
         return ToolError::unavailable(format!("'{shown}' is not part of this build of hermes"))
             .with_hint("Use another tool; `hermes tools list` shows what there is.");
     }
-    let near = names::suggest(written, all);
+    let own = |name: &str| snapshot.find(name).map(|entry| entry.name().to_owned());
+    let offered = |name: &&str| own(name).is_some_and(|own| offers(scope, &own));
+    // A tool is told of by its own name, whichever of its names is the nearest.
+    let mut near: Vec<String> = Vec::new();
+    for name in names::suggest(written, snapshot.callable_names().filter(offered)) {
+        let name = own(&name).unwrap_or(name);
+        if !near.contains(&name) {
+            near.push(name);
+        }
+    }
     let hint = match near.first() {
         Some(name) => format!("Did you mean '{name}'?"),
-        None => "Use tool_search or `hermes tools list` to see what there is.".to_owned(),
+        None if offers(scope, "tool_search") => {
+            "Use tool_search or `hermes tools list` to see what there is.".to_owned()
+        }
+        None => "Use one of the tools that this session was given.".to_owned(),
     };
     ToolError::not_found(format!("There is no tool '{shown}'"))
         .with_hint(hint)

@@ -64,7 +64,9 @@ impl Flight {
     /// may be its answer or tell of an error.
     pub(super) fn mark_untrusted(&self, call: &Known, is_answer: bool, result: &mut ToolResult) {
         self.note_hosts(call);
-        let outside = call.entry.spec().annotations.open_world;
+        let spec = call.entry.spec();
+        let stays = spec.declares_reach && call.effects.is_empty();
+        let outside = spec.annotations.open_world && !stays;
         if !outside || result.content.len() < WORTH_A_LABEL {
             return;
         }

@@ -66,6 +66,7 @@ impl ServerHandler for Around {
             .enable_resources_subscribe()
             .enable_completions()
             .enable_logging()
+            .enable_tasks()
             .build();
         info.capabilities = more;
         info
@@ -91,6 +92,38 @@ impl ServerHandler for Around {
             return rounds::call(&self.state, request, context).await;
         }
         self.inner.call_tool(request, context).await
+    }
+
+    async fn get_task(
+        &self,
+        asked: GetTaskParams,
+        context: Context,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.inner.get_task(asked, context).await
+    }
+
+    async fn update_task(
+        &self,
+        asked: UpdateTaskParams,
+        context: Context,
+    ) -> Result<(), ErrorData> {
+        self.inner.update_task(asked, context).await
+    }
+
+    async fn cancel_task(
+        &self,
+        asked: CancelTaskParams,
+        context: Context,
+    ) -> Result<(), ErrorData> {
+        self.inner.cancel_task(asked, context).await
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: Context,
+    ) -> Result<CustomResult, ErrorData> {
+        self.inner.on_custom_request(request, context).await
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

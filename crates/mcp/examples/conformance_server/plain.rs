@@ -5,23 +5,23 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_core::{
-    Attachment, Availability, BoundCall, BoxFuture, DynTool, Effect, ToolContext, ToolError,
-    ToolOutput, ToolSpec, Workplace,
+    Attachment, Availability, BoundCall, BoxFuture, Clarify, DynTool, Effect, ToolContext,
+    ToolError, ToolOutput, ToolSpec, Workplace,
 };
 use hermes_engine::{Engine, Owner};
 use serde_json::{Value, json};
 
 type Answer = BoxFuture<'static, Result<ToolOutput, ToolError>>;
-type Run = Arc<dyn Fn(ToolContext) -> Answer + Send + Sync>;
+type Run = Arc<dyn Fn(Value, ToolContext) -> Answer + Send + Sync>;
 
-/// A tool whose schema is given, and which does not look at its arguments.
+/// A tool whose schema is given.
 struct Plain {
     spec: ToolSpec,
     parameters: Value,
     run: Run,
 }
 
-struct Bound(Run);
+struct Bound(Run, Value);
 
 impl DynTool for Plain {
     fn spec(&self) -> &ToolSpec {
@@ -32,8 +32,8 @@ impl DynTool for Plain {
         self.parameters.clone()
     }
 
-    fn bind(self: Arc<Self>, _arguments: &Value) -> Result<Box<dyn BoundCall>, ToolError> {
-        Ok(Box::new(Bound(Arc::clone(&self.run))))
+    fn bind(self: Arc<Self>, arguments: &Value) -> Result<Box<dyn BoundCall>, ToolError> {
+        Ok(Box::new(Bound(Arc::clone(&self.run), arguments.clone())))
     }
 
     fn check(&self) -> BoxFuture<'_, Availability> {
@@ -47,7 +47,7 @@ impl BoundCall for Bound {
     }
 
     fn run(self: Box<Self>, cx: ToolContext) -> Answer {
-        (self.0)(cx)
+        (self.0)(self.1, cx)
     }
 }
 
@@ -82,7 +82,52 @@ pub(crate) fn tools(folder: &Path) -> Result<Vec<Arc<dyn DynTool>>, Box<dyn std:
         plain("test_trigger_tool_change", nothing(), |_| Box::pin(change())),
         plain("test_custom_headers", with_header(), |_| Box::pin(async { text("Seen.") })),
         plain("json_schema_2020_12_tool", rich(), |_| Box::pin(async { text("Seen.") })),
+        with_arguments("greet", open(), |given, _| {
+            let name = given["name"].as_str().unwrap_or("World").to_owned();
+            Box::pin(async move { text(&format!("Hello, {name}!")) })
+        }),
+        with_arguments("slow_compute", open(), |given, cx| Box::pin(compute(given, cx))),
+        plain("failing_job", nothing(), |cx| {
+            Box::pin(async move {
+                cx.race(tokio::time::sleep(Duration::from_millis(1_500))).await?;
+                Err(ToolError::conflict("The job has failed, as it should"))
+            })
+        }),
+        with_arguments("confirm_delete", open(), |given, cx| Box::pin(confirm(given, cx))),
+        plain("multi_input", nothing(), |cx| Box::pin(ask_twice(cx))),
     ])
+}
+
+/// Takes as many seconds as it is told.
+async fn compute(given: Value, cx: ToolContext) -> Result<ToolOutput, ToolError> {
+    let seconds = given["seconds"].as_f64().unwrap_or(2.0).clamp(0.0, 600.0);
+    cx.race(tokio::time::sleep(Duration::from_secs_f64(seconds))).await?;
+    text(&format!("Computed for {seconds} s."))
+}
+
+/// Asks two things at once when it has become a task.
+async fn ask_twice(cx: ToolContext) -> Result<ToolOutput, ToolError> {
+    cx.race(tokio::time::sleep(Duration::from_millis(1_500))).await?;
+    let Some(clarify) = cx.ports.get::<dyn Clarify>() else {
+        return Err(ToolError::unavailable("Nobody can be asked"));
+    };
+    let both = async {
+        tokio::join!(clarify.ask("What is your name?", &[]), clarify.ask("And where from?", &[]))
+    };
+    let (name, place) = cx.race(both).await?;
+    text(&format!("{} of {}", name.unwrap_or_default(), place.unwrap_or_default()))
+}
+
+/// Asks when it has become a task.
+async fn confirm(given: Value, cx: ToolContext) -> Result<ToolOutput, ToolError> {
+    cx.race(tokio::time::sleep(Duration::from_millis(1_500))).await?;
+    let what = given["filename"].as_str().unwrap_or("it").to_owned();
+    let Some(clarify) = cx.ports.get::<dyn Clarify>() else {
+        return Err(ToolError::unavailable("Nobody can be asked"));
+    };
+    let choices = ["yes".to_owned(), "no".to_owned()];
+    let said = cx.race(clarify.ask(&format!("Delete {what}?"), &choices)).await?;
+    text(&format!("The answer about {what} is {}.", said.as_deref().unwrap_or("not a choice")))
 }
 
 fn plain(
@@ -90,8 +135,20 @@ fn plain(
     parameters: Value,
     run: impl Fn(ToolContext) -> Answer + Send + Sync + 'static,
 ) -> Arc<dyn DynTool> {
+    with_arguments(name, parameters, move |_, cx| run(cx))
+}
+
+fn with_arguments(
+    name: &'static str,
+    parameters: Value,
+    run: impl Fn(Value, ToolContext) -> Answer + Send + Sync + 'static,
+) -> Arc<dyn DynTool> {
     let spec = ToolSpec::new(name, "fixtures").description("A fixture of the conformance suite");
     Arc::new(Plain { spec: spec.read_only(), parameters, run: Arc::new(run) })
+}
+
+fn open() -> Value {
+    json!({"type": "object", "properties": {}, "additionalProperties": true})
 }
 
 fn nothing() -> Value {

@@ -32,7 +32,7 @@ const LARGEST: u64 = 32 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Catalogue {
     version: u32,
-    /// How it speaks.
+    /// How it is greeted.
     pub era: Era,
     /// The version of the protocol.
     pub protocol: String,
@@ -55,7 +55,7 @@ impl Catalogue {
         let info = &connection.info;
         let mut it = Self {
             version: VERSION,
-            era: connection.era(),
+            era: connection.next_era(),
             protocol: info.protocol_version.to_string(),
             program: info.server_info.as_ref().map(|it| (it.name.clone(), it.version.clone())),
             resources: info.capabilities.resources.is_some(),

@@ -1,6 +1,7 @@
 //! One connection to a server: how it comes about, what goes through it, how
 //! it ends.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use hermes_core::{ToolContext, ToolError};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
     ClientRequest, ElicitRequestParams, ElicitationAction, GetPromptRequest,
-    GetPromptRequestParams, GetPromptResult, InputRequiredResult, InputResponses, JsonObject,
-    ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, RequestId,
+    GetPromptRequestParams, GetPromptResult, InputRequest, InputRequiredResult, InputResponses,
+    JsonObject, ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, RequestId,
     ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{
@@ -51,6 +52,8 @@ pub(crate) struct Connection {
     pub(crate) closed: CancellationToken,
     program: tokio::sync::Mutex<Option<Program>>,
     tail: Option<Arc<Tail>>,
+    /// Whether the server could have been greeted in the newer way.
+    late_yes: Arc<AtomicBool>,
     pub(crate) info: Arc<ServerPeerInfo>,
 }
 
@@ -101,12 +104,14 @@ impl Connection {
         let none = || ServerPeerInfo::new(ProtocolVersion::V_2024_11_05, Default::default());
         let info = peer.peer_info().unwrap_or_else(|| Arc::new(none()));
         let program = tokio::sync::Mutex::new(None);
-        Self { server, peer, host: Arc::clone(host), stop, closed, program, tail: None, info }
+        let (host, tail, late_yes) = (Arc::clone(host), None, Arc::default());
+        Self { server, peer, host, stop, closed, program, tail, late_yes, info }
     }
 
     /// The connection with the program at its other end, which ends with it.
     #[must_use]
-    pub(crate) fn to(mut self, program: Program) -> Self {
+    pub(crate) fn to(mut self, program: Program, late_yes: Arc<AtomicBool>) -> Self {
+        self.late_yes = late_yes;
         self.tail = Some(Arc::clone(&program.tail));
         self.program = tokio::sync::Mutex::new(Some(program));
         self
@@ -114,6 +119,16 @@ impl Connection {
 
     pub(crate) fn era(&self) -> Era {
         if self.info.protocol_version.has_initialize() { Era::Legacy } else { Era::Modern }
+    }
+
+    /// In which way it should be greeted the next time. Who was only slow to
+    /// start is asked again.
+    pub(crate) fn next_era(&self) -> Era {
+        if self.late_yes.load(Ordering::Relaxed) { Era::Modern } else { self.era() }
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.server
     }
 
     pub(crate) fn peer(&self) -> &Peer<RoleClient> {
@@ -191,7 +206,12 @@ impl Connection {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-            let answered = match self.request(request, patience, Some(cx)).await {
+            let answered = self.request(request, patience, Some(cx)).await;
+            if self.wants_task(&answered) {
+                let arguments = params.arguments.unwrap_or_default();
+                return self.call_as_task(tool, &arguments, patience, cx).await;
+            }
+            let answered = match answered {
                 Err(Fault::Visit(places)) => {
                     self.visit(&places, cx).await?;
                     continue;
@@ -203,6 +223,9 @@ impl Connection {
                 ServerResult::InputRequiredResult(wanted) => {
                     (params.input_responses, params.request_state) =
                         self.fulfil(wanted, cx).await?;
+                }
+                ServerResult::CreateTaskResult(made) => {
+                    return self.follow(made.task, patience, cx).await;
                 }
                 ServerResult::EmptyResult(_) => return Ok(CallToolResult::success(Vec::new())),
                 other => return Err(self.odd(&other)),
@@ -272,19 +295,27 @@ impl Connection {
         }
         let mut responses = InputResponses::new();
         for (key, request) in requests {
-            let answered = cx.cancel.run_until_cancelled(self.host.fulfil(&request)).await;
-            let answer = answered.ok_or(Fault::Cancelled)?.map_err(|error| {
-                Fault::Refused(
-                    ToolError::denied(format!(
-                        "The MCP server '{}' wants something that it may not have: {}",
-                        self.server, error.message
-                    ))
-                    .with_hint("Go on without this tool, or ask the user."),
-                )
-            })?;
-            responses.insert(key, answer);
+            responses.insert(key, self.answer(&request, cx).await?);
         }
         Ok(((!responses.is_empty()).then_some(responses), wanted.request_state))
+    }
+
+    /// One thing that a server wants to know.
+    pub(super) async fn answer(
+        &self,
+        request: &InputRequest,
+        cx: &ToolContext,
+    ) -> Result<Value, Fault> {
+        let answered = cx.cancel.run_until_cancelled(self.host.fulfil(request)).await;
+        answered.ok_or(Fault::Cancelled)?.map_err(|error| {
+            Fault::Refused(
+                ToolError::denied(format!(
+                    "The MCP server '{}' wants something that it may not have: {}",
+                    self.server, error.message
+                ))
+                .with_hint("Go on without this tool, or ask the user."),
+            )
+        })
     }
 
     /// Has the user go where the server wants it first.
@@ -314,7 +345,7 @@ impl Connection {
         Ok(())
     }
 
-    fn odd(&self, result: &ServerResult) -> Fault {
+    pub(super) fn odd(&self, result: &ServerResult) -> Fault {
         let text = serde_json::to_string(result).unwrap_or_default();
         Fault::Refused(odd(&self.server, &super::plain::excerpt(&text, 300)))
     }

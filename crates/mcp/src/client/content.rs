@@ -156,16 +156,13 @@ pub(crate) fn of_call(
 }
 
 fn says_the_same(text: &str, structured: &Value) -> bool {
-    let Ok(said) = serde_json::from_str::<Value>(text) else {
-        // Plain text that some servers wrap, for want of an object.
-        return structured.as_object().is_some_and(|fields| {
-            fields.len() == 1 && fields.get("result").and_then(Value::as_str) == Some(text)
-        });
-    };
-    said == *structured
-        || structured
-            .as_object()
-            .is_some_and(|fields| fields.len() == 1 && fields.get("result") == Some(&said))
+    let only = structured.as_object().filter(|fields| fields.len() == 1);
+    // Plain text that some servers wrap, for want of an object.
+    if only.is_some_and(|fields| fields.values().all(|value| value.as_str() == Some(text))) {
+        return true;
+    }
+    let Ok(said) = serde_json::from_str::<Value>(text) else { return false };
+    said == *structured || only.is_some_and(|fields| fields.get("result") == Some(&said))
 }
 
 /// What a resource holds.

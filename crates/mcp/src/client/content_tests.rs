@@ -19,6 +19,11 @@ fn what_is_structured_is_told_once() {
     assert_eq!(content(both), json!({"result": {"a": 1, "b": 2}}));
     let wrapped = json!({"content": text("hi"), "structuredContent": {"result": "hi"}});
     assert_eq!(content(wrapped), json!({"result": {"result": "hi"}}));
+    // As the server for files does, whatever the file holds.
+    for words in ["hi", "{\"a\": 1}", "7"] {
+        let file = json!({"content": text(words), "structuredContent": {"content": words}});
+        assert_eq!(content(file), json!({"result": {"content": words}}));
+    }
     let only = json!({"content": [], "structuredContent": {"a": 1}});
     assert_eq!(content(only), json!({"result": {"a": 1}}));
     let differs = json!({"content": text("five"), "structuredContent": {"n": 5}});

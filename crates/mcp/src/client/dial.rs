@@ -95,11 +95,12 @@ async fn start(server: &Server, era: Option<Era>, until: Instant) -> Result<Conn
     server.unless_stopped(std::future::ready(())).await.map_err(Trouble::Final)?;
     let (program, stdin, stdout) = Program::start(&plan).await.map_err(Trouble::Final)?;
     let pipes = Pipes::new(stdout, stdin, program.tail.clone(), settings.probe_timeout);
+    let late_yes = pipes.late_yes();
     let greeting = Connection::greet(server.name().into(), server.host(), pipes, era);
     let left = until.saturating_duration_since(Instant::now());
     let greeted = server.unless_stopped(tokio::time::timeout(left, greeting)).await;
     let trouble = match greeted {
-        Ok(Ok(Ok(connection))) => return Ok(connection.to(program)),
+        Ok(Ok(Ok(connection))) => return Ok(connection.to(program, late_yes)),
         Ok(Ok(Err(error))) => Trouble::Unclear(explain(server, &error)),
         Ok(Err(_)) => Trouble::Final(late(server)),
         Err(gone) => Trouble::Final(gone),

@@ -17,7 +17,7 @@ use rmcp::model::{
     ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation,
     InputRequest, ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam,
     ProgressToken, ProtocolVersion, Root, RootsCapabilities, SamplingCapability,
-    UrlElicitationCapability,
+    TASKS_EXTENSION_ID, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Value, json};
@@ -137,6 +137,9 @@ impl Host {
             elicitation.url = Some(UrlElicitationCapability::new());
             capabilities.elicitation = Some(elicitation);
         }
+        // A server may go on with a call after it has answered.
+        let extensions = capabilities.extensions.get_or_insert_default();
+        extensions.insert(TASKS_EXTENSION_ID.to_owned(), serde_json::Map::new());
         capabilities
     }
 

@@ -32,6 +32,7 @@ mod server;
 mod settings;
 mod sse;
 mod tail;
+mod task;
 mod tls;
 mod tool;
 mod web;

@@ -6,11 +6,13 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -49,6 +51,8 @@ pub(crate) struct Pipes<R, W> {
     probe: Option<(RequestId, Instant)>,
     /// Such a question that was given up: an answer that still comes is late.
     given_up: Option<RequestId>,
+    /// Set when one came, and it was yes.
+    late_yes: Arc<AtomicBool>,
 }
 
 impl<R, W> std::fmt::Debug for Pipes<R, W> {
@@ -77,7 +81,14 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
             patience,
             probe: None,
             given_up: None,
+            late_yes: Arc::default(),
         }
+    }
+
+    /// Set when the server says that it speaks the newer protocol, but so late
+    /// that it was greeted in the older way.
+    pub(crate) fn late_yes(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.late_yes)
     }
 
     /// Reads on. Nothing is lost if this is dropped while it waits.
@@ -156,7 +167,15 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
             self.probe = None;
             return Some(probe::answer(message));
         }
-        (self.given_up.as_ref() != Some(id)).then_some(message)
+        if self.given_up.as_ref() != Some(id) {
+            return Some(message);
+        }
+        let is_yes = matches!(
+            &message,
+            JsonRpcMessage::Response(it) if matches!(it.result, ServerResult::DiscoverResult(_))
+        );
+        self.late_yes.fetch_or(is_yes, Ordering::Relaxed);
+        None
     }
 }
 

@@ -358,6 +358,13 @@ fn read_oauth(it: &Reading<'_>) -> Result<Option<OAuthSettings>, String> {
     }
     let map = it.map("oauth");
     let it = Reading(&map);
+    let signs = ["private_key", "private_key_file", "private_key_path", "private_key_passphrase"];
+    if let Some(key) = signs.iter().find(|name| it.text(name).is_some()) {
+        return Err(format!(
+            "`oauth.{key}`: a client that shows who it is with a key of its own cannot be used \
+             here; give `client_secret`"
+        ));
+    }
     let scopes =
         it.text("scope").map(|scope| scope.split_whitespace().map(str::to_owned).collect());
     let (client_id, client_secret) = (it.text("client_id"), it.text("client_secret"));

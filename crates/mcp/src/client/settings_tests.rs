@@ -100,3 +100,12 @@ fn a_login_without_a_person_needs_a_password() {
         assert!(problem.contains("grant_type"), "{problem}");
     }
 }
+
+#[test]
+fn a_key_for_a_login_is_refused_in_words() {
+    let oauth = json!({"client_id": "a", "private_key": "/k.pem", "private_key_passphrase": "p"});
+    let entry = json!({"url": "https://h", "auth": "oauth", "oauth": oauth});
+    let problem = ServerSettings::read(&entry, &lookup).unwrap_err();
+    assert!(problem.contains("`oauth.private_key`"), "{problem}");
+    assert!(problem.contains("client_secret"), "{problem}");
+}

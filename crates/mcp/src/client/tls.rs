@@ -3,8 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hermes_core::ToolError;
 use reqwest::{Certificate, ClientBuilder, Identity};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
 use serde_json::{Map, Value};
 
 use super::read::Reading;
@@ -56,6 +61,10 @@ impl TlsSettings {
             settings.ca = Some(path(text));
         }
         let key = it.text("client_key").filter(|text| !text.trim().is_empty());
+        let passphrase = ["client_key_password", "client_key_passphrase"];
+        if passphrase.iter().any(|name| it.text(name).is_some_and(|text| !text.is_empty())) {
+            return Err(LOCKED.to_owned());
+        }
         match entry.get("client_cert") {
             None | Some(Value::Null) => {}
             Some(Value::String(cert)) if !cert.trim().is_empty() => {
@@ -71,9 +80,7 @@ impl TlsSettings {
                     return Err("`client_cert` names the key already; drop `client_key`".to_owned());
                 }
                 if parts.len() == 3 {
-                    return Err("a key with a passphrase cannot be used; \
-                                `openssl pkey -in KEY -out NEW` takes it off"
-                        .to_owned());
+                    return Err(LOCKED.to_owned());
                 }
                 (settings.cert, settings.key) = (Some(path(cert)), Some(path(key_file)));
             }
@@ -112,31 +119,77 @@ impl TlsSettings {
             };
         }
         if let Some(cert) = &self.cert {
-            let key = self.key.as_ref().unwrap_or(cert);
-            let wrong = |file: &Path, error: &dyn std::fmt::Display| {
-                ToolError::invalid(format!(
-                    "`client_cert` or `client_key`, {}: {error}",
-                    file.display()
-                ))
-            };
-            let mut pem = content(cert).map_err(|error| wrong(cert, &error))?;
-            if let Some(key) = &self.key {
-                pem.push(b'\n');
-                pem.extend(content(key).map_err(|error| wrong(key, &error))?);
-            }
-            if pem.windows(ENCRYPTED.len()).any(|it| it == ENCRYPTED) {
-                let failed = wrong(key, &"the key has a passphrase");
-                return Err(failed.with_hint("`openssl pkey -in KEY -out NEW` takes it off."));
-            }
-            let identity = Identity::from_pem(&pem).map_err(|error| wrong(key, &error))?;
-            builder = builder.identity(identity);
+            builder = builder.identity(identity(cert, self.key.as_ref().unwrap_or(cert))?);
         }
         Ok(builder)
     }
 }
 
-/// What a key with a passphrase says of itself.
-const ENCRYPTED: &[u8] = b"ENCRYPTED";
+/// What is said to somebody who has given a passphrase.
+const LOCKED: &str = "a key with a passphrase cannot be used; \
+                      `openssl pkey -in KEY -out NEW` takes it off";
+
+/// Our certificate with its key, which may be in one file.
+fn identity(cert: &Path, key: &Path) -> Result<Identity, ToolError> {
+    let wrong = |file: &Path, error: &dyn std::fmt::Display| {
+        ToolError::invalid(format!("`client_cert` or `client_key`, {}: {error}", file.display()))
+    };
+    let read = |file: &Path| -> Result<Vec<u8>, ToolError> {
+        let pem = content(file).map_err(|error| wrong(file, &error))?;
+        match unusable(&pem) {
+            Some((why, hint)) => Err(wrong(file, &why).with_hint(hint)),
+            None => Ok(pem),
+        }
+    };
+    let (shown, secret) = (read(cert)?, read(key)?);
+    let certs: Vec<CertificateDer<'static>> =
+        CertificateDer::pem_slice_iter(&shown).filter_map(Result::ok).collect();
+    if certs.is_empty() {
+        return Err(wrong(cert, &"there is no certificate in it"));
+    }
+    let Ok(opened) = PrivateKeyDer::from_pem_slice(&secret) else {
+        return Err(wrong(key, &"there is no private key in it"));
+    };
+    let kind = match &opened {
+        PrivateKeyDer::Pkcs1(_) => "RSA PRIVATE KEY",
+        PrivateKeyDer::Sec1(_) => "EC PRIVATE KEY",
+        _ => "PRIVATE KEY",
+    };
+    // Only these: what else is in the files is not meant for this.
+    let mut pem: String = certs.iter().map(|cert| armour("CERTIFICATE", cert)).collect();
+    pem.push_str(&armour(kind, opened.secret_der()));
+    let provider = rustls::crypto::ring::default_provider();
+    CertifiedKey::from_der(certs, opened, &provider).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => {
+            wrong(key, &format!("the key is not that of the certificate in {}", cert.display()))
+        }
+        error => wrong(key, &error),
+    })?;
+    Identity::from_pem(pem.as_bytes()).map_err(|error| wrong(key, &error))
+}
+
+/// A section of a file, written anew.
+fn armour(kind: &str, data: &[u8]) -> String {
+    let body = STANDARD.encode(data);
+    format!("-----BEGIN {kind}-----\n{body}\n-----END {kind}-----\n")
+}
+
+/// Why a file is none that can be used, and what helps; nothing if it may be.
+fn unusable(pem: &[u8]) -> Option<(&'static str, &'static str)> {
+    let has = |text: &[u8]| pem.windows(text.len()).any(|it| it == text);
+    if has(b"ENCRYPTED") {
+        Some(("the key has a passphrase", "`openssl pkey -in KEY -out NEW` takes it off."))
+    } else if has(b"BEGIN OPENSSH PRIVATE KEY") {
+        let hint = "`ssh-keygen -p -m PKCS8 -f KEY` writes it in the form that is needed.";
+        Some(("this is a key of OpenSSH", hint))
+    } else if !has(b"-----BEGIN ") {
+        let hint = "`openssl pkcs12 -in FILE -nodes -out NEW` turns a PKCS#12 file into PEM, \
+                    `openssl x509 -in FILE -out NEW` a certificate.";
+        Some(("this is not PEM", hint))
+    } else {
+        None
+    }
+}
 
 fn content(file: &Path) -> std::io::Result<Vec<u8>> {
     let about = std::fs::metadata(file)?;

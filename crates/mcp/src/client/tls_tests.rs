@@ -31,6 +31,7 @@ fn what_cannot_be_meant_is_told() {
     for (entry, told) in [
         (json!({"client_cert": ["/c", "/k"], "client_key": "/k"}), "already"),
         (json!({"client_cert": ["/c", "/k", "pass"]}), "passphrase"),
+        (json!({"client_cert": "/c", "client_key_password": "pass"}), "passphrase"),
         (json!({"client_cert": ["/c"]}), "two files"),
         (json!({"client_cert": 3}), "two files"),
         (json!({"client_key": "/k"}), "needs `client_cert`"),
@@ -59,6 +60,63 @@ fn a_file_that_cannot_be_used_is_named() {
         std::fs::write(&file, "no certificate").unwrap();
         assert!(told(&settings).contains("x.pem"));
     }
-    std::fs::write(&file, "-----BEGIN ENCRYPTED PRIVATE KEY-----\n").unwrap();
-    assert!(told(&TlsSettings { cert: Some(file), ..usual() }).contains("passphrase"));
+}
+
+/// Has openssl or ssh-keygen make a file; whether it could.
+fn make(program: &str, args: &[&str]) -> bool {
+    let mut command = std::process::Command::new(program);
+    let quiet = std::process::Stdio::null;
+    command.args(args).stdin(quiet()).stdout(quiet()).stderr(quiet());
+    command.status().is_ok_and(|made| made.success())
+}
+
+#[test]
+fn a_key_that_cannot_be_used_says_why_and_what_helps() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (cert, key) = (path("c.pem"), path("k.pem"));
+    let pair = |cert: &str, key: &str| {
+        let kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+        let names = ["-nodes", "-subj", "/CN=x", "-out", cert, "-keyout", key];
+        make("openssl", &[&["req", "-x509"][..], &kind, &names].concat())
+    };
+    if !pair(&cert, &key) || !pair(&path("other.pem"), &path("other.key")) {
+        println!("skipped: no openssl 3");
+        return;
+    }
+    let secure = |cert: &str, key: &str| {
+        let settings = TlsSettings {
+            cert: Some(cert.into()),
+            key: Some(key.into()),
+            ..TlsSettings::default()
+        };
+        settings.secure(reqwest::Client::builder(), Trust::Only).map(drop)
+    };
+    secure(&cert, &key).unwrap();
+    let (locked, old, bundle, ssh) = (path("l.pem"), path("o.pem"), path("b.p12"), path("ssh"));
+    let pass = ["-passout", "pass:word"];
+    let aes = ["-aes256", "-out"];
+    assert!(make("openssl", &[&["pkey", "-in", &key][..], &aes, &[&locked], &pass].concat()));
+    assert!(make("openssl", &[&["ec", "-in", &key][..], &aes, &[&old], &pass].concat()));
+    let both = ["pkcs12", "-export", "-in", &cert, "-inkey", &key, "-out", &bundle];
+    assert!(make("openssl", &[&both[..], &pass].concat()));
+    let mut cases = vec![
+        (&cert, &locked, "passphrase", "openssl pkey"),
+        (&cert, &old, "passphrase", "openssl pkey"),
+        (&bundle, &bundle, "not PEM", "openssl pkcs12"),
+        (&key, &key, "no certificate", ""),
+        (&cert, &cert, "no private key", ""),
+    ];
+    let other = path("other.key");
+    cases.push((&cert, &other, "not that of the certificate", ""));
+    if make("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &ssh]) {
+        cases.push((&cert, &ssh, "OpenSSH", "ssh-keygen"));
+    }
+    for (cert, key, told, helps) in cases {
+        let failed = secure(cert, key).unwrap_err();
+        assert!(failed.message().contains(told), "{told}: {failed:?}");
+        assert!(failed.hint().contains(helps), "{helps}: {failed:?}");
+        assert!(!failed.message().contains("builder error"), "{failed:?}");
+    }
 }

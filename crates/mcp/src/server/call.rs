@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use hermes_core::{Access, Approver, Clarify, ToolCall, ToolResult};
+use hermes_core::{Access, Approver, CancellationToken, Clarify, ToolCall, ToolResult};
 use hermes_engine::Caller;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ElicitRequestParams, ElicitResult,
-    InputRequiredResult, ProgressNotificationParam, ProtocolVersion,
+    InputRequiredResult, ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, Peer, RoleServer};
@@ -20,6 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::progress::Signs;
 use super::question::Desk;
+use super::task::{self, Handover};
 use super::{Shared, answer};
 
 /// Signs of life that wait for a slow client; more are left out.
@@ -33,12 +34,39 @@ pub(crate) enum Errand {
     Ask(Box<ElicitRequestParams>, oneshot::Sender<Option<ElicitResult>>),
 }
 
-/// Makes the call that a client asks for.
+/// Makes the call that a client asks for. One that takes long becomes a task,
+/// for clients that know what that is.
 pub(crate) async fn make(
+    shared: &Arc<Shared>,
+    session: String,
+    request: CallToolRequestParams,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    if !context.client_capabilities().is_some_and(|can| can.supports_tasks()) {
+        let given_up = context.ct.clone();
+        return carry_out(shared, &session, request, &context, &given_up, None).await;
+    }
+    let (handover, given_up) = (Arc::<Handover>::default(), CancellationToken::new());
+    let patience = shared.engine.snapshot().find(&request.name).and_then(|it| it.spec().timeout);
+    let ends = context.ct.clone();
+    let work = {
+        let (shared, handover) = (Arc::clone(shared), Arc::clone(&handover));
+        let given_up = given_up.clone();
+        Box::pin(async move {
+            let handover = Some(&handover);
+            carry_out(&shared, &session, request, &context, &given_up, handover).await
+        })
+    };
+    task::attend(&shared.tasks, handover, work, &ends, given_up, patience).await
+}
+
+async fn carry_out(
     shared: &Shared,
     session: &str,
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
+    given_up: &CancellationToken,
+    handover: Option<&Arc<Handover>>,
 ) -> Result<CallToolResponse, ErrorData> {
     let listing = shared.listing().await;
     let listing = listing.map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
@@ -49,7 +77,11 @@ pub(crate) async fn make(
     caller.who = "mcp".into();
     caller.scope = Some(Arc::clone(scope));
     caller.cancel = shared.calls.child_token();
-    if let Some(token) = context.meta.get_progress_token() {
+    let token = context.meta.get_progress_token();
+    let wants_signs = token.is_some();
+    // A task says how it gets on to whoever asks after it.
+    let token = token.or_else(|| handover.map(|_| ProgressToken(RequestId::Number(0))));
+    if let Some(token) = token {
         caller.onlooker = Some(Arc::new(Signs::new(&id, token, errands.clone())));
     }
     let about = about(session, &request);
@@ -57,13 +89,15 @@ pub(crate) async fn make(
     let arguments = Value::Object(request.arguments.unwrap_or_default());
     let call = ToolCall::new(id, request.name.into_owned(), arguments);
     let desk = desk(shared, &call, &caller, context, answers, errands).await;
+    let desk = desk.map(|desk| Arc::new(desk.with(handover.cloned())));
     if let Some(desk) = &desk {
         caller.approver = Some(Arc::clone(desk) as Arc<dyn Approver>);
         let ports = caller.ports.as_ref().unwrap_or_else(|| shared.engine.ports());
         let ports = (**ports).clone().with::<dyn Clarify>(Arc::clone(desk) as _);
         caller.ports = Some(Arc::new(ports));
     }
-    let result = attend(shared, call, &caller, context, received).await;
+    let client = Client { peer: &context.peer, given_up, handover, wants_signs };
+    let result = attend(shared, call, &caller, client, received).await;
     if let Some(questions) = desk.and_then(|desk| desk.open()) {
         let state = shared.replies.seal(&about)?;
         return Ok(InputRequiredResult::new(Some(questions), Some(state)).into());
@@ -82,20 +116,20 @@ async fn desk(
     context: &RequestContext<RoleServer>,
     answers: HashMap<String, ElicitResult>,
     errands: mpsc::Sender<Errand>,
-) -> Option<Arc<Desk>> {
+) -> Option<Desk> {
     if !shared.settings.asks || !fills_in_forms(context) {
         return None;
     }
     let newer = context.protocol_version().is_some_and(|v| v >= ProtocolVersion::V_2026_07_28);
     if !newer {
-        return Some(Arc::new(Desk::now(&call.id, errands)));
+        return Some(Desk::now(&call.id, errands));
     }
     // What changes nothing may run twice: once to ask, once with the answer.
     let preview = shared.engine.preview(call.clone(), caller).await;
     let repeatable = preview.is_ok_and(|preview| {
         preview.effects.iter().all(|effect| effect.scope.access() == Access::Shared)
     });
-    Some(Arc::new(Desk::later(&call.id, answers, repeatable)))
+    Some(Desk::later(&call.id, answers, repeatable))
 }
 
 /// What a seal is about: this call of this session, and no other.
@@ -125,24 +159,43 @@ fn fills_in_forms(context: &RequestContext<RoleServer>) -> bool {
     asked.is_some_and(|can| can.form.is_some() || can.url.is_none())
 }
 
+/// Whoever has asked for a call.
+struct Client<'a> {
+    peer: &'a Peer<RoleServer>,
+    /// Set when it no longer wants the call.
+    given_up: &'a CancellationToken,
+    handover: Option<&'a Arc<Handover>>,
+    /// Whether it has asked for signs of life.
+    wants_signs: bool,
+}
+
+impl Client<'_> {
+    async fn tell(&self, sign: ProgressNotificationParam) {
+        let is_task = self.handover.is_some_and(|it| it.tell(sign.message.as_deref()));
+        if self.wants_signs && !is_task {
+            let _ = self.peer.notify_progress(sign).await;
+        }
+    }
+}
+
 /// Waits for the result, and does what the call wants of its client meanwhile.
 async fn attend(
     shared: &Shared,
     call: ToolCall,
     caller: &Caller,
-    context: &RequestContext<RoleServer>,
+    client: Client<'_>,
     mut errands: mpsc::Receiver<Errand>,
 ) -> ToolResult {
-    let peer = &context.peer;
     let mut running = pin!(shared.engine.call(call, caller));
     let mut questions = FuturesUnordered::new();
+    let given_up = client.given_up;
     let result = loop {
         tokio::select! {
             biased;
-            () = context.ct.cancelled(), if !caller.cancel.is_cancelled() => caller.cancel.cancel(),
+            () = given_up.cancelled(), if !caller.cancel.is_cancelled() => caller.cancel.cancel(),
             Some(errand) = errands.recv() => match errand {
-                Errand::Progress(sign) => drop(peer.notify_progress(sign).await),
-                Errand::Ask(form, reply) => questions.push(ask(peer, *form, reply)),
+                Errand::Progress(sign) => client.tell(sign).await,
+                Errand::Ask(form, reply) => questions.push(ask(client.peer, *form, reply)),
             },
             Some(()) = questions.next() => {}
             result = &mut running => break result,
@@ -150,7 +203,7 @@ async fn attend(
     };
     while let Ok(errand) = errands.try_recv() {
         if let Errand::Progress(sign) = errand {
-            let _ = peer.notify_progress(sign).await;
+            client.tell(sign).await;
         }
     }
     result

@@ -19,6 +19,12 @@ pub(super) const FRESH_MS: u64 = 30_000;
 /// How a cursor of ours begins; the name of what was last on the page follows.
 pub(super) const AFTER: &str = "after:";
 
+/// How deep a schema of ours may be nested.
+const DEEPEST: usize = 64;
+
+/// The types of JSON Schema.
+const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+
 /// The list as it was made last.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
@@ -107,7 +113,9 @@ fn describe(entry: &Arc<Entry>) -> Tool {
     let field = |key: &str| function.get(key).cloned().unwrap_or_default();
     // Our own schemas are tidied for models; a stranger's says what it says.
     let schema = if *entry.owner() == Owner::builtin() {
-        field("parameters")
+        let mut schema = field("parameters");
+        single_types(&mut schema, DEEPEST);
+        schema
     } else {
         entry.tool().parameters()
     };
@@ -125,8 +133,57 @@ fn describe(entry: &Arc<Entry>) -> Tool {
     );
     // A stranger's answer is wrapped, so its schema would not fit.
     let answer = entry.tool().output_schema().filter(|_| !like.open_world);
+    let answer = answer.map(|mut schema| {
+        single_types(&mut schema, DEEPEST);
+        schema
+    });
     tool.output_schema = answer.map(|schema| Arc::new(object(schema)));
     tool
+}
+
+/// Writes several types of one value as alternatives with one type each, which
+/// mean the same and which more clients understand.
+fn single_types(schema: &mut Value, depth: usize) {
+    let below = match (depth.checked_sub(1), &mut *schema) {
+        (Some(below), Value::Array(parts)) => {
+            parts.iter_mut().for_each(|part| single_types(part, below));
+            return;
+        }
+        (Some(below), Value::Object(_)) => below,
+        _ => return,
+    };
+    let Value::Object(fields) = schema else { return };
+    // Values are no schemas, whatever they look like.
+    let values = ["default", "examples", "enum", "const"];
+    let parts = fields.iter_mut().filter(|(key, _)| !values.contains(&key.as_str()));
+    parts.for_each(|(_, part)| single_types(part, below));
+    let Some(Value::Array(types)) = fields.get("type") else { return };
+    let is_name = |it: &Value| it.as_str().is_some_and(|name| TYPES.contains(&name));
+    if fields.contains_key("anyOf") || types.is_empty() || !types.iter().all(is_name) {
+        return;
+    }
+    let types = types.clone();
+    // What is said of one type goes with it, where there is only one besides
+    // null; otherwise it holds wherever it stands.
+    let mut own = Map::new();
+    if types.iter().filter(|it| *it != "null").count() == 1 {
+        let shared = ["type", "title", "description", "default", "examples", "enum", "const"];
+        for key in fields.keys().cloned().collect::<Vec<_>>() {
+            if !shared.contains(&&*key)
+                && let Some(value) = fields.shift_remove(&key)
+            {
+                own.insert(key, value);
+            }
+        }
+    }
+    let branches = types.into_iter().map(|name| {
+        let mut branch = if name == "null" { Map::new() } else { own.clone() };
+        branch.shift_insert(0, "type".to_owned(), name);
+        Value::Object(branch)
+    });
+    let branches = branches.collect();
+    fields.shift_remove("type");
+    fields.insert("anyOf".to_owned(), branches);
 }
 
 /// The schema as the protocol wants it: an object, for an object.
@@ -140,3 +197,7 @@ fn object(schema: Value) -> JsonObject {
     }
     schema
 }
+
+#[cfg(test)]
+#[path = "catalogue_tests.rs"]
+mod tests;

@@ -5,13 +5,14 @@ use std::sync::{Arc, OnceLock};
 
 use hermes_engine::Caller;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, ConstString, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
-    Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, ConstString, CustomRequest, CustomResult, ErrorCode,
+    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
+    GetTaskResult, Implementation, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
     ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, SubscriptionFilter, Tool,
+    ServerConfig, SubscriptionFilter, Tool, UpdateTaskParams,
 };
 use rmcp::service::{
     NotificationContext, RequestContext, SubscriptionContext, SubscriptionSendError,
@@ -19,7 +20,7 @@ use rmcp::service::{
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::changes::Changed;
-use super::{Shared, Skills, call, session_id, skills};
+use super::{Shared, Skills, call, message, session_id, skills};
 
 /// Where a client of the newer protocol, which has no sessions, may name one.
 const SESSION: &str = "hermes/session";
@@ -92,7 +93,7 @@ impl Handler {
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let settings = &self.shared.settings;
-        let tools = ServerCapabilities::builder().enable_tools().enable_tool_list_changed();
+        let tools = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_tasks();
         let capabilities = match &settings.skills {
             None => tools.build(),
             Some(_) => tools
@@ -125,7 +126,31 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let session = self.session(&context)?;
-        call::make(&self.shared, &session, request, &context).await
+        call::make(&self.shared, session, request, context).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.shared.tasks.get_task(&request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.shared.tasks.update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.shared.tasks.cancel_task(&request.task_id)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -182,6 +207,23 @@ impl ServerHandler for Handler {
                 return;
             }
         }
+    }
+
+    /// What no other method understands. It may be one of them with the wrong
+    /// parameters.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        let version = context.protocol_version();
+        let is_newer = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        if message::is_method(&method, is_newer) {
+            let why = message::explain(&method, params.as_ref());
+            return Err(ErrorData::invalid_params(why, None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
     }
 
     async fn list_prompts(

@@ -7,25 +7,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use super::reply;
+use super::request::{self, Reply, brief};
 use super::{Server, Token};
 
 /// Where the server answers.
 const PATH: &str = "/mcp";
+
+/// Where clients of the older protocol name their session.
+const SESSION: &str = "mcp-session-id";
 
 /// The largest request.
 const LARGEST: usize = 64 << 20;
@@ -41,8 +46,6 @@ const IDLE: Duration = Duration::from_secs(8 * 60 * 60);
 
 /// How long connections may take to end when the server goes.
 const LINGER: Duration = Duration::from_secs(2);
-
-type Reply = Response<BoxBody<Bytes, Infallible>>;
 
 /// Who is let in.
 #[derive(Debug, Clone)]
@@ -109,8 +112,9 @@ where
     sessions.session_config.keep_alive = Some(IDLE);
     let address = listener.local_addr().ok().map(|address| address.ip());
     let config = door.config(address, stop.clone());
-    let service = StreamableHttpService::new(move || Ok(make()), Arc::new(sessions), config);
-    let entrance = Arc::new(Entrance { access: door.access, service });
+    let sessions = Arc::new(sessions);
+    let service = StreamableHttpService::new(move || Ok(make()), Arc::clone(&sessions), config);
+    let entrance = Arc::new(Entrance { access: door.access, service, sessions });
     let _watching = server.watch();
     // The lists that requests are checked against must be there before them.
     let _ = server.shared.listing().await;
@@ -145,6 +149,7 @@ where
 struct Entrance<H> {
     access: Access,
     service: StreamableHttpService<H, LocalSessionManager>,
+    sessions: Arc<LocalSessionManager>,
 }
 
 impl<H: ServerHandler + Send + 'static> Entrance<H> {
@@ -175,18 +180,59 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
         if request.uri().path() != PATH {
             return brief(StatusCode::NOT_FOUND, "The server is at /mcp");
         }
-        let ends_session = request.method() == Method::DELETE;
-        let mut reply = self.service.handle(request).await;
-        if ends_session && reply.status() == StatusCode::ACCEPTED {
+        match *request.method() {
+            Method::POST => self.hear(request).await,
+            Method::DELETE => self.dismiss(request).await,
+            _ => self.pass_on(request).await,
+        }
+    }
+
+    /// A message of a client.
+    async fn hear(&self, request: Request<Incoming>) -> Reply {
+        let (mut parts, body) = request.into_parts();
+        if let Err(refused) = request::fit(&parts.method, &mut parts.headers) {
+            return refused;
+        }
+        let body = match request::gather(&parts.headers, body, LARGEST).await {
+            Ok(body) => body,
+            Err(refused) => return refused,
+        };
+        let reply = self.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
+        // The headers were in order, so it is the body that is not understood.
+        match reply.status() {
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => request::refuse(&body),
+            _ => reply::settle(reply, reply::MOMENT).await,
+        }
+    }
+
+    /// The end of a session.
+    async fn dismiss(&self, request: Request<Incoming>) -> Reply {
+        let is_known = self.knows_session(request.headers()).await;
+        let mut reply = self.pass_on(request).await;
+        if reply.status() == StatusCode::ACCEPTED {
+            if !is_known {
+                return brief(StatusCode::NOT_FOUND, "There is no such session");
+            }
             // It has ended, and some clients take "accepted" for a failure.
             *reply.status_mut() = StatusCode::OK;
         }
         reply
     }
-}
 
-fn brief(status: StatusCode, text: &'static str) -> Reply {
-    let mut reply = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
-    *reply.status_mut() = status;
-    reply
+    async fn knows_session(&self, headers: &HeaderMap) -> bool {
+        let named = headers.get(SESSION).and_then(|value| value.to_str().ok());
+        match named {
+            Some(named) => self.sessions.has_session(&named.into()).await.unwrap_or(false),
+            None => false,
+        }
+    }
+
+    /// A request that brings nothing along.
+    async fn pass_on(&self, request: Request<Incoming>) -> Reply {
+        let (mut parts, _) = request.into_parts();
+        if let Err(refused) = request::fit(&parts.method, &mut parts.headers) {
+            return refused;
+        }
+        self.service.handle(Request::from_parts(parts, Full::<Bytes>::default())).await
+    }
 }

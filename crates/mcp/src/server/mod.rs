@@ -3,10 +3,10 @@
 //! the whole pipeline of the engine, as if it came from anywhere else.
 //!
 //! ```text
-//! stdio ┐              ┌ catalogue   what there is
-//!       ├─ Handler ────┼ call        one call, its progress, its questions
-//! http ─┘              ├ skills      prompts and resources
-//!                      └ changes     what there is has changed
+//! stdio, lines ──┐              ┌ catalogue   what there is
+//!                ├─ Handler ────┼ call        one call, its progress, its questions
+//! http, request ─┘              ├ skills      prompts and resources
+//!                               └ changes     what there is has changed
 //! ```
 
 mod answer;
@@ -15,12 +15,17 @@ mod catalogue;
 mod changes;
 mod handler;
 mod http;
+mod lines;
+mod message;
 mod progress;
 mod question;
 mod replies;
+mod reply;
+mod request;
 mod secret;
 mod skills;
 mod stdio;
+mod task;
 
 use std::fmt;
 use std::io;
@@ -30,6 +35,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hermes_core::CancellationToken;
 use hermes_engine::toolsets::Selection;
 use hermes_engine::{Caller, Engine};
+use rmcp::task_manager::TaskManager;
 
 use catalogue::Catalogue;
 use changes::Changes;
@@ -94,6 +100,8 @@ pub(crate) struct Shared {
     pub(crate) catalogue: Catalogue,
     pub(crate) changes: Changes,
     pub(crate) replies: Replies,
+    /// Calls whose clients come back for the answer.
+    pub(crate) tasks: TaskManager,
     /// Stops every call.
     pub(crate) calls: CancellationToken,
     /// Set when there is nobody left to be told of changes.
@@ -114,6 +122,7 @@ impl Server {
             catalogue: Catalogue::default(),
             changes: Changes::default(),
             replies: Replies::new()?,
+            tasks: TaskManager::new(),
             calls: CancellationToken::new(),
             deserted: CancellationToken::new(),
             callers,

@@ -5,7 +5,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::{ApprovalRequest, Approver, BoxFuture, Clarify, Decision, Lasting};
 use rmcp::model::{
@@ -17,6 +17,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::call::Errand;
+use super::task::Handover;
 
 /// As much of a call's arguments as a person would read.
 const ARGUMENTS: usize = 2_000;
@@ -26,6 +27,8 @@ const ARGUMENTS: usize = 2_000;
 pub(crate) struct Desk {
     call: String,
     way: Way,
+    /// The task that the call may become, whose questions go another way.
+    handover: Option<Arc<Handover>>,
 }
 
 #[derive(Debug)]
@@ -44,7 +47,7 @@ enum Way {
 impl Desk {
     /// Questions are put while the call waits.
     pub(crate) fn now(call: &str, errands: mpsc::Sender<Errand>) -> Self {
-        Self { call: call.to_owned(), way: Way::Now(errands) }
+        Self { call: call.to_owned(), way: Way::Now(errands), handover: None }
     }
 
     /// Questions are collected; these answers to earlier ones are known.
@@ -54,7 +57,13 @@ impl Desk {
         repeatable: bool,
     ) -> Self {
         let way = Way::Later { answers, asked: Mutex::default(), repeatable };
-        Self { call: call.to_owned(), way }
+        Self { call: call.to_owned(), way, handover: None }
+    }
+
+    /// The same for a call that may become a task.
+    pub(crate) fn with(mut self, handover: Option<Arc<Handover>>) -> Self {
+        self.handover = handover;
+        self
     }
 
     /// The questions that still want an answer.
@@ -70,21 +79,33 @@ impl Desk {
     }
 
     async fn put(&self, key: String, may_wait: bool, form: Form) -> Option<ElicitResult> {
+        let form = form.params()?;
+        if let Some(handover) = &self.handover {
+            if let Some(answered) = handover.ask(&key, &form).await {
+                return answered;
+            }
+            handover.opened();
+        }
         match &self.way {
             Way::Now(errands) => {
                 let (reply, answered) = oneshot::channel();
-                errands.send(Errand::Ask(Box::new(form.params()?), reply)).await.ok()?;
-                answered.await.ok()?
+                let sent = errands.send(Errand::Ask(Box::new(form), reply)).await;
+                let answered = if sent.is_ok() { answered.await.ok().flatten() } else { None };
+                if let Some(handover) = &self.handover {
+                    handover.closed();
+                }
+                answered
             }
             Way::Later { answers, asked, .. } => {
-                if let Some(answer) = answers.get(&key) {
-                    return Some(answer.clone());
-                }
-                if may_wait {
+                let answer = answers.get(&key).cloned();
+                if answer.is_none() && may_wait {
+                    // It stays open: the call ends with it.
                     let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-                    asked.insert(key, form.params()?);
+                    asked.insert(key, form);
+                } else if let Some(handover) = &self.handover {
+                    handover.closed();
                 }
-                None
+                answer
             }
         }
     }

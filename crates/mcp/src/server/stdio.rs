@@ -1,19 +1,16 @@
 //! One client, on standard input and output, until it closes the pipe.
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
 use rmcp::service::ServerInitializeError;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
-use rmcp::{RoleServer, ServerHandler, ServiceExt as _};
-use tokio::io::{AsyncRead, ReadBuf};
+use rmcp::{ServerHandler, ServiceExt as _};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::lines::Lines;
 use super::{Server, Shared};
 
 /// The longest message, enough for a file of that size less its escapes.
@@ -32,9 +29,7 @@ pub async fn serve_stdio<H: ServerHandler>(
 ) -> io::Result<()> {
     let (input, output) = stdio_pipes();
     let closed = CancellationToken::new();
-    let input = Input { input, closed: closed.clone() };
-    let transport = AsyncRwTransport::<RoleServer, _, _>::new(input, output);
-    let transport = transport.with_max_line_length(LONGEST);
+    let transport = Lines::new(input, output, LONGEST, closed.clone());
     let _watching = server.watch();
     let shared = &server.shared;
     let _ending =
@@ -70,30 +65,4 @@ async fn end(shared: Arc<Shared>, closed: CancellationToken, stop: CancellationT
         }
     }
     shared.calls.cancel();
-}
-
-/// Standard input that tells of its end.
-struct Input<R> {
-    input: R,
-    closed: CancellationToken,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Input<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.input).poll_read(cx, buffer);
-        let ended = match &polled {
-            Poll::Ready(Ok(())) => buffer.filled().len() == before && buffer.remaining() > 0,
-            Poll::Ready(Err(_)) => true,
-            Poll::Pending => false,
-        };
-        if ended {
-            self.closed.cancel();
-        }
-        polled
-    }
 }

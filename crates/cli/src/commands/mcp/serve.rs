@@ -24,12 +24,15 @@ use crate::guarding::Discreet;
 /// What is offered unless something else is asked for.
 const USUAL: &str = "coding";
 
+/// But not what its user has told nobody but this program.
+const PRIVATE: [&str; 2] = ["memory", "session_search"];
+
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Serve HTTP at this address instead: 127.0.0.1:PORT, or only PORT
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     http: Option<SocketAddr>,
-    /// Offer the tools of these toolsets [default: coding]
+    /// Offer the tools of these toolsets [default: coding, without memory and session_search]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     toolsets: Vec<String>,
     /// But not those of these
@@ -94,11 +97,12 @@ fn cannot_serve(error: &io::Error) -> Failure {
 }
 
 fn settings(ready: &Ready, args: &Serve) -> Result<Settings, Failure> {
-    let mut toolsets = args.toolsets.clone();
+    let (mut toolsets, mut without) = (args.toolsets.clone(), args.without.clone());
     if toolsets.is_empty() {
         toolsets.push(USUAL.to_owned());
+        without.extend(PRIVATE.map(str::to_owned));
     }
-    let selection = ready.selection(&Choice { toolsets, without: args.without.clone() });
+    let selection = ready.selection(&Choice { toolsets, without });
     // A toolset that does not exist is found out now, not at the first list.
     let snapshot = ready.engine.snapshot();
     ready.engine.toolsets().select(&selection, &*snapshot).map_err(|e| ready.misnamed(e))?;

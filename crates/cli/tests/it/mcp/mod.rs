@@ -122,6 +122,161 @@ fn the_server_goes_with_its_client_and_says_nothing_else() {
     assert!(lines[1]["result"]["content"][0]["text"].to_string().contains("to the end"));
 }
 
+/// A server over HTTP: its address and token, while `work` goes on.
+fn over_http<T>(context: &TestContext, work: impl FnOnce(&str, &str) -> T) -> T {
+    let mut command = context.command(["mcp", "serve", "--http", "127.0.0.1:0"]);
+    let mut server = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    let mut url = String::new();
+    let stdout = server.stdout.take().expect("its output");
+    BufReader::new(stdout).read_line(&mut url).expect("an address");
+    let token = std::fs::read_to_string(context.home().join("mcp-server-token")).expect("a token");
+    let done = work(url.trim(), token.trim());
+    let pid = rustix::process::Pid::from_child(&server);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it can be ended");
+    let ended = server.wait_with_output().expect("it ends");
+    assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
+    done
+}
+
+#[test]
+fn requests_that_are_not_in_order_are_answered_by_the_book() {
+    let context = TestContext::new();
+    let run = over_http(&context, |url, token| {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/wire.py");
+        let mut command = Command::new("python3");
+        command.args(["-S", "-E", script, url, token]);
+        context.settle(&mut command);
+        context.finish(command, b"")
+    });
+    assert_eq!((run.code, run.stdout.trim()), (0, "all well"), "{}", run.stderr);
+}
+
+/// What a server says to these lines, a message each.
+fn answers(context: &TestContext, args: &[&str], lines: &[String]) -> Vec<Value> {
+    let run = context.feed(args, lines.join("\n"));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    run.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn hello() -> String {
+    json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "pipe", "version": "0"}}})
+    .to_string()
+}
+
+fn request(id: usize, method: &str, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+}
+
+#[test]
+fn lines_that_are_no_messages_are_told_so_and_the_server_goes_on() {
+    let context = TestContext::new();
+    let lines = [
+        "nonsense".to_owned(),
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned(),
+        "[]".to_owned(),
+        hello(),
+        r#"{"jsonrpc": "2.0", "id": 1, "#.to_owned(),
+        r#"{"jsonrpc":"1.0","id":2,"method":"ping"}"#.to_owned(),
+        request(3, "tools/call", &json!({"name": 5})),
+        request(4, "tools/fly", &json!({})),
+        request(5, "ping", &json!({})),
+    ];
+    let mut said = answers(&context, &["mcp", "serve"], &lines);
+    let at = said.iter().position(|it| it["id"] == "hello").expect("an answer to the greeting");
+    assert!(said.remove(at)["result"].is_object());
+    let mut told: Vec<(Value, Value)> =
+        said.iter().map(|it| (it["id"].clone(), it["error"]["code"].clone())).collect();
+    told.sort_by_key(|(id, code)| (id.as_u64(), code.as_i64()));
+    let wanted = [
+        (json!(null), json!(-32700)),
+        (json!(null), json!(-32700)),
+        (json!(null), json!(-32600)),
+        (json!(2), json!(-32600)),
+        (json!(3), json!(-32602)),
+        (json!(4), json!(-32601)),
+        (json!(5), json!(null)),
+    ];
+    assert_eq!(told, wanted, "{said:?}");
+}
+
+#[test]
+fn what_is_offered_unasked_is_about_the_code_and_not_about_the_user() {
+    let context = TestContext::new();
+    let meant = ["sesion_search", "memry", "tool_serch", "tool_calls", "delegate_taks", "xyzzy"];
+    let calls = meant.iter().enumerate().map(|(at, name)| {
+        request(at + 2, "tools/call", &json!({"name": name, "arguments": {}}))
+    });
+    let list = request(1, "tools/list", &json!({}));
+    let lines: Vec<String> = [hello(), list].into_iter().chain(calls).collect();
+    let said = answers(&context, &["mcp", "serve"], &lines);
+    let by_id = |id: usize| said.iter().find(|it| it["id"] == id).expect("an answer");
+    let offered: Vec<&str> = by_id(1)["result"]["tools"]
+        .as_array()
+        .expect("tools")
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    assert!(offered.contains(&"read_file") && offered.contains(&"terminal"), "{offered:?}");
+    assert!(!offered.contains(&"memory") && !offered.contains(&"session_search"), "{offered:?}");
+    for (at, name) in meant.iter().enumerate() {
+        let told = by_id(at + 2);
+        assert_eq!(told["error"]["code"], -32602, "{name}: {told}");
+        let text = told.to_string();
+        for hidden in ["memory", "session_search", "tool_search", "tool_call", "tool_describe"] {
+            let quoted = format!("'{hidden}'");
+            assert!(!text.contains(&quoted), "{name}: {text}");
+        }
+        for near in told["error"]["data"]["similar"].as_array().into_iter().flatten() {
+            assert!(offered.contains(&near.as_str().unwrap_or_default()), "{name}: {told}");
+        }
+    }
+    // Who asks for it by name gets it.
+    let lines = [hello(), request(1, "tools/list", &json!({}))];
+    let said = answers(&context, &["mcp", "serve", "--toolsets", "memory"], &lines);
+    assert!(said.iter().any(|it| it.to_string().contains(r#""name":"memory""#)), "{said:?}");
+}
+
+#[test]
+fn a_call_that_takes_long_is_a_task_for_clients_that_know_of_them() {
+    let context = TestContext::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/tasks.py");
+    let mut command = Command::new("python3");
+    command.args(["-S", "-E", script]);
+    command.arg(assert_cmd::cargo::cargo_bin!("hermes"));
+    command.args(["mcp", "serve", "--toolsets", "terminal"]);
+    context.settle(&mut command);
+    let run = context.finish(command, b"");
+    assert_eq!((run.code, run.stdout.trim()), (0, "all well"), "{}", run.stderr);
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "a skipped test says why")]
+fn the_inspector_finds_nothing_in_the_list_that_a_client_may_not_take() {
+    let modules = std::env::var_os("HERMES_TEST_MCP_INSPECTOR").map(PathBuf::from);
+    let Some(bin) = modules.map(|it| it.join(".bin")).filter(|it| it.is_dir()) else {
+        println!("skipped: HERMES_TEST_MCP_INSPECTOR has no inspector");
+        return;
+    };
+    let context = TestContext::new();
+    let mut command = Command::new(bin.join("node"));
+    command.arg(bin.join("mcp-inspector")).arg("--cli");
+    command.arg(assert_cmd::cargo::cargo_bin!("hermes"));
+    command.args(["mcp", "serve", "--toolsets", "all"]);
+    command.args(["--method", "tools/list", "--strict", "--format", "json", "-q"]);
+    context.settle(&mut command);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(bin).chain(std::env::split_paths(&path));
+    command.env("PATH", std::env::join_paths(path).expect("a path"));
+    let run = context.finish(command, b"");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("read_file"), "{}", run.stdout);
+    let said: Vec<&str> =
+        run.stderr.lines().filter(|line| line.contains("rror:") || line.contains("arning:")).collect();
+    assert!(said.is_empty(), "{}", run.stderr);
+}
+
 #[test]
 fn without_skills_there_are_neither_prompts_nor_resources() {
     let context = asking();

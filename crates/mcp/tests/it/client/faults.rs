@@ -258,3 +258,23 @@ async fn a_required_server_whose_entry_is_wrong_lets_nothing_begin() {
     assert_eq!(error.kind(), hermes_core::ErrorKind::Unavailable);
     assert!(error.message().contains("MCP server 'x'"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_was_only_slow_to_start_is_not_taken_for_an_old_one() {
+    let world = World::new();
+    let entry = with(odd(&["late"]), json!({"probe_timeout": 0.1}));
+    let servers = world.ready(&json!({ "odd": entry })).await;
+    assert_eq!(servers.status()[0].protocol.as_deref(), Some("2025-11-25"));
+    assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
+    servers.stop().await;
+    let (mut kept, mut folders) = (String::new(), vec![world.path("cache")]);
+    while let Some(folder) = folders.pop() {
+        for file in std::fs::read_dir(folder).unwrap().flatten() {
+            match file.path().is_dir() {
+                true => folders.push(file.path()),
+                false => kept += &std::fs::read_to_string(file.path()).unwrap_or_default(),
+            }
+        }
+    }
+    assert!(kept.contains(r#""era":"modern""#), "{kept}");
+}

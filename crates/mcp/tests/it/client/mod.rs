@@ -11,6 +11,7 @@ mod questions;
 mod real;
 mod sdk;
 mod secured;
+mod tasks;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

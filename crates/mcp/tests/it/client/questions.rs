@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{World, odd, with};
 
-struct Person;
+pub(super) struct Person;
 
 impl Asker for Person {
     fn ask<'a>(&'a self, server: &'a str, question: &'a Question) -> BoxFuture<'a, Answer> {

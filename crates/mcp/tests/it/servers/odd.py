@@ -5,7 +5,8 @@
 Modes: hang, exit, garbage (says nothing else), flood (of errors, and says
 nothing), wrong (answers have other numbers than the questions), modern, deaf
 (dies at a question that it does not know), silent (does not answer a question
-that it does not know), twice (a name twice and a tool that is none), tools=FILE
+that it does not know), late (speaks both ways, but takes its time to say so),
+twice (a name twice and a tool that is none), tools=FILE
 (definitions from a file, read anew for each list).
 """
 import json
@@ -24,6 +25,9 @@ CANCELLED = set()
 GATE = threading.Condition()
 INSIDE, MOST = set(), 0
 LISTENING = []
+TASKS = {}
+CLIENT = {}
+EXTENSION = "io.modelcontextprotocol/tasks"
 
 
 def send(message):
@@ -49,7 +53,7 @@ def tool(name, **more):
 
 
 NAMES = ("echo env pid die flood garbage wrong_id sleep progress structured image fail add_tool "
-         "spawn elicit visit pay sample roots big cancelled log count meet here deep").split()
+         "spawn elicit visit pay sample roots big cancelled log count meet here deep task left old_task worded_task").split()
 
 
 def tools():
@@ -88,6 +92,54 @@ def meet(id, count):
         return MOST
 
 
+def described(id):
+    task = TASKS[id]
+    return {"taskId": id, "status": task["status"], "statusMessage": "poll %d" % task["polls"],
+            "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z",
+            "ttlMs": None, "pollIntervalMs": 20}
+
+
+def begin_task(id, params):
+    """A call that goes on after its answer; `ends` says how."""
+    told = (params.get("_meta") or {}).get("io.modelcontextprotocol/clientCapabilities") or CLIENT
+    if EXTENSION not in told.get("extensions", {}):
+        return refuse(id, -32021, "Only with tasks")
+    task = "task-%d" % (len(TASKS) + 1)
+    TASKS[task] = {"status": "working", "polls": 0, "cancelled": False, **params["arguments"]}
+    send({"id": id, "result": {"resultType": "task", **described(task)}})
+
+
+def look_after(id, method, params):
+    task = TASKS.get(params.get("taskId"))
+    if task is None:
+        return refuse(id, -32602, "unknown task")
+    if method == "tasks/cancel":
+        task["cancelled"] = True
+        return answer(id, {"resultType": "complete"})
+    if method == "tasks/update":
+        task.update(status="completed", result=text(params["inputResponses"]["q"]))
+        return answer(id, {"resultType": "complete"})
+    task["polls"] += 1
+    if method == "tasks/result":
+        if task["ends"] != "never":
+            answer(id, {**text("old and done"),
+                        "_meta": {"io.modelcontextprotocol/related-task": {"taskId": params["taskId"]}}})
+        return None
+    more = {}
+    if task["polls"] >= 3 and task["status"] == "working" and task["ends"] != "never":
+        task["status"] = {"asks": "input_required"}.get(task["ends"], task["ends"])
+    if task["ends"] == "dies" and task["polls"] >= 3:
+        os._exit(3)
+    if task["status"] == "input_required":
+        more = {"inputRequests": {"q": {"method": "elicitation/create",
+                                        "params": {"mode": "form", **FORM}}}}
+    elif task["status"] == "completed":
+        more = {"result": task.get("result") or text("done after %d" % task["polls"])}
+    elif task["status"] == "failed":
+        more = {"error": {"code": -32603, "message": "the press is jammed"}}
+    answer(id, {"resultType": "complete", **described(params["taskId"]), **more})
+
+
 FORM = {"message": "Who are you?", "requestedSchema": {
     "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}
 SAMPLE = {"messages": [{"role": "user", "content": {"type": "text", "text": "hello"}}], "maxTokens": 10}
@@ -122,6 +174,22 @@ def call(id, params):
             return refuse(id, -32042, "Pay first", {"elicitations": [
                 {"mode": "url", "message": "Pay", "url": given["url"], "elicitationId": "7"}]})
         return answer(id, text("paid"))
+    if name == "task":
+        return begin_task(id, params)
+    if name in ("old_task", "worded_task"):
+        # The way of 2025-11-25: a tool that can only be called as a task.
+        if "task" not in params:
+            if name == "old_task":
+                return refuse(id, -32601, "Only as a task")
+            return answer(id, {**text("MCP error -32601: only as a task"), "isError": True})
+        task = "old-%d" % (len(TASKS) + 1)
+        TASKS[task] = {"status": "working", "polls": 0, "cancelled": False, **given}
+        return answer(id, {"task": {"taskId": task, "status": "working", "ttl": None,
+                                    "createdAt": "2026-01-01T00:00:00Z",
+                                    "lastUpdatedAt": "2026-01-01T00:00:00Z"}})
+    if name == "left":
+        return answer(id, text(" ".join("cancelled" if task["cancelled"] else "asked" if task["polls"]
+                                        else "begun" for task in TASKS.values())))
     if name == "echo":
         return answer(id, text(given.get("text", "")))
     if name == "env":
@@ -210,7 +278,7 @@ def call(id, params):
 
 
 def discover(id):
-    answer(id, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}},
+    answer(id, {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}},
                 "serverInfo": {"name": "odd", "version": "2"}, "ttlMs": 0, "cacheScope": "private"})
 
 
@@ -246,6 +314,7 @@ def main():
         elif method == "notifications/cancelled":
             CANCELLED.add(params.get("requestId"))
         elif method == "initialize" and not MODERN:
+            CLIENT.update(params.get("capabilities") or {})
             answer(id, {"protocolVersion": params["protocolVersion"],
                         "capabilities": {"tools": {"listChanged": True}, "logging": {}},
                         "serverInfo": {"name": "odd", "version": "1"}})
@@ -255,12 +324,17 @@ def main():
             os._exit(9)
         elif method == "server/discover" and "silent" in MODES:
             pass
+        elif method == "server/discover" and "late" in MODES:
+            time.sleep(0.3)
+            discover(id)
         elif method == "ping":
             answer(id, {})
         elif method == "tools/list":
             answer(id, {"tools": tools(), **({"ttlMs": 0, "cacheScope": "private"} if MODERN else {})})
         elif method == "tools/call":
             threading.Thread(target=call, args=(id, params), daemon=True).start()
+        elif method.startswith("tasks/"):
+            look_after(id, method, params)
         elif method == "subscriptions/listen":
             LISTENING.append(id)
             send({"method": "notifications/subscriptions/acknowledged", "params": {

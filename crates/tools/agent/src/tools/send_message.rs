@@ -111,7 +111,7 @@ impl Tool for SendMessage {
             .parameter_alias("content", "message")
             .parameter_alias("subject", "title")
             .parameter_alias("to", "target")
-            .open_world()
+            .open_world_by_effects()
             .keyword("notify")
             .keyword("slack")
             .keyword("discord")

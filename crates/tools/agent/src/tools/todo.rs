@@ -1,8 +1,8 @@
 //! The session's task list.
 
 use hermes_core::{
-    Effect, Example, JsonSchema, SchemaOverride, Scope, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace, answer_schema,
+    Effect, Example, JsonSchema, SchemaOverride, Scope, Session, SessionError, Tool, ToolContext,
+    ToolError, ToolSpec, Workplace, answer_schema,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -58,6 +58,22 @@ impl Plan {
             }
         }
         Self { todos, summary, dropped: (dropped > 0).then_some(dropped), notes }
+    }
+}
+
+impl Args {
+    fn serve(self, session: &Session) -> Result<Plan, SessionError> {
+        match self.todos {
+            Wish::Read => session.read(DOCUMENT).map(|list| Plan::new(list, Outcome::default())),
+            Wish::Write(patches) => session.update(DOCUMENT, |list: &mut Vec<Task>| {
+                let outcome = if self.merge {
+                    tasks::merge(list, patches)
+                } else {
+                    tasks::replace(list, patches)
+                };
+                Plan::new(list.clone(), outcome)
+            }),
+        }
     }
 }
 
@@ -117,18 +133,11 @@ impl Tool for Todo {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Plan, ToolError> {
         let session = cx.session.clone();
+        if !session.may_wait() {
+            return Ok(args.serve(&session)?);
+        }
         // Another process may hold the session's lock.
-        let work = tokio::task::spawn_blocking(move || match args.todos {
-            Wish::Read => session.read(DOCUMENT).map(|list| Plan::new(list, Outcome::default())),
-            Wish::Write(patches) => session.update(DOCUMENT, |list: &mut Vec<Task>| {
-                let outcome = if args.merge {
-                    tasks::merge(list, patches)
-                } else {
-                    tasks::replace(list, patches)
-                };
-                Plan::new(list.clone(), outcome)
-            }),
-        });
+        let work = tokio::task::spawn_blocking(move || args.serve(&session));
         let plan =
             work.await.map_err(|e| ToolError::internal(format!("The list was lost: {e}")))?;
         Ok(plan?)

@@ -65,3 +65,31 @@ async fn run_examples(tool: &Arc<dyn DynTool>) -> usize {
     }
     spec.examples.len()
 }
+
+#[tokio::test]
+async fn targets_of_messages_are_the_users_own_words() {
+    let described = serde_json::json!({
+        "the whole family": {"kind": "ntfy", "topic": "mine", "server": "http://127.0.0.1:9"},
+        "phone": {"kind": "ntfy", "topic": "mine"},
+    });
+    let targets = Targets::read(&described, Arc::new(|_| None)).expect("targets");
+    let folder = tempfile::tempdir().expect("a folder");
+    let engine = Engine::builder()
+        .spill_to(folder.path().join("spill"))
+        .tools(vec![hermes_tools_agent::send_message(targets)])
+        .build()
+        .expect("one tool fits");
+    let caller = Caller::new(folder.path());
+    let dry = r#"{"target":"phone","message":"see you at the harbour","dry_run":true}"#;
+    for arguments in [r#"{"action":"list"}"#, dry] {
+        let call = ToolCall::from_text("list", "send_message", arguments);
+        let result = engine.call(call, &caller).await;
+        assert!(result.is_success() && !result.untrusted, "{}", result.content);
+        assert!(!result.content.contains("untrusted"), "{}", result.content);
+    }
+    // What somebody out there says of a message is theirs.
+    let sent = r#"{"target":"the whole family","message":"see you at the harbour"}"#;
+    let result = engine.call(ToolCall::from_text("send", "send_message", sent), &caller).await;
+    assert!(!result.is_success() && result.untrusted, "{}", result.content);
+    engine.shutdown().await;
+}

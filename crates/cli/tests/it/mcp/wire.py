@@ -1,0 +1,120 @@
+"""Requests that no client of the protocol would make, to `hermes mcp serve --http`.
+
+    wire.py URL TOKEN
+
+Only the standard library: what is sent is what is written here. What is not as
+it should be ends the program with a traceback.
+"""
+
+import http.client
+import json
+import sys
+import urllib.parse
+
+URL, TOKEN = sys.argv[1:]
+PLACE = urllib.parse.urlsplit(URL)
+BOTH = "application/json, text/event-stream"
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "wire", "version": "0"},
+}
+
+
+def send(method, body=b"", **headers):
+    """The status, the headers and the text of an answer."""
+    given = {
+        "Authorization": f"Bearer {TOKEN}",
+        "Accept": BOTH,
+        "Content-Type": "application/json",
+        **{name.replace("_", "-"): value for name, value in headers.items()},
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    connection = http.client.HTTPConnection(PLACE.hostname, PLACE.port, timeout=60)
+    try:
+        connection.request(method, PLACE.path, body, given)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def status(*args, **headers):
+    return send(*args, **headers)[0]
+
+
+def ask(method, params=None, **headers):
+    message = {"jsonrpc": "2.0", "id": 1, "method": method}
+    if params is not None:
+        message["params"] = params
+    return send("POST", json.dumps(message).encode(), **headers)
+
+
+def said(text):
+    """The message of an answer, which may be in a stream."""
+    lines = [line[5:] for line in text.splitlines() if line.startswith("data:")]
+    return json.loads(next((line for line in lines if line.strip()), text))
+
+
+def begin():
+    code, headers, text = ask("initialize", HELLO)
+    assert code == 200, (code, text)
+    assert said(text)["result"]["serverInfo"]["name"] == "hermes", text
+    return {"Mcp_Session_Id": headers["Mcp-Session-Id"]}
+
+
+def expect(got, wanted):
+    assert got == wanted, (got, wanted)
+
+
+session = begin()
+
+# What it carries, what it takes, how large it is.
+for kind in ("text/plain", "application/jsonx", "application/json; charset=utf-16", None):
+    expect(status("POST", b"{}", Content_Type=kind), 415)
+for kind in ("application/json", "text/event-stream", "text/html", None):
+    expect(status("POST", b"{}", Accept=kind), 406)
+expect(ask("initialize", HELLO, Accept="*/*", Content_Type="Application/JSON; charset=UTF-8")[0], 200)
+expect(status("POST", b" " * ((64 << 20) + 1)), 413)
+expect(status("POST", b"", Content_Length=str(1 << 40)), 413)
+
+# What it says.
+for body, code in ((b"nonsense", -32700), (b"", -32700), (b'{"a":"\xff"}', -32700),
+                   (b"[]", -32600), (b"{}", -32600), (b'{"jsonrpc":"1.0","id":4,"method":"ping"}', -32600)):
+    for given in ({}, session):
+        got, headers, text = send("POST", body, **given)
+        expect((got, headers["Content-Type"]), (400, "application/json"))
+        error = json.loads(text)
+        expect(error["error"]["code"], code)
+        expect(error["id"], 4 if b"4" in body else None)
+for method, params, code in (("tools/call", {"name": 5}, -32602), ("tools/call", None, -32602),
+                             ("tools/fly", {}, -32601)):
+    got, _, text = ask(method, params, **session)
+    expect((got, said(text)["error"]["code"]), (200, code))
+expect(ask("tools/list", {})[0], 400)
+
+# Sessions that there are not.
+unknown = {"Mcp_Session_Id": "6f1f0c0e-0000-4000-8000-000000000000"}
+expect(ask("ping", **unknown)[0], 404)
+expect(status("GET", **unknown), 404)
+expect(status("DELETE", **unknown), 404)
+expect(status("GET"), 400)
+expect(status("DELETE"), 400)
+expect(status("GET", Accept="application/json", **session), 406)
+
+# The newer protocol has no sessions.
+for method in ("GET", "DELETE"):
+    got, headers, _ = send(method, MCP_Protocol_Version="2026-07-28", **session)
+    expect((got, headers["Allow"]), (405, "POST"))
+for method in ("PUT", "PATCH", "OPTIONS", "HEAD"):
+    got, headers, _ = send(method)
+    expect((got, headers["Allow"]), (405, "GET, POST, DELETE"))
+
+# The end of one, and of no other.
+other = begin()
+expect(status("DELETE", **session), 200)
+expect(ask("ping", **session)[0], 404)
+expect(status("GET", **session), 404)
+expect(status("DELETE", **session), 404)
+expect(said(ask("ping", **other)[2])["result"], {})
+print("all well")

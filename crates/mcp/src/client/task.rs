@@ -1,0 +1,210 @@
+//! A call that a server goes on with after it has answered: we ask how it gets
+//! on until it is through.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use hermes_core::{ToolContext, ToolError};
+use rmcp::model::{
+    CallToolResult, CancelTaskParams, CancelTaskRequest, ClientRequest, CustomRequest, ErrorCode,
+    ErrorData, GetTaskParams, GetTaskRequest, GetTaskResult, InputRequests, InputResponses,
+    JsonObject, ProtocolVersion, ServerResult, Task, TaskPayload, UpdateTaskParams,
+    UpdateTaskRequest,
+};
+use rmcp::service::{Peer, RoleClient, ServiceError};
+use serde_json::{Value, json};
+
+use super::connection::{Connection, Patience};
+use super::fault::{Fault, odd};
+use super::plain::excerpt;
+
+/// How often is asked where the server does not say.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Nobody is asked more often, and nobody waits longer.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(60));
+
+/// How often in a row asking may fail.
+const FAILURES: usize = 3;
+
+impl Connection {
+    /// Sees a task through. Whoever stops waiting tells the server so.
+    pub(super) async fn follow(
+        &self,
+        task: Task,
+        patience: Patience,
+        cx: &ToolContext,
+    ) -> Result<CallToolResult, Fault> {
+        let began = Instant::now();
+        let mut left = Left { peer: self.peer(), task: Some(task.task_id.clone()) };
+        let mut now = task;
+        let mut told = None;
+        let mut answered = HashSet::new();
+        let mut failures = 0;
+        loop {
+            if now.status_message != told {
+                told = now.status_message.clone();
+                cx.report(None, excerpt(told.as_deref().unwrap_or_default(), 300));
+            }
+            let pause = now.poll_interval_ms.map_or(PAUSE, Duration::from_millis);
+            let pause = pause.clamp(PAUSES.0, PAUSES.1);
+            let waited = cx.cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
+            waited.ok_or(Fault::Cancelled)?;
+            if began.elapsed() >= patience.total {
+                return Err(Fault::Late(patience.total));
+            }
+            let state = match self.ask_after(&now.task_id, patience, cx).await {
+                Ok(state) => state,
+                // It was asked before, so it is under way, whatever came of this.
+                Err(Fault::NotSent(why) | Fault::Lost(why)) => {
+                    failures += 1;
+                    if failures >= FAILURES || self.is_closed() {
+                        return Err(Fault::Lost(why));
+                    }
+                    continue;
+                }
+                Err(fault) => return Err(fault),
+            };
+            failures = 0;
+            let (mut task, payload) = (state.task.task, state.task.payload);
+            task.task_id = now.task_id;
+            now = task;
+            let ended = match payload {
+                TaskPayload::Working => continue,
+                TaskPayload::InputRequired { input_requests } => {
+                    self.supply(&now.task_id, input_requests, &mut answered, patience, cx).await?;
+                    continue;
+                }
+                TaskPayload::Completed { result } => {
+                    serde_json::from_value(Value::Object(result)).map_err(|error| {
+                        Fault::Refused(odd(self.name(), &format!("its result is none: {error}")))
+                    })
+                }
+                TaskPayload::Failed { error } => Err(self.failed(Value::Object(error))),
+                TaskPayload::Cancelled => Err(Fault::Refused(ToolError::conflict(format!(
+                    "The MCP server '{}' has given the task up",
+                    self.name()
+                )))),
+                _ => Err(Fault::Refused(odd(self.name(), "its task is in a state of its own"))),
+            };
+            left.task = None;
+            return ended;
+        }
+    }
+
+    /// Whether a tool was refused because it can only be called as a task. The
+    /// protocol of that time says so with a code that a tool which is there has
+    /// no other reason to give; some servers have it in the text of an answer.
+    pub(super) fn wants_task(&self, answered: &Result<ServerResult, Fault>) -> bool {
+        if self.info.protocol_version != ProtocolVersion::V_2025_11_25 {
+            return false;
+        }
+        match answered {
+            Err(Fault::Refused(why)) => {
+                why.details().get("code") == Some(&ErrorCode::METHOD_NOT_FOUND.0.into())
+            }
+            Ok(ServerResult::CallToolResult(result)) if result.is_error == Some(true) => {
+                let text = result.content.first().and_then(|block| block.as_text());
+                text.is_some_and(|text| text.text.starts_with("MCP error -32601"))
+            }
+            _ => false,
+        }
+    }
+
+    /// Calls a tool as a task in the way of 2025-11-25, and waits for its
+    /// result.
+    pub(super) async fn call_as_task(
+        &self,
+        tool: &str,
+        arguments: &JsonObject,
+        patience: Patience,
+        cx: &ToolContext,
+    ) -> Result<CallToolResult, Fault> {
+        let params = json!({ "name": tool, "arguments": arguments, "task": {} });
+        let made = self.request(custom("tools/call", params), patience, Some(cx)).await?;
+        let written = serde_json::to_value(&made).unwrap_or_default();
+        let id = written.pointer("/task/taskId").and_then(Value::as_str);
+        let id = id.ok_or_else(|| self.odd(&made))?;
+        let mut left = Left { peer: self.peer(), task: Some(id.to_owned()) };
+        // It is answered when the task is through, and silent until then.
+        let patience = Patience { idle: patience.total, ..patience };
+        let request = custom("tasks/result", json!({ "taskId": id }));
+        let result = match self.request(request, patience, Some(cx)).await {
+            Ok(ServerResult::CallToolResult(result)) => Ok(result),
+            Ok(other) => Err(self.odd(&other)),
+            Err(Fault::NotSent(why)) => Err(Fault::Lost(why)),
+            Err(fault @ Fault::Cancelled) => return Err(fault),
+            Err(fault) => Err(fault),
+        };
+        left.task = None;
+        result
+    }
+
+    async fn ask_after(
+        &self,
+        task: &str,
+        patience: Patience,
+        cx: &ToolContext,
+    ) -> Result<GetTaskResult, Fault> {
+        let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(task)));
+        match self.request(request, patience, Some(cx)).await? {
+            ServerResult::GetTaskResult(state) => Ok(state),
+            other => Err(self.odd(&other)),
+        }
+    }
+
+    /// Gives a task what it wants to know, each thing once.
+    async fn supply(
+        &self,
+        task: &str,
+        wanted: InputRequests,
+        answered: &mut HashSet<String>,
+        patience: Patience,
+        cx: &ToolContext,
+    ) -> Result<(), Fault> {
+        let mut responses = InputResponses::new();
+        for (key, request) in wanted {
+            if answered.insert(key.clone()) {
+                responses.insert(key, self.answer(&request, cx).await?);
+            }
+        }
+        if responses.is_empty() {
+            return Ok(());
+        }
+        let params = UpdateTaskParams::new(task, responses);
+        let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params));
+        self.request(request, patience, Some(cx)).await.map(drop)
+    }
+
+    fn failed(&self, error: Value) -> Fault {
+        match serde_json::from_value::<ErrorData>(error) {
+            Ok(error) => Fault::of(self.name(), ServiceError::McpError(error)),
+            Err(_) => Fault::Refused(odd(self.name(), "its task has failed, and not why")),
+        }
+    }
+}
+
+/// A request that the protocol no longer has.
+fn custom(method: &str, params: Value) -> ClientRequest {
+    ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)))
+}
+
+/// A task that somebody waits for.
+struct Left<'a> {
+    peer: &'a Peer<RoleClient>,
+    task: Option<String>,
+}
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        let (Some(task), Ok(runtime)) = (self.task.take(), tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        let peer = self.peer.clone();
+        let request = CancelTaskRequest::new(CancelTaskParams::new(task));
+        runtime.spawn(async move {
+            let _ = peer.send_request(ClientRequest::CancelTaskRequest(request)).await;
+        });
+    }
+}

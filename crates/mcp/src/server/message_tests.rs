@@ -1,0 +1,113 @@
+use proptest::prelude::*;
+use rmcp::model::{GetMeta as _, NumberOrString};
+
+use super::*;
+
+fn refused(text: &[u8]) -> Value {
+    let refusal = read(text).unwrap_err();
+    serde_json::from_str(&refusal.to_json()).unwrap()
+}
+
+#[test]
+fn what_is_not_json_is_told_so_with_no_id() {
+    for text in [&b"hello"[..], b"{\"jsonrpc\":\"2.0\",", b"{\"a\":\"\xff\"}", b"{} {}", b"\0"] {
+        let told = refused(text);
+        assert_eq!(told["error"]["code"], -32700, "{told}");
+        assert!(told.get("id").is_some_and(Value::is_null), "{told}");
+    }
+}
+
+#[test]
+fn what_is_json_and_no_message_is_told_so_with_its_id() {
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{}{}}}"#,
+        "[".repeat(5_000),
+        "]".repeat(5_000)
+    );
+    for (text, id) in [
+        ("[]", json!(null)),
+        ("7", json!(null)),
+        (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, json!(null)),
+        ("{}", json!(null)),
+        (r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#, json!("a")),
+        (r#"{"id":3,"method":"ping"}"#, json!(3)),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, json!(null)),
+        (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, json!(null)),
+        (r#"{"jsonrpc":"2.0","id":4,"method":5}"#, json!(4)),
+        (r#"{"jsonrpc":"2.0","method":5}"#, json!(null)),
+        (r#"{"jsonrpc":"2.0","id":6}"#, json!(6)),
+        (&deep, json!(7)),
+    ] {
+        let told = refused(text.as_bytes());
+        assert_eq!(told["error"]["code"], -32600, "{text}: {told}");
+        assert_eq!(told["id"], id, "{text}: {told}");
+    }
+}
+
+#[test]
+fn nobody_answers_an_answer_or_a_notification() {
+    for text in [
+        r#"{"jsonrpc":"2.0","id":{},"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":[],"error":{"code":-32700,"message":"what?"}}"#,
+        r#"{"jsonrpc":"2.0","error":"what?"}"#,
+    ] {
+        assert_eq!(read(text.as_bytes()).unwrap().map(|_| ()), None, "{text}");
+    }
+    // What we would say of nonsense is itself in order, and means nothing.
+    let said = Refusal::too_long(1).to_json();
+    assert!(matches!(read(said.as_bytes()), Ok(Some(ClientJsonRpcMessage::Error(_)))));
+}
+
+#[test]
+fn a_call_keeps_all_that_comes_with_it() {
+    let text = r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"n",
+        "arguments":{"a":[1]},"_meta":{"progressToken":9,"k":"v"},"requestState":"s"}}"#;
+    let Ok(Some(ClientJsonRpcMessage::Request(message))) = read(text.as_bytes()) else { panic!() };
+    let meta = message.request.get_meta().clone();
+    let ClientRequest::CallToolRequest(call) = message.request else { panic!() };
+    assert_eq!(message.id, NumberOrString::String("x".into()));
+    assert_eq!(call.params.name, "n");
+    assert_eq!(call.params.request_state.as_deref(), Some("s"));
+    assert_eq!(meta.0.get("k"), Some(&json!("v")));
+    assert!(meta.get_progress_token().is_some());
+    assert!(call.params.meta.is_none());
+}
+
+#[test]
+fn wrong_parameters_are_explained() {
+    let told = explain("tools/call", Some(&json!({"name": 5})));
+    assert!(told.contains("tools/call") && told.contains("string"), "{told}");
+    assert!(explain("tools/call", None).contains("none"));
+    assert!(is_method("tools/call", true) && !is_method("tools/fly", true));
+    assert!(is_method("initialize", false) && !is_method("initialize", true));
+}
+
+proptest! {
+    /// The short way reads what the general way reads.
+    #[test]
+    fn both_ways_agree(
+        id in prop_oneof![any::<i64>().prop_map(Value::from), "\\PC{0,8}".prop_map(Value::from)],
+        name in "\\PC{0,12}",
+        arguments in proptest::option::of("\\PC{0,12}"),
+        token in proptest::option::of(any::<u32>()),
+        method in prop_oneof![Just("tools/call"), Just("tools/list"), Just("x")],
+    ) {
+        let mut params = json!({ "name": name });
+        if let Some(text) = arguments {
+            params["arguments"] = json!({ "text": text });
+        }
+        if let Some(token) = token {
+            params["_meta"] = json!({ "progressToken": token });
+        }
+        let text = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let text = text.to_string();
+        let general: ClientJsonRpcMessage = serde_json::from_str(&text).unwrap();
+        let ours = read(text.as_bytes()).unwrap().unwrap();
+        prop_assert_eq!(serde_json::to_value(&ours).unwrap(), serde_json::to_value(&general).unwrap());
+    }
+
+    #[test]
+    fn nothing_makes_it_panic(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = read(&text);
+    }
+}

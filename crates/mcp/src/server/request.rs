@@ -1,0 +1,145 @@
+//! A request over HTTP before the protocol is looked at: what it carries, what
+//! it takes for an answer, and how much it brings.
+
+use std::convert::Infallible;
+
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body, Bytes};
+use hyper::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::{Method, Response, StatusCode};
+
+use super::message::{self, Refusal};
+
+pub(crate) type Reply = Response<BoxBody<Bytes, Infallible>>;
+
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+
+/// How many times as much as it may is read of a request that is too large.
+/// Who is cut off while it writes does not get to read why.
+const PATIENCE: usize = 4;
+
+/// An answer of a few words.
+pub(crate) fn brief(status: StatusCode, text: impl Into<Bytes>) -> Reply {
+    let mut reply = Response::new(Full::new(text.into()).boxed());
+    *reply.status_mut() = status;
+    reply
+}
+
+/// Looks at the headers, and puts those that can be written in several ways
+/// into the one that is understood further on.
+pub(crate) fn fit(method: &Method, headers: &mut HeaderMap) -> Result<(), Reply> {
+    let wanted: &[&str] = match *method {
+        Method::POST => &[JSON, EVENTS],
+        Method::GET => &[EVENTS],
+        _ => return Ok(()),
+    };
+    if !wanted.iter().all(|media| accepts(headers, media)) {
+        let wanted = wanted.join(" and ");
+        return Err(brief(StatusCode::NOT_ACCEPTABLE, format!("Accept must have {wanted}")));
+    }
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    if method == Method::POST {
+        if !is_json(headers) {
+            let wanted = "Content-Type must be application/json";
+            return Err(brief(StatusCode::UNSUPPORTED_MEDIA_TYPE, wanted));
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    }
+    Ok(())
+}
+
+/// Whether an answer of this kind is taken.
+fn accepts(headers: &HeaderMap, media: &str) -> bool {
+    let family = media.split('/').next().unwrap_or_default();
+    let ranges = headers.get_all(ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
+    ranges.flat_map(|value| value.split(',')).any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let named = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let none = parts.any(|part| {
+            let weight = part.split_once('=').filter(|(key, _)| key.trim() == "q");
+            weight.is_some_and(|(_, weight)| weight.trim().parse() == Ok(0.0))
+        });
+        let fits = named == media
+            || named == "*/*"
+            || named.strip_suffix("/*").is_some_and(|named| named == family);
+        fits && !none
+    })
+}
+
+/// Whether the body says that it is JSON, in the encoding that JSON has.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(said) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
+        return false;
+    };
+    let mut parts = said.split(';').map(str::trim);
+    let is_json = parts.next().is_some_and(|media| media.eq_ignore_ascii_case(JSON));
+    is_json
+        && parts.all(|part| match part.split_once('=') {
+            Some((key, value)) if key.trim().eq_ignore_ascii_case("charset") => {
+                let value = value.trim().trim_matches('"');
+                ["utf-8", "utf8", "us-ascii"].iter().any(|it| value.eq_ignore_ascii_case(it))
+            }
+            _ => true,
+        })
+}
+
+/// Reads the body, as long as it is not larger than it may be.
+pub(crate) async fn gather<B>(headers: &HeaderMap, body: B, most: usize) -> Result<Bytes, Reply>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let too_large = || {
+        let text = format!("A request may have {most} bytes");
+        let mut reply = brief(StatusCode::PAYLOAD_TOO_LARGE, text);
+        reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        reply
+    };
+    let bound = most.saturating_mul(PATIENCE);
+    let told = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if told.is_some_and(|told: usize| told > bound) {
+        return Err(too_large());
+    }
+    let mut body = body;
+    let mut gathered = Vec::new();
+    let mut only = None;
+    let mut size = 0_usize;
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else {
+            return Err(brief(StatusCode::BAD_REQUEST, "The request has broken off"));
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        size = size.saturating_add(data.len());
+        if size > bound {
+            return Err(too_large());
+        }
+        if size > most {
+            (gathered, only) = (Vec::new(), None);
+        } else if size == data.len() {
+            // Most requests come in one piece, which need not be copied.
+            only = Some(data);
+        } else {
+            if let Some(first) = only.take() {
+                gathered.extend_from_slice(&first);
+            }
+            gathered.extend_from_slice(&data);
+        }
+    }
+    if size > most {
+        return Err(too_large());
+    }
+    Ok(only.unwrap_or_else(|| gathered.into()))
+}
+
+/// What is said of a body that is no message.
+pub(crate) fn refuse(body: &[u8]) -> Reply {
+    let refusal = message::refuse(body, "").unwrap_or_else(Refusal::of_reply);
+    let mut reply = brief(StatusCode::BAD_REQUEST, refusal.to_json());
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    reply
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;
