@@ -201,7 +201,8 @@ fn memory_messages_and_schedules_are_known() {
 
 #[test]
 fn settings_of_sub_agents_and_mixtures_are_known() {
-    let text = "delegation: {max_iteration: 5, model: small}\nmoa: {reference_models: [a, {model: b}]}\n";
+    let text =
+        "delegation: {max_iteration: 5, model: small}\nmoa: {reference_models: [a, {model: b}]}\n";
     let config = config(text);
     assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
     assert!(config.warnings[0].to_string().contains("max_iterations"));

@@ -102,6 +102,11 @@ pub fn tool_error<const N: usize>(
 /// `{"ok": true}` and the like, without a type for it.
 impl From<Map<String, Value>> for ToolOutput {
     fn from(object: Map<String, Value>) -> Self {
-        Self { content: Value::Object(object).to_string(), trusted: true, stopped: false, attachments: Vec::new() }
+        Self {
+            content: Value::Object(object).to_string(),
+            trusted: true,
+            stopped: false,
+            attachments: Vec::new(),
+        }
     }
 }

@@ -103,7 +103,8 @@ impl Document {
     /// not `except`.
     pub(crate) fn named(&self, name: &str, except: &str) -> Option<&Job> {
         let lower = name.to_lowercase();
-        self.jobs().find(|job| job.id != except && !job.is_over() && job.name.to_lowercase() == lower)
+        self.jobs()
+            .find(|job| job.id != except && !job.is_over() && job.name.to_lowercase() == lower)
     }
 
     /// The id of the job that is meant: by its id, or by its name in any case. Of

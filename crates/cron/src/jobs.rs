@@ -308,11 +308,7 @@ impl Jobs {
 
     /// Drops the oldest of those that will not run again.
     fn forget_old(&self, document: &mut Document) -> Result<(), CronError> {
-        let over = |job: &&Job| {
-            job.is_over()
-                && job.held.is_none()
-                && job.asked.is_none()
-        };
+        let over = |job: &&Job| job.is_over() && job.held.is_none() && job.asked.is_none();
         let mut ended: Vec<_> =
             document.jobs().filter(over).map(|job| (job.last_run_at, job.id.clone())).collect();
         ended.sort();

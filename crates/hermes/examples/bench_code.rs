@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes::core::{
-    Confinement, Effect, JsonSchema, Policy, Ports, Proposal, Ruling, Tool, ToolCall,
-    ToolContext, ToolError, ToolSpec, Verdict, Workplace, erase,
+    Confinement, Effect, JsonSchema, Policy, Ports, Proposal, Ruling, Tool, ToolCall, ToolContext,
+    ToolError, ToolSpec, Verdict, Workplace, erase,
 };
 use hermes::engine::{Caller, Engine};
 use hermes_exec::Jobs;

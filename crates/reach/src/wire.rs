@@ -113,7 +113,12 @@ pub(crate) enum Outcome {
         #[serde(default)]
         stopped: bool,
     },
-    Failed { kind: String, message: String, hint: String, details: Map<String, Value> },
+    Failed {
+        kind: String,
+        message: String,
+        hint: String,
+        details: Map<String, Value>,
+    },
 }
 
 /// A file that comes with an answer.

@@ -93,7 +93,8 @@ pub(crate) fn show(app: &App, result: &ToolResult) -> Outcome {
 /// Whether this is what a tool had to say when it was stopped, and no error of
 /// ours.
 fn is_answer(result: &ToolResult) -> bool {
-    let is_stopped = matches!(result.status, Status::Error(ErrorKind::Cancelled | ErrorKind::Timeout));
+    let is_stopped =
+        matches!(result.status, Status::Error(ErrorKind::Cancelled | ErrorKind::Timeout));
     let told: Value = serde_json::from_str(&result.content).unwrap_or_default();
     is_stopped && told.get("kind").is_none()
 }

@@ -5,11 +5,12 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use hermes_agent::{Allowance, Budget, Entry, Journal, JournalError, Manner, NoJournal, Nobody, Standing};
+use hermes_agent::{
+    Allowance, Budget, Entry, Journal, JournalError, Manner, NoJournal, Nobody, Standing,
+};
 use hermes_core::{
     Approver, Availability, BoundCall, BoxFuture, DynTool, Effect, ErrorKind, NoticeQueue, Notices,
-    Ports, Status,
-    ToolCall, ToolContext, ToolError, ToolOutput, ToolResult, ToolSpec, Workplace,
+    Ports, Status, ToolCall, ToolContext, ToolError, ToolOutput, ToolResult, ToolSpec, Workplace,
 };
 use hermes_delegation::{Child, Crew, Found, Mixture, Serving, Settings, Supply, tools};
 use hermes_engine::{Caller, Engine, EngineBuilder};

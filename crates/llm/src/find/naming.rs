@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use super::Lookup;
 use super::providers::{PROVIDERS, Provider};
 use super::settings::configured;
-use super::Lookup;
 use crate::fault::{Fault, FaultKind};
 
 /// Words that Ollama and OpenRouter put after the colon in a model's name.
@@ -84,7 +84,8 @@ fn is_own(config: &Value, name: &str) -> bool {
 
 /// The servers of one's own, by name.
 fn own_names(config: &Value) -> Vec<String> {
-    let named = config["providers"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    let named =
+        config["providers"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     let listed = config["custom_providers"].as_array().into_iter().flatten();
     named.chain(listed.filter_map(|one| one["name"].as_str())).map(str::to_lowercase).collect()
 }

@@ -56,7 +56,13 @@ fn a_models_own_colon_stays_in_its_name() {
 
 #[test]
 fn an_unknown_provider_is_an_error_that_names_the_known_ones() {
-    for wanted in ["nosuch:foo", "nosuch:gpt-5.1", "nosuch:o3-mini", "nosuch:claude-opus-4-5", "nosuch:org/model-7b"] {
+    for wanted in [
+        "nosuch:foo",
+        "nosuch:gpt-5.1",
+        "nosuch:o3-mini",
+        "nosuch:claude-opus-4-5",
+        "nosuch:org/model-7b",
+    ] {
         let fault = apart(&config(), wanted).unwrap_err();
         assert_eq!(fault.kind, FaultKind::Model);
         assert!(fault.message.contains("`nosuch`"), "{fault}");

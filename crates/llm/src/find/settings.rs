@@ -3,8 +3,8 @@
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use super::{Lookup, naming};
 use super::providers::{PROVIDERS, Provider};
+use super::{Lookup, naming};
 use crate::endpoint::{Dialect, Endpoint, Key, Prices};
 use crate::fault::{Fault, FaultKind};
 use crate::http::is_loopback;

@@ -10,8 +10,8 @@ use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
     ClientRequest, ElicitRequestParams, ElicitationAction, GetPromptRequest,
     GetPromptRequestParams, GetPromptResult, InputRequest, InputRequiredResult, InputResponses,
-    JsonObject, ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult, RequestId,
-    ServerPeerInfo, ServerResult,
+    JsonObject, ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams,
+    ReadResourceResult, RequestId, ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions, RoleClient,

@@ -75,11 +75,10 @@ impl Connection {
                     self.supply(&now.task_id, input_requests, &mut answered, patience, cx).await?;
                     continue;
                 }
-                TaskPayload::Completed { result } => {
-                    serde_json::from_value(Value::Object(result)).map_err(|error| {
+                TaskPayload::Completed { result } => serde_json::from_value(Value::Object(result))
+                    .map_err(|error| {
                         Fault::Refused(odd(self.name(), &format!("its result is none: {error}")))
-                    })
-                }
+                    }),
                 TaskPayload::Failed { error } => Err(self.failed(Value::Object(error))),
                 TaskPayload::Cancelled => Err(Fault::Refused(ToolError::conflict(format!(
                     "The MCP server '{}' has given the task up",

@@ -93,7 +93,8 @@ impl Handler {
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let settings = &self.shared.settings;
-        let tools = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_tasks();
+        let tools =
+            ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_tasks();
         let capabilities = match &settings.skills {
             None => tools.build(),
             Some(_) => tools

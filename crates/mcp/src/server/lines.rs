@@ -209,9 +209,8 @@ impl<W: AsyncWrite + Unpin> Output<W> {
     async fn write(&self) -> io::Result<()> {
         let mut pipe = self.pipe.lock().await;
         let Some(pipe) = pipe.as_mut() else { return Err(io::ErrorKind::NotConnected.into()) };
-        let lines = std::mem::take(
-            &mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner),
-        );
+        let lines =
+            std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
         if lines.is_empty() {
             return Ok(());
         }

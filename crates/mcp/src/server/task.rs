@@ -106,26 +106,29 @@ pub(crate) async fn attend(
             }
         }
     }
-    let kept = u64::try_from(patience.unwrap_or(USUAL).saturating_add(KEPT).min(LONGEST).as_millis());
+    let kept =
+        u64::try_from(patience.unwrap_or(USUAL).saturating_add(KEPT).min(LONGEST).as_millis());
     let options = TaskOptions::new().with_ttl_ms(kept.ok()).with_poll_interval_ms(POLL_MS);
-    let task = tasks.spawn(options, |task| {
-        // Before the client hears of it: what it was promised holds from then on.
-        let _ = handover.task.set(task.clone());
-        Box::pin(async move {
-            let done = tokio::select! {
-                done = &mut work => done,
-                () = task.cancelled() => {
-                    given_up.cancel();
-                    let _ = work.await;
-                    return Err(TaskExit::Cancelled);
+    let task =
+        tasks.spawn(options, |task| {
+            // Before the client hears of it: what it was promised holds from then on.
+            let _ = handover.task.set(task.clone());
+            Box::pin(async move {
+                let done = tokio::select! {
+                    done = &mut work => done,
+                    () = task.cancelled() => {
+                        given_up.cancel();
+                        let _ = work.await;
+                        return Err(TaskExit::Cancelled);
+                    }
+                };
+                match done? {
+                    CallToolResponse::Complete(result) => Ok(result),
+                    _ => Err(ErrorData::internal_error("The call has ended with a question", None)
+                        .into()),
                 }
-            };
-            match done? {
-                CallToolResponse::Complete(result) => Ok(result),
-                _ => Err(ErrorData::internal_error("The call has ended with a question", None).into()),
-            }
-        })
-    });
+            })
+        });
     Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
 }
 

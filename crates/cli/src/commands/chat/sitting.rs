@@ -285,7 +285,17 @@ impl<'a> Sitting<'a> {
         let budget = self.ready.budget(self.args.max_turns, None);
         self.shown.count(&budget);
         let Self {
-            app, ready, args, screen, shown, engaged, shelf, is_reckless, mut began, exit, ..
+            app,
+            ready,
+            args,
+            screen,
+            shown,
+            engaged,
+            shelf,
+            is_reckless,
+            mut began,
+            exit,
+            ..
         } = self;
         let at = hermes_history::Timestamp::now().as_millisecond() * 1_000_000;
         let Engagement { mut agent, session, store, definitions, how, warning } = engaged;

@@ -205,9 +205,10 @@ fn lines_that_are_no_messages_are_told_so_and_the_server_goes_on() {
 fn what_is_offered_unasked_is_about_the_code_and_not_about_the_user() {
     let context = TestContext::new();
     let meant = ["sesion_search", "memry", "tool_serch", "tool_calls", "delegate_taks", "xyzzy"];
-    let calls = meant.iter().enumerate().map(|(at, name)| {
-        request(at + 2, "tools/call", &json!({"name": name, "arguments": {}}))
-    });
+    let calls = meant
+        .iter()
+        .enumerate()
+        .map(|(at, name)| request(at + 2, "tools/call", &json!({"name": name, "arguments": {}})));
     let list = request(1, "tools/list", &json!({}));
     let lines: Vec<String> = [hello(), list].into_iter().chain(calls).collect();
     let said = answers(&context, &["mcp", "serve"], &lines);
@@ -272,8 +273,11 @@ fn the_inspector_finds_nothing_in_the_list_that_a_client_may_not_take() {
     let run = context.finish(command, b"");
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("read_file"), "{}", run.stdout);
-    let said: Vec<&str> =
-        run.stderr.lines().filter(|line| line.contains("rror:") || line.contains("arning:")).collect();
+    let said: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter(|line| line.contains("rror:") || line.contains("arning:"))
+        .collect();
     assert!(said.is_empty(), "{}", run.stderr);
 }
 

@@ -104,7 +104,8 @@ impl Output {
     /// Why git could not write, if the sandbox is why.
     fn add_repository(&mut self, job: &Job) {
         let is_closed = |text: &str| {
-            text.lines().any(|line| line.contains(".git/") && line.contains("Read-only file system"))
+            text.lines()
+                .any(|line| line.contains(".git/") && line.contains("Read-only file system"))
         };
         if job.held.is_some() && self.exit_code != Some(0) && is_closed(&self.output) {
             self.add_note(

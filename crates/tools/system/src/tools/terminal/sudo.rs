@@ -92,8 +92,7 @@ impl Sudo {
                 Some(typed)
             }
         };
-        Askpass::new(&scratch, find)
-            .map_err(|error| ToolError::io("A helper for sudo", &error))
+        Askpass::new(&scratch, find).map_err(|error| ToolError::io("A helper for sudo", &error))
     }
 }
 
