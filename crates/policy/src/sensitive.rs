@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use globset::{Candidate, Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Candidate, Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 
 use crate::pattern::{Places, escape, fold, is_within};
 
@@ -534,11 +534,11 @@ fn spread(pattern: &str) -> Vec<PathBuf> {
         if found.is_empty() {
             return found;
         }
-        let Some(fits) = comparison(part) else { return Vec::new() };
+        let Some(part) = Part::of(part) else { return Vec::new() };
         let step = |folder: &PathBuf| -> Vec<PathBuf> {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             let names = entries.map(|entry| entry.file_name());
-            names.filter(|name| fits(name)).map(|name| folder.join(name)).collect()
+            names.filter(|name| part.fits(name)).map(|name| folder.join(name)).collect()
         };
         found = found.iter().flat_map(step).collect();
     }
@@ -546,15 +546,28 @@ fn spread(pattern: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a name is meant by a part of a pattern. With a star at its end it
-/// needs no glob, which takes longer to make than to look.
-fn comparison(part: &str) -> Option<Box<dyn Fn(&OsStr) -> bool>> {
-    if let Some(start) = part.strip_suffix('*').filter(|it| !it.contains(['*', '[', '\\', '?'])) {
-        let start = start.as_bytes().to_owned();
-        return Some(Box::new(move |name| name.as_bytes().starts_with(&start)));
+/// A part of a pattern. With a star at its end it needs no glob, which takes
+/// longer to make than to look.
+enum Part {
+    Beginning(Vec<u8>),
+    Glob(GlobMatcher),
+}
+
+impl Part {
+    fn of(part: &str) -> Option<Self> {
+        let plain = part.strip_suffix('*').filter(|it| !it.contains(['*', '[', '\\', '?']));
+        match plain {
+            Some(start) => Some(Self::Beginning(start.as_bytes().to_owned())),
+            None => Some(Self::Glob(Glob::new(part).ok()?.compile_matcher())),
+        }
     }
-    let matcher = Glob::new(part).ok()?.compile_matcher();
-    Some(Box::new(move |name| matcher.is_match(name)))
+
+    fn fits(&self, name: &OsStr) -> bool {
+        match self {
+            Self::Beginning(start) => name.as_bytes().starts_with(start),
+            Self::Glob(matcher) => matcher.is_match(name),
+        }
+    }
 }
 
 /// The places of a list that have a fixed name. What the kernel shows in

@@ -191,7 +191,7 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
     async fn hear(&self, request: Request<Incoming>) -> Reply {
         let (mut parts, body) = request.into_parts();
         if let Err(refused) = request::fit(&parts.method, &mut parts.headers) {
-            return refused;
+            return *refused;
         }
         let body = match request::gather(&parts.headers, body, LARGEST).await {
             Ok(body) => body,
@@ -231,7 +231,7 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
     async fn pass_on(&self, request: Request<Incoming>) -> Reply {
         let (mut parts, _) = request.into_parts();
         if let Err(refused) = request::fit(&parts.method, &mut parts.headers) {
-            return refused;
+            return *refused;
         }
         self.service.handle(Request::from_parts(parts, Full::<Bytes>::default())).await
     }

@@ -29,7 +29,7 @@ pub(crate) fn brief(status: StatusCode, text: impl Into<Bytes>) -> Reply {
 
 /// Looks at the headers, and puts those that can be written in several ways
 /// into the one that is understood further on.
-pub(crate) fn fit(method: &Method, headers: &mut HeaderMap) -> Result<(), Reply> {
+pub(crate) fn fit(method: &Method, headers: &mut HeaderMap) -> Result<(), Box<Reply>> {
     let wanted: &[&str] = match *method {
         Method::POST => &[JSON, EVENTS],
         Method::GET => &[EVENTS],
@@ -37,13 +37,14 @@ pub(crate) fn fit(method: &Method, headers: &mut HeaderMap) -> Result<(), Reply>
     };
     if !wanted.iter().all(|media| accepts(headers, media)) {
         let wanted = wanted.join(" and ");
-        return Err(brief(StatusCode::NOT_ACCEPTABLE, format!("Accept must have {wanted}")));
+        let said = format!("Accept must have {wanted}");
+        return Err(brief(StatusCode::NOT_ACCEPTABLE, said).into());
     }
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     if method == Method::POST {
         if !is_json(headers) {
             let wanted = "Content-Type must be application/json";
-            return Err(brief(StatusCode::UNSUPPORTED_MEDIA_TYPE, wanted));
+            return Err(brief(StatusCode::UNSUPPORTED_MEDIA_TYPE, wanted).into());
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
     }

@@ -253,7 +253,6 @@ fn a_call_that_takes_long_is_a_task_for_clients_that_know_of_them() {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a skipped test says why")]
 fn the_inspector_finds_nothing_in_the_list_that_a_client_may_not_take() {
     let modules = std::env::var_os("HERMES_TEST_MCP_INSPECTOR").map(PathBuf::from);
     let Some(bin) = modules.map(|it| it.join(".bin")).filter(|it| it.is_dir()) else {
