@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hermes_core::Confinement;
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
@@ -122,7 +123,10 @@ struct Stranger {
 
 impl Stranger {
     fn new() -> Self {
-        let name = format!(".hermes-probe-{}.sock", std::process::id());
+        // Several probes may be under way, each with its own.
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".hermes-probe-{}-{number}.sock", std::process::id());
         let socket = std::env::temp_dir().join(name);
         fs::remove_file(&socket).ok();
         let terminal = || {

@@ -170,6 +170,8 @@ fn seven_zip_agrees_with_us() {
     };
     place.unpack("a.7z", "out").unwrap();
     assert_eq!(fs::read_to_string(place.at("out/plain.txt")).unwrap(), "hello\n");
+    // Newer versions of it unpack no link that leads upwards.
+    fs::remove_file(place.at("in/ünï/up")).unwrap();
     place.pack("in", "ours.7z").unwrap();
     place.run("7z", &["x", "-bd", "-oback", "ours.7z"]).unwrap();
     assert_eq!(files_of(&place.tree("back")), files_of(&place.tree("in")));
