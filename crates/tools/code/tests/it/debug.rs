@@ -205,7 +205,7 @@ async fn what_becomes_of_a_breakpoint_is_said() {
 async fn a_session_has_the_name_that_it_was_given() {
     let Some(project) = python(&[("shop.py", SHOP)]) else { return };
     let debug = async |args: Value| project.call("code_debug", args).await;
-    let run = |name: &str| json!({ "program": "shop.py", "entry": true, "session": name });
+    let run = |name: &str| json!({ "program": "shop.py", "stop_on": ["entry"], "session": name });
     let mine = debug(run("mine")).await;
     assert_eq!(
         (&mine["session"], &mine["status"]),
