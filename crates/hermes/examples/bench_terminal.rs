@@ -21,7 +21,8 @@ use serde_json::{Value, json};
 const GIGABYTE: &str = "head -c 1000000000 /dev/zero | tr '\\0' x | fold -w 100";
 
 struct Bench {
-    folder: PathBuf,
+    /// One session, as an agent has it.
+    caller: Caller,
     only: String,
     engine: Engine,
     runtime: tokio::runtime::Runtime,
@@ -35,7 +36,7 @@ impl Bench {
             ToolCall::new(at.to_string(), "terminal", json!({ "command": command, "timeout": 600 }))
         };
         let calls: Vec<_> = commands.iter().enumerate().map(call).collect();
-        let (engine, caller) = (self.engine.clone(), Caller::new(&self.folder));
+        let (engine, caller) = (self.engine.clone(), self.caller.clone());
         // Where the agent makes its calls: on a worker.
         let work = self.runtime.spawn(async move {
             let start = Instant::now();
@@ -133,7 +134,7 @@ fn main() {
         .build()
         .unwrap();
     let bench = Bench {
-        folder: folder.clone(),
+        caller: Caller::new(&folder),
         only: arguments.next().unwrap_or_default(),
         engine,
         runtime: runtime(),
