@@ -219,7 +219,21 @@ impl Own {
 }
 
 impl State {
+    /// Files of others may go between the look at them and their cover; then
+    /// they are looked at again.
     fn prepare(confinement: &Confinement, abi: u32) -> Result<(Self, Vec<String>), SandboxError> {
+        const ATTEMPTS: usize = 4;
+        let is_gone = |error: &SandboxError| matches!(error, SandboxError::Path { source, .. } if source.kind() == io::ErrorKind::NotFound);
+        for _ in 1..ATTEMPTS {
+            match Self::attempt(confinement, abi) {
+                Err(error) if is_gone(&error) => {}
+                done => return done,
+            }
+        }
+        Self::attempt(confinement, abi)
+    }
+
+    fn attempt(confinement: &Confinement, abi: u32) -> Result<(Self, Vec<String>), SandboxError> {
         let mut covers = Covers::plan(confinement, abi < SOCKET_ABI)?;
         // Before the rules are made, so that a change in between is noticed.
         let watch = Watch::new(confinement, &covers);
