@@ -67,6 +67,7 @@ impl Permissions {
                 .filter(|f| f.effect.scope == Scope::FILE_READ && !(lasts && f.leaf.is_some()))
                 .filter_map(place),
         );
+        write.extend(repository_elsewhere(&write, exam, folder(proposal)));
         dedupe(&mut write);
         dedupe(&mut read);
         if read != [PathBuf::from("/")] {
@@ -139,11 +140,30 @@ impl Permissions {
                 kept.read_only.push(ours);
             }
         }
-        for folder in self.searched(cwd).into_iter().filter(|folder| within(folder)) {
-            for git in seen.places(&folder, || repositories::below(&folder)) {
+        // Where a working tree has its repository, whether or not the file that
+        // says so can be written.
+        for git in cwd.ancestors().map(|folder| folder.join(".git")) {
+            for git in seen.places(&git, || repositories::linked(&git)) {
+                kept.around(&git, used(&git), seen);
+            }
+        }
+        let searched = self.searched(cwd);
+        for folder in searched.iter().filter(|folder| within(folder)) {
+            let look = || repositories::below(folder, repositories::LEVELS);
+            for git in seen.places(folder, look) {
                 if !folders.iter().any(|folder| git.parent() == Some(folder)) {
                     kept.within(&git, used(&git), seen);
                 }
+            }
+        }
+        for folder in self.places().temp.iter().filter(|folder| within(folder)) {
+            let look = || repositories::below(folder, repositories::TEMPORARY_LEVELS);
+            let is_known = |git: &Path| {
+                let around = folders.iter().any(|folder| git.parent() == Some(folder));
+                around || searched.iter().any(|folder| git.starts_with(folder))
+            };
+            for git in seen.places(folder, look).iter().filter(|git| !is_known(git)) {
+                kept.among(git, used(git), seen);
             }
         }
         // What is empty may be a place to put something, and git sweeps away
@@ -269,6 +289,19 @@ impl Permissions {
     fn laid_open(&self) -> &[PathPattern] {
         &self.profile().sensitive_paths
     }
+}
+
+/// The repository of the working folder, where it lies elsewhere and git is to
+/// write: without it, nothing could be committed in a linked working tree that
+/// may itself be written.
+fn repository_elsewhere(write: &[PathBuf], exam: &Examination, cwd: &Path) -> Option<PathBuf> {
+    let git_runs = exam.command_effects.iter().any(|e| e.scope == Scope::GIT_WRITE);
+    if !git_runs && !exam.typed {
+        return None;
+    }
+    let git = cwd.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
+    let is_written = write.iter().any(|tree| is_within(&git, tree));
+    is_written.then(|| repositories::elsewhere(&git)).flatten()
 }
 
 /// The places outside of the rules' trees that the call would change if

@@ -42,10 +42,12 @@ const POINTER: &str = "commondir";
 
 /// How far below a folder repositories are looked for, in how many folders
 /// and among how many names, and how many are kept.
-const LEVELS: usize = 3;
+pub(crate) const LEVELS: usize = 3;
 const FOLDERS: usize = 256;
 const NAMES: usize = 16_384;
 const MOST: usize = 32;
+/// How far in the folder for temporary files, which has many of others.
+pub(crate) const TEMPORARY_LEVELS: usize = 2;
 
 /// Folders that are full of other things.
 const PASSED: &[&str] = &["node_modules", "target", "__pycache__", ".venv", "venv"];
@@ -79,6 +81,16 @@ impl Kept {
         }
     }
 
+    /// Keeps a repository that lies among the temporary files of everybody.
+    /// Others come and go there, so that nothing is put beside them: what has
+    /// no hooks is kept as a whole.
+    pub(crate) fn among(&mut self, git: &Path, used: Use, seen: &Sightings) {
+        self.nested.extend(trusted(git, used, seen));
+        if used == Use::Nothing && !seen.exists(&git.join(HOOKS)) {
+            self.nested.push(git.to_owned());
+        }
+    }
+
     /// Keeps a repository that lies somewhere below.
     pub(crate) fn within(&mut self, git: &Path, used: Use, seen: &Sightings) {
         if !seen.is_folder(git) {
@@ -101,6 +113,77 @@ impl Kept {
     }
 }
 
+/// How long a file may be that says where something is.
+const LONGEST: u64 = 16 * 1024;
+
+/// Where a file called `.git` leads: the folder of this working tree, and the
+/// repository that it has in common with others.
+#[derive(Debug)]
+struct Link {
+    own: PathBuf,
+    common: PathBuf,
+}
+
+impl Link {
+    fn read(git: &Path) -> Option<Self> {
+        let text = text(git)?;
+        let own = place(git.parent()?, text.strip_prefix("gitdir:")?.trim())?;
+        let common = text_of(&own, POINTER).and_then(|to| place(&own, to.trim()));
+        Some(Self { common: common.unwrap_or_else(|| own.clone()), own })
+    }
+
+    /// Whether the repository knows of that working tree. A file that leads to
+    /// it is soon made; what is in the repository is not.
+    fn is_mutual(&self, git: &Path) -> bool {
+        let Some(folder) = git.parent().and_then(|folder| fs::canonicalize(folder).ok()) else {
+            return false;
+        };
+        if self.own == self.common {
+            let settings = text_of(&self.own, "config").unwrap_or_default();
+            let mut lines = settings.lines().filter_map(|line| line.trim().split_once('='));
+            return lines.any(|(name, value)| {
+                name.trim() == "worktree" && place(&self.own, value.trim()) == Some(folder.clone())
+            });
+        }
+        let is_record = self.own.parent() == Some(&self.common.join("worktrees"));
+        let back = text_of(&self.own, "gitdir").and_then(|to| place(&self.own, to.trim()));
+        is_record && back == Some(folder.join(".git"))
+    }
+}
+
+/// The repositories that a file called `.git` leads to, and those that they
+/// are kept within.
+pub(crate) fn linked(git: &Path) -> Vec<PathBuf> {
+    let Some(link) = Link::read(git) else { return Vec::new() };
+    let is_repository = |folder: &&Path| folder.file_name().is_some_and(|name| name == ".git");
+    let mut found: Vec<PathBuf> =
+        link.common.ancestors().filter(is_repository).map(Path::to_path_buf).collect();
+    found.extend([link.common, link.own]);
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Where git writes for a working tree whose repository is elsewhere, if that
+/// knows of it.
+pub(crate) fn elsewhere(git: &Path) -> Option<PathBuf> {
+    let link = Link::read(git)?;
+    link.is_mutual(git).then_some(link.common)
+}
+
+fn text(path: &Path) -> Option<String> {
+    let about = fs::metadata(path).ok()?;
+    (about.is_file() && about.len() <= LONGEST).then(|| fs::read_to_string(path).ok())?
+}
+
+fn text_of(folder: &Path, name: &str) -> Option<String> {
+    text(&folder.join(name))
+}
+
+fn place(from: &Path, to: &str) -> Option<PathBuf> {
+    fs::canonicalize(from.join(to)).ok()
+}
+
 /// Whether somebody has laid a part of it open, so that it is not to be kept
 /// as a whole.
 pub(crate) fn is_opened(git: &Path, is_open: impl Fn(&Path) -> bool) -> bool {
@@ -115,9 +198,9 @@ fn trusted(git: &Path, used: Use, seen: &Sightings) -> Vec<PathBuf> {
 }
 
 /// The repositories below a folder, but for its own: the nearest ones.
-pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn below(folder: &Path, levels: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    search(folder, |place, level, name| {
+    search(folder, levels, |place, level, name| {
         if name == ".git" && level > 0 {
             found.push(place.join(name));
         }
@@ -130,7 +213,7 @@ pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
 /// kept within another repository.
 fn parts(git: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    search(&git.join("modules"), |place, _, name| {
+    search(&git.join("modules"), LEVELS, |place, _, name| {
         if name == "HEAD" {
             found.push(place.to_owned());
         }
@@ -144,10 +227,10 @@ fn parts(git: &Path) -> Vec<PathBuf> {
 
 /// Goes through the names below a folder, level by level, and into those that
 /// `look` wants to see more of; nothing ends it.
-fn search(folder: &Path, mut look: impl FnMut(&Path, usize, &str) -> Option<bool>) {
+fn search(folder: &Path, levels: usize, mut look: impl FnMut(&Path, usize, &str) -> Option<bool>) {
     let (mut names, mut folders) = (NAMES, FOLDERS);
     let mut places = vec![folder.to_owned()];
-    for level in 0..=LEVELS {
+    for level in 0..=levels {
         let mut deeper = Vec::new();
         for place in places {
             for entry in fs::read_dir(&place).into_iter().flatten().flatten() {
@@ -161,7 +244,7 @@ fn search(folder: &Path, mut look: impl FnMut(&Path, usize, &str) -> Option<bool
                 let Some(goes_on) = look(&place, level, name) else { return };
                 if goes_on
                     && folders > 0
-                    && level < LEVELS
+                    && level < levels
                     && !PASSED.contains(&name)
                     && entry.file_type().is_ok_and(|kind| kind.is_dir())
                 {

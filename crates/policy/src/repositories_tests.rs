@@ -24,10 +24,10 @@ fn repositories_are_found_a_few_levels_deep() {
             "a/.git/modules/x/.git",
         ],
     );
-    let mut found = below(root);
+    let mut found = below(root, LEVELS);
     found.sort();
     assert_eq!(found, [root.join("a/.git"), root.join("a/b/c/.git")]);
-    assert!(below(&root.join("nowhere")).is_empty());
+    assert!(below(&root.join("nowhere"), LEVELS).is_empty());
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn the_search_has_an_end() {
     for number in 0..MOST + 8 {
         make(root.path(), &[&format!("{number}/.git")]);
     }
-    assert_eq!(below(root.path()).len(), MOST);
+    assert_eq!(below(root.path(), LEVELS).len(), MOST);
 }
 
 #[test]

@@ -329,6 +329,13 @@ const OURS_SECRET: &[&str] = &[
     "skills/.hub/**",
     "logs/audit/**",
     "approvals/**",
+    "approvals.json",
+    "approvals.json*",
+    // Who holds one of these keeps us from changing what it is about.
+    "config.yaml.lock",
+    "*.lock",
+    "cron/*.lock",
+    "memories/*.lock",
     // The variables of a session, with the values that secrets stood for.
     "session-state/**",
     // The homes of other profiles.
@@ -340,13 +347,22 @@ const OURS_SECRET: &[&str] = &[
     "profiles/*/mcp-tokens/**",
     "profiles/*/session-state/**",
     "profiles/*/approvals/**",
+    "profiles/*/approvals.json*",
+    "profiles/*/*.lock",
     "profiles/*/checkpoints/**",
     "profiles/*/logs/audit/**",
 ];
 
 /// Among these: what comes and goes while we run. It is hidden beforehand, so
 /// that a child which lives on is held as the next one will be.
-const OURS_FLEETING: &[&str] = &["sessions.db", "sessions.db-wal", "sessions.db-shm"];
+const OURS_FLEETING: &[&str] = &[
+    "sessions.db",
+    "sessions.db-wal",
+    "sessions.db-shm",
+    "approvals.json",
+    "approvals.json.lock",
+    "config.yaml.lock",
+];
 
 /// The protected places, ready to be asked.
 #[derive(Debug, Clone)]

@@ -26,6 +26,9 @@ pub(crate) enum Check {
     Differs(u32, u32),
     /// It has any of these bits.
     AnyBit(u32, u32),
+    /// Its upper half, of an argument that the kernel reads as a whole, is not
+    /// zero.
+    IsLong(u32),
     /// Its bits under the mask have this value.
     Masked(u32, u32, u32),
 }
@@ -199,6 +202,11 @@ impl Code {
                     then = self.branch(IF_ANY_BIT, bits, then, otherwise);
                     argument
                 }
+                Check::IsLong(argument) => {
+                    then = self.branch(IF_EQUAL, 0, otherwise, then);
+                    then = self.load(ARGUMENTS_OFFSET + 8 * argument + 4, then);
+                    continue;
+                }
                 Check::Masked(argument, mask, value) => {
                     then = self.branch(IF_EQUAL, value, then, otherwise);
                     then = self.follow(step(AND, mask), then);
@@ -222,7 +230,7 @@ impl Check {
             Self::Equal(argument, _) | Self::Differs(argument, _) | Self::AnyBit(argument, _) => {
                 Some(argument)
             }
-            Self::Masked(..) => None,
+            Self::Masked(..) | Self::IsLong(_) => None,
         }
     }
 }

@@ -53,7 +53,8 @@ impl Bubblewrap {
             why: "there is no `bwrap` on the search path".to_owned(),
             hint: "install the package `bubblewrap`, or switch it off in the settings",
         })?;
-        let shape = Shape { network: confinement.network, guard_truncate: false };
+        let shape =
+            Shape { network: confinement.network, guard_truncate: false, shared_memory: false };
         let filter = Arc::new(store(&filter::build(shape))?);
         let state = State::prepare(confinement, &filter)?;
         let mut gaps = state.covers.gaps.clone();
@@ -133,7 +134,7 @@ impl State {
             let mut trees = confinement.read.iter().chain(&confinement.write);
             trees.any(|tree| path.starts_with(tree))
         };
-        covers.shut(foreign.into_iter().filter(within).collect());
+        covers.shut(foreign.into_iter().filter(within).collect(), confinement);
         let watch = Watch::new(confinement, &covers);
         let mut arguments = namespaces(confinement);
         arguments.extend(trees(confinement)?);
@@ -217,6 +218,8 @@ fn cover(mounts: &[Mount]) -> Vec<OsString> {
             Mount::HideFile(path) | Mount::HideSocket(path) => {
                 arguments.extend(["--ro-bind".into(), "/dev/null".into(), name(path)]);
             }
+            // It has a folder for devices of its own, and that in it.
+            Mount::Fresh(_) => {}
             Mount::Enclose(path, kept) => {
                 arguments.extend(["--tmpfs".into(), name(path)]);
                 for (_, tree) in kept {

@@ -1,7 +1,7 @@
 //! Which paths the mount namespace must cover, and with what. Landlock only
 //! allows, tree by tree; what is taken out of an allowed tree is covered here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::fs;
 use std::io;
@@ -35,6 +35,12 @@ pub(crate) struct Covers {
     den: Option<(PathBuf, Vec<PathBuf>)>,
     /// The sockets of others.
     sockets: Vec<PathBuf>,
+    /// The folders on the way to them. One that is renamed would take its
+    /// sockets along to where nobody looks for them.
+    ways: BTreeSet<PathBuf>,
+    /// The folder of memory that programs share by a name, and that of queues.
+    memory: Option<PathBuf>,
+    queues: Option<PathBuf>,
     /// What stands for protected paths that are not there yet.
     pub(crate) placeholders: Vec<Placeholder>,
     /// Whether some of it has to be covered, and nothing runs without.
@@ -45,6 +51,11 @@ pub(crate) struct Covers {
 
 /// Where the disks are.
 const DEVICES: &str = "/dev";
+
+/// Where programs share memory by a name: a file each.
+const MEMORY: &str = "/dev/shm";
+/// Where the queues of all programs can be seen, and opened.
+const QUEUES: &str = "/dev/mqueue";
 
 /// Where git keeps a repository, in the folder that it is of.
 const REPOSITORY: &str = ".git";
@@ -85,17 +96,37 @@ impl Covers {
         if let Ok(den) = den() {
             found.enclose(&den, &write, &allowed);
         }
+        found.part(&write, &allowed);
         Ok(found)
     }
 
-    /// Covers the sockets of others, too.
-    pub(crate) fn shut(&mut self, sockets: Vec<PathBuf>) {
+    /// Covers the sockets of others, too, and keeps them in their places.
+    pub(crate) fn shut(&mut self, sockets: Vec<PathBuf>, confinement: &Confinement) {
         let covered = |path: &PathBuf| {
             let den = self.den.iter().map(|(den, _)| den);
             let hidden = self.covers.iter().filter(|(_, cover)| **cover == Cover::Hide);
             den.chain(hidden.map(|(path, _)| path)).any(|folder| path.starts_with(folder))
         };
         self.sockets = sockets.into_iter().filter(|path| !covered(path)).collect();
+        let write = real_paths(&confinement.write);
+        let held = |folder: &Path| matches!(self.covers.get(folder), Some(Cover::ReadOnly));
+        for path in self.sockets.iter().filter(|path| !path.ancestors().any(held)) {
+            self.ways.extend(way_to(path, &write).map(Path::to_owned));
+        }
+    }
+
+    /// Parts the memory and the queues of children from those of others. A
+    /// tree in there that is allowed by name is meant to be seen, and where
+    /// everything may be written, these may.
+    fn part(&mut self, write: &[PathBuf], allowed: &[PathBuf]) {
+        let of_others = |place: &str| {
+            let real = fs::canonicalize(place).ok().filter(|real| real.is_dir())?;
+            let is_meant = allowed.iter().any(|tree| tree.starts_with(&real))
+                || write.iter().any(|tree| real.starts_with(tree));
+            (!is_meant).then_some(real)
+        };
+        self.memory = of_others(MEMORY);
+        self.queues = of_others(QUEUES);
     }
 
     fn enclose(&mut self, den: &Path, write: &[PathBuf], allowed: &[PathBuf]) {
@@ -129,7 +160,11 @@ impl Covers {
     /// The mounts, outer ones first.
     pub(crate) fn mounts(&self) -> Result<Vec<Mount>, SandboxError> {
         let mut mounts = Vec::new();
-        for (path, cover) in &self.covers {
+        let mut covers = self.covers.clone();
+        for folder in &self.ways {
+            covers.entry(folder.clone()).or_insert(Cover::Pin);
+        }
+        for (path, cover) in &covers {
             let failed = |source| SandboxError::Path { path: path.clone(), source };
             let name = c_name(path)?;
             mounts.push(match cover {
@@ -151,6 +186,12 @@ impl Covers {
                 kept.push((above, c_name(path)?));
             }
             mounts.push(Mount::Enclose(c_name(den)?, kept));
+        }
+        if let Some(path) = &self.memory {
+            mounts.push(Mount::Fresh(c_name(path)?));
+        }
+        if let Some(path) = &self.queues {
+            mounts.push(Mount::HideFolder(c_name(path)?));
         }
         for path in &self.sockets {
             mounts.push(Mount::HideSocket(c_name(path)?));
@@ -276,14 +317,8 @@ impl Covers {
     /// Covers `path`, and pins the folders on the way to it that a child could
     /// otherwise rename.
     fn cover(&mut self, path: &Path, cover: Cover, write: &[PathBuf]) {
-        let outermost = write
-            .iter()
-            .filter(|tree| path.starts_with(tree))
-            .min_by_key(|tree| tree.components().count());
-        if let Some(outermost) = outermost {
-            for folder in path.ancestors().skip(1).take_while(|folder| folder != outermost) {
-                self.covers.entry(folder.to_owned()).or_insert(Cover::Pin);
-            }
+        for folder in way_to(path, write) {
+            self.covers.entry(folder.to_owned()).or_insert(Cover::Pin);
         }
         let entry = self.covers.entry(path.to_owned()).or_insert(cover);
         *entry = (*entry).max(cover);
@@ -300,6 +335,15 @@ impl Covers {
             })
         });
     }
+}
+
+/// The folders on the way to a path that a child could rename, inner ones
+/// first.
+fn way_to<'a>(path: &'a Path, write: &[PathBuf]) -> impl Iterator<Item = &'a Path> {
+    let trees = write.iter().filter(|tree| path.starts_with(tree));
+    let outermost = trees.min_by_key(|tree| tree.components().count()).cloned();
+    let above = path.ancestors().skip(1);
+    above.take_while(move |folder| outermost.as_deref().is_some_and(|tree| tree != *folder))
 }
 
 /// What this process may not make, its children may not either.

@@ -78,9 +78,30 @@ const NAMESPACES: u32 = (libc::CLONE_NEWNS
 /// `unshare` only: in `clone` the bit belongs to the signal.
 const TIME_NAMESPACE: u32 = 0x80;
 
+/// What goes by a number, which any program of the user may know: memory,
+/// semaphores and queues.
+const NUMBERED: &[c_long] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
 /// Asks for the current value.
 const PERSONALITY_QUERY: u32 = 0xffff_ffff;
 const PER_LINUX32: u32 = 8;
+
+/// The priority of one process.
+const IOPRIO_PROCESS: u32 = 1;
 
 /// What the filter depends on.
 #[derive(Debug, Clone, Copy)]
@@ -89,6 +110,8 @@ pub(crate) struct Shape {
     pub(crate) network: bool,
     /// Whether Landlock does not know truncation, so that the filter must.
     pub(crate) guard_truncate: bool,
+    /// Whether memory and queues that go by a number are those of everybody.
+    pub(crate) shared_memory: bool,
 }
 
 /// The program to load in each child.
@@ -113,6 +136,7 @@ fn rules(shape: Shape) -> BTreeMap<u32, Rule> {
     let typing = [libc::TIOCSTI as u32, libc::TIOCLINUX as u32];
     when(libc::SYS_ioctl, typing.map(|request| vec![Equal(1, request)]).to_vec());
     when(libc::SYS_socket, sockets(shape.network));
+    others(&mut when);
     if shape.guard_truncate {
         // Truncates, and Landlock sees no more than a file opened for reading.
         let mask = (libc::O_TRUNC | libc::O_ACCMODE) as u32;
@@ -123,10 +147,37 @@ fn rules(shape: Shape) -> BTreeMap<u32, Rule> {
         rules.insert(libc::SYS_truncate as u32, Rule::Refuse(libc::EPERM));
         rules.insert(libc::SYS_openat2 as u32, Rule::Refuse(libc::ENOSYS));
     }
+    if shape.shared_memory {
+        rules.extend(NUMBERED.iter().map(|call| (*call as u32, Rule::Refuse(libc::EPERM))));
+    }
     // Its flags are in memory, where no filter sees them; without it, the C
     // library takes the older call.
     rules.insert(libc::SYS_clone3 as u32, Rule::Refuse(libc::ENOSYS));
     rules
+}
+
+/// What one process may do to another of the same user by its number. Zero is
+/// the caller. A number may also be that of one of its own threads, which the C
+/// library tells by number where to run and with which priority; what slows
+/// down others most is refused there, and the rest is not.
+#[allow(clippy::unnecessary_cast)]
+fn others(when: &mut impl FnMut(c_long, Vec<Vec<Check>>)) {
+    use Check::{Differs, Equal, IsLong};
+    // To read a limit is no harm: the new one is null then.
+    when(
+        libc::SYS_prlimit64,
+        vec![vec![Differs(0, 0), Differs(2, 0)], vec![Differs(0, 0), IsLong(2)]],
+    );
+    // Of the first argument anything else is a group, or all of the user's.
+    when(
+        libc::SYS_setpriority,
+        vec![vec![Differs(0, libc::PRIO_PROCESS as u32)], vec![Differs(1, 0)]],
+    );
+    when(libc::SYS_ioprio_set, vec![vec![Differs(0, IOPRIO_PROCESS)], vec![Differs(1, 0)]]);
+    when(libc::SYS_sched_setattr, vec![vec![Differs(0, 0)]]);
+    let slow = [libc::SCHED_IDLE as u32, libc::SCHED_BATCH as u32];
+    let slow = slow.map(|policy| vec![Differs(0, 0), Equal(1, policy)]);
+    when(libc::SYS_sched_setscheduler, slow.to_vec());
 }
 
 /// Local sockets always; the internet with `network`; of netlink only the list

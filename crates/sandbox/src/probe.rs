@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hermes_core::Confinement;
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
-use crate::raw::attempt::Attempt;
+use crate::raw::attempt::{Attempt, Memory};
 use crate::raw::child;
 use crate::{Outcome, Probe, Sandbox, explain};
 
@@ -46,7 +46,7 @@ pub fn probe(confinement: &Confinement, scratch: &Path) -> Vec<Probe> {
         }
     };
     let mut probes = files(&sandbox, confinement, scratch);
-    probes.extend(stranger.probes(&sandbox));
+    probes.extend(stranger.probes(&sandbox, confinement));
     if !sandbox.is_bubblewrap() {
         probes.extend(network(&sandbox, confinement));
         probes.extend(processes(&sandbox, scratch));
@@ -114,9 +114,16 @@ fn files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> Vec<Pr
     probes
 }
 
-/// A program outside: it listens at a socket, and has a terminal.
+/// Where programs share memory by a name.
+const MEMORY: &str = "/dev/shm";
+
+/// A program outside: it listens at a socket, has a terminal, and shares
+/// memory.
 struct Stranger {
+    folder: PathBuf,
     socket: PathBuf,
+    memory: io::Result<Memory>,
+    named_memory: PathBuf,
     listener: io::Result<UnixListener>,
     terminal: io::Result<(OwnedFd, CString)>,
 }
@@ -126,19 +133,31 @@ impl Stranger {
         // Several probes may be under way, each with its own.
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".hermes-probe-{}-{number}.sock", std::process::id());
-        let socket = std::env::temp_dir().join(name);
+        let name = format!(".hermes-probe-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(&name);
+        let socket = folder.join("sock");
+        let named_memory = Path::new(MEMORY).join(&name);
+        // What cannot be made is told when it is tried.
+        fs::create_dir(&folder).ok();
         fs::remove_file(&socket).ok();
+        fs::write(&named_memory, "x").ok();
         let terminal = || {
             let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
             unlockpt(&master)?;
             let name = ptsname(&master, Vec::new())?;
             io::Result::Ok((master, name))
         };
-        Self { listener: UnixListener::bind(&socket), socket, terminal: terminal() }
+        Self {
+            listener: UnixListener::bind(&socket),
+            memory: Memory::new(),
+            terminal: terminal(),
+            folder,
+            socket,
+            named_memory,
+        }
     }
 
-    fn probes(&self, sandbox: &Sandbox) -> Vec<Probe> {
+    fn probes(&self, sandbox: &Sandbox, confinement: &Confinement) -> Vec<Probe> {
         let wanted = Outcome::Blocked;
         let what = "connect to a socket of another program".to_owned();
         let path = CString::new(self.socket.as_os_str().as_bytes());
@@ -156,13 +175,57 @@ impl Stranger {
             Ok((_, name)) => run(sandbox, what, wanted, Attempt::Write(name.clone())),
             Err(error) => untried(what, wanted, error),
         };
-        vec![connect, write]
+        let mut probes = vec![connect, write];
+        probes.extend(self.moving(sandbox));
+        probes.extend(self.sharing(sandbox, confinement));
+        probes
+    }
+
+    /// Once moved, the socket would not be found by its name.
+    fn moving(&self, sandbox: &Sandbox) -> Option<Probe> {
+        let what = "move the folder of a socket of another program".to_owned();
+        let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
+        let to = self.elsewhere();
+        let attempt = Attempt::Move(text(&self.folder)?, text(&to)?);
+        self.listener.as_ref().ok()?;
+        Some(run(sandbox, what, Outcome::Blocked, attempt))
+    }
+
+    fn sharing(&self, sandbox: &Sandbox, confinement: &Confinement) -> Vec<Probe> {
+        let wanted = Outcome::Blocked;
+        let what = "attach shared memory of another program".to_owned();
+        let attach = match &self.memory {
+            Ok(memory) => run(sandbox, what, wanted, Attempt::Attach(memory.0)),
+            Err(error) => untried(what, wanted, error),
+        };
+        let mut probes = vec![attach];
+        let is_allowed = |tree: &PathBuf| Path::new(MEMORY).starts_with(tree);
+        let is_named = |tree: &PathBuf| tree.starts_with(MEMORY);
+        let trees = [&confinement.read, &confinement.write];
+        let is_meant =
+            trees.into_iter().flatten().any(is_named) || confinement.write.iter().any(is_allowed);
+        let path = CString::new(self.named_memory.as_os_str().as_bytes());
+        if let Ok(path) = path
+            && !is_meant
+            && self.named_memory.exists()
+        {
+            let what = "read a memory file of another program".to_owned();
+            probes.push(run(sandbox, what, wanted, Attempt::Read(path)));
+        }
+        probes
+    }
+
+    fn elsewhere(&self) -> PathBuf {
+        self.folder.with_extension("moved")
     }
 }
 
 impl Drop for Stranger {
     fn drop(&mut self) {
-        fs::remove_file(&self.socket).ok();
+        for folder in [&self.folder, &self.elsewhere()] {
+            fs::remove_dir_all(folder).ok();
+        }
+        fs::remove_file(&self.named_memory).ok();
     }
 }
 
@@ -183,6 +246,7 @@ fn processes(sandbox: &Sandbox, scratch: &Path) -> Vec<Probe> {
     let mut attempts = vec![
         ("signal the parent", Attempt::Signal(parent)),
         ("trace the parent", Attempt::Trace(parent)),
+        ("set a limit of the parent", Attempt::Limit(parent)),
         ("make a user namespace", Attempt::Unshare),
         ("set up an io_uring", Attempt::Ring),
     ];

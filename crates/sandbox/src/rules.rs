@@ -32,11 +32,12 @@ const TERMINALS: &str = "/dev/pts";
 const PROCESS_TREE: &str = "/proc";
 
 /// Hands the rules to the kernel, for any number of children. `terminals` is
-/// the folder of those that are their own.
+/// the folder of those that are their own, `fresh` a folder that is.
 pub(crate) fn build(
     confinement: &Confinement,
     abi: u32,
     terminals: Option<&OwnedFd>,
+    fresh: Option<&OwnedFd>,
 ) -> Result<OwnedFd, SandboxError> {
     let abi = ABI::from(i32::try_from(abi).unwrap_or(i32::MAX));
     let everything = AccessFs::from_all(abi);
@@ -71,6 +72,9 @@ pub(crate) fn build(
         None => created.add_rules(path_beneath_rules([Path::new(TERMINALS)], device)),
     }
     .map_err(refused)?;
+    if let Some(folder) = fresh {
+        created = created.add_rule(PathBeneath::new(folder, write)).map_err(refused)?;
+    }
     Option::<OwnedFd>::from(created).ok_or_else(|| refused("the kernel gave no ruleset"))
 }
 

@@ -219,12 +219,26 @@ impl Own {
 }
 
 impl State {
+    /// Files of others may go between the look at them and their cover; then
+    /// they are looked at again.
     fn prepare(confinement: &Confinement, abi: u32) -> Result<(Self, Vec<String>), SandboxError> {
+        const ATTEMPTS: usize = 4;
+        let is_gone = |error: &SandboxError| matches!(error, SandboxError::Path { source, .. } if source.kind() == io::ErrorKind::NotFound);
+        for _ in 1..ATTEMPTS {
+            match Self::attempt(confinement, abi) {
+                Err(error) if is_gone(&error) => {}
+                done => return done,
+            }
+        }
+        Self::attempt(confinement, abi)
+    }
+
+    fn attempt(confinement: &Confinement, abi: u32) -> Result<(Self, Vec<String>), SandboxError> {
         let mut covers = Covers::plan(confinement, abi < SOCKET_ABI)?;
         // Before the rules are made, so that a change in between is noticed.
         let watch = Watch::new(confinement, &covers);
         let (sockets, foreign) = Sockets::look(confinement);
-        covers.shut(foreign);
+        covers.shut(foreign, confinement);
         let namespaces = match namespace::build(&covers.mounts()?) {
             Ok(made) => Some(made),
             Err(Failure::Refused(_)) if !covers.is_needed() => {
@@ -240,13 +254,19 @@ impl State {
                 covers.gaps.push(format!("terminals of this user ({why})"));
             }
             None => covers.gaps.push(
-                "terminals and sockets of other programs (user namespaces are needed)".to_owned(),
+                "terminals, sockets and memory files of other programs (user namespaces are needed)"
+                    .to_owned(),
             ),
         }
-        let shape = Shape { network: confinement.network, guard_truncate: abi < TRUNCATE_ABI };
+        let shape = Shape {
+            network: confinement.network,
+            guard_truncate: abi < TRUNCATE_ABI,
+            shared_memory: namespaces.as_ref().is_none_or(|made| made.memory.is_err()),
+        };
         let root = rustix::process::geteuid().is_root();
         let terminals = namespaces.as_ref().and_then(|made| made.terminals.as_ref().ok());
-        let ruleset = rules::build(confinement, abi, terminals)?;
+        let fresh = namespaces.as_ref().and_then(|made| made.fresh.as_ref());
+        let ruleset = rules::build(confinement, abi, terminals, fresh)?;
         let entry = Entry {
             limits: limits(&confinement.limits),
             namespaces,

@@ -24,6 +24,12 @@ pub(crate) enum Attempt {
     Signal(i32),
     /// Traces this process.
     Trace(i32),
+    /// Sets the limits of this process to what they are.
+    Limit(i32),
+    /// Attaches the shared memory of this number.
+    Attach(i32),
+    /// Moves the first to the second.
+    Move(CString, CString),
     /// Makes a namespace.
     Unshare,
     /// Mounts over this folder.
@@ -57,6 +63,11 @@ impl Attempt {
                 Self::Trace(process) => {
                     libc::syscall(libc::SYS_ptrace, libc::PTRACE_SEIZE as c_long, *process, 0, 0)
                 }
+                Self::Limit(process) => return limit(*process),
+                Self::Attach(memory) => {
+                    libc::syscall(libc::SYS_shmat, *memory, 0 as c_long, libc::SHM_RDONLY)
+                }
+                Self::Move(from, to) => libc::rename(from.as_ptr(), to.as_ptr()) as c_long,
                 Self::Unshare => libc::unshare(libc::CLONE_NEWUSER) as c_long,
                 Self::Mount(path) => {
                     let none = c"none".as_ptr();
@@ -70,6 +81,40 @@ impl Attempt {
             }
         };
         if result < 0 { errno() } else { 0 }
+    }
+}
+
+fn limit(process: i32) -> i32 {
+    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is live and of the right type.
+    unsafe {
+        let none = std::ptr::null_mut();
+        if libc::prlimit(process, libc::RLIMIT_CORE, std::ptr::null(), &mut now) != 0
+            || libc::prlimit(process, libc::RLIMIT_CORE, &now, none) != 0
+        {
+            return errno();
+        }
+    }
+    0
+}
+
+/// Memory that programs share by a number, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Memory(pub(crate) i32);
+
+impl Memory {
+    pub(crate) fn new() -> std::io::Result<Self> {
+        const SIZE: usize = 4096;
+        // SAFETY: plain numbers.
+        let number = unsafe { libc::shmget(libc::IPC_PRIVATE, SIZE, 0o600) };
+        if number < 0 { Err(std::io::Error::last_os_error()) } else { Ok(Self(number)) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the structure is not read with this command.
+        unsafe { libc::shmctl(self.0, libc::IPC_RMID, std::ptr::null_mut()) };
     }
 }
 

@@ -40,6 +40,7 @@ steps! {
     Bubblewrap = 12, "cannot run bubblewrap";
     Streams = 13, "cannot set up the standard streams";
     Group = 14, "cannot make a group or session of processes";
+    MemoryNamespace = 15, "cannot join the namespace of shared memory";
 }
 
 /// Above every error number of Linux.
@@ -194,6 +195,11 @@ fn join(namespaces: &Namespaces) -> io::Result<()> {
         }
         if libc::setns(namespaces.mount.as_raw_fd(), libc::CLONE_NEWNS) != 0 {
             return Err(Step::MountNamespace.failed());
+        }
+        if let Ok(memory) = &namespaces.memory
+            && libc::setns(memory.as_raw_fd(), libc::CLONE_NEWIPC) != 0
+        {
+            return Err(Step::MemoryNamespace.failed());
         }
         if let Some(inner) = &namespaces.inner
             && libc::setns(inner.as_raw_fd(), libc::CLONE_NEWUSER) != 0

@@ -15,11 +15,15 @@ use crate::raw::child::errno;
 pub(crate) struct Namespaces {
     pub(crate) user: OwnedFd,
     pub(crate) mount: OwnedFd,
+    /// That of memory and queues which go by a number.
+    pub(crate) memory: Result<OwnedFd, i32>,
     /// Below the first one, if the user is called root there: here, the user
     /// has the own number again.
     pub(crate) inner: Option<OwnedFd>,
     /// The folder of the terminals that only those who join see.
     pub(crate) terminals: Result<OwnedFd, i32>,
+    /// The folder that is empty at first, if there is one.
+    pub(crate) fresh: Option<OwnedFd>,
 }
 
 /// One thing to mount.
@@ -31,6 +35,8 @@ pub(crate) enum Mount {
     ReadOnly(CString),
     /// An empty folder on the folder.
     HideFolder(CString),
+    /// An empty folder on the folder, in which anything may be made.
+    Fresh(CString),
     /// A file that cannot be opened on the file.
     HideFile(CString),
     /// The same on a socket, if it is still there.
@@ -49,6 +55,7 @@ impl Mount {
         let (Self::Pin(path)
         | Self::ReadOnly(path)
         | Self::HideFolder(path)
+        | Self::Fresh(path)
         | Self::HideFile(path)
         | Self::HideSocket(path)
         | Self::Enclose(path, _)) = self;
@@ -79,6 +86,7 @@ const MADE: i32 = -1;
 const PRIVATE: i32 = -3;
 const TERMINALS: i32 = -4;
 const INNER: i32 = -5;
+const MEMORY: i32 = -6;
 
 /// Two at a time would hold the ends of each other's pipes.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -164,6 +172,18 @@ fn direct(
             return Err(Failure::Path(path, io::Error::from_raw_os_error(error)));
         }
     };
+    let memory = match next_report(reports)? {
+        (MEMORY, 0) => Ok(File::open(own.join("ns/ipc"))?.into()),
+        (_, error) => Err(error),
+    };
+    let is_fresh = |mount: &&Mount| matches!(mount, Mount::Fresh(_));
+    let fresh = match mounts.iter().find(is_fresh).map(Mount::path) {
+        Some(path) => {
+            let path = path.strip_prefix("/").unwrap_or(&path);
+            Some(File::open(own.join("root").join(path))?.into())
+        }
+        None => None,
+    };
     let user = File::open(own.join("ns/user"))?.into();
     let mount = File::open(own.join("ns/mnt"))?.into();
     let terminals = match terminals {
@@ -179,7 +199,7 @@ fn direct(
         }
     }
     go.write_all(b"x")?;
-    Ok(Namespaces { user, mount, inner, terminals })
+    Ok(Namespaces { user, mount, memory, inner, terminals, fresh })
 }
 
 fn next_report(reports: &mut PipeReader) -> io::Result<(i32, i32)> {
@@ -246,6 +266,8 @@ fn make(report: RawFd, wait: RawFd, go: RawFd, mounts: &[Mount], names: Option<&
             }
         }
         tell(report, TERMINALS, private_terminals());
+        let apart = libc::unshare(libc::CLONE_NEWIPC) == 0;
+        tell(report, MEMORY, if apart { 0 } else { errno() });
         await_byte(wait);
         if let Some(names) = names {
             tell(report, INNER, rename_user(names));
@@ -321,6 +343,13 @@ fn perform(mount: &Mount) -> i32 {
                 libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
                 c"size=4096,mode=000".as_ptr().cast(),
             ),
+            Mount::Fresh(path) => libc::mount(
+                c"tmpfs".as_ptr(),
+                path.as_ptr(),
+                c"tmpfs".as_ptr(),
+                libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
+                c"mode=1777".as_ptr().cast(),
+            ),
             Mount::HideFile(path) | Mount::HideSocket(path) => libc::mount(
                 c"/dev/null".as_ptr(),
                 path.as_ptr(),
@@ -332,11 +361,13 @@ fn perform(mount: &Mount) -> i32 {
         }
     };
     if done != 0 {
-        let gone = matches!(mount, Mount::HideSocket(_)) && errno() == libc::ENOENT;
+        // With a folder goes what there was to keep in it.
+        let may_go = matches!(mount, Mount::HideSocket(_) | Mount::Pin(_));
+        let gone = may_go && errno() == libc::ENOENT;
         return if gone { 0 } else { errno() };
     }
     match mount {
-        Mount::Pin(_) | Mount::HideFolder(_) | Mount::Enclose(..) => 0,
+        Mount::Pin(_) | Mount::HideFolder(_) | Mount::Fresh(_) | Mount::Enclose(..) => 0,
         Mount::ReadOnly(path) => set_attributes(path, READ_ONLY, libc::AT_RECURSIVE),
         // A device on a mount without devices cannot be opened by anybody.
         Mount::HideFile(path) | Mount::HideSocket(path) => {

@@ -193,4 +193,89 @@ fn outsiders_are_probed() {
     let about = |what: &str| probes.iter().find(|probe| probe.what.contains(what)).unwrap();
     assert_eq!(about("a socket of another program").got, Outcome::Blocked);
     about("a terminal of another program");
+    for what in ["move the folder of a socket", "attach shared memory", "set a limit of the parent"]
+    {
+        assert_eq!(about(what).got, Outcome::Blocked, "{what}");
+    }
+}
+
+#[test]
+fn a_folder_with_a_socket_of_another_program_stays_where_it_is() {
+    if !has_namespaces() {
+        return;
+    }
+    let mut world = World::new();
+    let folder = world.outside.join("mux/user");
+    fs::create_dir_all(&folder).unwrap();
+    let socket = folder.join("default");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    world.confinement.write = vec![std::env::temp_dir().canonicalize().unwrap()];
+    let outside = world.outside.display();
+    for script in [
+        "mv mux/user mux/moved",
+        "mv mux moved",
+        "mv mux/user/default default",
+        "ln mux/user/default default",
+        "rm mux/user/default",
+        "mkdir other && python3 -c \"import ctypes; exit(ctypes.CDLL(None).renameat2(-100, b'mux', -100, b'other', 2))\"",
+    ] {
+        let ran = world.sh(&format!("cd {outside} && {script}"));
+        assert!(!ran.ok, "{script}: {ran:?}");
+    }
+    let ran = world.sh(&format!("cd {outside} && echo x > mux/a && mv mux/a mux/b && rm mux/b"));
+    assert!(ran.ok, "{ran:?}");
+    assert!(fs::symlink_metadata(&socket).is_ok());
+}
+
+/// A program outside that shares memory by a number, and waits.
+const SHARER: &str = "
+import ctypes
+c = ctypes.CDLL(None, use_errno=True)
+c.shmat.restype = ctypes.c_void_p
+number = c.shmget(0, 4096, 0o600)
+ctypes.memmove(c.shmat(number, None, 0), b'canary', 6)
+print(number, flush=True)
+input()
+c.shmctl(number, 0, None)";
+
+#[test]
+fn memory_of_another_program_cannot_be_shared_but_own_memory_can() {
+    let world = World::new();
+    let Some(mut sharer) = python(SHARER) else { return };
+    sharer.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut sharer = sharer.spawn().unwrap();
+    let mut number = String::new();
+    BufReader::new(sharer.stdout.take().unwrap()).read_line(&mut number).unwrap();
+    let program = format!(
+        "
+import ctypes
+c = ctypes.CDLL(None, use_errno=True)
+c.shmat.restype = ctypes.c_ssize_t
+print(c.shmat({0}, None, 0), c.shmctl({0}, 0, None))
+own = c.shmget(77, 4096, 0o1600)
+print(own >= 0 and c.shmat(own, None, 0) != -1)",
+        number.trim()
+    );
+    let ran = world.python(&program).unwrap();
+    drop(sharer.stdin.take());
+    sharer.wait().unwrap();
+    let own = if has_namespaces() { "True" } else { "False" };
+    assert_eq!(ran.out, format!("-1 -1\n{own}"), "{ran:?}");
+}
+
+#[test]
+fn named_memory_is_the_childs_own() {
+    let named = Path::new("/dev/shm").join(format!("hermes-test-{}", std::process::id()));
+    if !has_namespaces() || fs::write(&named, "canary").is_err() {
+        return;
+    }
+    let mut world = World::new();
+    world.confinement.read = vec!["/".into()];
+    let script =
+        format!("cat {0}; echo x > {0} && cat {0} && ls /dev/shm | wc -l", named.display());
+    let ran = world.sh(&script);
+    let left = fs::read_to_string(&named);
+    fs::remove_file(&named).unwrap();
+    assert_eq!(ran.out, "x\n1", "{ran:?}");
+    assert_eq!(left.unwrap(), "canary");
 }

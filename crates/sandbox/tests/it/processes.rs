@@ -199,3 +199,38 @@ os.killpg(0, signal.SIGTERM)
     world.confinement.limits.processes = None;
     assert!(run(&world.sandbox(), &world.inside, "echo well | cat").ok);
 }
+
+#[test]
+fn other_processes_of_the_user_are_not_slowed_down_or_limited() {
+    let world = World::new();
+    let program = format!(
+        "{CALL}
+import resource
+parent = os.getppid()
+now = resource.getrlimit(resource.RLIMIT_CORE)
+def attempt(name, action):
+    try:
+        action()
+        print(name, 'done')
+    except OSError as error:
+        print(name, error.strerror)
+attempt('limit', lambda: resource.prlimit(parent, resource.RLIMIT_CORE, now))
+attempt('nice', lambda: os.setpriority(os.PRIO_PROCESS, parent, 10))
+attempt('nice to all', lambda: os.setpriority(os.PRIO_USER, 0, 10))
+attempt('idle', lambda: os.sched_setscheduler(parent, os.SCHED_IDLE, os.sched_param(0)))
+call('input and output', {ioprio}, 1, parent, 3 << 13)
+call('pages', {pages}, parent, ctypes.c_ulong(0), None, None, None, 0)
+attempt('own limit', lambda: resource.prlimit(0, resource.RLIMIT_CORE, (0, 0)))
+attempt('own limit is read', lambda: resource.prlimit(os.getpid(), resource.RLIMIT_CORE))
+attempt('own nice', lambda: os.nice(1))
+",
+        ioprio = number(251, 30),
+        pages = number(279, 239),
+    );
+    let Some(ran) = world.python(&program) else { return };
+    for line in ran.out.lines() {
+        let is_own = line.starts_with("own");
+        assert_eq!(line.ends_with("done"), is_own, "{ran:?}");
+    }
+    assert_eq!(ran.out.lines().count(), 9, "{ran:?}");
+}
