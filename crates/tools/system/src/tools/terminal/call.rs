@@ -25,9 +25,6 @@ const BESIDES: usize = 3_000;
 /// Bytes of output that are shown however little room there is.
 const LEAST: usize = 500;
 
-const PASSING: &str = "This hermes answers one call and ends, and what it has running ends with it: \
-                       detach it, or make the calls of one `hermes exec`.";
-
 const UNHEARD: &str = "Nobody takes notices here: this hermes answers one call and ends, and what \
                        it has running ends with it. Run the command in the foreground, or detach \
                        it, or make the calls of one `hermes exec`.";
@@ -166,7 +163,7 @@ impl Call<'_> {
             _ => ("running", "It goes on in the background; see the process tool."),
         };
         output.status = Some(status);
-        output.add_note(if self.is_passing() { PASSING } else { note });
+        output.add_note(note);
         if !self.args.pty {
             output.add_note("What it changes in its shell from now on is not kept.");
         }
@@ -206,7 +203,6 @@ impl Call<'_> {
                  or later in this folder, or `hermes processes kill {}`.",
                 self.job.id
             ),
-            None if self.is_passing() => PASSING.to_owned(),
             None => "process action=poll shows what is new; it ends with hermes.".to_owned(),
         });
         if self.args.timeout.is_some() {
@@ -224,12 +220,6 @@ impl Call<'_> {
             }
             None => self.jobs.list(job, session, self.directory.clone()),
         }
-    }
-
-    /// Whether this program ends with this call: then nobody waits to be told.
-    fn is_passing(&self) -> bool {
-        let notices = self.cx.ports.get::<dyn Notices>();
-        notices.is_some_and(|notices| !notices.is_heard(self.cx.session.id()))
     }
 
     /// Has the job looked after, and says what its session will hear of it.
