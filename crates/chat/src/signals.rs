@@ -27,6 +27,7 @@ pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
+    quit: Signal,
     resize: Signal,
     proceed: Signal,
     /// When the first wish to leave came.
@@ -39,6 +40,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
+            quit: signal(SignalKind::quit())?,
             resize: signal(SignalKind::window_change())?,
             proceed: signal(SignalKind::from_raw(Number::CONT.as_raw()))?,
             since: None,
@@ -57,6 +59,7 @@ impl Signals {
             _ = self.interrupt.recv() => Wish::Interrupt,
             _ = self.terminate.recv() => Wish::Terminate,
             _ = self.hang_up.recv() => Wish::Terminate,
+            _ = self.quit.recv() => Wish::Terminate,
             _ = self.resize.recv() => Wish::Resize,
             _ = self.proceed.recv() => Wish::Continue,
         };

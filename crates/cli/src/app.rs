@@ -18,7 +18,7 @@ use hermes_checkpoints::{Keeper as FileKeeper, Store as Checkpoints};
 use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
 use hermes_delegation::{Crew, Mixture, Serving, Settings as Delegation, Supply};
 use hermes_exec::output::Mask;
-use hermes_exec::{Jobs, Keep, Times};
+use hermes_exec::{Jobs, Keep, Place, Times};
 use hermes_history::Summaries;
 use hermes_mcp::client::Servers;
 use hermes_store::FileSessions;
@@ -38,6 +38,7 @@ use crate::supply::Stock;
 use crate::terminal::Terminal;
 
 /// What every command starts from.
+#[derive(Clone)]
 pub(crate) struct App {
     pub(crate) terminal: Terminal,
     pub(crate) json: bool,
@@ -193,21 +194,22 @@ impl App {
         toolsets: &[String],
     ) -> Result<Caller, Failure> {
         let place = ready.ground.open()?;
-        let mut caller = Caller::new(match &place {
-            None => folder(options.cwd.as_deref())?,
-            Some(place) => match options.cwd.as_deref() {
-                Some(cwd) => place.directory.join(cwd),
-                None => place.directory.clone(),
-            },
-        });
+        self.caller_in(ready, options, toolsets, place.as_deref())
+    }
+
+    /// The same in a place that was opened; none is this machine, or one that
+    /// is not open yet.
+    pub(crate) fn caller_in(
+        &self,
+        ready: &Ready,
+        options: &CallOptions,
+        toolsets: &[String],
+        place: Option<&Place>,
+    ) -> Result<Caller, Failure> {
         ready.secrets.check()?;
-        ready.engine.set_policy(self.permissions(ready, &options.profile, &caller.cwd, None)?);
+        let mut caller = Caller::new("/");
+        self.put(&mut caller, ready, options, place)?;
         caller.dry_run = options.dry_run;
-        let home = match &place {
-            None => std::env::home_dir(),
-            Some(place) => place.home().map(Path::to_path_buf),
-        };
-        caller.home = home.filter(|h| h.is_absolute());
         caller.deadline = options.deadline();
         let (id, store): (_, Box<dyn SessionStore>) = match options.session_id()? {
             Some(id) => (id.into(), Box::new(FileSessions::new(ready.home.session_state_dir()))),
@@ -225,6 +227,30 @@ impl App {
             caller.onlooker = Some(Arc::new(ProgressLine::default()));
         }
         Ok(caller)
+    }
+
+    /// Puts a caller where commands run, with the permissions of there.
+    pub(crate) fn put(
+        &self,
+        caller: &mut Caller,
+        ready: &Ready,
+        options: &CallOptions,
+        place: Option<&Place>,
+    ) -> Result<(), Failure> {
+        let named = options.cwd.as_deref();
+        let (cwd, home) = match place {
+            None if ready.ground.is_here() => (folder(named)?, std::env::home_dir()),
+            // Nothing runs there before it is known.
+            None => ("/".into(), None),
+            Some(place) => (
+                named.map_or_else(|| place.directory.clone(), |cwd| place.directory.join(cwd)),
+                place.home().map(Path::to_path_buf),
+            ),
+        };
+        ready.engine.set_policy(self.permissions(ready, &options.profile, &cwd, None)?);
+        caller.cwd = cwd;
+        caller.home = home.filter(|home| home.is_absolute());
+        Ok(())
     }
 }
 
@@ -347,6 +373,7 @@ fn bounds(settings: &Settings) -> OutputBounds {
         read_lines: settings.tool_output.max_lines,
         line_chars: settings.tool_output.max_line_length,
         read_chars: settings.file_read_max_chars,
+        answer_chars: Limits::for_window(settings.model.context_length).per_result as u64,
     }
 }
 

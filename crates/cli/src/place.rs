@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hermes::core::{DynTool, ErrorKind};
 use hermes_config::{Home, Settings, Terminal};
@@ -122,10 +123,15 @@ fn singularity(terminal: &Terminal, home: &Home) -> Result<singularity::Settings
 
 /// Where commands run and files are, for one run of the program.
 #[derive(Debug, Clone)]
-pub(crate) struct Ground {
+pub(crate) struct Ground(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
     backend: Arc<dyn Backend>,
     /// What the file tools work with elsewhere.
     hands: Option<Arc<Hands>>,
+    /// Whether something may be kept going there.
+    is_open: AtomicBool,
 }
 
 impl Ground {
@@ -136,17 +142,17 @@ impl Ground {
             ..hermes_reach::Settings::default()
         };
         let hands = (!backend.is_here()).then(|| Hands::new(Arc::clone(&backend), settings));
-        Self { backend, hands }
+        Self(Arc::new(Shared { backend, hands, is_open: AtomicBool::new(false) }))
     }
 
     pub(crate) fn backend(&self) -> Arc<dyn Backend> {
-        Arc::clone(&self.backend)
+        Arc::clone(&self.0.backend)
     }
 
     /// The file tools, working there.
     pub(crate) fn file_tools(&self) -> Vec<Arc<dyn DynTool>> {
         let tools = hermes_tools_file::tools();
-        match &self.hands {
+        match &self.0.hands {
             None => tools,
             Some(hands) => {
                 tools.into_iter().map(|tool| over_there(tool, Arc::clone(hands))).collect()
@@ -154,13 +160,20 @@ impl Ground {
         }
     }
 
+    /// Whether that is this machine.
+    pub(crate) fn is_here(&self) -> bool {
+        self.0.backend.is_here()
+    }
+
     /// What is found there; none if that is here.
     pub(crate) fn open(&self) -> Result<Option<Arc<Place>>, Failure> {
-        if self.backend.is_here() {
-            return Ok(None);
-        }
-        let opened = runtime::early(self.backend.open())?;
-        opened.map(Some).map_err(|error| {
+        if self.is_here() { Ok(None) } else { runtime::early(self.reach())?.map(Some) }
+    }
+
+    /// What is found there.
+    pub(crate) async fn reach(&self) -> Result<Arc<Place>, Failure> {
+        self.0.is_open.store(true, Ordering::Relaxed);
+        self.0.backend.open().await.map_err(|error| {
             let failure = Failure::failed(ErrorKind::Unavailable, error.message().to_owned());
             match error.hint() {
                 "" => failure.hint("`hermes doctor --backend` tells more."),
@@ -171,9 +184,27 @@ impl Ground {
 
     /// Ends what was kept going there.
     pub(crate) async fn leave(&self) {
+        self.0.leave().await;
+    }
+}
+
+impl Shared {
+    async fn leave(&self) {
+        self.is_open.store(false, Ordering::Relaxed);
         if let Some(hands) = &self.hands {
             hands.close().await;
         }
         self.backend.cleanup().await;
+    }
+}
+
+impl Drop for Shared {
+    /// A command that fails before it has made a call leaves nothing open: no
+    /// connection to a host that lacks the folder, no container without a shell.
+    fn drop(&mut self) {
+        let is_outside = tokio::runtime::Handle::try_current().is_err();
+        if self.is_open.load(Ordering::Relaxed) && is_outside {
+            let _ = runtime::early(self.leave());
+        }
     }
 }

@@ -97,12 +97,16 @@ impl Terminal {
     /// Prints data and a line's end. A reader that has gone away (`| head -1`)
     /// ends the program quietly.
     pub(crate) fn line(&self, text: &str) -> io::Result<()> {
+        quiet_end(self.send(text))
+    }
+
+    /// The same for who has something to end first: that the reader has gone
+    /// away is an error like any other.
+    pub(crate) fn send(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        quiet_end(
-            out.write_all(text.as_bytes())
-                .and_then(|()| out.write_all(b"\n"))
-                .and_then(|()| out.flush()),
-        )
+        out.write_all(text.as_bytes())?;
+        out.write_all(b"\n")?;
+        out.flush()
     }
 
     /// A message for people.

@@ -12,10 +12,19 @@ pub struct OutputBounds {
     pub line_chars: u64,
     /// Characters of one read.
     pub read_chars: u64,
+    /// Characters of one answer, as JSON; a longer one is cut by whoever
+    /// passes it on, who does not know what in it matters.
+    pub answer_chars: u64,
 }
 
 impl Default for OutputBounds {
     fn default() -> Self {
-        Self { command_bytes: 50_000, read_lines: 2_000, line_chars: 2_000, read_chars: 100_000 }
+        Self {
+            command_bytes: 50_000,
+            read_lines: 2_000,
+            line_chars: 2_000,
+            read_chars: 100_000,
+            answer_chars: 100_000,
+        }
     }
 }

@@ -26,6 +26,9 @@ const FILE_PREFIX: &str = "hermes-result-";
 /// How many characters of each end stay in a result, at most.
 const END: usize = 1_000;
 
+/// A field of no more characters, with its name, stays in a result that is cut.
+const SHORT: usize = 300;
+
 /// A text that makes up this percentage of a result is spilled as it is, lines
 /// and all; otherwise the whole JSON is. Above 50, so that only one text can.
 const DOMINANT: usize = 70;
@@ -101,7 +104,7 @@ impl Spill {
         // Two ends, each of which escapes can make twice as long, fill half of it.
         let end = (limit / 8).clamp(100, END);
         let Ok(mut value) = serde_json::from_str::<Value>(content) else {
-            return self.spill_whole(call_id, "txt", content, content, end);
+            return self.spill_whole(call_id, "txt", content, content, end, Map::new());
         };
         if let Some(pointer) = dominant_text(&value, share_of(content))
             && let Some(text) = value.pointer_mut(&pointer).map(Value::take)
@@ -116,7 +119,7 @@ impl Spill {
             value = serde_json::from_str(content).unwrap_or_default();
         }
         let lines = in_lines(&value, content.len()).unwrap_or_else(|_| content.to_owned());
-        self.spill_whole(call_id, "json", content, &lines, end)
+        self.spill_whole(call_id, "json", content, &lines, end, short_fields(value, limit / 4))
     }
 
     /// Saves the one long text of a result; all else stays.
@@ -133,7 +136,8 @@ impl Spill {
         Spilled { content: excerpted(value, pointer, text, end, &saved), path: saved.ok() }
     }
 
-    /// Saves a whole result as `lines`; only its ends stay.
+    /// Saves a whole result as `lines`; only its ends stay, and what is `kept`
+    /// of it.
     fn spill_whole(
         &self,
         call_id: &str,
@@ -141,15 +145,16 @@ impl Spill {
         content: &str,
         lines: &str,
         end: usize,
+        kept: Map<String, Value>,
     ) -> Spilled {
         let saved = self.save(call_id, extension, lines);
-        let summary = json!({
-            "truncated": true,
-            "head": head(content, end),
-            "tail": tail(content, end),
-            "spilled": describe(&saved, content.chars().count(), None),
-        });
-        Spilled { content: summary.to_string(), path: saved.ok() }
+        let mut summary = kept;
+        summary.insert("truncated".into(), true.into());
+        summary.insert("head".into(), head(content, end).into());
+        summary.insert("tail".into(), tail(content, end).into());
+        let note = describe(&saved, content.chars().count(), None);
+        summary.insert("spilled".into(), note);
+        Spilled { content: Value::Object(summary).to_string(), path: saved.ok() }
     }
 
     fn save(&self, call_id: &str, extension: &str, text: &str) -> io::Result<PathBuf> {
@@ -277,6 +282,30 @@ fn excerpted(
         }
         other => json!({ "result": other, "truncated": true, "spilled": note }).to_string(),
     }
+}
+
+/// The fields of an object that say how it went: a code, a folder, a count.
+/// They take no more than `room` together, the shortest first.
+fn short_fields(value: Value, room: usize) -> Map<String, Value> {
+    let Value::Object(fields) = value else { return Map::new() };
+    let size = |name: &str, value: &Value| name.len() + value.to_string().len();
+    let mut sizes: Vec<usize> = fields.iter().map(|(name, value)| size(name, value)).collect();
+    sizes.sort_unstable();
+    let mut used = 0;
+    let fitting = sizes.into_iter().take_while(|size| {
+        used += size;
+        *size <= SHORT && used <= room
+    });
+    let most = fitting.last().unwrap_or_default();
+    let mut left = room;
+    let mut short = fields;
+    short.retain(|name, value| {
+        let size = size(name, value);
+        let is_kept = size <= most && size <= left;
+        left -= if is_kept { size } else { 0 };
+        is_kept
+    });
+    short
 }
 
 /// How long a text must be to dominate `content`.

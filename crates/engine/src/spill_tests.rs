@@ -58,6 +58,35 @@ fn a_result_without_one_long_text_is_saved_as_json() {
 }
 
 #[test]
+fn short_fields_stay_fields() {
+    let folder = tempfile::tempdir().expect("folder");
+    let list: Vec<Value> = (0..2_000).map(|i| json!({ "n": i })).collect();
+    let content = json!({
+        "exit_code": 3, "failures": list, "status": "failed", "counts": { "passed": 7 },
+        "error": null, "note": "x".repeat(400), "head": 1,
+    });
+    let spilled = Spill::new(folder.path()).spill("id", &content.to_string(), LIMIT);
+    let kept = parse(&spilled);
+    assert_eq!((&kept["exit_code"], &kept["status"]), (&json!(3), &json!("failed")));
+    assert_eq!(kept["counts"]["passed"], 7);
+    assert!(kept["error"].is_null() && kept.get("error").is_some());
+    assert!(kept.get("note").is_none() && kept.get("failures").is_none());
+    assert!(kept["head"].as_str().expect("ours").starts_with("{\"exit_code\""));
+    assert!(!exceeds(&spilled.content, LIMIT));
+}
+
+#[test]
+fn many_short_fields_do_not_break_the_limit() {
+    let folder = tempfile::tempdir().expect("folder");
+    let fields: Map<String, Value> =
+        (0..5_000).map(|n| (format!("field{n}"), json!("some text"))).collect();
+    let content = Value::Object(fields).to_string();
+    let spilled = Spill::new(folder.path()).spill("id", &content, LIMIT);
+    assert!(!exceeds(&spilled.content, LIMIT), "{}", spilled.content.len());
+    assert!(parse(&spilled)["head"].is_string());
+}
+
+#[test]
 fn one_long_text_is_saved_as_it_is() {
     let folder = tempfile::tempdir().expect("folder");
     let text = "line\n".repeat(10_000);

@@ -108,6 +108,24 @@ stat -L $o \"$a\" \"$1\" && head -c {most} \"$1\" || exit {FAILED}"
     Ok(Contents { bytes, facts: facts.1 })
 }
 
+/// What is known of something; none if there is nothing. Links are followed.
+///
+/// # Errors
+/// If the place cannot be reached.
+pub async fn look(backend: &dyn Backend, path: &Path) -> Result<Option<Facts>, ToolError> {
+    let script = format!(
+        "{STAT}[ -e \"$1\" ] || exit {MISSING}\nstat -L $o \"$a\" \"$1\" || exit {MISSING}"
+    );
+    let trip = Trip { script, path, more: Vec::new(), sent: None, most: HEAD };
+    match trip.make(backend).await {
+        Ok(done) => facts(done.output.trim_ascii_end())
+            .map(|(_, facts)| Some(facts))
+            .ok_or_else(|| strange(path)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Writes a file, all of it or nothing: until it is whole the old one stays as
 /// it is. Links are followed. Without a `mode` it keeps the one it has.
 ///

@@ -83,7 +83,7 @@ pub(crate) struct Call {
     /// What the session knows of the conversation.
     pub(crate) context: Value,
     pub(crate) milliseconds: Option<u64>,
-    pub(crate) bounds: Option<[u64; 4]>,
+    pub(crate) bounds: Option<[u64; 5]>,
 }
 
 /// One effect that the call may have.
@@ -218,15 +218,16 @@ pub(crate) fn failed(
 }
 
 /// Bounds as plain numbers.
-pub(crate) fn numbers(bounds: &OutputBounds) -> [u64; 4] {
-    [bounds.command_bytes, bounds.read_lines, bounds.line_chars, bounds.read_chars]
+pub(crate) fn numbers(bounds: &OutputBounds) -> [u64; 5] {
+    let OutputBounds { command_bytes, read_lines, line_chars, read_chars, answer_chars } = *bounds;
+    [command_bytes, read_lines, line_chars, read_chars, answer_chars]
 }
 
 /// The bounds of these numbers.
 pub(crate) fn bounds(
-    [command_bytes, read_lines, line_chars, read_chars]: [u64; 4],
+    [command_bytes, read_lines, line_chars, read_chars, answer_chars]: [u64; 5],
 ) -> OutputBounds {
-    OutputBounds { command_bytes, read_lines, line_chars, read_chars }
+    OutputBounds { command_bytes, read_lines, line_chars, read_chars, answer_chars }
 }
 
 /// A message, ready to be sent.

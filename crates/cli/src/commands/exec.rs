@@ -7,18 +7,16 @@ use std::io::{self, BufRead, BufReader, IsTerminal as _, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use hermes::core::{ErrorKind, NoticeQueue, Status, ToolError, ToolResult};
-use hermes::engine::{Caller, Engine, Secrets as _};
+use hermes::core::{ErrorKind, Status, ToolError, ToolResult};
+use hermes::engine::{Caller, Secrets as _};
 use hermes::protocol::{Dialect, Frame, Framer, render, render_error};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{readable, runtime};
-use crate::app::App;
+use crate::app::{App, Ready};
 use crate::args::{CallOptions, Exec};
 use crate::failure::{Exit, Failure, Outcome};
-use crate::guarding::Keeper;
-use crate::terminal::Terminal;
 
 /// Notices that go with one answer; more wait for the next.
 const MOST_NOTICES: usize = 20;
@@ -28,7 +26,14 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let dialect = dialect.map_err(|e| Failure::usage(e.to_string()).hint(e.hint()))?;
     let ready = app.ready()?;
     ready.join_servers(app, crate::foreign::Wanted::All)?;
-    let mut caller = app.caller(&ready, &args.options, &args.toolsets)?;
+    let place = ready.ground.open();
+    if let Err(failure) = &place {
+        // Every call is answered, and the place may come up later.
+        app.terminal.error(&failure.message, failure.hint.as_deref());
+    }
+    let is_placed = place.is_ok();
+    let place = place.unwrap_or_default();
+    let mut caller = app.caller_in(&ready, &args.options, &args.toolsets, place.as_deref())?;
     let from_stdin = args.file.as_deref().is_none_or(|f| f == Path::new("-"));
     caller.who = "exec".into();
     caller.approver = app.approver(&ready, from_stdin, true);
@@ -46,21 +51,20 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     std::thread::spawn(move || feed(input, dialect, &frames));
 
     let cancel = caller.cancel.clone();
-    let options = args.options.clone();
-    let session = Session {
-        engine: ready.engine.clone(),
-        notices: Arc::clone(&ready.notices),
+    let ready = Arc::new(ready);
+    let mut session = Session {
+        app: app.clone(),
+        ready: Arc::clone(&ready),
+        is_placed,
         caller,
-        options,
-        terminal: app.terminal,
+        options: args.options.clone(),
         dialect,
-        secrets: Arc::clone(&ready.secrets),
         for_people: app.terminal.stdout_is_person && !app.json,
     };
-    let leaving = ready.leaving();
     let outcome = runtime::with_tools(&cancel, async move {
         let outcome = session.serve(received).await;
-        leaving.leave().await;
+        session.ready.engine.shutdown().await;
+        session.ready.leaving().leave().await;
         outcome
     })?;
     ready.settle(app);
@@ -117,7 +121,9 @@ fn feed(
                 return;
             }
         }
-        for frame in framer.push_bytes(&line) {
+        // Some programs begin what they write with one, wherever they write.
+        let request = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line);
+        for frame in framer.push_bytes(request) {
             if frames.blocking_send(Ok(frame)).is_err() {
                 return;
             }
@@ -132,19 +138,20 @@ fn feed(
 
 /// One client, from its first request to its last.
 struct Session {
-    engine: Engine,
-    notices: Arc<NoticeQueue>,
+    app: App,
+    ready: Arc<Ready>,
+    /// Whether the place where commands run was open at some time.
+    is_placed: bool,
     caller: Caller,
     options: CallOptions,
-    terminal: Terminal,
     dialect: Option<Dialect>,
-    secrets: Arc<Keeper>,
     /// Whether a person reads the answers, rather than a program.
     for_people: bool,
 }
 
 impl Session {
-    async fn serve(self, mut frames: mpsc::Receiver<io::Result<Frame>>) -> Outcome {
+    /// Answers until there are no more requests, or nobody who reads answers.
+    async fn serve(&mut self, mut frames: mpsc::Receiver<io::Result<Frame>>) -> Outcome {
         let mut exit = Exit::Ok;
         let cancel = self.caller.cancel.clone();
         while let Some(Some(frame)) = cancel.run_until_cancelled(frames.recv()).await {
@@ -152,18 +159,20 @@ impl Session {
                 frame.map_err(|e| Failure::usage(format!("The input cannot be read: {e}")))?;
             let (mut answer, ended) = self.answer(&frame).await;
             // What came in is quoted in errors and in the names of calls.
-            self.secrets.redactor().redact_json(&mut answer);
-            self.terminal.line(&answer)?;
+            self.ready.secrets.redactor().redact_json(&mut answer);
+            match self.app.terminal.send(&answer) {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(exit),
+                sent => sent?,
+            }
             exit = worse(exit, ended);
         }
-        self.engine.shutdown().await;
         if cancel.is_cancelled() {
             return Ok(Exit::Kind(ErrorKind::Cancelled));
         }
         Ok(exit)
     }
 
-    async fn answer(&self, frame: &Frame) -> (String, Exit) {
+    async fn answer(&mut self, frame: &Frame) -> (String, Exit) {
         let mut request = match frame.parse(self.dialect) {
             Ok(request) => request,
             Err(error) => {
@@ -171,26 +180,42 @@ impl Session {
             }
         };
         let calls = std::mem::take(&mut request.calls);
+        self.find_place().await;
         // A session may last for days; its requests are what has a time.
         let mut caller = self.caller.clone();
         caller.deadline = self.options.deadline();
-        let mut results = self.engine.dispatch(calls, &caller).await;
+        let mut results = self.ready.engine.dispatch(calls, &caller).await;
         self.add_notices(&mut results);
         let exit = summary(&results);
         if self.for_people {
-            return (readable::results(&self.terminal, &self.engine, &results), exit);
+            let terminal = &self.app.terminal;
+            return (readable::results(terminal, &self.ready.engine, &results), exit);
         }
         (render(&request, &results), exit)
     }
-}
 
-impl Session {
+    /// Tries again to open a place that could not be opened. As long as it
+    /// cannot, the tools that need it say so.
+    async fn find_place(&mut self) {
+        if self.is_placed {
+            return;
+        }
+        let reached = self.caller.cancel.run_until_cancelled(self.ready.ground.reach()).await;
+        if let Some(Ok(place)) = reached {
+            let put = self.app.put(&mut self.caller, &self.ready, &self.options, Some(&place));
+            match put {
+                Ok(()) => self.is_placed = true,
+                Err(failure) => self.app.terminal.error(&failure.message, failure.hint.as_deref()),
+            }
+        }
+    }
+
     /// What the session is told besides goes with the last result, which every
     /// dialect carries.
     fn add_notices(&self, results: &mut [ToolResult]) {
         let Some(last) = results.last_mut() else { return };
         let Ok(Value::Object(mut content)) = serde_json::from_str(&last.content) else { return };
-        let notices = self.notices.drain(self.caller.session.id(), MOST_NOTICES);
+        let notices = self.ready.notices.drain(self.caller.session.id(), MOST_NOTICES);
         if notices.is_empty() {
             return;
         }

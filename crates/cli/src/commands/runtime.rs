@@ -4,8 +4,9 @@ use std::future::Future;
 use std::sync::OnceLock;
 
 use hermes::core::{CancellationToken, ErrorKind};
+use rustix::process::Signal as Number;
 use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::Failure;
 
@@ -39,8 +40,55 @@ pub(crate) fn brief<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     Ok(runtime.block_on(work))
 }
 
-/// Runs tool calls. The first interrupt cancels them, so that they can stop in
-/// order; the second ends the program.
+/// The signals that want the program to end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    quit: Signal,
+    /// None if whoever started the program wants it to outlive its terminal.
+    hang_up: Option<Signal>,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        let hang_up = if is_ignored(Number::HUP) { None } else { Some(SignalKind::hangup()) };
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            quit: signal(SignalKind::quit())?,
+            hang_up: hang_up.map(signal).transpose()?,
+        })
+    }
+
+    /// The next one; whether it is somebody's who may lose patience. A terminal
+    /// that closes tells so several times, and nobody waits there any more.
+    async fn next(&mut self) -> bool {
+        let hung_up = async {
+            match &mut self.hang_up {
+                Some(signal) => drop(signal.recv().await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => true,
+            _ = self.terminate.recv() => true,
+            _ = self.quit.recv() => true,
+            () = hung_up => false,
+        }
+    }
+}
+
+/// Whether the program was started so that this signal does nothing, as by
+/// `nohup`. Where the system does not tell, it was not.
+fn is_ignored(number: Number) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (number.as_raw() - 1) & 1 == 1)
+}
+
+/// Runs tool calls. The first signal that wants an end cancels them, so that
+/// they can stop in order; the second ends the program.
 pub(crate) fn with_tools<T, F>(cancel: &CancellationToken, work: F) -> Result<T, Failure>
 where
     T: Send + 'static,
@@ -50,18 +98,13 @@ where
     let cancel = cancel.clone();
     runtime.block_on(async move {
         // Before the work, so that no interrupt finds nobody.
-        let mut interrupts = signal(SignalKind::interrupt()).map_err(|e| cannot_start(&e))?;
-        let mut terminations = signal(SignalKind::terminate()).map_err(|e| cannot_start(&e))?;
+        let mut signals = Signals::listen().map_err(|e| cannot_start(&e))?;
         // On a worker, starting a tool's task does not have to wake another thread.
         let work = tokio::spawn(work);
         tokio::spawn(async move {
-            while tokio::select! {
-                more = interrupts.recv() => more,
-                more = terminations.recv() => more,
-            }
-            .is_some()
-            {
-                if cancel.is_cancelled() {
+            loop {
+                let is_urgent = signals.next().await;
+                if is_urgent && cancel.is_cancelled() {
                     #[expect(
                         clippy::disallowed_methods,
                         reason = "what did not stop the first time does not return"

@@ -1,6 +1,7 @@
 //! Ctrl-C: what is under way stops in order, and the exit code says so.
 
-use std::process::Command;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -58,6 +59,69 @@ fn every_call_of_a_batch_is_answered() {
     assert_eq!(results.len(), 21);
     assert_eq!(results[0]["content"]["status"], "success");
     assert!(results[1..].iter().all(|r| r["content"]["kind"] == "cancelled"), "{answer}");
+}
+
+/// What is left when the program was told so, or nobody hears it any more.
+fn leaves_nothing(seconds: u32, end: impl FnOnce(&mut Stream<'_>)) {
+    let context = TestContext::new();
+    let mut stream = context.stream(["exec"]);
+    let background = format!("sleep {seconds}");
+    let call = |command: &str, background: bool| {
+        let arguments = json!({ "command": command, "background": background });
+        json!({ "tool_calls": [{ "id": "1", "name": "terminal", "arguments": arguments }] })
+            .to_string()
+            + "\n"
+    };
+    stream.send(&call(&background, true));
+    stream.answer();
+    assert!(runs(&background));
+    stream.send(&call(&format!("sleep {}; echo x", seconds + 1), false));
+    until("the second command runs", || runs(&format!("sleep {}", seconds + 1)));
+    end(&mut stream);
+    stream.child.wait().expect("it ends");
+    for command in [background, format!("sleep {}", seconds + 1)] {
+        until("its commands are gone", || !runs(&command));
+    }
+}
+
+/// Whether a process with just this command line runs.
+fn runs(command: &str) -> bool {
+    let wanted = command.replace(' ', "\0") + "\0";
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter_map(|process| std::fs::read(process.path().join("cmdline")).ok())
+        .any(|line| line == wanted.as_bytes())
+}
+
+#[test]
+fn a_terminal_that_closes_ends_what_was_started() {
+    for (signal, seconds) in [("-HUP", 40_311), ("-QUIT", 40_321)] {
+        leaves_nothing(seconds, |stream| {
+            let pid = stream.child.id().to_string();
+            for _ in 0..if signal == "-HUP" { 2 } else { 1 } {
+                let status = Command::new("kill").args([signal, &pid]).status();
+                assert!(status.expect("kill runs").success());
+            }
+        });
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_leaves_nothing_running() {
+    let context = TestContext::new();
+    let mut command = context.command(["exec"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let begun = r#"{"name":"terminal","arguments":{"command":"sleep 40331","background":true}}"#;
+    writeln!(input, "{begun}").expect("it reads");
+    output.read_line(&mut String::new()).expect("an answer");
+    assert!(runs("sleep 40331"));
+    drop(output);
+    writeln!(input, r#"{{"name":"todo","arguments":{{}}}}"#).expect("it reads");
+    assert!(child.wait().expect("it ends").success());
+    assert!(!runs("sleep 40331"));
 }
 
 /// Waits for something to become true.

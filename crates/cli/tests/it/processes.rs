@@ -68,3 +68,39 @@ fn what_a_crash_leaves_is_told_and_ended() {
     assert_eq!(left["processes"], json!([]));
     context.run(["call", "terminal", "command=echo next"]).succeeds().silent();
 }
+
+#[test]
+fn a_foreground_command_is_found_after_a_crash_at_once() {
+    let context = TestContext::new();
+    let mut stream = context.stream(["exec"]);
+    stream.send(&request(1, "terminal", &json!({ "command": "touch begun; sleep 300; true" })));
+    let folder = context.home().join("cache/jobs/running");
+    let begin = Instant::now();
+    // Long before it is waited for in vain.
+    while !std::fs::read_dir(&folder).is_ok_and(|mut files| files.next().is_some()) {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it is never written down");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    stream.child.kill().expect("it can be killed");
+    stream.child.wait().expect("it ends");
+    let left = context.run(["processes", "list", "--json"]).succeeds().json();
+    assert_eq!(left["processes"].as_array().map(Vec::len), Some(1), "{left}");
+    context.run(["processes", "kill", "all"]).succeeds();
+}
+
+#[test]
+fn a_place_that_cannot_be_opened_still_answers_every_call() {
+    let context = TestContext::new();
+    context.settings("terminal:\n  backend: docker\n  docker_program: /bin/false\n");
+    let calls = json!({ "tool_calls": [
+        { "id": "1", "name": "todo", "arguments": {} },
+        { "id": "2", "name": "terminal", "arguments": { "command": "pwd" } },
+    ]});
+    let run = context.feed(["exec"], format!("\u{feff}{calls}\n"));
+    let lines = run.json_lines();
+    let results = lines[0]["tool_results"].as_array().expect("results");
+    assert_eq!(results.len(), 2, "{lines:?}");
+    assert_eq!(results[0]["content"]["status"], "success", "{lines:?}");
+    assert_eq!(results[1]["content"]["kind"], "unavailable", "{lines:?}");
+    assert!(run.stderr.contains("docker"), "{run:?}");
+}

@@ -13,6 +13,8 @@ const SUB: u8 = 0x1A;
 const BEL: u8 = 0x07;
 const BACKSPACE: u8 = 0x08;
 const DELETE: u8 = 0x7F;
+/// So far is looked for the next control character byte by byte.
+const NEAR: usize = 16;
 /// The first byte of the control characters U+0080 to U+009F.
 const LATIN: u8 = 0xC2;
 
@@ -143,14 +145,16 @@ impl Cleaner {
             self.decode(text, rest.is_empty(), out);
             return rest;
         }
-        let Some((&control, rest)) = bytes.split_first() else { return bytes };
+        let Some(&control) = bytes.first() else { return bytes };
+        // A device may send millions of the same: they are taken at once.
+        let count = bytes.iter().take_while(|&&byte| byte == control).count();
         match control {
             ESC => self.state = State::Escape,
             b'\r' => self.line.go_home(),
-            BACKSPACE => self.line.go_left(1),
+            BACKSPACE => self.line.go_left(count),
             _ => {}
         }
-        rest
+        &bytes[count..]
     }
 
     /// Goes on with a character that has begun.
@@ -311,6 +315,11 @@ impl Order {
 /// line end nor a tab.
 fn text_run(bytes: &[u8]) -> usize {
     let is_control = |byte: u8| (byte < b' ' && byte != b'\n' && byte != b'\t') || byte == DELETE;
+    // Where control characters are thick, whole blocks would be read in vain.
+    let near = bytes.iter().take(NEAR).position(|&byte| is_control(byte));
+    if let Some(at) = near {
+        return at;
+    }
     let mut at = 0;
     // Whole blocks without a branch for each byte: the compiler makes vector
     // code of it.

@@ -44,6 +44,16 @@ fn text_is_never_part_of_an_order() {
 }
 
 #[test]
+fn floods_of_one_control_character_are_like_one() {
+    let flood = |byte: &str| byte.repeat(100_000);
+    check(&format!("a{}b", flood("\0")), "ab");
+    check(&format!("old{}new\n", flood("\r")), "new\n");
+    check(&format!("abc{}x", flood("\x08")), "xbc");
+    check(&format!("abc{}x", flood("\x1b")), "abc");
+    check(&format!("a{}b", flood("\x01\x02")), "ab");
+}
+
+#[test]
 fn carriage_returns_write_over() {
     check("a\r\nb\r\r\n", "a\nb\n");
     check("10%\r50%\r100%\n", "100%\n");

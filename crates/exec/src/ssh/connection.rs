@@ -169,9 +169,12 @@ impl Connection {
                 .with_hint("Set terminal.ssh_host (and perhaps ssh_user, ssh_key)."));
         }
         let is_odd = |text: &str| text.starts_with('-') || text.contains(char::is_control);
-        if is_odd(host) || user.as_deref().is_some_and(is_odd) {
-            return Err(ToolError::invalid(format!("ssh: {host:?} is no name of a host or user"))
-                .with_hint("Set terminal.ssh_host and terminal.ssh_user."));
+        let user = user.as_deref().unwrap_or_default();
+        for (name, what) in [(host.as_str(), "host"), (user, "user")] {
+            if is_odd(name) {
+                return Err(ToolError::invalid(format!("ssh: {name:?} is no name of a {what}"))
+                    .with_hint(format!("Set terminal.ssh_{what}.")));
+            }
         }
         if let Some(key) = key.as_deref().map(expand)
             && let Err(error) = std::fs::File::open(&key)

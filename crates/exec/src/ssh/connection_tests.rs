@@ -48,6 +48,14 @@ async fn what_cannot_be_a_host_is_refused() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_a_user_is_refused_by_its_own_name() {
+    let user = Some("-oProxyCommand=x".to_owned());
+    let settings = Settings { host: "h".into(), user, ..Settings::default() };
+    let error = Connection::new(settings).start_master(Path::new("/x")).await.unwrap_err();
+    assert!(error.message().contains("\"-oProxyCommand=x\" is no name of a user"), "{error}");
+}
+
+#[tokio::test]
 async fn a_missing_program_is_told() {
     let program = "no-such-ssh".into();
     let settings = Settings { host: "h".into(), program, ..Settings::default() };

@@ -3,9 +3,9 @@
 //! A host lets only so many programs run over one connection (ten, if nobody
 //! has said otherwise), so a busy place has several.
 
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ pub(super) struct Lanes(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    folder: Option<TempDir>,
+    folder: Option<Folder>,
     lanes: Vec<Lane>,
     made: usize,
     /// More connections cannot be had.
@@ -81,11 +81,11 @@ impl Lanes {
             return Ok(None);
         }
         if state.folder.is_none() {
-            state.folder = Some(private_folder()?);
+            state.folder = Some(Folder::make()?);
         }
         state.made += 1;
         let name = state.made.to_string();
-        Ok(state.folder.as_ref().map(|folder| folder.path().join(name)))
+        Ok(state.folder.as_ref().map(|folder| folder.at.path().join(name)))
     }
 
     pub(super) fn add(&self, socket: PathBuf) {
@@ -109,7 +109,7 @@ impl Lanes {
 
     /// Forgets all of them, and says which they were, and the folder that they
     /// are in, which goes when it is dropped.
-    pub(super) fn clear(&self) -> (Vec<PathBuf>, Option<TempDir>) {
+    pub(super) fn clear(&self) -> (Vec<PathBuf>, Option<Folder>) {
         let mut state = self.state();
         state.is_content = false;
         let sockets = state.lanes.drain(..).map(|lane| lane.socket).collect();
@@ -141,20 +141,86 @@ fn connections(table: &str, socket: &Path) -> usize {
     table.lines().filter(of_it).count()
 }
 
+/// The beginning of the name of a folder for sockets.
+const PREFIX: &str = "hermes-ssh-";
+/// The file in it that is locked for as long as the program runs.
+const OWNER: &str = ".owner";
+
 /// A folder for sockets that nobody else can enter, with a short name.
-fn private_folder() -> io::Result<TempDir> {
+#[derive(Debug)]
+pub(super) struct Folder {
+    at: TempDir,
+    /// Tells others that it is in use.
+    _lock: File,
+}
+
+impl Folder {
+    fn make() -> io::Result<Self> {
+        let mut failed = io::Error::from(io::ErrorKind::NotFound);
+        for place in places() {
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(PREFIX).permissions(Permissions::from_mode(0o700));
+            let made = builder.tempdir_in(place).and_then(|at| {
+                let lock = File::create(at.path().join(OWNER))?;
+                lock.lock()?;
+                Ok(Self { at, _lock: lock })
+            });
+            match made {
+                Ok(folder) => return Ok(folder),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+}
+
+/// Where such folders are.
+fn places() -> impl Iterator<Item = PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let places = runtime.into_iter().chain([std::env::temp_dir(), "/tmp".into()]);
-    let mut failed = io::Error::from(io::ErrorKind::NotFound);
-    for place in places.filter(|place| place.as_os_str().len() <= LONGEST_FOLDER) {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("hermes-").permissions(Permissions::from_mode(0o700));
-        match builder.tempdir_in(place) {
-            Ok(folder) => return Ok(folder),
-            Err(error) => failed = error,
-        }
+    places.filter(|place| place.as_os_str().len() <= LONGEST_FOLDER)
+}
+
+/// What a program has left that did not end well: a folder, and the sockets of
+/// connections in it.
+#[derive(Debug)]
+pub(super) struct Abandoned {
+    folder: PathBuf,
+    /// Keeps others from taking care of it as well.
+    _lock: File,
+}
+
+impl Abandoned {
+    /// All of them.
+    pub(super) fn all() -> Vec<Self> {
+        places().flat_map(|place| Self::below(&place)).collect()
     }
-    Err(failed)
+
+    fn below(place: &Path) -> Vec<Self> {
+        let us = rustix::process::getuid().as_raw();
+        let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+        let ours = entries.filter(|entry| {
+            entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
+                && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == us)
+        });
+        let left = ours.filter_map(|entry| {
+            let lock = File::open(entry.path().join(OWNER)).ok()?;
+            lock.try_lock().ok()?;
+            Some(Self { folder: entry.path(), _lock: lock })
+        });
+        left.collect()
+    }
+
+    /// The connections that are still there.
+    pub(super) fn sockets(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).filter(|path| answers(path)).collect()
+    }
+
+    /// Takes the folder away.
+    pub(super) fn remove(self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
 }
 
 #[cfg(test)]

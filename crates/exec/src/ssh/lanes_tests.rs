@@ -43,19 +43,37 @@ fn one_that_is_gone_is_noticed() {
 
 #[test]
 fn the_folder_is_for_nobody_else() {
-    let folder = private_folder().unwrap();
-    assert_eq!(std::fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777, 0o700);
+    let folder = Folder::make().unwrap();
+    assert_eq!(std::fs::metadata(folder.at.path()).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn those_who_have_connected_are_counted() {
-    let folder = private_folder().unwrap();
-    let socket = folder.path().join("1");
+    let folder = Folder::make().unwrap();
+    let socket = folder.at.path().join("1");
     let listener = UnixListener::bind(&socket).unwrap();
     let clients: Vec<_> = (0..3).map(|_| UnixStream::connect(&socket).unwrap()).collect();
     let accepted: Vec<_> = (0..3).map(|_| listener.accept().unwrap()).collect();
     assert_eq!(connections(&table(), &socket), 3);
-    assert_eq!(connections(&table(), &folder.path().join("11")), 0);
+    assert_eq!(connections(&table(), &folder.at.path().join("11")), 0);
     drop((clients, accepted));
+}
+
+#[test]
+fn what_a_crashed_program_has_left_is_found_and_nothing_else() {
+    let place = tempfile::tempdir().unwrap();
+    let used = place.path().join("hermes-ssh-used");
+    let left = place.path().join("hermes-ssh-left");
+    let fresh = place.path().join("hermes-ssh-fresh");
+    [&used, &left, &fresh].map(|folder| std::fs::create_dir(folder).unwrap());
+    let owner = File::create(used.join(OWNER)).unwrap();
+    owner.lock().unwrap();
+    File::create(left.join(OWNER)).unwrap();
+    let _listener = UnixListener::bind(left.join("1")).unwrap();
+    let mut found = Abandoned::below(place.path());
+    assert_eq!(found.iter().map(|it| it.folder.clone()).collect::<Vec<_>>(), [left.clone()]);
+    assert_eq!(found[0].sockets(), [left.join("1")]);
+    found.remove(0).remove();
+    assert!(!left.exists() && used.exists() && fresh.exists());
 }

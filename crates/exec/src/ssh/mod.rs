@@ -15,6 +15,7 @@ mod trouble;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hermes_core::{BoxFuture, ToolError};
@@ -24,7 +25,7 @@ use crate::elsewhere::{Carriage, Carrier, Way, told};
 use crate::errand::Done;
 use connection::Connection;
 pub use host::Host;
-use lanes::Lanes;
+use lanes::{Abandoned, Lanes};
 pub use settings::{HostKey, Settings, Synced};
 use sync::Sync;
 
@@ -38,6 +39,8 @@ pub struct Ssh {
     /// One at a time opens; the files that were sent are known to it.
     opening: tokio::sync::Mutex<Sync>,
     news: Mutex<Vec<String>>,
+    /// It was looked for what a crashed program has left.
+    has_looked: AtomicBool,
 }
 
 impl Ssh {
@@ -50,6 +53,7 @@ impl Ssh {
             directory: OnceLock::new(),
             opening: tokio::sync::Mutex::new(sync),
             news: Mutex::default(),
+            has_looked: AtomicBool::new(false),
         }
     }
 
@@ -69,6 +73,7 @@ impl Ssh {
 
     async fn connect(&self) -> Result<(), ToolError> {
         let mut sync = self.opening.lock().await;
+        self.end_abandoned().await;
         self.lanes.sweep();
         while let Some(socket) = self.lanes.wanted().map_err(|error| self.no_folder(&error))? {
             let is_first = self.lanes.is_empty();
@@ -88,6 +93,19 @@ impl Ssh {
         let news = sync.push(&self.connection, socket.as_deref()).await?;
         self.tell(news);
         Ok(())
+    }
+
+    /// Ends connections that a crashed program has left, once.
+    async fn end_abandoned(&self) {
+        if self.has_looked.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        for left in Abandoned::all() {
+            for socket in left.sockets() {
+                self.connection.stop_master(&socket).await;
+            }
+            left.remove();
+        }
     }
 
     /// Finds out where sessions begin, if that was not done before.

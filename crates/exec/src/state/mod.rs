@@ -110,6 +110,11 @@ impl ShellState {
         self.variables.remove(name);
     }
 
+    /// The variables that it knows of: set, changed, unset.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.variables.keys().map(String::as_str)
+    }
+
     /// Unsets a variable, also one that comes with the environment.
     pub fn unset(&mut self, name: &str) {
         self.variables.insert(name.to_owned(), None);

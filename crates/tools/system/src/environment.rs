@@ -5,8 +5,11 @@ pub(crate) mod dotenv;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
+use std::ffi::OsString;
+use std::path::Path;
 
 use hermes_core::{ToolError, Variables};
+use hermes_exec::surroundings::Surroundings;
 use hermes_secrets::is_secret;
 use serde::Serialize;
 
@@ -111,6 +114,8 @@ const OF_GIT: &[&str] = &[
     "GIT_TRACE2",
 ];
 const OURS: &str = "HERMES_";
+/// What a shell keeps for itself; nobody has changed it.
+const SHELL_S_OWN: &[&str] = &["PWD", "OLDPWD", "SHLVL", "_"];
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -118,7 +123,11 @@ const OURS: &str = "HERMES_";
 pub(crate) enum Source {
     /// The environment that this program was started with.
     Process,
-    /// The session.
+    /// What is found where commands run, if that is not this machine.
+    Place,
+    /// What every command is given, so that nothing waits for a person.
+    Hermes,
+    /// The session: this tool, or one of its commands.
     Session,
 }
 
@@ -129,34 +138,52 @@ pub(crate) struct Entry {
     pub(crate) value: String,
     /// Where it comes from.
     pub(crate) source: Source,
+    /// Whether programs do not get it.
+    pub(crate) withheld: bool,
 }
 
 /// The variables of this process. What is not Unicode is shown as well as may
 /// be.
 pub(crate) fn of_process() -> BTreeMap<String, String> {
-    let lossy = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
-    env::vars_os().map(|(name, value)| (lossy(name), lossy(value))).collect()
+    readable(env::vars_os())
 }
 
-/// What a program started in the session would see.
-pub(crate) fn overlay(
-    process: BTreeMap<String, String>,
-    changes: &Variables,
-) -> BTreeMap<String, Entry> {
-    let mut seen: BTreeMap<String, Entry> = process
-        .into_iter()
-        .map(|(name, value)| (name, Entry { value, source: Source::Process }))
+fn readable(found: impl IntoIterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
+    let lossy = |text: OsString| text.to_string_lossy().into_owned();
+    found.into_iter().map(|(name, value)| (lossy(name), lossy(value))).collect()
+}
+
+/// The names that the session has changed, by this tool or in its shell.
+pub(crate) fn changed(around: &Surroundings) -> BTreeSet<String> {
+    let names = around.variables.keys().map(String::as_str).chain(around.state.names());
+    names.filter(|name| !SHELL_S_OWN.contains(name)).map(str::to_owned).collect()
+}
+
+/// What a program started in the session would see, and what of this process
+/// it would not.
+pub(crate) fn seen(around: &Surroundings, cwd: &Path) -> BTreeMap<String, Entry> {
+    let changed = changed(around);
+    let (usual, from) = match &around.place {
+        None => (of_process(), Source::Process),
+        Some(place) => (readable(place.environment.clone()), Source::Place),
+    };
+    let mut programs = readable(around.state.environment(around.base.clone()));
+    // The shell knows where it is.
+    programs.insert("PWD".to_owned(), cwd.display().to_string());
+    let mut seen: BTreeMap<String, Entry> = usual
+        .iter()
+        .filter(|(name, _)| !changed.contains(*name))
+        .map(|(name, value)| {
+            (name.clone(), Entry { value: value.clone(), source: from, withheld: true })
+        })
         .collect();
-    for (name, change) in changes {
-        match change {
-            Some(value) => {
-                let entry = Entry { value: value.clone(), source: Source::Session };
-                seen.insert(name.clone(), entry);
-            }
-            None => {
-                seen.remove(name);
-            }
-        }
+    for (name, value) in programs {
+        let source = match usual.get(&name) {
+            _ if changed.contains(&name) || SHELL_S_OWN.contains(&name.as_str()) => Source::Session,
+            Some(known) if *known == value => from,
+            _ => Source::Hermes,
+        };
+        seen.insert(name, Entry { value, source, withheld: false });
     }
     seen
 }
@@ -194,13 +221,6 @@ pub(crate) fn redirects(name: &str, value: &str) -> bool {
 /// `GIT_CONFIG_KEY_0` and `GIT_SSH_COMMAND` belong to the shorter names.
 fn starts_family(name: &str, known: &str) -> bool {
     name.strip_prefix(known).is_some_and(|rest| rest.starts_with('_'))
-}
-
-/// The names in a process's environment that its programs get; what is not
-/// known to be harmless stays with it.
-pub(crate) fn passed_on(process: &BTreeMap<String, String>) -> BTreeSet<String> {
-    let own = process.iter().map(|(name, value)| (name.clone(), value.clone()));
-    hermes_secrets::child_env(own, &[]).into_iter().map(|(name, _)| name).collect()
 }
 
 /// Secrets in an environment. A value that holds one is as secret, whatever

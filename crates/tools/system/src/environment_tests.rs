@@ -6,21 +6,6 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn the_session_lies_over_the_process() {
-    let process =
-        BTreeMap::from([("A", "1"), ("B", "2")].map(|(n, v)| (n.to_owned(), v.to_owned())));
-    let changes = Variables::from([
-        ("A".to_owned(), None),
-        ("B".to_owned(), Some("3".to_owned())),
-        ("C".to_owned(), Some(String::new())),
-    ]);
-    let seen = overlay(process, &changes);
-    let names: Vec<&str> = seen.keys().map(String::as_str).collect();
-    assert_eq!(names, ["B", "C"]);
-    assert_eq!(seen["B"], Entry { value: "3".into(), source: Source::Session });
-}
-
-#[test]
 fn names_are_checked() {
     for name in ["A", "_", "a1_B", &"N".repeat(256)] {
         assert!(check_name(name).is_ok(), "{name}");

@@ -305,7 +305,7 @@ fn lost(folder: &Path, above: &Path) -> ToolError {
 }
 
 /// All that the session's shell knows, as text in front of a command.
-fn text(state: &ShellState) -> String {
+pub(crate) fn text(state: &ShellState) -> String {
     let exported = state.environment(BTreeMap::new()).into_iter();
     let lines = exported.filter(|(name, _)| name != "PWD").map(|(name, value)| {
         let value = value.to_string_lossy().replace('\'', r"'\''");
@@ -323,7 +323,7 @@ pub(crate) fn reset(cx: &ToolContext) -> Result<PathBuf, ToolError> {
 }
 
 /// What of our own environment may be passed on.
-fn own() -> Vec<(String, String)> {
+pub(crate) fn own() -> Vec<(String, String)> {
     let own = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     hermes_secrets::child_env(own, &[])

@@ -1,28 +1,36 @@
 //! What an agent does, as JSON lines for programs.
 
+use std::io;
+
+use hermes::core::CancellationToken;
 use hermes_agent::{Notice, Watcher};
 use hermes_llm::{Remedy, Usage};
 use serde_json::{Value, json};
 
 use crate::terminal::Terminal;
 
-/// Writes one line for each thing that happens.
+/// Writes one line for each thing that happens, as long as somebody reads them.
 #[derive(Debug)]
 pub(crate) struct Events {
     terminal: Terminal,
+    /// Stops what is going on.
+    cancel: CancellationToken,
 }
 
 impl Events {
-    pub(crate) fn new(terminal: Terminal) -> Self {
-        Self { terminal }
+    pub(crate) fn new(terminal: Terminal, cancel: CancellationToken) -> Self {
+        Self { terminal, cancel }
     }
 }
 
 impl Watcher for Events {
     fn see(&self, notice: &Notice<'_>) {
         if let Some(event) = event(notice) {
-            // Whoever does not read on has the result in the session.
-            let _ = self.terminal.line(&event.to_string());
+            let sent = self.terminal.send(&event.to_string());
+            // Whoever does not read on has what there is in the session.
+            if sent.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+                self.cancel.cancel();
+            }
         }
     }
 }

@@ -85,7 +85,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
     ready.notices.listen();
     let is_alone = caller.approver.is_none();
     let watcher: Arc<dyn Watcher> = match app.json {
-        true => Arc::new(Events::new(app.terminal)),
+        true => Arc::new(Events::new(app.terminal, caller.cancel.clone())),
         false => Lines::new(app.terminal, ready.engine.clone()),
     };
     let budget = ready.budget(args.max_turns, args.budget);
@@ -168,7 +168,7 @@ async fn see_through(
             "cwd": agent.makeup().caller.cwd,
             "tools": definitions.visible.iter().map(AsRef::as_ref).collect::<Vec<&str>>(),
         });
-        let _ = terminal.line(&line.to_string());
+        let _ = terminal.send(&line.to_string());
     }
     if let Some(warning) = warning {
         agent.makeup().watcher.see(&Notice::Warning(&warning));

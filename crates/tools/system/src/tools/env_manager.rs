@@ -1,6 +1,7 @@
 //! The session's environment: what programs started in it will see.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -8,12 +9,15 @@ use hermes_core::{
     Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Variables,
     Workplace,
 };
+use hermes_exec::surroundings::{self, Kept, Surroundings};
+use hermes_exec::{Jobs, Output, transfer};
 use hermes_files::Files;
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::blocking;
 use crate::environment::{self, Entry, Source, Veil, dotenv};
 use crate::secrets::{self, Shown};
+use crate::shell;
 
 /// The session document that holds the changes.
 const DOCUMENT: &str = "env";
@@ -172,19 +176,20 @@ impl Tool for EnvManager {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
-        let call = cx.clone();
-        blocking(cx, move || match args.action {
-            Action::Get => get(needed(args.name, "name", "get")?, &call),
-            Action::List => list(args.filter.as_deref(), &call),
+        let jobs = Jobs::port(cx);
+        let around = Surroundings::of(&jobs, Output::Together, cx, shell::own).await?;
+        let view = View::of(around, cx.workplace.cwd());
+        match args.action {
+            Action::Get => get(needed(args.name, "name", "get")?, &view),
+            Action::List => Ok(list(args.filter.as_deref(), &view)),
             Action::Set => {
                 let name = needed(args.name, "name", "set")?;
-                set(name, &needed(args.value, "value", "set")?, &call)
+                set(name, &needed(args.value, "value", "set")?, &view, cx)
             }
-            Action::Unset => unset(needed(args.name, "name", "unset")?, &call),
-            Action::Load => load(&needed(args.path, "path", "load")?, &call),
-            Action::Diff => diff(&call),
-        })
-        .await?
+            Action::Unset => unset(needed(args.name, "name", "unset")?, &view, cx),
+            Action::Load => load(&needed(args.path, "path", "load")?, &view, &jobs, cx).await,
+            Action::Diff => Ok(diff(&view)),
+        }
     }
 }
 
@@ -195,18 +200,20 @@ fn needed(value: Option<String>, parameter: &str, action: &str) -> Result<String
 /// The environment as the session has it.
 struct View {
     seen: BTreeMap<String, Entry>,
-    changes: Variables,
-    passed_on: BTreeSet<String>,
+    around: Surroundings,
     veil: Veil,
 }
 
 impl View {
-    fn of(cx: &ToolContext) -> Result<Self, ToolError> {
-        let (process, changes) = (environment::of_process(), cx.session.variables()?);
-        let passed_on = environment::passed_on(&process);
-        let seen = environment::overlay(process, &changes);
+    fn of(around: Surroundings, cwd: &Path) -> Self {
+        let seen = environment::seen(&around, cwd);
         let veil = Veil::of(&seen);
-        Ok(Self { seen, changes, passed_on, veil })
+        Self { seen, around, veil }
+    }
+
+    /// Whether commands run on this machine.
+    fn is_here(&self) -> bool {
+        self.around.place.is_none()
     }
 
     fn shown(&self, name: &str, value: &str) -> Shown {
@@ -218,36 +225,66 @@ impl View {
         Shown { text, masked: true }
     }
 
-    fn is_withheld(&self, name: &str, source: Source) -> bool {
-        source == Source::Process && !self.passed_on.contains(name)
-    }
-
     /// What a program of the session has under that name.
     fn of_programs(&self, name: &str) -> Option<String> {
-        let entry = self.seen.get(name)?;
-        (!self.is_withheld(name, entry.source)).then(|| entry.value.clone())
+        let entry = self.seen.get(name).filter(|entry| !entry.withheld)?;
+        Some(entry.value.clone())
     }
 
-    fn answer(&self, name: String, value: &str, source: Source) -> Answer {
-        let shown = self.shown(&name, value);
-        let withheld = self.is_withheld(&name, source);
-        let hint = match (withheld, shown.masked) {
+    /// Whether a program could be started with this search path.
+    fn check_path(&self, value: &str) -> Result<(), ToolError> {
+        // What lies on the paths of another place is not known here.
+        if !self.is_here() {
+            return Ok(());
+        }
+        environment::check_path(Some(value), &self.of_programs(PATH).unwrap_or_default())
+    }
+
+    fn answer(&self, name: String, entry: &Entry) -> Answer {
+        let shown = self.shown(&name, &entry.value);
+        let hint = match (entry.withheld, shown.masked) {
             (true, _) => Some(WITHHELD_HINT),
             (false, true) => Some(MASKED_HINT),
             (false, false) => None,
         };
-        Answer::Variable { name, value: shown.text, source, masked: shown.masked, withheld, hint }
+        Answer::Variable {
+            name,
+            value: shown.text,
+            source: entry.source,
+            masked: shown.masked,
+            withheld: entry.withheld,
+            hint,
+        }
     }
 }
 
-fn get(name: String, cx: &ToolContext) -> Result<Answer, ToolError> {
-    environment::check_name(&name)?;
-    let view = View::of(cx)?;
-    if let Some(entry) = view.seen.get(&name) {
-        return Ok(view.answer(name, &entry.value, entry.source));
+/// What the session's shell knows of these counts no longer: they are what was
+/// said last.
+fn outdo_shell<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+    view: &View,
+    cx: &ToolContext,
+) -> Result<(), ToolError> {
+    let known: BTreeSet<&str> = view.around.state.names().collect();
+    let names: Vec<&str> = names.into_iter().filter(|name| known.contains(name)).collect();
+    if names.is_empty() {
+        return Ok(());
     }
-    let state =
-        if view.changes.contains_key(&name) { "was unset in this session" } else { "is not set" };
+    cx.session.update(surroundings::DOCUMENT, |kept: &mut Kept| {
+        names.iter().for_each(|name| kept.state.forget(name));
+        kept.text = shell::text(&kept.state);
+    })?;
+    Ok(())
+}
+
+fn get(name: String, view: &View) -> Result<Answer, ToolError> {
+    environment::check_name(&name)?;
+    if let Some(entry) = view.seen.get(&name) {
+        return Ok(view.answer(name, entry));
+    }
+    let was_unset = view.around.variables.contains_key(&name)
+        || view.around.base.contains_key(OsStr::new(&name));
+    let state = if was_unset { "was unset in this session" } else { "is not set" };
     let near: Vec<&str> = view
         .seen
         .keys()
@@ -263,8 +300,7 @@ fn get(name: String, cx: &ToolContext) -> Result<Answer, ToolError> {
     })
 }
 
-fn list(filter: Option<&str>, cx: &ToolContext) -> Result<Answer, ToolError> {
-    let view = View::of(cx)?;
+fn list(filter: Option<&str>, view: &View) -> Answer {
     let (mut variables, mut masked, mut shortened) = (BTreeMap::new(), Vec::new(), Vec::new());
     let mut withheld = Vec::new();
     for (name, entry) in &view.seen {
@@ -281,53 +317,50 @@ fn list(filter: Option<&str>, cx: &ToolContext) -> Result<Answer, ToolError> {
         if shown.masked {
             masked.push(name.clone());
         }
-        if view.is_withheld(name, entry.source) {
+        if entry.withheld {
             withheld.push(name.clone());
         }
         variables.insert(name.clone(), text);
     }
-    Ok(Answer::List { count: variables.len(), variables, masked, shortened, withheld })
+    Answer::List { count: variables.len(), variables, masked, shortened, withheld }
 }
 
-fn set(name: String, value: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
+fn set(name: String, value: &str, view: &View, cx: &ToolContext) -> Result<Answer, ToolError> {
     environment::check_writable(&name)?;
     environment::check_value(&name, value)?;
-    let view = View::of(cx)?;
     if name == PATH {
-        environment::check_path(Some(value), &view.of_programs(PATH).unwrap_or_default())?;
+        view.check_path(value)?;
     }
     cx.session
         .update(DOCUMENT, |changes: &mut Variables| environment::set(changes, &name, value))??;
-    Ok(view.answer(name, value, Source::Session))
+    outdo_shell([name.as_str()], view, cx)?;
+    let entry = Entry { value: value.to_owned(), source: Source::Session, withheld: false };
+    Ok(view.answer(name, &entry))
 }
 
-fn unset(name: String, cx: &ToolContext) -> Result<Answer, ToolError> {
+fn unset(name: String, view: &View, cx: &ToolContext) -> Result<Answer, ToolError> {
     environment::check_writable(&name)?;
-    let process = environment::of_process();
-    if name == PATH {
+    let entry = view.seen.get(&name);
+    let was_set = match entry {
         // Without a search path of its own the session has that of hermes.
-        let dropped =
-            cx.session.update(DOCUMENT, |changes: &mut Variables| changes.remove(PATH))?;
-        let was_set = dropped.is_some();
-        return Ok(Answer::Unset { name, was_set });
-    }
-    let was_set = cx.session.update(DOCUMENT, |changes: &mut Variables| {
-        let was_set = match changes.get(&name) {
-            Some(change) => change.is_some(),
-            None => process.contains_key(&name),
-        };
-        // Another process of this session may have it even if this one has not.
-        changes.insert(name.clone(), None);
-        was_set
+        Some(entry) if name == PATH => entry.source == Source::Session,
+        entry => entry.is_some(),
+    };
+    cx.session.update(DOCUMENT, |changes: &mut Variables| {
+        if name == PATH {
+            changes.remove(PATH);
+        } else {
+            // Another process of this session may have it even if this one has not.
+            changes.insert(name.clone(), None);
+        }
     })?;
+    outdo_shell([name.as_str()], view, cx)?;
     Ok(Answer::Unset { name, was_set })
 }
 
-fn load(path: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
+async fn load(path: &str, view: &View, jobs: &Jobs, cx: &ToolContext) -> Result<Answer, ToolError> {
     let resolved = cx.workplace.resolve(path);
-    Files::new(cx).heed_slash(path, &resolved)?;
-    let text = read(&resolved, cx)?;
-    let view = View::of(cx)?;
+    let text = read(path, &resolved, jobs, cx).await?;
     let known = |name: &str| view.of_programs(name);
     let parsed = dotenv::parse(&text, &known, environment::MAX_VALUE).map_err(|problem| {
         ToolError::invalid(format!(
@@ -343,7 +376,7 @@ fn load(path: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
     for (name, value) in parsed.variables {
         let refused = match environment::protection(&name) {
             _ if environment::check_name(&name).is_err() => Some("no shell knows such a name"),
-            None if name == PATH && environment::check_path(Some(&value), "").is_err() => {
+            None if name == PATH && view.check_path(&value).is_err() => {
                 Some("no bash is on it, so no command could be started")
             }
             None => environment::redirects(&name, &value)
@@ -365,17 +398,23 @@ fn load(path: &str, cx: &ToolContext) -> Result<Answer, ToolError> {
         *changes = changed;
         Ok::<(), ToolError>(())
     })??;
+    outdo_shell(wanted.keys().map(String::as_str), view, cx)?;
     let loaded = wanted.into_keys().collect();
     let unresolved = parsed.unresolved.into_iter().collect();
     Ok(Answer::Loaded { path: resolved.display().to_string(), loaded, skipped, unresolved })
 }
 
-fn read(path: &Path, cx: &ToolContext) -> Result<String, ToolError> {
-    let file = Files::new(cx).open(path)?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| ToolError::io(format_args!("Cannot read {}", path.display()), &error))?;
+/// The text of a file, which is where commands run.
+async fn read(name: &str, path: &Path, jobs: &Jobs, cx: &ToolContext) -> Result<String, ToolError> {
+    let bytes = if jobs.backend().is_here() {
+        let (call, name, path) = (cx.clone(), name.to_owned(), path.to_owned());
+        blocking(cx, move || read_here(&name, &path, &call)).await??
+    } else {
+        let effect = Effect::path(Scope::FILE_READ, path);
+        cx.permit(&effect.scope, &effect.resource)?;
+        let most = usize::try_from(MAX_FILE + 1).unwrap_or(usize::MAX);
+        cx.race(transfer::read(jobs.backend(), path, most)).await??.bytes
+    };
     if bytes.len() as u64 > MAX_FILE {
         return Err(ToolError::limit(format!(
             "{} is larger than {MAX_FILE} bytes",
@@ -386,21 +425,36 @@ fn read(path: &Path, cx: &ToolContext) -> Result<String, ToolError> {
         .map_err(|_| ToolError::invalid(format!("{} is not UTF-8 text", path.display())))
 }
 
-fn diff(cx: &ToolContext) -> Result<Answer, ToolError> {
+fn read_here(name: &str, path: &Path, cx: &ToolContext) -> Result<Vec<u8>, ToolError> {
+    let files = Files::new(cx);
+    files.heed_slash(name, path)?;
+    let mut bytes = Vec::new();
+    files
+        .open(path)?
+        .take(MAX_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| ToolError::io(format_args!("Cannot read {}", path.display()), &error))?;
+    Ok(bytes)
+}
+
+fn diff(view: &View) -> Answer {
     let (mut set, mut unset, mut masked) = (BTreeMap::new(), Vec::new(), Vec::new());
-    let view = View::of(cx)?;
-    for (name, change) in &view.changes {
-        let Some(value) = change else {
-            unset.push(name.clone());
+    for name in environment::changed(&view.around) {
+        let Some(value) = view.of_programs(&name) else {
+            // What the shell keeps to itself was never in an environment.
+            let said = view.around.variables.get(&name).is_some_and(Option::is_none);
+            if said || view.around.base.contains_key(OsStr::new(&name)) {
+                unset.push(name);
+            }
             continue;
         };
-        let shown = view.shown(name, value);
+        let shown = view.shown(&name, &value);
         if shown.masked {
             masked.push(name.clone());
         }
-        set.insert(name.clone(), shown.text);
+        set.insert(name, shown.text);
     }
-    Ok(Answer::Diff { set, unset, masked })
+    Answer::Diff { set, unset, masked }
 }
 
 #[cfg(test)]

@@ -97,6 +97,7 @@ impl End {
             reason: Some(event.reason).filter(|reason| !reason.is_empty()),
             exit_code: event.exit_code,
             line: event.line,
+            note: None,
         }
     }
 

@@ -1,9 +1,11 @@
-//! A file that is looked at from time to time.
+//! A file that is looked at from time to time, where commands run.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use hermes_core::{ErrorKind, JsonSchema, ToolContext, ToolError};
+use hermes_core::{Effect, ErrorKind, JsonSchema, Scope, ToolContext, ToolError};
+use hermes_exec::{Jobs, transfer};
 use hermes_files::Files;
 use serde::Deserialize;
 
@@ -28,6 +30,8 @@ pub(super) struct FileWatch {
     wanted: FileState,
     began: Option<Stamp>,
     is_there: bool,
+    /// Where the file is, if that is not this machine.
+    elsewhere: Option<Arc<Jobs>>,
 }
 
 /// What tells one state of a file from another.
@@ -44,13 +48,21 @@ impl FileWatch {
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
         let path = cx.workplace.resolve(name);
-        let began = stamp(&path, cx).await?;
-        let is_there = began.is_some();
-        Ok(Self { name: name.to_owned(), path, wanted, began, is_there })
+        let elsewhere = super::elsewhere(cx);
+        let mut watch =
+            Self { name: name.to_owned(), path, wanted, began: None, is_there: false, elsewhere };
+        watch.began = watch.stamp(cx).await?;
+        watch.is_there = watch.began.is_some();
+        Ok(watch)
+    }
+
+    /// Whether each look is a trip to another place.
+    pub(super) fn is_far(&self) -> bool {
+        self.elsewhere.is_some()
     }
 
     pub(super) async fn look(&mut self, cx: &ToolContext) -> Result<Option<Event>, ToolError> {
-        let now = stamp(&self.path, cx).await?;
+        let now = self.stamp(cx).await?;
         self.is_there = now.is_some();
         let happened = match (self.wanted, &self.began, &now) {
             (FileState::Exists, Some(_), Some(_)) => "is there",
@@ -71,9 +83,24 @@ impl FileWatch {
         };
         format!("{} {state}", self.name)
     }
+
+    async fn stamp(&self, cx: &ToolContext) -> Result<Option<Stamp>, ToolError> {
+        match &self.elsewhere {
+            None => stamp_here(&self.path, cx).await,
+            Some(jobs) => {
+                let effect = Effect::path(Scope::FILE_READ, &*self.path);
+                cx.permit(&effect.scope, &effect.resource)?;
+                let found = cx.race(transfer::look(jobs.backend(), &self.path)).await??;
+                Ok(found.map(|facts| {
+                    let since = Duration::from_secs(facts.modified.unsigned_abs());
+                    Stamp { modified: SystemTime::UNIX_EPOCH.checked_add(since), bytes: facts.size }
+                }))
+            }
+        }
+    }
 }
 
-async fn stamp(path: &Path, cx: &ToolContext) -> Result<Option<Stamp>, ToolError> {
+async fn stamp_here(path: &Path, cx: &ToolContext) -> Result<Option<Stamp>, ToolError> {
     let (owned, own) = (path.to_owned(), cx.clone());
     let found = blocking(cx, move || {
         let files = Files::new(&own);

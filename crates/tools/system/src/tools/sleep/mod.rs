@@ -6,12 +6,14 @@ mod file;
 mod port;
 mod process;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
     Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
     answer_schema,
 };
+use hermes_exec::Jobs;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -22,6 +24,11 @@ use process::{ProcessWatch, Target};
 
 /// How often a condition is looked at.
 const POLL: Duration = Duration::from_millis(200);
+/// The same where each look is a trip to another place.
+const TRIP: Duration = Duration::from_secs(1);
+
+const OF_HERE: &str = "Ports and pids are those of the machine of hermes; commands run elsewhere. Look \
+                       at theirs with a command.";
 
 #[derive(Debug, Default)]
 pub(crate) struct Sleep;
@@ -59,6 +66,8 @@ pub(crate) struct Awake {
     /// The line with the text that was waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -154,23 +163,38 @@ impl Tool for Sleep {
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Awake, ToolError> {
         let mut conditions = Conditions::of(&args, cx).await?;
         let end = End::of(args.seconds, args.until.as_deref(), !conditions.are_none(), cx)?;
-        let pace = if conditions.are_none() { TICK } else { POLL };
-        let mut reported: Option<Instant> = None;
-        loop {
-            let left = end.left();
-            if let Some(event) = conditions.look(left, cx).await? {
-                return Ok(end.awake(event));
-            }
-            if left.is_zero() {
-                return Ok(end.elapsed(conditions.standing()));
-            }
-            if reported.is_none_or(|at| at.elapsed() >= TICK) {
-                reported = Some(Instant::now());
-                end.report(left, conditions.standing().as_deref(), cx);
-            }
-            if let Some(event) = conditions.pause(left.min(pace), cx).await? {
-                return Ok(end.awake(event));
-            }
+        let mut awake = wait(&mut conditions, &end, cx).await?;
+        awake.note = (conditions.are_of_here() && elsewhere(cx).is_some()).then_some(OF_HERE);
+        Ok(awake)
+    }
+}
+
+/// The jobs, if they are not on this machine.
+fn elsewhere(cx: &ToolContext) -> Option<Arc<Jobs>> {
+    cx.ports.get::<Jobs>().filter(|jobs| !jobs.backend().is_here())
+}
+
+async fn wait(
+    conditions: &mut Conditions,
+    end: &End,
+    cx: &ToolContext,
+) -> Result<Awake, ToolError> {
+    let pace = conditions.pace();
+    let mut reported: Option<Instant> = None;
+    loop {
+        let left = end.left();
+        if let Some(event) = conditions.look(left, cx).await? {
+            return Ok(end.awake(event));
+        }
+        if left.is_zero() {
+            return Ok(end.elapsed(conditions.standing()));
+        }
+        if reported.is_none_or(|at| at.elapsed() >= TICK) {
+            reported = Some(Instant::now());
+            end.report(left, conditions.standing().as_deref(), cx);
+        }
+        if let Some(event) = conditions.pause(left.min(pace), cx).await? {
+            return Ok(end.awake(event));
         }
     }
 }
@@ -210,6 +234,20 @@ impl Conditions {
 
     fn are_none(&self) -> bool {
         self.file.is_none() && self.process.is_none() && self.port.is_none()
+    }
+
+    /// How often they are looked at.
+    fn pace(&self) -> Duration {
+        match &self.file {
+            _ if self.are_none() => TICK,
+            Some(file) if file.is_far() => TRIP,
+            _ => POLL,
+        }
+    }
+
+    /// Whether one of them is about this machine, wherever commands run.
+    fn are_of_here(&self) -> bool {
+        self.port.is_some() || matches!(self.process, Some(ProcessWatch::Pid(..)))
     }
 
     /// Text that was written comes before the end of who wrote it, and what

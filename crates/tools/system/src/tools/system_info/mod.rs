@@ -11,6 +11,7 @@ use std::path::Path;
 use hermes_core::{
     Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
 };
+use hermes_exec::Jobs;
 use serde::{Deserialize, Serialize};
 use sysinfo::System;
 
@@ -131,7 +132,7 @@ pub(crate) struct Report {
     temperature: Option<Vec<Sensor>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<Vec<Gpu>>,
-    /// Why a section says nothing.
+    /// Why a section says nothing, and what is to be known besides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -210,6 +211,12 @@ impl Tool for SystemInfo {
         .await??;
         report.gpu = wanted.gpu.then_some(gpus.gpus);
         report.notes.extend(gpus.note);
+        if let Some(jobs) = cx.ports.get::<Jobs>().filter(|jobs| !jobs.backend().is_here()) {
+            report.notes.push(format!(
+                "This is the machine of hermes; commands run elsewhere ({}).",
+                jobs.backend().whereabouts()
+            ));
+        }
         Ok(report)
     }
 }
