@@ -111,18 +111,23 @@ impl Agent {
             }
         }
         // What saves next to nothing is not worth what it loses.
-        if sum(&shorter) > estimate - estimate / 10 {
+        let saved = estimate.saturating_sub(sum(&shorter));
+        if saved == 0 || saved < estimate / 10 {
             return Ok(false);
         }
         self.makeup.journal.write(Entry::Compressed(&shorter))?;
-        // What was shown before has left the context. If that cannot be noted, a
-        // tool may only say that something was shown already.
-        let session = &self.makeup.caller.session;
-        let _ = session.update("context", |mark: &mut ContextMark| mark.generation += 1);
         self.conversation.replace(shorter);
+        self.has_left_context();
         let after = self.conversation.tokens();
         self.see(&Notice::Compressed { before, after });
         Ok(true)
+    }
+
+    /// What was shown before has left the context. If that cannot be noted, a
+    /// tool may only say that something was shown already.
+    pub(crate) fn has_left_context(&self) {
+        let session = &self.makeup.caller.session;
+        let _ = session.update("context", |mark: &mut ContextMark| mark.generation += 1);
     }
 
     async fn summarise(
