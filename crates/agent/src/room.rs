@@ -74,7 +74,6 @@ impl Agent {
     /// Keeps the end of the conversation, at most so many tokens of it, and what
     /// the turn is about; the rest is summed up from at most so many tokens.
     async fn shorten(&mut self, kept: u64, read: u64, budget: &Budget) -> Result<bool, Stop> {
-        let before = self.conversation.tokens();
         let messages = self.conversation.messages();
         let estimate = sum(messages);
         if estimate == 0 {
@@ -111,14 +110,15 @@ impl Agent {
             }
         }
         // What saves next to nothing is not worth what it loses.
-        let saved = estimate.saturating_sub(sum(&shorter));
+        // Both by the same measure, so that they can be compared.
+        let (before, after) = (estimate, sum(&shorter));
+        let saved = before.saturating_sub(after);
         if saved == 0 || saved < estimate / 10 {
             return Ok(false);
         }
         self.makeup.journal.write(Entry::Compressed(&shorter))?;
         self.conversation.replace(shorter);
         self.has_left_context();
-        let after = self.conversation.tokens();
         self.see(&Notice::Compressed { before, after });
         Ok(true)
     }
