@@ -231,6 +231,15 @@ fn in_a_pipe_only_answers_are_printed() {
 }
 
 #[test]
+fn in_a_pipe_earlier_answers_are_not_printed_again() {
+    let server = ModelServer::start(vec![Scene::says("One."), Scene::says("Two.")]);
+    let context = with_model(&server);
+    context.feed::<&str>([], "first\n").succeeds();
+    let run = context.feed(["chat", "--resume", "last"], "second\n").succeeds();
+    assert!(run.stdout.contains("Two.") && !run.stdout.contains("One."), "{}", run.stdout);
+}
+
+#[test]
 fn in_a_pipe_the_exit_code_says_how_it_went() {
     let wrong = json!({"error": {"message": "Incorrect API key"}});
     let server = ModelServer::start(vec![Scene::says("One."), Scene::fails(401, wrong)]);
