@@ -136,6 +136,7 @@ impl Agent {
     /// Goes on with another conversation, which is written down already.
     pub fn set_conversation(&mut self, history: Vec<Message>) {
         self.conversation = Conversation::new(mend(history).0);
+        self.has_left_context();
     }
 
     /// The handle to stop or steer it.

@@ -7,6 +7,9 @@ use hermes_llm::{Answer, Message, Reply};
 
 /// What stands for a result that is not there.
 const LOST: &str = r#"{"error":"The result was lost; whether the call had an effect is not known","kind":"internal"}"#;
+/// What stands for the beginning of a conversation that is not there: servers
+/// want the user to speak first.
+const NO_BEGINNING: &str = "[The beginning of this conversation was lost.]";
 /// What stands for a tool whose name is not there.
 const NAMELESS: &str = "invalid_tool_call";
 
@@ -59,6 +62,13 @@ pub fn mend(messages: Vec<Message>) -> (Vec<Message>, usize) {
             }
             system @ Message::System { .. } => history.push(system),
         }
+    }
+    let opening = history.iter().position(|message| !matches!(message, Message::System { .. }));
+    if let Some(at) = opening
+        && !matches!(history.get(at), Some(Message::User { .. }))
+    {
+        history.insert(at, Message::user(NO_BEGINNING));
+        mended += 1;
     }
     (history, mended + (total - answered))
 }

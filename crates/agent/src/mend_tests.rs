@@ -75,3 +75,12 @@ fn every_call_has_one_result_and_every_result_its_call() {
     assert!(count >= 6, "{count}");
     assert_eq!(mend(mended.clone()), (mended, 0));
 }
+
+#[test]
+fn the_user_speaks_first() {
+    let history = vec![asks("Hello.", &["a"]), answer("a", "it"), Message::user("go on")];
+    let (history, mended) = mend(history);
+    assert_eq!((shape(&history).as_str(), mended), ("u1 a(a) ta u1", 1));
+    let again = mend(history.clone());
+    assert_eq!(again, (history, 0));
+}

@@ -74,7 +74,6 @@ impl Agent {
     /// Keeps the end of the conversation, at most so many tokens of it, and what
     /// the turn is about; the rest is summed up from at most so many tokens.
     async fn shorten(&mut self, kept: u64, read: u64, budget: &Budget) -> Result<bool, Stop> {
-        let before = self.conversation.tokens();
         let messages = self.conversation.messages();
         let estimate = sum(messages);
         if estimate == 0 {
@@ -111,18 +110,24 @@ impl Agent {
             }
         }
         // What saves next to nothing is not worth what it loses.
-        if sum(&shorter) > estimate - estimate / 10 {
+        // Both by the same measure, so that they can be compared.
+        let (before, after) = (estimate, sum(&shorter));
+        let saved = before.saturating_sub(after);
+        if saved == 0 || saved < estimate / 10 {
             return Ok(false);
         }
         self.makeup.journal.write(Entry::Compressed(&shorter))?;
-        // What was shown before has left the context. If that cannot be noted, a
-        // tool may only say that something was shown already.
-        let session = &self.makeup.caller.session;
-        let _ = session.update("context", |mark: &mut ContextMark| mark.generation += 1);
         self.conversation.replace(shorter);
-        let after = self.conversation.tokens();
+        self.has_left_context();
         self.see(&Notice::Compressed { before, after });
         Ok(true)
+    }
+
+    /// What was shown before has left the context. If that cannot be noted, a
+    /// tool may only say that something was shown already.
+    pub(crate) fn has_left_context(&self) {
+        let session = &self.makeup.caller.session;
+        let _ = session.update("context", |mark: &mut ContextMark| mark.generation += 1);
     }
 
     async fn summarise(

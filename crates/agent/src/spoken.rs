@@ -29,11 +29,75 @@ pub(crate) fn told(tools: &[Value]) -> String {
     told
 }
 
+/// Looks for the first call in a text that comes piece by piece. What stands in
+/// a block of code is quoted, and no call.
+#[derive(Debug, Default)]
+struct Finder {
+    text: String,
+    /// Where the last line begins.
+    line: usize,
+    /// What the block of code was opened with, if one is open.
+    fence: Option<String>,
+}
+
+impl Finder {
+    /// More of the text; where the first call begins, if it is there.
+    fn hear(&mut self, more: &str) -> Option<usize> {
+        self.text.push_str(more);
+        loop {
+            let rest = &self.text[self.line..];
+            let end = rest.find('\n');
+            let line = &rest[..end.unwrap_or(rest.len())];
+            if self.fence.is_none()
+                && fence(line).is_none()
+                && let Some(at) = unquoted(line)
+            {
+                return Some(self.line + at);
+            }
+            let end = end?;
+            self.fence = match (self.fence.take(), fence(line)) {
+                (None, opened) => opened.map(str::to_owned),
+                (Some(open), Some(mark)) if closes(&open, mark, line) => None,
+                (open, _) => open,
+            };
+            self.line += end + 1;
+        }
+    }
+}
+
+/// The mark that opens or closes a block of code, if a line begins with one.
+fn fence(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let mark = line.chars().next().filter(|first| matches!(first, '`' | '~'))?;
+    let length = line.len() - line.trim_start_matches(mark).len();
+    (length >= 3).then(|| &line[..length])
+}
+
+fn closes(open: &str, mark: &str, line: &str) -> bool {
+    mark.starts_with(open) && line.trim() == mark
+}
+
+/// Where a call begins in a line, unless it stands in a span of code.
+fn unquoted(line: &str) -> Option<usize> {
+    line.match_indices(MARK).map(|(at, _)| at).find(|at| !line[..*at].ends_with('`'))
+}
+
+/// Where the first call of an answer begins.
+pub(crate) fn call_in(text: &str) -> Option<usize> {
+    Finder::default().hear(text)
+}
+
+/// Whether an answer quotes a call and makes none.
+pub(crate) fn is_quoted(text: &str) -> bool {
+    text.contains(MARK) && call_in(text).is_none()
+}
+
 /// What of an answer is said to the user, as it comes: not the calls in it.
 #[derive(Debug, Default)]
 pub(crate) struct Aloud {
-    /// What may be the beginning of a call.
-    held: String,
+    finder: Finder,
+    /// How much of it is said.
+    said: usize,
     in_call: bool,
 }
 
@@ -43,24 +107,28 @@ impl Aloud {
         if self.in_call {
             return String::new();
         }
-        self.held.push_str(text);
-        if let Some(start) = self.held.find(MARK) {
-            self.in_call = true;
-            self.held.truncate(start);
-            return std::mem::take(&mut self.held);
-        }
-        let may_begin = |at: &usize| MARK.starts_with(&self.held[*at..]);
-        let from = self.held.len().saturating_sub(MARK.len() - 1);
-        let from = self.held.ceil_char_boundary(from);
-        let kept =
-            (from..self.held.len()).filter(|at| self.held.is_char_boundary(*at)).find(may_begin);
-        let rest = self.held.split_off(kept.unwrap_or(self.held.len()));
-        std::mem::replace(&mut self.held, rest)
+        let found = self.finder.hear(text);
+        self.in_call = found.is_some();
+        let heard = &self.finder.text;
+        // What may be the beginning of a call is held back.
+        let may_begin = |at: &usize| MARK.starts_with(&heard[*at..]);
+        let from = heard.ceil_char_boundary(heard.len().saturating_sub(MARK.len() - 1));
+        let held = || {
+            let mut places = (from..heard.len()).filter(|at| heard.is_char_boundary(*at));
+            places.find(may_begin).unwrap_or(heard.len())
+        };
+        let until = found.unwrap_or_else(held).max(self.said);
+        let said = heard[self.said..until].to_owned();
+        self.said = until;
+        said
     }
 
     /// The answer is complete; what was held back of it.
     pub(crate) fn end(self) -> String {
-        self.held
+        match self.in_call {
+            true => String::new(),
+            false => self.finder.text[self.said..].to_owned(),
+        }
     }
 }
 
@@ -71,8 +139,8 @@ pub(crate) fn is_call(text: &str) -> bool {
 
 /// Takes the calls out of the text of an answer.
 pub(crate) fn take_calls(reply: &mut Reply) {
-    let Some(start) = reply.text.find(MARK) else { return };
-    let Ok(request) = parse(&reply.text, Some(Dialect::HermesText)) else { return };
+    let Some(start) = call_in(&reply.text) else { return };
+    let Ok(request) = parse(&reply.text[start..], Some(Dialect::HermesText)) else { return };
     reply.calls = request.calls.iter().map(asked).collect();
     // What comes before is said to the user; what comes after is made up.
     reply.text.truncate(start);
@@ -99,7 +167,9 @@ pub(crate) fn fresh() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Aloud;
+    use hermes_llm::Reply;
+
+    use super::{Aloud, take_calls};
 
     fn said(pieces: &[&str]) -> (Vec<String>, String) {
         let mut aloud = Aloud::default();
@@ -117,6 +187,27 @@ mod tests {
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
             let (shown, rest) = said(&pieces);
             assert_eq!(shown.concat() + &rest, "Ich schaue nach, größer <b> als. ");
+        }
+    }
+
+    #[test]
+    fn a_call_in_a_block_of_code_is_quoted() {
+        let call = "<tool_call>\n{\"name\": \"write_file\", \"arguments\": {}}\n</tool_call>";
+        for (text, calls) in [
+            (format!("An example:\n```\n{call}\n```\nThat is how."), 0),
+            (format!("~~~~xml\n~~~\n{call}\n~~~~"), 0),
+            (format!("Write `{call}`."), 0),
+            (format!("```\nls\n```\n{call}"), 1),
+            (format!("I do it.\n{call}\nDone."), 1),
+            (format!("{call}\n{call}"), 2),
+        ] {
+            let mut reply = Reply { text: text.clone(), ..Reply::default() };
+            take_calls(&mut reply);
+            assert_eq!(reply.calls.len(), calls, "{text}");
+            let pieces: Vec<String> = text.chars().map(String::from).collect();
+            let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+            let (shown, rest) = said(&pieces);
+            assert_eq!((shown.concat() + &rest).contains("<tool_call>"), calls == 0, "{text}");
         }
     }
 

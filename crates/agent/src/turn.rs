@@ -36,6 +36,8 @@ done, what was found, and what is left to do.";
 const STRIKES: u32 = 3;
 /// How often in a turn an answer that says nothing is asked for again.
 const EMPTY: u32 = 2;
+/// The same for one with a call that its server cannot read.
+const MALFORMED: u32 = 3;
 
 /// Why a turn does not go on.
 pub(crate) enum Stop {
@@ -69,6 +71,7 @@ struct Tally {
     calls: u32,
     strikes: u32,
     empty: u32,
+    malformed: u32,
     usage: Usage,
     /// What the last answer took.
     last: Usage,
@@ -142,6 +145,10 @@ impl Agent {
                 self.add(Message::Assistant(reply))?;
                 match finish {
                     Finish::Length => return Ok(End::CutOff),
+                    Finish::Malformed => {
+                        let why = "the model writes tool calls that its server cannot read";
+                        return Ok(End::Broken(why.to_owned()));
+                    }
                     Finish::Broken => return Ok(tally.broken_off()),
                     Finish::Filtered => return Ok(End::Withheld),
                     // It is asked to go on where it is.
@@ -187,17 +194,23 @@ impl Agent {
         choice: Choice,
     ) -> Result<Reply, Stop> {
         let mut room = self.makeup.manner.max_tokens;
+        let mut is_shortest = false;
         for attempt in 0.. {
             budget.spend_round();
             tally.asked += 1;
             self.see(&Notice::Asking { round: tally.asked });
-            let request = self.request(choice.clone(), room);
+            let request = Request { is_shortest, ..self.request(choice.clone(), room) };
             let reply = match self.listen(&request).await {
-                Err(Stop::Fault(fault)) if fault.kind == FaultKind::Length && attempt < SHORTER => {
+                Err(Stop::Fault(fault)) if fault.kind == FaultKind::Length && !is_shortest => {
                     // The server knows better how long the conversation is.
-                    if !self.compress_more(budget).await? {
+                    if attempt < SHORTER && self.compress_more(budget).await? {
+                        continue;
+                    }
+                    // Another model may have a larger window.
+                    if !self.makeup.model.has_others() {
                         return Err(Stop::Fault(fault));
                     }
+                    is_shortest = true;
                     continue;
                 }
                 Err(Stop::Fault(fault))
@@ -220,6 +233,15 @@ impl Agent {
             self.warn_of_price(budget, &reply.usage);
             self.conversation.count(&reply.usage);
             let reply = tidy(reply, self.makeup.manner.speaks_calls, self.conversation.messages());
+            if reply.finish == Finish::Malformed {
+                if tally.malformed < MALFORMED && budget.exhausted().is_none() {
+                    tally.malformed += 1;
+                    self.spent(&reply.usage)?;
+                    self.see(&Notice::Again { why: "the model wrote a call that cannot be read" });
+                    continue;
+                }
+                return Ok(Reply { calls: Vec::new(), ..reply });
+            }
             let is_cut = matches!(reply.finish, Finish::Length | Finish::Broken);
             if is_cut && !reply.calls.is_empty() {
                 if attempt < CUT_OFF && budget.exhausted().is_none() {
@@ -420,8 +442,17 @@ impl Agent {
     /// A call that was only spoken is not made unless that is how this model asks:
     /// it may be quoted.
     fn warn_of_spoken(&self, text: &str) {
-        let has_tools = !self.makeup.tools.is_empty() && !self.makeup.manner.speaks_calls;
-        if has_tools && crate::spoken::is_call(text) {
+        if self.makeup.tools.is_empty() {
+            return;
+        }
+        if self.makeup.manner.speaks_calls {
+            if crate::spoken::is_quoted(text) {
+                self.see(&Notice::Warning(
+                    "The model has written a tool call into a block of code, which quotes it, and it \
+                     was not made.",
+                ));
+            }
+        } else if crate::spoken::is_call(text) {
             self.see(&Notice::Warning(
                 "The model has written a tool call into its answer, and it was not made. If that is \
                  how it asks for tools, set model.tool_calls to text in config.yaml.",
@@ -469,7 +500,7 @@ fn tidy(mut reply: Reply, speaks_calls: bool, earlier: &[Message]) -> Reply {
 fn so_far(gathering: Gathering, speaks_calls: bool) -> Option<Box<Reply>> {
     let mut reply = gathering.finish();
     if speaks_calls {
-        let end = reply.text.find("<tool_call>").unwrap_or(reply.text.len());
+        let end = crate::spoken::call_in(&reply.text).unwrap_or(reply.text.len());
         reply.text.truncate(end);
     }
     reply.calls.clear();

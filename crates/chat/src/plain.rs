@@ -356,11 +356,11 @@ fn written(transcript: &mut Transcript) -> String {
 /// What a line answers: a key, a label, or in words.
 fn answer(question: &Question, line: &str) -> Option<Answer> {
     let line = line.trim();
-    let is_key = |key: char| line.chars().eq([key]) || line.to_lowercase() == key.to_string();
-    let chosen = question
-        .choices
-        .iter()
-        .find(|choice| is_key(choice.key) || choice.label.eq_ignore_ascii_case(line));
+    let mut keys = line.chars();
+    let chosen = match (keys.next(), keys.next()) {
+        (Some(key), None) => question.pressed(key),
+        _ => question.meant(line),
+    };
     match chosen {
         Some(choice) => Some(Answer::Key(choice.key)),
         None if line.is_empty() => None,

@@ -22,12 +22,51 @@ pub struct Choice {
     pub key: char,
     /// What it means.
     pub label: String,
+    /// Other keys and words that mean the same.
+    pub words: Vec<String>,
+}
+
+impl Question {
+    /// The choice that a whole line means: its key, its label, or one of its
+    /// words. A line that only begins with one means none.
+    pub(crate) fn meant(&self, line: &str) -> Option<&Choice> {
+        let line = line.trim().to_lowercase();
+        let is_other = |choice: &Choice| {
+            choice.label.to_lowercase() == line
+                || choice.words.iter().any(|word| word.to_lowercase() == line)
+        };
+        self.choices
+            .iter()
+            .find(|choice| choice.key.to_lowercase().eq(line.chars()))
+            .or_else(|| self.choices.iter().find(|choice| is_other(choice)))
+    }
+
+    /// The choice that one key means. Where a capital means something else, it
+    /// is not taken for the small letter.
+    pub(crate) fn pressed(&self, key: char) -> Option<&Choice> {
+        let same_letter = |choice: &&Choice| choice.key.to_lowercase().eq(key.to_lowercase());
+        if let Some(choice) = self.choices.iter().find(|choice| choice.key == key) {
+            return Some(choice);
+        }
+        match self.choices.iter().filter(same_letter).collect::<Vec<_>>()[..] {
+            [] => self.meant(key.encode_utf8(&mut [0; 4])),
+            [only] => Some(only),
+            _ => None,
+        }
+    }
 }
 
 impl Choice {
     /// A choice with its key.
     pub fn new(key: char, label: impl Into<String>) -> Self {
-        Self { key, label: label.into() }
+        Self { key, label: label.into(), words: Vec::new() }
+    }
+
+    /// The same with other keys and words that mean it.
+    #[must_use]
+    pub fn or(mut self, words: &[&str]) -> Self {
+        self.words.extend(words.iter().map(|word| (*word).to_owned()));
+        self
     }
 }
 

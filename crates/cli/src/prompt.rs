@@ -102,24 +102,32 @@ fn converse(question: &str, has_session: bool, can_keep: bool) -> Decision {
             }
             Ok(_) => {}
         }
-        let (word, rest) = match line.trim().split_once(char::is_whitespace) {
-            Some((word, rest)) => (word, rest.trim()),
-            None => (line.trim(), ""),
-        };
-        match word.to_lowercase().as_str() {
-            "o" | "once" | "y" | "yes" => return Decision::Approved(Lasting::Once),
-            "s" | "session" if has_session => return Decision::Approved(Lasting::Session),
-            "a" | "always" if can_keep => return Decision::Approved(Lasting::Always),
-            "" => return Decision::Refused(None),
-            // `d use git rm instead`: the model is told.
-            "d" | "deny" | "n" | "no" => {
-                let told = (!rest.is_empty()).then(|| format!("The user refused: {rest}"));
-                return Decision::Refused(told);
-            }
-            _ => {
-                let _ = writeln!(io::stderr(), "Please answer with one of the letters.");
-            }
+        if let Some(decision) = meant(&line, has_session, can_keep) {
+            return decision;
         }
+        let _ = writeln!(io::stderr(), "Please answer with one of the letters.");
     }
     Decision::Refused(None)
 }
+
+/// What a line decides. Only a whole line agrees: “yes, but not there” is no yes.
+fn meant(line: &str, has_session: bool, can_keep: bool) -> Option<Decision> {
+    let line = line.trim();
+    match line.to_lowercase().as_str() {
+        "o" | "once" | "y" | "yes" => return Some(Decision::Approved(Lasting::Once)),
+        "s" | "session" if has_session => return Some(Decision::Approved(Lasting::Session)),
+        "a" | "always" if can_keep => return Some(Decision::Approved(Lasting::Always)),
+        "" => return Some(Decision::Refused(None)),
+        _ => {}
+    }
+    let (word, rest) = line.split_once(|c: char| !c.is_alphanumeric()).unwrap_or((line, ""));
+    // `d use git rm instead`: the model is told.
+    let rest = rest.trim();
+    let told = (!rest.is_empty()).then(|| format!("The user refused: {rest}"));
+    let is_no = matches!(word.to_lowercase().as_str(), "d" | "deny" | "n" | "no");
+    is_no.then_some(Decision::Refused(told))
+}
+
+#[cfg(test)]
+#[path = "prompt_tests.rs"]
+mod tests;

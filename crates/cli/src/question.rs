@@ -3,11 +3,15 @@
 use std::io::{self, BufRead as _, Write as _};
 
 use hermes::core::{BoxFuture, Clarify};
-use hermes_chat::{Answer, Choice, Question};
+use hermes_chat::{Answer, Choice, Form, Question};
 use tokio::sync::oneshot;
 
 use crate::keyboard::Keyboard;
 use crate::terminal::{Asking, one_line};
+
+/// What stands for the answer of somebody who gives none.
+const NO_ANSWER: &str =
+    "[The user does not want to answer. Decide by what is known, and say what you assumed.]";
 
 impl Clarify for Keyboard {
     fn ask<'a>(
@@ -17,9 +21,12 @@ impl Clarify for Keyboard {
     ) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             if let Some(screen) = self.screen() {
-                return match screen.ask(put(question, choices)).await? {
-                    Answer::Text(text) => meant(&text, choices),
-                    Answer::Key(key) => meant(&key.to_string(), choices),
+                return match screen.ask(put(question, choices)).await {
+                    Some(Answer::Text(text)) => meant(&text, choices),
+                    Some(Answer::Key(key)) => meant(&key.to_string(), choices),
+                    None if screen.form() == Form::Piped => None,
+                    // Somebody is there, who has put the question aside.
+                    None => Some(NO_ANSWER.to_owned()),
                 };
             }
             let _turn = self.take_turn().await?;

@@ -18,6 +18,14 @@ const KEPT: usize = 50;
 /// How much of the reports is told when one has ended.
 const TOLD: usize = 8_000;
 
+/// What handles begin with.
+const HANDLE: &str = "deleg_";
+
+/// Whether this is the name of a delegation in the background.
+pub(crate) fn is_handle(name: &str) -> bool {
+    name.starts_with(HANDLE)
+}
+
 /// What is in the background.
 #[derive(Debug)]
 pub(crate) struct Background {
@@ -101,7 +109,7 @@ impl Background {
         jobs.next += 1;
         let number = jobs.next;
         let job = Arc::new(Job {
-            handle: format!("deleg_{number}"),
+            handle: format!("{HANDLE}{number}"),
             session: session.to_owned(),
             goals,
             began: Instant::now(),
@@ -172,10 +180,11 @@ impl Job {
     pub(crate) fn end(&self, reports: Vec<Report>, notices: Option<&dyn Notices>) {
         let notice = self.notice(&reports);
         let after = self.began.elapsed();
-        self.ended.send_replace(Some(Ended { reports: reports.into(), after }));
+        // Whoever waits for the end finds the notice there.
         if let Some(notices) = notices {
             notices.tell(&self.session, notice);
         }
+        self.ended.send_replace(Some(Ended { reports: reports.into(), after }));
     }
 
     /// Waits until it has ended.

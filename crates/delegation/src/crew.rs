@@ -118,6 +118,11 @@ impl Crew {
         self.background.stop(session)
     }
 
+    /// Whether a notice tells of a delegation that has ended.
+    pub fn has_told(notice: &hermes_core::Notice) -> bool {
+        crate::background::is_handle(&notice.session_id)
+    }
+
     /// Waits until what a session has in the background has ended.
     pub async fn settle(&self, session: &str) {
         self.background.settle(Some(session)).await;

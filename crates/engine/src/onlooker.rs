@@ -11,7 +11,7 @@ use serde_json::Value;
 pub struct Begun<'a> {
     /// The id of the call.
     pub call: &'a str,
-    /// The tool, by its canonical name.
+    /// The tool, by its canonical name; as it was written if there is none.
     pub tool: &'a str,
     /// What it is asked, without secrets.
     pub arguments: &'a Value,
@@ -22,13 +22,14 @@ pub struct Begun<'a> {
 /// Whoever wants to see calls while they are made. Called from any thread; it
 /// should not take long.
 pub trait Onlooker: Send + Sync {
-    /// A call begins: it is about to be judged, and may be asked about.
+    /// A call begins: it is about to be judged, and may be asked about. One that
+    /// cannot be made at all begins too, with what was asked.
     fn began(&self, _begun: &Begun<'_>) {}
 
     /// A sign of life.
     fn progress(&self, _call: &str, _tool: &str, _progress: &Progress) {}
 
-    /// A call has been answered, also one that never began.
+    /// A call has been answered.
     fn ended(&self, _result: &ToolResult, _parent: Option<&str>) {}
 }
 

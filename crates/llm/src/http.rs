@@ -9,6 +9,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use serde_json::Value;
 
+use crate::adapt::Learnt;
 use crate::fault::{Fault, FaultKind};
 
 /// How long a connection may take to come about.
@@ -25,6 +26,8 @@ const WHOLE_BYTES: usize = 32 * 1024 * 1024;
 pub struct Http {
     away: OnceLock<Client>,
     here: OnceLock<Client>,
+    /// What servers do not take.
+    pub(crate) learnt: Learnt,
 }
 
 /// A failed answer of a server.

@@ -2,11 +2,13 @@
 //! that add up to a [`Reply`]), what can go wrong ([`Fault`]), and where they
 //! are ([`Endpoint`], [`find`]).
 
+mod adapt;
 mod classify;
 mod dialect;
 mod endpoint;
 mod fault;
 pub mod find;
+mod halves;
 mod http;
 mod kept;
 mod message;

@@ -22,6 +22,11 @@ pub trait Model: Debug + Send + Sync {
     /// How many tokens a conversation may have, if that is known.
     fn window(&self) -> Option<u64>;
 
+    /// Whether another model is asked if this one cannot answer.
+    fn has_others(&self) -> bool {
+        false
+    }
+
     /// Asks it. Nothing has been answered if this fails.
     fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>>;
 }

@@ -66,6 +66,8 @@ pub enum Finish {
     Filtered,
     /// It wants to be asked again, to go on.
     Paused,
+    /// It wanted to ask for a tool, and its server cannot read how.
+    Malformed,
     /// The stream broke off before it said why.
     Broken,
 }

@@ -30,6 +30,9 @@ pub struct Request {
     /// Whether the model asks for tools in its text, having no other way: it is
     /// told of none here, and earlier calls and their results are shown as text.
     pub speaks_calls: bool,
+    /// Whether the conversation cannot be made shorter: a model that finds it
+    /// too long is passed over, if there is another.
+    pub is_shortest: bool,
     /// How long it may be silent.
     pub patience: Duration,
 }
@@ -61,6 +64,7 @@ impl Request {
             effort: None,
             schema: None,
             speaks_calls: false,
+            is_shortest: false,
             patience: Duration::from_secs(180),
         }
     }

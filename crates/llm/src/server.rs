@@ -14,6 +14,7 @@ use crate::classify::classify;
 use crate::dialect::{self, Heard, Pieces};
 use crate::endpoint::{Dialect, Endpoint, Key, Prices};
 use crate::fault::{Fault, FaultKind};
+use crate::halves;
 use crate::http::{Http, Trouble, broken, place, read, silent};
 use crate::model::{Model, Stream};
 use crate::reply::{Event, Finish};
@@ -51,24 +52,34 @@ impl Server {
     }
 
     async fn begin(&self, request: &Request) -> Result<Stream, Fault> {
-        let (path, body) = dialect::write(&self.endpoint, request);
+        let (path, mut body) = dialect::write(&self.endpoint, request);
+        self.http.learnt.apply(&self.endpoint, &mut body);
         let mut url = self.endpoint.url(&path)?;
         if self.endpoint.dialect == Dialect::Gemini {
             url.set_query(Some("alt=sse"));
         }
         let headers = self.endpoint.headers(self.key.as_ref())?;
-        let body = body.to_string().into_bytes();
         let patience = request.patience;
-        let sent = self.http.send(Method::POST, url.clone(), headers, Some(body), patience).await;
-        let answer = sent.map_err(|trouble| match trouble {
-            Trouble::Fault(fault) => fault,
-            Trouble::Failed(failed) => {
-                let status = failed.status.as_u16();
-                let mut fault = classify(Some(status), Some(&failed.headers), &failed.body);
-                self.key.iter().for_each(|key| key.scrub(&mut fault.message));
-                fault
+        // Each refusal takes something out of the request, so it comes to an end.
+        let answer = loop {
+            let (url, headers) = (url.clone(), headers.clone());
+            let bytes = body.to_string().into_bytes();
+            match self.http.send(Method::POST, url, headers, Some(bytes), patience).await {
+                Ok(answer) => break answer,
+                Err(Trouble::Fault(fault)) => return Err(fault),
+                Err(Trouble::Failed(failed)) => {
+                    let status = failed.status.as_u16();
+                    if matches!(status, 400 | 422)
+                        && self.http.learnt.learn(&self.endpoint, &failed.body, &mut body)
+                    {
+                        continue;
+                    }
+                    let mut fault = classify(Some(status), Some(&failed.headers), &failed.body);
+                    self.key.iter().for_each(|key| key.scrub(&mut fault.message));
+                    return Err(fault);
+                }
             }
-        })?;
+        };
         if kind_is(&answer, "text/html") {
             return Err(no_answer(&url));
         }
@@ -80,6 +91,7 @@ impl Server {
             pieces: dialect::reader(&self.endpoint, request),
             answer: None,
             reader: sse::Reader::default(),
+            held: None,
             queue: VecDeque::new(),
             finished: false,
             spoken: false,
@@ -112,6 +124,17 @@ fn kind_is(answer: &Response, wanted: &str) -> bool {
     kind.is_some_and(|kind| kind.starts_with(wanted))
 }
 
+/// A document, with what is half a character in it replaced.
+fn parsed(text: &str) -> Option<Value> {
+    let whole = serde_json::from_str(text);
+    whole
+        .or_else(|error| match halves::mended(text) {
+            Some(mended) => serde_json::from_str(&mended),
+            None => Err(error),
+        })
+        .ok()
+}
+
 fn no_answer(url: &Url) -> Fault {
     let message = format!("{} answered what is no answer of a model", place(url));
     Fault::new(FaultKind::Protocol, message)
@@ -128,6 +151,8 @@ struct Listening {
     /// None once nothing more comes.
     answer: Option<Response>,
     reader: sse::Reader,
+    /// A piece that ends with half a character, until the other half is there.
+    held: Option<String>,
     queue: VecDeque<Result<Event, Fault>>,
     /// Whether the server said why it stopped.
     finished: bool,
@@ -150,6 +175,7 @@ impl Listening {
                 Ok(Ok(None)) => {
                     let last = self.reader.end();
                     self.take(last);
+                    self.release();
                     if self.answer.take().is_some() && !self.finished {
                         let message =
                             format!("{} stopped in the middle of its answer", place(&self.url));
@@ -170,22 +196,46 @@ impl Listening {
                 return;
             }
             let data = event.data.trim();
+            if data.is_empty() {
+                continue;
+            }
             if data == "[DONE]" {
+                self.release();
                 if !self.finished {
                     self.push(Event::Finish(Finish::Stop));
                 }
                 self.answer = None;
                 return;
             }
-            if data.is_empty() {
-                continue;
+            let mut data = data.to_owned();
+            if let Some(held) = self.held.take() {
+                let (before, after) = halves::join(&held, &data);
+                self.take_text(&before);
+                data = after;
             }
-            let Ok(data) = serde_json::from_str::<Value>(data) else {
+            if halves::is_open(&data) {
+                self.held = Some(data);
+            } else {
+                self.take_text(&data);
+            }
+        }
+    }
+
+    /// Nothing more comes that could complete what is held.
+    fn release(&mut self) {
+        if let Some(held) = self.held.take() {
+            self.take_text(&held);
+        }
+    }
+
+    fn take_text(&mut self, data: &str) {
+        match parsed(data) {
+            Some(data) => self.take_piece(&data),
+            None => {
                 let start: String = data.chars().take(120).collect();
                 let message = format!("{} sent what is no JSON: {start}", place(&self.url));
-                return self.fail(Fault::new(FaultKind::Protocol, message));
-            };
-            self.take_piece(&data);
+                self.fail(Fault::new(FaultKind::Protocol, message));
+            }
         }
     }
 
@@ -208,7 +258,7 @@ impl Listening {
         let bytes = bytes
             .map_err(|_| silent(&self.url, self.patience))?
             .map_err(|error| broken(&self.url, &error))?;
-        let data: Value = serde_json::from_slice(&bytes).map_err(|_| {
+        let data = parsed(&String::from_utf8_lossy(&bytes)).ok_or_else(|| {
             Fault::new(FaultKind::Protocol, format!("{} sent what is no JSON", place(&self.url)))
         })?;
         // Some wrap the pieces of an answer in a list.

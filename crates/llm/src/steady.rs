@@ -121,6 +121,10 @@ impl Model for Steady {
         self.current()?.window()
     }
 
+    fn has_others(&self) -> bool {
+        self.0.seats.len() > 1
+    }
+
     fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>> {
         Box::pin(async move {
             let begun = self.0.begin(request).await?;
@@ -189,6 +193,7 @@ impl Inner {
                     seat.lock().passed_over = None;
                     return Ok(begun);
                 }
+                Err(fault) if fault.kind == FaultKind::Length && request.is_shortest => fault,
                 Err(fault) if !fault.kind.is_theirs() => return Err(fault),
                 Err(fault) => fault,
             };

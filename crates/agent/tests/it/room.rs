@@ -122,6 +122,25 @@ async fn a_server_that_finds_it_too_long_is_asked_again_with_less() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_shortened_is_not_asked_again() {
+    let mut scene = Scene::with(Scripted::following(vec![too_long()], None), Vec::new());
+    let outcome = scene.agent.turn(said("x"), &plenty()).await;
+    assert!(matches!(outcome.end, End::Fault(_)), "{:?}", outcome.end);
+}
+
+#[tokio::test]
+async fn what_cannot_be_shortened_is_for_another_model() {
+    let acts = vec![too_long(), Act::Says(text("Here."))];
+    let model = Scripted { others: true, ..Scripted::following(acts, None) };
+    let mut scene = Scene::with(model, Vec::new());
+    let outcome = scene.agent.turn(said("x"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Here."));
+    let asked = scene.model.asked.lock().unwrap();
+    let shortest: Vec<bool> = asked.iter().map(|request| request.is_shortest).collect();
+    assert_eq!(shortest, [false, true]);
+}
+
+#[tokio::test]
 async fn a_summary_that_is_too_long_to_ask_for_is_done_without() {
     let acts = vec![too_long(), too_long(), Act::Says(text("Here."))];
     let mut scene = Scene::with(Scripted::following(acts, Some(200_000)), past(6, 8_000));

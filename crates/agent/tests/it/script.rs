@@ -30,6 +30,8 @@ pub(crate) struct Scripted {
     acts: Mutex<VecDeque<Act>>,
     pub(crate) asked: Mutex<Vec<Request>>,
     pub(crate) window: Option<u64>,
+    /// Whether another model stands behind it.
+    pub(crate) others: bool,
 }
 
 impl std::fmt::Debug for Scripted {
@@ -45,6 +47,10 @@ impl Model for Scripted {
 
     fn window(&self) -> Option<u64> {
         self.window
+    }
+
+    fn has_others(&self) -> bool {
+        self.others
     }
 
     fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>> {

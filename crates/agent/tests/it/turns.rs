@@ -343,3 +343,16 @@ async fn a_model_is_not_waited_for_beyond_the_time_there_is() {
         assert_eq!(fault.kind, FaultKind::Silence);
     }
 }
+
+#[tokio::test]
+async fn a_call_that_its_server_cannot_read_is_asked_for_again() {
+    let malformed = || Act::Says(vec![Event::Finish(Finish::Malformed)]);
+    let mut scene = Scene::new(vec![malformed(), malformed(), Act::Says(text("Well."))]);
+    let outcome = scene.agent.turn(said("go"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str(), outcome.asked), (End::Done, "Well.", 3));
+    let mut scene = Scene::new(vec![malformed(), malformed(), malformed(), malformed()]);
+    let End::Broken(why) = scene.agent.turn(said("go"), &plenty()).await.end else {
+        panic!("it goes on");
+    };
+    assert!(why.contains("cannot read"), "{why}");
+}

@@ -10,14 +10,15 @@ use crate::clean::{clean, one_line};
 use crate::editor::{Editor, Sight, Step, lay_out};
 use crate::row::{BOLD, Colour, DIM, PLAIN, Row, Span};
 use crate::wrap::{Indent, wrap};
-use crate::{Answer, Choice, Question};
+use crate::{Answer, Question};
 
 /// Whoever is typing when a question appears has not read it yet: keys count as answers only after
 /// a pause.
 const TO_SEE_IT: Duration = Duration::from_millis(250);
 const PAUSE: Duration = Duration::from_millis(500);
-/// Where words are an answer too, a key may be the first letter of one: “stop” is not “s”.
-const WORD: Duration = Duration::from_millis(400);
+/// A key may be the first letter of a word, and “stop” is not “s”: it counts when nothing follows it
+/// for so long.
+const WORD: Duration = Duration::from_millis(600);
 
 /// What became of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub(crate) struct Asking {
     typing: Option<Editor>,
     /// A key that was pressed, and when.
     pressed: Option<(char, Instant)>,
+    /// A line that was typed and is no answer.
+    missed: Option<String>,
     /// Since when it is on the screen.
     shown: Option<Instant>,
     is_armed: bool,
@@ -63,6 +66,7 @@ impl Asking {
             chosen: 0,
             typing,
             pressed: None,
+            missed: None,
             shown: None,
             is_armed: false,
             is_printed: false,
@@ -125,7 +129,7 @@ impl Asking {
 
     /// What was answered by a key that nothing followed.
     pub(crate) fn settled(&self, now: Instant) -> Option<Answer> {
-        let choice = self.choice(self.pressed?.0)?;
+        let choice = self.question.pressed(self.pressed?.0)?;
         self.due().filter(|due| *due <= now).map(|_| Answer::Key(choice.key))
     }
 
@@ -140,40 +144,48 @@ impl Asking {
                 Some(choice) => return Reply::Answered(Answer::Key(choice.key)),
                 None => self.typing = Some(Editor::default()),
             },
-            (Code::Char(c), false) => return self.letter(c, pressed.map(|(first, _)| first), now),
+            (Code::Char(c), false) => self.letter(c, pressed.map(|(first, _)| first), now),
             _ => {}
         }
         Reply::Open
     }
 
-    fn letter(&mut self, c: char, first: Option<char>, now: Instant) -> Reply {
-        let key = self.choice(c).map(|choice| choice.key);
-        match key {
-            Some(key) if !self.question.free_text => return Reply::Answered(Answer::Key(key)),
-            Some(key) if first.is_none() => {
+    /// A key that chooses is an answer once nothing follows it; with what follows, it is a word.
+    fn letter(&mut self, c: char, first: Option<char>, now: Instant) {
+        let key = self.question.pressed(c).map(|choice| choice.key);
+        self.missed = None;
+        match (key, first) {
+            (Some(key), None) => {
                 let choices = &self.question.choices;
                 self.chosen = choices.iter().position(|choice| choice.key == key).unwrap_or(0);
                 self.pressed = Some((c, now));
             }
-            _ if self.question.free_text => {
+            _ => {
                 let mut editor = Editor::default();
                 first.into_iter().chain([c]).for_each(|c| editor.insert_char(c));
                 self.typing = Some(editor);
+                self.chosen = 0;
             }
-            _ => {}
         }
-        Reply::Open
     }
 
-    fn choice(&self, c: char) -> Option<&Choice> {
-        let choices = &self.question.choices;
-        let same_letter = |choice: &&Choice| choice.key.to_lowercase().eq(c.to_lowercase());
-        choices.iter().find(|choice| choice.key == c).or_else(|| {
-            // Where a capital means something else, it is not taken for the small letter.
-            Some(choices.iter().filter(same_letter).collect::<Vec<_>>())
-                .filter(|same| same.len() == 1)
-                .and_then(|same| same.first().copied())
-        })
+    /// What a typed line answers.
+    fn line(&mut self, text: String) -> Reply {
+        if self.question.free_text || self.question.choices.is_empty() {
+            if text.trim().is_empty() && !self.question.secret {
+                return Reply::Open;
+            }
+            return Reply::Answered(Answer::Text(text));
+        }
+        if let Some(choice) = self.question.meant(&text) {
+            return Reply::Answered(Answer::Key(choice.key));
+        }
+        if !text.trim().is_empty() {
+            // Another Enter must not choose what is preselected.
+            self.missed = Some(text);
+            self.typing = Some(Editor::default());
+        }
+        Reply::Open
     }
 
     fn type_key(&mut self, key: Key) -> Reply {
@@ -184,9 +196,7 @@ impl Asking {
             (Code::Escape, ..) => return Reply::Refused,
             (Code::Enter, false, false) if !key.shift => {
                 let text = editor.whole();
-                if !text.trim().is_empty() || self.question.secret {
-                    return Reply::Answered(Answer::Text(text));
-                }
+                return self.line(text);
             }
             (Code::Enter, ..) | (Code::Char('j'), true, _) => editor.insert("\n"),
             (Code::Backspace, false, false) if editor.is_empty() && has_choices => {
@@ -246,8 +256,13 @@ impl Asking {
             }
             rows.push(way(is_chosen, "✎", "something else: type it", columns));
         }
+        if let Some(missed) = &self.missed {
+            let told = format!("  “{}” is no answer here: type one of the keys", one_line(missed));
+            rows.push(Row::new(&told, Colour::Yellow.bold()).clipped(columns));
+        }
         let hint = match &self.typing {
-            Some(_) => "  Enter to answer · Esc for none",
+            Some(_) if self.question.choices.is_empty() => "  Enter to answer · Esc for none",
+            Some(_) => "  Enter to answer · Esc to choose",
             None => "  a key, or ↑ ↓ and Enter · Esc for none",
         };
         rows.push(Row::new(hint, DIM));

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Choice;
 
 fn asking(question: Question) -> (Asking, Instant) {
     let (answer, _) = oneshot::channel();
@@ -13,7 +14,7 @@ fn approval() -> Question {
         title: "Run it?".into(),
         body: vec!["$ ls".into()],
         choices: vec![
-            Choice::new('y', "Yes"),
+            Choice::new('y', "Yes").or(&["o", "once"]),
             Choice::new('a', "Always"),
             Choice::new('A', "All"),
             Choice::new('n', "No"),
@@ -27,20 +28,59 @@ fn key(code: Code) -> Key {
 }
 
 #[test]
-fn a_key_answers() {
+fn a_key_that_nothing_follows_answers() {
     for (pressed, want) in [
-        (Code::Char('y'), Reply::Answered(Answer::Key('y'))),
-        (Code::Char('Y'), Reply::Answered(Answer::Key('y'))),
-        (Code::Char('A'), Reply::Answered(Answer::Key('A'))),
-        (Code::Char('x'), Reply::Open),
-        (Code::Enter, Reply::Answered(Answer::Key('y'))),
-        (Code::Escape, Reply::Refused),
+        ('y', Some(Answer::Key('y'))),
+        ('Y', Some(Answer::Key('y'))),
+        ('o', Some(Answer::Key('y'))),
+        ('A', Some(Answer::Key('A'))),
+        ('x', None),
     ] {
+        let (mut asking, now) = asking(approval());
+        assert_eq!(asking.key(key(Code::Char(pressed)), now, None), Reply::Open);
+        assert_eq!(asking.settled(now), None);
+        assert_eq!(asking.settled(now + WORD), want, "{pressed:?}");
+    }
+    for (pressed, want) in
+        [(Code::Enter, Reply::Answered(Answer::Key('y'))), (Code::Escape, Reply::Refused)]
+    {
         let (mut asking, now) = asking(approval());
         assert_eq!(asking.key(key(pressed), now, None), want, "{pressed:?}");
     }
     let (mut asking, now) = asking(approval());
     assert_eq!(asking.key(Key::ctrl('c'), now, None), Reply::Interrupted);
+}
+
+/// Types a line like a person, and says what became of it.
+fn typed(line: &str) -> (Reply, Asking) {
+    let (mut asking, mut now) = asking(approval());
+    for c in line.chars() {
+        now += Duration::from_millis(150);
+        assert_eq!(asking.settled(now), None, "{line:?}");
+        assert_eq!(asking.key(key(Code::Char(c)), now, None), Reply::Open, "{line:?}");
+    }
+    let alone = line.chars().count() == 1;
+    assert_eq!(asking.settled(now + WORD).is_some(), alone, "{line:?}");
+    (asking.key(key(Code::Enter), now, None), asking)
+}
+
+#[test]
+fn no_letter_of_a_word_answers() {
+    for (line, want) in
+        [("n", 'n'), ("no", 'n'), ("NO", 'n'), ("once", 'y'), ("yes", 'y'), ("always", 'a')]
+    {
+        assert_eq!(typed(line).0, Reply::Answered(Answer::Key(want)), "{line:?}");
+    }
+    for line in ["stop it", "oh no, do not", "hello there", "again please", "yes but", "nay"] {
+        let (reply, mut asking) = typed(line);
+        assert_eq!(reply, Reply::Open, "{line:?}");
+        let rows: String = asking.live(80).rows.iter().map(Row::text).collect();
+        assert!(rows.contains(&format!("“{line}” is no answer here")), "{rows}");
+        // Neither does one more Enter.
+        let later = Instant::now() + Duration::from_secs(60);
+        assert_eq!(asking.key(key(Code::Enter), later, None), Reply::Open, "{line:?}");
+        assert_eq!(asking.settled(later), None);
+    }
 }
 
 #[test]
@@ -59,10 +99,8 @@ fn whoever_is_typing_does_not_answer() {
     let shown = asking.shown.unwrap();
     assert_eq!(asking.key(key(Code::Char('y')), shown, None), Reply::NotMine);
     let paused = later + Duration::from_secs(1);
-    assert_eq!(
-        asking.key(key(Code::Char('y')), paused, Some(later)),
-        Reply::Answered(Answer::Key('y'))
-    );
+    assert_eq!(asking.key(key(Code::Char('y')), paused, Some(later)), Reply::Open);
+    assert_eq!(asking.settled(paused + WORD), Some(Answer::Key('y')));
 }
 
 #[test]

@@ -147,6 +147,8 @@ fn what_is_typed_outlasts_a_question() {
         "{rows:?}"
     );
     stage.keys(&[Code::Char('y')]);
+    stage.now = stage.ui.due().unwrap();
+    assert!(stage.ui.settle(stage.now));
     assert_eq!(first.try_recv(), Ok(Some(Answer::Key('y'))));
     let rows = stage.screen();
     assert!(

@@ -120,7 +120,11 @@ fn a_conversation_in_a_terminal() {
     tmux.sees("git push --force");
     // What is typed as a question comes up is not taken for its answer.
     std::thread::sleep(Duration::from_millis(800));
-    tmux.keys(&["d"]);
+    // No word is taken for the first letter of it that is a key.
+    tmux.line("oh no, stop");
+    tmux.sees("“oh no, stop” is no answer here");
+    tmux.line("no");
+    tmux.sees("May terminal run? → deny");
     tmux.sees("Then I leave it alone.");
 
     tmux.line("take your time");
@@ -203,6 +207,20 @@ fn a_turn_is_taken_back_with_what_it_wrote() {
 }
 
 #[test]
+fn what_a_turn_has_read_is_shown_again_after_it_is_taken_back() {
+    let server = ModelServer::start(vec![
+        last("read it", Scene::calls("read_file", r#"{"path":"note.txt"}"#)),
+        last("hello there", Scene::says("I have it.")),
+        last("and again", Scene::calls("read_file", r#"{"path":"note.txt"}"#)),
+        last("hello there", Scene::says("I have it again.")),
+    ]);
+    let context = with_model(&server);
+    context.file("note.txt", "hello there\n");
+    let run = context.feed(["chat"], "read it\n/undo\nand again\n").succeeds();
+    assert!(run.stdout.contains("I have it again."), "{}\n{}", run.stdout, run.stderr);
+}
+
+#[test]
 fn in_a_pipe_only_answers_are_printed() {
     let server = ModelServer::start(vec![Scene::says("One."), Scene::says("Two.")]);
     let context = with_model(&server);
@@ -210,6 +228,15 @@ fn in_a_pipe_only_answers_are_printed() {
     assert!(run.stdout.contains("One.") && run.stdout.contains("Two."), "{}", run.stdout);
     assert!(!run.stdout.contains('\u{1b}'), "{:?}", run.stdout);
     assert_eq!(server.asked().len(), 2);
+}
+
+#[test]
+fn in_a_pipe_earlier_answers_are_not_printed_again() {
+    let server = ModelServer::start(vec![Scene::says("One."), Scene::says("Two.")]);
+    let context = with_model(&server);
+    context.feed::<&str>([], "first\n").succeeds();
+    let run = context.feed(["chat", "--resume", "last"], "second\n").succeeds();
+    assert!(run.stdout.contains("Two.") && !run.stdout.contains("One."), "{}", run.stdout);
 }
 
 #[test]

@@ -127,6 +127,44 @@ fn the_last_session_goes_on_in_another_folder() {
 }
 
 #[test]
+fn what_sub_agents_do_in_the_background_is_waited_for() {
+    let goal = r#"{"goal":"Think for long","background":true}"#;
+    let last = |text: &str, scene: Scene| Scene { last: text.to_owned(), ..scene };
+    let server = ModelServer::start(vec![
+        last("Meanwhile", Scene::says("It says 42.")),
+        last("dispatched", Scene::says("I tell you later.")),
+        last("Hand it on", Scene::calls("delegate_task", goal)),
+        last("Think for long", Scene::of([Step::Wait(300), Step::Text("It is 42.".into())])),
+    ]);
+    let context = with_model(&server);
+    let run = context.run(["run", "Hand it on"]).succeeds();
+    assert_eq!(run.stdout, "It says 42.\n", "{}", run.stderr);
+    let asked = server.asked().pop().expect("it was asked").to_string();
+    assert!(asked.contains("It is 42."), "{asked}");
+}
+
+#[test]
+fn a_call_that_cannot_be_made_is_shown_with_what_was_asked() {
+    let server = ModelServer::start(vec![
+        Scene::of([
+            Step::call("no_such_tool", r#"{"a":1}"#),
+            Step::call("read_file", r#"{"limit":"x"}"#),
+        ]),
+        Scene::says("Well."),
+    ]);
+    let context = with_model(&server);
+    let lines = events(&context.run(["--json", "run", "Go on"]).succeeds());
+    let (calls, results) = (of_type(&lines, "call"), of_type(&lines, "call_result"));
+    let ids = |lines: &[&Value]| -> Vec<String> {
+        let mut ids: Vec<_> = lines.iter().map(|line| line["id"].to_string()).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!((calls.len(), ids(&calls)), (2, ids(&results)), "{lines:?}");
+    assert_eq!(calls[0]["arguments"], json!({"a": 1}), "{lines:?}");
+}
+
+#[test]
 fn sub_agents_in_the_background_end_with_the_task() {
     let goal = r#"{"goal":"Think for long","background":true}"#;
     let last = |text: &str, scene: Scene| Scene { last: text.to_owned(), ..scene };
@@ -136,7 +174,7 @@ fn sub_agents_in_the_background_end_with_the_task() {
         last("Think for long", Scene::of([Step::Wait(60_000), Step::Text("Late.".into())])),
     ]);
     let context = with_model(&server);
-    let run = context.run(["--json", "run", "Hand it on"]).succeeds();
+    let run = context.run(["--json", "run", "--max-turns", "1", "Hand it on"]).exits(1);
     let lines = events(&run);
     let warned = of_type(&lines, "warning");
     assert_eq!(warned.len(), 1, "{lines:?}");

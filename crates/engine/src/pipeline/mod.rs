@@ -37,8 +37,8 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use futures_util::FutureExt as _;
 use hermes_core::{
-    Availability, BoundCall, Confinement, Disposition, Effect, ErrorKind, Grants, ToolCall,
-    ToolError, ToolResult, Verdict, Workplace,
+    Arguments, Availability, BoundCall, Confinement, Disposition, Effect, ErrorKind, Grants,
+    ToolCall, ToolError, ToolResult, Verdict, Workplace,
 };
 use serde_json::Value;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -157,6 +157,7 @@ impl Flight {
     pub(crate) async fn prepare(&self, call: ToolCall) -> Result<Prepared, ToolResult> {
         let started = Instant::now();
         let (call_id, written) = (call.id.clone(), call.name.clone());
+        let asked = self.caller.onlooker.as_ref().map(|_| call.arguments.clone());
         let work = AssertUnwindSafe(self.prepare_named(call, started)).catch_unwind();
         let (name, error) = match self.in_time(work).await {
             Ok(Ok(Ok(prepared))) => return Ok(prepared),
@@ -167,6 +168,9 @@ impl Flight {
             }
             Err(stopped) => (written, stopped),
         };
+        if let Some(asked) = asked {
+            self.show_refused(&call_id, &name, asked);
+        }
         Err(self.refuse(&call_id, &name, error, started).await)
     }
 
@@ -232,7 +236,10 @@ impl Flight {
                 call.is_thin = is_thin;
                 Ok(Prepared { call, bound, hook_verdict })
             }
-            Err(error) => Err(self.refuse(&call.id, call.entry.name(), error, call.started).await),
+            Err(error) => {
+                self.show_beginning(&call);
+                Err(self.refuse(&call.id, call.entry.name(), error, call.started).await)
+            }
         }
     }
 
@@ -291,6 +298,20 @@ impl Flight {
             arguments: &self.masked(&call.arguments),
             parent: self.caller.parent.as_deref(),
         });
+    }
+
+    /// A call that cannot be made, as it was asked for.
+    fn show_refused(&self, call: &str, tool: &str, asked: Arguments) {
+        let Some(onlooker) = &self.caller.onlooker else { return };
+        let asked = match asked {
+            Arguments::Json(value) => value,
+            Arguments::Text(text) => {
+                serde_json::from_str(&text).unwrap_or_else(|_| Value::from(text))
+            }
+        };
+        let arguments = &self.masked(&asked);
+        let parent = self.caller.parent.as_deref();
+        onlooker.began(&Begun { call, tool, arguments, parent });
     }
 
     /// Stages 6 and 7: may it go on?

@@ -118,6 +118,26 @@ fn arguments_text(text: &str) -> String {
     if is_object.is_ok() { text.to_owned() } else { Value::Object(arguments(text)).to_string() }
 }
 
+/// Whether a model of OpenAI thinks, by its name: `gpt-5`, `o3`, and what comes
+/// after them.
+fn is_reasoner(model: &str) -> bool {
+    let name = own_name(model);
+    let number = |rest: &str| rest.chars().next().and_then(|digit| digit.to_digit(10));
+    let gpt = name.strip_prefix("gpt-").and_then(number);
+    gpt.is_some_and(|number| number >= 5) || name.strip_prefix('o').and_then(number).is_some()
+}
+
+/// Whether a model of OpenAI does not think, by its name.
+fn is_plain(model: &str) -> bool {
+    let name = own_name(model);
+    ["gpt-3", "gpt-4", "chatgpt-4"].iter().any(|start| name.starts_with(start))
+}
+
+/// A name without who made it, as in `openai/gpt-5`.
+fn own_name(model: &str) -> &str {
+    model.rsplit('/').next().unwrap_or(model)
+}
+
 fn data_url(image: &Image) -> String {
     format!("data:{};base64,{}", image.media_type, image.data)
 }

@@ -199,3 +199,102 @@ async fn a_key_that_a_server_repeats_is_not_told() {
         assert!(message.contains("Incorrect API key") && !message.contains("secret"), "{message}");
     }
 }
+
+#[tokio::test]
+async fn a_parameter_that_a_server_refuses_is_not_sent_again() {
+    let refused = |parameter: &str, instead: &str| {
+        let message = format!("Unsupported parameter: '{parameter}' is not supported. {instead}");
+        Scene::fails(400, json!({"error": {"message": message, "param": parameter}}))
+    };
+    let server = ModelServer::start([
+        refused("max_tokens", "Use 'max_completion_tokens' instead."),
+        refused("stream_options", ""),
+        Scene::says("One."),
+        Scene::says("Two."),
+    ]);
+    let model = model(&server, Dialect::Chat);
+    let request = Request { max_tokens: Some(9), ..ask("Hi") };
+    assert_eq!(model.reply(&request).await.unwrap().text, "One.");
+    assert_eq!(model.reply(&request).await.unwrap().text, "Two.");
+    let asked = server.asked();
+    assert_eq!(asked.len(), 4);
+    for body in &asked[2..] {
+        assert_eq!(body["max_completion_tokens"], 9);
+        assert!(body.get("max_tokens").is_none() && body.get("stream_options").is_none());
+    }
+
+    let server = ModelServer::start([refused("include", ""), Scene::says("Three.")]);
+    let reply = crate::desk::model(&server, Dialect::Responses).reply(&ask("Hi")).await;
+    assert_eq!(reply.unwrap().text, "Three.");
+    assert!(server.asked()[1].get("include").is_none());
+
+    // What cannot be left out stays a fault.
+    let server = ModelServer::start([refused("model", "")]);
+    assert!(crate::desk::model(&server, Dialect::Chat).reply(&ask("Hi")).await.is_err());
+}
+
+#[tokio::test]
+async fn parameters_that_models_are_known_for() {
+    for (dialect, name, key, is_sent) in [
+        (Dialect::Chat, "gpt-5-mini", "max_completion_tokens", true),
+        (Dialect::Chat, "openai/o3", "max_completion_tokens", true),
+        (Dialect::Chat, "llama-3", "max_tokens", true),
+        (Dialect::Chat, "olmo-2", "max_tokens", true),
+        (Dialect::Responses, "gpt-4o", "include", false),
+        (Dialect::Responses, "gpt-5", "include", true),
+    ] {
+        let server = ModelServer::start([Scene::says("Well.")]);
+        let endpoint = hermes_llm::Endpoint { model: name.into(), ..endpoint(&server, dialect) };
+        let request = Request { max_tokens: Some(9), ..ask("Hi") };
+        of(endpoint).reply(&request).await.unwrap();
+        assert_eq!(server.asked()[0].get(key).is_some(), is_sent, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn half_a_character_does_not_end_an_answer() {
+    let piece = |text: &str| {
+        let delta = format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"{text}"}}}}]}}"#);
+        Step::Raw(format!("data: {delta}\n\n"))
+    };
+    for (pieces, want) in [
+        (vec![r"lone \ud83d here"], "lone \u{fffd} here"),
+        (vec![r"rocket \ud83d", r"\ude80 end"], "rocket \u{1f680} end"),
+        (vec![r"rocket \ud83d", "end"], "rocket \u{fffd}end"),
+        (vec![r"rocket \ud83d"], "rocket \u{fffd}"),
+    ] {
+        let server = ModelServer::start([Scene::of(pieces.iter().map(|text| piece(text)))]);
+        let reply = model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap();
+        assert_eq!(reply.text, want);
+    }
+}
+
+#[tokio::test]
+async fn a_result_has_the_name_of_its_call() {
+    let call =
+        hermes_llm::Asked { id: "a".into(), name: "readfile".into(), arguments: "{}".into() };
+    let reply = hermes_llm::Reply { calls: vec![call], ..hermes_llm::Reply::default() };
+    let answer = hermes_llm::Answer {
+        call_id: "a".into(),
+        name: "read_file".into(),
+        content: "it".into(),
+        images: Vec::new(),
+        is_error: false,
+        is_cancelled: false,
+    };
+    let mut request = ask("Hi");
+    request.messages.extend([
+        hermes_llm::Message::Assistant(reply),
+        hermes_llm::Message::Tool(answer),
+        hermes_llm::Message::user("go on"),
+    ]);
+    let server = ModelServer::start([Scene::says("Well.")]);
+    model(&server, Dialect::Gemini).reply(&request).await.unwrap();
+    let body = &server.asked()[0];
+    let parts: Vec<_> = body["contents"].as_array().unwrap().iter().collect();
+    let find = |key: &str| {
+        parts.iter().find_map(|one| one["parts"][0].pointer(&format!("/{key}/name"))).cloned()
+    };
+    assert_eq!(find("functionResponse"), find("functionCall"));
+    assert_eq!(find("functionCall"), Some(json!("readfile")));
+}

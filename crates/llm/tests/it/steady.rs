@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hermes_llm::find::steady;
-use hermes_llm::{Dialect, Endpoint, Event, FaultKind, Finish, Http, Key, Model, Remedy, Retries};
+use hermes_llm::{
+    Dialect, Endpoint, Event, FaultKind, Finish, Http, Key, Model, Remedy, Request, Retries,
+};
 use hermes_testkit::models::{ModelServer, Scene, Step};
 use serde_json::json;
 
@@ -137,6 +139,18 @@ async fn a_conversation_that_is_too_long_is_no_reason_for_another_model() {
     let (model, _) = of(endpoints, quick());
     assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, FaultKind::Length);
     assert!(second.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_conversation_that_cannot_be_shorter_is_for_the_next_model() {
+    let too_long = json!({"error": {"code": "context_length_exceeded"}});
+    let small = ModelServer::start([Scene::fails(400, too_long)]);
+    let large = ModelServer::start([Scene::says("Here.")]);
+    let endpoints = vec![endpoint(&small, Dialect::Chat), endpoint(&large, Dialect::Chat)];
+    let (model, _) = of(endpoints, quick());
+    assert!(model.has_others());
+    let request = Request { is_shortest: true, ..ask("Hi") };
+    assert_eq!(model.reply(&request).await.unwrap().text, "Here.");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use hermes::engine::toolsets::ToolsetInfo;
 use hermes::policy::ApprovalMode;
 use hermes_agent::{Budget, End};
+use hermes_chat::Form;
 use hermes_checkpoints::{Plan, Store, Target};
 use hermes_history::{Listing, local};
 use hermes_llm::Message;
@@ -462,6 +463,10 @@ fn yolo(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
 
 /// The last messages of a session that goes on.
 pub(crate) fn show_again(sitting: &Sitting<'_>) {
+    // Whoever reads a pipe takes every answer for a new one.
+    if sitting.screen.form() == Form::Piped {
+        return;
+    }
     let messages = sitting.engaged.agent.conversation().messages();
     let said = messages.iter().filter(|message| match message {
         Message::User { .. } => true,

@@ -60,12 +60,12 @@ fn question(request: &ApprovalRequest) -> Question {
     for (at, offer) in request.offers.iter().enumerate() {
         body.push(format!("{:<8}would allow {offer}", if at == 0 { "always" } else { "" }));
     }
-    let mut choices = vec![Choice::new('o', "once")];
+    let mut choices = vec![Choice::new('o', "once").or(&["y", "yes"])];
     if !request.offers.is_empty() {
-        choices.push(Choice::new('s', "for this session"));
+        choices.push(Choice::new('s', "for this session").or(&["session"]));
         choices.push(Choice::new('a', "always"));
     }
-    choices.push(Choice::new('d', "deny"));
+    choices.push(Choice::new('d', "deny").or(&["n", "no"]));
     choices.push(Choice::new('w', "deny, and say why"));
     Question {
         title: format!("May {} run?", request.tool),

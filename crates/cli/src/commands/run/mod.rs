@@ -10,14 +10,15 @@ use std::time::Instant;
 
 use clap::Args;
 use hermes::core::ErrorKind;
-use hermes_agent::{Budget, End, Notice, Outcome as Ended, Watcher};
+use hermes_agent::{Agent, Budget, End, Notice, Outcome as Ended, Watcher};
+use hermes_delegation::Crew;
 use hermes_llm::Part;
 use serde_json::json;
 
 use super::runtime;
-use crate::app::App;
+use crate::app::{App, Ready};
 use crate::args::{CallOptions, Choice};
-use crate::engagement::{Engagement, Terms, told_stopped};
+use crate::engagement::{Engagement, MOST_NOTICES, Terms, told_news, told_stopped};
 use crate::failure::{Exit, Failure, Outcome};
 
 use events::Events;
@@ -107,10 +108,14 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
         let engaged = working.engage(caller, terms.borrow()).await;
         let ended = match engaged {
             Ok(engaged) => {
-                let ended = see_through(engaged, said, &budget, json.then_some(terminal)).await;
-                // They end with the task, and it is told that they did.
+                let json = json.then_some(terminal);
+                let mut ended = see_through(&working, engaged, said, &budget, json).await;
+                // What is left ends with the task, and it is told that it did.
                 if let Some(told) = told_stopped(&working.crew.stop(&ended.1)) {
                     watcher.see(&Notice::Warning(&told));
+                    if ended.0.end.is_well() {
+                        ended.0.end = End::Broken("not all of it was waited for".to_owned());
+                    }
                 }
                 Ok(ended)
             }
@@ -152,6 +157,7 @@ impl OwnedTerms {
 }
 
 async fn see_through(
+    ready: &Ready,
     engaged: Engagement,
     said: Vec<Part>,
     budget: &Budget,
@@ -174,11 +180,51 @@ async fn see_through(
         agent.makeup().watcher.see(&Notice::Warning(&warning));
     }
     let mut ended = agent.turn(said, budget).await;
+    hear_out(ready, &mut agent, &session, budget, &mut ended).await;
     // What sub-agents and summaries took was taken for this task.
     ended.usage = budget.spent().usage;
     // A session that cannot be closed can be gone on with all the same.
     let _ = store.end(&session, ended.end.name());
     (ended, session)
+}
+
+/// Waits for what the model has handed to sub-agents in the background, as long
+/// as there is time, and tells it what came of that: it was promised.
+async fn hear_out(
+    ready: &Ready,
+    agent: &mut Agent,
+    session: &str,
+    budget: &Budget,
+    ended: &mut Ended,
+) {
+    while ended.end.is_well() {
+        let caller = &agent.makeup().caller;
+        let late = caller.deadline.into_iter().chain(budget.deadline()).min();
+        let late = async {
+            match late {
+                Some(late) => tokio::time::sleep_until(late.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = late => {
+                ended.end = End::Budget("the seconds of this task".to_owned());
+                return;
+            }
+            () = caller.cancel.cancelled() => {
+                ended.end = End::Interrupted;
+                return;
+            }
+            () = ready.crew.settle(session) => {}
+        }
+        let news = ready.notices.drain(session, MOST_NOTICES);
+        let is_due = news.iter().any(Crew::has_told);
+        let Some(text) = told_news(&news).filter(|_| is_due) else { return };
+        let before = std::mem::replace(ended, agent.turn(vec![Part::Text { text }], budget).await);
+        ended.asked += before.asked;
+        ended.calls += before.calls;
+    }
 }
 
 /// What scripts are told of how a turn ended.

@@ -469,7 +469,8 @@ impl Desk<'_> {
             let answer = json!({ "schema_version": 1, "sessions": gone, "messages": messages });
             return self.data(&answer);
         }
-        self.app.terminal.note(&format!("Deleted: {gone} sessions with {messages} messages."));
+        let what = if gone == 1 { "session" } else { "sessions" };
+        self.app.terminal.note(&format!("Deleted: {gone} {what} with {messages} messages."));
         Ok(())
     }
 }

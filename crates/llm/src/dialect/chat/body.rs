@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::{arguments_text, data_url, functions, has_tools, id, is_strict, name};
+use super::super::{
+    arguments_text, data_url, functions, has_tools, id, is_reasoner, is_strict, name,
+};
 use crate::endpoint::Endpoint;
 use crate::kept::kept;
 use crate::message::{Answer, Message, Part};
@@ -33,7 +35,8 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
     }
     if let Some(most) = request.max_tokens.or(endpoint.max_tokens) {
         // Newer models of OpenAI refuse the old name, others do not know the new one.
-        let key = if is_openai { "max_completion_tokens" } else { "max_tokens" };
+        let is_newer = is_openai || is_reasoner(model);
+        let key = if is_newer { "max_completion_tokens" } else { "max_tokens" };
         body.insert(key.into(), json!(most));
     }
     if let Some(temperature) = request.temperature {

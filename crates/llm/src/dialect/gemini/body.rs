@@ -1,5 +1,7 @@
 //! How a request is written.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use super::super::{arguments, functions, has_tools, name};
@@ -87,12 +89,22 @@ fn thinking(model: &str, effort: &str) -> Value {
 
 fn contents(messages: &[Message], origin: &str) -> Vec<Value> {
     let mut written: Vec<(&str, Vec<Value>)> = Vec::new();
+    // A result belongs to its call by the name that the model has used, which is not
+    // always the tool's own.
+    let mut asked: HashMap<&str, &str> = HashMap::new();
     for message in messages {
         let (role, parts) = match message {
             Message::System { .. } => continue,
             Message::User { content } => ("user", content.iter().map(part).collect()),
-            Message::Tool(answer) => ("user", result(answer)),
-            Message::Assistant(reply) => ("model", said(reply, origin)),
+            Message::Tool(answer) => {
+                let asked = asked.get(answer.call_id.as_str()).copied();
+                ("user", result(answer, asked.unwrap_or(&answer.name)))
+            }
+            Message::Assistant(reply) => {
+                let calls = reply.calls.iter();
+                asked.extend(calls.map(|call| (call.id.as_str(), call.name.as_str())));
+                ("model", said(reply, origin))
+            }
         };
         match written.last_mut() {
             _ if parts.is_empty() => {}
@@ -114,11 +126,11 @@ fn picture(image: &Image) -> Value {
     json!({"inlineData": {"mimeType": image.media_type, "data": image.data}})
 }
 
-fn result(answer: &Answer) -> Vec<Value> {
+fn result(answer: &Answer, asked: &str) -> Vec<Value> {
     // Results are objects here; which key they have tells whether all went well.
     let key = if answer.is_error { "error" } else { "output" };
     let result = json!({"functionResponse": {
-        "name": name(&answer.name),
+        "name": name(asked),
         "response": {key: answer.content},
     }});
     std::iter::once(result).chain(answer.images.iter().map(picture)).collect()

@@ -73,7 +73,7 @@ impl Pieces for Reader {
             events.push(Event::Finish(match reason {
                 "STOP" if self.calls > 0 => Finish::Calls,
                 "MAX_TOKENS" => Finish::Length,
-                "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => Finish::Broken,
+                "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => Finish::Malformed,
                 "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
                 | "IMAGE_SAFETY" | "LANGUAGE" => Finish::Filtered,
                 _ => Finish::Stop,

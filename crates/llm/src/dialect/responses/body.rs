@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::{arguments_text, data_url, functions, has_tools, id, is_strict, name};
+use super::super::{arguments_text, data_url, functions, has_tools, id, is_plain, is_strict, name};
 use crate::endpoint::Endpoint;
 use crate::kept::{Block, blocks};
 use crate::message::{Answer, Message, Part};
@@ -65,7 +65,10 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
     }
     // Nothing is left at the server: the conversation is ours, thoughts come along encrypted.
     body.insert("store".into(), json!(false));
-    body.insert("include".into(), json!(["reasoning.encrypted_content"]));
+    // Models that do not think refuse to be asked for it.
+    if !is_plain(model) {
+        body.insert("include".into(), json!(["reasoning.encrypted_content"]));
+    }
     body.insert("stream".into(), json!(true));
     Value::Object(body)
 }

@@ -1,0 +1,106 @@
+use serde_json::json;
+
+use super::*;
+
+fn endpoint(dialect: Dialect) -> Endpoint {
+    Endpoint::new(dialect, "https://models.example/v1", "m")
+}
+
+fn body() -> Value {
+    json!({
+        "model": "m",
+        "messages": [],
+        "tools": [],
+        "max_tokens": 9,
+        "temperature": 0.5,
+        "stream": true,
+        "stream_options": {"include_usage": true},
+        "reasoning": {"effort": "low", "summary": "auto"},
+        "include": ["reasoning.encrypted_content"],
+        "generationConfig": {"thinkingConfig": {}},
+    })
+}
+
+#[test]
+fn what_a_server_names_is_left_out_or_renamed() {
+    let renamed = Some(Change::Rename("max_tokens", "max_completion_tokens"));
+    for (said, want) in [
+        (
+            json!({"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", "param": "max_tokens", "code": "unsupported_parameter"}}),
+            renamed.clone(),
+        ),
+        (
+            json!({"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}}),
+            renamed,
+        ),
+        (
+            json!({"error": {"message": "Unrecognized request argument supplied: stream_options"}}),
+            Some(Change::LeaveOut("stream_options")),
+        ),
+        (
+            json!({"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted", "input": {"temperature": 1}}]}),
+            Some(Change::LeaveOut("stream_options")),
+        ),
+        (
+            json!({"error": {"message": "Encrypted content is not supported with this model.", "param": "include"}}),
+            Some(Change::LeaveOut("include")),
+        ),
+        (
+            json!({"error": {"message": "Encrypted content is not supported with this model."}}),
+            Some(Change::LeaveOut("include")),
+        ),
+        (
+            json!({"error": {"message": "Unsupported value: 'temperature' does not support 0.5 with this model. Only the default (1) value is supported.", "param": "temperature"}}),
+            Some(Change::LeaveOut("temperature")),
+        ),
+        (
+            json!({"error": {"message": "Unsupported parameter", "param": "reasoning.summary"}}),
+            Some(Change::LeaveOut("reasoning.summary")),
+        ),
+        (
+            json!({"error": {"message": "Unsupported parameter", "param": "reasoning.effort"}}),
+            Some(Change::LeaveOut("reasoning")),
+        ),
+        (
+            json!({"error": {"code": 400, "message": "Unknown name \"thinkingConfig\" at 'generation_config': Cannot find field."}}),
+            Some(Change::LeaveOut("generationConfig.thinkingConfig")),
+        ),
+        (json!({"error": {"message": "max_tokens is too large: at most 4096"}}), None),
+        (json!({"error": {"message": "Unknown model m", "param": "model"}}), None),
+        (json!({"error": {"message": "tools is not supported"}}), None),
+        (json!({"error": {"message": "Unsupported parameter: 'top_k'"}}), None),
+    ] {
+        let found = refused(&endpoint(Dialect::Chat), &said.to_string(), &body());
+        assert_eq!(found, want, "{said}");
+    }
+}
+
+#[test]
+fn what_must_be_said_or_was_set_on_purpose_stays() {
+    let said = r#"{"error": {"message": "max_tokens: unexpected"}}"#;
+    assert_eq!(refused(&endpoint(Dialect::Anthropic), said, &body()), None);
+    let mut own = endpoint(Dialect::Chat);
+    own.extra.insert("max_tokens".into(), json!(9));
+    assert_eq!(refused(&own, said, &body()), None);
+}
+
+#[test]
+fn two_names_that_are_both_refused_are_tried_once_each() {
+    let learnt = Learnt::default();
+    let endpoint = endpoint(Dialect::Chat);
+    let mut sent = body();
+    let old = r#"{"error": {"message": "max_tokens is not supported, use max_completion_tokens"}}"#;
+    assert!(learnt.learn(&endpoint, old, &mut sent));
+    assert_eq!(sent["max_completion_tokens"], 9);
+    let new = r#"{"error": {"message": "max_completion_tokens is unknown, use max_tokens"}}"#;
+    assert!(learnt.learn(&endpoint, new, &mut sent));
+    assert!(sent.get("max_tokens").is_none() && sent.get("max_completion_tokens").is_none());
+    let mut next = body();
+    learnt.apply(&endpoint, &mut next);
+    assert!(next.get("max_tokens").is_none() && next.get("max_completion_tokens").is_none());
+    // Another model at the same place may well take it.
+    let mut other = body();
+    other["model"] = json!("n");
+    learnt.apply(&endpoint, &mut other);
+    assert_eq!(other["max_tokens"], 9);
+}
