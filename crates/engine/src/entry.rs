@@ -90,7 +90,13 @@ impl Entry {
 
     /// The schema of its arguments, tidied for models and ready to validate.
     pub fn schema(&self) -> &Schema {
-        self.schema.get_or_init(|| Schema::new(hermes_schema::tidy(self.tool.parameters())))
+        self.schema.get_or_init(|| {
+            let parameters = self.tool.parameters();
+            Schema::new(match self.owner.is_ours() {
+                true => hermes_schema::tidy(parameters),
+                false => hermes_schema::tidy_foreign(parameters),
+            })
+        })
     }
 
     /// Its definition in the OpenAI format, serialised.

@@ -43,7 +43,9 @@ pub use guard::{Counts, GuardSettings};
 pub use hooks::{CallView, Hook, Hooks, PreCall, ResultView};
 pub use onlooker::{Begun, Onlooker};
 pub use record::{Record, Recorder, status_name};
-pub use registry::{BRIDGE, Edit, Owner, RESERVED, Registry, RegistryError, Snapshot, is_callable};
+pub use registry::{
+    BRIDGE, Edit, Origin, Owner, RESERVED, Registry, RegistryError, Snapshot, is_callable,
+};
 pub use sanitize::{sanitize_error, strip_framing};
 pub use search::Index;
 pub use secrecy::Secrets;

@@ -31,6 +31,22 @@ pub enum Reading {
     Unknown,
 }
 
+/// Whether a name is of the kind that tools of other programs have. Two of
+/// them that differ in one letter are two tools of somebody else, so such a
+/// name is never read as another.
+pub fn is_foreign(name: &str) -> bool {
+    name.starts_with("mcp__") || name.strip_prefix("mcp-").is_some_and(|rest| rest.contains(':'))
+}
+
+/// A name without what models put around it.
+pub fn bare(written: &str) -> &str {
+    let cut = cut_markup(written).trim();
+    match cut.split_once(['.', ':', '/']) {
+        Some((space, rest)) if NAMESPACES.contains(&space.to_lowercase().as_str()) => rest,
+        _ => cut,
+    }
+}
+
 /// Finds the name that `written` was meant to be. `known` says whether a
 /// name exists; `all` lists the names for the last resort, likeness.
 pub fn read<'a>(
@@ -45,11 +61,19 @@ pub fn read<'a>(
     if cut.is_empty() || cut.len() > 256 {
         return Reading::Unknown;
     }
+    let literal = bare(written);
+    if is_foreign(literal) {
+        return match known(literal) {
+            true => Reading::Repaired(literal.to_owned()),
+            false => Reading::Unknown,
+        };
+    }
     for candidate in spellings(cut) {
-        if known(&candidate) {
+        if !is_foreign(&candidate) && known(&candidate) {
             return Reading::Repaired(candidate);
         }
     }
+    let all = all.filter(|name| !is_foreign(name));
     // Two names that are equally near leave two readings, so neither is taken.
     let ranked = similar::ranked(&normalise(cut), all, CUTOFF, 2);
     let alike = |name: &str| Reading::Alike {

@@ -71,9 +71,8 @@ fn likeness_is_sure_only_if_hardly_anything_differs() {
 #[test]
 fn another_word_is_another_name() {
     for (written, near) in [
-        ("mcp__github__get_issue_comment", "mcp__github__delete_issue_comment"),
-        ("mcp__github__create_issue_comment", "mcp__github__delete_issue_comment"),
-        ("mcp__filesystem__read_file", "mcp__filesystem__write_file"),
+        ("get_issue_comment", "delete_issue_comment"),
+        ("create_issue_comment", "delete_issue_comment"),
         ("ha_turn_on_light", "ha_turn_off_light"),
     ] {
         let reading = read(written, |n| n == near, [near].into_iter());
@@ -86,4 +85,26 @@ fn a_servers_name_is_not_cut_off() {
     assert_eq!(repaired("notion.terminal"), None);
     assert_eq!(repaired("mcp-notion:terminal"), None);
     assert_eq!(repaired("tools.terminal").as_deref(), Some("terminal"));
+}
+
+#[test]
+fn a_name_of_somebody_elses_tool_is_never_read_as_another() {
+    let theirs = ["mcp__i__delete_file", "mcp__i__get-sum"];
+    let all = |written: &str| read(written, |n| theirs.contains(&n), theirs.into_iter());
+    for written in [
+        "mcp__i__delete_files",
+        "mcp__i__Delete_File",
+        "MCP__i__delete_file",
+        "mcp__i__get_sum",
+        "mcp__i__delete_file_tool",
+        "mcp_i_delete_file",
+        "i__delete_file",
+        "mcp-i:delete.file",
+    ] {
+        assert_eq!(all(written), Reading::Unknown, "{written}");
+    }
+    // What cannot be part of a name is not.
+    for written in ["mcp__i__delete_file\" path=\"x", "functions.mcp__i__delete_file"] {
+        assert_eq!(all(written), Reading::Repaired(theirs[0].to_owned()), "{written}");
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use hermes_core::{DynTool, ToolError};
+use hermes_core::{BoxFuture, DynTool, ToolError};
 use serde_json::{Map, Value};
 
 use crate::entry::Entry;
@@ -63,6 +63,11 @@ impl Owner {
             Kind::Builtin => "builtin",
             Kind::Named(id) => id,
         }
+    }
+
+    /// Whether its tools are compiled in.
+    pub(crate) fn is_ours(&self) -> bool {
+        !matches!(self.kind, Kind::Named(_))
     }
 
     fn is_engine(&self) -> bool {
@@ -125,6 +130,12 @@ pub enum RegistryError {
     BadPreset(String),
 }
 
+/// Whoever some tools come from, and who may have more of them by now.
+pub trait Origin: Send + Sync + std::fmt::Debug {
+    /// Asks for what there is, and registers it. An error is why nobody knows.
+    fn ask(&self) -> BoxFuture<'_, Result<(), ToolError>>;
+}
+
 /// Where an alias leads.
 #[derive(Debug, Clone)]
 pub(crate) struct AliasTarget {
@@ -145,9 +156,11 @@ pub struct Snapshot {
     generation: u64,
     tools: HashMap<Arc<str>, Arc<Entry>>,
     aliases: HashMap<Arc<str>, AliasTarget>,
+    ids: HashMap<Arc<str>, Arc<str>>,
     toolsets: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
     toolset_aliases: BTreeMap<String, ToolsetAlias>,
     absences: BTreeMap<String, ToolError>,
+    origins: BTreeMap<String, Arc<dyn Origin>>,
 }
 
 impl Snapshot {
@@ -161,9 +174,10 @@ impl Snapshot {
         self.tools.get(name)
     }
 
-    /// The tool of that name or alias.
+    /// The tool of that name, alias or id.
     pub fn find(&self, name: &str) -> Option<&Arc<Entry>> {
-        self.get(name).or_else(|| self.tools.get(&self.aliases.get(name)?.tool))
+        let alias = || self.tools.get(&self.aliases.get(name)?.tool);
+        self.get(name).or_else(alias).or_else(|| self.tools.get(self.ids.get(name)?))
     }
 
     /// Where an alias leads; none for a tool's own name, so that an alias's
@@ -176,6 +190,12 @@ impl Snapshot {
     pub fn absence(&self, name: &str) -> Option<&ToolError> {
         let mut absences = self.absences.iter();
         absences.find(|(prefix, _)| name.starts_with(prefix.as_str())).map(|(_, why)| why)
+    }
+
+    /// Who may have a tool of that name, though it is not here.
+    pub(crate) fn origins(&self, name: &str) -> Vec<Arc<dyn Origin>> {
+        let own = self.origins.iter().filter(|(prefix, _)| name.starts_with(prefix.as_str()));
+        own.map(|(_, origin)| Arc::clone(origin)).collect()
     }
 
     /// Every tool, by name.
@@ -388,10 +408,34 @@ impl Edit {
         };
     }
 
-    /// Takes a tool and its aliases out, and remembers that it must be retired.
+    /// Gives a tool of this owner an id: a name of any form, by which it can be
+    /// called and which is read as it stands.
+    pub fn identify(&mut self, id: &str, tool: &str, owner: &Owner) {
+        let is_own = self.next.get(tool).is_some_and(|entry| entry.owner() == owner);
+        let is_free = self.next.find(id).is_none_or(|entry| entry.owner() == owner);
+        if is_own && is_free && self.next.ids.get(id).is_none_or(|known| **known != *tool) {
+            self.next.ids.insert(id.into(), tool.into());
+            self.changed = true;
+        }
+    }
+
+    /// From now on this one is asked before a tool whose name begins like this
+    /// is said not to exist; or no longer so.
+    pub fn ask_origin(&mut self, prefix: &str, origin: Option<Arc<dyn Origin>>) {
+        match origin {
+            Some(origin) => {
+                let known = self.next.origins.insert(prefix.to_owned(), origin);
+                self.changed |= known.is_none();
+            }
+            None => self.changed |= self.next.origins.remove(prefix).is_some(),
+        }
+    }
+
+    /// Takes a tool and its other names out, and remembers that it must be retired.
     fn detach(&mut self, name: &str) -> Option<Arc<Entry>> {
         let entry = self.next.tools.remove(name)?;
         self.next.aliases.retain(|_, target| &*target.tool != name);
+        self.next.ids.retain(|_, tool| &**tool != name);
         if let Some(tools) = self.next.toolsets.get_mut(entry.toolset()) {
             tools.remove(name);
         }

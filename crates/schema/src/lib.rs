@@ -42,5 +42,5 @@ pub use depth::MAX_DEPTH;
 pub use dialect::{Dialect, Loss, Translated, UnknownDialect, translate};
 pub use pointer::dotted;
 pub use repair::{Parsed, Repair, RepairError, RepairKind, parse_arguments};
-pub use tidy::tidy;
+pub use tidy::{tidy, tidy_foreign};
 pub use validate::{Schema, SchemaError, Violation};

@@ -181,8 +181,7 @@ impl Flight {
         started: Instant,
     ) -> Result<Prepared, (Option<String>, ToolError)> {
         let id = std::mem::take(&mut call.id);
-        let resolved = resolve::resolve(&self.snapshot, self.caller.scope.as_deref(), call)
-            .map_err(|error| (None, error))?;
+        let resolved = resolve::resolve(self, call).await.map_err(|error| (None, error))?;
         let entry = Arc::clone(&resolved.entry);
         let prepared = self.prepare_resolved(id, resolved, started).await;
         prepared.map_err(|error| (Some(entry.name().to_owned()), error))

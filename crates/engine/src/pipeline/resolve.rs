@@ -6,6 +6,7 @@ use hermes_core::{Arguments, ToolCall, ToolError};
 use hermes_schema::parse_arguments;
 use serde_json::{Map, Value};
 
+use super::Flight;
 use crate::definitions::ToolScope;
 use crate::entry::Entry;
 use crate::names::{self, Reading};
@@ -23,13 +24,9 @@ pub(crate) struct Resolved {
 }
 
 /// Finds the tool and reads the argument text.
-pub(crate) fn resolve(
-    snapshot: &Snapshot,
-    scope: Option<&ToolScope>,
-    call: ToolCall,
-) -> Result<Resolved, ToolError> {
+pub(crate) async fn resolve(flight: &Flight, call: ToolCall) -> Result<Resolved, ToolError> {
     let mut notes = Vec::new();
-    let (entry, preset) = find(snapshot, scope, &call.name, &mut notes)?;
+    let (entry, preset) = find(flight, &call.name, &mut notes).await?;
     let (arguments, mut guessed) = read(&entry, call.arguments, &mut notes)?;
     if entry.name() != "tool_call" {
         return Ok(Resolved { entry, arguments: under(arguments, preset), notes, guessed });
@@ -40,7 +37,7 @@ pub(crate) fn resolve(
         return Err(ToolError::invalid(format!("tool_call cannot call {name}"))
             .with_hint(format!("Call {name} directly.")));
     }
-    let (entry, preset) = find(snapshot, scope, &name, &mut notes)?;
+    let (entry, preset) = find(flight, &name, &mut notes).await?;
     let (arguments, also_guessed) = read(&entry, inner, &mut notes)?;
     guessed |= also_guessed;
     Ok(Resolved { entry, arguments: under(arguments, preset), notes, guessed })
@@ -48,7 +45,30 @@ pub(crate) fn resolve(
 
 type Preset = Option<Map<String, Value>>;
 
-fn find(
+/// Finds the tool. Whoever its like come from is asked before there is none:
+/// what is known of them may be old.
+async fn find(
+    flight: &Flight,
+    written: &str,
+    notes: &mut Vec<String>,
+) -> Result<(Arc<Entry>, Preset), ToolError> {
+    let (snapshot, scope) = (&flight.snapshot, flight.caller.scope.as_deref());
+    let found = find_in(snapshot, scope, written, notes);
+    let name = names::bare(written);
+    if found.is_ok() || snapshot.find(name).is_some() || !names::is_foreign(name) {
+        return found;
+    }
+    let origins = snapshot.origins(name);
+    if origins.is_empty() {
+        return found;
+    }
+    for origin in origins {
+        origin.ask().await?;
+    }
+    find_in(&flight.engine.snapshot(), scope, written, notes)
+}
+
+fn find_in(
     snapshot: &Snapshot,
     scope: Option<&ToolScope>,
     written: &str,
@@ -69,15 +89,10 @@ fn find(
         // It is no misspelling, so nothing else was meant.
         return Err(unknown(snapshot, scope, written));
     }
-    let name = match canonical(written) {
+    let name = match snapshot.absence(names::bare(written)) {
         _ if known(written) => written.to_owned(),
-        Some(name) if known(&name) => name,
-        plain => {
-            if let Some(why) = snapshot.absence(plain.as_deref().unwrap_or(written)) {
-                return Err(why.clone());
-            }
-            read_name(snapshot, scope, written, known, all, notes)?
-        }
+        Some(why) => return Err(why.clone()),
+        None => read_name(snapshot, scope, written, known, all, notes)?,
     };
     let preset = snapshot.alias(&name).and_then(|alias| alias.preset.clone());
     let entry = snapshot.find(&name).cloned();
@@ -116,13 +131,6 @@ fn offers(scope: Option<&ToolScope>, name: &str) -> bool {
 
 fn looks_only(snapshot: &Snapshot, name: &str) -> bool {
     snapshot.find(name).is_some_and(|entry| entry.spec().annotations.read_only)
-}
-
-/// `mcp-server:tool` as `mcp__server__tool`.
-fn canonical(written: &str) -> Option<String> {
-    let (server, tool) = written.strip_prefix("mcp-")?.split_once(':')?;
-    let plain = |part: &str| part.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "_");
-    Some(format!("mcp__{}__{}", plain(server), plain(tool)))
 }
 
 fn unknown(snapshot: &Snapshot, scope: Option<&ToolScope>, written: &str) -> ToolError {

@@ -78,41 +78,71 @@ impl Catalogue {
         let mut cursor: Option<String> = None;
         let mut known = HashSet::new();
         let mut room = LONGEST_TOGETHER;
+        let (mut left_out, mut next_page) = (0, None);
         for _ in 0..PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let request = ListToolsRequest::with_param(params);
             let request = ClientRequest::ListToolsRequest(request);
-            let (tools, next) = match connection.request(request, patience, None).await? {
-                ServerResult::ListToolsResult(page) => {
-                    let tools = page.tools.iter().map(serde_json::to_value);
-                    (tools.filter_map(Result::ok).collect(), page.next_cursor)
-                }
-                // One tool that is no tool makes the whole list something else.
-                other => {
-                    let page = serde_json::to_value(&other).unwrap_or_default();
-                    let Some(tools) = page.get("tools").and_then(Value::as_array) else {
-                        let text = super::plain::excerpt(&page.to_string(), 200);
-                        return Err(Fault::Refused(odd("it", &text)));
-                    };
-                    let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
-                    (tools.clone(), next)
-                }
-            };
+            let (tools, next): (Vec<Value>, _) =
+                match connection.request(request, patience, None).await? {
+                    ServerResult::ListToolsResult(page) => {
+                        let tools = page.tools.iter().map(serde_json::to_value);
+                        (tools.filter_map(Result::ok).collect(), page.next_cursor)
+                    }
+                    // One tool that is no tool makes the whole list something else.
+                    other => {
+                        let page = serde_json::to_value(&other).unwrap_or_default();
+                        let Some(tools) = page.get("tools").and_then(Value::as_array) else {
+                            let text = super::plain::excerpt(&page.to_string(), 200);
+                            return Err(Fault::Refused(odd("it", &text)));
+                        };
+                        let next =
+                            page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+                        (tools.clone(), next)
+                    }
+                };
             for tool in tools {
-                self.add(tool, &mut known, &mut room);
+                left_out += usize::from(!self.add(tool, &mut known, &mut room));
             }
-            if next.is_none() || next == cursor || self.tools.len() >= MOST {
+            if next.is_none() || next == cursor {
+                next_page = None;
+                break;
+            }
+            next_page = next.clone();
+            if self.tools.len() >= MOST {
                 break;
             }
             cursor = next;
         }
+        self.tell_left_out(left_out, next_page.is_some());
         Ok(())
     }
 
-    fn add(&mut self, definition: Value, known: &mut HashSet<String>, room: &mut usize) {
+    /// Says that there are more tools than are taken. First, since of many
+    /// problems only the first are told.
+    fn tell_left_out(&mut self, left_out: usize, has_more_pages: bool) {
+        let which = match (left_out, has_more_pages) {
+            (0, false) => return,
+            (0, true) => "The tools after these".to_owned(),
+            (count, false) => format!("{count} more tools"),
+            (count, true) => format!("More than {count} more tools"),
+        };
+        let taken = self.tools.len();
+        let text =
+            format!("{which} are left out: {taken} are taken, and no more than {MOST} can be");
+        self.problems.insert(0, text);
+    }
+
+    /// Takes a tool, or tells why not. False if there is no room for more.
+    fn add(&mut self, definition: Value, known: &mut HashSet<String>, room: &mut usize) -> bool {
         if self.tools.len() >= MOST || self.problems.len() >= MOST {
-            return;
+            return false;
         }
+        self.take(definition, known, room);
+        true
+    }
+
+    fn take(&mut self, definition: Value, known: &mut HashSet<String>, room: &mut usize) {
         let length = definition.to_string().len();
         if length > LONGEST.min(*room) {
             let name = definition.get("name").and_then(Value::as_str).unwrap_or("?");

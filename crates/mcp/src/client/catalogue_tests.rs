@@ -6,9 +6,8 @@ fn tool(name: &str, length: usize) -> Value {
     json!({"name": name, "description": "x".repeat(length), "inputSchema": {"type": "object"}})
 }
 
-#[test]
-fn what_is_taken_of_a_server_is_bounded() {
-    let mut catalogue = Catalogue {
+fn empty() -> Catalogue {
+    Catalogue {
         version: VERSION,
         era: Era::Legacy,
         protocol: String::new(),
@@ -17,7 +16,22 @@ fn what_is_taken_of_a_server_is_bounded() {
         prompts: false,
         tools: Vec::new(),
         problems: Vec::new(),
-    };
+    }
+}
+
+#[test]
+fn more_tools_than_can_be_taken_are_told_of() {
+    let mut catalogue = empty();
+    let (mut known, mut room) = (HashSet::new(), LONGEST_TOGETHER);
+    let took = |number: &usize| catalogue.add(tool(&number.to_string(), 1), &mut known, &mut room);
+    assert_eq!((0..MOST + 3).filter(took).count(), MOST);
+    catalogue.tell_left_out(3, false);
+    assert!(catalogue.problems[0].starts_with("3 more tools are left out"));
+}
+
+#[test]
+fn what_is_taken_of_a_server_is_bounded() {
+    let mut catalogue = empty();
     let (mut known, mut room) = (HashSet::new(), LONGEST_TOGETHER);
     catalogue.add(tool("endless", LONGEST), &mut known, &mut room);
     assert_eq!((catalogue.tools.len(), room), (0, LONGEST_TOGETHER));

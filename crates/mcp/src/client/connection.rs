@@ -171,7 +171,12 @@ impl Connection {
         patience: Patience,
         cx: Option<&ToolContext>,
     ) -> Result<ServerResult, Fault> {
-        let fault = |error| Fault::of(&self.server, error);
+        let fault = |error| match Fault::of(&self.server, error) {
+            Fault::Late(after) if after == patience.total && after > patience.idle => {
+                Fault::Long(after)
+            }
+            other => other,
+        };
         let options = PeerRequestOptions::with_timeout(patience.idle)
             .reset_timeout_on_progress()
             .with_max_total_timeout(patience.total);

@@ -8,7 +8,7 @@ use rmcp::service::ClientInitializeError;
 
 use super::catalogue::Catalogue;
 use super::connection::{Connection, Era};
-use super::fault::{greeting_causes, greeting_want};
+use super::fault::{greeting_causes, greeting_want, is_refusal};
 use super::pipes::Pipes;
 use super::plain::excerpt;
 use super::program::{Plan, Program};
@@ -23,10 +23,16 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 const PROGRAM: &str = "Look at `command`, `args` and `env` of its entry, and whether the program \
                        runs by itself.";
 
+/// What to look at if it answers, and does not want to.
+const REFUSED: &str = "These are the server's own words; see what it wants, such as a licence or \
+                       variables of `env`.";
+
 /// Why a server could not be greeted.
 pub(crate) enum Trouble {
     /// It can be tried in another way.
     Unclear(ToolError),
+    /// It has answered, and does not want to.
+    Refused(ToolError),
     /// It cannot.
     Final(ToolError),
 }
@@ -34,7 +40,7 @@ pub(crate) enum Trouble {
 impl Trouble {
     fn into_error(self) -> ToolError {
         match self {
-            Self::Unclear(error) | Self::Final(error) => error,
+            Self::Unclear(error) | Self::Refused(error) | Self::Final(error) => error,
         }
     }
 }
@@ -66,6 +72,9 @@ pub(crate) async fn open(server: &Server) -> Result<Connection, ToolError> {
     };
     match (trouble, &settings.link) {
         (Trouble::Unclear(error), _) if Instant::now() >= until => Err(error),
+        (Trouble::Refused(error), Link::Program { .. }) if kept == Some(Era::Legacy) => {
+            start(server, None, until).await.map_err(|_| error)
+        }
         (Trouble::Unclear(error), Link::Program { .. }) => {
             start(server, other, until).await.map_err(|_| error)
         }
@@ -101,6 +110,7 @@ async fn start(server: &Server, era: Option<Era>, until: Instant) -> Result<Conn
     let greeted = server.unless_stopped(tokio::time::timeout(left, greeting)).await;
     let trouble = match greeted {
         Ok(Ok(Ok(connection))) => return Ok(connection.to(program, late_yes)),
+        Ok(Ok(Err(error))) if is_refusal(&error) => Trouble::Refused(explain(server, &error)),
         Ok(Ok(Err(error))) => Trouble::Unclear(explain(server, &error)),
         Ok(Err(_)) => Trouble::Final(late(server)),
         Err(gone) => Trouble::Final(gone),
@@ -129,6 +139,8 @@ async fn give_up(server: &str, mut program: Program, trouble: Trouble) -> Troubl
             Trouble::Unclear(with_words(error.with_message(message), exit.as_deref(), &words))
         }
         Trouble::Unclear(error) => Trouble::Unclear(with_words(error, exit.as_deref(), &words)),
+        // If it has ended, then because nobody talks to it any more.
+        Trouble::Refused(error) => Trouble::Refused(with_words(error, None, &words)),
         Trouble::Final(error) => Trouble::Final(with_words(error, exit.as_deref(), &words)),
     }
 }
@@ -158,6 +170,7 @@ pub(crate) fn explain(server: &Server, error: &ClientInitializeError) -> ToolErr
         ),
     );
     match server.settings().link {
+        _ if is_refusal(error) => failed.with_hint(REFUSED),
         Link::Program { .. } => failed.with_hint(PROGRAM),
         Link::Http { .. } => failed,
     }

@@ -39,6 +39,8 @@ pub(crate) enum Fault {
     Lost(String),
     /// It was silent for too long, and told to stop.
     Late(Duration),
+    /// It took too long, however much it said, and was told to stop.
+    Long(Duration),
     /// We no longer want it.
     Cancelled,
     /// It wants a login.
@@ -79,7 +81,21 @@ impl Fault {
 
     /// Whether it speaks against the server rather than against the request.
     pub(crate) fn is_breakdown(&self) -> bool {
-        matches!(self, Self::NotSent(_) | Self::Lost(_) | Self::Late(_))
+        matches!(self, Self::NotSent(_) | Self::Lost(_) | Self::Late(_) | Self::Long(_))
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotSent(why) | Self::Lost(why) => f.write_str(why),
+            Self::Late(after) => write!(f, "it said nothing for {} s", after.as_secs_f64()),
+            Self::Long(after) => write!(f, "it took longer than {} s", after.as_secs_f64()),
+            Self::Cancelled => f.write_str("it is no longer wanted"),
+            Self::Login(_) => f.write_str("it wants a login"),
+            Self::Visit(_) => f.write_str("it wants the user to go somewhere first"),
+            Self::Refused(error) => f.write_str(error.message()),
+        }
     }
 }
 
@@ -142,6 +158,15 @@ pub(crate) fn greeting_causes(error: &ClientInitializeError) -> String {
         ClientInitializeError::JsonRpcError(error) => format!("it refuses: {}", error.message),
         ClientInitializeError::ConnectionClosed(_) => "it has closed the connection".to_owned(),
         other => causes(other),
+    }
+}
+
+/// Whether a server has answered the greeting, and refuses.
+pub(crate) fn is_refusal(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_refusal(fallback),
+        ClientInitializeError::JsonRpcError(_) => true,
+        _ => false,
     }
 }
 

@@ -30,10 +30,8 @@ pub(crate) fn begin(
                 // It has no news to tell, or does not know how.
                 return;
             };
-            if number > 1 {
-                // Something may have happened while nobody listened.
-                changed.notify_one();
-            }
+            // Something may have happened while nobody listened.
+            changed.notify_one();
             while let Ok(Some(_)) = news.next().await {
                 changed.notify_one();
             }

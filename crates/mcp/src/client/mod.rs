@@ -39,13 +39,14 @@ mod web;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_engine::Engine;
 use hermes_exec::leftovers::Leftovers;
 use serde::Serialize;
+use tokio::task::JoinHandle;
 
 pub use asker::{Answer, Asker, ByClarify, Field, FieldKind, Question};
 pub use catalogue::Catalogue;
@@ -53,7 +54,7 @@ pub use connection::Era;
 pub use login::{Visitor, logout};
 pub use sampling::{Chosen, Models, Sampled};
 pub use settings::{
-    ElicitationSettings, Link, OAuthSettings, SamplingSettings, ServerSettings, Settings,
+    ElicitationSettings, Link, OAuthSettings, Roots, SamplingSettings, ServerSettings, Settings,
     ToolFilter, Unusable,
 };
 pub use tls::TlsSettings;
@@ -128,6 +129,8 @@ pub struct Servers {
     shared: Arc<Shared>,
     problems: Vec<String>,
     unusable: BTreeMap<String, Unusable>,
+    /// What clears away after others, once it is begun.
+    clearing: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl std::fmt::Debug for Servers {
@@ -223,6 +226,7 @@ impl Servers {
             shared,
             problems: settings.problems,
             unusable: settings.unusable,
+            clearing: Mutex::default(),
         }
     }
 
@@ -253,12 +257,13 @@ impl Servers {
         let shared = Arc::clone(&self.shared);
         // What a crash has left is none of this run's business, but somebody
         // must end it.
-        tokio::task::spawn_blocking(move || {
+        let clearing = tokio::task::spawn_blocking(move || {
             if let Some(leftovers) = &shared.leftovers {
                 program::reap(leftovers);
             }
             content::sweep(&shared.media_folder, MEDIA_AGE);
         });
+        *self.clearing.lock().unwrap_or_else(PoisonError::into_inner) = Some(clearing);
         self.recall();
         for server in self.enabled() {
             let is_new = server.catalogue().is_none() && is_wanted(server.name());
@@ -347,7 +352,7 @@ impl Servers {
         let request = listen::sign_of_life(connection.era());
         match connection.request(request, patience, None).await {
             Err(fault) if fault.is_breakdown() => {
-                let text = format!("The MCP server '{name}' does not answer: {fault:?}");
+                let text = format!("The MCP server '{name}' does not answer: {fault}");
                 return Err(ToolError::new(ErrorKind::Network, text));
             }
             _ => {}
@@ -397,7 +402,7 @@ impl Servers {
         // One that cannot be read is written anew: this is the one place where
         // a person has said so.
         let mut pins = Pins::load(folder, name).ok().flatten().unwrap_or_default();
-        let accepted = pins.accept(&catalogue.tools, tool);
+        let accepted = pins.accept(&server.identity(), &catalogue.tools, tool);
         pins.save(folder, name)
             .map_err(|error| ToolError::io("What was accepted cannot be kept", &error))?;
         server.publish(&catalogue);
@@ -428,6 +433,11 @@ impl Servers {
     /// Ends every server and waits until nothing of them is left.
     pub async fn stop(&self) {
         futures_util::future::join_all(self.enabled().map(|server| server.end())).await;
+        // However short the run was, what a crash has left is gone after it.
+        let clearing = self.clearing.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(clearing) = clearing {
+            let _ = clearing.await;
+        }
     }
 }
 
@@ -464,9 +474,9 @@ fn status_of(server: &Server) -> Status {
             Phase::Stopped => "stopped",
         },
         tools: published.tools.len(),
-        held_back: published.held_back,
+        held_back: published.held_back.into_keys().collect(),
         news: published.news,
-        problems: published.problems,
+        problems: server.notes().into_iter().chain(published.problems).collect(),
         error: match phase {
             Phase::Down(_, error) => Some(error.message().to_owned()),
             _ => None,

@@ -42,18 +42,16 @@ pub fn wire(server: &str, tool: &str) -> String {
     format!("{}_{}", &plain[..kept], &hash[..TELLING])
 }
 
-/// How the names of a server's tools for models begin, in every spelling.
-pub(crate) fn beginnings(server: &str) -> [String; 2] {
+/// How the names of a server's tools begin, in every spelling.
+pub(crate) fn beginnings(server: &str) -> [String; 3] {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let clean: String = server.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    [format!("mcp__{clean}__"), format!("mcp__{}__", plain(server))]
+    [format!("mcp__{clean}__"), format!("mcp__{}__", plain(server)), canonical(server, "")]
 }
 
 /// Whether a tool of that name would be this server's.
 pub fn is_of(server: &str, tool: &str) -> bool {
-    let is_exact = |it: &str| it.strip_prefix(server).is_some_and(|rest| rest.starts_with(':'));
-    tool.strip_prefix("mcp-").is_some_and(is_exact)
-        || beginnings(server).iter().any(|beginning| tool.starts_with(beginning))
+    beginnings(server).iter().any(|beginning| tool.starts_with(beginning))
 }
 
 /// The name of a tool as it can stand in a message and in a command line: its

@@ -43,7 +43,14 @@ pub(crate) async fn check(server: &Server) -> Result<(), ToolError> {
         None => {
             let asked = tokio::time::timeout(PATIENCE, ask(url, &question)).await;
             // Offline is no reason to do without a server.
-            let Ok(Some(harm)) = asked else { return Ok(()) };
+            let Ok(Some(harm)) = asked else {
+                server.note(format!(
+                    "Whether the package {} is known to be harmful could not be looked up: {url} \
+                     does not answer",
+                    package.name
+                ));
+                return Ok(());
+            };
             remember(&file, &harm);
             harm
         }

@@ -33,6 +33,9 @@ pub(crate) struct Pins {
 struct Pin {
     sha256: String,
     definition: Value,
+    /// Which server it was taken from, if another than the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
     /// It came after the others, and nobody has said anything to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_news: bool,
@@ -54,6 +57,13 @@ pub(crate) enum Standing {
     Renamed {
         /// Those that have gone.
         gone: Vec<String>,
+    },
+    /// It is another server by now.
+    Moved {
+        /// What the server was.
+        was: String,
+        /// What it is.
+        is: String,
     },
     /// It is new, came after the others, and its texts give orders to their
     /// reader.
@@ -96,8 +106,11 @@ impl Pins {
         suspicious: impl Fn(&Value) -> bool,
     ) -> (Vec<Standing>, bool) {
         let is_first = self.tools.is_empty();
-        let mut has_news = self.identity != identity;
-        identity.clone_into(&mut self.identity);
+        let mut has_news = is_first && self.identity != identity;
+        if is_first {
+            identity.clone_into(&mut self.identity);
+        }
+        let moved = |was: &str| Standing::Moved { was: was.to_owned(), is: identity.to_owned() };
         let today: Vec<&str> = tools.iter().map(name_of).collect();
         let gone: Vec<String> =
             self.tools.keys().filter(|name| !today.contains(&name.as_str())).cloned().collect();
@@ -105,16 +118,21 @@ impl Pins {
         for (tool, name) in tools.iter().zip(today) {
             let sha256 = digest::of_json(tool);
             let standing = match self.tools.get(name) {
-                Some(pin) if pin.sha256 == sha256 => Standing::Good,
-                Some(pin) => Standing::Changed {
+                Some(pin) if pin.sha256 != sha256 => Standing::Changed {
                     was: Box::new(pin.definition.clone()),
                     difference: difference(&pin.definition, tool),
                 },
+                Some(pin) => match pin.identity.as_deref().unwrap_or(&self.identity) {
+                    was if was == identity => Standing::Good,
+                    was => moved(was),
+                },
+                None if self.identity != identity => moved(&self.identity),
                 None if !is_first && !gone.is_empty() => Standing::Renamed { gone: gone.clone() },
                 None if !is_first && suspicious(tool) => Standing::Suspect,
                 None => {
                     has_news = true;
-                    let pin = Pin { sha256, definition: tool.clone(), is_news: !is_first };
+                    let definition = tool.clone();
+                    let pin = Pin { sha256, definition, identity: None, is_news: !is_first };
                     self.tools.insert(name.to_owned(), pin);
                     Standing::Good
                 }
@@ -131,18 +149,25 @@ impl Pins {
 
     /// Takes tools as they are now: the one of that name, or all. Those that
     /// have gone are forgotten. How many there were.
-    pub(crate) fn accept(&mut self, tools: &[Value], only: Option<&str>) -> usize {
+    pub(crate) fn accept(&mut self, identity: &str, tools: &[Value], only: Option<&str>) -> usize {
         let mut accepted = 0;
+        let before = std::mem::take(&mut self.identity);
+        let own = Some(identity.to_owned()).filter(|it| only.is_some() && *it != before);
+        self.identity = if only.is_none() { identity.to_owned() } else { before.clone() };
         for tool in tools {
             let name = name_of(tool);
             if only.is_some_and(|only| only != name) {
                 continue;
             }
             let sha256 = digest::of_json(tool);
-            let pin = Pin { sha256, definition: tool.clone(), is_news: false };
-            let before = self.tools.insert(name.to_owned(), pin);
-            let is_new = |before: Pin| before.is_news || before.definition != *tool;
-            accepted += usize::from(before.is_none_or(is_new));
+            let definition = tool.clone();
+            let pin = Pin { sha256, definition, identity: own.clone(), is_news: false };
+            let old = self.tools.insert(name.to_owned(), pin);
+            let is_new = |old: Pin| {
+                let place = old.identity.as_deref().unwrap_or(&before);
+                old.is_news || old.definition != *tool || place != identity
+            };
+            accepted += usize::from(old.is_none_or(is_new));
         }
         let today: Vec<&str> = tools.iter().map(name_of).collect();
         // With one accepted by name, the others that are new stay in doubt as

@@ -37,7 +37,7 @@ fn a_change_of_any_part_is_held_back_and_shown() {
         assert_eq!(**was, tool("a", "A"));
         assert!(difference.starts_with(['-', '+']), "{difference}");
         assert_eq!(standings[1], Standing::Good);
-        assert_eq!(pins.accept(std::slice::from_ref(&changed), Some("a")), 1);
+        assert_eq!(pins.accept("id", std::slice::from_ref(&changed), Some("a")), 1);
         assert_eq!(pins.judge("id", &[changed, tool("b", "B")], gives_orders).0[0], Standing::Good);
     }
 }
@@ -52,7 +52,7 @@ fn a_new_tool_is_taken_but_not_in_place_of_another() {
     assert_eq!(pins.judge("id", &renamed, gives_orders).0[1], wanted);
     // It is not worn down by asking again.
     assert_eq!(pins.judge("id", &renamed, gives_orders).0[1], wanted);
-    assert_eq!(pins.accept(&renamed, None), 1);
+    assert_eq!(pins.accept("id", &renamed, None), 1);
     assert_eq!(pins.judge("id", &renamed, gives_orders).0[1], Standing::Good);
 }
 
@@ -66,7 +66,7 @@ fn a_tool_that_comes_later_is_news_until_somebody_has_seen_it() {
     // Neither wears off by itself.
     let (standings, has_news) = pins.judge("id", &more, gives_orders);
     assert_eq!((&standings[3], has_news, pins.is_news("c")), (&Standing::Suspect, false, true));
-    assert_eq!(pins.accept(&more, None), 2);
+    assert_eq!(pins.accept("id", &more, None), 2);
     assert!(!pins.is_news("c"));
     assert_eq!(pins.judge("id", &more, gives_orders).0[3], Standing::Good);
     // What a server offers on its first day is what the user has added.
@@ -82,4 +82,20 @@ fn a_file_that_cannot_be_read_is_not_taken_for_none() {
     assert_eq!(Pins::load(folder.path(), "s").unwrap().unwrap().tools.len(), 2);
     std::fs::write(Pins::file(folder.path(), "s"), "{").unwrap();
     assert!(Pins::load(folder.path(), "s").is_err());
+}
+
+#[test]
+fn the_tools_of_another_server_are_held_back() {
+    let mut pins = pinned();
+    let tools = [tool("a", "A"), tool("b", "B")];
+    let moved = Standing::Moved { was: "id".to_owned(), is: "other".to_owned() };
+    for _ in 0..2 {
+        let (standings, has_news) = pins.judge("other", &tools, gives_orders);
+        assert_eq!((standings, has_news), (vec![moved.clone(); 2], false));
+    }
+    assert_eq!(pins.accept("other", &tools, Some("a")), 1);
+    let (standings, _) = pins.judge("other", &tools, gives_orders);
+    assert_eq!(standings, [Standing::Good, moved]);
+    assert_eq!(pins.accept("other", &tools, None), 1);
+    assert_eq!(pins.judge("other", &tools, gives_orders).0, [Standing::Good, Standing::Good]);
 }

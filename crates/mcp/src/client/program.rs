@@ -153,9 +153,12 @@ impl Program {
 /// Ends what programs of ours that have crashed have left running. Blocks.
 pub(crate) fn reap(leftovers: &Leftovers) -> usize {
     let orphans = leftovers.orphans();
-    for orphan in &orphans {
-        leftovers.end(orphan, GRACE);
-    }
+    // Side by side: somebody waits for all of them.
+    std::thread::scope(|scope| {
+        for orphan in &orphans {
+            scope.spawn(|| leftovers.end(orphan, GRACE));
+        }
+    });
     orphans.len()
 }
 

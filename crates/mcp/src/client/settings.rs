@@ -94,12 +94,25 @@ pub struct ServerSettings {
     pub pin: bool,
     /// How connections to it are secured.
     pub tls: TlsSettings,
+    /// Which folders it is told of.
+    pub roots: Roots,
     /// Whether its calls run side by side; by what each tool says of itself if
     /// nothing is set down.
     pub parallel: Option<bool>,
     /// The entry as it was written, with no variable filled in: what was
     /// learnt of the server holds for as long as this is the same.
     pub written: Value,
+}
+
+/// Which folders a server is told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Roots {
+    /// Those that we work in.
+    Ours,
+    /// None.
+    Nothing,
+    /// These.
+    Named(Vec<PathBuf>),
 }
 
 /// Which of a server's tools are taken.
@@ -231,6 +244,7 @@ impl ServerSettings {
             ));
         }
         let link = read_link(&it)?;
+        let roots = read_roots(&it, &link)?;
         let lifecycle = it.map("lifecycle");
         let longest = |name: &str| {
             let set = it.seconds(name).or_else(|| Reading(&lifecycle).seconds(name));
@@ -259,6 +273,7 @@ impl ServerSettings {
             oauth: read_oauth(&it)?,
             pin: it.flag("pin", true),
             tls: TlsSettings::read(&filled)?,
+            roots,
             parallel: it
                 .0
                 .contains_key("supports_parallel_tool_calls")
@@ -298,6 +313,41 @@ fn read_link(it: &Reading<'_>) -> Result<Link, String> {
         env: it.texts_by_name("env"),
         cwd: it.text("cwd").map(PathBuf::from),
     })
+}
+
+fn read_roots(it: &Reading<'_>, link: &Link) -> Result<Roots, String> {
+    match it.0.get("roots") {
+        Some(Value::Array(_)) => {
+            let folders: Vec<PathBuf> = it.texts("roots").iter().map(|it| at_home(it)).collect();
+            match folders.iter().find(|folder| !folder.is_absolute()) {
+                Some(folder) => Err(format!("`roots`: {} is no whole path", folder.display())),
+                None if folders.is_empty() => Ok(Roots::Nothing),
+                None => Ok(Roots::Named(folders)),
+            }
+        }
+        None | Some(Value::Null) if !names_folder(link) => Ok(Roots::Ours),
+        _ if it.flag("roots", false) => Ok(Roots::Ours),
+        _ => Ok(Roots::Nothing),
+    }
+}
+
+fn at_home(path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
+    }
+}
+
+/// Whether a program is told by its arguments where it is to work. There are
+/// servers that take what we tell them of for all that they may use, and
+/// forget what they were given.
+fn names_folder(link: &Link) -> bool {
+    let Link::Program { args, cwd, .. } = link else { return false };
+    let is_folder = |text: &str| {
+        let path = PathBuf::from(text);
+        !text.is_empty() && cwd.as_ref().map_or(path.clone(), |cwd| cwd.join(&path)).is_dir()
+    };
+    args.iter().any(|arg| is_folder(arg) || arg.split_once('=').is_some_and(|it| is_folder(it.1)))
 }
 
 fn read_filter(tools: &Map<String, Value>) -> Result<ToolFilter, String> {

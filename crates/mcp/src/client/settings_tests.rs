@@ -109,3 +109,21 @@ fn a_key_for_a_login_is_refused_in_words() {
     assert!(problem.contains("`oauth.private_key`"), "{problem}");
     assert!(problem.contains("client_secret"), "{problem}");
 }
+
+#[test]
+fn a_server_that_is_given_a_folder_is_told_of_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    let roots = |more: Value| {
+        let mut entry = json!({"command": "x"});
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        read(entry).roots
+    };
+    assert_eq!(roots(json!({"args": ["a"]})), Roots::Ours);
+    assert_eq!(roots(json!({"args": [&path]})), Roots::Nothing);
+    assert_eq!(roots(json!({"args": [format!("--root={path}")]})), Roots::Nothing);
+    assert_eq!(roots(json!({"args": [&path], "roots": true})), Roots::Ours);
+    assert_eq!(roots(json!({"roots": false})), Roots::Nothing);
+    assert_eq!(roots(json!({"roots": [&path]})), Roots::Named(vec![folder.path().to_owned()]));
+    assert!(ServerSettings::read(&json!({"command": "x", "roots": ["a"]}), &lookup).is_err());
+}

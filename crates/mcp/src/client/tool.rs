@@ -15,6 +15,7 @@ use super::content;
 use super::describe::{Described, describe};
 use super::fault::Fault;
 use super::pins::{Standing, name_of};
+use super::plain::excerpt;
 use super::server::Server;
 use super::{extras, names};
 
@@ -55,6 +56,9 @@ impl RemoteTool {
             Standing::Good => (describe(server.name(), definition), None),
             Standing::Changed { was, difference } => {
                 (describe(server.name(), was), Some(changed(server.name(), shown, difference)))
+            }
+            Standing::Moved { was, is } => {
+                (describe(server.name(), definition), Some(moved(server.name(), shown, was, is)))
             }
             Standing::Renamed { gone } => {
                 (unseen(server.name()), Some(renamed(server.name(), shown, gone)))
@@ -131,8 +135,13 @@ impl RemoteTool {
         &self.spec.name
     }
 
-    pub(crate) fn is_held_back(&self) -> bool {
-        self.held_back.is_some()
+    /// Its exact name.
+    pub(crate) fn id(&self) -> String {
+        names::canonical(self.server.name(), &self.tool)
+    }
+
+    pub(crate) fn held_back(&self) -> Option<&ToolError> {
+        self.held_back.as_ref()
     }
 
     /// What tells one form of it from another.
@@ -168,6 +177,8 @@ impl RemoteTool {
         let mut is_first = true;
         loop {
             let connection = self.server.connection(cx).await?;
+            // What was found in the registry may be older than the connection.
+            self.server.vouch(self.name())?;
             let _busy = self.server.busy();
             let began = Instant::now();
             let done = self.try_once(&connection, arguments.clone(), cx).await;
@@ -246,6 +257,16 @@ impl RemoteTool {
             )
             .with("effect_disposition", "unknown")
             .with_hint("Look at what has happened before you call it again; `timeout` of the server allows more time."),
+            Fault::Long(after) => ToolError::new(
+                ErrorKind::Timeout,
+                format!(
+                    "The MCP server '{server}' had not finished {tool} after {} s, and was told to \
+                     stop; whether it was done is unknown",
+                    after.as_secs_f64()
+                ),
+            )
+            .with("effect_disposition", "unknown")
+            .with_hint("Look at what has happened before you call it again; `max_total_timeout` of the server allows more time."),
         };
         self.server.with_last_words(failed, connection).await
     }
@@ -294,6 +315,19 @@ fn changed(server: &str, tool: &str, difference: &str) -> ToolError {
     .with_hint(format!(
         "Show the user the difference; `hermes mcp accept {server} {tool}` takes it as it is now."
     ))
+}
+
+fn moved(server: &str, tool: &str, was: &str, is: &str) -> ToolError {
+    ToolError::new(
+        ErrorKind::ApprovalRequired,
+        format!(
+            "The MCP server '{server}' is another one than {tool} was first used at: it was {}, \
+             and is {}",
+            excerpt(was, 300),
+            excerpt(is, 300)
+        ),
+    )
+    .with_hint(format!("Ask the user; `hermes mcp accept {server}` takes it as it is now."))
 }
 
 fn renamed(server: &str, tool: &str, gone: &[String]) -> ToolError {

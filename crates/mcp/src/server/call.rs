@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hermes_core::{Access, Approver, CancellationToken, Clarify, ToolCall, ToolResult};
-use hermes_engine::Caller;
+use hermes_engine::{Caller, Onlooker};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ElicitRequestParams, ElicitResult,
     InputRequiredResult, ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId,
@@ -18,7 +18,7 @@ use rmcp::{ErrorData, Peer, RoleServer};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use super::progress::Signs;
+use super::progress::{BEAT, Signs};
 use super::question::Desk;
 use super::task::{self, Handover};
 use super::{Shared, answer};
@@ -81,9 +81,8 @@ async fn carry_out(
     let wants_signs = token.is_some();
     // A task says how it gets on to whoever asks after it.
     let token = token.or_else(|| handover.map(|_| ProgressToken(RequestId::Number(0))));
-    if let Some(token) = token {
-        caller.onlooker = Some(Arc::new(Signs::new(&id, token, errands.clone())));
-    }
+    let signs = token.map(|token| Arc::new(Signs::new(&id, token, errands.clone())));
+    caller.onlooker = signs.clone().map(|signs| signs as Arc<dyn Onlooker>);
     let about = about(session, &request);
     let answers = answers(shared, &request, &about)?;
     let arguments = Value::Object(request.arguments.unwrap_or_default());
@@ -96,7 +95,7 @@ async fn carry_out(
         let ports = (**ports).clone().with::<dyn Clarify>(Arc::clone(desk) as _);
         caller.ports = Some(Arc::new(ports));
     }
-    let client = Client { peer: &context.peer, given_up, handover, wants_signs };
+    let client = Client { peer: &context.peer, given_up, handover, wants_signs, signs };
     let result = attend(shared, call, &caller, client, received).await;
     if let Some(questions) = desk.and_then(|desk| desk.open()) {
         let state = shared.replies.seal(&about)?;
@@ -167,6 +166,7 @@ struct Client<'a> {
     handover: Option<&'a Arc<Handover>>,
     /// Whether it has asked for signs of life.
     wants_signs: bool,
+    signs: Option<Arc<Signs>>,
 }
 
 impl Client<'_> {
@@ -189,6 +189,7 @@ async fn attend(
     let mut running = pin!(shared.engine.call(call, caller));
     let mut questions = FuturesUnordered::new();
     let given_up = client.given_up;
+    let mut beats = tokio::time::interval_at(tokio::time::Instant::now() + BEAT, BEAT);
     let result = loop {
         tokio::select! {
             biased;
@@ -198,6 +199,12 @@ async fn attend(
                 Errand::Ask(form, reply) => questions.push(ask(client.peer, *form, reply)),
             },
             Some(()) = questions.next() => {}
+            now = beats.tick() => {
+                let beat = client.signs.as_ref().and_then(|signs| signs.beat(now.into_std()));
+                if let Some(beat) = beat {
+                    client.tell(beat).await;
+                }
+            }
             result = &mut running => break result,
         }
     };

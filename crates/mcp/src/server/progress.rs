@@ -14,6 +14,10 @@ use super::call::Errand;
 /// No client wants to hear more often.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// A call that says nothing for so long is said to run still: there are clients
+/// that give up on what they do not hear of.
+pub(crate) const BEAT: Duration = Duration::from_secs(1);
+
 /// The least step: each sign says more than the one before it, as the protocol
 /// demands, even where the tool does not.
 const STEP: f64 = 0.001;
@@ -36,6 +40,15 @@ struct Last {
 impl Signs {
     pub(crate) fn new(call: &str, token: ProgressToken, errands: mpsc::Sender<Errand>) -> Self {
         Self { call: call.to_owned(), token, errands, last: Mutex::default() }
+    }
+
+    /// The sign that the call still runs; none if it has said so itself lately.
+    pub(crate) fn beat(&self, now: Instant) -> Option<ProgressNotificationParam> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).at;
+        if last.is_some_and(|at| now.saturating_duration_since(at) < BEAT) {
+            return None;
+        }
+        self.sign(&Progress { fraction: None, message: String::new() }, true, now)
     }
 
     /// The sign as the client is told it; none if it came too soon.

@@ -55,3 +55,14 @@ fn calls_inside_the_call_do_not_count_as_its_progress() {
     assert_eq!((told.progress, told.total), (0.0, None));
     assert_eq!(told.message.as_deref(), Some("inner"));
 }
+
+#[test]
+fn a_call_that_says_nothing_is_said_to_run_still() {
+    let (signs, start) = (signs(), Instant::now());
+    assert_eq!(signs.beat(start + BEAT).unwrap().progress, 0.0);
+    // What it says itself is enough.
+    assert!(signs.sign(&report(Some(0.5), "half"), true, start + BEAT * 2).is_some());
+    assert!(signs.beat(start + BEAT * 2 + BEAT / 2).is_none());
+    let told = signs.beat(start + BEAT * 3).unwrap();
+    assert!(told.progress > 50.0 && told.message.is_none(), "{told:?}");
+}

@@ -45,12 +45,29 @@ const NUMBER_FORMATS: [&str; 15] = [
 ///
 /// Apart from the last point the meaning stays the same. Tidying a tidy schema changes nothing.
 pub fn tidy(schema: Value) -> Value {
+    tidied(schema, Nulls::Drop)
+}
+
+/// The same for a schema that somebody else has written: null stays where it is allowed, since it
+/// may say something else there than nothing does.
+pub fn tidy_foreign(schema: Value) -> Value {
+    tidied(schema, Nulls::Keep)
+}
+
+/// What becomes of the null of a property that may be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Nulls {
+    Drop,
+    Keep,
+}
+
+fn tidied(schema: Value, nulls: Nulls) -> Value {
     if Survey::of(&schema).too_deep {
         return schema;
     }
     let mut current = schema;
     for _ in 0..MAX_ROUNDS {
-        let next = round(current.clone());
+        let next = round(current.clone(), nulls);
         if next == current {
             break;
         }
@@ -59,10 +76,10 @@ pub fn tidy(schema: Value) -> Value {
     current
 }
 
-fn round(schema: Value) -> Value {
+fn round(schema: Value, nulls: Nulls) -> Value {
     // References into the middle of the document would miss their target once it is reshaped.
     let reshape = refs::only_to_definitions(&schema);
-    let mut schema = trim(schema, reshape);
+    let mut schema = trim(schema, reshape, nulls);
     if reshape {
         schema = refs::inline_single_uses(schema);
     }
@@ -97,11 +114,11 @@ fn beside_reference(keyword: &str) -> bool {
         || matches!(keyword, "$ref" | "$defs" | "definitions" | "$schema")
 }
 
-fn trim(schema: Value, reshape: bool) -> Value {
+fn trim(schema: Value, reshape: bool, nulls: Nulls) -> Value {
     let Value::Object(map) = schema else {
         return schema;
     };
-    let mut map = positions::map_children(map, "", |child, _| trim(child, reshape));
+    let mut map = positions::map_children(map, "", |child, _| trim(child, reshape, nulls));
     if map.get("title").is_some_and(Value::is_string) {
         map.shift_remove("title");
     }
@@ -114,7 +131,9 @@ fn trim(schema: Value, reshape: bool) -> Value {
     if reshape {
         map = single_part(map);
         map = constants_to_enum(map);
-        drop_optional_nulls(&mut map);
+        if nulls == Nulls::Drop {
+            drop_optional_nulls(&mut map);
+        }
     }
     Value::Object(map)
 }

@@ -171,3 +171,19 @@ fn a_bottomless_schema_is_returned_as_it_is() {
     }
     assert_eq!(tidy(schema.clone()), schema);
 }
+
+#[test]
+fn somebody_elses_null_stays_where_it_is_allowed() {
+    let schema = json!({
+        "type": "object", "title": "T",
+        "properties": {
+            "e": {"enum": ["x", null]},
+            "next": {"anyOf": [{"$ref": "#/$defs/N"}, {"type": "null"}]},
+        },
+        "$defs": {"N": {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/N"}, {"type": "null"}]}}}},
+    });
+    let tidy = tidy_foreign(schema.clone());
+    assert!(tidy.get("title").is_none());
+    assert_eq!(tidy["properties"], schema["properties"]);
+    assert_eq!(tidy["$defs"], schema["$defs"]);
+}

@@ -32,6 +32,7 @@ struct Case {
 
 pub(crate) fn run(app: &App, args: &Check, everything: bool) -> Outcome {
     let ready = app.ready()?;
+    ready.recall_servers();
     let mut caller = Caller::new(folder(args.cwd.as_deref())?);
     caller.home = std::env::home_dir().filter(|h| h.is_absolute());
     let permissions = app.permissions(&ready, &args.options, &caller.cwd, None)?;

@@ -9,7 +9,11 @@ use tokio::net::{TcpListener, TcpStream};
 /// The longest request that is read.
 const LONGEST: usize = 16 * 1024;
 
-const PAGE: &str = "<!doctype html><title>Logged in</title><p>You can close this window.";
+/// Whether it comes to anything is not known yet.
+const PAGE: &str = "<!doctype html><title>Back to hermes</title><p>The answer has come back. hermes \
+                    says whether you are logged in; you can close this window.";
+const REFUSED: &str = "<!doctype html><title>Not logged in</title><p>The login was refused. You can \
+                       close this window.";
 
 /// Somebody who waits for the answer.
 #[derive(Debug)]
@@ -65,7 +69,11 @@ async fn serve(mut stream: TcpStream, state: Option<&str>) -> io::Result<Option<
     let mut words = text.lines().next().unwrap_or_default().split(' ');
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let is_it = method == "GET" && is_answer(target, state);
-    let (status, page) = if is_it { ("200 OK", PAGE) } else { ("404 Not Found", "") };
+    let (status, page) = match is_it {
+        true if refusal(target).is_some() => ("200 OK", REFUSED),
+        true => ("200 OK", PAGE),
+        false => ("404 Not Found", ""),
+    };
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n{page}",
@@ -83,7 +91,8 @@ fn is_answer(target: &str, state: Option<&str>) -> bool {
     let (has_code, has_error) = (value("code").is_some(), value("error").is_some());
     match (value("state"), state) {
         (Some(given), Some(state)) => given == state && (has_code || has_error),
-        (None, Some(_)) => has_error,
+        // Any page could send the browser here.
+        (None, Some(_)) => false,
         (_, None) => has_code || has_error,
     }
 }

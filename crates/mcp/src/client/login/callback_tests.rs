@@ -14,7 +14,9 @@ async fn only_the_answer_ends_the_wait() {
     let port = callback.port();
     let waiting = tokio::spawn(callback.wait(Some("y".to_owned())));
     let forged = "/callback?code=evil&state=other";
-    for target in ["/favicon.ico", forged, "/callback?code=x&state=y"] {
+    for target in
+        ["/favicon.ico", forged, "/callback?error=access_denied", "/callback?code=x&state=y"]
+    {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         let request = format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -30,6 +32,7 @@ fn a_refusal_is_read() {
     let told = refusal("http://h/callback?error=access_denied&error_description=not+you&state=y");
     assert_eq!(told.as_deref(), Some("access_denied: not you"));
     assert_eq!(refusal("http://h/callback?code=a&state=y"), None);
-    assert!(is_answer("/callback?error=access_denied", Some("y")));
+    assert!(is_answer("/callback?error=access_denied&state=y", Some("y")));
+    assert!(!is_answer("/callback?error=access_denied", Some("y")));
     assert!(!is_answer("/callback?error=access_denied&state=z", Some("y")));
 }

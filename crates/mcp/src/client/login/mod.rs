@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
+use rmcp::transport::auth::AuthorizationMetadataSource;
 use rmcp::transport::{
     AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
 };
@@ -73,6 +74,12 @@ pub(crate) async fn login(server: &Server, visitor: &dyn Visitor) -> Result<(), 
     }
     let mut manager = account.manager().await.map_err(wrong)?;
     let found = account.discover(&manager, challenge.as_deref()).await.map_err(wrong)?;
+    // Who says what it can do, and not this, cannot; who says nothing may.
+    if found.source != AuthorizationMetadataSource::LegacyEndpointFallback
+        && found.metadata.code_challenge_methods_supported.is_none()
+    {
+        return Err(wrong(AuthError::PkceUnsupported));
+    }
     let issuer = found.metadata.issuer.clone();
     let reads_documents =
         found.metadata.additional_fields.get("client_id_metadata_document_supported")

@@ -21,7 +21,7 @@ use super::dial;
 use super::fault::Fault;
 use super::host::Host;
 use super::sampling::Sampling;
-use super::settings::ServerSettings;
+use super::settings::{Roots, ServerSettings};
 pub(crate) use publish::{Published, absent};
 
 /// How often a server is started again before it is left alone.
@@ -69,6 +69,8 @@ pub(crate) struct Server {
     busy: AtomicUsize,
     used: Mutex<Instant>,
     catalogue: Mutex<Option<Arc<Catalogue>>>,
+    /// What is to be told of how it was started.
+    notes: Mutex<Vec<String>>,
     published: Mutex<Published>,
 }
 
@@ -105,7 +107,11 @@ impl Server {
             sampling,
             settings.elicitation.clone(),
             shared.asker.clone(),
-            shared.roots.clone(),
+            match &settings.roots {
+                Roots::Ours => shared.roots.clone(),
+                Roots::Nothing => Vec::new(),
+                Roots::Named(folders) => folders.clone(),
+            },
         );
         Arc::new(Self {
             name,
@@ -121,6 +127,7 @@ impl Server {
             busy: AtomicUsize::new(0),
             used: Mutex::new(Instant::now()),
             catalogue: Mutex::default(),
+            notes: Mutex::default(),
             published: Mutex::default(),
         })
     }
@@ -151,6 +158,18 @@ impl Server {
 
     pub(crate) fn catalogue(&self) -> Option<Arc<Catalogue>> {
         lock(&self.catalogue).clone()
+    }
+
+    /// Something to be told of how it was started.
+    pub(crate) fn note(&self, text: String) {
+        let mut notes = lock(&self.notes);
+        if !notes.contains(&text) {
+            notes.push(text);
+        }
+    }
+
+    pub(crate) fn notes(&self) -> Vec<String> {
+        lock(&self.notes).clone()
     }
 
     pub(crate) fn published(&self) -> Published {
@@ -190,7 +209,7 @@ impl Server {
     pub(crate) fn went_badly(&self, connection: &Connection, fault: &Fault, began: Instant) {
         lock(&self.breaker).fail(began, Instant::now());
         let is_program = matches!(self.settings.link, super::settings::Link::Program { .. });
-        if is_program && !matches!(fault, Fault::Late(_)) {
+        if is_program && !matches!(fault, Fault::Late(_) | Fault::Long(_)) {
             connection.closed.cancel();
         }
     }
@@ -305,6 +324,46 @@ impl Server {
         })
     }
 
+    /// An error if the tool of that name cannot be called, by what the server
+    /// has said of it last.
+    pub(crate) fn vouch(&self, tool: &str) -> Result<(), ToolError> {
+        let published = lock(&self.published);
+        if let Some(why) = published.held_back.get(tool) {
+            return Err(why.clone());
+        }
+        match published.tools.contains_key(tool) {
+            true => Ok(()),
+            false => Err(ToolError::not_found(format!(
+                "The MCP server '{}' has no {tool} any more",
+                self.name
+            ))
+            .with_hint("Use another of its tools.")),
+        }
+    }
+
+    /// Asks for its tools again: there may be one that was not there before.
+    pub(crate) async fn look_again(self: &Arc<Self>) -> Result<(), ToolError> {
+        let was_there = matches!(&*self.phase.borrow(), Phase::Ready(it) if !it.is_closed());
+        let connection = self.reach().await?;
+        // One that was just opened has been asked.
+        if was_there {
+            self.refresh(&connection).await.map_err(|fault| self.unlisted(fault))?;
+        }
+        Ok(())
+    }
+
+    /// Why it does not say what tools it has.
+    fn unlisted(&self, fault: Fault) -> ToolError {
+        match fault {
+            Fault::Refused(error) => error,
+            Fault::Login(want) => super::login::wanted(self, &want),
+            fault => ToolError::new(
+                ErrorKind::Network,
+                format!("The MCP server '{}' does not list its tools: {fault}", self.name),
+            ),
+        }
+    }
+
     /// The supervisor.
     async fn supervise(self: Arc<Self>) {
         let mut tries = 0;
@@ -399,18 +458,7 @@ impl Server {
         match asked.unwrap_or_else(|gone| Err(Fault::Refused(gone))) {
             Ok(()) => Ok(connection),
             Err(fault) => {
-                let error = match fault {
-                    Fault::Refused(error) => error,
-                    Fault::Login(want) => super::login::wanted(self, &want),
-                    fault => ToolError::new(
-                        ErrorKind::Network,
-                        format!(
-                            "The MCP server '{}' does not list its tools: {fault:?}",
-                            self.name
-                        ),
-                    ),
-                };
-                let error = self.with_last_words(error, &connection).await;
+                let error = self.with_last_words(self.unlisted(fault), &connection).await;
                 connection.close().await;
                 Err(error)
             }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use hermes_core::ToolError;
-use hermes_engine::{Engine, Owner};
+use hermes_core::{BoxFuture, ToolError};
+use hermes_engine::{Engine, Origin, Owner};
 use serde_json::Value;
 
 use super::{Server, lock};
@@ -22,12 +22,27 @@ use crate::client::tool::RemoteTool;
 pub(crate) struct Published {
     /// Names, and what tells one form of a tool from another.
     pub(crate) tools: BTreeMap<String, String>,
-    /// Those that are held back.
-    pub(crate) held_back: Vec<String>,
+    /// Those that are held back, and why.
+    pub(crate) held_back: BTreeMap<String, ToolError>,
     /// Those that came after the others.
     pub(crate) news: Vec<String>,
     /// What was found in texts, and what else is wrong.
     pub(crate) problems: Vec<String>,
+}
+
+/// A server that is asked before a tool of it is said not to exist.
+#[derive(Debug)]
+struct Asked(Weak<Server>);
+
+impl Origin for Asked {
+    fn ask(&self) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(async move {
+            match self.0.upgrade() {
+                Some(server) => server.look_again().await,
+                None => Ok(()),
+            }
+        })
+    }
 }
 
 /// Calls of a server's tools fail like this for as long as there are none.
@@ -58,8 +73,8 @@ impl Server {
             }
             for tool in tools {
                 let (name, print) = (tool.name().to_owned(), tool.print());
-                if tool.is_held_back() {
-                    next.held_back.push(name.clone());
+                if let Some(why) = tool.held_back() {
+                    next.held_back.insert(name.clone(), why.clone());
                 }
                 if tool.is_news {
                     next.news.push(name.clone());
@@ -68,7 +83,7 @@ impl Server {
                     problems.push(format!("{name}: {}", tool.findings.join(", ")));
                 }
                 if published.tools.get(&name) != Some(&print) {
-                    let bare = tool.without_aliases();
+                    let (bare, id) = (tool.without_aliases(), tool.id());
                     // Another name is a courtesy, and not worth the tool.
                     let registered = edit
                         .register(Arc::new(tool), &owner)
@@ -77,11 +92,14 @@ impl Server {
                         problems.push(format!("{name}: {error}"));
                         continue;
                     }
+                    edit.identify(&id, &name, &owner);
                 }
                 next.tools.insert(name, print);
             }
             for beginning in names::beginnings(&self.name) {
                 edit.explain_absence(&beginning, None);
+                let origin: Arc<dyn Origin> = Arc::new(Asked(Arc::downgrade(self)));
+                edit.ask_origin(&beginning, Some(origin));
             }
             if !next.tools.is_empty() && published.tools.is_empty() {
                 let _ = edit.alias_toolset(&*self.name, names::toolset(&self.name), &owner);
@@ -118,6 +136,9 @@ impl Server {
             for name in published.tools.keys() {
                 let _ = edit.deregister(name, &owner);
             }
+            for beginning in names::beginnings(&self.name) {
+                edit.ask_origin(&beginning, None);
+            }
             Ok(())
         });
         let Ok(()) = edited;
@@ -149,11 +170,15 @@ impl Server {
     /// Gives tools the names that they have in Hermes Agent, where those are
     /// nobody else's.
     fn add_aliases(&self, tools: &mut [RemoteTool], definitions: &[Value]) {
-        let mut taken: Vec<String> = tools.iter().map(|tool| tool.name().to_owned()).collect();
-        for (tool, definition) in tools.iter_mut().zip(definitions) {
-            let other = names::other(&self.name, name_of(definition));
-            if let Some(other) = other.filter(|other| !taken.contains(other)) {
-                taken.push(other.clone());
+        let others: Vec<Option<String>> =
+            definitions.iter().map(|it| names::other(&self.name, name_of(it))).collect();
+        let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+        let own = tools.iter().map(|tool| tool.name().to_owned());
+        for name in own.chain(others.iter().flatten().cloned()) {
+            *taken.entry(name).or_default() += 1;
+        }
+        for (tool, other) in tools.iter_mut().zip(others) {
+            if let Some(other) = other.filter(|other| taken.get(other) == Some(&1)) {
                 tool.add_alias(other);
             }
         }
@@ -182,7 +207,7 @@ impl Server {
     }
 
     /// What the server is, without what is secret.
-    fn identity(&self) -> String {
+    pub(crate) fn identity(&self) -> String {
         match &self.settings.link {
             Link::Program { .. } => {
                 let part = |key: &str| self.settings.written.get(key).cloned().unwrap_or_default();

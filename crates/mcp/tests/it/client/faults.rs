@@ -278,3 +278,24 @@ async fn a_server_that_was_only_slow_to_start_is_not_taken_for_an_old_one() {
     }
     assert!(kept.contains(r#""era":"modern""#), "{kept}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_refuses_the_greeting_is_quoted() {
+    let world = World::new();
+    let servers = world.start(&json!({"odd": odd(&["refuse"])}));
+    let error = servers.try_out("odd").await.unwrap_err();
+    assert!(error.message().contains("the licence has expired"), "{error}");
+    assert!(!error.message().contains("ended"), "{error}");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_takes_too_long_is_not_said_to_be_silent() {
+    let world = World::new();
+    let times = json!({"timeout": 0.3, "max_total_timeout": 0.5});
+    let servers = world.ready(&json!({"odd": with(odd(&[]), times)})).await;
+    let late = world.call("mcp__odd__progress", json!({"pause": 0.2})).await;
+    assert_eq!(late["kind"], "timeout", "{late}");
+    assert!(late["hint"].as_str().unwrap().contains("`max_total_timeout`"), "{late}");
+    servers.stop().await;
+}

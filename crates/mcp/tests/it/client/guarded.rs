@@ -164,7 +164,19 @@ async fn a_package_that_is_known_to_be_harmful_is_not_started() {
     world.osv = Some("http://127.0.0.1:9/osv".to_owned());
     let servers = world.ready(&json!({"other": entry("@other/pkg")})).await;
     assert_eq!(world.call("mcp__other__echo", echo).await, json!({"result": "hi"}));
+    let problems = servers.status().remove(0).problems.join("\n");
+    assert!(problems.contains("@other/pkg is known to be harmful could not be"), "{problems}");
     servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_logs_in_where_codes_cannot_be_kept_from_others() {
+    prepare();
+    let world = World::new();
+    let guarded = Guarded::start(&world, &["no-pkce"]).await;
+    let servers = world.prepare(&guarded.entry());
+    let error = servers.login("g", &Browser).await.unwrap_err();
+    assert!(error.message().contains("PKCE"), "{error}");
 }
 
 /// A program of that name that fetches nothing.

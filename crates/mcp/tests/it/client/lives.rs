@@ -115,12 +115,14 @@ async fn what_a_crash_has_left_is_ended_at_the_next_start() {
     };
     leftovers.record(&other).unwrap();
 
-    let servers = world.start(&json!({}));
-    tokio::task::spawn_blocking(move || orphan.wait()).await.unwrap().unwrap();
+    let ended = tokio::task::spawn_blocking(move || orphan.wait());
+    // However short the run is.
+    world.start(&json!({})).stop().await;
+    assert!(!is_running(&pid.to_string()));
+    ended.await.unwrap().unwrap();
     assert!(is_running(&stranger.id().to_string()));
     stranger.kill().unwrap();
     stranger.wait().unwrap();
-    servers.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

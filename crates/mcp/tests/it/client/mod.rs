@@ -2,6 +2,7 @@
 
 mod changes;
 mod crowd;
+mod exact;
 mod faults;
 mod guarded;
 mod http;

@@ -9,7 +9,9 @@ async fn the_servers_for_files_and_memory_do_their_work() {
     let (Some(files), Some(memory)) = (npm("server-filesystem"), npm("server-memory")) else {
         return;
     };
-    let world = World::new();
+    let mut world = World::new();
+    // The server for files would take these for all that it may touch.
+    world.roots = vec![world.path("elsewhere")];
     let folder = world.path("files");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("a.txt"), "hello from a file").unwrap();

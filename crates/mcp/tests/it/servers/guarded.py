@@ -69,7 +69,8 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(200, {
                 "issuer": self.base(), "authorization_endpoint": self.base() + "/authorize",
                 "token_endpoint": self.base() + "/token", "registration_endpoint": self.base() + "/register",
-                "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"],
+                "response_types_supported": ["code"],
+                **({} if "no-pkce" in sys.argv[2:] else {"code_challenge_methods_supported": ["S256"]}),
                 "grant_types_supported": ["authorization_code", "refresh_token"],
                 "authorization_response_iss_parameter_supported": True,
                 "token_endpoint_auth_methods_supported": ["client_secret_basic" if NAME else "none"]})

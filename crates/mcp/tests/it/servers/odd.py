@@ -6,7 +6,8 @@ Modes: hang, exit, garbage (says nothing else), flood (of errors, and says
 nothing), wrong (answers have other numbers than the questions), modern, deaf
 (dies at a question that it does not know), silent (does not answer a question
 that it does not know), late (speaks both ways, but takes its time to say so),
-twice (a name twice and a tool that is none), tools=FILE
+twice (a name twice and a tool that is none), refuse (the greeting), grow (has
+one tool more just before it tells news), tools=FILE
 (definitions from a file, read anew for each list).
 """
 import json
@@ -313,6 +314,8 @@ def main():
                 WAITING[id][0].set()
         elif method == "notifications/cancelled":
             CANCELLED.add(params.get("requestId"))
+        elif method == "initialize" and "refuse" in MODES:
+            refuse(id, -32000, "the licence has expired")
         elif method == "initialize" and not MODERN:
             CLIENT.update(params.get("capabilities") or {})
             answer(id, {"protocolVersion": params["protocolVersion"],
@@ -337,6 +340,8 @@ def main():
             look_after(id, method, params)
         elif method == "subscriptions/listen":
             LISTENING.append(id)
+            if "grow" in MODES:
+                EXTRA.append(tool("grown"))
             send({"method": "notifications/subscriptions/acknowledged", "params": {
                 "notifications": params.get("notifications", {}),
                 "_meta": {"io.modelcontextprotocol/subscriptionId": id}}})

@@ -15,7 +15,15 @@ from mcp.server.mcpserver.exceptions import ToolError
 server = MCPServer("sdk", instructions="A server for tests.")
 
 
-@server.tool()
+def described():
+    """What `add` says of itself: what is in a file, if there is one."""
+    if "SDK_ADD" not in os.environ:
+        return "Add two numbers."
+    with open(os.environ["SDK_ADD"]) as file:
+        return file.read()
+
+
+@server.tool(description=described())
 def add(a: int, b: int) -> int:
     """Add two numbers."""
     return a + b
