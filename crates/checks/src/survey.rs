@@ -17,9 +17,8 @@ elif [ -f "$path" ]; then at=${path%/*}; kind=file
 else printf '\n%s missing \0' "$m"; exit 0; fi
 [ -n "$at" ] || at=/
 printf '\n%s %s %s\0' "$m" "$kind" "$path"
-d=$at
-while :; do
-  printf '\n%s at %s\0' "$m" "$d"
+look() {
+  printf '\n%s %s %s\0' "$m" "$1" "$d"
   ls -a "$d"
   printf '\n%s real %s\0' "$m" "$(cd "$d" && pwd -P)"
   for f in pyproject.toml setup.cfg tox.ini pytest.ini .flake8 package.json Cargo.toml go.mod \
@@ -29,10 +28,24 @@ while :; do
   for b in node_modules/.bin .venv/bin venv/bin; do
     if [ -d "$d/$b" ]; then printf '\n%s bin %s\0' "$m" "$b"; ls "$d/$b"; fi
   done
+}
+d=$at
+while :; do
+  look at
   if [ "$d" = "$top" ] || [ "$d" = / ] || [ "$top" = "$path" ]; then break; fi
   d=${d%/*}
   [ -n "$d" ] || d=/
 done
+if [ "$kind" = folder ]; then
+  find "$at" -maxdepth 5 \( -type d \( -name .git -o -name .hg -o -name node_modules -o -name .venv \
+    -o -name venv -o -name target -o -name dist -o -name build -o -name .tox -o -name .nox \
+    -o -name vendor \) -prune \) -o -type f \( -name pyproject.toml -o -name setup.cfg -o -name tox.ini \
+    -o -name ruff.toml -o -name .ruff.toml -o -name 'requirements*.txt' -o -name Pipfile \
+    -o -name package.json -o -name 'biome.json*' -o -name '.prettierrc*' -o -name 'prettier.config.*' \
+    -o -name Cargo.toml -o -name go.mod -o -name '*rustfmt.toml' -o -name '[._]clang-format' \
+    -o -name '*taplo.toml' \) -print | sed 's,/[^/]*$,,' | sort -u | head -n 100 |
+    while IFS= read -r d; do [ "$d" = "$at" ] || look inner; done
+fi
 if [ -n "$VIRTUAL_ENV" ] && [ -d "$VIRTUAL_ENV/bin" ]; then printf '\n%s env %s\0' "$m" "$VIRTUAL_ENV/bin"; ls "$VIRTUAL_ENV/bin"; fi
 for p in "$@"; do
   if w=$(command -v "$p"); then printf '\n%s program %s\0%s' "$m" "$p" "$w"; fi
@@ -109,6 +122,8 @@ pub struct Survey {
     pub is_file: bool,
     /// The folder of the path, and those above it.
     pub folders: Vec<Folder>,
+    /// Folders below it that say how they are checked, in the order of names.
+    pub inner: Vec<Folder>,
     /// Programs that a command would find.
     pub programs: BTreeMap<String, PathBuf>,
     /// Programs of the virtual environment that is active.
@@ -169,7 +184,7 @@ impl Survey {
     }
 
     fn take(&mut self, kind: &[u8], name: &OsStr, body: &[u8]) -> Result<(), Unseen> {
-        let folder = self.folders.last_mut();
+        let folder = self.inner.last_mut().or(self.folders.last_mut());
         match (kind, folder) {
             (b"missing", _) => return Err(Unseen::Missing),
             (b"file" | b"folder", _) => {
@@ -177,6 +192,11 @@ impl Survey {
                 self.is_file = kind == b"file";
             }
             (b"at", _) => self.folders.push(Folder {
+                path: name.into(),
+                names: names(body),
+                ..Folder::default()
+            }),
+            (b"inner", _) => self.inner.push(Folder {
                 path: name.into(),
                 names: names(body),
                 ..Folder::default()
@@ -204,6 +224,24 @@ impl Survey {
             _ => return Err(Unseen::Garbled),
         }
         Ok(())
+    }
+
+    /// What a survey of a folder below would have found.
+    pub(crate) fn part(&self, folder: &Folder) -> Self {
+        let around = self.inner.iter().filter(|other| folder.path.starts_with(&other.path));
+        let mut folders: Vec<Folder> = around.cloned().collect();
+        folders.sort_by_key(|folder| std::cmp::Reverse(folder.path.components().count()));
+        folders.extend(self.folders.iter().cloned());
+        let files = self.files.iter().filter(|file| file.starts_with(&folder.path));
+        Self {
+            path: folder.path.clone(),
+            is_file: false,
+            folders,
+            inner: Vec::new(),
+            programs: self.programs.clone(),
+            active: self.active.clone(),
+            files: files.cloned().collect(),
+        }
     }
 
     /// A program: the project's own, that of the active environment, or the

@@ -53,9 +53,19 @@ pub(crate) fn find(
         Language::JavaScript => &["node", "nodejs"],
     };
     let path = environment.get(OsStr::new("PATH")).cloned().unwrap_or_default();
-    let found = names.iter().find_map(|name| {
-        env::split_paths(&path).map(|folder| folder.join(name)).find(|file| can_run(file))
-    });
+    let folders: Vec<PathBuf> = env::split_paths(&path).collect();
+    // One that is active has its Python first on the path.
+    let is_clean = |folder: &&PathBuf| {
+        let home = folder.parent().filter(|_| mode == Mode::Strict);
+        !home.is_some_and(|home| home.join("pyvenv.cfg").is_file())
+    };
+    let first = |is_fit: &dyn Fn(&&PathBuf) -> bool| {
+        names.iter().find_map(|name| {
+            let files = folders.iter().filter(is_fit).map(|folder| folder.join(name));
+            files.into_iter().find(|file| can_run(file))
+        })
+    };
+    let found = first(&is_clean).or_else(|| first(&|_| true));
     let program = found.ok_or_else(|| match language {
         Language::Python => ToolError::unavailable("There is no python3 on the PATH")
             .with_hint("Install it (apt install python3), or set VIRTUAL_ENV."),

@@ -52,6 +52,10 @@ fn the_nearest_usable_python_is_taken() {
     assert_eq!(python(&with, &cwd).home, Some(active.clone()));
     let strict = find(Language::Python, Mode::Strict, &with, &cwd).unwrap();
     assert_eq!(strict.program, bin.join("python3"));
+    let both = env::join_paths([active.join("bin"), bin.clone()]).unwrap();
+    let activated = around(&[("PATH", Path::new(&both)), ("VIRTUAL_ENV", &active)]);
+    let strict = find(Language::Python, Mode::Strict, &activated, &cwd).unwrap();
+    assert_eq!(strict.program, bin.join("python3"), "an active one is not clean");
 
     fs::remove_file(active.join("bin/python")).unwrap();
     let found = python(&with, &cwd);

@@ -89,9 +89,16 @@ pub struct Choice {
     pub install: String,
     target: String,
     style: Style,
+    /// Folders below it that are for others.
+    outside: Vec<PathBuf>,
 }
 
 impl Choice {
+    /// Whether a file that it names is among those that it is for.
+    pub fn holds(&self, file: &Path) -> bool {
+        !self.outside.iter().any(|folder| file.starts_with(folder))
+    }
+
     /// The words that tell which files are not as they should be; none if that
     /// can only be seen file by file.
     pub fn listing(&self) -> Option<Vec<String>> {
@@ -125,9 +132,31 @@ impl Choice {
 type Way = (&'static str, fn(&Survey, &Formatter) -> bool);
 
 /// The formatters for what was asked: the one of this name, or those that the
-/// project uses, each file having one. An unknown name is an error with all
-/// names.
+/// project uses, each file having one: a folder that says which it uses is
+/// formatted by itself, as if the call were about it alone. An unknown name is
+/// an error with all names.
 pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'static str>> {
+    let is_meant = |one: &Formatter| name.is_none_or(|name| name.eq_ignore_ascii_case(one.name));
+    let is_part =
+        |folder: &&Folder| FORMATTERS.iter().any(|one| is_meant(one) && (one.marked)(folder));
+    let parts: Vec<&Folder> = survey.inner.iter().filter(is_part).collect();
+    let mut chosen = Vec::new();
+    for part in std::iter::once(None).chain(parts.iter().map(Some)) {
+        let mut own = part.map_or_else(|| survey.clone(), |part| survey.part(part));
+        let deeper = parts.iter().filter(|other| {
+            part.is_none_or(|part| other.path != part.path && other.path.starts_with(&part.path))
+        });
+        let outside: Vec<PathBuf> = deeper.map(|other| other.path.clone()).collect();
+        own.files.retain(|file| !outside.iter().any(|folder| file.starts_with(folder)));
+        let found = choose_alone(&own, name)?;
+        // Without parts, one that was asked for says itself that it has no files.
+        let found = found.into_iter().filter(|one| parts.is_empty() || !one.files.is_empty());
+        chosen.extend(found.map(|one| Choice { outside: outside.clone(), ..one }));
+    }
+    Ok(chosen)
+}
+
+fn choose_alone(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'static str>> {
     if let Some(name) = name {
         let wanted = name.to_ascii_lowercase();
         let found = FORMATTERS.iter().find(|one| one.name == wanted);
@@ -138,8 +167,22 @@ pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'
     }
     let mut chosen: Vec<Choice> = Vec::new();
     let mut served: Vec<&str> = Vec::new();
-    let ways: [Way; 4] = [
-        ("configured", |survey, one| survey.folders.iter().any(|folder| (one.marked)(folder))),
+    let take = |formatter: &'static Formatter, why, served: &mut Vec<&str>| {
+        let endings = formatter.endings.iter().copied();
+        let left: Vec<&'static str> = endings.filter(|ending| !served.contains(ending)).collect();
+        survey.has(&left).then(|| {
+            let taken = choice(survey, formatter, why, &left);
+            served.extend(left);
+            taken
+        })
+    };
+    // What the nearest folder says counts most.
+    for folder in &survey.folders {
+        for formatter in FORMATTERS.iter().filter(|one| (one.marked)(folder)) {
+            chosen.extend(take(formatter, "configured", &mut served));
+        }
+    }
+    let ways: [Way; 3] = [
         ("usual for these files", |survey, one| {
             one.usual == Usual::Expected && survey.program(one.program).is_some()
         }),
@@ -151,17 +194,8 @@ pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'
         ("usual for these files", |_, one| one.usual == Usual::Expected),
     ];
     for (why, is_fit) in ways {
-        for formatter in FORMATTERS {
-            let left: Vec<&'static str> = formatter
-                .endings
-                .iter()
-                .filter(|ending| !served.contains(*ending))
-                .copied()
-                .collect();
-            if survey.has(&left) && is_fit(survey, formatter) {
-                chosen.push(choice(survey, formatter, why, &left));
-                served.extend(left);
-            }
+        for formatter in FORMATTERS.iter().filter(|one| is_fit(survey, one)) {
+            chosen.extend(take(formatter, why, &mut served));
         }
     }
     Ok(chosen)
@@ -189,6 +223,7 @@ fn choice(
         install: install(survey, formatter.home, formatter.package),
         target: below(&survey.path, folder),
         style: Style { edition: edition(survey) },
+        outside: Vec::new(),
     }
 }
 

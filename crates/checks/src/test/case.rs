@@ -84,6 +84,8 @@ pub struct Results {
     pub cases: Vec<Case>,
     /// How long all of them took, if it was said.
     pub seconds: Option<f64>,
+    /// What was printed, where it has to be made out of something else.
+    pub printed: Option<String>,
     /// Whether the numbers are only what could be made out of the output.
     pub is_guess: bool,
 }

@@ -101,12 +101,15 @@ fn some_tests_only() {
         only: names.iter().map(|n| (*n).to_owned()).collect(),
         ..Wish::default()
     };
-    assert!(words("pytest", filter("one")).ends_with("--junitxml=R -k one"));
+    assert!(words("pytest", filter("one")).ends_with("--junitxml=R -k=one"));
     assert!(words("pytest", filter("a.py::test_x")).ends_with("--junitxml=R a.py::test_x"));
     assert!(words("jest", filter("a (b)")).ends_with(r"-t a \(b\)"));
     assert!(words("jest", only(&["a b", "c"])).ends_with("-t ^(a b|c)$"));
     assert!(words("cargo", only(&["a::b"])).ends_with("-- --exact a::b"));
     assert!(words("go", only(&["TestA/sub", "TestB"])).ends_with("-run ^(TestA|TestB)$ ./..."));
     assert!(words("unittest", only(&["a.A.x"])).ends_with("-k a.A.x"));
-    assert!(words("node", filter("x.test.js")).ends_with("stdout x.test.js"));
+    assert!(words("node", filter("x.test.js")).ends_with("--test x.test.js"));
+    assert!(words("node", only(&["s\u{1f}in", "top"])).ends_with("=^(s|in|s in|top)$"));
+    let doc = words("cargo", only(&["src/lib.rs - a (line 1)", "t::x"]));
+    assert!(doc.ends_with("-- src/lib.rs t::x"), "{doc}");
 }

@@ -13,14 +13,22 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
     let mut cases = Vec::new();
     let mut failed = Vec::new();
     let mut is_report = false;
+    let mut printed = String::new();
     for line in said.stdout.lines() {
-        let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
+        let Ok(event) = serde_json::from_str::<Value>(line) else {
+            failed.extend(unbuilt(line));
+            printed.push_str(line);
+            printed.push('\n');
+            continue;
+        };
         is_report = true;
         let text = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
         let package = if text("Package").is_empty() { text("ImportPath") } else { text("Package") };
+        let package = package.split(" [").next().unwrap_or(package);
         let (package, test) = (package.to_owned(), text("Test").to_owned());
         let outcome = match text("Action") {
             "output" | "build-output" => {
+                printed.push_str(text("Output"));
                 outputs.entry((package, test)).or_default().push_str(text("Output"));
                 continue;
             }
@@ -30,7 +38,9 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
             _ => continue,
         };
         if test.is_empty() {
-            failed.extend((outcome == Outcome::Failed).then_some(package));
+            if outcome == Outcome::Failed && !failed.contains(&package) {
+                failed.push(package);
+            }
             continue;
         }
         let output = outputs.remove(&(package.clone(), test.clone())).unwrap_or_default();
@@ -41,19 +51,61 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
             |case: &Case| case.is_bad() && case.name.starts_with(&format!("{package}."));
         if !cases.iter().any(has_failed) {
             let output = outputs.remove(&(package.clone(), String::new())).unwrap_or_default();
-            let mut case = Case::new(&package, Outcome::Error);
-            case.message = trace::end(output.trim(), 2_000).to_owned();
-            if case.message.is_empty() || case.message.starts_with("FAIL") {
-                case.message = trace::end(said.stderr.trim(), 2_000).to_owned();
-            }
-            cases.push(case);
+            cases.push(unrun(&package, &output, said.stderr));
         }
     }
     if cases.is_empty() && code != 0 && !said.stderr.trim().is_empty() {
         let message = trace::end(said.stderr.trim(), 2_000);
         return Some(Results::default().with_error("build", message));
     }
-    is_report.then(|| Results::of(cases))
+    printed.push_str(said.stderr);
+    is_report.then(|| Results { printed: Some(printed), ..Results::of(cases) })
+}
+
+/// The package that a line says could not be built: `FAIL\tm/b [build failed]`.
+fn unbuilt(line: &str) -> Option<String> {
+    let (package, why) = line.strip_prefix("FAIL\t")?.split_once(" [")?;
+    why.ends_with("failed]").then(|| package.to_owned())
+}
+
+/// A package of which nothing could be run, and what was said of it.
+fn unrun(package: &str, output: &str, stderr: &str) -> Case {
+    let mut case = Case::new(package, Outcome::Error);
+    case.id = String::new();
+    let output = output.trim();
+    let said = match output.is_empty() || output.starts_with("FAIL") {
+        true => about(package, stderr),
+        false => output.to_owned(),
+    };
+    if let Some((file, line)) = place(said.lines()) {
+        (case.file, case.line) = (Some(file), Some(line));
+    }
+    case.message = trace::end(said.trim(), 2_000).to_owned();
+    case
+}
+
+/// The part of the compiler's complaints that is about a package, or all.
+fn about(package: &str, stderr: &str) -> String {
+    let mut is_it = false;
+    let mut told = Vec::new();
+    for line in stderr.lines() {
+        if let Some(name) = line.strip_prefix("# ") {
+            let name = name.split(" [").next().unwrap_or(name);
+            is_it = name.trim_end_matches("_test") == package || name == package;
+        }
+        if is_it {
+            told.push(line);
+        }
+    }
+    if told.is_empty() { stderr.to_owned() } else { told.join("\n") }
+}
+
+/// The first place in a text that is in the project, not in Go itself.
+fn place<'a>(lines: impl Iterator<Item = &'a str>) -> Option<(String, u64)> {
+    let own = lines.filter(|line| !trace::is_foreign(line));
+    let mut places = own.filter_map(|line| crate::lines::placed(line.trim()));
+    let found = places.find(|place| place.file.ends_with(".go"))?;
+    Some((found.file.to_owned(), *found.numbers.first()?))
 }
 
 fn case(package: &str, test: &str, outcome: Outcome, output: &str, event: &Value) -> Case {
@@ -68,10 +120,8 @@ fn case(package: &str, test: &str, outcome: Outcome, output: &str, event: &Value
         !bare.starts_with("=== ") && !bare.starts_with("--- ")
     });
     let told = told.map(str::trim_end).collect::<Vec<_>>();
-    let place = told.iter().find_map(|line| crate::lines::placed(line.trim()));
-    if let Some(place) = place.filter(|place| place.file.ends_with(".go")) {
-        case.file = Some(place.file.to_owned());
-        case.line = place.numbers.first().copied();
+    if let Some((file, line)) = place(told.iter().copied()) {
+        (case.file, case.line) = (Some(file), Some(line));
     }
     case.message = trace::end(told.join("\n").trim(), 2_000).to_owned();
     case

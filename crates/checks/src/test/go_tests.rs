@@ -28,3 +28,27 @@ fn events_become_tests() {
     assert!(unbuilt.message.contains("undefined: x"), "{}", unbuilt.message);
     assert_eq!(read(&Said::default(), 0), None);
 }
+
+#[test]
+fn a_package_that_does_not_build_is_an_error_of_its_own() {
+    let stdout = "{\"Action\":\"pass\",\"Package\":\"m/a\",\"Test\":\"TestOk\"}\n{\"Action\":\"output\",\"Package\":\"m/a\",\"Output\":\"ok m/a\\n\"}\nFAIL\tm/sub [build failed]\n";
+    let stderr =
+        "# m/other\nother/o.go:1:1: odd\n# m/sub [m/sub.test]\nsub/x_test.go:3:9: undefined: x\n";
+    let results = read(&Said { stdout, stderr, report: "" }, 2).unwrap();
+    assert_eq!([results.passed, results.errors], [1, 1]);
+    let case = results.cases.last().unwrap();
+    assert_eq!(
+        (case.name.as_str(), case.file.as_deref(), case.line),
+        ("m/sub", Some("sub/x_test.go"), Some(3))
+    );
+    assert!(!case.message.contains("other"), "{}", case.message);
+    let printed = results.printed.unwrap();
+    assert!(printed.starts_with("ok m/a\nFAIL\tm/sub"), "{printed}");
+}
+
+#[test]
+fn a_panic_is_placed_in_the_project() {
+    let output = "--- FAIL: TestP (0.00s)\npanic: boom [recovered]\n\ngoroutine 6 [running]:\ntesting.tRunner.func1.2({0x1, 0x2})\n\t/usr/lib/go-1.19/src/testing/testing.go:1396 +0x24e\nm.TestP(0x0?)\n\t/w/a_test.go:4 +0x39\n";
+    let case = case("m", "TestP", Outcome::Failed, output, &Value::Null);
+    assert_eq!((case.file.as_deref(), case.line), (Some("/w/a_test.go"), Some(4)));
+}

@@ -1,4 +1,4 @@
-//! JUnit's XML, which pytest and Node write.
+//! JUnit's XML, which pytest writes.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -22,8 +22,6 @@ struct Open {
     message: String,
     text: String,
     output: String,
-    /// Suites around it.
-    suites: Vec<String>,
 }
 
 /// What text belongs to at the moment.
@@ -66,25 +64,6 @@ pub(super) fn pytest(said: &Said<'_>, code: i32) -> Option<Results> {
     Some(results)
 }
 
-pub(super) fn node(said: &Said<'_>, _: i32) -> Option<Results> {
-    let mut results = read(said.report, |open| {
-        let name = open.suites.iter().map(String::as_str).chain([open.name.as_str()]);
-        (name.collect::<Vec<_>>().join(" > "), open.name.clone())
-    })?;
-    for case in results.cases.iter_mut().filter(|case| case.is_bad()) {
-        if let Some((file, line)) = trace::blame(&case.traceback, false) {
-            (case.file, case.line) = (Some(file), Some(line));
-        }
-        // The assertion is the cause of an error that says nothing else.
-        if let Some((_, cause)) = case.traceback.split_once("cause: ") {
-            let cause = cause.lines().take_while(|line| !line.trim_start().starts_with("at "));
-            case.message =
-                cause.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
-        }
-    }
-    Some(results)
-}
-
 /// `tests/test_a.py` as Python names it.
 fn module(file: &str) -> String {
     file.strip_suffix(".py").unwrap_or(file).replace(['/', '\\'], ".")
@@ -95,7 +74,6 @@ fn read(xml: &str, name: impl Fn(&Open) -> (String, String)) -> Option<Results> 
     let mut reader = Reader::from_str(xml);
     reader.config_mut().check_end_names = false;
     let mut cases = Vec::new();
-    let mut suites: Vec<String> = Vec::new();
     let mut open: Option<Open> = None;
     let mut into = Belongs::Nothing;
     let mut is_report = false;
@@ -107,13 +85,12 @@ fn read(xml: &str, name: impl Fn(&Open) -> (String, String)) -> Option<Results> 
                 "testsuite" => {
                     is_report = true;
                     seconds = seconds.or_else(|| attribute(&tag, "time")?.parse::<f64>().ok());
-                    suites.push(attribute(&tag, "name").unwrap_or_default());
                 }
-                "testcase" => open = Some(begin(&tag, &suites)),
+                "testcase" => open = Some(begin(&tag)),
                 other => into = mark(other, &tag, open.as_mut()),
             },
             Ok(Event::Empty(tag)) => match &*local(&tag) {
-                "testcase" => cases.push(finish(begin(&tag, &suites), &name)),
+                "testcase" => cases.push(finish(begin(&tag), &name)),
                 "testsuites" => is_report = true,
                 "testsuite" => is_report = true,
                 other => {
@@ -122,7 +99,6 @@ fn read(xml: &str, name: impl Fn(&Open) -> (String, String)) -> Option<Results> 
             },
             Ok(Event::End(tag)) => match local_name(tag.name().as_ref()) {
                 "testcase" => cases.extend(open.take().map(|open| finish(open, &name))),
-                "testsuite" => drop(suites.pop()),
                 _ => into = Belongs::Nothing,
             },
             Ok(Event::Text(text)) => add(open.as_mut(), into, &text),
@@ -168,14 +144,13 @@ fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
     Some(value.map_or_else(|_| found.value.to_string(), std::borrow::Cow::into_owned))
 }
 
-fn begin(tag: &BytesStart<'_>, suites: &[String]) -> Open {
+fn begin(tag: &BytesStart<'_>) -> Open {
     Open {
         class: attribute(tag, "classname").unwrap_or_default(),
         name: attribute(tag, "name").unwrap_or_default(),
         file: attribute(tag, "file").filter(|file| !file.is_empty()),
         line: attribute(tag, "line").and_then(|line| line.parse().ok()),
         seconds: attribute(tag, "time").and_then(|time| time.parse().ok()),
-        suites: suites.to_vec(),
         ..Open::default()
     }
 }

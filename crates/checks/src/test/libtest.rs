@@ -7,11 +7,20 @@ use crate::Said;
 
 pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
     let results = read_text(said.stdout);
+    if let Some(crash) = crash(said.stderr) {
+        return Some(results.with_error("a test program", &crash));
+    }
     // Nothing was run, as nothing could be built.
     if code != 0 && results.failed == 0 && results.errors == 0 {
         return build_error(said.stderr).map(|message| results.with_error("build", &message));
     }
     Some(results)
+}
+
+/// What cargo says of a test program that a signal has ended.
+fn crash(stderr: &str) -> Option<String> {
+    let line = stderr.lines().map(str::trim).find(|line| line.contains("(signal: "))?;
+    Some(line.to_owned())
 }
 
 /// The tests that a text tells of.

@@ -6,6 +6,7 @@ mod guess;
 mod junit;
 mod libtest;
 mod nextest;
+mod node;
 mod script;
 mod table;
 mod trace;
@@ -34,6 +35,8 @@ pub struct Runner {
     sign: fn(&Folder) -> u8,
     /// The words of its command, without the program.
     words: fn(&Wish) -> Vec<String>,
+    /// The words of a run of ours, from those and the file for its report.
+    reporting: fn(Vec<String>, &str) -> Vec<String>,
     /// Whether it writes its report into a file.
     pub reports: bool,
     /// Whether it can run some of the tests.
@@ -83,6 +86,11 @@ impl Choice {
     /// The words of its command, without the program.
     pub fn words(&self, wish: Wish) -> Vec<String> {
         (self.runner.words)(&Wish { folder: self.tests.clone(), ..wish })
+    }
+
+    /// The words of a run whose report is read, from those of its command.
+    pub fn reporting(&self, words: Vec<String>, report: &str) -> Vec<String> {
+        (self.runner.reporting)(words, report)
     }
 
     /// Reads what it has printed, and the code that it ended with.

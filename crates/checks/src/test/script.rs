@@ -19,6 +19,37 @@ fn seconds(value: &Value) -> Option<f64> {
     value.get("duration").and_then(Value::as_f64).map(|time| time / 1_000.0)
 }
 
+/// Vitest's report is that of jest; errors outside of tests are only in what it
+/// prints.
+pub(super) fn vitest(said: &Said<'_>, code: i32) -> Option<Results> {
+    let results = jest(said, code)?;
+    if code == 0 || results.failed + results.errors > 0 {
+        return Some(results);
+    }
+    let printed = [said.stdout, said.stderr].map(plain);
+    let found = printed.iter().find_map(|text| unhandled(text));
+    let Some((message, place)) = found else { return Some(results) };
+    let mut results = results.with_error("unhandled error", &message);
+    if let (Some(case), Some((file, line))) = (results.cases.last_mut(), place) {
+        (case.file, case.line) = (Some(file), Some(line));
+    }
+    Some(results)
+}
+
+/// The first error that no test has caught, and its place.
+fn unhandled(text: &str) -> Option<(String, Option<(String, u64)>)> {
+    let (_, rest) = text.split_once(" Unhandled Error")?;
+    // Each has a line with its kind between dashes.
+    let mut lines = rest.lines().skip(1).skip_while(|line| !line.starts_with('⎯')).skip(1);
+    let told: Vec<&str> =
+        lines.by_ref().take_while(|line| !line.trim_start().starts_with('❯')).collect();
+    let frames = rest.lines().filter_map(|line| line.trim().strip_prefix("❯ "));
+    let frames = frames.filter(|line| !line.contains("node:") && !line.contains("node_modules/"));
+    let place = frames.filter_map(|line| trace::place(line.rsplit(' ').next()?)).next();
+    let message = told.join("\n").trim().to_owned();
+    (!message.is_empty()).then_some((message, place))
+}
+
 /// Jest's report, which vitest writes as well.
 pub(super) fn jest(said: &Said<'_>, _: i32) -> Option<Results> {
     let report = json(said.report)?;
@@ -79,7 +110,12 @@ pub(super) fn mocha(said: &Said<'_>, _: i32) -> Option<Results> {
     let pending: Vec<&str> =
         list(&report, "pending").iter().map(|test| text(test, "fullTitle")).collect();
     let total = report.pointer("/stats/duration").and_then(Value::as_f64);
-    let tests = report.get("tests")?.as_array()?.iter().map(|test| {
+    let tests = report.get("tests")?.as_array()?;
+    let is_test = |title: &str| tests.iter().any(|test| text(test, "fullTitle") == title);
+    // A hook that fails is among the failures alone.
+    let failures = list(&report, "failures").iter();
+    let hooks = failures.filter(|failure| !is_test(text(failure, "fullTitle")));
+    let tests = tests.iter().chain(hooks).map(|test| {
         let error = test.get("err").filter(|error| error.get("message").is_some());
         let title = text(test, "fullTitle");
         let outcome = match error {

@@ -45,6 +45,28 @@ fn a_report_of_mocha_behind_what_tests_print() {
 }
 
 #[test]
+fn a_hook_of_mocha_that_fails_is_a_failure() {
+    let text = r#"{"stats":{"duration":2},"tests":[{"fullTitle":"fine","err":{}}],"pending":[],"failures":[{"fullTitle":"hook \"before all\" hook for \"n\"","file":"/w/a.js","err":{"stack":"Error: hooked\n    at Context.<anonymous> (a.js:1:41)","message":"hooked"}}]}"#;
+    let results = mocha(&report(text), 1).unwrap();
+    assert_eq!([results.passed, results.failed], [1, 1]);
+    let hook = &results.cases[1];
+    assert_eq!((hook.message.as_str(), hook.line), ("hooked", Some(1)));
+}
+
+#[test]
+fn an_error_outside_of_tests_is_read_from_what_vitest_prints() {
+    let text = r#"{"testResults":[{"name":"/w/b.js","status":"passed","assertionResults":[{"title":"ok","fullName":"ok","status":"passed"}]}]}"#;
+    let stderr = "⎯⎯⎯ Unhandled Errors ⎯⎯⎯\n\nVitest caught 1 unhandled error during the test run.\n\n⎯⎯⎯ Uncaught Exception ⎯⎯⎯\nError: unhandled\n ❯ Timeout._onTimeout b.test.js:1:117\n      1| code\n ❯ listOnTimeout node:internal/timers:581:17\n";
+    let said = Said { report: text, stderr, ..Said::default() };
+    let results = vitest(&said, 1).unwrap();
+    assert_eq!([results.passed, results.errors], [1, 1]);
+    let case = &results.cases[1];
+    assert_eq!(case.message, "Error: unhandled");
+    assert_eq!((case.file.as_deref(), case.line), (Some("b.test.js"), Some(1)));
+    assert_eq!(vitest(&said, 0).unwrap().errors, 0);
+}
+
+#[test]
 fn what_is_no_report() {
     assert_eq!(jest(&report(""), 1), None);
     assert_eq!(jest(&report("{}"), 1), None);

@@ -1,6 +1,6 @@
 //! All test runners.
 
-use super::{Runner, Wish, go, guess, junit, libtest, nextest, script, unittest};
+use super::{Runner, Wish, go, guess, junit, libtest, nextest, node, script, unittest};
 use crate::install::Home;
 use crate::survey::{Folder, Survey};
 
@@ -32,6 +32,7 @@ pub static RUNNERS: &[Runner] = &[
             if is_sure { SURE } else { python(folder) }
         },
         words: pytest_words,
+        reporting: as_typed,
         reports: true,
         filters: true,
         read: junit::pytest,
@@ -44,7 +45,8 @@ pub static RUNNERS: &[Runner] = &[
         endings: PYTHON,
         sign: python,
         words: unittest_words,
-        reports: false,
+        reporting: unittest::reporting,
+        reports: true,
         filters: true,
         read: unittest::read,
         home: Home::System,
@@ -61,6 +63,7 @@ pub static RUNNERS: &[Runner] = &[
             )
         },
         words: |_| vec!["-q".to_owned()],
+        reporting: as_typed,
         reports: false,
         filters: false,
         read: guess::read,
@@ -73,6 +76,7 @@ pub static RUNNERS: &[Runner] = &[
         endings: PYTHON,
         sign: |folder| is(folder.names.contains("noxfile.py"), SOME),
         words: |_| Vec::new(),
+        reporting: as_typed,
         reports: false,
         filters: false,
         read: guess::read,
@@ -88,6 +92,7 @@ pub static RUNNERS: &[Runner] = &[
             is(folder.names.contains("Cargo.toml") && folder.names.contains(".config"), SPECIAL)
         },
         words: nextest_words,
+        reporting: as_typed,
         reports: false,
         filters: true,
         read: nextest::read,
@@ -100,6 +105,7 @@ pub static RUNNERS: &[Runner] = &[
         endings: &["rs"],
         sign: |folder| is(folder.names.contains("Cargo.toml"), SURE),
         words: cargo_words,
+        reporting: as_typed,
         reports: false,
         filters: true,
         read: libtest::read,
@@ -111,10 +117,11 @@ pub static RUNNERS: &[Runner] = &[
         program: "vitest",
         endings: SCRIPT,
         sign: |folder| javascript(folder, "vitest", "vitest.config."),
-        words: |wish| javascript_words(&["run", "--reporter=json", "--no-color"], wish),
+        words: |wish| vitest_words(wish),
+        reporting: as_typed,
         reports: true,
         filters: true,
-        read: script::jest,
+        read: script::vitest,
         home: Home::Node,
         package: "vitest",
     },
@@ -124,8 +131,10 @@ pub static RUNNERS: &[Runner] = &[
         endings: SCRIPT,
         sign: |folder| javascript(folder, "jest", "jest.config."),
         words: |wish| {
-            javascript_words(&["--ci", "--json", "--testLocationInResults", "--colors=false"], wish)
+            let fixed = ["--ci", "--json", "--testLocationInResults", "--colors=false"];
+            javascript_words(&fixed, &format!("--outputFile={}", wish.report), wish)
         },
+        reporting: as_typed,
         reports: true,
         filters: true,
         read: script::jest,
@@ -138,6 +147,7 @@ pub static RUNNERS: &[Runner] = &[
         endings: SCRIPT,
         sign: |folder| javascript(folder, "mocha", ".mocharc."),
         words: mocha_words,
+        reporting: as_typed,
         reports: true,
         filters: true,
         read: script::mocha,
@@ -156,9 +166,10 @@ pub static RUNNERS: &[Runner] = &[
             _ => 0,
         },
         words: node_words,
+        reporting: node::reporting,
         reports: true,
         filters: true,
-        read: junit::node,
+        read: node::read,
         home: Home::System,
         package: "nodejs",
     },
@@ -168,6 +179,7 @@ pub static RUNNERS: &[Runner] = &[
         endings: &["go"],
         sign: |folder| is(folder.names.contains("go.mod"), SURE),
         words: go_words,
+        reporting: as_typed,
         reports: false,
         filters: true,
         read: go::read,
@@ -180,6 +192,7 @@ pub static RUNNERS: &[Runner] = &[
         endings: SCRIPT,
         sign: |folder| is(test_script(folder).is_some(), SOME),
         words: |_| vec!["test".to_owned()],
+        reporting: as_typed,
         reports: false,
         filters: false,
         read: guess::read,
@@ -192,6 +205,7 @@ pub static RUNNERS: &[Runner] = &[
         endings: &[],
         sign: |folder| is(target(folder).is_some(), SOME),
         words: |_| vec!["test".to_owned()],
+        reporting: as_typed,
         reports: false,
         filters: false,
         read: guess::read,
@@ -199,6 +213,10 @@ pub static RUNNERS: &[Runner] = &[
         package: "make",
     },
 ];
+
+fn as_typed(words: Vec<String>, _: &str) -> Vec<String> {
+    words
+}
 
 fn is(it: bool, sign: u8) -> u8 {
     if it { sign } else { 0 }
@@ -302,7 +320,7 @@ fn pytest_words(wish: &Wish) -> Vec<String> {
     match &wish.filter {
         Some(filter) if is_path(filter) => all.push(filter.clone()),
         filter => {
-            all.extend(filter.iter().flat_map(|filter| ["-k".to_owned(), filter.clone()]));
+            all.extend(filter.iter().flat_map(|filter| [format!("-k={filter}")]));
             all.extend((wish.target != ".").then(|| wish.target.clone()));
         }
     }
@@ -337,8 +355,17 @@ fn rust_words(fixed: &[&str], wish: &Wish) -> Vec<String> {
     let own = wish.target.strip_prefix("./tests/").and_then(|name| name.strip_suffix(".rs"));
     all.extend(own.iter().flat_map(|name| ["--test".to_owned(), (*name).to_owned()]));
     if !wish.only.is_empty() {
-        all.extend(words(&["--", "--exact"]));
-        all.extend_from_slice(&wish.only);
+        // The words for examples in the documentation are taken apart at their
+        // blanks, so that they can only be asked for by their file.
+        let is_doc = |name: &String| name.contains(" - ") && name.contains(" (line ");
+        all.push("--".to_owned());
+        all.extend((!wish.only.iter().any(is_doc)).then(|| "--exact".to_owned()));
+        for name in &wish.only {
+            let name = if is_doc(name) { name.split(' ').next().unwrap_or(name) } else { name };
+            if !all.iter().any(|word| word == name) {
+                all.push(name.to_owned());
+            }
+        }
     } else if let Some(filter) = &wish.filter {
         all.extend(["--".to_owned(), filter.clone()]);
     }
@@ -359,9 +386,16 @@ fn nextest_words(wish: &Wish) -> Vec<String> {
     rust_words(&fixed, wish)
 }
 
-fn javascript_words(fixed: &[&str], wish: &Wish) -> Vec<String> {
+/// The usual reporter as well, as the other one knows nothing of errors outside
+/// of tests.
+fn vitest_words(wish: &Wish) -> Vec<String> {
+    let fixed = ["run", "--reporter=default", "--reporter=json", "--no-color"];
+    javascript_words(&fixed, &format!("--outputFile.json={}", wish.report), wish)
+}
+
+fn javascript_words(fixed: &[&str], report: &str, wish: &Wish) -> Vec<String> {
     let mut all = words(fixed);
-    all.push(format!("--outputFile={}", wish.report));
+    all.push(report.to_owned());
     if !wish.only.is_empty() {
         all.extend(["-t".to_owned(), exactly(&wish.only)]);
     }
@@ -391,11 +425,9 @@ fn mocha_words(wish: &Wish) -> Vec<String> {
 }
 
 fn node_words(wish: &Wish) -> Vec<String> {
-    let mut all = words(&["--test", "--test-reporter=junit"]);
-    all.push(format!("--test-reporter-destination={}", wish.report));
-    all.extend(words(&["--test-reporter=spec", "--test-reporter-destination=stdout"]));
+    let mut all = words(&["--test"]);
     let wanted = match (&wish.filter, wish.only.is_empty()) {
-        (_, false) => Some(exactly(&wish.only)),
+        (_, false) => Some(exactly(&with_parents(&wish.only))),
         (Some(filter), _) if !is_path(filter) => Some(escape(filter)),
         _ => None,
     };
@@ -403,6 +435,22 @@ fn node_words(wish: &Wish) -> Vec<String> {
     let path = wish.filter.as_ref().filter(|filter| is_path(filter));
     all.extend(path.or(Some(&wish.target).filter(|target| *target != ".")).cloned());
     all
+}
+
+/// The names of tests and of those around them, without which they are not
+/// reached; newer versions know a test by all of them together.
+fn with_parents(ids: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for id in ids {
+        let whole = id.replace(node::BETWEEN, " ");
+        let parts = id.split(node::BETWEEN).map(str::to_owned).chain([whole]);
+        for name in parts {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
 }
 
 fn go_words(wish: &Wish) -> Vec<String> {

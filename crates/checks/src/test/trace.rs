@@ -23,7 +23,14 @@ const FOREIGN: &[&str] = &[
     "Array.map (<anonymous>)",
     "/usr/local/go/src/",
     "/lib/go-",
+    "/src/testing/testing.go:",
+    "/src/runtime/panic.go:",
 ];
+
+/// Whether a line names a place that is not the project's.
+pub(super) fn is_foreign(line: &str) -> bool {
+    FOREIGN.iter().any(|mark| line.contains(mark))
+}
 
 /// The project's own part of a traceback: frames of others are left out, and
 /// of what remains, the end is kept.
@@ -32,7 +39,7 @@ pub(super) fn trim(text: &str) -> String {
     let mut is_foreign = false;
     for line in text.lines() {
         if is_frame(line) {
-            is_foreign = FOREIGN.iter().any(|mark| line.contains(mark));
+            is_foreign = self::is_foreign(line);
         } else if !line.starts_with([' ', '\t']) || line.trim().is_empty() {
             is_foreign = false;
         }
@@ -94,10 +101,7 @@ pub(super) fn place(line: &str) -> Option<(String, u64)> {
 /// Where a traceback says that it went wrong, in the project itself: in the
 /// first frame, or in the last where the innermost comes last.
 pub(super) fn blame(text: &str, innermost_last: bool) -> Option<(String, u64)> {
-    let mut own = text
-        .lines()
-        .filter(|line| is_frame(line) && !FOREIGN.iter().any(|mark| line.contains(mark)))
-        .filter_map(place);
+    let mut own = text.lines().filter(|line| is_frame(line) && !is_foreign(line)).filter_map(place);
     if innermost_last { own.next_back() } else { own.next() }
 }
 

@@ -1,92 +1,90 @@
-//! What Python's `unittest -v` prints.
+//! Python's `unittest`, whose own output is mixed with that of the tests: it is
+//! run with a result of ours, which writes down each test as a line of JSON.
+
+use serde_json::Value;
 
 use super::case::{Case, Outcome, Results};
 use super::trace;
 use crate::Said;
 
-pub(super) fn read(said: &Said<'_>, _: i32) -> Option<Results> {
-    let text = said.stderr;
-    let mut cases: Vec<Case> = Vec::new();
+/// The program that runs unittest and writes the report.
+const SCRIPT: &str = include_str!("assets/unittest.py");
+
+/// The words of a run that reports, from those that somebody would type.
+pub(super) fn reporting(words: Vec<String>, report: &str) -> Vec<String> {
+    let ours = ["-c", SCRIPT, report].map(str::to_owned);
+    ours.into_iter().chain(words.into_iter().skip_while(|word| word != "discover")).collect()
+}
+
+pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
+    let mut cases = Vec::new();
+    let mut running = None;
     let mut seconds = None;
-    let mut ran = false;
-    for line in text.lines() {
-        if let Some(case) = case(line) {
-            cases.push(case);
-        } else if let Some(rest) = line.strip_prefix("Ran ") {
-            ran = true;
-            let time = rest.rsplit_once(" in ").and_then(|(_, time)| time.strip_suffix('s'));
-            seconds = time.and_then(|time| time.parse().ok());
+    let mut is_through = false;
+    for line in said.report.lines() {
+        let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
+        if let Some(id) = line.get("begin").and_then(Value::as_str) {
+            running = Some(id.to_owned());
+        } else if line.get("end").is_some() {
+            cases.push(case(&line));
+            running = None;
+        } else if line.get("ran").is_some() {
+            is_through = true;
+            seconds = line.get("seconds").and_then(Value::as_f64);
         }
     }
-    for block in text
-        .split("\n======================================================================\n")
-        .skip(1)
-    {
-        blame(&mut cases, block);
+    if !is_through && cases.is_empty() && running.is_none() {
+        return None;
     }
-    ran.then(|| Results { seconds, ..Results::of(cases) })
+    if let Some(id) = running.filter(|_| !is_through) {
+        let mut case = Case::new(name(&id), Outcome::Error);
+        case.message = format!("The tests ended with {code} while this one ran");
+        cases.push(case);
+    }
+    Some(Results { seconds, ..Results::of(cases) })
 }
 
-/// `test_x (module.Class.test_x) ... ok`; a test with a description has that
-/// on the line, and its name on the one before, where nothing is read.
-fn case(line: &str) -> Option<Case> {
-    let (name, said) = line.rsplit_once(" ... ")?;
-    let outcome = match said.split([' ', '\'']).next()? {
-        "ok" | "expected" => Outcome::Passed,
-        "FAIL" | "unexpected" => Outcome::Failed,
-        "ERROR" => Outcome::Error,
+fn case(line: &Value) -> Case {
+    let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
+    let outcome = match text("outcome") {
+        "passed" => Outcome::Passed,
         "skipped" => Outcome::Skipped,
-        _ => return None,
+        "failed" => Outcome::Failed,
+        _ => Outcome::Error,
     };
-    let id = full(name);
-    let mut case = Case::new(id, outcome);
-    if outcome == Outcome::Skipped {
-        let why = said.strip_prefix("skipped").unwrap_or_default();
-        why.trim().trim_matches('\'').clone_into(&mut case.message);
-    }
-    Some(case)
-}
-
-/// `test_x (module.Class.test_x)` as Python would be asked for it. Older ones
-/// leave the last part out.
-fn full(name: &str) -> String {
-    let Some((short, rest)) = name.split_once(" (") else { return name.to_owned() };
-    let class = rest.split(')').next().unwrap_or_default();
-    let class = class.strip_prefix("unittest.loader._FailedTest.").unwrap_or(class);
-    if class.rsplit('.').next() == Some(short) {
-        class.to_owned()
-    } else {
-        format!("{class}.{short}")
-    }
-}
-
-/// Reads `FAIL: name` with its traceback.
-fn blame(cases: &mut Vec<Case>, block: &str) {
-    let Some((head, rest)) = block.split_once('\n') else { return };
-    let (kind, name) = head.split_once(": ").unwrap_or(("", head));
-    let outcome = if kind == "FAIL" { Outcome::Failed } else { Outcome::Error };
-    let name = full(name);
-    let rest = rest.split_once("----\n").map_or(rest, |(_, rest)| rest);
-    let rest = rest.split("\n----------").next().unwrap_or(rest);
-    let (trace, output) = rest.split_once("\nStdout:\n").unwrap_or((rest, ""));
-    let case = match cases.iter_mut().position(|case| case.name == name && case.message.is_empty())
-    {
-        Some(at) => cases.get_mut(at),
-        None => {
-            // A class or a module of which nothing could be run.
-            cases.push(Case::new(name, outcome));
-            cases.last_mut()
+    let id = name(text("end"));
+    let part = text("part");
+    let shown = if part.is_empty() { id.clone() } else { format!("{id} {part}") };
+    let mut case = Case::new(shown, outcome);
+    case.id = asked(&id);
+    case.seconds = line.get("seconds").and_then(Value::as_f64);
+    text("why").clone_into(&mut case.message);
+    if case.is_bad() {
+        let (told, output) = text("trace").split_once("\nStdout:\n").unwrap_or((text("trace"), ""));
+        case.traceback = trace::trim(told);
+        case.output = trace::end(output.trim(), 2_000).to_owned();
+        if let Some((file, line)) = trace::blame(told, true) {
+            (case.file, case.line) = (Some(file), Some(line));
         }
-    };
-    let Some(case) = case else { return };
-    let told: Vec<&str> = trace.lines().skip_while(|line| line.starts_with("Traceback")).collect();
-    let from = told.iter().rposition(|line| line.starts_with("  ")).map_or(0, |at| at + 1);
-    case.message = told.get(from..).unwrap_or_default().join("\n").trim().to_owned();
-    case.traceback = trace::trim(trace);
-    case.output = trace::end(output.trim(), 2_000).to_owned();
-    if let Some((file, line)) = trace::blame(trace, true) {
-        (case.file, case.line) = (Some(file), Some(line));
+        // What could not be imported says so in a text of its own.
+        if let Some(last) = case.message.lines().rev().find(|line| !line.trim().is_empty())
+            && case.message.contains("\nTraceback ")
+        {
+            case.message = last.to_owned();
+        }
     }
+    case
+}
+
+/// A module that could not be loaded stands for its tests.
+fn name(id: &str) -> String {
+    id.strip_prefix("unittest.loader._FailedTest.").unwrap_or(id).to_owned()
+}
+
+/// What asks for a test again; of `setUpClass (module.Class)` it is the class.
+fn asked(id: &str) -> String {
+    let inner = id.split_once(" (").and_then(|(_, rest)| rest.strip_suffix(')'));
+    inner.unwrap_or(id).to_owned()
 }
 
 #[cfg(test)]

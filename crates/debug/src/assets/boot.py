@@ -48,4 +48,14 @@ def begin():
     return compile(text, here, "exec"), run
 
 
+def place():
+    # As if it were debugpy's own: a debugger that stops at the first line of the
+    # program is not to stop in here.
+    import importlib.util
+    import os
+    found = importlib.util.find_spec("debugpy")
+    return os.path.join(os.path.dirname(found.origin), "hermes_boot.py") if found else "hermes_boot.py"
+
+
+begin.__code__ = begin.__code__.replace(co_filename=place())
 exec(*begin())

@@ -19,6 +19,15 @@ const TICK: Duration = Duration::from_secs(1);
 /// Bytes of each output that are looked at.
 const MOST: usize = 16 * 1024 * 1024;
 
+/// The variables that tell programs where to keep what they can make again.
+const CACHES: [(&str, &str); 5] = [
+    ("XDG_CACHE_HOME", ""),
+    ("GOCACHE", "go-build"),
+    ("GOLANGCI_LINT_CACHE", "golangci-lint"),
+    ("npm_config_cache", "npm"),
+    ("PIP_CACHE_DIR", "pip"),
+];
+
 /// What of our own environment may be passed on.
 pub(crate) fn own() -> Vec<(String, String)> {
     let own = env::vars_os()
@@ -108,7 +117,17 @@ impl<'a> Bench<'a> {
         let jobs = Jobs::port(cx);
         let around = Surroundings::of(&jobs, Output::Apart, cx, own).await?;
         let is_here = around.place.is_none();
-        Ok(Self { cx, environment: around.environment(), jobs, is_here })
+        let mut environment = around.environment();
+        if is_here && cx.confinement.is_some() {
+            // Walls keep programs from the user's caches, and some do nothing
+            // without one; a session's own cannot reach another's.
+            let folder = jobs.scratch(cx.session.id())?.join("cache");
+            for (name, inner) in CACHES {
+                let value = || folder.join(inner).into_os_string();
+                environment.entry(OsString::from(name)).or_insert_with(value);
+            }
+        }
+        Ok(Self { cx, environment, jobs, is_here })
     }
 
     /// Programs are told to print without colours.

@@ -202,6 +202,16 @@ async fn what_becomes_of_a_breakpoint_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_entry_of_python_is_the_first_line_of_the_program() {
+    let Some(project) = python(&[("first.py", "a = 1\nb = 2\n")]) else { return };
+    let run = json!({ "program": "first.py", "stop_on": ["entry"] });
+    let stop = project.call("code_debug", run).await;
+    assert_eq!(place(&stop), ("first.py", 1, "<module>"), "{stop:#}");
+    let next = project.call("code_debug", json!({ "action": "step_over" })).await;
+    assert_eq!(place(&next).1, 2, "{next:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_has_the_name_that_it_was_given() {
     let Some(project) = python(&[("shop.py", SHOP)]) else { return };
     let debug = async |args: Value| project.call("code_debug", args).await;

@@ -72,6 +72,27 @@ async fn black_or_ruff_as_the_project_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn each_project_below_is_formatted_as_it_says() {
+    let settings = "[tool.black]\nskip-string-normalization = true\nline-length = 40\n";
+    let Some(project) = Project::python(&[
+        ("backend/pyproject.toml", settings),
+        ("backend/a.py", "x = { 'a':1 }\n"),
+        ("core/Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2024\"\n"),
+        ("core/src/lib.rs", "pub fn f( ) {}\n"),
+        ("tool.py", "y = 'a'\n"),
+    ]) else {
+        return;
+    };
+    let done = project.call("code_format", json!({})).await;
+    assert_eq!(project.read("backend/a.py"), "x = {'a': 1}\n", "{done:#}");
+    assert_eq!(project.read("core/src/lib.rs"), "pub fn f() {}\n", "{done:#}");
+    assert_eq!(project.read("tool.py"), "y = \"a\"\n", "{done:#}");
+    assert_eq!(done["formatted"], true, "{done:#}");
+    let below = project.call("code_format", json!({ "path": "backend", "check": true })).await;
+    assert_eq!(below["formatted"], true, "{below:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn prettier_of_the_project() {
     let Some(project) = Project::node(&[
         ("package.json", "{ \"name\": \"x\", \"prettier\": { \"semi\": false } }\n"),

@@ -37,6 +37,9 @@ pub(crate) struct Args {
 pub(crate) struct Run {
     tool: &'static str,
     why: &'static str,
+    /// Where it ran, if that is not the working folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    directory: Option<String>,
     /// Files that are not, or were not, as it wants them.
     files: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +125,7 @@ impl Tool for CodeFormat {
         let mut shaping = Shaping::new(&desk, args.check);
         let mut tools = Vec::new();
         for choice in &choices {
-            tools.push(run(&mut shaping, choice).await?);
+            tools.push(run(&mut shaping, choice, &desk).await?);
         }
         refuse_if_nothing_ran(&tools, &choices)?;
         let mut notes = shaping.notes;
@@ -143,9 +146,20 @@ impl Tool for CodeFormat {
     }
 }
 
-async fn run(shaping: &mut Shaping<'_>, choice: &Choice) -> Result<Run, ToolError> {
-    let mut run =
-        Run { tool: choice.formatter.name, why: choice.why, files: 0, error: None, install: None };
+async fn run(
+    shaping: &mut Shaping<'_>,
+    choice: &Choice,
+    desk: &Desk<'_>,
+) -> Result<Run, ToolError> {
+    let is_elsewhere = choice.folder != desk.cx.workplace.cwd();
+    let mut run = Run {
+        tool: choice.formatter.name,
+        why: choice.why,
+        directory: is_elsewhere.then(|| desk.show(&choice.folder)),
+        files: 0,
+        error: None,
+        install: None,
+    };
     let missing = |run: &mut Run| {
         run.error = Some("it is not installed".to_owned());
         run.install = Some(choice.install.clone());

@@ -59,10 +59,10 @@ impl<'a> Shaping<'a> {
         let place = |name: &String| self.desk.survey.place(name, &choice.folder);
         let mut files: Vec<PathBuf> = listed.files.iter().map(place).collect();
         // A formatter may follow a file to others.
-        files.retain(|file| file.starts_with(&self.desk.path));
+        files.retain(|file| file.starts_with(&self.desk.path) && choice.holds(file));
         files.sort();
         files.dedup();
-        for (name, why) in &listed.broken {
+        for (name, why) in listed.broken.iter().filter(|(name, _)| choice.holds(&place(name))) {
             let file = self.desk.show(&place(name));
             if !self.broken.iter().any(|broken| broken.file == file) {
                 self.broken.push(Broken { file, error: why.clone() });

@@ -107,10 +107,17 @@ impl Check {
         if ran.exit.is_none() {
             self.timed_out = true;
         }
+        let mut is_changed = false;
         for (file, old) in before {
             if let (Some(old), Some(new)) = (old, desk.read(file).await?) {
+                is_changed |= old != new;
                 self.changes.add(&desk.show(file), &old, &new);
             }
+        }
+        // One says that findings are left.
+        if !is_changed && !matches!(ran.code(), 0 | 1) {
+            let why = ran.complaint();
+            self.notes.push(format!("{} could not mend anything: {why}", choice.linter.name));
         }
         Ok(true)
     }

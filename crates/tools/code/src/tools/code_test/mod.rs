@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::checks::{self, Desk};
 use crate::program::{Ran, fresh, tail};
 
+mod fit;
 mod report;
 
 /// Failing tests that are told in full.
@@ -151,8 +152,10 @@ impl Tool for CodeTest {
             report: report.display().to_string(),
             folder: None,
         };
+        let asked = wish.only.len() as u64;
         let words = choice.words(wish);
-        let began = report::Began { program: &program, words: &words, file: &report };
+        let reporting = choice.reporting(words.clone(), &report.display().to_string());
+        let began = report::Began { program: &program, words: &reporting, file: &report };
         let (ran, told) = began.run(&desk, &choice).await?;
         if checks::is_missing(&ran) {
             return Err(checks::missing(choice.runner.name, &choice.install));
@@ -160,7 +163,13 @@ impl Tool for CodeTest {
         let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, report: &told };
         let results = choice.read(&said, ran.code());
         let results = settle(results, &ran, &choice, &mut notes);
-        remember(&desk, &key, &results)?;
+        let has_run = results.passed + results.failed + results.errors;
+        if has_run > 0 {
+            remember(&desk, &key, &results)?;
+        }
+        if (1..asked).contains(&has_run) {
+            notes.push(format!("Of the {asked} tests that failed, only {has_run} ran."));
+        }
         let command = desk.command(&program, &words);
         Ok(answer(results, &ran, &choice, &args, &desk, command, notes))
     }
@@ -251,7 +260,13 @@ fn answer(
         notes.push(format!("{shown} of {} failing tests are shown.", failures.len()));
         failures.truncate(shown);
     }
-    let printed = format!("{}\n{}", ran.stdout.trim(), ran.stderr.trim());
+    notes.extend(fit::shorten(&mut failures));
+    let printed =
+        results.printed.unwrap_or_else(|| format!("{}\n{}", ran.stdout.trim(), ran.stderr.trim()));
+    if status != Status::Passed {
+        let told = failures.iter().flat_map(|case| [&case.message, &case.traceback, &case.output]);
+        notes.extend(fit::walls(desk.cx, told.chain([&printed])));
+    }
     Output {
         status,
         tool: choice.runner.name,
@@ -286,16 +301,19 @@ fn status(results: &Results, ran: &Ran, args: &Args, notes: &mut Vec<String>) ->
     if results.failed > 0 {
         return Status::Failed;
     }
-    if results.passed + results.skipped == 0 {
+    if results.passed == 0 {
         if results.is_guess && ran.code() == 0 {
             notes.push("It ended well, but does not say which tests it ran.".to_owned());
             return Status::Passed;
         }
-        notes.push(match &args.filter {
-            Some(filter) => format!("No tests ran: none fits '{filter}'."),
-            None => "No tests ran.".to_owned(),
-        });
-        return Status::NoTests;
+        if ran.code() == 0 || results.skipped == 0 {
+            notes.push(match (&args.filter, results.skipped) {
+                (Some(filter), _) => format!("No tests ran: none fits '{filter}'."),
+                (None, 0) => "No tests ran.".to_owned(),
+                (None, skipped) => format!("No tests ran: {skipped} were skipped."),
+            });
+            return Status::NoTests;
+        }
     }
     if ran.code() != 0 {
         notes.push(format!("No test failed, but the runner ended with {}.", ran.code()));

@@ -1,5 +1,6 @@
 //! A runner at work, and the report that it writes into a file.
 
+use std::io::Read;
 use std::path::Path;
 
 use hermes_checks::test::Choice;
@@ -8,6 +9,9 @@ use hermes_core::ToolError;
 use super::Input;
 use crate::checks::Desk;
 use crate::program::{Ran, fresh};
+
+/// Bytes of a report that are read.
+const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// Runs what follows, and prints the file behind a marker. So it is read where
 /// it was written, be that another machine, and is not left there.
@@ -43,14 +47,20 @@ impl Began<'_> {
         let words: Vec<String> =
             fixed.iter().map(|word| (*word).to_owned()).chain(self.words.iter().cloned()).collect();
         let ran = desk.run(Path::new("sh"), &words, &choice.folder, Input::Nothing).await;
+        // One that was ended has not printed and removed it.
+        let mut rest = String::new();
         if desk.bench.is_here() {
-            // One that was ended has not removed it.
+            if let Ok(file) = std::fs::File::open(self.file) {
+                let mut bytes = Vec::new();
+                let _ = file.take(LARGEST).read_to_end(&mut bytes);
+                rest = String::from_utf8_lossy(&bytes).into_owned();
+            }
             let _ = std::fs::remove_file(self.file);
         }
         let mut ran = ran?;
         let cut = ran.stdout.rfind(&format!("\n{marker}\n"));
         let told = cut.map(|at| ran.stdout.split_off(at)).unwrap_or_default();
         let told = told.trim_start().strip_prefix(&marker).unwrap_or_default().to_owned();
-        Ok((ran, told))
+        Ok((ran, if cut.is_some() { told } else { rest }))
     }
 }

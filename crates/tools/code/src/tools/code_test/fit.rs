@@ -1,0 +1,94 @@
+//! Failures in as much room as an answer has, and what the walls around tests
+//! may have to do with them.
+
+use hermes_checks::test::Case;
+use hermes_core::ToolContext;
+
+/// Characters of a message, of a traceback, of what a test printed.
+const MESSAGE: usize = 1_500;
+const TRACEBACK: usize = 3_000;
+const OUTPUT: usize = 1_500;
+/// Characters of all failures that are told in full.
+const ROOM: usize = 30_000;
+/// Characters of all failures.
+const MOST: usize = 50_000;
+
+/// Keeps failures within bounds: the first are told in full, the others with
+/// their place and the begin of their message. What was done, in words.
+pub(super) fn shorten(failures: &mut Vec<Case>) -> Option<String> {
+    let mut used = 0;
+    let (mut full, mut fitting) = (0, 0);
+    for case in failures.iter_mut() {
+        case.message = middle(&case.message, MESSAGE);
+        case.traceback = middle(&case.traceback, TRACEBACK);
+        case.output = middle(&case.output, OUTPUT);
+        if used + size(case) > ROOM && full > 0 {
+            let first = case.message.lines().next().unwrap_or_default();
+            case.message = middle(first, 200);
+            case.traceback = String::new();
+            case.output = String::new();
+        } else {
+            full += 1;
+        }
+        used += size(case);
+        if used > MOST && fitting > 0 {
+            break;
+        }
+        fitting += 1;
+    }
+    let all = failures.len();
+    failures.truncate(fitting);
+    (full < all).then(|| {
+        format!(
+            "Of the failing tests here, {full} are told in full and {} in short.",
+            fitting - full
+        )
+    })
+}
+
+fn size(case: &Case) -> usize {
+    case.name.len() + case.message.len() + case.traceback.len() + case.output.len()
+}
+
+/// A text without its middle, if it is longer than that.
+fn middle(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let half = most / 2;
+    let begin: String = text.chars().take(half).collect();
+    let count = text.chars().count();
+    let end: String = text.chars().skip(count - half).collect();
+    format!("{begin}\n… {} characters …\n{end}", count - 2 * half)
+}
+
+/// A hint for tests that fail on what the sandbox refuses.
+pub(super) fn walls<'a>(
+    cx: &ToolContext,
+    mut told: impl Iterator<Item = &'a String>,
+) -> Option<String> {
+    const REFUSED: &[&str] = &[
+        "Permission denied",
+        "permission denied",
+        "Operation not permitted",
+        "operation not permitted",
+        "PermissionDenied",
+        "EACCES",
+        "EPERM",
+        "Read-only file system",
+        "Network is unreachable",
+    ];
+    let held = cx.confinement.as_deref()?;
+    told.any(|text| REFUSED.iter().any(|mark| text.contains(mark))).then(|| {
+        let network =
+            if held.network { "" } else { ", and the network is off, also on this machine" };
+        format!(
+            "Tests run in the sandbox: they write only where the rules let them{network}. What is \
+             refused there need not be a fault of the project."
+        )
+    })
+}
+
+#[cfg(test)]
+#[path = "fit_tests.rs"]
+mod tests;

@@ -1,0 +1,23 @@
+use hermes_checks::test::{Case, Outcome};
+
+use super::*;
+
+#[test]
+fn many_long_failures_stay_within_bounds() {
+    let mut failures: Vec<Case> = (0..1_000)
+        .map(|number| {
+            let mut case = Case::new(format!("test_{number}"), Outcome::Failed);
+            case.message = "ü".repeat(9_000);
+            case.traceback = "t".repeat(9_000);
+            case
+        })
+        .collect();
+    let note = shorten(&mut failures).unwrap();
+    let all: usize = failures.iter().map(size).sum();
+    assert!(all < 60_000, "{all}");
+    assert!(failures.len() > 20 && note.contains("in short"), "{note}");
+    assert!(failures[0].message.contains("characters") && !failures[0].traceback.is_empty());
+    assert!(failures.last().unwrap().traceback.is_empty());
+    let mut few = vec![Case::new("a", Outcome::Failed)];
+    assert_eq!(shorten(&mut few), None);
+}
