@@ -10,6 +10,7 @@ mod databases;
 mod disclosure;
 mod edits;
 mod environment;
+mod expression;
 mod files;
 mod fixers;
 mod frameworks;
