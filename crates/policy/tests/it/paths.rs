@@ -224,3 +224,15 @@ fn a_home_among_temporary_files_is_no_temporary_file() {
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, temp.join("x")), Answer::Allow);
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, temp.join("me/bin/ls")), Answer::Ask);
 }
+
+#[test]
+fn a_pattern_is_judged_by_where_its_links_lead() {
+    let world = World::new();
+    std::fs::create_dir_all(world.path("ws/sub")).unwrap();
+    std::os::unix::fs::symlink(world.path("out"), world.path("ws/sub/l")).unwrap();
+    let p = world.builtin("default");
+    for command in ["touch sub/*/x", "rm -f sub/l/*", "touch sub/*"] {
+        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+    }
+    assert_eq!(world.judged(&p, "touch sub/k*"), Answer::Allow);
+}
