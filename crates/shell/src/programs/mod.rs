@@ -42,6 +42,7 @@ mod system;
 mod toolbox;
 mod tools;
 mod trees;
+mod versions;
 mod vocabulary;
 mod web;
 pub(crate) mod wholesale;
@@ -114,6 +115,7 @@ pub(crate) fn describe(act: &mut Act<'_>) {
     outside::describe(act, words);
     loss::describe(act, words);
     wholesale::describe(act, words);
+    versions::describe(act, words);
     disclosure::describe(act, words);
     fixers::describe(act, words);
     listeners::describe(act, words);
