@@ -228,6 +228,14 @@ impl Jobs {
         self
     }
 
+    /// Whether there is something in a text that must not lie open.
+    pub fn hides(&self, text: &str) -> bool {
+        let Some(mask) = &self.mask else { return false };
+        let mut masked = text.as_bytes().to_vec();
+        mask.mask(&mut masked);
+        masked != text.as_bytes()
+    }
+
     /// Those of this machine.
     pub fn local(folder: PathBuf) -> Self {
         Self::new(Arc::new(Local::default()), folder)

@@ -334,7 +334,7 @@ impl Reader<'_> {
                 "scope" => scope = Some(parse(&node)?),
                 "paths" => selectors.paths = self.paths(&node, spelling)?,
                 "commands" => selectors.commands = commands(&node)?,
-                "hosts" => selectors.hosts = names(&node)?,
+                "hosts" => selectors.hosts = hosts(&node)?,
                 "names" => selectors.names = names(&node)?,
                 "reason" => reason = Some(node.text()?.to_owned()),
                 "examples" => examples = Some(node.clone()),
@@ -426,7 +426,7 @@ impl Reader<'_> {
         match key.split_once('_').map(|(_, kind)| kind) {
             Some("paths") => list.paths = self.paths(node, spelling)?,
             Some("commands") => list.commands = commands(node)?,
-            Some("hosts") => list.hosts = names(node)?,
+            Some("hosts") => list.hosts = hosts(node)?,
             Some("names") => list.names = names(node)?,
             _ => return Err(node.unknown(RESTRICTION)),
         }
@@ -524,6 +524,21 @@ fn commands(node: &Node<'_>) -> Result<Vec<CommandPattern>, PolicyError> {
     node.items()?.iter().map(parse).collect()
 }
 
+/// Names of hosts. An address with a path in it would never match.
+fn hosts(node: &Node<'_>) -> Result<Vec<NamePattern>, PolicyError> {
+    for item in node.items()? {
+        let text = item.loose_text()?;
+        if text.contains('/') || text.contains(char::is_whitespace) {
+            let host = text.split_once("://").map_or(text.as_str(), |(_, rest)| rest);
+            let host = host.split('/').next().unwrap_or_default();
+            return Err(item
+                .wrong(format!("'{text}' is not the name of a host"))
+                .hint(format!("Name the host alone: {host}")));
+        }
+    }
+    names(node)
+}
+
 fn names(node: &Node<'_>) -> Result<Vec<NamePattern>, PolicyError> {
     let parse = |item: &Node<'_>| {
         NamePattern::parse(&item.loose_text()?).map_err(|problem| item.wrong(problem))
@@ -558,6 +573,11 @@ fn parameter_rule(
             "max" => rule.max = Some(node.number()?),
             _ => return Err(node.unknown(PARAMETER)),
         }
+    }
+    if let (Some(min), Some(max)) = (rule.min, rule.max)
+        && min > max
+    {
+        return Err(node.wrong(format!("no number is at least {min} and at most {max}")));
     }
     Ok(rule)
 }

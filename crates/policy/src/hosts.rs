@@ -18,8 +18,29 @@ pub enum Reach {
 /// Names of metadata services.
 const METADATA_NAMES: &[&str] = &["metadata.google.internal", "metadata.goog", "instance-data"];
 
-/// Endings of names that only a local network knows.
-const LOCAL_ENDINGS: &[&str] = &[".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp"];
+/// Names of this machine, as `/etc/hosts` has them here and there.
+const OWN_NAMES: &[&str] =
+    &["localhost", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback"];
+
+/// Endings of names that only a local network knows: such as no registry hands
+/// out, those of clusters, and those that routers give.
+const LOCAL_ENDINGS: &[&str] = &[
+    ".local",
+    ".internal",
+    ".lan",
+    ".home.arpa",
+    ".home",
+    ".intranet",
+    ".private",
+    ".corp",
+    ".test",
+    ".localdomain",
+    ".localdomain4",
+    ".localdomain6",
+    ".svc",
+    ".fritz.box",
+    ".speedport.ip",
+];
 
 /// Where a host is, by its name or address as written. Nothing is looked up;
 /// whoever connects checks the address again.
@@ -38,10 +59,15 @@ pub fn reach(host: &str) -> Reach {
     if METADATA_NAMES.contains(&bare) {
         return Reach::Metadata;
     }
-    if bare == "localhost" || bare.ends_with(".localhost") || bare == "ip6-localhost" {
+    let own = match bare.split_once('.') {
+        Some((name, domain)) if domain.starts_with("localdomain") => name,
+        _ => bare,
+    };
+    if OWN_NAMES.contains(&own) || bare.ends_with(".localhost") {
         return Reach::Loopback;
     }
-    let is_local = !bare.contains('.') || LOCAL_ENDINGS.iter().any(|end| bare.ends_with(end));
+    let ends = |end: &&str| bare.ends_with(*end) || end.strip_prefix('.') == Some(bare);
+    let is_local = !bare.contains('.') || LOCAL_ENDINGS.iter().any(ends);
     if is_local { Reach::Private } else { Reach::Public }
 }
 

@@ -18,6 +18,7 @@ use crate::permissions::Permissions;
 use crate::profile::Profile;
 use crate::push;
 use crate::sensitive::Sensitive;
+use crate::strays::Strays;
 
 /// One thing that was judged, and what came of it.
 #[derive(Debug, Clone)]
@@ -187,6 +188,8 @@ impl Permissions {
         for found in &analysis.findings {
             exam.findings.push(danger(found, &whole, None));
         }
+        let mut strays = Strays::default();
+        analysis.leaves.iter_mut().for_each(|leaf| strays.add(leaf));
         let by_command = self.layers().any(Profile::judges_files_by_command);
         let mut allowed: Vec<(&Scope, &OsStr)> = Vec::new();
         let mut glances = Glances::default();

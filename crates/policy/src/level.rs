@@ -160,11 +160,18 @@ impl Selectors {
     }
 }
 
+/// A path with where it really is, if a link leads it elsewhere.
+pub(crate) fn led(path: &Path, real: Option<&Path>) -> String {
+    match real.filter(|real| *real != path) {
+        Some(real) => format!("{}, which is {},", path.display(), real.display()),
+        None => path.display().to_string(),
+    }
+}
+
 /// Whether a pattern with shell syntax is about the whole command. To refuse,
 /// it is enough that the command contains it; to allow, it must be all of it.
 fn matches_whole(pattern: &CommandPattern, text: &str, loose: bool) -> bool {
-    pattern.matches_text(text)
-        && (loose || CommandPattern::parse(text).is_ok_and(|own| own == *pattern))
+    if loose { pattern.matches_text(text) } else { pattern.is_whole(text) }
 }
 
 impl Rule {
@@ -338,7 +345,7 @@ impl Level {
         let allowed = restriction.allowed.as_ref()?;
         if allowed.concerns(subject) && !allowed.matches(subject, false) {
             let what = match &effect.resource {
-                Resource::Path(path) => format!("Path {}", path.display()),
+                Resource::Path(path) => format!("Path {}", led(path, subject.real)),
                 Resource::Any => "A target that is only known when it runs".to_owned(),
                 other => other.to_string(),
             };

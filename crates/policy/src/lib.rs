@@ -31,6 +31,7 @@ mod rules;
 mod sensitive;
 mod sightings;
 mod sources;
+mod strays;
 mod suggest;
 mod wishes;
 

@@ -12,7 +12,7 @@ use hermes_core::{
 
 use crate::approvals::{SavedRule, SavedRules, Ticket, Tickets, Unit};
 use crate::judge::{Examination, Finding};
-use crate::level::Answer;
+use crate::level::{Answer, led};
 use crate::pattern::Places;
 use crate::profile::{Profile, SandboxSettings};
 use crate::rules::{Closed, Rules};
@@ -304,7 +304,14 @@ impl Policy for Permissions {
     }
 
     fn ticket(&self, proposal: &Proposal<'_>, reason: &str) -> Option<String> {
-        let effects = proposal.effects.iter().take(20).map(ToString::to_string);
+        let grants = self.examine(proposal).grants;
+        let effects = grants.iter().take(20).map(|grant| match grant.effect.resource.as_path() {
+            Some(path) => {
+                let told = led(path, grant.real.as_deref());
+                format!("{} {}", grant.effect.scope, told.trim_end_matches(','))
+            }
+            None => grant.effect.to_string(),
+        });
         // What it does is nothing without the code that does it.
         let code = proposal.arguments.get("code").and_then(|code| code.as_str());
         let effects = effects.chain(code.map(|code| format!("code {}", excerpt(code))));

@@ -45,8 +45,9 @@ impl Sources {
     pub fn load(own: &Path, project: Option<&Path>, places: Places) -> Result<Self, PolicyError> {
         let builtin = File::builtin(&places)?;
         let own = File::load(own, &places)?;
-        let project = match project.filter(|path| path.exists()) {
-            Some(path) => Some((path.to_owned(), File::load(path, &places)?)),
+        // A link that leads nowhere is no file that is not there.
+        let project = match project.filter(|path| path.symlink_metadata().is_ok()) {
+            Some(path) => Some((path.to_owned(), load_project(path, &places)?)),
             None => None,
         };
         let sources = Self { places, builtin, own, project, extra: Vec::new() };
@@ -100,6 +101,28 @@ impl Sources {
         Err(PolicyError::new(format!("There is no permission profile '{name}'")).hint(hint))
     }
 
+    /// What the project's file says without effect: a project can only narrow.
+    pub fn idle(&self) -> Vec<String> {
+        let Some((path, file)) = &self.project else { return Vec::new() };
+        let mut idle = Vec::new();
+        for profile in &file.profiles {
+            let parts = [
+                ("approved", !profile.level.approved.is_empty()),
+                ("sensitive_paths", !profile.sensitive_paths.is_empty()),
+                ("sandbox.sockets", !profile.sockets.is_empty()),
+                ("sandbox.enabled: false", profile.wishes.enabled == Some(false)),
+            ];
+            idle.extend(parts.iter().filter(|(_, is_said)| *is_said).map(|(part, _)| {
+                format!(
+                    "{}: {part} of profile {} has no effect, a project can only narrow",
+                    path.display(),
+                    profile.name
+                )
+            }));
+        }
+        idle
+    }
+
     /// What narrows a profile: the rules for all profiles, and the project's.
     pub fn narrowing(&self, name: &str) -> Result<Vec<Profile>, PolicyError> {
         let mut narrowing: Vec<Profile> = self.own.global.iter().cloned().collect();
@@ -136,7 +159,7 @@ impl Sources {
 
     /// Whether the tools and parameters that rules name are among those that
     /// there are: a rule for another would never match, and look as if it did.
-    /// Wildcards and the tools of servers, which come and go, are not looked at.
+    /// What may mean the tools of servers, which come and go, is not looked at.
     pub fn check_tools(
         &self,
         tools: &[&str],
@@ -147,7 +170,11 @@ impl Sources {
         let profiles = files.flat_map(|file| file.profiles.iter().chain(&file.global));
         for rules in profiles.chain(&self.extra).flat_map(|profile| &profile.tools) {
             let written = rules.tool.to_string();
-            if written.contains(['*', '?', '[', '{']) || written.starts_with(OF_SERVERS) {
+            let fixed = written.split(['*', '?', '[', '{']).next().unwrap_or_default();
+            let is_pattern = fixed != written;
+            let may_be_of_server = fixed.starts_with(OF_SERVERS) || OF_SERVERS.starts_with(fixed);
+            if may_be_of_server || (is_pattern && tools.iter().any(|tool| rules.tool.matches(tool)))
+            {
                 continue;
             }
             let Some(tool) = tools.iter().find(|tool| rules.tool.matches(tool)) else {
@@ -194,15 +221,23 @@ impl Sources {
         self.permissions(name, Settings::default(), saved, Tickets::new(nowhere))
     }
 
+    /// Where the paths of an example are: in the project, for one of its own.
+    fn example_folder(&self, expected: &Expectation) -> PathBuf {
+        let of_project = self
+            .project
+            .as_ref()
+            .filter(|(file, _)| expected.place.as_ref().is_some_and(|place| place.file == *file));
+        let root = of_project.and_then(|(file, _)| file.parent()?.parent());
+        let root = root.map(Path::to_path_buf).or_else(|| self.places.workspace.clone());
+        root.unwrap_or_else(|| "/".into())
+    }
+
     fn check_expectation(
         &self,
         expected: &Expectation,
         permissions: &Permissions,
     ) -> Result<(), PolicyError> {
-        let at = Workplace::new(
-            self.places.workspace.clone().unwrap_or_else(|| "/".into()),
-            self.places.home.clone(),
-        );
+        let at = Workplace::new(self.example_folder(expected), self.places.home.clone());
         let effect = expected_effect(expected, &at)?;
         let session = Session::new("examples", Arc::new(MemorySessions::default()));
         let exam = permissions.examine(&Proposal {
@@ -232,6 +267,17 @@ impl Sources {
         .at(expected.place.clone())
         .hint("Mend the rule or the example."))
     }
+}
+
+/// The project's rules mean the project's folder, wherever in it somebody works.
+fn load_project(path: &Path, places: &Places) -> Result<File, PolicyError> {
+    if !path.exists() {
+        let message = format!("{} is a link that leads nowhere", path.display());
+        return Err(PolicyError::new(message).hint("Mend the link or take it away."));
+    }
+    let root = path.parent().and_then(Path::parent).map(hermes_files::real_path);
+    let root = root.and_then(Result::ok).or_else(|| places.workspace.clone());
+    File::load(path, &Places { workspace: root, ..places.clone() })
 }
 
 fn past(answer: Answer) -> &'static str {

@@ -119,22 +119,23 @@ fn wanted(rule: &str, scope: &str, resource: &str) -> Vec<Wanted> {
 fn commands(rule: &str, command: &str) -> Vec<Wanted> {
     let analysis = hermes_shell::analyze(command, &Workplace::new("/", None));
     let named = analysis.leaves.iter().filter(|leaf| !leaf.program.is_empty());
-    named.flat_map(|leaf| part(rule, leaf)).collect()
+    named.flat_map(|leaf| part(rule, leaf, command)).collect()
 }
 
-fn part(rule: &str, leaf: &Leaf) -> Vec<Wanted> {
+fn part(rule: &str, leaf: &Leaf, command: &str) -> Vec<Wanted> {
     let is_known = leaf.words.iter().all(|word| word.known && !word.glob);
     let is_dangerous = leaf
         .findings
         .iter()
         .any(|found| rule.contains(&format!("dangerous command: {}", found.category)));
-    // The same program can do anything, so only the same words are proposed.
-    let whole = leaf.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+    // The same program can do anything, so only the same command is proposed,
+    // if all of it was recorded.
+    let is_whole = !command.ends_with('…');
     let rule_for =
         |scope: &Scope, pattern: String| (scope.to_string(), Some(("commands", pattern)));
     let mut wanted = Vec::new();
-    if is_dangerous && is_known && !whole.contains('*') {
-        wanted.push(rule_for(&Scope::TERMINAL_EXECUTE, whole));
+    if is_dangerous && is_known && is_whole {
+        wanted.push(rule_for(&Scope::TERMINAL_EXECUTE, format!("= {}", command.trim())));
     }
     for effect in &leaf.effects {
         if rule.contains(effect.scope.as_str()) && effect.resource.as_path().is_none() {

@@ -107,7 +107,10 @@ fn of_a_command_only_the_part_that_was_stopped_is_proposed() {
     };
     assert_eq!(judge(command), Answer::Allow, "{yaml}");
     assert_eq!(judge("git push y"), Answer::Allow, "{yaml}");
-    assert_eq!(judge("rm -rf other"), Answer::Ask, "{yaml}");
+    for more in ["rm -rf other", "rm -rf build", "rm -rf build src", "cd .. && rm -rf build"] {
+        assert_eq!(judge(more), Answer::Ask, "{yaml}");
+    }
+    assert_eq!(judge(&format!("{command} src")), Answer::Ask, "{yaml}");
     assert_eq!(judge("curl -d x https://example.com"), Answer::Ask, "{yaml}");
     assert_eq!(judge("git push y; rm -rf /"), Answer::Deny, "{yaml}");
     assert!(!yaml.contains("\"cd\""), "{yaml}");

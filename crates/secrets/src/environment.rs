@@ -38,11 +38,28 @@ const ALLOWED: &[&str] = &[
 ];
 
 /// Passed on under any name that begins so; each ends at the end of a word.
-const FAMILIES: &[&str] =
-    &["LC_", "XDG_", "CONDA_", "CMAKE_", "CARGO_BUILD_", "CARGO_PROFILE_", "PKG_CONFIG_"];
+const FAMILIES: &[&str] = &[
+    "LC_",
+    "XDG_",
+    "CONDA_",
+    "CMAKE_",
+    "CARGO_BUILD_",
+    "CARGO_PROFILE_",
+    "PKG_CONFIG_",
+    "npm_config_",
+];
 
 /// A name that ends in one of these words, after another word, names a place.
-const PLACES: &[&str] = &["HOME", "ROOT", "DIR", "PREFIX"];
+const PLACES: &[&str] = &["HOME", "ROOT", "DIR", "PREFIX", "CACHE"];
+
+/// A name that ends in one of these words says how something is to run.
+const MANNERS: &[&str] = &[
+    "ENV", "PORT", "DEBUG", "VERBOSE", "MODE", "LEVEL", "STAGE", "MODULE", "FLAG", "FLAGS",
+    "THREADS", "JOBS", "WORKERS",
+];
+
+/// Names of which one begins so have a meaning of their own.
+const PARTICULAR: &[&str] = &["HERMES", "BASH", "ENV", "LD", "DYLD", "SSH", "SUDO", "KRB5"];
 
 /// The variables that a child process may have, in the order given.
 ///
@@ -79,6 +96,21 @@ fn in_family(wanted: &str, name: &str) -> bool {
         .is_some_and(|family| name.starts_with(family))
 }
 
+/// `RAILS_ENV=test`, `PORT=3000`: words and small numbers, as no key is made.
+fn is_manner(words: &[String], value: &str) -> bool {
+    let (Some(first), Some(last)) = (words.first(), words.last()) else { return false };
+    let is_word = |part: &str| {
+        let number = part.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let is_number = number.len() <= 5 && number.bytes().all(|b| b.is_ascii_digit());
+        part.len() <= 20 && is_number
+    };
+    MANNERS.contains(&last.as_str())
+        && !PARTICULAR.contains(&first.as_str())
+        && !value.is_empty()
+        && value.len() <= 64
+        && value.split(['.', '-', '_', ':', ',', '*', '=']).all(is_word)
+}
+
 /// `SOMETHING_HOME=/a/place` and `SOMETHING_VERSION=1.2.3`.
 fn is_harmless(name: &str, value: &str) -> bool {
     let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
@@ -86,6 +118,9 @@ fn is_harmless(name: &str, value: &str) -> bool {
         return false;
     }
     let words = split_words(name);
+    if is_manner(&words, value) {
+        return true;
+    }
     let [_, .., last] = words.as_slice() else { return false };
     if PLACES.contains(&last.as_str()) {
         return value.starts_with('/');

@@ -44,6 +44,9 @@ pub struct Leaf {
     pub effects: Vec<Effect>,
     /// What somebody should be asked about, or what must not be.
     pub findings: Vec<Finding>,
+    /// What it changes by patterns, which may lead through links: each whole
+    /// pattern. Of what it removes from within a folder, everything in it.
+    pub globs: Vec<(Scope, PathBuf)>,
     /// The words before each wrapper was taken off.
     pub(crate) outer: Vec<Arc<[Word]>>,
     /// Known to leave everything as it was.

@@ -97,6 +97,17 @@ fn analyze_with(earlier: &str, source: &str, input: &Stream, at: &Workplace) -> 
     analysis
 }
 
+/// Whether a part of a path is a pattern that a shell fills in.
+pub fn is_pattern(part: &str) -> bool {
+    text::has_glob(part) || part.contains('(')
+}
+
+/// Whether a name may be among those that a part of a path stands for.
+pub fn may_match(part: &str, name: &str) -> bool {
+    // Extended patterns are not read.
+    part.contains('(') || text::glob_match(part, name)
+}
+
 /// What a variable makes the programs do that are started with it: something
 /// to ask about, and the machine that they talk through.
 pub fn variable(name: &str, value: &str) -> (Option<Finding>, Option<Effect>) {

@@ -113,6 +113,8 @@ enum Kind {
     Words { program: String, leading: Vec<String>, flags: Vec<String> },
     /// Text with shell syntax, compared with the whole command.
     Text(String),
+    /// A whole command, letter by letter.
+    Exact(String),
 }
 
 impl CommandPattern {
@@ -125,7 +127,17 @@ impl CommandPattern {
         if rule.len() > 4096 {
             return Err("a command pattern must not be longer than 4096 bytes".to_owned());
         }
+        if let Some(exact) = rule.strip_prefix('=') {
+            let exact = exact.trim().to_owned();
+            return match exact.is_empty() {
+                true => Err("a command pattern must not be empty".to_owned()),
+                false => Ok(Self { kind: Kind::Exact(exact) }),
+            };
+        }
         let Some(words) = split(rule) else {
+            if is_half_quoted(rule) {
+                return Err(format!("'{rule}' has a quotation mark without its other half"));
+            }
             return Ok(Self { kind: Kind::Text(normalise(rule)) });
         };
         let mut words = words.into_iter();
@@ -152,6 +164,7 @@ impl CommandPattern {
     pub fn matches(&self, leaf: &Leaf) -> bool {
         match &self.kind {
             Kind::Text(text) => normalise(&leaf.text) == *text,
+            Kind::Exact(text) => leaf.text.trim() == text,
             Kind::Words { .. } => {
                 self.matches_words(&leaf.program, &leaf.words)
                     || leaf.outer.iter().any(|words| {
@@ -164,9 +177,14 @@ impl CommandPattern {
 
     /// Whether the rule, as one that permits, covers this leaf: its words stand
     /// first and in their order, no option that it does not name stands between
-    /// them, and nobody else's rights are used unless it says so.
+    /// them, and nobody else's rights are used unless it says so. A part of a
+    /// command may be about another folder than the whole one was.
     pub fn permits(&self, leaf: &Leaf) -> bool {
-        let Kind::Words { program, leading, flags } = &self.kind else { return self.matches(leaf) };
+        let (program, leading, flags) = match &self.kind {
+            Kind::Words { program, leading, flags } => (program, leading, flags),
+            Kind::Text(_) => return self.matches(leaf),
+            Kind::Exact(_) => return false,
+        };
         if let Some(other) = leaf.via.iter().find(|via| RIGHTS.contains(&via.as_str())) {
             return other == program && self.matches(leaf);
         }
@@ -176,7 +194,7 @@ impl CommandPattern {
         let mut wanted = leading.iter();
         let mut next = wanted.next();
         let mut given: Vec<String> = Vec::new();
-        for word in leaf.words.get(1..).unwrap_or(&[]) {
+        for word in without_place(&leaf.program, leaf.words.get(1..).unwrap_or(&[])) {
             if is_flag(&word.text) {
                 let own = single_flags(&leaf.program, &word.text);
                 let named = own.iter().all(|own| flags.iter().any(|flag| glob_match(flag, own)));
@@ -205,7 +223,16 @@ impl CommandPattern {
                     source.contains(text.as_str())
                 }
             }
+            Kind::Exact(text) => source.trim() == text,
             Kind::Words { .. } => false,
+        }
+    }
+
+    /// Whether the rule is this whole command and no other.
+    pub fn is_whole(&self, source: &str) -> bool {
+        match &self.kind {
+            Kind::Exact(_) => self.matches_text(source),
+            _ => self.matches_text(source) && Self::parse(source).is_ok_and(|own| own == *self),
         }
     }
 
@@ -255,6 +282,22 @@ impl CommandPattern {
     }
 }
 
+/// The words of git behind those that say in which folder it works and how it
+/// shows things. What may set anything else stays.
+fn without_place<'w>(program: &str, words: &'w [Word]) -> &'w [Word] {
+    if program != "git" {
+        return words;
+    }
+    let mut rest = words;
+    loop {
+        rest = match rest {
+            [flag, folder, rest @ ..] if flag.text == "-C" && folder.known => rest,
+            [flag, rest @ ..] if matches!(flag.text.as_str(), "--no-pager" | "-P") => rest,
+            _ => return rest,
+        };
+    }
+}
+
 fn same(wanted: &str, own: &str) -> bool {
     if glob_match(wanted, own) {
         return true;
@@ -293,6 +336,12 @@ fn single_flags(program: &str, word: &str) -> Vec<String> {
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// Whether a quotation has no end, which is in no command that a shell runs.
+fn is_half_quoted(rule: &str) -> bool {
+    let is_read = |text: &str| crate::parse::parse(text, 0).problem.is_none();
+    !is_read(rule) && ['"', '\''].iter().any(|mark| is_read(&format!("{rule}{mark}")))
 }
 
 /// The words of a plain rule; None if it has shell syntax.
@@ -343,6 +392,7 @@ impl std::fmt::Display for CommandPattern {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.kind {
             Kind::Text(text) => f.write_str(text),
+            Kind::Exact(text) => write!(f, "= {text}"),
             Kind::Words { program, leading, flags } => {
                 f.write_str(program)?;
                 leading.iter().chain(flags).try_for_each(|word| write!(f, " {word}"))

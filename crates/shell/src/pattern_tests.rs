@@ -105,7 +105,7 @@ fn prefixes_are_narrow() {
 fn a_rule_that_permits_covers_only_what_it_says() {
     let permits = |rule: &str, command: &str| {
         let at = hermes_core::Workplace::new("/w", None);
-        let pattern = CommandPattern::parse(rule).unwrap();
+        let pattern = CommandPattern::parse(rule).expect("a pattern");
         crate::analyze(command, &at).leaves.iter().any(|leaf| pattern.permits(leaf))
     };
     for (rule, command) in [
@@ -137,7 +137,7 @@ fn a_rule_that_permits_covers_only_what_it_says() {
 fn a_rule_that_refuses_looks_past_options_with_values() {
     let refuses = |rule: &str, command: &str| {
         let at = hermes_core::Workplace::new("/w", None);
-        let pattern = CommandPattern::parse(rule).unwrap();
+        let pattern = CommandPattern::parse(rule).expect("a pattern");
         crate::analyze(command, &at).leaves.iter().any(|leaf| pattern.matches(leaf))
     };
     for (rule, command) in [
@@ -154,4 +154,37 @@ fn a_rule_that_refuses_looks_past_options_with_values() {
     {
         assert!(!refuses(rule, command), "{rule}: {command}");
     }
+}
+
+#[test]
+fn an_exact_pattern_is_the_whole_command_and_no_other() {
+    let pattern = CommandPattern::parse("= rm -rf sub").expect("a pattern");
+    assert_eq!(pattern.to_string(), "= rm -rf sub");
+    assert!(pattern.is_whole(" rm -rf sub\n"));
+    for other in ["rm -rf sub src", "cd x && rm -rf sub", "rm -rf sub .", "rm  -rf sub"] {
+        assert!(!pattern.is_whole(other), "{other}");
+    }
+    assert!(CommandPattern::parse("= ").is_err());
+}
+
+#[test]
+fn half_a_quotation_is_no_pattern() {
+    for rule in ["git \"push", "echo 'a", "= "] {
+        assert!(CommandPattern::parse(rule).is_err(), "{rule}");
+    }
+    assert!(CommandPattern::parse("| sh").is_ok());
+}
+
+#[test]
+fn a_permitted_git_may_be_sent_to_another_folder() {
+    let at = hermes_core::Workplace::new("/ws", None);
+    let permits = |rule: &str, command: &str| {
+        let analysis = crate::analyze(command, &at);
+        CommandPattern::parse(rule).expect("a pattern").permits(&analysis.leaves[0])
+    };
+    assert!(permits("git log", "git -C x log --oneline"));
+    assert!(permits("git log", "git --no-pager -C x log"));
+    assert!(!permits("git log", "git -c core.pager=x log"));
+    assert!(!permits("git log", "git -C x push"));
+    assert!(!permits("git log", "git -C \"$X\" log"));
 }

@@ -250,6 +250,7 @@ impl<'a> Act<'a> {
             self.leaf.find(finding);
         }
         self.leaf.effect(Effect { scope: Scope::FILE_WRITE, resource });
+        self.spread(Scope::FILE_WRITE, word);
         self.guess(Scope::FILE_WRITE, word);
         let glob = self.site.absolute(word).filter(|_| word.glob);
         let hidden = self.site.hidden;
@@ -261,7 +262,29 @@ impl<'a> Act<'a> {
     pub(crate) fn delete(&mut self, word: &Word) {
         let resource = self.site.resource(word);
         self.leaf.effect(Effect { scope: Scope::FILE_DELETE, resource });
+        self.spread(Scope::FILE_DELETE, word);
         self.guess(Scope::FILE_DELETE, word);
+    }
+
+    /// Notes a pattern. With a slash at its end a name means what a link leads
+    /// to, and what is removed is in there.
+    fn spread(&mut self, scope: Scope, word: &Word) {
+        let Some(text) = word.known() else { return };
+        let ends_within = matches!(text.rsplit('/').next(), Some("" | "."));
+        let within = scope == Scope::FILE_DELETE && ends_within && !text.is_empty();
+        if !(word.glob || within || text.contains('(')) {
+            return;
+        }
+        let mut pattern = match self.site.cwd {
+            Some(folder) => join(folder, text),
+            None => PathBuf::from(text),
+        };
+        if within {
+            pattern.push("*");
+        }
+        if pattern.is_absolute() {
+            self.leaf.globs.push((scope, pattern));
+        }
     }
 
     pub(crate) fn reach(&mut self, scope: Scope, host: Option<&str>) {

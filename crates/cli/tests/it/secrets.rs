@@ -180,6 +180,24 @@ fn a_secret_may_stand_within_a_text() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_secret_is_not_in_the_words_that_a_shell_is_started_with() {
+    let context = with_secret();
+    context.file("look.sh", "tr '\\0' ' ' </proc/$PPID/cmdline | rev\n");
+    let backwards: String = VALUE.chars().rev().collect();
+    let run = |command: &str| {
+        let call = ["call", "--profile", "open", "--session", "s", "terminal"];
+        let run = context.run(call.into_iter().chain([format!("command={command}").as_str()]));
+        let run = unseen(run).succeeds();
+        assert!(run.stdout.contains("c- "), "a shell and its words: {}", run.stdout);
+        assert!(!run.stdout.contains(&backwards), "{}", run.stdout);
+    };
+    run("X=secret://DEPLOY; bash look.sh; true");
+    // It is a variable of the session's shell now.
+    run("bash look.sh; true");
+}
+
+#[test]
 fn a_secret_that_is_not_there_is_named() {
     let context = with_secret();
     let run = context.run(["call", "--profile", "open", "todo", &task("ABSENT"), "--session", "s"]);

@@ -29,7 +29,7 @@ pub use foregone::foregone;
 pub use frame::Frame;
 pub use posix::{posix_script, read_posix};
 use quote::quote;
-pub use script::{Report, arguments, script, shown_at_exit};
+pub use script::{Report, arguments, hidden_arguments, script, shown_at_exit};
 use variable::Variable;
 
 /// What differs from a shell that has just been started.

@@ -5,6 +5,8 @@
 //! on one line, so that the lines of the command keep their numbers, and is
 //! read before an alias of the user could change its words.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -95,17 +97,35 @@ pub fn arguments(script: &str) -> Vec<String> {
     if script.len() <= LONGEST_ARGUMENT {
         return vec!["-c".to_owned(), script.to_owned()];
     }
+    let joined = r#"__hermes_x=; for __hermes_i; do __hermes_x=$__hermes_x$__hermes_i; done; set --; eval "$__hermes_x""#;
+    let mut arguments = vec!["-c".to_owned(), joined.to_owned(), "bash".to_owned()];
+    arguments.extend(pieces(script).into_iter().map(str::to_owned));
+    arguments
+}
+
+/// The arguments of a shell for a script that not everybody may read, and the
+/// variables that hold it: what a program was started with is shown to every
+/// user of the machine, its environment only to its own. The programs that the
+/// script starts do not get them.
+pub fn hidden_arguments(script: &str) -> (Vec<String>, BTreeMap<OsString, OsString>) {
+    let pieces = pieces(script);
+    let names: Vec<String> = (0..pieces.len()).map(|at| format!("__hermes_x{at}")).collect();
+    let values = names.iter().map(|name| format!("${name}")).collect::<String>();
+    let joined = format!("__hermes_i={values}; unset {}; eval \"$__hermes_i\"", names.join(" "));
+    let pairs = names.into_iter().zip(pieces);
+    let variables = pairs.map(|(name, piece)| (name.into(), piece.into())).collect();
+    (vec!["-c".to_owned(), joined], variables)
+}
+
+fn pieces(script: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = script;
     while !rest.is_empty() {
         let (piece, after) = rest.split_at(rest.floor_char_boundary(LONGEST_ARGUMENT));
-        pieces.push(piece.to_owned());
+        pieces.push(piece);
         rest = after;
     }
-    let joined = r#"__hermes_x=; for __hermes_i; do __hermes_x=$__hermes_x$__hermes_i; done; set --; eval "$__hermes_x""#;
-    let mut arguments = vec!["-c".to_owned(), joined.to_owned(), "bash".to_owned()];
-    arguments.append(&mut pieces);
-    arguments
+    pieces
 }
 
 /// Takes down how the shell was found, and sees to it that its end is written.

@@ -431,3 +431,28 @@ proptest! {
         prop_assert_eq!(session.state, expected);
     }
 }
+
+#[test]
+fn a_hidden_script_runs_the_same_and_nobody_else_sees_it() {
+    let Some(session) = Session::start() else { return };
+    let long = "x".repeat(300_000);
+    let shows = "tr '\\0' ' ' </proc/$$/cmdline 2>/dev/null; env; f() { :; }; false";
+    let command = format!("secret='{long}'; echo ${{#secret}} \"$#\"; {shows}");
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let text = script(&session.state, &command, &Report::File(file.path()));
+    let (words, hidden) = hidden_arguments(&text);
+    let output = Command::new("bash")
+        .args(words)
+        .env_clear()
+        .envs(session.base.clone())
+        .envs(hidden)
+        .output()
+        .expect("bash runs");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.starts_with("300000 0\n"), "{}", &shown[..shown.len().min(200)]);
+    assert!(!shown.contains("xxxx"), "neither its words nor the environment of others");
+    assert_eq!(output.status.code(), Some(1));
+    let after = read(&std::fs::read(file.path()).expect("a report"), &session.base);
+    let kept = after.expect("a state").prelude();
+    assert!(kept.contains("f ()") && !kept.contains("__hermes_"), "{}", kept.len());
+}

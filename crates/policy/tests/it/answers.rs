@@ -38,6 +38,46 @@ fn always_is_this_command_on_this_tree_and_survives_a_restart() {
 }
 
 #[test]
+fn always_for_a_tree_does_not_follow_links_out_of_it() {
+    let world = World::new();
+    let at = world.at();
+    std::fs::create_dir_all(world.path("ws/build/deep")).unwrap();
+    world.put("ws/src/main.rs", "");
+    let p = world.builtin("default");
+    for command in ["rm -rf build", "sed -i '1{s/a/b/;w build/x\n}' build/f", "truncate -s 0 build"]
+    {
+        p.remember(&world.proposal(&[run(command)], &at), Lasting::Always).unwrap();
+    }
+    let free =
+        ["rm -rf build/*", "rm -rf build/*/*", "rm -rf build/deep/", "truncate -s 0 build/*"];
+    for command in free {
+        assert_eq!(world.judged(&p, command), Answer::Allow, "{command}");
+    }
+    std::os::unix::fs::symlink("../src", world.path("ws/build/l")).unwrap();
+    std::os::unix::fs::symlink("../src/main.rs", world.path("ws/build/main.c")).unwrap();
+    for command in ["rm -rf build", "rm -rf build/*", "rm -rf build/l", "rm -rf build/deep/*"] {
+        assert_eq!(world.judged(&p, command), Answer::Allow, "{command}");
+    }
+    for command in [
+        "rm -rf build/l/*",
+        "rm -rf build/l/",
+        "rm -rf build/l/.",
+        "rm -rf build/*/*",
+        "rm -rf build/*/",
+        "rm -rf build/?/main.rs",
+        "rm -rf build/**/main.rs",
+        "cd build && rm -rf l/*",
+        "find build/l/ -delete",
+        "truncate -s 0 build/*",
+        "truncate -s 0 build/*.c",
+    ] {
+        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+    }
+    let ruling = p.judge(&world.proposal(&[run("rm -rf build/l/*")], &at));
+    assert!(ruling.offers[0].contains("/ws/src"), "{:?}", ruling.offers);
+}
+
+#[test]
 fn approved_parts_compose() {
     let world = World::new();
     let at = world.at();

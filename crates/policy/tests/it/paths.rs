@@ -224,3 +224,32 @@ fn a_home_among_temporary_files_is_no_temporary_file() {
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, temp.join("x")), Answer::Allow);
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, temp.join("me/bin/ls")), Answer::Ask);
 }
+
+#[test]
+fn a_pattern_is_judged_by_where_its_links_lead() {
+    let world = World::new();
+    std::fs::create_dir_all(world.path("ws/sub")).unwrap();
+    std::os::unix::fs::symlink(world.path("out"), world.path("ws/sub/l")).unwrap();
+    let p = world.builtin("default");
+    for command in ["touch sub/*/x", "rm -f sub/l/*", "touch sub/*"] {
+        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+    }
+    assert_eq!(world.judged(&p, "touch sub/k*"), Answer::Allow);
+}
+
+#[test]
+fn a_question_says_where_a_link_leads() {
+    let world = World::new();
+    symlink(world.path("out"), world.path("ws/inside")).unwrap();
+    let p = world.builtin("default");
+    let (effects, at) = ([Effect::path(Scope::FILE_WRITE, world.path("ws/inside/x"))], world.at());
+    let proposal = world.proposal(&effects, &at);
+    let real = world.path("out/x").display().to_string();
+    let hermes_core::Verdict::Ask { reason, .. } = p.judge(&proposal).verdict else {
+        panic!("it is outside")
+    };
+    assert!(reason.contains(&real), "{reason}");
+    let token = p.ticket(&proposal, "").unwrap();
+    let ticket = p.tickets().list().into_iter().find(|ticket| ticket.token == token).unwrap();
+    assert!(ticket.effects[0].contains(&real), "{:?}", ticket.effects);
+}

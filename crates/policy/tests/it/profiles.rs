@@ -296,3 +296,47 @@ fn a_rule_for_files_can_name_the_commands_that_touch_them() {
     assert_eq!(world.judged(&p, "cat src/a"), Answer::Deny);
     assert_eq!(world.judged(&p, "head src/a"), Answer::Allow);
 }
+
+#[test]
+fn patterns_that_cannot_match_are_errors() {
+    let world = World::new();
+    for rules in [
+        "deny: [{scope: network:fetch, hosts: ['https://a.b/c']}]",
+        "restrictions: {network:fetch: {denied_hosts: ['a.b/c']}}",
+        "deny: [{scope: terminal:execute, commands: ['git \"push']}]",
+        "tools: {sleep: {parameters: {seconds: {min: 10, max: 1}}}}",
+    ] {
+        let yaml = format!("profiles:\n  x:\n    {rules}\n");
+        assert!(world.sources(&yaml).is_err(), "{rules}");
+    }
+    let tools = |pattern: &str| {
+        let yaml = format!("profiles: {{x: {{tools: {{\"{pattern}\": {{deny: ['*']}}}}}}}}\n");
+        world.sources(&yaml).unwrap().check_tools(&["read_file", "sleep"], |_| Vec::new())
+    };
+    assert!(tools("web_*").is_err());
+    for known in ["read_*", "*", "mcp__x_*", "m*"] {
+        assert!(tools(known).is_ok(), "{known}");
+    }
+}
+
+#[test]
+fn the_rules_of_a_project_mean_its_folder_wherever_somebody_works() {
+    let world = World::new();
+    let rules = "profiles: {default: {deny: [{scope: file:read, paths: ['priv/**']}]}}\n";
+    let project = world.put("ws/.hermes/hermes_permissions.yaml", rules);
+    let secret = world.put("ws/priv/x", "");
+    let own = world.put("hermes/hermes_permissions.yaml", "");
+    for folder in ["ws", "ws/src"] {
+        let places =
+            hermes_policy::Places { workspace: Some(world.path(folder)), ..world.places() };
+        let sources = hermes_policy::Sources::load(&own, Some(&project), places).unwrap();
+        let saved = hermes_policy::SavedRules::load(world.path("hermes/none.json")).unwrap();
+        let tickets = hermes_policy::Tickets::new(world.path("hermes/none"));
+        let settings = hermes_policy::Settings::default();
+        let p = sources.permissions("default", settings, saved, tickets).unwrap();
+        assert_eq!(world.touches(&p, Scope::FILE_READ, &secret), Answer::Deny, "{folder}");
+    }
+    std::fs::remove_file(&project).unwrap();
+    std::os::unix::fs::symlink("nowhere", &project).unwrap();
+    assert!(hermes_policy::Sources::load(&own, Some(&project), world.places()).is_err());
+}

@@ -36,6 +36,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
             args.operands.iter().take(count).for_each(|word| act.write(word));
         }
         "truncate" => truncate(act, words),
+        "fallocate" => allocate(act, words),
         "shred" => shred(act, words),
         "dd" => copy_blocks(act, words),
         "chmod" | "chown" | "chgrp" | "setfacl" | "chattr" | "gchmod" | "gchown" => {
@@ -326,6 +327,16 @@ fn truncate(act: &mut Act<'_>, words: &[Word]) {
     let logs = args.operands.iter().all(|word| word.known && !word.glob && log(word));
     if !logs && args.value(&["-s", "--size"]).is_some_and(|size| size.text == "0") {
         act.ask("data-loss", "Empties files");
+    }
+    args.operands.iter().for_each(|word| act.write(word));
+}
+
+/// Room for a file, or a part of it that is taken away.
+fn allocate(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["-o", "--offset", "-l", "--length"]);
+    let takes = ["-p", "--punch-hole", "-z", "--zero-range", "-c", "--collapse-range"];
+    if args.has(&takes) {
+        act.ask("data-loss", "Empties a part of files");
     }
     args.operands.iter().for_each(|word| act.write(word));
 }

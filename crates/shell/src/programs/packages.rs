@@ -63,7 +63,7 @@ const MANAGERS: &[Manager] = &[
         names: &["pip", "pip3", "pipx"],
         fetch: &["install", "download", "wheel", "index", "upgrade", "search", "inject", "run"],
         send: &[],
-        remove: &[],
+        remove: &["uninstall", "uninstall-all"],
         read: &["list", "show", "freeze", "check", "--version", "-V", "help", "debug", "inspect"],
         system: false,
     },
@@ -103,7 +103,7 @@ const MANAGERS: &[Manager] = &[
             "binstall",
         ],
         send: &["publish", "yank", "owner", "login"],
-        remove: &["yank"],
+        remove: &["yank", "uninstall"],
         read: &[
             "metadata",
             "tree",
@@ -131,7 +131,7 @@ const MANAGERS: &[Manager] = &[
         names: &["gem", "bundle", "bundler"],
         fetch: &["install", "update", "fetch", "outdated", "add", "lock"],
         send: &["push", "yank", "owner"],
-        remove: &["yank"],
+        remove: &["yank", "uninstall", "cleanup"],
         read: &["list", "show", "env", "--version", "-v", "check", "info"],
         system: false,
     },
@@ -393,10 +393,25 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
     }
     let second = args.operands.get(1 + usize::from(toolchain));
     let second = second.map_or("", |word| word.text.as_str());
+    let mut tasks = args.operands.iter().map(|word| word.text.as_str());
+    if !manager.send.contains(&verb) && tasks.any(|task| hands_out(act.program, task)) {
+        act.any(Scope::NETWORK_SEND);
+        act.ask("publish", "Hands something out to everybody");
+    }
     if (verb == "npm" && second == "publish") || verb.starts_with("exec:") {
         act.ask("publish", "Hands something out to everybody, or runs another program");
     }
-    if manager.remove.contains(&verb) && !dry {
+    let everywhere = args.has(&["-g", "--global"]) || second == "global";
+    let removes = match act.program {
+        "conda" | "mamba" | "micromamba" => matches!(verb, "remove" | "uninstall"),
+        "uv" => verb == "pip" && second == "uninstall",
+        // What a project asks for is in its own files, and comes back with them.
+        "npm" | "pnpm" | "yarn" | "bun" => {
+            everywhere && matches!(verb, "uninstall" | "un" | "remove" | "rm" | "r")
+        }
+        _ => false,
+    };
+    if (removes || manager.remove.contains(&verb)) && !dry {
         act.ask("package-removal", "Removes packages that something may rely on");
     }
     if manager.send.contains(&verb) && !dry {
@@ -415,6 +430,28 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
     }
     if act.program == "npm" && verb == "exec" || verb == "x" {
         act.any(Scope::NETWORK_FETCH);
+    }
+}
+
+/// Whether a task of a build, which may stand anywhere among others, gives
+/// away what was built.
+fn hands_out(program: &str, task: &str) -> bool {
+    let name = task.trim_start_matches('+').rsplit(':').next().unwrap_or(task);
+    let is_local = ["Local", "M2", "LocalSnapshot"].iter().any(|end| name.ends_with(end));
+    let begins = |words: &[&str]| words.iter().any(|word| name.starts_with(word)) && !is_local;
+    match program {
+        "gradle" | "gradlew" => {
+            begins(&["publish", "upload", "deploy", "closeAndRelease"]) || name.ends_with("Upload")
+        }
+        "mvn" | "mvnw" => {
+            matches!(name, "deploy" | "deploy-file" | "perform") || task.contains(":deploy")
+        }
+        "sbt" => begins(&["publish", "sonatypeRelease", "sonatypeBundleRelease"]),
+        "lein" => name == "deploy" || name == "release",
+        "dotnet" | "pod" => name == "push",
+        "dart" | "flutter" | "swift" => name == "publish",
+        "mix" | "rebar3" => task.starts_with("hex.publish") || task == "publish",
+        _ => false,
     }
 }
 

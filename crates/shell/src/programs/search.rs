@@ -5,34 +5,7 @@ use crate::blocks;
 use crate::leaf::Word;
 use crate::site::{Act, Inner, SHOWN_WHOLE, shows_whole};
 
-/// Tests that leave out most of what is there.
-const NARROWING: &[&str] = &[
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-regex",
-    "-iregex",
-    "-user",
-    "-group",
-    "-mtime",
-    "-mmin",
-    "-atime",
-    "-amin",
-    "-ctime",
-    "-cmin",
-    "-newer",
-    "-size",
-    "-empty",
-    "-perm",
-    "-samefile",
-    "-inum",
-    "-links",
-    "-nouser",
-    "-nogroup",
-    "-lname",
-];
+use super::expression::{self, Action};
 
 /// Describes programs that look for files.
 pub(super) fn describe(act: &mut Act<'_>, _words: &[Word]) -> bool {
@@ -46,12 +19,9 @@ pub(super) fn describe(act: &mut Act<'_>, _words: &[Word]) -> bool {
 }
 
 fn find(act: &mut Act<'_>) {
-    let words = act.arguments();
-    let start = words
-        .iter()
-        .position(|word| !matches!(word.text.as_str(), "-H" | "-L" | "-P"))
-        .unwrap_or(words.len());
-    let rest = words.get(start..).unwrap_or(&[]);
+    let (options, rest) = split_options(act.arguments());
+    // Links are followed out of the folder.
+    let follows = options.iter().any(|word| word.text.contains('L'));
     let end = rest
         .iter()
         .position(|word| {
@@ -59,58 +29,52 @@ fn find(act: &mut Act<'_>) {
         })
         .unwrap_or(rest.len());
     let mut roots = rest.get(..end).unwrap_or(&[]).to_vec();
+    let named = options.windows(2).filter(|pair| pair[0].text == "-f");
+    roots.extend(named.map(|pair| pair[1].clone()));
+    let expression = rest.get(end..).unwrap_or(&[]);
+    let has = |name: &str| expression.iter().any(|word| word.text == name);
+    if has("-files0-from") {
+        roots.push(Word { text: "-files0-from".to_owned(), ..Word::default() });
+    }
     if roots.is_empty() {
         roots.push(Word::literal("."));
     }
-    let tests = rest.get(end..).unwrap_or(&[]);
     roots.iter().for_each(|root| act.read(root));
-    let narrowed = tests.windows(2).any(|pair| {
-        matches!(pair, [test, value] if NARROWING.contains(&test.text.as_str())
-            && !matches!(value.text.as_str(), "*" | "**" | ".*" | "*.*"))
-    });
-    let mut looks_only = true;
-    let mut at = 0;
-    while let Some(test) = tests.get(at) {
-        at += 1;
-        match test.text.as_str() {
-            "-delete" => {
-                looks_only = false;
-                if only_generated(tests) && roots.iter().all(|root| in_project(act, root)) {
-                    roots.iter().for_each(|root| act.delete(root));
-                } else {
-                    deletes(act, &roots, narrowed);
-                }
-            }
+    let near = !follows && !has("-follow") && roots.iter().all(|root| in_project(act, root));
+    let actions = expression::actions(expression);
+    for Action { name, words, passed } in &actions {
+        match *name {
+            "-delete" if passed.generated && near => roots.iter().for_each(|root| act.delete(root)),
+            "-delete" => deletes(act, &roots, passed.narrowed),
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                looks_only = false;
-                let rest = tests.get(at..).unwrap_or(&[]);
-                let len = rest
-                    .iter()
-                    .enumerate()
-                    .position(|(index, word)| {
-                        word.text == ";"
-                            || (word.text == "+" && index > 0 && rest[index - 1].text == "{}")
-                    })
-                    .unwrap_or(rest.len());
-                let command = rest.get(..len).unwrap_or(&[]);
-                executes(act, command, &roots, narrowed);
-                if command.iter().any(|word| word.text.contains("{}")) {
-                    finds_private(act, &roots, tests);
-                }
-                at += len;
-            }
-            "-fprint" | "-fprintf" | "-fprint0" | "-fls" => {
-                looks_only = false;
-                if let Some(file) = tests.get(at) {
-                    act.write(file);
+                executes(act, words, &roots, passed.narrowed);
+                if words.iter().any(|word| word.text.contains("{}")) {
+                    finds_private(act, &roots, expression);
                 }
             }
-            _ => {}
+            _ => words.first().into_iter().for_each(|file| act.write(file)),
         }
     }
-    if looks_only {
+    if actions.is_empty() {
         act.only_reads();
     }
+}
+
+/// The options that come before all folders, and what is behind them.
+fn split_options(words: &[Word]) -> (&[Word], &[Word]) {
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let letters = word.text.strip_prefix('-').unwrap_or("");
+        at += match letters {
+            "" => break,
+            "D" | "f" => 2,
+            "-" => 1,
+            _ if letters.starts_with('O') || letters.starts_with('D') => 1,
+            _ if letters.chars().all(|letter| "HLPEXsx".contains(letter)) => 1,
+            _ => break,
+        };
+    }
+    words.split_at(at.min(words.len()))
 }
 
 /// Programs that are started for what is found see files with these names.
@@ -122,32 +86,6 @@ fn finds_private(act: &mut Act<'_>, roots: &[Word], tests: &[Word]) {
             act.read_found(root, name);
         }
     }
-}
-
-/// Whether all that is found by these tests is made again by a build.
-fn only_generated(tests: &[Word]) -> bool {
-    let named = tests.windows(2).filter(|pair| matches!(pair[0].text.as_str(), "-name" | "-iname"));
-    let mut names = named.map(|pair| pair[1].text.as_str()).peekable();
-    let plain = tests.iter().all(|word| {
-        !word.text.starts_with('-')
-            || matches!(
-                word.text.as_str(),
-                "-name"
-                    | "-iname"
-                    | "-type"
-                    | "-o"
-                    | "-or"
-                    | "-delete"
-                    | "-maxdepth"
-                    | "-mindepth"
-                    | "-depth"
-                    | "-print"
-                    | "-mtime"
-                    | "-empty"
-            )
-    });
-    // `a -o b -delete` deletes only what is b, and what is named is not empty.
-    plain && names.peek().is_some() && names.all(super::loss::is_generated)
 }
 
 fn in_project(act: &Act<'_>, root: &Word) -> bool {

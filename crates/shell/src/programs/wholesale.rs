@@ -40,6 +40,9 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
                 emptied(act, words.iter().filter(|word| !word.text.starts_with('-')));
             }
         }
+        "ln" | "gln" if has(&["/dev/null"]) && (short('f') || has(&["--force"])) => {
+            emptied(act, words.iter().rev().take(1));
+        }
         "cp" | "install" | "mv" if words.iter().any(|word| word.text == "/dev/null") => {
             emptied(act, words.iter().rev().take(1));
         }

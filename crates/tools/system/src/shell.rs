@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use hermes_core::{SessionError, ToolContext, ToolError, Variables};
+use hermes_core::{Scope, SessionError, ToolContext, ToolError, Variables};
 use hermes_exec::state::{self, Frame, Report, ShellState};
 use hermes_exec::surroundings::{DOCUMENT, Kept, Surroundings};
 use hermes_exec::{Exit, Input, Job, Jobs, Order, Output, Place, Shell};
@@ -43,7 +43,9 @@ impl Prepared {
         let around = Surroundings::of(jobs, how.output, cx, own).await?;
         match around.place.clone() {
             None => Self::here(command, around, how, jobs, cx),
-            Some(place) => Ok(Self::elsewhere(command, around, how, &place)),
+            Some(place) => Ok(Self::elsewhere(command, around, how, &place, |script| {
+                is_secret(script, jobs, cx)
+            })),
         }
     }
 
@@ -62,7 +64,8 @@ impl Prepared {
             held.write.extend(report.parent().map(Path::to_path_buf));
             Arc::new(held)
         });
-        let words = Words { shell: bash(), script, base: &base };
+        let is_secret = is_secret(&script, jobs, cx);
+        let words = Words { shell: bash(), script, base: &base, is_secret };
         let order = Order { confinement, ..words.order(&before, how) };
         let from = From::File(report);
         let shown = state::shown_at_exit(&before, command);
@@ -73,7 +76,13 @@ impl Prepared {
 
     /// The walls of that place hold the command, not those that were made for
     /// programs of this machine.
-    fn elsewhere(command: &str, around: Surroundings, how: How, place: &Place) -> Self {
+    fn elsewhere(
+        command: &str,
+        around: Surroundings,
+        how: How,
+        place: &Place,
+        is_secret: impl Fn(&str) -> bool,
+    ) -> Self {
         let Surroundings { base, state: before, variables, .. } = around;
         let nonce = fresh().replace('-', "x");
         // A terminal shows everything.
@@ -87,7 +96,8 @@ impl Prepared {
             (true, Shell::Bash) => state::script(&before, command, &Report::Framed(&nonce)),
             (true, Shell::Posix) => state::posix_script(&before, command, &nonce),
         };
-        let words = Words { shell: shell.into(), script, base: &base };
+        let is_secret = is_secret(&script);
+        let words = Words { shell: shell.into(), script, base: &base, is_secret };
         let order = words.order(&before, how);
         let shown = state::shown_at_exit(&before, command);
         let after = After { command: command.to_owned(), before, base, variables, from };
@@ -106,19 +116,34 @@ fn bash() -> OsString {
     FOUND.clone()
 }
 
+/// Whether not everybody may see a script: a secret was put into its command,
+/// or an earlier one has left one in the shell.
+fn is_secret(script: &str, jobs: &Jobs, cx: &ToolContext) -> bool {
+    let mut granted = cx.grants.list().into_iter().flatten();
+    granted.any(|grant| grant.effect.scope == Scope::SECRET_USE) || jobs.hides(script)
+}
+
 /// What a shell is given.
 struct Words<'a> {
     shell: OsString,
     script: String,
     base: &'a BTreeMap<OsString, OsString>,
+    /// Whether not everybody may see the script.
+    is_secret: bool,
 }
 
 impl Words<'_> {
     fn order(self, before: &ShellState, how: How) -> Order {
+        let (arguments, hidden) = match self.is_secret {
+            true => state::hidden_arguments(&self.script),
+            false => (state::arguments(&self.script), BTreeMap::new()),
+        };
+        let mut environment = before.environment(self.base.clone());
+        environment.extend(hidden);
         Order {
             program: self.shell,
-            arguments: state::arguments(&self.script).into_iter().map(OsString::from).collect(),
-            environment: before.environment(self.base.clone()),
+            arguments: arguments.into_iter().map(OsString::from).collect(),
+            environment,
             directory: how.directory,
             input: how.input,
             output: how.output,

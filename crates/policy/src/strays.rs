@@ -1,0 +1,118 @@
+//! Where the patterns of a command lead: `build/*` names what is in a folder,
+//! and a link among it names something else.
+
+use std::path::{Component, Path, PathBuf};
+
+use hermes_core::{Effect, Resource, Scope};
+use hermes_shell::{Leaf, is_pattern, may_match};
+
+/// How many entries of folders are looked at for one command.
+const MOST: usize = 20_000;
+
+/// How much may still be looked at.
+#[derive(Debug)]
+pub(crate) struct Strays {
+    left: usize,
+}
+
+impl Default for Strays {
+    fn default() -> Self {
+        Self { left: MOST }
+    }
+}
+
+impl Strays {
+    /// Adds what the patterns of a simple command change outside the folder
+    /// that they are in.
+    pub(crate) fn add(&mut self, leaf: &mut Leaf) {
+        for (scope, pattern) in std::mem::take(&mut leaf.globs) {
+            let found = match self.led_out(&scope, &pattern) {
+                Some(places) => places.into_iter().map(Resource::Path).collect(),
+                // There is more than anybody can look at.
+                None => vec![Resource::Any],
+            };
+            for resource in found {
+                let effect = Effect { scope: scope.clone(), resource };
+                if !leaf.effects.contains(&effect) {
+                    leaf.effects.push(effect);
+                }
+            }
+        }
+    }
+
+    /// The real places outside the pattern's folder; none if there are too many.
+    fn led_out(&mut self, scope: &Scope, pattern: &Path) -> Option<Vec<PathBuf>> {
+        let parts: Vec<Component<'_>> = pattern.components().collect();
+        let is_open = |part: &Component<'_>| is_pattern(&part.as_os_str().to_string_lossy());
+        let Some(first) = parts.iter().position(is_open) else { return Some(Vec::new()) };
+        let base: PathBuf = parts.get(..first)?.iter().collect();
+        let removes = *scope == Scope::FILE_DELETE;
+        // Where the folder was judged to be.
+        let home = match removes {
+            true => hermes_files::real_entry(&base),
+            false => hermes_files::real_path(&base),
+        };
+        let Ok(home) = home else { return Some(Vec::new()) };
+        let mut folders = vec![base];
+        let (last, inner) = parts.get(first..)?.split_last()?;
+        for part in inner {
+            folders = self.step(&folders, &part.as_os_str().to_string_lossy())?;
+        }
+        let mut found = Vec::new();
+        for folder in folders {
+            // What is written through a link is where that leads.
+            let links = match removes {
+                true => Vec::new(),
+                false => self.links(&folder, &last.as_os_str().to_string_lossy())?,
+            };
+            for place in [folder].iter().chain(&links) {
+                let real = hermes_files::real_path(place).ok();
+                let out = real.filter(|real| !real.starts_with(&home) && !found.contains(real));
+                found.extend(out);
+            }
+        }
+        Some(found)
+    }
+
+    /// The folders that one part of a pattern leads to.
+    fn step(&mut self, folders: &[PathBuf], part: &str) -> Option<Vec<PathBuf>> {
+        if !is_pattern(part) {
+            return Some(folders.iter().map(|folder| folder.join(part)).collect());
+        }
+        // It may stand for no folder or for many, one in the other.
+        let is_deep = part == "**";
+        let mut found = if is_deep { folders.to_vec() } else { Vec::new() };
+        let mut open = folders.to_vec();
+        while let Some(folder) = open.pop() {
+            for (path, is_link) in self.entries(&folder, part)? {
+                if !path.is_dir() {
+                    continue;
+                }
+                if is_deep && !is_link {
+                    open.push(path.clone());
+                }
+                found.push(path);
+            }
+        }
+        Some(found)
+    }
+
+    fn links(&mut self, folder: &Path, part: &str) -> Option<Vec<PathBuf>> {
+        let entries = self.entries(folder, part)?.into_iter();
+        Some(entries.filter(|(_, is_link)| *is_link).map(|(path, _)| path).collect())
+    }
+
+    /// What is in a folder by that name, and whether it is a link.
+    fn entries(&mut self, folder: &Path, part: &str) -> Option<Vec<(PathBuf, bool)>> {
+        let Ok(entries) = std::fs::read_dir(folder) else { return Some(Vec::new()) };
+        let mut found = Vec::new();
+        for entry in entries.flatten() {
+            self.left = self.left.checked_sub(1)?;
+            if may_match(part, &entry.file_name().to_string_lossy()) {
+                let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+                found.push((entry.path(), is_link));
+            }
+        }
+        Some(found)
+    }
+}
