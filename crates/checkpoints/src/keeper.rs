@@ -10,6 +10,7 @@ use hermes_core::{CheckpointId, Checkpoints, ErrorKind, Impending, Made, ToolErr
 use crate::account::Left;
 use crate::capture::Capture;
 use crate::manifest::Change;
+use crate::moved::{self, Beginning};
 use crate::state::{Hash, State};
 use crate::store::{Store, id_of, now, workspace_of};
 use crate::tree::{Ground, Listing};
@@ -209,6 +210,12 @@ impl Keeper {
                 self.compare(change, workspace, turn, before, &mut capture, &mut seen)?;
             }
         }
+        let from = Beginning {
+            at: call.tree.as_ref().map_or(turn.manifest.at(), |tree| tree.started),
+            tree: call.tree.as_ref().map(|tree| &*tree.listing),
+            root: workspace,
+        };
+        moved::mark(&mut seen, &turn.manifest, from);
         let touched: Vec<PathBuf> =
             seen.iter().map(|(path, _)| path.clone()).chain(call.told).collect();
         turn.settle(seen, &mut capture)

@@ -19,6 +19,7 @@ mod keeper;
 mod likeness;
 mod limits;
 mod manifest;
+mod moved;
 mod names;
 mod objects;
 mod plan;

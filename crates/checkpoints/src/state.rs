@@ -112,6 +112,8 @@ pub enum Unkept {
     Unreadable,
     /// A pipe, a socket or a device.
     Special,
+    /// It was somewhere else, where nothing is kept.
+    Elsewhere,
 }
 
 impl Unkept {
@@ -124,6 +126,7 @@ impl Unkept {
             Self::TooMany => "it holds too many files",
             Self::Unreadable => "it could not be read",
             Self::Special => "it is no regular file",
+            Self::Elsewhere => "it was moved here from where nothing is kept",
         }
     }
 }

@@ -211,6 +211,11 @@ impl Permissions {
         guarded.retain(|path| !open.iter().any(|pattern| pattern.matches(path)));
         for level in levels {
             guarded.extend(fixed(refused(level, &Scope::FILE_WRITE)));
+            // What can be written can be emptied, which is as good as deleted. A
+            // command that says what it writes was judged by that.
+            let undeletable = fixed(refused(level, &Scope::FILE_DELETE));
+            let is_named = |path: &PathBuf| agreed.iter().any(|own| own.starts_with(path));
+            guarded.extend(undeletable.filter(|path| !is_named(path)));
             // Whoever agreed to this very place meant it.
             let asked = fixed(asked(level, &Scope::FILE_WRITE));
             guarded.extend(asked.filter(|path| !agreed.iter().any(|own| own.starts_with(path))));

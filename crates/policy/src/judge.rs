@@ -10,6 +10,7 @@ use hermes_shell::{Analysis, Leaf};
 
 use crate::approvals::{Unit, identity};
 use crate::glances::{Glances, Place};
+use crate::history;
 use crate::hosts::{Reach, reach};
 use crate::level::{Answer, Level, Opinion, Origin, Subject, strictest};
 use crate::loose::Loose;
@@ -221,7 +222,9 @@ impl Permissions {
                 let is_loose = loose.has_effect(index, leaf, effect);
                 let part = Part { leaf, text: &text, command, identity, is_loose };
                 self.examine_effect(proposal, effect, real, Some(part), taint, exam);
-                if exam.findings.last().is_some_and(|found| found.answer == Answer::Allow) {
+                // Of a repository, it matters who does it.
+                let found = exam.findings.last();
+                if found.is_some_and(|it| it.answer == Answer::Allow && !history::concerns(it)) {
                     allowed.extend(place);
                 }
                 runs |= effect.scope == Scope::TERMINAL_EXECUTE;
@@ -297,6 +300,10 @@ impl Permissions {
         let levels = !real.is_some_and(Sensitive::is_harmless_device);
         for level in self.levels(proposal.tool, taint.is_some()).filter(|_| levels) {
             opinion = strictest(opinion, level.judge(&subject));
+        }
+        if real.is_some_and(|real| history::is_lost(&subject, real)) {
+            let answer = self.dangerous(proposal.tool, taint.is_some());
+            opinion = strictest(opinion, history::opinion(&subject, answer));
         }
         for after in self.layers().filter_map(|profile| profile.after_untrusted.as_ref()) {
             opinion = strictest(opinion, taint.and_then(|taint| new_host(after, effect, taint)));

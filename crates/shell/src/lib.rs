@@ -10,6 +10,7 @@ mod builtins;
 mod expand;
 mod extent;
 mod flow;
+mod history;
 mod invoke;
 mod leaf;
 mod memory;
@@ -31,6 +32,7 @@ mod wrappers;
 mod wrapping;
 
 pub use extent::{Extent, extent};
+pub use history::{is_history, takes_history};
 pub use leaf::{Analysis, Finding, Leaf, Level, Word};
 pub use pattern::CommandPattern;
 pub use programs::{changes_settings, pushed_to};

@@ -7,6 +7,7 @@ use hermes_core::{Effect, Resource, Scope, Workplace, is_folded};
 
 use crate::blocks;
 use crate::flow::{EVERYTHING, Stream};
+use crate::history;
 use crate::leaf::{Finding, Leaf, Taint, Word};
 use crate::sensitive;
 use crate::syntax::RedirectKind;
@@ -145,6 +146,9 @@ impl<'a> Act<'a> {
     /// An effect on the folder it runs in.
     pub(crate) fn here(&mut self, scope: Scope) {
         let resource = self.site.cwd.map_or(Resource::Any, |cwd| Resource::Path(cwd.to_path_buf()));
+        if scope.family() == "file" && scope.verb() != "read" {
+            self.history(&scope, &Word::literal("."));
+        }
         self.leaf.effect(Effect { scope, resource });
     }
 
@@ -243,6 +247,7 @@ impl<'a> Act<'a> {
         if let Some(finding) = blocks::device_write(word) {
             self.leaf.find(finding);
         }
+        self.history(&Scope::FILE_WRITE, word);
         let resource = self.site.resource(word);
         if let Resource::Path(path) = &resource
             && let Some(finding) = crate::programs::sensitive_write(path, self.site.at.home())
@@ -260,6 +265,7 @@ impl<'a> Act<'a> {
     }
 
     pub(crate) fn delete(&mut self, word: &Word) {
+        self.history(&Scope::FILE_DELETE, word);
         let resource = self.site.resource(word);
         self.leaf.effect(Effect { scope: Scope::FILE_DELETE, resource });
         self.spread(Scope::FILE_DELETE, word);
@@ -284,6 +290,19 @@ impl<'a> Act<'a> {
         }
         if pattern.is_absolute() {
             self.leaf.globs.push((scope, pattern));
+        }
+    }
+
+    /// Asks about what a repository is made of, by the place that a word means.
+    fn history(&mut self, scope: &Scope, word: &Word) {
+        let hints = word.hints.iter().filter(|_| !word.known).map(String::as_str);
+        let mut places = word
+            .known()
+            .into_iter()
+            .chain(hints)
+            .filter_map(|text| self.site.place(text).filter(|_| !text.is_empty()));
+        if places.any(|path| history::takes(self.program, scope, &path, self.site.hidden)) {
+            self.ask("git-history-loss", lost(scope, &word.text));
         }
     }
 
@@ -349,6 +368,14 @@ impl<'a> Act<'a> {
             }
             RedirectKind::Text | RedirectKind::Line => {}
         }
+    }
+}
+
+/// What becomes of a repository, in words.
+pub(crate) fn lost(scope: &Scope, what: &str) -> String {
+    match *scope == Scope::FILE_DELETE {
+        true => format!("Takes a part of the repository away ({what})"),
+        false => format!("Overwrites a part of the repository ({what})"),
     }
 }
 

@@ -153,6 +153,11 @@ impl Bench {
         self.store.carry_out(&plan, false)
     }
 
+    pub(crate) fn force_undo(&self, turns: usize) -> Result<Restored, ToolError> {
+        let plan = self.store.plan(Target::Undo { workspace: &self.work(), turns })?;
+        self.store.carry_out(&plan, true)
+    }
+
     pub(crate) fn redo(&self) -> Result<Restored, ToolError> {
         let plan = self.store.plan(Target::Redo { workspace: &self.work() })?;
         self.store.carry_out(&plan, false)

@@ -172,3 +172,32 @@ fn a_home_folder_is_not_kept_as_a_whole() {
     bench.write("a.txt", "x");
     assert_eq!(bench.keeper.before(&change).unwrap_err().kind(), ErrorKind::Cancelled);
 }
+
+#[test]
+fn what_was_moved_from_where_nothing_is_kept_is_not_taken_away() {
+    let bench = Bench::new();
+    bench.write(".git/HEAD", "ref: refs/heads/main");
+    bench.write("kept.txt", "one");
+    bench.write("folder/kept.txt", "two");
+    fs::create_dir_all(bench.path(".git/refs/tags")).unwrap();
+    if fs::metadata(bench.path("kept.txt")).unwrap().created().is_err() {
+        return;
+    }
+    // Older than the command, beyond what times can tell.
+    std::thread::sleep(std::time::Duration::from_millis(80));
+    bench.command(|| {
+        fs::rename(bench.path(".git"), bench.path("bak.git")).unwrap();
+        fs::rename(bench.path("folder"), bench.path("moved")).unwrap();
+        bench.write("kept.txt", "changed");
+    });
+    let error = bench.undo(1).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.message().contains("bak.git"), "{}", error.message());
+    assert_eq!(bench.read("kept.txt").as_deref(), Some("changed"));
+    bench.force_undo(1).unwrap();
+    assert_eq!(bench.read("kept.txt").as_deref(), Some("one"));
+    assert_eq!(bench.read("folder/kept.txt").as_deref(), Some("two"));
+    assert!(!bench.path("moved").exists());
+    assert_eq!(bench.read("bak.git/HEAD").as_deref(), Some("ref: refs/heads/main"));
+    assert!(bench.path("bak.git/refs/tags").is_dir());
+}

@@ -205,3 +205,21 @@ fn a_command_is_served_by_those_it_is_a_client_of() {
         assert_eq!(held.services, services, "{command}");
     }
 }
+
+#[test]
+fn what_may_not_be_deleted_cannot_be_deleted_by_a_script() {
+    let world = World::new();
+    world.put("ws/src/main.rs", "x");
+    let yaml = "profiles: {p: {extends: default, restrictions: {file:delete: \
+                {denied_paths: ['${workspace}/src/**']}}}}";
+    let p = world.with(yaml, "p").unwrap();
+    let read_only = |text: &str| {
+        let resource = Resource::Command(text.to_owned());
+        let effect = Effect { scope: Scope::TERMINAL_EXECUTE, resource };
+        let held = p.consider(&world.proposal(&[effect], &world.at())).1.unwrap();
+        held.read_only.iter().any(|path| world.path("ws/src/main.rs").starts_with(path))
+    };
+    assert!(read_only("python3 x.py"));
+    // What it says of itself was judged.
+    assert!(!read_only("sed -i s/a/b/ src/main.rs"));
+}

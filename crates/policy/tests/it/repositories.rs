@@ -317,3 +317,50 @@ fn a_profile_names_the_sockets_that_scripts_may_use() {
     );
     assert!(held(&world, DEFAULT, command("make")).sockets.is_empty());
 }
+
+#[test]
+fn the_history_of_a_repository_is_asked_about_whatever_leads_to_it() {
+    let world = world();
+    world.put("ws/.git/refs/heads/main", "x");
+    world.put("ws/bare.git/HEAD", "x");
+    world.put("ws/bare.git/refs/heads/main", "x");
+    world.put("ws/bare.git/objects/info/x", "x");
+    world.put("ws/site/index", "x");
+    std::os::unix::fs::symlink(".git", world.path("ws/gl")).unwrap();
+    let permissions = world.with(DEFAULT, "p").unwrap();
+    let asked = [
+        "rm gl/refs/heads/main",
+        "unlink gl/HEAD",
+        "cd gl && rm HEAD",
+        "rm gl/*",
+        "echo x > gl/HEAD",
+        "touch gl/HEAD; echo x > gl/HEAD",
+        "tar xf x.tar -C gl",
+        "rm .g*/refs/heads/*",
+        "rm bare.git/refs/heads/main",
+        "cp README.md bare.git/HEAD",
+    ];
+    for text in asked {
+        assert_eq!(world.judged(&permissions, text), Answer::Ask, "{text}");
+    }
+    let quiet = [
+        "cat gl/HEAD",
+        "ls gl/refs",
+        "rm gl",
+        "rm gl/index.lock",
+        "touch gl/HEAD",
+        "rm site/index",
+        "echo x > site/HEAD",
+        "git add .",
+        "git commit -m x",
+        "echo x >> gl/info/exclude",
+    ];
+    for text in quiet {
+        assert_eq!(world.judged(&permissions, text), Answer::Allow, "{text}");
+    }
+    for name in [".git/HEAD", "gl/refs/heads/main", "bare.git/HEAD"] {
+        let path = world.path("ws").join(name);
+        assert_eq!(world.touches(&permissions, Scope::FILE_WRITE, &path), Answer::Ask, "{name}");
+        assert_eq!(world.touches(&permissions, Scope::FILE_READ, &path), Answer::Allow, "{name}");
+    }
+}

@@ -12,7 +12,6 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         "rm" | "grm" | "srm" => remove(act, words),
         "unlink" | "rmdir" | "trash" | "trash-put" | "rip" | "gtrash" | "safe-rm" | "del" => {
             let operands = Args::parse(words, &[]).operands;
-            repository(act, &operands);
             everything(act, &operands, "Deletes");
             operands.iter().for_each(|word| act.delete(word));
         }
@@ -79,7 +78,6 @@ fn remove(act: &mut Act<'_>, words: &[Word]) {
             act.ask("delete-with-glob", reason);
         }
     }
-    repository(act, &args.operands);
     everything(act, &args.operands, "Deletes");
     if act.leaf.via.iter().any(|via| via.ends_with("xargs") || via == "parallel") {
         act.ask("recursive-delete", "Deletes a list of files that another command makes");
@@ -90,20 +88,6 @@ fn remove(act: &mut Act<'_>, words: &[Word]) {
             let reason = format!("Removes the device {finding}");
             act.ask("disk", reason);
         }
-    }
-}
-
-/// What a repository is made of. A lock that was left behind is none of it.
-fn repository(act: &mut Act<'_>, words: &[Word]) {
-    let of_git = |word: &&Word| {
-        word.known
-            && word.text.split('/').any(|part| part == ".git")
-            && !word.text.ends_with(".lock")
-            && !word.text.contains(".git/tmp")
-    };
-    if let Some(word) = words.iter().find(of_git) {
-        let reason = format!("Takes a part of the repository away ({})", word.text);
-        act.ask("git-history-loss", reason);
     }
 }
 
@@ -164,7 +148,6 @@ fn relocate(act: &mut Act<'_>, words: &[Word]) {
     let args = Args::parse(words, &["-t", "--target-directory", "-S", "--suffix"]);
     let (sources, target) = ends(&args);
     blocks::guard(act, &sources, "root-move", "Moves away");
-    repository(act, &sources);
     everything(act, &sources, "Moves");
     sources.iter().for_each(|word| act.delete(word));
     if let Some(target) = target {

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use hermes_core::{Effect, Resource, Scope};
 
+use crate::history::takes_history;
 use crate::leaf::{Finding, Leaf};
+use crate::site::lost;
 
 /// Adds what follows from the order of the leaves.
 pub(crate) fn over_several(leaves: &mut [Leaf], root: &std::path::Path) {
@@ -336,18 +338,34 @@ fn through_links(leaf: &mut Leaf, links: &HashMap<PathBuf, PathBuf>) {
         return;
     }
     let mut more = Vec::new();
+    let mut losses = Vec::new();
+    let goes_in = leaf.words.iter().any(|word| word.glob || word.text.ends_with('/'));
     for effect in leaf.effects.iter().take(256) {
         let Resource::Path(path) = &effect.resource else { continue };
         for (link, target) in links {
             if let Ok(below) = path.strip_prefix(link) {
                 let path =
                     if below.as_os_str().is_empty() { target.clone() } else { target.join(below) };
+                // A link is deleted, not what it leads to.
+                let is_meant =
+                    !below.as_os_str().is_empty() || effect.scope != Scope::FILE_DELETE || goes_in;
+                if is_meant
+                    && is_change(&effect.scope)
+                    && takes_history(&leaf.program, &effect.scope, &path)
+                {
+                    losses.push(lost(&effect.scope, &path.to_string_lossy()));
+                }
                 let resource = Resource::Path(path);
                 more.push(Effect { scope: effect.scope.clone(), resource });
             }
         }
     }
     more.into_iter().for_each(|effect| leaf.effect(effect));
+    losses.into_iter().for_each(|loss| leaf.find(Finding::ask("git-history-loss", loss)));
+}
+
+fn is_change(scope: &Scope) -> bool {
+    [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(scope)
 }
 
 fn written(effect: &Effect) -> Option<PathBuf> {

@@ -1,0 +1,71 @@
+//! The history of repositories, by where a path really leads. What a command
+//! names in plain words was judged with it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_core::{Effect, Scope};
+use hermes_shell::{is_history, takes_history};
+
+use crate::judge::Finding;
+use crate::level::{Answer, Opinion, Origin, Subject};
+
+/// What every repository has.
+const PARTS: &[&str] = &["HEAD", "objects", "refs"];
+
+/// Whether a part of a repository would be taken away or written over.
+pub(crate) fn is_lost(subject: &Subject<'_>, real: &Path) -> bool {
+    let scope = &subject.effect.scope;
+    let Some(leaf) = subject.leaf else { return takes("", scope, real) };
+    let written = subject.effect.resource.as_path();
+    if written.is_some_and(|written| takes_history(&leaf.program, scope, written)) {
+        return false;
+    }
+    // A link is deleted, not what it leads to, unless something in there is meant.
+    let goes_in = || leaf.words.iter().any(|word| word.glob || word.text.ends_with('/'));
+    let meant = match (*scope == Scope::FILE_DELETE && real.is_symlink()).then(goes_in) {
+        Some(true) => std::fs::canonicalize(real).unwrap_or_else(|_| real.to_owned()),
+        _ => real.to_owned(),
+    };
+    takes(&leaf.program, scope, &meant)
+}
+
+/// What is said of it.
+pub(crate) fn opinion(subject: &Subject<'_>, answer: Answer) -> Option<Opinion> {
+    let what = &subject.effect.resource;
+    let reason = match subject.effect.scope == Scope::FILE_DELETE {
+        true => format!("Takes a part of the repository away ({what})"),
+        false => format!("Overwrites a part of the repository ({what})"),
+    };
+    let origin = Origin { rule: "dangerous command: git-history-loss".to_owned(), place: None };
+    Some(Opinion { answer, reason, origin: Arc::new(origin) })
+}
+
+/// Whether a finding is about a part of a repository, whoever does it.
+pub(crate) fn concerns(finding: &Finding) -> bool {
+    let Finding { effect: Effect { scope, .. }, real, .. } = finding;
+    real.as_ref().is_some_and(|real| takes("", scope, real))
+}
+
+fn takes(program: &str, scope: &Scope, real: &Path) -> bool {
+    let changes = [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(scope);
+    changes && repository(real).is_some_and(|path| takes_history(program, scope, &path))
+}
+
+/// The path within a repository, below a folder called `.git`: a repository
+/// without a working tree has any name.
+fn repository(real: &Path) -> Option<PathBuf> {
+    if real.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git")) {
+        return Some(real.to_owned());
+    }
+    let named = |path: &&Path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(is_history) && path.parent().is_some_and(is_repository)
+    };
+    let folder = real.ancestors().find(named)?.parent()?;
+    Some(Path::new("/.git").join(real.strip_prefix(folder).ok()?))
+}
+
+fn is_repository(folder: &Path) -> bool {
+    PARTS.iter().all(|part| folder.join(part).exists())
+}

@@ -1,0 +1,73 @@
+//! What a repository is made of, and what takes a part of it away.
+
+use std::borrow::Cow;
+use std::path::{Component, Path};
+
+use hermes_core::Scope;
+
+use crate::text::glob_match;
+
+/// The folder of a repository.
+const GIT: &str = ".git";
+
+/// What holds the history and what is staged. Git alone writes it.
+const HISTORY: &[&str] =
+    &["HEAD", "index", "logs", "objects", "packed-refs", "refs", "reftable", "shallow"];
+
+/// Programs that keep these books, or change nothing of what is in a file.
+const HARMLESS: &[&str] =
+    &["git", "touch", "mkdir", "chmod", "chown", "chgrp", "setfacl", "chattr", "gchmod", "gchown"];
+
+/// Whether a program that changes this place takes something of a repository
+/// away. The path may have globs in it. A lock that was left behind is none of
+/// it, and neither is what git had not finished.
+pub fn takes_history(program: &str, scope: &Scope, path: &Path) -> bool {
+    takes(program, scope, path, false)
+}
+
+/// The same where a glob may find hidden files, even if it has no dot.
+pub(crate) fn takes(program: &str, scope: &Scope, path: &Path, hidden: bool) -> bool {
+    if HARMLESS.contains(&program) {
+        return false;
+    }
+    let parts = parts(path);
+    let Some(at) = parts.iter().position(|part| is_git(part, hidden)) else { return false };
+    let within = parts.get(at + 1..).unwrap_or_default();
+    if within.last().is_some_and(|name| name.ends_with(".lock")) {
+        return false;
+    }
+    match *scope == Scope::FILE_DELETE {
+        true => !within.iter().any(|part| part.starts_with("tmp")),
+        // What is put into the folder itself may be anything.
+        false => within.is_empty() || within.iter().any(|part| is_history(part)),
+    }
+}
+
+/// Whether this is the name of a part of a repository that holds its history,
+/// or a glob that finds one.
+pub fn is_history(name: &str) -> bool {
+    HISTORY.iter().any(|own| *own == name || glob_match(name, own))
+}
+
+fn is_git(part: &str, hidden: bool) -> bool {
+    part.eq_ignore_ascii_case(GIT) || (hidden || part.starts_with('.')) && glob_match(part, GIT)
+}
+
+/// The parts of a path, without those that are taken back.
+fn parts(path: &Path) -> Vec<Cow<'_, str>> {
+    let mut parts = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => parts.push(name.to_string_lossy()),
+            Component::ParentDir => {
+                parts.pop();
+            }
+            _ => {}
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;
