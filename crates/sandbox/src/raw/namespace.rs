@@ -347,7 +347,7 @@ fn perform(mount: &Mount) -> i32 {
                 c"tmpfs".as_ptr(),
                 path.as_ptr(),
                 c"tmpfs".as_ptr(),
-                libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
+                libc::MS_NOSUID | libc::MS_NODEV,
                 c"mode=1777".as_ptr().cast(),
             ),
             Mount::HideFile(path) | Mount::HideSocket(path) => libc::mount(
