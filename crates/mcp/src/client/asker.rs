@@ -220,11 +220,17 @@ impl std::fmt::Debug for ByClarify {
     }
 }
 
+/// Whether somebody agrees, in the words of the choice or in their own.
+fn is_yes(answer: &str, yes: &str) -> bool {
+    let answer = answer.trim().to_lowercase();
+    answer == yes.to_lowercase() || matches!(answer.as_str(), "y" | "yes")
+}
+
 impl ByClarify {
     async fn agree(&self, question: &str, yes: &str) -> Answer {
         let choices = [yes.to_owned(), "Refuse".to_owned()];
         match self.0.ask(question, &choices).await {
-            Some(answer) if answer == yes => Answer::Agreed,
+            Some(answer) if is_yes(&answer, yes) => Answer::Agreed,
             Some(_) => Answer::Refused,
             None => Answer::Nobody,
         }

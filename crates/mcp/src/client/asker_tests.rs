@@ -63,7 +63,10 @@ async fn who_leaves_out_what_is_needed_refuses() {
 async fn a_visit_and_a_sample_are_agreed_to() {
     let visit = Question::Visit { message: "Pay".into(), url: "https://x".into() };
     assert_eq!(Script::asker(&[Some("Done")]).ask("s", &visit).await, Answer::Agreed);
-    assert_eq!(Script::asker(&[Some("Refuse")]).ask("s", &visit).await, Answer::Refused);
+    assert_eq!(Script::asker(&[Some("y")]).ask("s", &visit).await, Answer::Agreed);
+    for no in ["Refuse", "n", "yesterday", ""] {
+        assert_eq!(Script::asker(&[Some(no)]).ask("s", &visit).await, Answer::Refused);
+    }
     let sample = Question::Sample { model: "m".into(), prompt: "Hi".into(), max_tokens: 5 };
     assert_eq!(Script::asker(&[None]).ask("s", &sample).await, Answer::Nobody);
 }

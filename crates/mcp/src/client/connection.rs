@@ -233,7 +233,7 @@ impl Connection {
                     return self.follow(made.task, patience, cx).await;
                 }
                 ServerResult::EmptyResult(_) => return Ok(CallToolResult::success(Vec::new())),
-                other => return Err(self.odd(&other)),
+                other => return Err(made(self.odd(&other))),
             }
         }
         Err(self.endless())
@@ -363,6 +363,18 @@ impl Connection {
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Connection").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// An answer that cannot be used, to a call that was made.
+fn made(fault: Fault) -> Fault {
+    match fault {
+        Fault::Refused(error) => {
+            Fault::Refused(error.with("effect_disposition", "unknown").with_hint(
+                "The call was made. Look at what has happened before you call it again.",
+            ))
+        }
+        other => other,
     }
 }
 

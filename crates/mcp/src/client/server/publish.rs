@@ -120,9 +120,11 @@ impl Server {
         }
         let name = &self.name;
         let error = ToolError::unavailable(format!("The MCP server '{name}' {why}"));
-        let error = error.with_hint(format!(
-            "Go on without it for now; `hermes mcp test {name}` shows how it does."
-        ));
+        let usual =
+            format!("Go on without it for now; `hermes mcp test {name}` shows how it does.");
+        // Who wants a login has said what to do.
+        let login = cause.filter(|cause| crate::client::login::is_wanted(cause));
+        let error = error.with_hint(login.map_or(usual, |cause| cause.hint().to_owned()));
         let details = cause.map(ToolError::details).into_iter().flatten();
         let error = details.fold(error, |it, (key, value)| it.with(key, value.clone()));
         absent(&self.shared.engine, name, &error);

@@ -9,7 +9,7 @@ fn tool(name: &str, description: &str) -> Value {
 }
 
 /// A server with the tools of a file, and what puts them there.
-fn shelf(world: &World) -> (Value, impl Fn(Value)) {
+fn shelf(world: &World) -> (Value, impl Fn(Value) + use<>) {
     let file = world.path("tools.json");
     let entry = json!({"odd": odd(&[&format!("tools={}", file.display())])});
     (entry, move |tools: Value| std::fs::write(&file, tools.to_string()).unwrap())
