@@ -169,7 +169,7 @@ fn sub_agents_in_the_background_end_with_the_task() {
     let goal = r#"{"goal":"Think for long","background":true}"#;
     let last = |text: &str, scene: Scene| Scene { last: text.to_owned(), ..scene };
     let server = ModelServer::start(vec![
-        last("dispatched", Scene::says("It is handed on.")),
+        last("is used up", Scene::says("It is handed on.")),
         last("Hand it on", Scene::calls("delegate_task", goal)),
         last("Think for long", Scene::of([Step::Wait(60_000), Step::Text("Late.".into())])),
     ]);
