@@ -284,6 +284,8 @@ impl Job {
         if let Some(mut screen) = self.screen() {
             screen.resize(size.rows, size.columns);
         }
+        // It is about to draw anew.
+        *lock(&self.last) = Instant::now();
         self.control.resize(size)
     }
 

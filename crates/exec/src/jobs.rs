@@ -151,9 +151,15 @@ impl Listed {
         self.end_is_seen.load(Ordering::SeqCst)
     }
 
-    /// Why it was ended by us, if nobody asked for that: `inactivity`.
+    /// Why it was ended by us: `killed` if somebody asked for that, else
+    /// `inactivity`.
     pub fn reason(&self) -> Option<&'static str> {
         self.reason.get().copied()
+    }
+
+    /// Notes that somebody has asked for its end.
+    pub fn note_kill(&self) {
+        self.note_reason("killed");
     }
 
     pub(crate) fn note_reason(&self, reason: &'static str) {

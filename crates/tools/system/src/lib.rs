@@ -4,6 +4,7 @@ mod blocking;
 mod desktop;
 mod environment;
 mod moment;
+mod remark;
 mod secrets;
 mod shell;
 mod typed;

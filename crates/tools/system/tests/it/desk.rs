@@ -83,7 +83,7 @@ impl Desk {
 
     /// Starts a command in the background; its id.
     pub(crate) async fn start(&self, command: &str) -> Value {
-        let arguments = json!({ "command": command, "background": true });
+        let arguments = json!({ "command": command, "background": true, "open_stdin": true });
         let answer = self.call("terminal", arguments).await;
         assert_eq!(answer["status"], "running", "{answer}");
         answer["session_id"].clone()

@@ -52,8 +52,7 @@ async fn poll(desk: &Desk, id: &Value, what: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_poll_has_whole_lines() {
     let desk = desk(NextDoor::default());
-    let arguments = json!({ "command": "read x; echo got $x; read y", "background": true });
-    let id = desk.call("terminal", arguments).await["session_id"].clone();
+    let id = desk.start("read x; echo got $x; read y").await;
     let arguments = json!({ "action": "submit", "session_id": id, "data": "a" });
     let mut answer = desk.call("process", arguments).await;
     if answer["output"] == "" {
@@ -122,5 +121,20 @@ async fn one_that_keeps_up_its_screen_is_no_question() {
         let ended = desk.call("process", keys).await;
         assert_eq!((&ended["status"], &ended["exit_code"]), (&json!("exited"), &json!(0)));
     }
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_are_waited_for_or_loaded_are_where_commands_run() {
+    let desk = desk(NextDoor::default());
+    desk.run("cd \"$(mktemp -d)\"; echo A=1 >x.env; (sleep 0.5; touch ready) >/dev/null 2>&1 &")
+        .await;
+    let woke = desk.call("sleep", json!({ "until_file": "ready", "seconds": 60 })).await;
+    assert_eq!(woke["woke"], "file", "{woke}");
+    let loaded = desk.call("env_manager", json!({ "action": "load", "path": "x.env" })).await;
+    assert_eq!(loaded["loaded"], json!(["A"]), "{loaded}");
+    let port = desk.call("sleep", json!({ "until_port": "1", "seconds": 0.05 })).await;
+    assert!(port["note"].as_str().unwrap().contains("machine of hermes"), "{port}");
+    desk.run("rm -r \"$PWD\"; cd /").await;
     desk.engine.shutdown().await;
 }

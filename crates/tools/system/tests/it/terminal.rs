@@ -95,7 +95,8 @@ async fn stdin_is_empty_unless_it_is_given() {
 async fn a_background_command_is_polled_answered_and_ended() {
     let desk = Desk::new();
     let command = "echo ready; while read line; do echo \"got $line\"; done; echo over";
-    let started = desk.call("terminal", json!({ "command": command, "background": true })).await;
+    let arguments = json!({ "command": command, "background": true, "open_stdin": true });
+    let started = desk.call("terminal", arguments).await;
     assert_eq!(started["status"], "running", "{started}");
     let id = started["session_id"].clone();
     desk.until(&id, |answer| answer["output"] == "ready").await;
@@ -160,7 +161,8 @@ async fn what_is_left_running_ends_with_the_engine() {
     let desk = Desk::new();
     let mark = desk.path().join("alive");
     let command = format!("while true; do date > {}; sleep 0.05; done", mark.display());
-    let started = desk.call("terminal", json!({ "command": command, "background": true })).await;
+    let arguments = json!({ "command": command, "background": true, "open_stdin": true });
+    let started = desk.call("terminal", arguments).await;
     assert_eq!(started["status"], "running");
     desk.engine.shutdown().await;
     std::fs::remove_file(&mark).ok();
@@ -288,4 +290,73 @@ async fn a_session_without_a_path_runs_or_says_why() {
     let again = json!({ "command": "ls / >/dev/null", "reset": true });
     assert_eq!(desk.call("terminal", again).await["exit_code"], 0);
     desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_background_command_has_no_input_unless_that_is_asked_for() {
+    let desk = Desk::new();
+    let arguments = json!({ "command": "cat; echo over", "background": true });
+    let id = desk.call("terminal", arguments).await["session_id"].clone();
+    let ended = desk.process("wait", &id).await;
+    assert_eq!((&ended["status"], &ended["exit_code"]), (&json!("exited"), &json!(0)), "{ended}");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_output_leaves_the_other_fields_alone() {
+    let desk = Desk::new();
+    let lines = "seq 100000 | tr -d 0-9; exit 3";
+    for (command, separate) in [("seq -w 1 20000; exit 3", true), (lines, false), (lines, true)] {
+        let arguments = json!({ "command": command, "separate": separate });
+        let answer = desk.call("terminal", arguments).await;
+        assert_eq!(answer["exit_code"], 3, "{command}");
+        assert!(answer["cwd"].is_string() && answer["head"].is_null(), "{command}");
+        assert_eq!(answer["stdout"].is_string(), separate, "{command}");
+        assert!(answer["output"].as_str().unwrap().len() > 10_000, "{command}");
+        assert!(answer.to_string().chars().count() < 100_000, "{command}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_that_are_no_text_are_told_of() {
+    let desk = Desk::new();
+    let answer = desk.run("head -c 1000 /dev/zero").await;
+    assert_eq!(answer["output"], "", "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("1000 bytes"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_workdir_is_what_is_missing() {
+    let desk = Desk::new();
+    let answer = desk.call("terminal", json!({ "command": "true", "workdir": "/none/such" })).await;
+    assert!(answer["error"].as_str().unwrap().contains("/none/such: there is no such folder"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn variables_are_told_as_programs_have_them() {
+    let desk = Desk::new();
+    let env = async |action: &str, name: &str, value: &str| {
+        let arguments = match value {
+            "" => json!({ "action": action, "name": name }),
+            value => json!({ "action": action, "name": name, "value": value }),
+        };
+        desk.call("env_manager", arguments).await
+    };
+    env("set", "M", "one").await;
+    desk.run("export M=two N=3; own=4").await;
+    assert_eq!(env("get", "M", "").await["value"], "two");
+    let found = env("get", "N", "").await;
+    assert_eq!((&found["value"], &found["source"]), (&json!("3"), &json!("session")));
+    assert_eq!(env("get", "own", "").await["kind"], "not_found");
+    assert_eq!(env("get", "PAGER", "").await["value"], "cat");
+    let diff = desk.call("env_manager", json!({ "action": "diff" })).await;
+    assert_eq!(diff["set"], json!({ "M": "two", "N": "3" }), "{diff}");
+    // What was said last counts, also if it is what was said before.
+    env("set", "M", "one").await;
+    assert_eq!(desk.output("echo $M").await, "one\n");
+    assert_eq!(env("unset", "N", "").await["was_set"], true);
+    assert_eq!(desk.output("echo [$N]").await, "[]\n");
+    desk.run("unset M; cd /usr").await;
+    assert_eq!(env("get", "M", "").await["kind"], "not_found");
+    assert_eq!(env("get", "PWD", "").await["value"], "/usr");
 }

@@ -170,6 +170,9 @@ async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output
         Action::Kill => {
             // One that has just ended by itself was not killed.
             let was_running = listed.job.ended_by_now().await.is_none_or(|ended| ended.lingers);
+            if was_running {
+                listed.note_kill();
+            }
             listed.job.end(GRACE).await;
             let mut output = news(listed);
             output.status = if was_running { "killed" } else { "already_exited" };
@@ -196,7 +199,7 @@ async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output
         }
         Action::Resize => {
             resize(args, listed)?;
-            news(listed)
+            settle(args, listed, cx).await
         }
         Action::List | Action::Poll => news(listed),
     };
@@ -305,7 +308,7 @@ async fn type_in(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<bool,
     }
     if !listed.job.has_input() {
         return Err(ToolError::conflict("The process has no input, or it was closed")
-            .with_hint("Start it with background or pty, which keep the input open."));
+            .with_hint("Start it with open_stdin or pty, which keep the input open."));
     }
     let job = Arc::clone(&listed.job);
     // It goes on when nobody waits for it: half a text would be worse.

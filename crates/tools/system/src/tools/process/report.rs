@@ -7,6 +7,8 @@ use hermes_exec::{Exit, Job, Listed};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::remark;
+
 /// Characters of a command in a list.
 const COMMAND: usize = 200;
 
@@ -112,11 +114,7 @@ pub(crate) struct Output {
 impl Output {
     /// Says something besides.
     pub(super) fn add_note(&mut self, text: &str) {
-        let note = self.note.get_or_insert_default();
-        if !note.is_empty() {
-            note.push(' ');
-        }
-        note.push_str(text);
+        remark::join(self.note.get_or_insert_default(), text);
     }
 
     /// Says what has become of the place that it runs in.
@@ -163,6 +161,8 @@ fn status(listed: &Listed) -> &'static str {
         None => "running",
         Some(_) if listed.job.trouble().is_some() => "lost",
         Some(ended) if ended.lingers => "lingering",
+        // Elsewhere a signal is seen as the code that a shell makes of it.
+        Some(_) if listed.reason() == Some("killed") => "killed",
         Some(ended) if matches!(ended.exit, Exit::Signal(_)) => "killed",
         Some(_) => "exited",
     }

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use hermes_core::{OutputBounds, ToolContext};
 use hermes_exec::output::Source;
 use hermes_exec::{Exit, Job};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::meaning;
+use crate::remark;
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Output {
@@ -62,10 +62,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// What is known of a job by now.
-    pub(super) fn of(job: &Job, separate: bool, folder: &Path, cx: &ToolContext) -> Self {
-        let bounds = cx.ports.get::<OutputBounds>().map(|bounds| *bounds).unwrap_or_default();
-        let shown = usize::try_from(bounds.command_bytes).unwrap_or(usize::MAX);
+    /// What is known of a job by now, with so many bytes of each output.
+    pub(super) fn of(job: &Job, separate: bool, folder: &Path, shown: usize) -> Self {
         let log = job.log();
         let summary = log.summary(shown);
         let apart = |source| separate.then(|| log.of(source, shown).text);
@@ -80,7 +78,7 @@ impl Output {
             sandbox: job.held.clone(),
             ..Self::default()
         };
-        let lost = log.lost();
+        let (lost, written) = (log.lost(), log.len());
         drop(log);
         if lost > 0 {
             output.add_note(format!(
@@ -92,6 +90,9 @@ impl Output {
         if output.screen.is_some() {
             // What was drawn is not for reading.
             output.output.clear();
+        }
+        if written > 0 && output.output.is_empty() && output.screen.is_none() {
+            output.add_note(format!("It wrote {written} bytes, and no text is among them."));
         }
         for remark in job.remarks() {
             output.add_note(remark);
@@ -143,11 +144,7 @@ impl Output {
 
     /// Says something besides.
     pub(super) fn add_note(&mut self, text: impl AsRef<str>) {
-        let note = self.note.get_or_insert_default();
-        if !note.is_empty() {
-            note.push(' ');
-        }
-        note.push_str(text.as_ref());
+        remark::join(self.note.get_or_insert_default(), text.as_ref());
     }
 
     /// All that the command has written.

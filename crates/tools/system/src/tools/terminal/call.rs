@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{Notices, ToolContext, ToolError};
+use hermes_core::{Notices, OutputBounds, ToolContext, ToolError};
 use hermes_exec::{Attention, GRACE, Job, Jobs, Listed, Patience, Pause, Times};
+use serde_json::Value;
 
 use super::Args;
 use super::answer::Output;
@@ -16,7 +17,13 @@ use crate::shell::{self, After};
 const EARLY: Duration = Duration::from_millis(300);
 
 /// A command that takes longer is written down, for the case of a crash.
-const BRIEF: Duration = Duration::from_secs(1);
+const BRIEF: Duration = Duration::from_millis(25);
+
+/// Characters of an answer that are not output, at most.
+const BESIDES: usize = 3_000;
+
+/// Bytes of output that are shown however little room there is.
+const LEAST: usize = 500;
 
 const UNHEARD: &str = "Nobody takes notices here: this hermes answers one call and ends, and what \
                        it has running ends with it. Run the command in the foreground, or detach \
@@ -157,6 +164,9 @@ impl Call<'_> {
         };
         output.status = Some(status);
         output.add_note(note);
+        if !self.args.pty {
+            output.add_note("What it changes in its shell from now on is not kept.");
+        }
         self.attend(&listed, &mut output);
         self.keep_helper();
         output
@@ -237,8 +247,27 @@ impl Call<'_> {
         self.jobs.attend(listed, attention);
     }
 
+    /// What is known of the job, with no more output than an answer can hold:
+    /// all of it counts as it is written in JSON, and each stream has its share.
+    fn fitting(&self, folder: &Path) -> Output {
+        let bounds = self.cx.ports.get::<OutputBounds>().map(|it| *it).unwrap_or_default();
+        let number = |most: u64| usize::try_from(most).unwrap_or(usize::MAX);
+        let room = number(bounds.answer_chars).saturating_sub(BESIDES).max(BESIDES);
+        let mut shown = number(bounds.command_bytes);
+        loop {
+            let mut output = Output::of(&self.job, self.args.separate, folder, shown);
+            let texts = output.texts().map(|text| Value::from(text.as_str()).to_string());
+            let size: usize = texts.map(|text| text.chars().count()).sum();
+            if size <= room || shown <= LEAST {
+                return output;
+            }
+            // In its longest form a text has another share of escapes.
+            shown = (shown.min(size) / 20 * 19).min(shown.saturating_mul(room) / size).max(LEAST);
+        }
+    }
+
     fn describe(&self, folder: &Path) -> Output {
-        let mut output = Output::of(&self.job, self.args.separate, folder, self.cx);
+        let mut output = self.fitting(folder);
         if output.output_file.is_some() && !self.jobs.backend().is_here() {
             output.add_note(
                 "output_file is on the machine of hermes: the file tools read it, commands do not.",

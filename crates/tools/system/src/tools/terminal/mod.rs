@@ -135,7 +135,7 @@ impl Tool for Terminal {
         let jobs = Jobs::port(cx);
         let _ = self.jobs.set(Arc::clone(&jobs));
         let directory = match &args.workdir {
-            Some(folder) => cx.workplace.resolve(folder),
+            Some(folder) => there(cx.workplace.resolve(folder), &jobs)?,
             None => {
                 shell::stand(&jobs, cx)?;
                 cx.workplace.cwd().to_path_buf()
@@ -168,6 +168,23 @@ impl Tool for Terminal {
         if let Some(jobs) = self.jobs.get() {
             jobs.close().await;
         }
+    }
+}
+
+/// A folder that a command is to run in, if it is there. Elsewhere the shell
+/// finds out.
+fn there(folder: PathBuf, jobs: &Jobs) -> Result<PathBuf, ToolError> {
+    let missing = |why: &str| {
+        ToolError::not_found(format!("workdir {}: {why}; nothing was run", folder.display()))
+            .with_hint("Name a folder that exists.")
+    };
+    match std::fs::metadata(&folder) {
+        _ if !jobs.backend().is_here() => Ok(folder),
+        Ok(found) if !found.is_dir() => Err(missing("it is not a folder")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(missing("there is no such folder"))
+        }
+        _ => Ok(folder),
     }
 }
 
@@ -226,7 +243,7 @@ fn input(args: &Args) -> Input {
     match &args.stdin {
         Some(text) => Input::Given(text.clone().into_bytes()),
         None if args.detach => Input::Nothing,
-        None if args.background || args.open_stdin => Input::Open,
+        None if args.open_stdin => Input::Open,
         None => Input::Nothing,
     }
 }
