@@ -267,9 +267,27 @@ fn python(launch: &Launch) -> Value {
     })
 }
 
+/// The expression that Node finds a test by. Of one within others, `suite > test`
+/// as `code_test` names it, the names around it are needed as well, or it is not
+/// reached; newer versions know it by all of them together.
+fn pattern(name: &str) -> String {
+    if !name.contains(" > ") {
+        return name.to_owned();
+    }
+    let escape = |text: &str| {
+        let special = |c: char| r"\^$.|?*+()[]{}/".contains(c);
+        text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+    };
+    let whole = name.replace(" > ", " ");
+    let names: Vec<String> = name.split(" > ").chain([whole.as_str()]).map(escape).collect();
+    format!("^({})$", names.join("|"))
+}
+
 fn node(launch: &Launch) -> Value {
     let options: Vec<String> = match &launch.target {
-        Target::Test { name: Some(name), .. } => vec![format!("--test-name-pattern={name}")],
+        Target::Test { name: Some(name), .. } => {
+            vec![format!("--test-name-pattern={}", pattern(name))]
+        }
         _ => Vec::new(),
     };
     json!({

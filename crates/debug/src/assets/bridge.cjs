@@ -268,6 +268,35 @@ function judge(pause) {
   return {body: {reason: pause.reason === 'debugCommand' || isStepping ? 'step' : 'debugger statement'}};
 }
 
+// Where a program begins: not in a function that its first lines declare.
+function firstPlace(file) {
+  const place = {lineNumber: 0};
+  const session = new (require('node:inspector').Session)();
+  session.connect();
+  try {
+    const text = fs.readFileSync(file, 'utf8').replace(/^#!.*/, '');
+    const lead = '(async function () {';
+    session.post('Runtime.enable');
+    session.post('Debugger.enable');
+    const compiled = {expression: `${lead}${text}\n})`, sourceURL: 'hermes:first', persistScript: true};
+    session.post('Runtime.compileScript', compiled, (error, {scriptId} = {}) => {
+      if (error || !scriptId) return;
+      const start = {scriptId, lineNumber: 0, columnNumber: lead.length - 1};
+      session.post('Debugger.getPossibleBreakpoints', {start, restrictToFunction: true}, (error, {locations} = {}) => {
+        const first = !error && locations[0];
+        if (!first) return;
+        place.lineNumber = first.lineNumber;
+        place.columnNumber = first.lineNumber ? first.columnNumber : first.columnNumber - lead.length;
+      });
+    });
+  } catch {
+    // A module with imports cannot be read so; its first line will do.
+  } finally {
+    session.disconnect();
+  }
+  return place;
+}
+
 let isStepping = false;
 let entry = null;
 let begin = null;
@@ -484,7 +513,7 @@ const actions = {
   async configurationDone() {
     if (told.stopOnEntry) {
       const url = pathToFileURL(fs.realpathSync(told.program)).href;
-      begin = (await inspect('Debugger.setBreakpointByUrl', {url, lineNumber: 0})).breakpointId;
+      begin = (await inspect('Debugger.setBreakpointByUrl', {url, ...firstPlace(told.program)})).breakpointId;
     }
     await inspect('Debugger.resume');
   },

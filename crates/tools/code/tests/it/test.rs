@@ -222,3 +222,34 @@ async fn the_nearest_project_of_several_is_meant() {
     assert_eq!(counts(&answer), ("passed".to_owned(), [1, 0, 0, 0]), "{answer:#}");
     assert_eq!(answer["directory"], "tool", "{answer:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_test_that_ran_is_no_success() {
+    if !has("node") {
+        return;
+    }
+    let project = Project::of(&[
+        ("package.json", r#"{"scripts":{"test":"node --test"}}"#),
+        (
+            "a.test.js",
+            "const t = require('node:test');\nt('say \"hi\" & <b>', () => {\n  throw new Error('E');\n});\nt('ok', () => {});\n",
+        ),
+    ]);
+    let none = project.call("code_test", json!({ "filter": "zzz" })).await;
+    assert_eq!(none["status"], "no_tests", "{none:#}");
+    let all = project.call("code_test", json!({})).await;
+    assert_eq!(counts(&all), ("failed".to_owned(), [1, 1, 0, 0]), "{all:#}");
+    assert_eq!(names(&all), ["say \"hi\" & <b>"]);
+    let again = project.call("code_test", json!({ "failed_only": true })).await;
+    assert_eq!(counts(&again), ("failed".to_owned(), [0, 1, 0, 0]), "{again:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unittest_counts_what_unittest_counts() {
+    let text = "import sys, unittest\n\n\nclass A(unittest.TestCase):\n    def test_bad(self):\n        \"\"\"Failing with docstring.\"\"\"\n        self.assertEqual(1, 2)\n\n    def test_sub(self):\n        for i in range(2):\n            with self.subTest(i=i):\n                self.assertEqual(i, 0)\n\n    def test_loud(self):\n        sys.stderr.write('to stderr')\n\n    def test_ok(self):\n        pass\n";
+    let project = Project::of(&[("test_a.py", text)]);
+    let all = project.call("code_test", json!({ "tool": "unittest" })).await;
+    assert_eq!(counts(&all), ("failed".to_owned(), [2, 2, 0, 0]), "{all:#}");
+    assert_eq!(names(&all), ["test_a.A.test_bad", "test_a.A.test_sub (i=1)"]);
+    assert!(all["command"].as_str().unwrap().contains("-m unittest discover"), "{all:#}");
+}

@@ -198,6 +198,10 @@ pub(super) fn wanted(
             hit: place.hit,
             log: place.log.clone(),
         }),
+        (_, None, Some(_)) if place.log.is_some() || place.hit.is_some() => {
+            Err(ToolError::invalid("'log' and 'hit' are for a breakpoint with file and line")
+                .with_hint("Give the first line of the function, or a 'condition'."))
+        }
         (_, None, Some(name)) => {
             Ok(Wanted::Function { name: name.clone(), condition: place.condition.clone() })
         }

@@ -150,3 +150,37 @@ async fn a_function_that_a_file_begins_with_is_met() {
         assert_eq!(local(&stop, "x"), first, "{stop:#}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_entry_of_node_is_not_in_a_function_that_is_declared_first() {
+    if !has("node") {
+        return;
+    }
+    let text = "function sum(a) {\n  return a + 1;\n}\n\nconst one = 1;\nconsole.log(sum(one));\n";
+    let project = Project::of(&[("sum.js", text)]);
+    let run = json!({ "program": "sum.js", "stop_on": ["entry"] });
+    let stop = project.call("code_debug", run).await;
+    assert_eq!((&stop["reason"], place(&stop).1), (&json!("entry"), 5), "{stop:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_within_a_suite_is_found_as_code_test_names_it() {
+    if !has("node") {
+        return;
+    }
+    let text = "const { describe, it } = require('node:test');\ndescribe('suite', () => {\n  it('good', () => {});\n  it('in (bad)', () => {\n    throw new Error('x');\n  });\n});\n";
+    let project = Project::of(&[("a.test.js", text)]);
+    let at = json!([{ "file": "a.test.js", "line": 5 }]);
+    let run = json!({ "test": "a.test.js::suite > in (bad)", "breakpoints": at });
+    let stop = project.call("code_debug", run).await;
+    assert_eq!((&stop["status"], place(&stop).1), (&json!("stopped"), 5), "{stop:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_breakpoint_on_a_function_cannot_log() {
+    let project = Project::of(&[("a.js", "function f() {}\nf();\n")]);
+    let place = json!({ "function": "f", "log": "here" });
+    let run = json!({ "program": "a.js", "breakpoints": [place] });
+    let refused = project.call("code_debug", run).await;
+    assert_eq!(refused["kind"], "invalid_arguments", "{refused:#}");
+}
