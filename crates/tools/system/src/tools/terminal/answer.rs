@@ -66,14 +66,15 @@ impl Output {
     pub(super) fn of(job: &Job, separate: bool, folder: &Path, cx: &ToolContext) -> Self {
         let bounds = cx.ports.get::<OutputBounds>().map(|bounds| *bounds).unwrap_or_default();
         let shown = usize::try_from(bounds.command_bytes).unwrap_or(usize::MAX);
-        let log = job.log();
+        let mut log = job.log();
         let summary = log.summary(shown);
         let apart = |source| separate.then(|| log.of(source, shown).text);
-        let output_file =
-            summary.is_cut.then(|| log.file().map(|file| file.display().to_string())).flatten();
+        let (stdout, stderr) = (apart(Source::Stdout), apart(Source::Stderr));
+        let file = if summary.is_cut { log.write_out() } else { None };
+        let output_file = file.map(|file| file.display().to_string());
         let mut output = Self {
-            stdout: apart(Source::Stdout),
-            stderr: apart(Source::Stderr),
+            stdout,
+            stderr,
             output: summary.text,
             output_file,
             cwd: folder.display().to_string(),
