@@ -203,7 +203,10 @@ fn project_file(places: &Places) -> Option<PathBuf> {
     for folder in workspace.ancestors() {
         let ours = folder.join(".hermes");
         let file = ours.join("hermes_permissions.yaml");
-        if file.exists() && std::fs::canonicalize(&ours).ok().as_ref() != Some(&places.hermes) {
+        // A link that leads nowhere is found, and told of.
+        if file.symlink_metadata().is_ok()
+            && std::fs::canonicalize(&ours).ok().as_ref() != Some(&places.hermes)
+        {
             return Some(file);
         }
         if Some(folder) == stop {

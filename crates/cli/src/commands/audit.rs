@@ -116,6 +116,9 @@ impl Wanted {
                     .hint("Write 10m, 2h or 3d for so long ago, or a date such as 2026-01-31.")
             })
         };
+        let kinds = || ErrorKind::ALL.iter().map(|kind| kind.name());
+        is_one_of("--status", self.status.as_deref(), std::iter::once("success").chain(kinds()))?;
+        is_one_of("--verdict", self.verdict.as_deref(), ["allow", "ask", "deny"].into_iter())?;
         let (scope, resource) = match self.effect {
             None => (None, None),
             Some(effect) => match effect.split_once('=') {
@@ -136,6 +139,23 @@ impl Wanted {
             resource,
             text: self.text,
         })
+    }
+}
+
+/// An error for a word that no entry can have.
+fn is_one_of(
+    option: &str,
+    given: Option<&str>,
+    mut known: impl Iterator<Item = &'static str> + Clone,
+) -> Result<(), Failure> {
+    let all = known.clone();
+    match given {
+        Some(given) if !known.any(|word| word == given) => {
+            let all: Vec<&str> = all.collect();
+            Err(Failure::usage(format!("{option} {given}: nothing ends or is judged so"))
+                .hint(format!("It is one of: {}", all.join(", "))))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -57,6 +57,15 @@ pub(crate) fn meant(snapshot: &Snapshot, written: &str) -> Option<Arc<Entry>> {
     }
 }
 
+/// A tool that is not meant by this name, but has one that looks like it.
+pub(crate) fn alike(snapshot: &Snapshot, written: &str) -> Option<String> {
+    let known = |name: &str| snapshot.find(name).is_some();
+    match names::read(written, known, snapshot.callable_names()) {
+        Reading::Alike { name, .. } => Some(name),
+        _ => None,
+    }
+}
+
 pub(crate) fn parameters(entry: Option<&Entry>) -> Parameters<'_> {
     let Some(entry) = entry else {
         return Parameters { schema: &Value::Null, aliases: Vec::new() };

@@ -429,3 +429,24 @@ fn with_nothing_to_propose_that_is_said() {
     assert!(run.stderr.contains("Nothing was asked about"), "{}", run.stderr);
     context.run(["permissions", "suggest", "--since", "soon"]).exits(2);
 }
+
+#[test]
+fn a_link_is_recorded_as_the_place_that_it_leads_to() {
+    let context = TestContext::new();
+    let real = context.home().join("secrets.json");
+    std::os::unix::fs::symlink(&real, context.work().join("link")).expect("a link");
+    context.run(["call", "write_file", "path=link", "content=x"]).exits(3);
+    let line = context.run(["audit", "tail", "-n", "1", "--json"]).succeeds().json();
+    let effects = line["effects"].to_string();
+    assert!(effects.contains("secrets.json"), "{line}");
+}
+
+#[test]
+fn a_word_that_no_entry_has_is_an_error() {
+    let context = recorded();
+    for filter in ["--verdict", "--status"] {
+        let run = context.run(["audit", "query", filter, "nonsense"]).exits(2);
+        assert!(run.stderr.contains("It is one of"), "{}", run.stderr);
+    }
+    context.run(["audit", "query", "--verdict", "deny", "--status", "denied"]).succeeds();
+}

@@ -549,3 +549,26 @@ fn the_sandbox_is_put_to_the_test() {
     run.error("unavailable");
     assert_ne!(run.code, 0);
 }
+
+#[test]
+fn a_tool_that_is_not_there_is_not_taken_for_another() {
+    let context = TestContext::new();
+    let run = context.run(["permissions", "check", "web_search", "query=x"]).exits(1);
+    assert!(run.stderr.contains("no such tool"), "{}", run.stderr);
+    context.run(["permissions", "check", "read_file", "path=x"]).succeeds();
+}
+
+#[test]
+fn profiles_that_cannot_be_used_and_words_without_effect_are_told_of() {
+    let context = TestContext::new();
+    profiles(&context, "profiles:\n  mine:\n    extends: defualt\n");
+    project(&context, "profiles:\n  default:\n    approved: [file:write]\n");
+    let run = context.run(["permissions", "profiles"]).succeeds();
+    let mine = run.stdout.lines().find(|line| line.contains("mine")).expect("a line");
+    assert!(mine.contains("defualt"), "{mine}");
+    assert!(run.stderr.contains("approved of profile default has no effect"), "{}", run.stderr);
+    let all = context.run(["permissions", "profiles", "--json"]).succeeds().json();
+    let list = all["profiles"].as_array().expect("a list");
+    let mine = list.iter().find(|p| p["name"] == "mine").expect("the profile");
+    assert!(mine["problem"].as_str().is_some_and(|why| why.contains("defualt")), "{mine}");
+}

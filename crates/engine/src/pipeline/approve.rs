@@ -65,7 +65,7 @@ impl Flight {
             call_id: call.id.clone(),
             tool: call.entry.name().to_owned(),
             arguments: self.masked(&call.arguments),
-            effects: call.effects.iter().map(|effect| self.masked_effect(effect)).collect(),
+            effects: self.placed_effects(&call.effects, &ruling.grants),
             reason: self.redactor().redact(reason).into_owned(),
             rule: rule.to_owned(),
             offers: ruling.offers.clone(),

@@ -347,10 +347,11 @@ impl Flight {
         judged.rule = rule;
         judged.watched = ruling.watched.take();
         judged.profile = ruling.profile.take();
-        self.approve(&ruling, call, judged).await?;
+        let approved = self.approve(&ruling, call, judged).await;
+        // The record tells where paths lead, also of what was refused.
         judged.grants = Arc::new(ruling.grants);
         judged.confinement = ruling.confinement;
-        Ok(())
+        approved
     }
 
     /// Waits for work that is not the tool's own, within the batch's time.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use hermes_core::{Effect, Resource, Script, Taint, ToolResult};
+use hermes_core::{Effect, Grants, Resource, Script, Taint, ToolResult};
 use hermes_secrets::Redactor;
 use hermes_threats::{Level, label, scan};
 use serde_json::{Value, json};
@@ -35,6 +35,21 @@ impl Flight {
     }
 
     /// An effect as it may be shown and kept.
+    /// Effects as people are told of them: a path is where it really leads.
+    pub(super) fn placed_effects(&self, effects: &[Effect], grants: &Grants) -> Vec<Effect> {
+        let grants = grants.list().unwrap_or_default();
+        let placed = effects.iter().enumerate().map(|(at, effect)| {
+            let own = grants.get(at).filter(|grant| grant.effect == *effect);
+            match own.and_then(|grant| grant.real.clone()) {
+                Some(real) => {
+                    Effect { scope: effect.scope.clone(), resource: Resource::Path(real) }
+                }
+                None => effect.clone(),
+            }
+        });
+        placed.map(|effect| self.masked_effect(&effect)).collect()
+    }
+
     pub(super) fn masked_effect(&self, effect: &Effect) -> Effect {
         let mut effect = effect.clone();
         match &mut effect.resource {

@@ -64,6 +64,9 @@ impl Log {
         if !self.is_long {
             if self.head.len() + bytes.len() <= WHOLE {
                 self.head.extend_from_slice(bytes);
+                if let Some(disk) = &mut self.disk {
+                    disk.add(bytes, newlines);
+                }
                 return;
             }
             self.grow_long();
@@ -77,15 +80,23 @@ impl Log {
     /// From now on memory has only the two ends.
     fn grow_long(&mut self) {
         self.is_long = true;
-        self.disk = self.spill.take().filter(|spill| spill.most > 0).and_then(|spill| {
-            let mut disk = Disk::create(&spill).ok()?;
-            disk.add(&self.head, count_newlines(&self.head));
-            Some(disk)
-        });
+        self.write_out();
         self.tail.reserve_exact(PART);
         let rest = self.head.split_off(self.head.len().min(PART));
         self.head.shrink_to_fit();
         self.keep_end(&rest);
+    }
+
+    /// Puts everything into the file, also while it would fit into memory: for
+    /// somebody who is told only a part. The file, if there can be one.
+    pub fn write_out(&mut self) -> Option<&Path> {
+        if let Some(spill) = self.spill.take().filter(|spill| spill.most > 0)
+            && let Ok(mut disk) = Disk::create(&spill)
+        {
+            disk.add(&self.head, count_newlines(&self.head));
+            self.disk = Some(disk);
+        }
+        self.file()
     }
 
     fn keep_end(&mut self, bytes: &[u8]) {
@@ -119,7 +130,8 @@ impl Log {
     }
 
     /// The file with the whole log, or, if something is [`lost`](Self::lost),
-    /// with its beginning. Only a long log has one.
+    /// with its beginning. A long log has one, and one that was
+    /// [written out](Self::write_out).
     pub fn file(&self) -> Option<&Path> {
         self.disk.as_ref().map(Disk::path)
     }

@@ -226,3 +226,18 @@ proptest! {
         prop_assert!(lost > 0 || !page.iter().any(|line| line.contains("[not kept]")));
     }
 }
+
+#[test]
+fn a_short_log_that_is_written_out_goes_on_in_its_file() {
+    let place = tempfile::tempdir().unwrap();
+    let mut log = Log::new(spill(&place, u64::MAX));
+    let bytes = numbered(3 * WHOLE);
+    let mut written = 0;
+    for chunk in bytes.chunks(50_000) {
+        log.push(Source::Stdout, chunk);
+        written += chunk.len();
+        assert_eq!(fs::read(log.write_out().unwrap()).unwrap(), &bytes[..written]);
+        assert_eq!(log.since(0, usize::MAX).bytes, &bytes[..written]);
+        assert_eq!(log.lost(), 0);
+    }
+}

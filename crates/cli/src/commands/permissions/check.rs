@@ -129,7 +129,13 @@ fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
 }
 
 fn called(ready: &Ready, tool: &str, written: &[String], caller: &Caller) -> Result<Case, Failure> {
-    let entry = call::meant(&ready.engine.snapshot(), tool);
+    let snapshot = ready.engine.snapshot();
+    let entry = call::meant(&snapshot, tool);
+    // Who asks about one tool is not answered about another.
+    if let Some(other) = call::alike(&snapshot, tool) {
+        return Err(Failure::not_found(format!("There is no such tool: {tool}"))
+            .hint(format!("Did you mean '{other}'?")));
+    }
     let arguments = match values::read(written, &call::parameters(entry.as_deref()))? {
         Value::String(text) => Arguments::Text(text),
         value => Arguments::Json(value),

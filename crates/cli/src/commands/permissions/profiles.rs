@@ -19,13 +19,17 @@ pub(crate) fn list(app: &App, options: &ProfileOptions) -> Outcome {
         let profiles: Vec<Value> = profiles
             .iter()
             .map(|p| {
-                json!({
+                let mut told = json!({
                     "name": p.name,
                     "description": p.description,
                     "file": p.file.as_ref().map(|file| file.display().to_string()),
                     "builtin": p.file.is_none(),
                     "chosen": p.name == chosen,
-                })
+                });
+                if let Err(problem) = sources.profile(&p.name) {
+                    told["problem"] = problem.to_string().into();
+                }
+                told
             })
             .collect();
         let all = json!({ "schema_version": 1, "profiles": profiles });
@@ -35,14 +39,22 @@ pub(crate) fn list(app: &App, options: &ProfileOptions) -> Outcome {
     let mut table = Table::default();
     for profile in profiles {
         let mark = if profile.name == chosen { "*" } else { " " };
+        let problem = sources.profile(&profile.name).err();
+        let told = match &problem {
+            Some(problem) => (format!("cannot be used: {problem}"), Some(Style::Red)),
+            None => (profile.description.unwrap_or_default(), None),
+        };
         let from = profile.file.map_or("built in".to_owned(), |file| file.display().to_string());
         table.row([
             (format!("{mark} {}", profile.name), Some(Style::Bold)),
             (from, Some(Style::Dim)),
-            (profile.description.unwrap_or_default(), None),
+            told,
         ]);
     }
     app.terminal.line(&table.render(&app.terminal))?;
+    for idle in sources.idle() {
+        app.terminal.note(&idle);
+    }
     Ok(Exit::Ok)
 }
 

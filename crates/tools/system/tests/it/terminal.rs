@@ -157,6 +157,16 @@ async fn much_output_is_cut_and_all_of_it_is_in_a_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn output_that_is_cut_is_in_a_file_however_long_it_is() {
+    let desk = Desk::new();
+    let answer = desk.run("seq 1 20000").await;
+    assert!(answer["output"].as_str().unwrap().contains("left out"), "{answer}");
+    let all = std::fs::read_to_string(answer["output_file"].as_str().expect("a file")).unwrap();
+    assert_eq!(all.lines().count(), 20_000);
+    assert_eq!(desk.run("seq 1 20").await["output_file"], json!(null));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_left_running_ends_with_the_engine() {
     let desk = Desk::new();
     let mark = desk.path().join("alive");

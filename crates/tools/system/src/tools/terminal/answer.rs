@@ -64,14 +64,15 @@ pub(crate) struct Output {
 impl Output {
     /// What is known of a job by now, with so many bytes of each output.
     pub(super) fn of(job: &Job, separate: bool, folder: &Path, shown: usize) -> Self {
-        let log = job.log();
+        let mut log = job.log();
         let summary = log.summary(shown);
         let apart = |source| separate.then(|| log.of(source, shown).text);
-        let output_file =
-            summary.is_cut.then(|| log.file().map(|file| file.display().to_string())).flatten();
+        let (stdout, stderr) = (apart(Source::Stdout), apart(Source::Stderr));
+        let file = if summary.is_cut { log.write_out() } else { None };
+        let output_file = file.map(|file| file.display().to_string());
         let mut output = Self {
-            stdout: apart(Source::Stdout),
-            stderr: apart(Source::Stderr),
+            stdout,
+            stderr,
             output: summary.text,
             output_file,
             cwd: folder.display().to_string(),
