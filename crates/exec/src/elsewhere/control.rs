@@ -19,6 +19,9 @@ use crate::tree::Signal;
 
 /// How long a question may take.
 const QUESTION: Duration = Duration::from_secs(10);
+/// How long a place has to answer when a program is to be ended there, beside
+/// the time that the program itself has.
+const ANSWER: Duration = Duration::from_secs(5);
 /// A silent program is not looked at more often: each look is a trip.
 const SELDOM: Duration = Duration::from_secs(2);
 
@@ -31,6 +34,9 @@ const LOOKS: usize = 8;
 /// How long a program that nobody hears any more has to go by itself.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// How a program ended, as soon as that is known.
+type Ending = watch::Receiver<Option<Result<Exit, ToolError>>>;
+
 /// A program that runs elsewhere, and the carrier that stands for it here.
 #[derive(Debug)]
 pub(super) struct Remote<W> {
@@ -41,11 +47,13 @@ pub(super) struct Remote<W> {
     /// Somebody here wants it to end.
     unwanted: Arc<AtomicBool>,
     /// How it ended, or why that will never be known.
-    ended: watch::Receiver<Option<Result<Exit, ToolError>>>,
+    ended: Ending,
     /// Its code, as it is told there, if somebody tells it.
     told: Option<Told>,
     /// When it was last looked at, and what was seen.
     asked: Mutex<Option<(Instant, Waiting)>>,
+    /// Where what is to be told beside its output goes.
+    remarks: Option<Remarks>,
 }
 
 /// Where something can be said beside the program.
@@ -93,6 +101,7 @@ impl<W: Way> Remote<W> {
                 None => voice.say(&news),
             }
         }
+        let remarks = voice.remarks.clone();
         tokio::spawn(async move {
             let end = end.await_it().await;
             if let Err(error) = &end {
@@ -102,7 +111,8 @@ impl<W: Way> Remote<W> {
             drop(voice);
             sender.send_replace(Some(end));
         });
-        Self { carrier, way, local, mark, unwanted, ended, told, asked: Mutex::default() }
+        let asked = Mutex::default();
+        Self { carrier, way, local, mark, unwanted, ended, told, asked, remarks }
     }
 }
 
@@ -173,6 +183,12 @@ async fn end_there<W: Way>(
     true
 }
 
+/// Whether a program has ended, or has said how it will.
+fn is_over(ended: &Ending, told: Option<&Told>) -> bool {
+    let has_told = || told.is_some_and(|told| told.borrow().is_some());
+    ended.borrow().is_some() || has_told()
+}
+
 impl<W: Way> Control for Remote<W> {
     fn ended(&self) -> BoxFuture<'_, io::Result<Exit>> {
         Box::pin(async move {
@@ -199,8 +215,22 @@ impl<W: Way> Control for Remote<W> {
         Box::pin(async move {
             self.unwanted.store(true, Ordering::Release);
             let mut ended = self.ended.clone();
-            if !end_there(&*self.way, &self.local, &self.mark, grace, || self.is_over()).await {
-                self.way.force(&script::killing(&self.mark)).await;
+            let (way, local) = (Arc::clone(&self.way), Arc::clone(&self.local));
+            let (mark, over, told) = (self.mark.clone(), ended.clone(), self.told.clone());
+            let ending = tokio::spawn(async move {
+                let is_over = || is_over(&over, told.as_ref());
+                if !end_there(&*way, &local, &mark, grace, is_over).await {
+                    way.force(&script::killing(&mark)).await;
+                }
+            });
+            // A place that does not answer is not waited for: whoever ends the
+            // program has waited long enough. It is still tried.
+            let is_told = tokio::time::timeout(grace + ANSWER, ending).await.is_ok();
+            if let Some(remarks) = self.remarks.as_ref().filter(|_| !is_told) {
+                remarks.add(format!(
+                    "{} does not answer, so it is not known whether the command was ended there.",
+                    self.way.name()
+                ));
             }
             // Its last words, what its shell held among them, are on their way.
             let _ = tokio::time::timeout(CLOSING, ended.wait_for(Option::is_some)).await;
@@ -210,8 +240,7 @@ impl<W: Way> Control for Remote<W> {
     }
 
     fn is_over(&self) -> bool {
-        let has_told = || self.told.as_ref().is_some_and(|told| told.borrow().is_some());
-        self.ended.borrow().is_some() || has_told()
+        is_over(&self.ended, self.told.as_ref())
     }
 
     fn signal(&self, signal: Signal) -> BoxFuture<'_, usize> {
@@ -256,3 +285,7 @@ impl<W: Way> Control for Remote<W> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "control_tests.rs"]
+mod tests;

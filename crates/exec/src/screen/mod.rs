@@ -112,6 +112,11 @@ impl Screen {
         join(self.drawing.history(most).into_iter())
     }
 
+    /// Whether something has gone past the upper edge, so that nobody sees it.
+    pub fn has_scrolled(&self) -> bool {
+        self.drawing.screen().scrollback_len() > 0
+    }
+
     /// What a person sees, if text or cursor have changed since this was last
     /// asked.
     pub fn since(&mut self) -> Option<String> {

@@ -1,5 +1,6 @@
 //! Processes in the background: silence, input, detachment, what is left over.
 
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -254,6 +255,8 @@ async fn what_is_detached_outlives_us_and_is_found_again() {
     assert!(processes_of(&id) > 0, "it goes on");
     let file = answer["output_file"].as_str().unwrap();
     assert_eq!(std::fs::read_to_string(file).unwrap(), "out\nerr\n");
+    let mode = std::fs::metadata(file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "nobody else reads it");
 
     orphan(&desk, &id);
     let next = Next::new(&desk);

@@ -370,3 +370,14 @@ async fn variables_are_told_as_programs_have_them() {
     assert_eq!(env("get", "M", "").await["kind"], "not_found");
     assert_eq!(env("get", "PWD", "").await["value"], "/usr");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_scrolled_off_a_terminal_is_in_the_output() {
+    let desk = Desk::new();
+    let answer = desk.call("terminal", json!({ "command": "seq 1000", "pty": true })).await;
+    assert!(answer["screen"].as_str().unwrap().ends_with("1000"), "{answer}");
+    let lines: Vec<&str> = answer["output"].as_str().unwrap().lines().collect();
+    assert_eq!((lines.len(), lines.first(), lines.get(499)), (1000, Some(&"1"), Some(&"500")));
+    let brief = desk.call("terminal", json!({ "command": "seq 5", "pty": true })).await;
+    assert_eq!((&brief["output"], &brief["screen"]), (&json!(""), &json!("1\n2\n3\n4\n5")));
+}

@@ -87,9 +87,11 @@ impl Output {
                  the disk."
             ));
         }
-        output.screen = job.screen().map(|screen| screen.text());
-        if output.screen.is_some() {
-            // What was drawn is not for reading.
+        let screen = job.screen();
+        let is_scrolled = screen.as_ref().is_some_and(|screen| screen.has_scrolled());
+        output.screen = screen.map(|screen| screen.text());
+        if output.screen.is_some() && !is_scrolled {
+            // What was drawn is not for reading, and all of it can be seen.
             output.output.clear();
         }
         if written > 0 && output.output.is_empty() && output.screen.is_none() {

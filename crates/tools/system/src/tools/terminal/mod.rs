@@ -1,5 +1,7 @@
 //! `terminal`: a command in the session's shell.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -224,6 +226,9 @@ fn detach(args: &Args, jobs: &Jobs, command: &mut String) -> Result<PathBuf, Too
             .with_hint("Use background, or nohup on the other machine."));
     }
     let file = jobs.lasting_folder()?.join("output.log");
+    // The process writes to it by itself, whatever that is: it is for nobody else.
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
+    made.map_err(|error| ToolError::io(file.display(), &error))?;
     let name = sudo::quoted(&file.to_string_lossy());
     // On one line, so that the lines of the command keep their numbers.
     command.insert_str(0, &format!("exec >>{name} 2>&1 </dev/null || exit 126; "));
