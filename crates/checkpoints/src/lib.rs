@@ -13,6 +13,7 @@
 
 mod account;
 mod capture;
+mod commons;
 mod damage;
 mod history;
 mod keeper;
@@ -21,6 +22,7 @@ mod limits;
 mod manifest;
 mod names;
 mod objects;
+mod others;
 mod plan;
 mod prune;
 mod restore;
