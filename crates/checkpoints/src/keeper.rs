@@ -4,15 +4,17 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use hermes_core::{CheckpointId, Checkpoints, ErrorKind, Impending, Made, ToolError};
 
 use crate::account::Left;
 use crate::capture::Capture;
+use crate::commons;
 use crate::manifest::Change;
 use crate::moved::{self, Beginning};
 use crate::state::{Hash, State};
-use crate::store::{Store, id_of, now, workspace_of};
+use crate::store::{Store, id_of, lock_alone, now, workspace_of};
 use crate::tree::{Ground, Listing};
 use crate::turn::{Running, Sight, Turn};
 
@@ -101,6 +103,7 @@ impl Keeper {
     ) -> Result<(), ToolError> {
         let store = &*self.store;
         let _shared = store.share().map_err(|e| store.failed("lock", store.root(), &e))?;
+        let since = now();
         let mut capture = Capture::keeping(&store.objects, store.limits);
         let mut met = Vec::new();
         let mut whole = change.open_ended;
@@ -118,8 +121,16 @@ impl Keeper {
                 ToolError::io(format!("{} cannot be kept", place.display()), &error)
             })?;
         }
-        let tree = if whole { Some(self.snapshot(change, workspace, &mut capture)?) } else { None };
-        turn.note(store, change, met, tree, workspace)
+        let tree = match whole.then(|| self.snapshot(change, workspace, &mut capture)) {
+            None => None,
+            // What the call names can be kept all the same.
+            Some(Err(error)) if error.kind() == ErrorKind::Limit && !met.is_empty() => {
+                self.trouble(error.message().to_owned());
+                None
+            }
+            Some(kept) => Some(kept?),
+        };
+        turn.note(store, change, met, tree, workspace, since)
             .map_err(|error| store.failed("write in", store.root(), &error))
     }
 
@@ -130,12 +141,12 @@ impl Keeper {
         workspace: &Path,
         capture: &mut Capture<'_>,
     ) -> Result<Sight, ToolError> {
-        let home = change.workplace.home().and_then(|home| hermes_files::real_path(home).ok());
-        if workspace.parent().is_none() || home.is_some_and(|home| home.starts_with(workspace)) {
+        if commons::is_shared(workspace, change.workplace.home()) {
             return Err(ToolError::limit(format!(
                 "{} is not kept as a whole, so what commands change there cannot be undone",
                 workspace.display()
-            )));
+            ))
+            .with_hint("Work in a project folder."));
         }
         let folder = self.store.folder_of(workspace);
         let generation = self.store.tally().generation;
@@ -146,6 +157,7 @@ impl Keeper {
             root: workspace,
             spared: &spared,
             most: self.store.limits.tree_entries,
+            until: Instant::now().checked_add(self.store.limits.time),
             cancel: change.cancel,
         };
         let none = Listing::default();
@@ -210,6 +222,14 @@ impl Keeper {
                 self.compare(change, workspace, turn, before, &mut capture, &mut seen)?;
             }
         }
+        // Of two commands that end at once only one may have what both saw.
+        let mut _alone = None;
+        if !call.announces && seen.iter().any(|(_, change)| !change.is_none()) {
+            let folder = store.folder_of(workspace);
+            let alone = lock_alone(&folder);
+            _alone = Some(alone.map_err(|error| store.failed("lock", &folder, &error))?);
+            store.others_since(turn.manifest.id(), call.since)?.take_out(turn, &mut seen);
+        }
         let from = Beginning {
             at: call.tree.as_ref().map_or(turn.manifest.at(), |tree| tree.started),
             tree: call.tree.as_ref().map(|tree| &*tree.listing),
@@ -237,16 +257,26 @@ impl Keeper {
         let most = self.store.limits.tree_entries;
         if before.listing.is_partial {
             self.trouble(format!(
-                "{} holds more than {most} files and folders, of which not all are kept",
-                workspace.display()
+                "{} holds more than {most} files and folders, or more than can be kept in {} s, of \
+                 which not all are kept",
+                workspace.display(),
+                self.store.limits.time.as_secs()
             ));
         }
         let spared = self.spared(change);
         // The call is through; stopping it does not stop this.
         let cancel = hermes_core::CancellationToken::new();
-        let ground = Ground { root: workspace, spared: &spared, most, cancel: &cancel };
+        let until = Instant::now().checked_add(self.store.limits.time);
+        let ground = Ground { root: workspace, spared: &spared, most, until, cancel: &cancel };
         let after = ground.list(capture, &before.listing)?;
-        turn.compare(workspace, before, &after, capture, seen)
+        if ground.is_late() {
+            self.trouble(format!(
+                "{} takes too long to be looked through, so not all that the command changed there \
+                 can be undone",
+                workspace.display()
+            ));
+        }
+        turn.compare(&ground, before, &after, capture, seen)
             .map_err(|error| ToolError::io(workspace.display(), &error))
     }
 

@@ -13,6 +13,7 @@
 
 mod account;
 mod capture;
+mod commons;
 mod damage;
 mod history;
 mod keeper;
@@ -22,6 +23,7 @@ mod manifest;
 mod moved;
 mod names;
 mod objects;
+mod others;
 mod plan;
 mod prune;
 mod restore;

@@ -15,6 +15,9 @@ pub struct Limits {
     pub age: Duration,
     /// Files and folders of a tree; of a larger one not all are kept.
     pub tree_entries: usize,
+    /// How long a call waits while a tree is looked at; of one that takes
+    /// longer not all is kept.
+    pub time: Duration,
 }
 
 impl Default for Limits {
@@ -25,6 +28,7 @@ impl Default for Limits {
             file_bytes: 10_000_000,
             age: Duration::from_secs(7 * 24 * 60 * 60),
             tree_entries: 200_000,
+            time: Duration::from_secs(3),
         }
     }
 }

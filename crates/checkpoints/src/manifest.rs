@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,9 @@ use crate::state::{Hash, State};
 
 /// The format that is written, and the latest that is read.
 const VERSION: u32 = 1;
+
+/// Ends a line that a process which died left half: no line of ours has it.
+const CUT_OFF: u8 = 0x18;
 
 /// The first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -236,12 +239,15 @@ impl Manifest {
         }
     }
 
-    /// Reads a log. A last line that was cut off does not count; none if not
-    /// even the first one is whole.
+    /// Reads a log; none if not even the first line is whole. A last line that
+    /// was cut off does not count, since nothing is changed before it is
+    /// written down. Any other that cannot be read may have been about
+    /// anything, so all of the log is damaged then.
     pub(crate) fn load(path: &Path) -> io::Result<Option<Self>> {
         let bytes = fs::read(path)?;
-        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
-        let mut whole = lines.by_ref().filter_map(|line| line.strip_suffix(b"\n"));
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let (whole, cut_off) = bytes.split_at(end);
+        let mut whole = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         let Some(first) = whole.next() else { return Ok(None) };
         let Line::Checkpoint(head) = serde_json::from_slice(first).map_err(damaged)? else {
@@ -259,15 +265,19 @@ impl Manifest {
             is_finished: false,
             begun: None,
         };
-        let mut unreadable = 0;
-        for line in whole.filter(|line| !line.is_empty()) {
-            match serde_json::from_slice(line) {
-                Ok(line) => manifest.take(line),
-                // A line that a dying process left half, with one after it.
-                Err(_) => unreadable += 1,
-            }
+        for line in whole.filter(|line| line.last() != Some(&CUT_OFF)) {
+            manifest.take(serde_json::from_slice(line).map_err(damaged)?);
         }
-        if unreadable > 0 && manifest.calls.is_empty() && manifest.changes.is_empty() {
+        let left = serde_json::from_slice::<Line>(cut_off);
+        if let Err(error) = left.map(drop)
+            && !cut_off.is_empty()
+            && !error.is_eof()
+        {
+            return Err(damaged(error));
+        }
+        // The first of what a turn is about to change comes with the heading.
+        let is_bare = manifest.changes.is_empty() && manifest.trees.is_empty();
+        if is_bare && manifest.head.kind == Kind::Turn {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it has only its heading"));
         }
         Ok(Some(manifest))
@@ -282,8 +292,8 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// A new log, with its first line; it is there with it, or not at all.
-    pub(crate) fn create(path: PathBuf, head: &Head) -> io::Result<Self> {
+    /// A new log, with its first lines; it is there with them, or not at all.
+    pub(crate) fn create(path: PathBuf, head: &Head, first: &[Line]) -> io::Result<Self> {
         let part = path.with_file_name(format!("{UNFINISHED}{}", head.id));
         let open = || OpenOptions::new().append(true).create_new(true).mode(0o600).open(&part);
         let file = match open() {
@@ -296,22 +306,31 @@ impl Log {
             file => file?,
         };
         let mut log = Self { file, path };
-        log.write(&[Line::Checkpoint(head.clone())])?;
+        log.write(std::iter::once(&Line::Checkpoint(head.clone())).chain(first))?;
         fs::rename(&part, &log.path)?;
         Ok(log)
     }
 
     /// One that is there.
     pub(crate) fn reopen(path: PathBuf) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).open(&path)?;
+        let file = OpenOptions::new().read(true).append(true).open(&path)?;
         let mut log = Self { file, path };
-        // Ends a line that was cut off; an empty one does no harm.
-        log.file.write_all(b"\n")?;
+        let len = log.file.metadata()?.len();
+        let mut last = [b'\n'];
+        if len > 0 {
+            log.file.read_exact_at(&mut last, len - 1)?;
+        }
+        if last != [b'\n'] {
+            log.file.write_all(&[CUT_OFF, b'\n'])?;
+        }
         Ok(log)
     }
 
     /// Adds lines, all in one piece.
-    pub(crate) fn write(&mut self, lines: &[Line]) -> io::Result<()> {
+    pub(crate) fn write<'l>(
+        &mut self,
+        lines: impl IntoIterator<Item = &'l Line>,
+    ) -> io::Result<()> {
         let mut text = Vec::new();
         for line in lines {
             serde_json::to_writer(&mut text, line)?;

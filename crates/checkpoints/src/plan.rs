@@ -206,8 +206,8 @@ impl Store {
         let cancel = CancellationToken::new();
         turn.trees.iter().all(|tree| {
             let Ok(before) = Listing::load(&self.objects, tree.listing) else { return false };
-            let most = self.limits.tree_entries;
-            let ground = Ground { root: &tree.root, spared: &[], most, cancel: &cancel };
+            let (most, until) = (self.limits.tree_entries, None);
+            let ground = Ground { root: &tree.root, spared: &[], most, until, cancel: &cancel };
             let Ok(now) = ground.list(&mut Capture::looking(self.limits), &before) else {
                 return false;
             };

@@ -181,10 +181,12 @@ impl Store {
             }
             lines.push(Line::Before(Seen { path: step.path.clone(), state }));
         }
-        let (mut manifest, mut log) = match self.unfinished(plan)? {
+        let (mut manifest, log) = match self.unfinished(plan)? {
             Some((manifest, path)) => {
                 remove_leftovers(&manifest);
-                (manifest, Log::reopen(path).map_err(failed)?)
+                let mut log = Log::reopen(path).map_err(failed)?;
+                log.write(&lines).map_err(failed)?;
+                (manifest, log)
             }
             None => {
                 let at = now();
@@ -193,11 +195,10 @@ impl Store {
                 let id = id_of("", &turn, &plan.workspace);
                 let (workspace, kind) = (plan.workspace.clone(), plan.kind.clone());
                 let manifest = Manifest::new(id, workspace, "", &turn, kind, at);
-                let log = begin_log(self, &manifest.head).map_err(failed)?;
+                let log = begin_log(self, &manifest.head, &lines).map_err(failed)?;
                 (manifest, log)
             }
         };
-        log.write(&lines).map_err(failed)?;
         lines.into_iter().for_each(|line| manifest.take(line));
         Ok((manifest, log))
     }

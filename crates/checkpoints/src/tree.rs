@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use hermes_core::{CancellationToken, ToolError};
 use ignore::WalkBuilder;
@@ -49,6 +50,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) spared: &'a [PathBuf],
     /// Entries at most.
     pub(crate) most: usize,
+    /// When nobody waits any longer.
+    pub(crate) until: Option<Instant>,
     pub(crate) cancel: &'a CancellationToken,
 }
 
@@ -70,7 +73,7 @@ impl Ground<'_> {
             if path.as_os_str().is_empty() {
                 continue;
             }
-            if listing.entries.len() >= self.most {
+            if listing.entries.len() >= self.most || self.is_late() {
                 listing.is_partial = true;
                 break;
             }
@@ -91,6 +94,11 @@ impl Ground<'_> {
             listing.entries.insert(path.to_path_buf(), Leaf { state, stamp });
         }
         Ok(listing)
+    }
+
+    /// Whether nobody waits any longer.
+    pub(crate) fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     fn walk(&self) -> ignore::Walk {

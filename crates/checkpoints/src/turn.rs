@@ -11,12 +11,12 @@ use hermes_core::Impending;
 use crate::capture::{Capture, below, too_many};
 use crate::history::Kind;
 use crate::limits::Limits;
-use crate::manifest::{CallLine, Change, Line, Log, Manifest, Seen, TreeLine};
+use crate::manifest::{CallLine, Change, Head, Line, Log, Manifest, Seen, TreeLine};
 use crate::objects::make_folder;
 use crate::prune::{Pointer, remove};
 use crate::state::{Hash, State};
 use crate::store::{LOG, Store, log_of, now};
-use crate::tree::Listing;
+use crate::tree::{Ground, Listing};
 
 /// Entries below one folder that is about to change.
 const FOLDER_ENTRIES: usize = 50_000;
@@ -57,6 +57,8 @@ impl Sight {
 #[derive(Debug, Default)]
 pub(crate) struct Running {
     id: String,
+    /// When it was about to begin.
+    pub(crate) since: i64,
     /// What it began with, if it is open-ended.
     pub(crate) tree: Option<Sight>,
     /// Whether it tells itself what it changes.
@@ -207,6 +209,7 @@ impl Turn {
         met: Vec<Seen>,
         tree: Option<Sight>,
         workspace: &Path,
+        since: i64,
     ) -> io::Result<()> {
         let mut lines = vec![Line::Call(call_line(change))];
         let is_new = |seen: &Seen| !self.manifest.changes.contains_key(&seen.path);
@@ -216,7 +219,8 @@ impl Turn {
             lines.push(Line::Tree(TreeLine { root, listing: sight.hash, is_partial }));
         }
         self.write(store, lines)?;
-        self.running.push(Running { id: change.call_id.to_owned(), tree, ..Running::default() });
+        let id = change.call_id.to_owned();
+        self.running.push(Running { id, since, tree, ..Running::default() });
         Ok(())
     }
 
@@ -232,12 +236,12 @@ impl Turn {
     }
 
     pub(crate) fn write(&mut self, store: &Store, lines: Vec<Line>) -> io::Result<()> {
-        if self.log.is_none() {
-            self.log = Some(begin_log(store, &self.manifest.head)?);
-            self.is_new = true;
-        }
-        if let Some(log) = &mut self.log {
-            log.write(&lines)?;
+        match &mut self.log {
+            Some(log) => log.write(&lines)?,
+            None => {
+                self.log = Some(begin_log(store, &self.manifest.head, &lines)?);
+                self.is_new = true;
+            }
         }
         lines.into_iter().for_each(|line| self.manifest.take(line));
         Ok(())
@@ -304,12 +308,13 @@ impl Turn {
     /// What is different between two sights of the workspace.
     pub(crate) fn compare(
         &self,
-        workspace: &Path,
+        ground: &Ground<'_>,
         before: &Sight,
         after: &Listing,
         capture: &mut Capture<'_>,
         seen: &mut Vec<(PathBuf, Change)>,
     ) -> io::Result<()> {
+        let workspace = ground.root;
         let old = &before.listing.entries;
         let is_rule = |path: &Path| path.file_name().is_some_and(|name| name == ".gitignore");
         let rules_changed = old
@@ -325,6 +330,7 @@ impl Turn {
         for (path, leaf) in old {
             let is = match after.entries.get(path) {
                 Some(now) => now.state.clone(),
+                None if after.is_partial && ground.is_late() => continue,
                 // It may be there and ignored now.
                 None => capture.state_since(&workspace.join(path), &leaf.state)?,
             };
@@ -381,6 +387,9 @@ impl Turn {
             if known.is_none() {
                 lines.push(Line::Before(Seen { path: path.clone(), state: change.before }));
             }
+            if change.is_broken {
+                lines.push(Line::Broken(Seen { path: path.clone(), state: after.clone() }));
+            }
             if known.is_none_or(|known| known.after.as_ref() != Some(&after)) {
                 lines.push(Line::After(Seen { path, state: after }));
             }
@@ -416,14 +425,14 @@ pub(crate) fn call_line(change: &Impending<'_>) -> CallLine {
     }
 }
 
-/// A new log in its workspace's folder.
-pub(crate) fn begin_log(store: &Store, head: &crate::manifest::Head) -> io::Result<Log> {
+/// A new log in its workspace's folder, with its first lines.
+pub(crate) fn begin_log(store: &Store, head: &Head, first: &[Line]) -> io::Result<Log> {
     let folder = store.folder_of(&head.workspace);
     let path = folder.join(format!("{:020}-{}.{LOG}", head.at, head.id));
-    match Log::create(path.clone(), head) {
+    match Log::create(path.clone(), head, first) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             make_folder(&folder)?;
-            Log::create(path, head)
+            Log::create(path, head, first)
         }
         made => made,
     }

@@ -99,6 +99,28 @@ line</t></is></c><c r="F3" t="e"><v>#DIV/0!</v></c><c r="G3"><v>1.5</v></c></row
 }
 
 #[test]
+fn formulas_that_nobody_has_calculated_are_shown() {
+    let rows = r#"<row r="1"><c r="A1" t="inlineStr"><is><t>total</t></is></c><c r="B1"><f>SUM(B2:B3)</f><v></v></c></row>
+        <row r="2"><c r="B2"><v>1</v></c><c r="C2"><f>1+1</f><v>2</v></c></row>
+        <row r="4"><c r="A4"><f>A1&amp;"x"</f><v/></c><c r="AA4"><f t="shared" ref="AA4:AA5" si="4000000000">B2*2</f></c></row>
+        <row r="5"><c r="AA5"><f t="shared" si="4000000000"/></c></row>"#;
+    let got = text(Kind::Workbook, &workbook(rows));
+    let far = "\t".repeat(26);
+    assert_eq!(
+        got.text,
+        format!(
+            "# Sheet: Sales\ntotal\t=SUM(B2:B3)\n\t1\t2\n\n=A1&\"x\"{far}=B2*2\n{far}=(as in AA4)"
+        )
+    );
+    let told = "Sheet Sales: 4 cells were never calculated; their formulas are shown.";
+    assert!(got.notes.iter().any(|note| note == told), "{:?}", got.notes);
+    let body = r#"<office:spreadsheet><table:table table:name="S"><table:table-row><table:table-cell table:formula="of:=SUM([.B2:.B3])"/><table:table-cell table:formula="of:=1+1" office:value-type="float" office:value="2"/></table:table-row></table:table></office:spreadsheet>"#;
+    let got = text(Kind::OpenSpreadsheet, &open_document("spreadsheet", body));
+    assert_eq!(got.text, "# Sheet: S\n=SUM([.B2:.B3])\t2");
+    assert_eq!(got.notes, ["Sheet S: 1 cells were never calculated; their formulas are shown."]);
+}
+
+#[test]
 fn a_workbook_with_far_cells_stays_small() {
     let rows = r#"<row r="1"><c r="A1"><v>1</v></c><c r="XFD1"><v>2</v></c></row><row r="1048576"><c r="XFD1048576"><v>3</v></c></row>"#;
     let got = text(Kind::Workbook, &workbook(rows));

@@ -205,11 +205,12 @@ struct Sheets {
     sheet: Option<Sheet>,
     row: usize,
     row_repeats: usize,
-    cells: Vec<(usize, String)>,
+    cells: Vec<(usize, Cell)>,
     column: usize,
     /// How often the open cell occurs, what it holds, and what it shows.
     repeats: usize,
     value: Option<String>,
+    formula: Option<String>,
     shown: String,
     in_paragraph: bool,
     passing: usize,
@@ -256,6 +257,7 @@ impl Sheets {
             "table-cell" | "covered-table-cell" => {
                 self.repeats = element.number("number-columns-repeated").unwrap_or(1).max(1);
                 self.value = value_of(element);
+                self.formula = formula_of(element);
                 self.shown.clear();
             }
             "p" => {
@@ -275,10 +277,15 @@ impl Sheets {
             "table-cell" | "covered-table-cell" => {
                 let text = self.value.take().unwrap_or_else(|| std::mem::take(&mut self.shown));
                 let end = self.column.saturating_add(self.repeats);
-                if !text.is_empty() {
+                let cell = match self.formula.take() {
+                    Some(formula) if text.is_empty() => Some(Cell::Formula(formula)),
+                    _ if text.is_empty() => None,
+                    _ => Some(Cell::Text(text)),
+                };
+                if let Some(cell) = cell {
                     // One column beyond the bound is enough to be noticed.
                     let last = end.min(self.limits.columns + 1);
-                    self.cells.extend((self.column..last).map(|column| (column, text.clone())));
+                    self.cells.extend((self.column..last).map(|column| (column, cell.clone())));
                 }
                 self.column = end;
             }
@@ -286,8 +293,12 @@ impl Sheets {
                 let end = self.row.saturating_add(self.row_repeats);
                 if let Some(sheet) = self.sheet.as_mut().filter(|_| !self.cells.is_empty()) {
                     'rows: for row in self.row..end.min(self.limits.rows + 1) {
-                        for (column, text) in &self.cells {
-                            if !sheet.put(row, *column, text) {
+                        for (column, cell) in &self.cells {
+                            let fits = match cell {
+                                Cell::Text(text) => sheet.put(row, *column, text),
+                                Cell::Formula(formula) => sheet.put_formula(row, *column, formula),
+                            };
+                            if !fits {
                                 break 'rows;
                             }
                         }
@@ -306,6 +317,20 @@ impl Sheets {
             _ => {}
         }
     }
+}
+
+/// What is shown of a cell.
+#[derive(Debug, Clone)]
+enum Cell {
+    Text(String),
+    /// How it is calculated, since nobody has done so.
+    Formula(String),
+}
+
+/// How a cell is calculated; the name of the language in front is left out.
+fn formula_of(element: &Element<'_>) -> Option<String> {
+    let formula = element.attribute("formula")?;
+    Some(formula.split_once('=').map_or(formula.as_str(), |(_, formula)| formula).to_owned())
 }
 
 /// What a cell holds, where that says more than what it shows.

@@ -12,6 +12,8 @@ pub(crate) struct Sheet {
     rows: BTreeMap<usize, Vec<String>>,
     /// Bytes of text so far.
     size: usize,
+    /// Cells that show how they are calculated, for want of a value.
+    formulas: usize,
     limits: Limits,
     beyond_rows: bool,
     beyond_columns: bool,
@@ -24,6 +26,7 @@ impl Sheet {
             name: name.into(),
             rows: BTreeMap::new(),
             size: 0,
+            formulas: 0,
             limits: *limits,
             beyond_rows: false,
             beyond_columns: false,
@@ -57,6 +60,13 @@ impl Sheet {
         true
     }
 
+    /// [`Self::put`] of a cell that nobody has calculated: its formula, without
+    /// the sign before it.
+    pub(crate) fn put_formula(&mut self, row: usize, column: usize, formula: &str) -> bool {
+        self.formulas += 1;
+        self.put(row, column, &format!("={formula}"))
+    }
+
     /// Whether no further row can be shown.
     pub(crate) fn is_full(&self, row: usize) -> bool {
         self.beyond_size || row >= self.limits.rows
@@ -83,6 +93,12 @@ impl Sheet {
             next = row + 1;
         }
         let name = &self.name;
+        if self.formulas > 0 {
+            let number = self.formulas;
+            into.notes.push(format!(
+                "Sheet {name}: {number} cells were never calculated; their formulas are shown."
+            ));
+        }
         if self.beyond_rows {
             let rows = self.limits.rows;
             into.notes.push(format!("Sheet {name}: only the first {rows} rows are shown."));

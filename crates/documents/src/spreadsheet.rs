@@ -1,10 +1,11 @@
 //! Excel workbooks, new and old: visible sheets, values, dates as dates.
 
+use std::collections::HashMap;
 use std::io::Cursor;
 
 use calamine::{
     Data, ExcelDateTime, Reader, Sheet as Listed, SheetType, SheetVisible, Xls, XlsError, Xlsx,
-    XlsxError,
+    XlsxError, XlsxFormulaMetadata,
 };
 
 use crate::Extracted;
@@ -34,10 +35,16 @@ fn read(bytes: Vec<u8>, limits: &Limits, sign: &Sign) -> Result<Extracted, Docum
                 continue;
             }
         };
-        while let Some(cell) = cells.next_cell().map_err(damaged)? {
-            let (row, column) = cell.get_position();
-            let text = show(&Data::from(cell.get_value().clone()));
-            if !sheet.put(row as usize, column as usize, &text) || sign.is_given_up() {
+        let mut anchors = HashMap::new();
+        while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(damaged)? {
+            let (row, column) = cell.pos;
+            let text = show(&Data::from(cell.value));
+            let formula = cell.formula.and_then(|formula| told(formula, cell.pos, &mut anchors));
+            let fits = match formula.filter(|_| text.is_empty()) {
+                Some(formula) => sheet.put_formula(row as usize, column as usize, &formula),
+                None => sheet.put(row as usize, column as usize, &text),
+            };
+            if !fits || sign.is_given_up() {
                 break;
             }
             if sheet.is_full(row as usize) {
@@ -48,6 +55,40 @@ fn read(bytes: Vec<u8>, limits: &Limits, sign: &Sign) -> Result<Extracted, Docum
         sheet.finish(&mut extracted);
     }
     Ok(extracted)
+}
+
+/// How a cell is calculated; one that shares its formula with others refers to
+/// the first of them, whose place is in `anchors`.
+fn told(
+    formula: XlsxFormulaMetadata,
+    at: (u32, u32),
+    anchors: &mut HashMap<usize, (u32, u32)>,
+) -> Option<String> {
+    let formula = match formula {
+        XlsxFormulaMetadata::Normal { formula } => formula,
+        XlsxFormulaMetadata::Shared { shared_index, formula, .. } => {
+            anchors.insert(shared_index, at);
+            formula
+        }
+        XlsxFormulaMetadata::SharedDerived { shared_index } => {
+            let (row, column) = anchors.get(&shared_index)?;
+            format!("(as in {}{})", column_name(*column), u64::from(*row) + 1)
+        }
+        _ => return None,
+    };
+    Some(formula).filter(|formula| !formula.is_empty())
+}
+
+/// The letters of a column, counted from 0.
+fn column_name(mut column: u32) -> String {
+    let mut letters = Vec::new();
+    loop {
+        letters.push(char::from(b'A' + (column % 26) as u8));
+        match (column / 26).checked_sub(1) {
+            Some(rest) => column = rest,
+            None => return letters.into_iter().rev().collect(),
+        }
+    }
 }
 
 pub(crate) fn extract_old(bytes: &[u8], limits: &Limits) -> Result<Extracted, DocumentError> {

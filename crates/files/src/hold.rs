@@ -21,6 +21,7 @@ use rustix::io::Errno;
 
 use crate::facts::{Facts, Identity};
 use crate::files::Files;
+use crate::journal::Recovered;
 use crate::open::{Spot, Walk};
 use crate::place::Last;
 use crate::scratch::{sweep, sweep_locked};
@@ -43,6 +44,8 @@ pub struct Hold<'a> {
     patience: Patience,
     /// What was at a path when it was read.
     seen: RefCell<HashMap<PathBuf, Option<Facts>>>,
+    /// Changes of others that were found cut off.
+    recovered: Vec<Recovered>,
 }
 
 #[derive(Debug)]
@@ -94,8 +97,13 @@ impl<'a> Files<'a> {
         let now = Instant::now();
         let (until, with_ours) = (now + wait, now + wait * QUEUE);
         let patience = Patience { until, with_ours, cancel: cancel.clone() };
-        let mut hold =
-            Hold { files: self, folders: Vec::new(), patience, seen: RefCell::default() };
+        let mut hold = Hold {
+            files: self,
+            folders: Vec::new(),
+            patience,
+            seen: RefCell::default(),
+            recovered: Vec::new(),
+        };
         let places: Vec<PathBuf> =
             paths.iter().map(|path| self.touched(path)).collect::<Result<_, _>>()?;
         loop {
@@ -134,6 +142,12 @@ impl<'a> Files<'a> {
 }
 
 impl Hold<'_> {
+    /// Changes in these folders that somebody was killed at, and that were
+    /// taken back when the folders were locked.
+    pub fn recovered(&self) -> &[Recovered] {
+        &self.recovered
+    }
+
     /// What a file holds now; none if there is no file.
     pub fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
         let mut last = None;
@@ -204,7 +218,7 @@ impl Hold<'_> {
                 // Here it is locked, or cannot be.
                 locked => {
                     match locked {
-                        Ok(()) => sweep_locked(&handle),
+                        Ok(()) => self.recovered.extend(sweep_locked(&handle)),
                         Err(_) => sweep(&handle),
                     }
                     self.folders.push(Locked::new(id, handle));

@@ -17,6 +17,7 @@ use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::facts::{Facts, Kind};
+use crate::journal::{Recovered, recover};
 
 /// Where files cannot be locked, one of this age belongs to nobody.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
@@ -39,6 +40,8 @@ pub enum Scratch {
     File,
     /// A folder in which a tree grows.
     Folder,
+    /// What is written down of a change before it is made.
+    Journal,
 }
 
 impl Scratch {
@@ -53,7 +56,7 @@ impl Scratch {
     /// What a name stands for, if it is one of ours.
     pub fn of(name: &OsStr) -> Option<Self> {
         let name = name.to_str()?.strip_suffix(ENDING)?;
-        [Self::File, Self::Folder].into_iter().find(|scratch| {
+        [Self::File, Self::Folder, Self::Journal].into_iter().find(|scratch| {
             let digits = name.strip_prefix(scratch.beginning()).unwrap_or_default();
             let is_lower = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
             let is_number = digits.len() == DIGITS && digits.bytes().all(is_lower);
@@ -69,6 +72,7 @@ impl Scratch {
         match self {
             Self::File => ".hermes-write-",
             Self::Folder => ".hermes-unpack-",
+            Self::Journal => ".hermes-change-",
         }
     }
 }
@@ -98,8 +102,9 @@ pub fn sweep(folder: impl AsFd) {
 
 /// [`sweep`] by whoever has the folder locked: then a link that was put aside
 /// belongs to nobody either. It cannot have a lock of its own.
-pub(crate) fn sweep_locked(folder: impl AsFd) {
-    sweep_as(Others::Wait, folder.as_fd());
+/// Says which changes were found cut off, and taken back.
+pub(crate) fn sweep_locked(folder: impl AsFd) -> Vec<Recovered> {
+    sweep_as(Others::Wait, folder.as_fd())
 }
 
 /// What others do in the folder.
@@ -109,8 +114,12 @@ enum Others {
     Wait,
 }
 
-fn sweep_as(others: Others, folder: BorrowedFd<'_>) {
-    for (name, scratch) in leavings(folder).unwrap_or_default() {
+fn sweep_as(others: Others, folder: BorrowedFd<'_>) -> Vec<Recovered> {
+    let found = leavings(folder).unwrap_or_default();
+    // What was put aside is needed for that.
+    let journals = found.iter().filter(|(_, scratch)| *scratch == Scratch::Journal);
+    let recovered = journals.filter_map(|(name, _)| recover(folder, name)).collect();
+    for (name, scratch) in found {
         let kind = rustix::fs::statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW);
         match (scratch, kind.map(|stat| Facts::of(&stat).kind)) {
             (Scratch::File, Ok(Kind::File)) => clear(folder, &name),
@@ -121,6 +130,7 @@ fn sweep_as(others: Others, folder: BorrowedFd<'_>) {
             _ => {}
         }
     }
+    recovered
 }
 
 /// The entries of a folder that have names of ours.
@@ -167,7 +177,7 @@ fn clear_folder(folder: BorrowedFd<'_>, name: &OsStr) {
     }
 }
 
-fn is_abandoned(file: &OwnedFd) -> bool {
+pub(crate) fn is_abandoned(file: &OwnedFd) -> bool {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => true,
         Err(Errno::WOULDBLOCK | Errno::INTR) => false,

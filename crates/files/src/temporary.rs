@@ -96,9 +96,13 @@ impl Temporary {
         Ok(())
     }
 
-    /// Gives it the name of its target, and puts the target aside.
-    pub(crate) fn swap(mut self, name: &OsStr) -> io::Result<Parked> {
+    /// Gives it the name of its target, and puts the target aside under a name
+    /// that nobody has.
+    pub(crate) fn swap(mut self, name: &OsStr, aside: &OsStr) -> io::Result<Parked> {
         let own = self.own_name()?;
+        move_entry(&self.folder, &own, &self.folder, aside, Existing::Refuse)?;
+        self.name = Some(aside.to_owned());
+        let own = aside.to_owned();
         let held = hold_open(self.folder.as_fd(), name);
         let exchange = RenameFlags::EXCHANGE;
         let aside =
@@ -175,17 +179,12 @@ pub(crate) struct Parked {
 }
 
 impl Parked {
-    /// Puts aside what is at a spot.
-    pub(crate) fn park(spot: &Spot) -> io::Result<Self> {
+    /// Puts aside what is at a spot, under a name that nobody has.
+    pub(crate) fn park(spot: &Spot, aside: &OsStr) -> io::Result<Self> {
         let folder = spot.folder.as_fd();
         let held = hold_open(folder, &spot.name);
-        let (name, ()) = first_free(|name| {
-            match move_entry(folder, &spot.name, folder, name, Existing::Refuse) {
-                Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
-                Ok(()) => Ok(()),
-            }
-        })?;
-        Ok(Self { folder: spot.folder.try_clone()?, name: Some(name), _held: held })
+        move_entry(folder, &spot.name, folder, aside, Existing::Refuse)?;
+        Ok(Self { folder: spot.folder.try_clone()?, name: Some(aside.to_owned()), _held: held })
     }
 
     /// Gives it its old name back.

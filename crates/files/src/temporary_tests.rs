@@ -61,17 +61,17 @@ fn what_is_put_aside_comes_back_or_goes() {
     let spot = spot(&folder, "a");
     let path = folder.path().join("a");
     fs::write(&path, "old").expect("file");
-    let parked = Parked::park(&spot).expect("aside");
+    let parked = Parked::park(&spot, &Scratch::File.name()).expect("aside");
     assert_eq!(names(&folder).len(), 1);
     // Somebody else's write does not take it for abandoned.
     sweep(&spot.folder);
     parked.put_back(&spot.name, Existing::Refuse).expect("back");
     assert_eq!(fs::read_to_string(&path).expect("read"), "old");
-    drop(Parked::park(&spot).expect("aside"));
+    drop(Parked::park(&spot, &Scratch::File.name()).expect("aside"));
     assert!(names(&folder).is_empty());
     // It is not lost if its name was taken meanwhile.
     fs::write(&path, "old").expect("file");
-    let parked = Parked::park(&spot).expect("aside");
+    let parked = Parked::park(&spot, &Scratch::File.name()).expect("aside");
     fs::write(&path, "other").expect("file");
     parked.put_back(&spot.name, Existing::Refuse).expect_err("taken");
     let left = names(&folder);
@@ -88,7 +88,7 @@ fn a_swap_puts_the_old_file_aside() {
     fs::write(&path, "old").expect("file");
     let mut temporary = Temporary::create(spot.folder.as_fd(), 0o600).expect("file");
     temporary.file.write_all(b"new").expect("write");
-    let old = temporary.swap(&spot.name).expect("swap");
+    let old = temporary.swap(&spot.name, &Scratch::File.name()).expect("swap");
     assert_eq!(fs::read_to_string(&path).expect("read"), "new");
     old.put_back(&spot.name, Existing::Replace).expect("back");
     assert_eq!(fs::read_to_string(&path).expect("read"), "old");

@@ -25,8 +25,8 @@ pub struct Content {
     pub report: Report,
     /// In which order.
     pub sort: Sort,
-    /// The encoding of the files, where it is not UTF-8 or told by a byte
-    /// order mark.
+    /// The encoding of the files, where neither they nor their surroundings
+    /// tell.
     pub encoding: Option<String>,
 }
 
@@ -79,7 +79,8 @@ pub fn search(
     let encoding = content.encoding.as_deref().map(encoding).transpose()?;
     let book = Book::new(content.report, page);
     let needed = (content.report != Report::Counts).then(|| page.needed());
-    let search = Search { walk: None, watch, ready, encoding, report: content.report, needed };
+    let (place, report) = (&*root.place, content.report);
+    let search = Search { walk: None, place, watch, ready, encoding, report, needed };
     let book = match &root.what {
         What::File { file, name } => search.one(file, Arc::from(Path::new(name)), book),
         What::Folder { base, above } => {

@@ -38,7 +38,7 @@ pub use pattern::{Case, Pattern};
 pub use root::Root;
 pub use rules::{Marks, Rules};
 pub use selection::{Selection, Veil, nearest_type};
-pub use watch::{Ended, Skipped, Watch};
+pub use watch::{Ended, Skipped, Spelling, Watch};
 
 /// What the results are ordered by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The work of a search inside of files, as all threads do it.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -14,6 +15,8 @@ use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Encoding, Searcher, SearcherBuilder};
 use hermes_files::{IgnoreRules, Kind};
+use hermes_text::binary;
+use hermes_text::codec::{TextFormat, may_be_wide};
 
 use crate::book::Book;
 use crate::content::{Hits, Report};
@@ -51,11 +54,15 @@ struct Hand {
     searcher: Searcher,
     matcher: RegexMatcher,
     buffer: Vec<u8>,
+    /// Those for files of other encodings, by name.
+    others: HashMap<&'static str, Searcher>,
 }
 
 /// One search, as all threads see it.
 pub(crate) struct Search<'a> {
     pub(crate) walk: Option<&'a Walk<'a>>,
+    /// The real path of the root.
+    pub(crate) place: &'a Path,
     pub(crate) watch: &'a Watch<'a>,
     pub(crate) ready: Ready,
     pub(crate) encoding: Option<Encoding>,
@@ -81,7 +88,8 @@ impl<'a> Search<'a> {
         hand.searcher.set_binary_detection(BinaryDetection::convert(0));
         self.watch.look_at(1);
         let never = AtomicBool::new(false);
-        match self.search(&mut hand, file, u64::MAX, Arc::clone(&path), &never) {
+        let whole = || self.place.to_path_buf();
+        match self.search(&mut hand, file, u64::MAX, Arc::clone(&path), &whole, &never) {
             Ok(hits) => book.enter(hits),
             Err(error) => self.note(&error, &path, &never),
         }
@@ -167,14 +175,20 @@ impl<'a> Search<'a> {
     }
 
     fn hand(&self) -> Hand {
-        let Ready { matcher, multiline, crlf } = self.ready.clone();
+        let searcher = self.searcher(self.encoding.clone());
+        let matcher = self.ready.matcher.clone();
+        Hand { searcher, matcher, buffer: Vec::new(), others: HashMap::new() }
+    }
+
+    fn searcher(&self, encoding: Option<Encoding>) -> Searcher {
+        let Ready { multiline, crlf, .. } = self.ready;
         let mut builder = SearcherBuilder::new();
         let heap = if multiline { LARGEST_WHOLE } else { LONGEST_LINE };
         builder
             .binary_detection(BinaryDetection::quit(0))
             .multi_line(multiline)
             .heap_limit(Some(heap))
-            .encoding(self.encoding.clone())
+            .encoding(encoding)
             .line_number(false);
         if crlf {
             builder.line_terminator(LineTerminator::crlf());
@@ -183,7 +197,7 @@ impl<'a> Search<'a> {
             builder.line_number(true).before_context(before).after_context(after);
             builder.max_matches(self.needed);
         }
-        Hand { searcher: builder.build(), matcher, buffer: Vec::new() }
+        builder.build()
     }
 
     fn step(
@@ -288,7 +302,8 @@ impl<'a> Search<'a> {
             Report::Lines { .. } => path().into(),
             Report::Files | Report::Counts => Arc::from(Path::new("")),
         };
-        match self.search(hand, &file, known.len, early, dropped) {
+        let whole = || self.place.join(path());
+        match self.search(hand, &file, known.len, early, &whole, dropped) {
             Ok(mut hits) => {
                 let is_hit = hits.count > 0 || !hits.matches.is_empty();
                 if is_hit && hits.path.as_os_str().is_empty() {
@@ -309,11 +324,22 @@ impl<'a> Search<'a> {
         file: &File,
         len: u64,
         path: Arc<Path>,
+        whole: &dyn Fn() -> PathBuf,
         dropped: &AtomicBool,
     ) -> io::Result<Hits> {
-        let Hand { searcher, matcher, buffer } = hand;
+        let Hand { searcher, matcher, buffer, others } = hand;
         let mut reader = Guarded { file, watch: self.watch, dropped };
         let source = Source::read(&mut reader, len, buffer)?;
+        let searcher = match self.other_encoding(&source, whole) {
+            None => searcher,
+            Some(name) => {
+                let detection = searcher.binary_detection().clone();
+                let other =
+                    others.entry(name).or_insert_with(|| self.searcher(Encoding::new(name).ok()));
+                other.set_binary_detection(detection);
+                other
+            }
+        };
         let multiline = self.ready.multiline;
         let is_implicit = searcher.binary_detection().quit_byte().is_some();
         let most = match self.report {
@@ -336,6 +362,29 @@ impl<'a> Search<'a> {
         Ok(hits)
     }
 
+    /// The encoding of a file that is not UTF-8 and does not begin with a mark,
+    /// where it is text at all and the caller has not named one.
+    fn other_encoding(
+        &self,
+        source: &Source<'_>,
+        whole: &dyn Fn() -> PathBuf,
+    ) -> Option<&'static str> {
+        let (sample, is_all) = source.sample();
+        if self.encoding.is_some() || has_mark(sample) {
+            return None;
+        }
+        if memchr::memchr(0, sample).is_some() {
+            if !may_be_wide(sample) {
+                return None;
+            }
+        } else if sample.is_ascii() || is_utf8(sample, is_all) {
+            return None;
+        }
+        let format = self.watch.spelling(&whole(), sample, is_all);
+        let is_other = format != TextFormat::PLAIN && binary::reason(sample, format).is_none();
+        is_other.then(|| format.encoding().name())
+    }
+
     /// What an error met inside of a file means.
     fn note(&self, error: &io::Error, path: &Path, dropped: &AtomicBool) {
         let is_stopped = dropped.load(Ordering::Relaxed) || self.watch.ended().is_some();
@@ -346,6 +395,18 @@ impl<'a> Search<'a> {
         let is_limit = error.raw_os_error().is_none();
         let reason = if is_limit { Reason::TooLarge } else { Reason::Unreadable };
         self.watch.skip(reason, path);
+    }
+}
+
+fn has_mark(sample: &[u8]) -> bool {
+    [&b"\xEF\xBB\xBF"[..], b"\xFF\xFE", b"\xFE\xFF"].iter().any(|mark| sample.starts_with(mark))
+}
+
+/// UTF-8, where a sample that is not all may end inside a character.
+fn is_utf8(sample: &[u8], is_all: bool) -> bool {
+    match std::str::from_utf8(sample) {
+        Ok(_) => true,
+        Err(error) => !is_all && error.error_len().is_none(),
     }
 }
 

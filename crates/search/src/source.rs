@@ -11,6 +11,8 @@ use crate::watch::Watch;
 
 /// Bytes of a file that is read at once.
 const SMALL: usize = 512 * 1024;
+/// Bytes of a larger one that are looked at before it is searched.
+const SAMPLE: usize = 64 * 1024;
 
 /// A file whose reading ends when nobody waits for it any more.
 pub(crate) struct Guarded<'a> {
@@ -32,8 +34,8 @@ impl Read for Guarded<'_> {
 pub(crate) enum Source<'a> {
     /// All of it.
     Whole(&'a [u8]),
-    /// Its beginning; the rest is read on the way.
-    Start(&'a [u8]),
+    /// Its beginning, and whether that is all; the rest is read on the way.
+    Start(&'a [u8], bool),
 }
 
 impl<'a> Source<'a> {
@@ -44,9 +46,10 @@ impl<'a> Source<'a> {
         len: u64,
         buffer: &'a mut Vec<u8>,
     ) -> io::Result<Self> {
-        let len = match usize::try_from(len) {
-            Ok(len) if (1..=SMALL).contains(&len) => len,
-            _ => return Ok(Self::Start(&[])),
+        let (len, is_small) = match usize::try_from(len) {
+            Ok(0) => return Ok(Self::Start(&[], false)),
+            Ok(len) if len <= SMALL => (len, true),
+            _ => (SAMPLE, false),
         };
         if buffer.len() < len {
             buffer.resize(len.next_power_of_two(), 0);
@@ -65,7 +68,19 @@ impl<'a> Source<'a> {
         // With a NUL in it, only the matches before it count, which is told
         // only by one who reads piece by piece.
         let is_text = memchr::memchr(0, read).is_none();
-        Ok(if is_text { Self::Whole(read) } else { Self::Start(read) })
+        Ok(if is_text && is_small {
+            Self::Whole(read)
+        } else {
+            Self::Start(read, is_small || filled < len)
+        })
+    }
+
+    /// The beginning of the file, and whether it is all.
+    pub(crate) fn sample(&self) -> (&'a [u8], bool) {
+        match self {
+            Self::Whole(bytes) => (bytes, true),
+            Self::Start(bytes, is_all) => (bytes, *is_all),
+        }
     }
 
     pub(crate) fn search<S: Sink<Error = io::Error>>(
@@ -77,7 +92,7 @@ impl<'a> Source<'a> {
     ) -> io::Result<()> {
         match self {
             Self::Whole(bytes) => searcher.search_slice(matcher, bytes, sink),
-            Self::Start(bytes) => searcher.search_reader(matcher, bytes.chain(rest), sink),
+            Self::Start(bytes, _) => searcher.search_reader(matcher, bytes.chain(rest), sink),
         }
     }
 }

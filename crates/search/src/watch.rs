@@ -1,11 +1,13 @@
 //! Whoever waits for a search: may stop it, sets it a time, sees how it goes.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::ToolContext;
+use hermes_text::codec::{TextFormat, detect};
 
 /// How many of the paths that were skipped are told by name.
 const NAMED: usize = 5;
@@ -23,15 +25,28 @@ pub enum Ended {
     TimeUp,
 }
 
+/// How the text of a file is spelled: of its path, its beginning, and whether
+/// that is all of it.
+pub type Spelling<'a> = dyn Fn(&Path, &[u8], bool) -> TextFormat + Sync + 'a;
+
 /// The caller of a search.
-#[derive(Debug)]
 pub struct Watch<'a> {
     cx: &'a ToolContext,
+    spelling: Option<&'a Spelling<'a>>,
     begun: Instant,
     until: Option<Instant>,
     looked_at: AtomicU64,
     reported: AtomicU64,
     skipped: Tally,
+}
+
+impl fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { begun, until, looked_at, skipped, .. } = self;
+        let mut shown = f.debug_struct("Watch");
+        shown.field("begun", begun).field("until", until);
+        shown.field("looked_at", looked_at).field("skipped", skipped).finish_non_exhaustive()
+    }
 }
 
 /// What a search left out against its will.
@@ -81,11 +96,28 @@ impl<'a> Watch<'a> {
         });
         Self {
             cx,
+            spelling: None,
             begun,
             until,
             looked_at: AtomicU64::new(0),
             reported: AtomicU64::new(0),
             skipped: Tally::default(),
+        }
+    }
+
+    /// The same caller, who knows more of encodings than the bytes of a file
+    /// tell.
+    #[must_use]
+    pub fn knowing(mut self, spelling: &'a Spelling<'a>) -> Self {
+        self.spelling = Some(spelling);
+        self
+    }
+
+    /// How the text of a file is spelled.
+    pub(crate) fn spelling(&self, path: &Path, sample: &[u8], is_all: bool) -> TextFormat {
+        match self.spelling {
+            Some(spelling) => spelling(path, sample, is_all),
+            None => detect(sample, is_all),
         }
     }
 

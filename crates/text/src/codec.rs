@@ -256,6 +256,13 @@ fn utf8_sequences(sample: &[u8]) -> (usize, usize) {
     })
 }
 
+/// Whether text that begins so may be UTF-16 without a mark. It takes a look at
+/// the beginning only, and no decision.
+pub fn may_be_wide(sample: &[u8]) -> bool {
+    let head = sample.get(..binary::HEAD).unwrap_or(sample);
+    wide_without_bom(head, head.len() == sample.len()).is_some()
+}
+
 /// The fewest bytes that can pass for UTF-16 without a mark: in less, a zero
 /// byte or two make the pattern by chance.
 const WIDE: usize = 16;

@@ -4,6 +4,7 @@ mod commit;
 mod place;
 mod staging;
 
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,9 @@ pub enum Existing {
     /// It stays, and the entry gets another name.
     Rename,
 }
+
+/// Why an earlier entry of two was left out.
+const REPLACED: &str = "a later entry has the same name";
 
 /// What is unpacked, and where.
 #[derive(Debug)]
@@ -103,8 +107,9 @@ pub fn extract_telling(
         unpacking,
         place: &place,
         staging,
-        links: Vec::new(),
+        links: BTreeMap::new(),
         left_out: Vec::new(),
+        written: HashMap::new(),
         out: Extracted {
             format: opened.format,
             files: 0,
@@ -133,9 +138,11 @@ struct Work<'a> {
     staging: Staging,
     /// Symbolic links are made when all else is there, so that nothing can
     /// be written through one.
-    links: Vec<(SafeName, Vec<u8>)>,
+    links: BTreeMap<SafeName, Vec<u8>>,
     /// Links that are left out; nothing may take their place.
     left_out: Vec<SafeName>,
+    /// Bytes of the files that are there so far, by their names.
+    written: HashMap<PathBuf, u64>,
     out: Extracted,
 }
 
@@ -174,13 +181,21 @@ impl Work<'_> {
                 self.out.folders += 1;
             }
             Nature::File => {
+                let is_again = self.make_way(&name, member)?;
                 let bytes = self.write(opened, &name, member, content)?;
-                self.out.files += 1;
+                self.written.insert(name.as_path().to_path_buf(), bytes);
                 self.out.bytes = self.out.bytes.saturating_add(bytes);
-                self.out.names.push(name.as_path().to_path_buf());
+                if !is_again {
+                    self.out.files += 1;
+                    self.out.names.push(name.as_path().to_path_buf());
+                }
             }
             Nature::Link(target) => match name.may_point_to(target) {
-                Ok(()) => self.links.push((name, target.clone())),
+                Ok(()) => {
+                    if self.links.insert(name, target.clone()).is_some() {
+                        self.skip(member, REPLACED);
+                    }
+                }
                 Err(why) => {
                     self.skip(member, why);
                     self.left_out.push(name);
@@ -224,6 +239,17 @@ impl Work<'_> {
             }
             Existing::Overwrite | Existing::Rename => Ok(true),
         }
+    }
+
+    /// An entry that was added to an archive later takes the place of the
+    /// file of the same name, as in every program that unpacks one. Says
+    /// whether there was such a file.
+    fn make_way(&mut self, name: &SafeName, member: &Member) -> Result<bool, ToolError> {
+        let Some(bytes) = self.written.remove(name.as_path()) else { return Ok(false) };
+        self.staging.remove(name)?;
+        self.out.bytes = self.out.bytes.saturating_sub(bytes);
+        self.skip(member, REPLACED);
+        Ok(true)
     }
 
     fn write(

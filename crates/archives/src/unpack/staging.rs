@@ -109,6 +109,15 @@ impl Staging {
         made.map(File::from).map_err(|error| self.failed(name.as_path(), &error.into()))
     }
 
+    /// Takes a file away again that was made before.
+    pub(super) fn remove(&self, name: &SafeName) -> Result<(), ToolError> {
+        let (folder, own) = name.split();
+        let removed = self.look(folder).and_then(|folder| {
+            rustix::fs::unlinkat(folder.as_ref().unwrap_or(&self.root), own, AtFlags::empty())
+        });
+        removed.map_err(|error| self.failed(name.as_path(), &error.into()))
+    }
+
     /// Gives a file that was unpacked before another name; whether there is
     /// such a file.
     pub(super) fn link_hard(&self, name: &SafeName, target: &SafeName) -> Result<bool, ToolError> {
@@ -208,7 +217,7 @@ impl Staging {
                 name.to_string_lossy()
             ))
             .with("rule", "unsafe-entry")
-            .with_hint("Nothing was unpacked. Leave one of them out with exclude, or get the archive from elsewhere.");
+            .with_hint("Nothing was unpacked. Leave that name out with exclude, or get the archive from elsewhere.");
         }
         let told = explain("unpack", &self.target.join(name), error);
         let message = format!("{}; nothing was unpacked", told.message());

@@ -228,13 +228,33 @@ fn nobody_runs_as_somebody_else() {
 }
 
 #[test]
-fn two_entries_of_one_name_are_refused() {
+fn the_last_of_several_files_of_one_name_counts() {
+    let place = place();
+    let entries: &[Entry<'_>] = &[
+        (b"x", FILE, "", b"first"),
+        (b"other", FILE, "", b"1"),
+        (b"twin", HARD, "x", b""),
+        (b"./x", FILE, "", b"2"),
+        (b"l", SOFT, "other", b""),
+        (b"l", SOFT, "x", b""),
+    ];
+    place.write("a.tar", tar(entries));
+    let out = place.unpack("a.tar", "out").unwrap();
+    assert_eq!((out.files, out.links, out.bytes), (2, 2, 2));
+    let left_out: Vec<&str> = out.skipped.iter().map(|skipped| skipped.path.as_str()).collect();
+    assert_eq!(left_out, ["./x", "l"]);
+    assert_eq!(fs::read(place.at("out/x")).unwrap(), b"2");
+    assert_eq!(fs::read(place.at("out/twin")).unwrap(), b"first");
+    assert_eq!(fs::read_link(place.at("out/l")).unwrap().to_str(), Some("x"));
+}
+
+#[test]
+fn two_entries_of_one_name_and_of_different_kinds_are_refused() {
     let cases: &[&[Entry<'_>]] = &[
-        &[(b"x", FILE, "", b"1"), (b"x", FILE, "", b"2")],
-        &[(b"x", FILE, "", b"1"), (b"./x", FILE, "", b"2")],
         &[(b"x", FILE, "", b"1"), (b"x/y", FILE, "", b"2")],
         &[(b"x/y", FILE, "", b"1"), (b"x", FILE, "", b"2")],
         &[(b"x", FILE, "", b"1"), (b"x", SOFT, "y", b"")],
+        &[(b"x", SOFT, "y", b""), (b"x", FILE, "", b"1")],
     ];
     for entries in cases {
         let place = place();

@@ -225,3 +225,42 @@ fn a_call_that_writes_what_is_there_leaves_no_checkpoint() {
     bench.undo(1).unwrap();
     assert_eq!(bench.read("n").as_deref(), Some("0"));
 }
+
+/// Waits until the times of files have moved on.
+fn wait_for_the_clock(bench: &Bench) {
+    let probe = bench.root().join("probe");
+    let now = || {
+        std::fs::write(&probe, "").unwrap();
+        std::fs::metadata(&probe).unwrap().modified().unwrap()
+    };
+    let begun = now();
+    while now() <= begun {}
+}
+
+#[test]
+fn what_other_turns_tell_is_not_taken_for_a_commands() {
+    let bench = Bench::new();
+    bench.write("f", "0");
+    bench.write("own", "0");
+    bench.command(|| {
+        wait_for_the_clock(&bench);
+        bench.write("own", "1");
+        for text in ["1", "2"] {
+            bench.call_telling(on(&["f"]), |call| replace(&bench, call, "f", text)).unwrap();
+        }
+        // Two commands at once: what both see is of one of them.
+        bench.command(|| bench.write("theirs", "1"));
+        wait_for_the_clock(&bench);
+    });
+    let all = bench.store.checkpoints(&bench.work()).unwrap();
+    let of = |name: &str| {
+        let path = bench.path(name);
+        all.iter().filter(|turn| turn.changes().any(|(changed, _)| changed == path)).count()
+    };
+    assert_eq!((of("f"), of("own") + of("theirs")), (2, 2));
+    for _ in &all {
+        bench.undo(1).unwrap();
+    }
+    assert_eq!((bench.read("f").as_deref(), bench.read("own").as_deref()), (Some("0"), Some("0")));
+    assert_eq!(bench.read("theirs"), None);
+}

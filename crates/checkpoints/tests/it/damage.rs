@@ -33,8 +33,18 @@ fn object(bench: &Bench, content: &[u8]) -> PathBuf {
 fn a_newest_turn_that_cannot_be_read_stops_an_undo() {
     let (bench, turns) = three();
     let log = log_of(&bench, &turns[2]);
-    let head = fs::read_to_string(&log).unwrap().lines().next().unwrap().to_owned();
-    let broken = [String::new(), "rubbish".into(), "rub\nbish\n".into(), format!("{head}\n\0\0\n")];
+    let whole = fs::read_to_string(&log).unwrap();
+    let head = whole.lines().next().unwrap().to_owned();
+    let broken = [
+        String::new(),
+        "rubbish".into(),
+        "rub\nbish\n".into(),
+        format!("{head}\n"),
+        format!("{head}\n\0\0\n"),
+        whole[..whole.find("\"before\"").unwrap() + 20].to_owned(),
+        whole.replacen("\"before\"", "\"befxre\"", 1),
+        format!("{}{}", &whole[..whole.len() / 2], "\0".repeat(whole.len() / 2)),
+    ];
     for damage in broken {
         fs::write(&log, &damage).unwrap();
         let damaged = bench.store.damaged(&bench.work()).unwrap();

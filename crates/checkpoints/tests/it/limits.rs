@@ -251,3 +251,12 @@ fn a_tree_that_is_too_large_is_kept_in_part_and_nothing_is_guessed() {
     assert_eq!(old, 5);
     assert_eq!(bench.picture().len(), 10, "no file is removed that was there before");
 }
+
+#[test]
+fn a_tree_that_takes_too_long_is_kept_in_part_and_that_is_told() {
+    let bench = Bench::with(Limits { time: Duration::ZERO, ..Limits::default() });
+    bench.write("a.txt", "old");
+    bench.command(|| bench.write("a.txt", "new"));
+    assert!(bench.keeper.problem().unwrap().contains("not all"), "{:?}", bench.keeper.problem());
+    assert_eq!(bench.read("a.txt").as_deref(), Some("new"));
+}

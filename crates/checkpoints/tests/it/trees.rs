@@ -166,6 +166,15 @@ fn a_home_folder_is_not_kept_as_a_whole() {
     };
     assert_eq!(bench.keeper.before(&change).unwrap_err().kind(), ErrorKind::Limit);
     assert!(bench.keeper.problem().unwrap().contains("cannot be undone"));
+    // What a call names is kept there, too.
+    bench.write("named.txt", "old");
+    let places = [bench.path("named.txt")];
+    let naming = Impending { places: &places, turn: "naming", ..change };
+    bench.keeper.before(&naming).unwrap();
+    bench.write("named.txt", "new");
+    bench.keeper.after(&naming).unwrap();
+    bench.undo(1).unwrap();
+    assert_eq!(bench.read("named.txt").as_deref(), Some("old"));
     cancel.cancel();
     let elsewhere = Workplace::new(bench.work(), None);
     let change = Impending { workplace: &elsewhere, ..change };

@@ -1,5 +1,6 @@
 //! One change on its way: made ready, checked, taken back.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -37,6 +38,8 @@ pub(super) struct Step<'c> {
     pub(super) is_touched: bool,
     pub(super) made: Vec<PathBuf>,
     pub(super) lost: Vec<String>,
+    /// The name of what is put aside.
+    pub(super) aside: OsString,
 }
 
 /// How a change is taken back.

@@ -11,8 +11,10 @@ use super::step::{Step, Undo, require_removable};
 use super::{Change, Changed};
 use crate::facts::Facts;
 use crate::hold::Hold;
+use crate::journal::{Entry, Fresh, Id, Journal, path_of};
 use crate::open::{Spot, Walk};
 use crate::place::Last;
+use crate::scratch::Scratch;
 use crate::temporary::{Parked, move_entry, sync_folder};
 use crate::words::explain_way;
 use crate::write::{Existing, require_writable};
@@ -24,11 +26,13 @@ pub(super) struct Work<'c> {
     made: Vec<PathBuf>,
     /// By step, in the order in which it was done.
     done: Vec<(usize, Undo)>,
+    /// From the first change to the last, if there are several.
+    journal: Option<Journal>,
 }
 
 impl<'c> Work<'c> {
     pub(super) fn new(walk: Walk) -> Self {
-        Self { walk, steps: Vec::new(), made: Vec::new(), done: Vec::new() }
+        Self { walk, steps: Vec::new(), made: Vec::new(), done: Vec::new(), journal: None }
     }
 
     pub(super) fn stage_all(
@@ -58,6 +62,9 @@ impl<'c> Work<'c> {
 
     pub(super) fn apply_all(&mut self, changes: &[Change]) -> Result<Vec<Changed>, ToolError> {
         let is_one = changes.len() == 1;
+        if !is_one {
+            self.write_down()?;
+        }
         for at in 0..self.steps.len() {
             self.apply(at, is_one)?;
         }
@@ -68,6 +75,26 @@ impl<'c> Work<'c> {
             lost: step.lost.clone(),
         });
         Ok(changed.collect())
+    }
+
+    /// Writes down what will be done, in every folder in which it will be.
+    fn write_down(&mut self) -> Result<(), ToolError> {
+        let Some(first) = self.steps.first() else { return Ok(()) };
+        let path = first.change.target();
+        // Without /proc nobody can say where a folder is.
+        if path_of(&first.spot).is_err() {
+            return Ok(());
+        }
+        let mut entries = Vec::new();
+        let mut folders = Vec::new();
+        for step in &self.steps {
+            entries.extend(entries_of(step).map_err(|e| explain_way("write", path, &e))?);
+            folders.push(&step.spot);
+            folders.extend(&step.from);
+        }
+        let journal = Journal::write(entries, &self.made, &folders);
+        self.journal = Some(journal.map_err(|error| explain_way("write", path, &error))?);
+        Ok(())
     }
 
     fn stage(
@@ -95,6 +122,7 @@ impl<'c> Work<'c> {
             is_touched: is_touched(path),
             made,
             lost: Vec::new(),
+            aside: Scratch::File.name(),
         };
         if !step.is_touched && hold.seen(path).is_some_and(|seen| differs(seen, before)) {
             return Err(changed_meanwhile(path));
@@ -169,7 +197,7 @@ impl<'c> Work<'c> {
             match (may_replace && now.is_some(), is_one) {
                 (true, true) => new.replace(name).map_err(failed)?,
                 (true, false) => {
-                    let old = new.swap(name).map_err(failed)?;
+                    let old = new.swap(name, &step.aside).map_err(failed)?;
                     self.done.push((at, Undo::Restore(old)));
                 }
                 (false, _) => {
@@ -184,9 +212,11 @@ impl<'c> Work<'c> {
                     .map_err(|error| failed(error.into()))?;
                 return Ok(());
             }
-            (Change::Remove { .. }, _) => Undo::Return(Parked::park(&step.spot).map_err(failed)?),
+            (Change::Remove { .. }, _) => {
+                Undo::Return(Parked::park(&step.spot, &step.aside).map_err(failed)?)
+            }
             (Change::Move { .. }, Some(from)) if is_new => {
-                Undo::Return(Parked::park(from).map_err(failed)?)
+                Undo::Return(Parked::park(from, &step.aside).map_err(failed)?)
             }
             (Change::Move { .. }, Some(from)) => {
                 move_entry(&from.folder, &from.name, folder, name, Existing::Refuse)
@@ -201,6 +231,8 @@ impl<'c> Work<'c> {
 
     /// The last of it: what was kept aside goes.
     pub(super) fn settle(self) {
+        // From here on it is done.
+        drop(self.journal);
         drop(self.done);
         for step in &self.steps {
             // The content of a new file is on the disk; its name follows with
@@ -225,6 +257,7 @@ impl<'c> Work<'c> {
             }
         }
         self.steps.clear();
+        self.journal = None;
         for folder in self.made.iter().rev() {
             // One that somebody uses by now is not empty, and stays.
             if let Ok(spot) = Spot::reach(folder, self.walk) {
@@ -237,6 +270,41 @@ impl<'c> Work<'c> {
         let message = format!("{}; could not be put back: {}", error.message(), left.join(", "));
         error.with_message(message).with("not_put_back", left)
     }
+}
+
+/// What a step does to names.
+fn entries_of(step: &Step<'_>) -> io::Result<Vec<Entry>> {
+    let aside = || step.aside.to_string_lossy().into_owned();
+    let old = |facts: Option<Facts>| facts.filter(|_| !step.is_touched).map(|old| Id::of(&old));
+    let mut entries = Vec::new();
+    if let Some((new, _)) = &step.new {
+        let new = Fresh::of(&Facts::of(&rustix::fs::fstat(&new.file)?));
+        let is_new = step.before.is_none() || step.is_touched || step.from.is_some();
+        let path = path_of(&step.spot)?;
+        let old = if step.from.is_some() { None } else { old(step.before) };
+        // The name beside is for the file that a move takes away.
+        let aside = if step.from.is_some() {
+            Scratch::File.name().to_string_lossy().into_owned()
+        } else {
+            aside()
+        };
+        entries.push(Entry::Write { path, aside, old, new, is_new });
+    }
+    match (step.change, &step.from) {
+        (Change::Remove { .. }, _) => {
+            let (path, old) = (path_of(&step.spot)?, old(step.before));
+            entries.push(Entry::Remove { path, aside: aside(), old });
+        }
+        (Change::Move { .. }, Some(from)) if step.new.is_some() => {
+            entries.push(Entry::Remove { path: path_of(from)?, aside: aside(), old: None });
+        }
+        (Change::Move { .. }, Some(from)) => {
+            let (to, old) = (path_of(&step.spot)?, Id::of(&from.facts()?));
+            entries.push(Entry::Rename { from: path_of(from)?, to, old });
+        }
+        _ => {}
+    }
+    Ok(entries)
 }
 
 fn verb(change: &Change) -> &'static str {

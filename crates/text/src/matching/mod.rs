@@ -24,7 +24,7 @@ mod warnings;
 pub use apply::{Applied, Failure, Placed, apply, change, compose};
 pub use hunk::{Hunk, HunkLine, Misfit, Side};
 pub use marks::mark;
-pub use nearest::{Explanation, Nearest, Wanted, explain};
+pub use nearest::{Explanation, Nearest, Wanted, explain, show_exactly};
 pub use replace::{Mismatch, Replacement, Request, replace};
 
 /// In which way the old text agrees with the place that was found.

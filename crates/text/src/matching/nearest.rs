@@ -266,7 +266,19 @@ fn show(rows: &Rows<'_>, lines: &[&str], (start, end): (usize, usize)) -> Neares
     if end > shown.end {
         text.push(format!("... ({} more lines)", end - shown.end));
     }
-    let script = Script::compare(lines.to_vec(), file);
+    let difference = differences(&Script::compare(lines.to_vec(), file), start);
+    Nearest {
+        lines: Lines { first: start + 1, last: end.max(start + 1) },
+        text: text.join("\n"),
+        difference: difference.join("\n"),
+    }
+}
+
+/// The lines that differ, with their numbers in the file; `start` is the first
+/// row that was compared.
+fn differences(script: &Script<'_>, start: usize) -> Vec<String> {
+    let clip = |line: &str| line.chars().take(WIDEST).collect::<String>();
+    let shown = |line: String| line.trim_end_matches(['\r', '\n']).to_owned();
     let mut difference = Vec::new();
     let mut gone: Vec<&str> = Vec::new();
     let mut row = start;
@@ -275,10 +287,15 @@ fn show(rows: &Rows<'_>, lines: &[&str], (start, end): (usize, usize)) -> Neares
         for index in 0..gone.len().max(come.len()) {
             let old = gone.get(index).copied().map(clip);
             difference.push(match (old, come.get(index)) {
-                (Some(old), Some((row, new))) => format!("{}|{}", row + 1, mark(&old, &clip(new))),
-                (Some(old), None) => format!("{}|[-{old}-] (a line that is not there)", row + 1),
+                (Some(old), Some((row, new))) => {
+                    format!("{}|{}", row + 1, shown(mark(&old, &clip(new))))
+                }
+                (Some(old), None) => {
+                    format!("{}|[-{}-] (a line that is not there)", row + 1, shown(old))
+                }
                 (None, Some((row, new))) => {
-                    format!("{}|{{+{}+}} (a line that the old text lacks)", row + 1, clip(new))
+                    let new = shown(clip(new));
+                    format!("{}|{{+{new}+}} (a line that the old text lacks)", row + 1)
                 }
                 (None, None) => continue,
             });
@@ -301,11 +318,28 @@ fn show(rows: &Rows<'_>, lines: &[&str], (start, end): (usize, usize)) -> Neares
     }
     flush(&mut gone, &mut come, row);
     difference.truncate(SHOWN);
-    Nearest {
-        lines: Lines { first: start + 1, last: end.max(start + 1) },
-        text: text.join("\n"),
-        difference: difference.join("\n"),
+    difference
+}
+
+/// The block at these lines, with the endings that its lines have in the file:
+/// what must be sent to find it as it stands.
+pub fn show_exactly(text: &str, old: &str, at: Lines) -> Nearest {
+    let rows = Rows::of(text);
+    let (first, last) = (at.first.saturating_sub(1), at.last.min(rows.len()));
+    let block = rows.slice(first..last);
+    let start = block.first().map_or(text.len(), |row| row.start);
+    let end = block.last().map_or(text.len(), |row| row.end);
+    let file = text.get(start..end).unwrap_or_default();
+    let is_long = |line: &str| line.chars().count() > WIDEST;
+    if block.len() > SHOWN || (first..last).any(|row| is_long(rows.line(row))) {
+        let lines: Vec<&str> = old.trim_matches('\n').split('\n').collect();
+        return show(&rows, &lines, (first, last));
     }
+    let given: Vec<&str> = old.trim_matches('\n').split_inclusive('\n').collect();
+    let ours = block.iter().filter_map(|row| text.get(row.start..row.next.min(end)));
+    let script = Script::compare(given, ours.collect());
+    let difference = differences(&script, first);
+    Nearest { lines: at, text: file.to_owned(), difference: difference.join("\n") }
 }
 
 /// The block, widened or narrowed by a few lines so that it begins and ends as

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{Left, Made, Replacing, ToolContext, ToolError};
-use hermes_files::{Files, Hold};
+use hermes_files::{Files, Hold, Recovered};
 
 pub(crate) use hermes_files::{Change, Existing};
 
@@ -45,7 +45,29 @@ pub(crate) struct Held<'a> {
 /// Waits for whoever holds one of them.
 pub(crate) fn hold<'a>(cx: &'a ToolContext, paths: &[&Path]) -> Result<Held<'a>, ToolError> {
     let wait = cx.remaining().map_or(PATIENCE, |left| left.min(PATIENCE));
-    Ok(Held { cx, hold: Files::new(cx).hold(paths, wait, &cx.cancel)? })
+    let hold = Files::new(cx).hold(paths, wait, &cx.cancel)?;
+    match hold.recovered() {
+        [] => Ok(Held { cx, hold }),
+        recovered => Err(taken_back(recovered)),
+    }
+}
+
+/// The files are no longer what the caller has seen of them.
+fn taken_back(recovered: &[Recovered]) -> ToolError {
+    let files: usize = recovered.iter().map(|change| change.files).sum();
+    let left = recovered.iter().flat_map(|change| &change.left);
+    let left: Vec<String> = left.map(|path| path.display().to_string()).collect();
+    let mut message = format!(
+        "An earlier change of {files} files here was cut off in the middle. It was taken back, and \
+         nothing else was done"
+    );
+    if !left.is_empty() {
+        message +=
+            &format!("; somebody has changed these since, so they stay: {}", left.join(", "));
+    }
+    ToolError::conflict(message)
+        .with("taken_back", files)
+        .with_hint("Read the files again, then make the change again.")
 }
 
 /// Who keeps what the call replaces, if anybody does.

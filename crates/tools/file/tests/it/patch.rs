@@ -238,6 +238,21 @@ async fn strict_takes_exact_places_only() {
 }
 
 #[tokio::test]
+async fn what_a_strict_patch_is_told_to_copy_is_found() {
+    for content in ["x\r\nalpha\r\nbeta\r\n", "x\ralpha\rbeta\r", "x\nalpha \nbeta\nalphabet\n"] {
+        let mut arguments = old_new("alpha\nbeta", "new");
+        arguments["strict"] = json!(true);
+        let (answer, _) = replace(content, arguments.clone()).await;
+        assert_eq!(answer["nearest"]["lines"], json!([2, 3]), "{answer}");
+        assert!(answer["nearest"]["difference"].as_str().unwrap().contains("{+"), "{answer}");
+        arguments["old_string"] = answer["nearest"]["text"].clone();
+        let (answer, left) = replace(content, arguments).await;
+        assert_eq!(answer["success"], true, "{answer}");
+        assert!(left.windows(3).any(|part| part == b"new"), "{left:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_missing_or_senseless_is_told() {
     let place = Place::new();
     place.write("f", "a\n");

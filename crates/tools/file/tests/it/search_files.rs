@@ -358,3 +358,39 @@ async fn nothing_found_is_explained_by_what_was_looked_at() {
         assert!(result["hint"].as_str().unwrap().starts_with(hint), "{result}");
     }
 }
+
+#[tokio::test]
+async fn what_read_file_shows_is_found() {
+    let place = Place::new();
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let legacy = b"Gr\xF6\xDFe des Geb\xE4udes, f\xFCnf Meter\n";
+    place.write("legacy.txt", legacy);
+    place.write("wide.txt", wide("needle Größe\nzwei Meter\n"));
+    place.write("utf8.txt", "Größe in Metern: Meter\n");
+    place.write("binary", b"Gr\xF6\xDFe\0\x01\x02\xFFMeter\n");
+    place.write("long.txt", [&b"x".repeat(70_000)[..], b"\n", &legacy.repeat(20_000)[..]].concat());
+    place.write("long-wide.txt", wide(&"Größe\n".repeat(100_000)));
+    let count = |pattern: &str| {
+        let arguments = json!({"pattern": pattern, "output_mode": "count"});
+        place.call("search_files", arguments)
+    };
+    let answer = count("Größe").await;
+    let counts = answer["counts"].as_object().unwrap();
+    assert_eq!(counts["legacy.txt"], 1, "{answer}");
+    assert_eq!(counts["wide.txt"], 1, "{answer}");
+    assert_eq!(counts["utf8.txt"], 1, "{answer}");
+    assert_eq!(counts["long-wide.txt"], 100_000, "{answer}");
+    assert_eq!(counts.get("binary"), None, "{answer}");
+    let answer = count("Meter").await;
+    assert_eq!(answer["counts"]["wide.txt"], 1, "{answer}");
+    let arguments = json!({"pattern": "Gr.+e des", "path": "legacy.txt"});
+    let answer = place.call("search_files", arguments).await;
+    assert!(answer.to_string().contains("Größe des Gebäudes"), "{answer}");
+    // The surroundings of a file count, too.
+    place.write("said/.editorconfig", "root=true\n[*]\ncharset=latin1\n");
+    place.write("said/x.txt", b"\x82\xA0 caf\xE9\n");
+    let shown = place.call("read_file", json!({"path": "said/x.txt"})).await;
+    assert!(shown.to_string().contains("café"), "{shown}");
+    let answer = place.call("search_files", json!({"pattern": "café", "path": "said"})).await;
+    assert_eq!(answer["total_count"], 1, "{answer}");
+}

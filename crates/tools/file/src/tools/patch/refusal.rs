@@ -6,7 +6,7 @@ use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_text::codec::Unencodable;
 use hermes_text::matching::{
     Explanation, Failure, Hunk, Lines, Misfit, Mismatch, Request, Rigour, Side, Wanted, apply,
-    explain, replace,
+    explain, replace, show_exactly,
 };
 use hermes_text::{NotText, SpliceError};
 use serde::Serialize;
@@ -45,9 +45,14 @@ pub(super) fn mismatch(
         }
         Mismatch::Absent => {
             let wanted = Wanted { old: request.old, new: request.new };
-            let error = absent(format!("old_string is not in {shown}"), &explain(text, &wanted));
-            match relaxed(text, request) {
-                Some(hint) => error.with_hint(hint),
+            let mut told = explain(text, &wanted);
+            let relaxed = relaxed(text, request);
+            if let Some((lines, _)) = &relaxed {
+                told.nearest = Some(show_exactly(text, request.old, *lines));
+            }
+            let error = absent(format!("old_string is not in {shown}"), &told);
+            match relaxed {
+                Some((_, hint)) => error.with_hint(hint),
                 None => error,
             }
         }
@@ -78,16 +83,17 @@ pub(super) fn mismatch(
     with_hash(error, hash)
 }
 
-/// What a strict request would find if it were not strict.
-fn relaxed(text: &str, request: &Request<'_>) -> Option<String> {
+/// What a strict request would find if it were not strict: where, and a hint.
+fn relaxed(text: &str, request: &Request<'_>) -> Option<(Lines, String)> {
     if request.rigour != Rigour::Strict {
         return None;
     }
     let found = replace(text, &Request { rigour: Rigour::Relaxed, ..*request }).ok()?;
-    let (lines, strategy) = (found.lines.first()?, found.strategy.name());
-    Some(format!(
+    let (lines, strategy) = (*found.lines.first()?, found.strategy.name());
+    let hint = format!(
         "It is at {lines}, but not exactly ({strategy}). Copy `nearest.text`, or leave strict out."
-    ))
+    );
+    Some((lines, hint))
 }
 
 /// A hunk does not fit.

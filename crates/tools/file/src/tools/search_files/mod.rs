@@ -12,9 +12,11 @@ use hermes_search::{
     Content, Names, Page, PathGlob, Pattern, Report, Root, SearchError, Selection, Sort, Veil,
     Wanted, Watch, find_names, find_near, search,
 };
+use hermes_text::codec::detect_near;
 use serde_json::Value;
 
 use crate::blocking::off_thread;
+use crate::charset;
 use crate::missing::{self, explain_missing};
 use crate::spelling;
 
@@ -73,13 +75,16 @@ fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     let root = Root::open(&Files::new(cx), path).map_err(|error| refused(path, cx, error))?;
     let bounds = cx.ports.get::<OutputBounds>().map_or_else(OutputBounds::default, |b| *b);
     let limit = args.limit.clamp(1, RESULTS);
+    let spelling = |path: &Path, sample: &[u8], is_all: bool| {
+        detect_near(sample, is_all, || charset::of(cx, path))
+    };
     let wish = Wish {
         args,
         path,
         root: &root,
         selection: selection(args, cx),
         page: Page { offset: args.offset, limit },
-        watch: Watch::new(cx),
+        watch: Watch::new(cx).knowing(&spelling),
         answer: Answer { args, shown: Shown::new(args, path, &root), room: bounds.read_chars },
     };
     match args.target() {
