@@ -59,7 +59,8 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
         return Some(Results::default().with_error("build", message));
     }
     printed.push_str(said.stderr);
-    is_report.then(|| Results { printed: Some(printed), ..Results::of(cases) })
+    let is_known = is_report || !cases.is_empty();
+    is_known.then(|| Results { printed: Some(printed), ..Results::of(cases) })
 }
 
 /// The package that a line says could not be built: `FAIL\tm/b [build failed]`.

@@ -52,3 +52,11 @@ fn a_panic_is_placed_in_the_project() {
     let case = case("m", "TestP", Outcome::Failed, output, &Value::Null);
     assert_eq!((case.file.as_deref(), case.line), (Some("/w/a_test.go"), Some(4)));
 }
+
+#[test]
+fn the_only_package_does_not_build() {
+    let said =
+        Said { stdout: "FAIL\tm [build failed]\n", stderr: "# m\n./a.go:3:25: odd\n", report: "" };
+    let results = read(&said, 2).unwrap();
+    assert_eq!((results.errors, results.cases[0].name.as_str()), (1, "m"));
+}
