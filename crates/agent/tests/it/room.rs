@@ -131,7 +131,8 @@ async fn what_cannot_be_shortened_is_not_asked_again() {
 #[tokio::test]
 async fn what_cannot_be_shortened_is_for_another_model() {
     let acts = vec![too_long(), Act::Says(text("Here."))];
-    let model = Scripted { others: true, ..Scripted::following(acts, None) };
+    let mut model = Scripted::following(acts, None);
+    model.others = true;
     let mut scene = Scene::with(model, Vec::new());
     let outcome = scene.agent.turn(said("x"), &plenty()).await;
     assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Here."));
