@@ -57,11 +57,11 @@ pub(crate) fn meant(snapshot: &Snapshot, written: &str) -> Option<Arc<Entry>> {
     }
 }
 
-/// A tool that is not meant by this name, but has one that looks like it.
+/// A tool that has a name which looks like this one, by more than a slip.
 pub(crate) fn alike(snapshot: &Snapshot, written: &str) -> Option<String> {
     let known = |name: &str| snapshot.find(name).is_some();
     match names::read(written, known, snapshot.callable_names()) {
-        Reading::Alike { name, .. } => Some(name),
+        Reading::Alike { name, sure: false } => Some(name),
         _ => None,
     }
 }
