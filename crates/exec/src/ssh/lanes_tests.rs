@@ -66,13 +66,16 @@ fn what_a_crashed_program_has_left_is_found_and_nothing_else() {
     let used = place.path().join("hermes-ssh-used");
     let left = place.path().join("hermes-ssh-left");
     let fresh = place.path().join("hermes-ssh-fresh");
-    [&used, &left, &fresh].map(|folder| std::fs::create_dir(folder).unwrap());
+    for folder in [&used, &left, &fresh] {
+        std::fs::create_dir(folder).unwrap();
+    }
     let owner = File::create(used.join(OWNER)).unwrap();
     owner.lock().unwrap();
     File::create(left.join(OWNER)).unwrap();
     let _listener = UnixListener::bind(left.join("1")).unwrap();
     let mut found = Abandoned::below(place.path());
-    assert_eq!(found.iter().map(|it| it.folder.clone()).collect::<Vec<_>>(), [left.clone()]);
+    let folders: Vec<_> = found.iter().map(|it| &it.folder).collect();
+    assert_eq!(folders, [&left]);
     assert_eq!(found[0].sockets(), [left.join("1")]);
     found.remove(0).remove();
     assert!(!left.exists() && used.exists() && fresh.exists());
