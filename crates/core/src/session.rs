@@ -151,6 +151,13 @@ impl Session {
                 vec![read, write, Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE]
             }
             (Owned::Inherited(_, write), Touch::Write) => vec![write],
+            (Owned::Shell, Touch::Read) => vec![
+                Scope::TERMINAL_EXECUTE,
+                Scope::CODE_EXECUTE,
+                Scope::ENV_READ,
+                Scope::ENV_WRITE,
+            ],
+            (Owned::Shell, Touch::Write) => vec![Scope::TERMINAL_EXECUTE, Scope::ENV_WRITE],
             (Owned::By(_, write), Touch::Write) => vec![write],
             (Owned::ToBeRead, Touch::Write) => vec![Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE],
             (Owned::Privately, _) => Vec::new(),
@@ -270,6 +277,9 @@ enum Owned {
     By(Scope, Scope),
     /// The same; child processes get it, so whoever starts one may read it.
     Inherited(Scope, Scope),
+    /// What later commands are judged by. Its variables are those of the
+    /// session's environment as well.
+    Shell,
     /// Everyone may read it; commands write it.
     ToBeRead,
     /// The engine alone.
@@ -280,8 +290,7 @@ fn owner(key: &str) -> Owned {
     match key {
         "env" => Owned::Inherited(Scope::ENV_READ, Scope::ENV_WRITE),
         "todo" => Owned::By(Scope::PLAN_READ, Scope::PLAN_WRITE),
-        // What later commands are judged by.
-        "shell" => Owned::By(Scope::CODE_EXECUTE, Scope::TERMINAL_EXECUTE),
+        "shell" => Owned::Shell,
         "cwd" | "beginning" => Owned::ToBeRead,
         taint::DOCUMENT | "approvals" => Owned::Privately,
         _ => Owned::Freely,
