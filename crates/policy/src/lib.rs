@@ -29,6 +29,7 @@ mod reader;
 mod readings;
 mod repositories;
 mod rules;
+mod scattered;
 mod sensitive;
 mod sightings;
 mod sources;

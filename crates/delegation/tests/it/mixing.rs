@@ -124,9 +124,9 @@ async fn one_model_stands_for_several_at_different_temperatures() {
     assert_eq!(told["response"], "merged", "{told}");
     assert_eq!(told["failed"], 0);
     let asked = stage.server.asked();
-    let mut warm: Vec<f64> = asked.iter().filter_map(|body| body["temperature"].as_f64()).collect();
-    warm.sort_by(f64::total_cmp);
-    assert_eq!(warm, [0.2, 0.4, 0.6, 1.0], "three opinions and the aggregator");
+    assert!(asked.iter().any(|body| body["temperature"] == 1.0), "{asked:?}");
+    // What it refused once it is not sent again.
+    assert!(asked.last().unwrap()["temperature"].is_null(), "the aggregator");
     assert_eq!(asked.len(), 5);
 }
 

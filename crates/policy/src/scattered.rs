@@ -1,0 +1,66 @@
+//! Protected places whose names have a star in them, found on the disk.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use globset::{Glob, GlobMatcher};
+
+/// Whether a pattern has a star, and yet says which folder to look in. What is
+/// said of processes changes all the time, and the sandbox has its own rule.
+pub(crate) fn is_scattered(pattern: &str) -> bool {
+    let stem = pattern.trim_end_matches("/**");
+    stem.starts_with('/')
+        && stem.contains('*')
+        && !stem.contains("**")
+        && !stem.starts_with("/proc")
+}
+
+/// What is there of such a pattern.
+pub(crate) fn spread(pattern: &str) -> Vec<PathBuf> {
+    let mut found = vec![PathBuf::from("/")];
+    for part in pattern.trim_end_matches("/**").split('/').filter(|part| !part.is_empty()) {
+        if !part.contains(['*', '[', '\\', '?']) {
+            found.iter_mut().for_each(|folder| folder.push(part));
+            continue;
+        }
+        // Mostly there is no such folder, and nothing to compare.
+        found.retain(|folder| folder.is_dir());
+        if found.is_empty() {
+            return found;
+        }
+        let Some(part) = Part::of(part) else { return Vec::new() };
+        let step = |folder: &PathBuf| -> Vec<PathBuf> {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            let names = entries.map(|entry| entry.file_name());
+            names.filter(|name| part.fits(name)).map(|name| folder.join(name)).collect()
+        };
+        found = found.iter().flat_map(step).collect();
+    }
+    found.retain(|path| path.exists());
+    found
+}
+
+/// A part of a pattern. With a star at its end it needs no glob, which takes
+/// longer to make than to look.
+enum Part {
+    Beginning(Vec<u8>),
+    Glob(GlobMatcher),
+}
+
+impl Part {
+    fn of(part: &str) -> Option<Self> {
+        let plain = part.strip_suffix('*').filter(|it| !it.contains(['*', '[', '\\', '?']));
+        match plain {
+            Some(start) => Some(Self::Beginning(start.as_bytes().to_owned())),
+            None => Some(Self::Glob(Glob::new(part).ok()?.compile_matcher())),
+        }
+    }
+
+    fn fits(&self, name: &OsStr) -> bool {
+        match self {
+            Self::Beginning(start) => name.as_bytes().starts_with(start),
+            Self::Glob(matcher) => matcher.is_match(name),
+        }
+    }
+}
