@@ -54,7 +54,7 @@ fn secrets_are_neither_read_nor_written() {
         "/home/me/.hermes/config.yaml.lock",
         "/home/me/.hermes/cron/.jobs.lock",
         "/home/me/.hermes/memories/MEMORY.md.lock",
-        "/home/me/.hermes/profiles/work/approvals.json",
+        "/home/me/.hermes/profiles/office/approvals.json",
         "/home/me/.hermes/session-state/s.json",
         "/home/me/.hermes/skills/.hub/token",
         "/dev/sda",
