@@ -102,7 +102,7 @@ impl<'a> Glances<'a> {
 }
 
 /// Whether two paths are written the same way.
-fn same(a: &Path, b: &Path) -> bool {
+pub(crate) fn same(a: &Path, b: &Path) -> bool {
     a.as_os_str() == b.as_os_str()
 }
 

@@ -1,6 +1,7 @@
 //! The history of repositories, by where a path really leads. What a command
 //! names in plain words was judged with it.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,12 +56,18 @@ fn takes(program: &str, scope: &Scope, real: &Path) -> bool {
 /// The path within a repository, below a folder called `.git`: a repository
 /// without a working tree has any name.
 fn repository(real: &Path) -> Option<PathBuf> {
-    if real.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git")) {
+    let parts = || real.as_os_str().as_bytes().split(|byte| *byte == b'/');
+    if parts().any(|part| part.eq_ignore_ascii_case(b".git")) {
         return Some(real.to_owned());
     }
+    let is_named = |part: &[u8]| std::str::from_utf8(part).is_ok_and(is_history);
+    // Nearly every path has no such name in it.
+    if !parts().any(is_named) {
+        return None;
+    }
     let named = |path: &&Path| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(is_history) && path.parent().is_some_and(is_repository)
+        let name = path.file_name().map(OsStrExt::as_bytes);
+        name.is_some_and(is_named) && path.parent().is_some_and(is_repository)
     };
     let folder = real.ancestors().find(named)?.parent()?;
     Some(Path::new("/.git").join(real.strip_prefix(folder).ok()?))

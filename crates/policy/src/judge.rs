@@ -9,7 +9,7 @@ use hermes_core::{Effect, Grant, Proposal, Resource, Scope, Taint, UNRESOLVABLE}
 use hermes_shell::{Analysis, Leaf};
 
 use crate::approvals::{Unit, identity};
-use crate::glances::{Glances, Place};
+use crate::glances::{Glances, Place, same};
 use crate::history;
 use crate::hosts::{Reach, reach};
 use crate::level::{Answer, Level, Opinion, Origin, Subject, strictest};
@@ -287,11 +287,14 @@ impl Permissions {
         };
         let real = found.map(|found| found.path.as_path());
         let folded = real.map(fold);
-        let written = effect.resource.as_path().map(fold);
+        let written = effect.resource.as_path();
+        // Most paths are what they say.
+        let other = written.filter(|written| real.is_none_or(|real| !same(real, written)));
+        let other = other.map(fold);
         let subject = Subject {
             effect,
             real,
-            folded: folded.as_deref().zip(written.as_deref()),
+            folded: folded.as_deref().map(|folded| (folded, other.as_deref().unwrap_or(folded))),
             leaf: part.map(|part| part.leaf),
             command: part.map(|part| part.command),
         };

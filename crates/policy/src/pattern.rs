@@ -320,9 +320,10 @@ fn compile(pattern: &str, spelling: Spelling) -> Result<Vec<GlobMatcher>, String
 /// capitals, no dots or blanks at the end of a name.
 pub(crate) fn fold(path: &Path) -> Cow<'_, Path> {
     let bytes = path.as_os_str().as_bytes();
-    let mut ends = bytes.split(|b| *b == b'/').map(<[u8]>::last);
-    let is_plain = bytes.iter().all(|b| b.is_ascii() && !b.is_ascii_uppercase())
-        && !ends.any(|last| matches!(last, Some(b'.' | b' ')));
+    let is_small = |b: &u8| b.is_ascii() && !b.is_ascii_uppercase();
+    let is_plain = bytes.iter().fold(true, |plain, b| plain & is_small(b))
+        && !matches!(bytes, [.., b'.' | b' '])
+        && !bytes.windows(2).any(|pair| matches!(pair, [b'.' | b' ', b'/']));
     if is_plain {
         return Cow::Borrowed(path);
     }

@@ -46,7 +46,7 @@ pub(crate) fn takes(program: &str, scope: &Scope, path: &Path, hidden: bool) -> 
 /// Whether this is the name of a part of a repository that holds its history,
 /// or a glob that finds one.
 pub fn is_history(name: &str) -> bool {
-    HISTORY.iter().any(|own| *own == name || glob_match(name, own))
+    HISTORY.iter().any(|own| glob_match(name, own))
 }
 
 fn is_git(part: &str, hidden: bool) -> bool {
