@@ -15,10 +15,13 @@ end() {
 }
 trap end EXIT
 
-# tests CRATE FILTER: one crate's integration tests of that name.
+# tests CRATE FILTER: one crate's integration tests of that name, built as the
+# others are.
+settings=(--locked --workspace)
+[[ -z ${CARGO_CONFIG:-} ]] || settings+=(--config "$CARGO_CONFIG")
 tests() {
   if cargo nextest --version >/dev/null 2>&1; then
-    cargo nextest run --locked -p "$1" --test it "$2"
+    cargo nextest run "${settings[@]}" -E "package($1) & binary(it) & test($2)"
   else
     cargo test --locked -p "$1" --test it "$2"
   fi
