@@ -31,6 +31,13 @@ async fn garbage_between_messages_is_passed_over() {
 }
 
 #[tokio::test]
+async fn several_messages_in_a_line_are_read_one_by_one() {
+    let input = b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}, 5,\
+        {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}]\n[]\n";
+    receive(input, 2).await;
+}
+
+#[tokio::test]
 async fn an_answer_that_cannot_be_read_fails_its_request() {
     let input = b"{\"jsonrpc\":\"1.0\",\"id\":\"x\",\"result\":{}}\n";
     let (id, text) = error_of(&receive(input, 1).await[0]);
