@@ -4,7 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
-use rmcp::model::{ErrorCode, ErrorData};
+use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::AuthError;
 use rmcp::transport::streamable_http_client::{
@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::pipes::{TOO_LONG, UNREADABLE};
 use super::plain::excerpt;
+use super::web::{Declined, is_declined};
 
 /// How much of a server's words is shown.
 const SHOWN: usize = 4_000;
@@ -66,6 +67,8 @@ impl Fault {
                     Self::Login(want)
                 } else if is_too_long(error) {
                     Self::Refused(too_long(server))
+                } else if let Some(error) = declined(server, error) {
+                    Self::Refused(error)
                 } else if is_unsent(error) {
                     Self::NotSent(text)
                 } else {
@@ -156,6 +159,13 @@ pub(crate) fn greeting_causes(error: &ClientInitializeError) -> String {
         }
         ClientInitializeError::TransportError { error, .. } => causes(error.error.as_ref()),
         ClientInitializeError::JsonRpcError(error) => format!("it refuses: {}", error.message),
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let theirs = server_supported.iter().map(ProtocolVersion::as_str).collect::<Vec<_>>();
+            format!(
+                "it speaks a version of the protocol that is not known here: {}",
+                theirs.join(", ")
+            )
+        }
         ClientInitializeError::ConnectionClosed(_) => "it has closed the connection".to_owned(),
         other => causes(other),
     }
@@ -165,7 +175,8 @@ pub(crate) fn greeting_causes(error: &ClientInitializeError) -> String {
 pub(crate) fn is_refusal(error: &ClientInitializeError) -> bool {
     match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_refusal(fallback),
-        ClientInitializeError::JsonRpcError(_) => true,
+        ClientInitializeError::JsonRpcError(_)
+        | ClientInitializeError::NoCompatibleProtocolVersion { .. } => true,
         _ => false,
     }
 }
@@ -213,6 +224,40 @@ fn is_unsent(error: &(dyn Error + 'static)) -> bool {
 
 fn is_too_long(error: &(dyn Error + 'static)) -> bool {
     chain(error).any(|error| error.to_string().contains(TOO_LONG))
+}
+
+/// What is told of a request that the server has not taken.
+fn declined(server: &str, error: &(dyn Error + 'static)) -> Option<ToolError> {
+    let (status, retry_after, text) = chain(error).find_map(|error| {
+        if let Some(it) = error.downcast_ref::<Declined>() {
+            return Some((it.status, it.retry_after.clone(), it.to_string()));
+        }
+        let status = error.downcast_ref::<reqwest::Error>()?.status()?;
+        is_declined(status).then(|| (status, None, format!("HTTP {status}")))
+    })?;
+    let text = format!("The MCP server '{server}' has not taken the call: {text}");
+    let told = match status.as_u16() {
+        401 | 403 => ToolError::denied(text).with_hint(format!(
+            "Nothing was done. Look at `headers` and `auth` of its entry; `hermes mcp test \
+             {server}` shows how it does."
+        )),
+        404 | 410 => {
+            ToolError::not_found(text).with_hint("Nothing was done. Look at `url` of its entry.")
+        }
+        429 => {
+            let when = match &retry_after {
+                Some(after) => format!("It says when to try again: {}.", excerpt(after, 100)),
+                None => "Wait before you try again.".to_owned(),
+            };
+            ToolError::limit(text).with_hint(format!("Nothing was done. {when}"))
+        }
+        _ => ToolError::conflict(text).with_hint("Nothing was done."),
+    };
+    let told = told.with("effect_disposition", "none");
+    Some(match retry_after {
+        Some(after) => told.with("retry_after", excerpt(&after, 100)),
+        None => told,
+    })
 }
 
 /// The login that the server wants first.

@@ -290,12 +290,10 @@ async fn a_server_that_refuses_the_greeting_is_quoted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_takes_too_long_is_not_said_to_be_silent() {
+async fn a_server_that_speaks_a_version_that_nobody_knows_is_not_used() {
     let world = World::new();
-    let times = json!({"timeout": 0.3, "max_total_timeout": 0.5});
-    let servers = world.ready(&json!({"odd": with(odd(&[]), times)})).await;
-    let late = world.call("mcp__odd__progress", json!({"pause": 0.2})).await;
-    assert_eq!(late["kind"], "timeout", "{late}");
-    assert!(late["hint"].as_str().unwrap().contains("`max_total_timeout`"), "{late}");
+    let servers = world.start(&json!({"odd": odd(&["ancient"])}));
+    let error = servers.try_out("odd").await.unwrap_err();
+    assert!(error.message().contains("1999-01-01"), "{error}");
     servers.stop().await;
 }
