@@ -230,12 +230,13 @@ fn page_of(name: &str) -> Option<&'static str> {
 }
 
 fn point_to(app: &App, config: &hermes_config::Config, name: &str, page: &str) -> Outcome {
-    let value = name.parse::<KeyPath>().ok().and_then(|path| config.get(&path));
+    let set = name.parse::<KeyPath>().ok().and_then(|path| config.get(&path));
+    // What it holds may be meant for nobody else; whoever wants to see it says so.
+    let origin = set.map(|(_, origin)| origin.to_string());
     let page = format!("docs/{page}");
     if app.json {
-        let value = value.map(|(value, _)| value);
         let told =
-            json!({ "schema_version": 1, "key": name, "value": value, "described_in": page });
+            json!({ "schema_version": 1, "key": name, "origin": origin, "described_in": page });
         app.terminal.line(&told.to_string())?;
         return Ok(Exit::Ok);
     }
@@ -243,9 +244,9 @@ fn point_to(app: &App, config: &hermes_config::Config, name: &str, page: &str) -
         app.terminal.paint(Style::Bold, name),
         format!("It has a shape of its own, which {page} describes."),
     ];
-    lines.push(match value {
-        Some((value, origin)) => format!("value:   {} (from {origin})", plain(&value)),
-        None => "value:   not set".to_owned(),
+    lines.push(match origin {
+        Some(origin) => format!("It is set in {origin}; `hermes config get {name}` shows it."),
+        None => "It is not set.".to_owned(),
     });
     app.terminal.line(&lines.join("\n"))?;
     Ok(Exit::Ok)
