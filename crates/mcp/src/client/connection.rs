@@ -236,6 +236,7 @@ impl Connection {
                     self.visit(&places, cx).await?;
                     continue;
                 }
+                Err(Fault::Unread(error)) => return Err(made(Fault::Refused(error))),
                 answered => answered?,
             };
             match answered {

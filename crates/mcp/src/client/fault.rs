@@ -16,6 +16,8 @@ use super::pipes::{TOO_LONG, UNREADABLE};
 use super::plain::excerpt;
 use super::web::{Declined, is_declined};
 
+type Web = StreamableHttpError<reqwest::Error>;
+
 /// How much of a server's words is shown.
 const SHOWN: usize = 4_000;
 
@@ -50,6 +52,8 @@ pub(crate) enum Fault {
     Visit(Vec<Value>),
     /// The server refused it, or answered in a way that cannot be used.
     Refused(ToolError),
+    /// It has answered, and nobody can read what.
+    Unread(ToolError),
 }
 
 impl Fault {
@@ -59,14 +63,17 @@ impl Fault {
                 let list = error.data.as_ref().and_then(|data| data.get("elicitations"));
                 Self::Visit(list.and_then(Value::as_array).cloned().unwrap_or_default())
             }
-            ServiceError::McpError(error) => Self::Refused(refusal(server, &error)),
+            ServiceError::McpError(error) => match unread(server, &error) {
+                Some(unread) => Self::Unread(unread),
+                None => Self::Refused(refusal(server, &error)),
+            },
             ServiceError::TransportSend(error) => {
                 let error: &(dyn Error + 'static) = error.error.as_ref();
                 let text = excerpt(&causes(error), 500);
                 if let Some(want) = want_of(error) {
                     Self::Login(want)
                 } else if is_too_long(error) {
-                    Self::Refused(too_long(server))
+                    Self::Unread(too_long(server))
                 } else if let Some(error) = declined(server, error) {
                     Self::Refused(error)
                 } else if is_unsent(error) {
@@ -97,7 +104,7 @@ impl std::fmt::Display for Fault {
             Self::Cancelled => f.write_str("it is no longer wanted"),
             Self::Login(_) => f.write_str("it wants a login"),
             Self::Visit(_) => f.write_str("it wants the user to go somewhere first"),
-            Self::Refused(error) => f.write_str(error.message()),
+            Self::Refused(error) | Self::Unread(error) => f.write_str(error.message()),
         }
     }
 }
@@ -117,14 +124,16 @@ fn too_long(server: &str) -> ToolError {
     ))
 }
 
-fn refusal(server: &str, error: &ErrorData) -> ToolError {
+/// What is told of an answer that could not be read, if that is what it is.
+fn unread(server: &str, error: &ErrorData) -> Option<ToolError> {
     let has = |mark: &str| error.data.as_ref().is_some_and(|data| data.get(mark).is_some());
     if has(TOO_LONG) {
-        return too_long(server);
+        return Some(too_long(server));
     }
-    if has(UNREADABLE) {
-        return odd(server, &error.message);
-    }
+    has(UNREADABLE).then(|| odd(server, &error.message))
+}
+
+fn refusal(server: &str, error: &ErrorData) -> ToolError {
     let message = excerpt(&error.message, SHOWN);
     let text = format!("The MCP server '{server}' refuses: {message}");
     let failed = match error.code {
@@ -142,7 +151,9 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     let mut next = Some(error);
     while let Some(error) = next {
         let text = error.to_string();
-        if !parts.iter().any(|part| part.contains(&text)) {
+        // What only passes something on says nothing by itself.
+        let passes_on = matches!(error.downcast_ref::<Web>(), Some(Web::Io(_)));
+        if !passes_on && !parts.iter().any(|part| part.contains(&text)) {
             parts.push(text);
         }
         next = beneath(error).filter(|_| parts.len() < 5);
@@ -166,6 +177,10 @@ pub(crate) fn greeting_causes(error: &ClientInitializeError) -> String {
                 theirs.join(", ")
             )
         }
+        ClientInitializeError::ExpectedInitResult(Some(answer)) => {
+            let answer = serde_json::to_string(answer).unwrap_or_default();
+            format!("its answer to the greeting cannot be used: {}", excerpt(&answer, 300))
+        }
         ClientInitializeError::ConnectionClosed(_) => "it has closed the connection".to_owned(),
         other => causes(other),
     }
@@ -181,11 +196,20 @@ pub(crate) fn is_refusal(error: &ClientInitializeError) -> bool {
     }
 }
 
+/// Whether a server has answered the greeting at all.
+pub(crate) fn has_answered(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => has_answered(fallback),
+        ClientInitializeError::ExpectedInitResult(Some(_)) => true,
+        other => is_refusal(other),
+    }
+}
+
 /// What an error was caused by.
 fn beneath<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    let web = match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+    let web = match error.downcast_ref::<Web>() {
         // It does not name its cause in the usual way.
-        Some(StreamableHttpError::Client(error)) => Some(error as &(dyn Error + 'static)),
+        Some(Web::Client(error)) => Some(error as &(dyn Error + 'static)),
         _ => None,
     };
     // Nor does this one.

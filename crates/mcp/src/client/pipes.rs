@@ -153,7 +153,7 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
         if text.is_empty() {
             return;
         }
-        let message = match serde_json::from_slice::<ServerJsonRpcMessage>(text) {
+        let message = match read_message(text) {
             Ok(message) => Some(message),
             Err(error) => {
                 let answered = unreadable(text, &error);
@@ -260,6 +260,21 @@ where
         drop(self.write.lock().await.take());
         Ok(())
     }
+}
+
+/// Reads a message. Half a character, or what is none, does not lose the rest.
+pub(crate) fn read_message(text: &[u8]) -> Result<ServerJsonRpcMessage, serde_json::Error> {
+    serde_json::from_slice(text).or_else(|error| {
+        let lossy = String::from_utf8_lossy(text);
+        let mended = hermes_llm::whole_characters(&lossy);
+        match (&lossy, mended) {
+            (_, Some(mended)) => serde_json::from_str(&mended).map_err(|_| error),
+            (std::borrow::Cow::Owned(lossy), None) => {
+                serde_json::from_str(lossy).map_err(|_| error)
+            }
+            (std::borrow::Cow::Borrowed(_), None) => Err(error),
+        }
+    })
 }
 
 fn failed(

@@ -238,7 +238,7 @@ impl RemoteTool {
         let server = self.server.name();
         let tool = names::safe(server, &self.tool);
         let failed = match fault {
-            Fault::Refused(error) => return error,
+            Fault::Refused(error) | Fault::Unread(error) => return error,
             Fault::Cancelled => return ToolError::cancelled(),
             Fault::Login(want) => return super::login::wanted(&self.server, &want),
             Fault::Visit(_) => {

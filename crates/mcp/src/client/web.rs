@@ -22,7 +22,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
-use super::pipes::{LONGEST, TOO_LONG};
+use super::pipes::{LONGEST, TOO_LONG, read_message};
 use super::probe;
 
 const SESSION: &str = "Mcp-Session-Id";
@@ -115,7 +115,7 @@ impl StreamableHttpClient for Web {
         }
         let wants_answer = id_of(&message).is_some();
         let body = read(answer, longest).await?;
-        match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+        match read_message(&body) {
             // Whatever the answer is, no session has begun with it.
             Ok(answer) if kind.starts_with(JSON) && probe::is_probe(&message) => {
                 Ok(StreamableHttpPostResponse::Json(probe::answer(answer), None))

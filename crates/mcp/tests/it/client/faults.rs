@@ -170,6 +170,8 @@ async fn an_answer_that_is_nested_too_deep_fails_its_call_at_once() {
     let servers = world.ready(&json!({"odd": odd(&[])})).await;
     let deep = world.call("mcp__odd__deep", json!({})).await;
     assert!(text(&deep).contains("cannot be read"), "{deep}");
+    // It was made all the same.
+    assert_eq!(deep["effect_disposition"], "unknown", "{deep}");
     assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
     servers.stop().await;
 }
@@ -286,6 +288,15 @@ async fn a_server_that_refuses_the_greeting_is_quoted() {
     let error = servers.try_out("odd").await.unwrap_err();
     assert!(error.message().contains("the licence has expired"), "{error}");
     assert!(!error.message().contains("ended"), "{error}");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_greeting_cannot_be_used_has_answered() {
+    let world = World::new();
+    let servers = world.start(&json!({"odd": odd(&["nameless"])}));
+    let error = servers.try_out("odd").await.unwrap_err();
+    assert!(error.message().contains("answer to the greeting cannot be used"), "{error}");
     servers.stop().await;
 }
 
