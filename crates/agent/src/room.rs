@@ -150,15 +150,24 @@ impl Agent {
         let reply = stopped.run_until_cancelled(self.makeup.model.reply(&request)).await;
         let reply: Reply = match reply.ok_or(Stop::Interrupted(None))? {
             // Even that is too long for this server.
-            Err(fault) if fault.kind == FaultKind::Length => return Ok(excerpt(old)),
+            Err(fault) if fault.kind == FaultKind::Length => return Ok(self.unsummed(old)),
             reply => reply.map_err(Stop::Fault)?,
         };
         budget.spend_usage(reply.usage);
         self.spent(&reply.usage)?;
         match reply.text.trim() {
-            "" => Ok(excerpt(old)),
+            "" => Ok(self.unsummed(old)),
             _ => Ok(reply.text),
         }
+    }
+
+    /// What stands for a summary that the model did not make, which is told.
+    fn unsummed(&self, old: &[Message]) -> String {
+        self.see(&Notice::Warning(
+            "The model did not sum up what came before; the first request and the last steps stand \
+             for it.",
+        ));
+        excerpt(old)
     }
 }
 

@@ -1,15 +1,19 @@
 //! Models that have no other way ask for tools in the middle of their text.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_core::Arguments;
 use hermes_llm::{Asked, Finish, Reply};
 use hermes_protocol::{Dialect, parse};
+use hermes_schema::parse_arguments;
 use serde_json::Value;
 
 /// What a call begins with.
 const MARK: &str = "<tool_call>";
+/// And what it ends with.
+const END: &str = "</tool_call>";
 
 /// What such a model is told about asking for tools.
 const HOW_TO_ASK: &str = "\
@@ -134,13 +138,15 @@ impl Aloud {
 
 /// Whether a text ends with a call.
 pub(crate) fn is_call(text: &str) -> bool {
-    text.contains(MARK) && text.trim_end().ends_with("</tool_call>")
+    text.contains(MARK) && text.trim_end().ends_with(END)
 }
 
 /// Takes the calls out of the text of an answer.
 pub(crate) fn take_calls(reply: &mut Reply) {
     let Some(start) = call_in(&reply.text) else { return };
-    let Ok(request) = parse(&reply.text[start..], Some(Dialect::HermesText)) else { return };
+    let Ok(request) = parse(&mended(&reply.text[start..]), Some(Dialect::HermesText)) else {
+        return;
+    };
     reply.calls = request.calls.iter().map(asked).collect();
     // What comes before is said to the user; what comes after is made up.
     reply.text.truncate(start);
@@ -148,6 +154,47 @@ pub(crate) fn take_calls(reply: &mut Reply) {
     if reply.finish == Finish::Stop {
         reply.finish = Finish::Calls;
     }
+}
+
+/// The blocks with what is nearly JSON made JSON, as it is with arguments. What
+/// would have to be guessed stays as it is, and is answered with what is wrong.
+fn mended(text: &str) -> Cow<'_, str> {
+    let mut mended = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(MARK) {
+        let Some((body, next)) = after.split_once(END) else { break };
+        mended.push_str(before);
+        mended.push_str(MARK);
+        let parsed = match serde_json::from_str::<Value>(body) {
+            Ok(_) => None,
+            Err(_) => parse_arguments(&named(body.trim())).ok(),
+        };
+        match parsed.filter(|it| !it.guessed && it.value["name"].is_string()) {
+            Some(parsed) => mended.push_str(&parsed.value.to_string()),
+            None => mended.push_str(body),
+        }
+        mended.push_str(END);
+        rest = next;
+    }
+    if mended.is_empty() {
+        return text.into();
+    }
+    mended.push_str(rest);
+    mended.into()
+}
+
+/// With quotes around a name that has none: what it is cannot be mistaken.
+fn named(body: &str) -> Cow<'_, str> {
+    let quoted = || {
+        let (before, after) = body.split_once("name")?;
+        let value = after.trim_start().strip_prefix(':')?.trim_start();
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+        let end = value.find(|c: char| !is_part(c))?;
+        let is_bare = before.ends_with(['{', ',', ' ', '\n']) && end > 0;
+        let (name, rest) = value.split_at(end);
+        is_bare.then(|| format!("{before}\"name\": \"{name}\"{rest}"))
+    };
+    quoted().map_or(body.into(), Cow::Owned)
 }
 
 fn asked(call: &hermes_core::ToolCall) -> Asked {
@@ -208,6 +255,22 @@ mod tests {
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
             let (shown, rest) = said(&pieces);
             assert_eq!((shown.concat() + &rest).contains("<tool_call>"), calls == 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_is_nearly_json_is_made() {
+        for body in [
+            "{name: read_file, arguments: {path: \"a.txt\"}}",
+            "{'name': 'read_file', 'arguments': {'path': 'a.txt',}}",
+            "{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.txt\"}}",
+        ] {
+            let text = format!("I look.\n<tool_call>\n{body}\n</tool_call>");
+            let mut reply = Reply { text, ..Reply::default() };
+            take_calls(&mut reply);
+            assert_eq!(reply.calls.len(), 1, "{body}");
+            assert_eq!(reply.calls[0].name, "read_file", "{body}");
+            assert_eq!(reply.calls[0].arguments, "{\"path\":\"a.txt\"}", "{body}");
         }
     }
 

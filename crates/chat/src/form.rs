@@ -39,7 +39,7 @@ pub(crate) fn start(start: Start) -> io::Result<(JoinHandle<()>, Form)> {
     let thread = std::thread::Builder::new().name("screen".to_owned());
     let thread = match form {
         Form::Plain | Form::Piped => {
-            let plain = Plain::new(form, start.tell);
+            let plain = Plain::new(form, start.look.quiet, start.tell);
             thread.spawn(move || runtime.block_on(plain.run(start.ordered)))?
         }
         Form::Rich => {

@@ -17,6 +17,8 @@ pub struct Look {
     pub whole_thoughts: bool,
     /// The plain form, even on a terminal that can do more.
     pub plain: bool,
+    /// In the plain form, nothing is said beside answers but what failed.
+    pub quiet: bool,
 }
 
 impl fmt::Debug for Look {
@@ -27,6 +29,7 @@ impl fmt::Debug for Look {
             .field("placeholder", &self.placeholder)
             .field("whole_thoughts", &self.whole_thoughts)
             .field("plain", &self.plain)
+            .field("quiet", &self.quiet)
             .finish()
     }
 }

@@ -29,6 +29,8 @@ struct Waiting {
 /// The screen of those who have none.
 pub(crate) struct Plain {
     form: Form,
+    /// Nothing is said beside answers but what failed.
+    quiet: bool,
     tell: UnboundedSender<Event>,
     cleaner: Cleaner,
     /// The last character was not a line end.
@@ -58,9 +60,10 @@ enum Woken {
 }
 
 impl Plain {
-    pub(crate) fn new(form: Form, tell: UnboundedSender<Event>) -> Self {
+    pub(crate) fn new(form: Form, quiet: bool, tell: UnboundedSender<Event>) -> Self {
         Self {
             form,
+            quiet,
             tell,
             cleaner: Cleaner::default(),
             is_in_line: false,
@@ -185,7 +188,7 @@ impl Plain {
             Order::CallEnded { id, ok, duration, note } => self.end_call(&id, ok, duration, &note),
             Order::Message(Weight::Note, text) => self.remark(&text),
             Order::Message(Weight::Warning, text) => self.remark(&format!("warning: {text}")),
-            Order::Message(Weight::Error, text) => self.remark(&format!("error: {text}")),
+            Order::Message(Weight::Error, text) => self.complain(&format!("error: {text}")),
             Order::Todo(plan) => {
                 for line in plan {
                     let mark = match line.state {
@@ -256,6 +259,15 @@ impl Plain {
 
     /// Says something beside the answer.
     fn remark(&mut self, text: &str) {
+        if self.quiet {
+            self.end_speech();
+        } else {
+            self.complain(text);
+        }
+    }
+
+    /// Says what nobody may miss.
+    fn complain(&mut self, text: &str) {
         self.end_speech();
         self.end_line();
         let _ = writeln!(io::stderr(), "{}", clean(text).trim_end());

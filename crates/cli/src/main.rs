@@ -31,7 +31,7 @@ use crate::args::{Cli, Command};
 use crate::failure::{Exit, Outcome};
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse().or_else(or_talk) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
@@ -53,6 +53,20 @@ fn main() -> ExitCode {
         failure.exit
     });
     ExitCode::from(exit.code())
+}
+
+/// Whoever names no command, but says how to talk, wants to talk.
+fn or_talk(error: clap::Error) -> Result<Cli, clap::Error> {
+    if error.kind() != clap::error::ErrorKind::UnknownArgument {
+        return Err(error);
+    }
+    let mut words: Vec<_> = std::env::args_os().collect();
+    // A conversation has no JSON form, which is told to who asks for it.
+    if words.iter().any(|word| word == "--json") {
+        return Err(error);
+    }
+    words.insert(1.min(words.len()), "chat".into());
+    Cli::try_parse_from(words).map_err(|_| error)
 }
 
 /// Whoever says nothing wants to talk.

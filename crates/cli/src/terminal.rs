@@ -14,7 +14,7 @@ pub(crate) struct Terminal {
     pub(crate) stderr_is_person: bool,
     colour: bool,
     stderr_colour: bool,
-    quiet: bool,
+    pub(crate) quiet: bool,
 }
 
 /// A way to make words stand out. Nothing is said by colour alone.

@@ -22,7 +22,7 @@ use crate::{CronError, files, history};
 const ATTEMPTS: u32 = 3;
 
 /// How many passed slots are looked at.
-const LOOKED_AT: usize = 101;
+const LOOKED_AT: usize = Run::MOST_MISSED as usize + 1;
 
 /// A run that this process may make. Dropped without an end, it counts as
 /// interrupted.

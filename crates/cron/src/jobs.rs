@@ -92,7 +92,12 @@ impl Jobs {
 
     /// A point in time as people of the time zone read it.
     pub fn show(&self, at: Timestamp) -> String {
-        at.to_zoned(self.zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+        shown(at, self.zone.clone())
+    }
+
+    /// The same in the time zone of a job, if it has one of its own.
+    pub fn show_for(&self, job: &Job, at: Timestamp) -> String {
+        shown(at, job.schedule.zone(&self.zone).unwrap_or_else(|_| self.zone.clone()))
     }
 
     /// All jobs, as they stand, and how many entries of the file are not
@@ -524,4 +529,8 @@ fn blank(now: Timestamp) -> Job {
         held: None,
         rest: serde_json::Map::new(),
     }
+}
+
+fn shown(at: Timestamp, zone: TimeZone) -> String {
+    at.to_zoned(zone).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }

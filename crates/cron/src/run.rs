@@ -83,6 +83,11 @@ pub struct Run {
     pub usage: Value,
 }
 
+impl Run {
+    /// As many slots that have passed are counted.
+    pub const MOST_MISSED: u32 = 100;
+}
+
 /// The answer of a run, sent to somebody.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hermes_agent::{Agent, Budget, Makeup, Manner, Outcome, Standing};
 use hermes_core::{
-    Approver, CancellationToken, MemorySessions, Ports, Session, Taint, ToolError, Workplace,
+    ApprovalRequest, Approver, BoxFuture, CancellationToken, Decision, MemorySessions, Ports,
+    Session, Taint, ToolError, Workplace,
 };
 use hermes_engine::{Caller, Engine};
 use hermes_llm::{Model, Part};
@@ -25,6 +26,8 @@ use crate::text::{excerpt, fit};
 const INHERITED: &str = "parent";
 /// How much of a goal is shown.
 pub(crate) const GOAL: usize = 120;
+/// How much of it is shown in a question.
+const SHOWN: usize = 60;
 /// What all reports of a call may take together, and what each may in any case.
 const ALL: usize = 60_000;
 const EACH: usize = 2_000;
@@ -36,6 +39,24 @@ const IN_HASTE: Duration = Duration::from_millis(500);
 /// Who is asked about the calls of an agent's sub-agents, and of theirs: a port
 /// of their calls.
 struct Asked(Option<Arc<dyn Approver>>);
+
+/// Asks for a sub-agent, and says so: whoever answers sees only what the agent
+/// itself does.
+struct OnBehalf {
+    asked: Arc<dyn Approver>,
+    goal: String,
+}
+
+impl Approver for OnBehalf {
+    fn ask(&self, mut request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+        request.reason = format!("{} (asked by the sub-agent for “{}”)", request.reason, self.goal);
+        self.asked.ask(request)
+    }
+
+    fn name(&self) -> &'static str {
+        self.asked.name()
+    }
+}
 
 /// What the sub-agents of a call have in common.
 pub(crate) struct Parent {
@@ -144,7 +165,10 @@ impl Parent {
             .ports
             .get::<Asked>()
             .unwrap_or_else(|| Arc::new(Asked(self.crew.supply.approver(self.session.id()))));
-        caller.approver = asked.0.clone();
+        caller.approver = asked.0.as_ref().map(|asked| {
+            let asked = Arc::clone(asked);
+            Arc::new(OnBehalf { asked, goal: excerpt(&order.goal, SHOWN) }) as Arc<dyn Approver>
+        });
         caller.scope = Some(Arc::clone(&order.scope));
         caller.ports = Some(Arc::new(Ports::clone(&self.ports).with(asked)));
         caller.who = "subagent".into();

@@ -308,6 +308,9 @@ impl Store {
         )?;
         // What is over can be looked for at once.
         let _ = self.take_in();
+        // And is in the file itself, also for who copies nothing else.
+        let fold = "PRAGMA wal_checkpoint(PASSIVE)";
+        let _ = self.writer().connection.query_row(fold, [], |_| Ok(()));
         Ok(())
     }
 

@@ -176,7 +176,8 @@ fn words(error: &Value, json: &Value) -> Option<String> {
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     let said = text(error)
         .or_else(|| ["message", "detail", "msg", "error"].iter().find_map(|key| text(&error[*key])))
-        .or_else(|| text(&json["message"]))?;
+        .or_else(|| text(&json["message"]))
+        .or_else(|| listed(&error["detail"]))?;
     // A go-between repeats what the server behind it said.
     let behind = error.pointer("/metadata/raw").map(|raw| match raw {
         Value::String(raw) => raw.clone(),
@@ -186,6 +187,20 @@ fn words(error: &Value, json: &Value) -> Option<String> {
         Some(behind) => cut(&format!("{said}: {behind}")),
         None => cut(&said),
     })
+}
+
+/// What is wrong where, as servers in Python write it.
+fn listed(details: &Value) -> Option<String> {
+    let one = |detail: &Value| {
+        let place = detail["loc"].as_array().into_iter().flatten().map(|step| match step {
+            Value::String(step) => step.clone(),
+            other => other.to_string(),
+        });
+        let place = place.collect::<Vec<_>>().join(".");
+        Some(format!("{}: {place}", detail["msg"].as_str()?))
+    };
+    let all: Vec<String> = details.as_array()?.iter().filter_map(one).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn plain(body: &str) -> String {

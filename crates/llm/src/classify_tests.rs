@@ -142,3 +142,10 @@ fn how_long_a_server_wants_to_be_left_alone_is_told() {
     let fault = classify(Some(429), Some(&headers), "slow down");
     assert!(fault.hint.is_some_and(|hint| hint.contains("60 minutes")));
 }
+
+#[test]
+fn what_is_wrong_where_is_told_in_words() {
+    let body = r#"{"detail":[{"loc":["body","messages",0],"msg":"field required","type":"x"}]}"#;
+    let fault = classify(Some(422), None, body);
+    assert_eq!(fault.message, "field required: body.messages.0 (422)");
+}

@@ -14,7 +14,7 @@ struct Half {
 
 /// The same document with the replacement character for every half; none if
 /// it has none.
-pub(crate) fn mended(text: &str) -> Option<String> {
+pub fn mended(text: &str) -> Option<String> {
     let halves = find(text);
     let mut whole = text.to_owned();
     for half in halves.iter().rev() {

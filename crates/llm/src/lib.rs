@@ -13,6 +13,7 @@ mod http;
 mod kept;
 mod message;
 mod model;
+mod musing;
 mod reply;
 mod request;
 mod server;
@@ -22,6 +23,7 @@ mod steady;
 
 pub use endpoint::{Dialect, Endpoint, Key, Prices};
 pub use fault::{Fault, FaultKind};
+pub use halves::mended as whole_characters;
 pub use http::Http;
 pub use message::{Answer, Image, Message, Part};
 pub use model::{Model, Stream};

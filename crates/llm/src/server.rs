@@ -24,6 +24,9 @@ use crate::sse;
 /// Of an answer that is not streamed, so much is read.
 const WHOLE: usize = 64 * 1024 * 1024;
 
+/// The longest answer, in bytes: many times what any model writes.
+const LONGEST: usize = 16 * 1024 * 1024;
+
 /// A model at a server, asked with one key.
 #[derive(Debug)]
 pub struct Server {
@@ -95,6 +98,7 @@ impl Server {
             queue: VecDeque::new(),
             finished: false,
             spoken: false,
+            length: 0,
         };
         if kind_is(&answer, "application/json") {
             listening.take_whole(answer).await?;
@@ -116,6 +120,16 @@ impl Model for Server {
 
     fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>> {
         Box::pin(self.begin(request))
+    }
+}
+
+/// How much a piece adds to an answer.
+fn length(event: &Event) -> usize {
+    match event {
+        Event::Text(text) | Event::Thought(text) | Event::Arguments { text, .. } => text.len(),
+        Event::Call { name, .. } => name.len() + 64,
+        Event::Opaque(value) => value.to_string().len(),
+        _ => 0,
     }
 }
 
@@ -158,6 +172,8 @@ struct Listening {
     finished: bool,
     /// Whether something of the answer came.
     spoken: bool,
+    /// How long it is by now.
+    length: usize,
 }
 
 impl Listening {
@@ -278,6 +294,17 @@ impl Listening {
     }
 
     fn push(&mut self, mut event: Event) {
+        self.length += length(&event);
+        if self.length > LONGEST {
+            if self.answer.is_some() || !self.finished {
+                let most = LONGEST >> 20;
+                let message =
+                    format!("The answer of {} is longer than {most} MiB", place(&self.url));
+                self.finished = true;
+                self.fail(Fault::new(FaultKind::Protocol, message));
+            }
+            return;
+        }
         match &mut event {
             Event::Finish(_) => self.finished = true,
             Event::Text(_) | Event::Thought(_) | Event::Call { .. } => self.spoken = true,

@@ -156,6 +156,8 @@ async fn a_summary_that_says_nothing_loses_nothing() {
     assert_eq!(scene.agent.compact(&plenty()).await, Ok(true));
     let kept = scene.agent.conversation().messages()[0].text();
     assert!(kept.contains("question 0"), "{kept}");
+    let seen = scene.eyes.0.lock().unwrap();
+    assert!(seen.iter().any(|line| line.contains("did not sum up")), "{seen:?}");
 }
 
 #[tokio::test]

@@ -199,3 +199,13 @@ proptest! {
         while { let before = editor.text.clone(); editor.undo(); before != editor.text } {}
     }
 }
+
+#[test]
+fn a_wide_character_after_a_word_that_moved_to_the_next_row_fits() {
+    let mut editor = Editor::default();
+    editor.paste("ab cdefg");
+    // Three columns, where the word leaves two.
+    editor.paste("👨ि");
+    let laid = lay_out(&editor, &Row::new("> ", PLAIN), 10, "", Sight::Shown);
+    assert!(laid.rows.iter().all(|row| row.width() <= 10), "{:?}", laid.rows);
+}

@@ -109,6 +109,10 @@ impl Layout {
                 return;
             }
             self.overflow();
+            // Beside a word that has gone along there may still be no room.
+            if self.used + columns > self.columns && self.used > self.indent.len() {
+                self.overflow();
+            }
         }
         self.row.push(character, style);
         self.used += columns;

@@ -180,6 +180,9 @@ fn explain(app: &App, home: &Home, key: Option<&str>) -> Outcome {
     let config = app.config(home)?;
     let Some(name) = key else { return explain_all(app) };
     let Some(resolved) = config.explain(name) else {
+        if let Some(page) = page_of(name) {
+            return point_to(app, &config, name, page);
+        }
         let near = hermes::core::similar::nearest(name, KEYS.iter().map(|k| k.name), 0.5)
             .map(str::to_owned);
         return Err(Failure::not_found(format!("'{name}' is not a setting that hermes knows"))
@@ -212,6 +215,39 @@ fn explain(app: &App, home: &Home, key: Option<&str>) -> Outcome {
     for variable in key.variables {
         lines.push(format!("also:    {} in the environment wins over the file", variable.name));
     }
+    app.terminal.line(&lines.join("\n"))?;
+    Ok(Exit::Ok)
+}
+
+/// The page that describes a section with a shape of its own, or a part of one.
+fn page_of(name: &str) -> Option<&'static str> {
+    let is_it = |section: &str| {
+        let rest = name.strip_prefix(section.trim_matches('`'));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let (_, link) = SHAPED.iter().find(|(sections, _)| sections.split(", ").any(is_it))?;
+    link.split(['(', ')']).nth(1)
+}
+
+fn point_to(app: &App, config: &hermes_config::Config, name: &str, page: &str) -> Outcome {
+    let set = name.parse::<KeyPath>().ok().and_then(|path| config.get(&path));
+    // What it holds may be meant for nobody else; whoever wants to see it says so.
+    let origin = set.map(|(_, origin)| origin.to_string());
+    let page = format!("docs/{page}");
+    if app.json {
+        let told =
+            json!({ "schema_version": 1, "key": name, "origin": origin, "described_in": page });
+        app.terminal.line(&told.to_string())?;
+        return Ok(Exit::Ok);
+    }
+    let mut lines = vec![
+        app.terminal.paint(Style::Bold, name),
+        format!("It has a shape of its own, which {page} describes."),
+    ];
+    lines.push(match origin {
+        Some(origin) => format!("It is set in {origin}; `hermes config get {name}` shows it."),
+        None => "It is not set.".to_owned(),
+    });
     app.terminal.line(&lines.join("\n"))?;
     Ok(Exit::Ok)
 }

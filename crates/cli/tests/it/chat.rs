@@ -443,3 +443,22 @@ fn a_skill_is_completed_called_for_and_taken_back_as_it_was_typed() {
     }
     assert!(!tmux.screen().contains("<skill"), "{}", tmux.screen());
 }
+
+#[test]
+fn in_a_pipe_quiet_means_that_only_answers_are_printed() {
+    let server = ModelServer::start(vec![Scene::says("One.")]);
+    let run = with_model(&server).feed(["-q", "chat"], "first\n").succeeds();
+    assert_eq!((run.stdout.trim(), run.stderr.as_str()), ("One.", ""));
+}
+
+#[test]
+fn options_of_a_conversation_need_no_command() {
+    let server = ModelServer::start(vec![Scene::says("One.")]);
+    let context = with_model(&server);
+    context.feed(["-m", "another"], "first\n").succeeds();
+    assert_eq!(server.asked()[0]["model"], "another");
+    // What is wrong is told of what was written.
+    let run = context.run(["tools", "list", "-m", "another"]).exits(2);
+    assert!(run.stderr.contains("tools list"), "{}", run.stderr);
+    context.run(["--nonesuch"]).exits(2);
+}

@@ -285,3 +285,15 @@ fn sub_agents_and_the_table_of_settings_agree_on_what_is_usual() {
     let mixture = hermes_delegation::Mixture::read(&usual("moa"));
     assert_eq!(mixture, Ok(hermes_delegation::Mixture::default()));
 }
+
+#[test]
+fn a_section_with_a_shape_of_its_own_is_pointed_to() {
+    let context = TestContext::new();
+    for name in ["model.prices", "mcp_servers.files"] {
+        let run = context.run(["config", "explain", name]).succeeds();
+        assert!(run.stdout.contains(".md"), "{}", run.stdout);
+    }
+    let told = context.run(["config", "explain", "model.prices", "--json"]).succeeds().json();
+    assert_eq!(told["described_in"], "docs/models.md");
+    context.run(["config", "explain", "model.pricess"]).exits(1);
+}

@@ -295,3 +295,22 @@ fn a_job_that_names_what_is_not_there_is_not_planned() {
     }
     assert_eq!(context.run(["cron", "list", "--json"]).succeeds().json()["jobs"], json!([]));
 }
+
+#[test]
+fn jobs_that_cannot_be_read_are_no_success_of_one_round() {
+    let context = TestContext::new();
+    std::fs::create_dir_all(context.home().join("cron")).expect("its folder");
+    std::fs::write(context.home().join("cron/jobs.json"), "{ damaged").expect("the file");
+    let run = context.run(["cron", "daemon", "--once"]).exits(1);
+    assert!(run.stderr.contains("trouble"), "{}", run.stderr);
+}
+
+#[test]
+fn times_are_shown_in_the_time_zone_of_the_job() {
+    let context = TestContext::new();
+    context.settings("timezone: UTC\n");
+    let added = ["cron", "add", "0 9 * * *", "Tell me.", "--tz", "Asia/Tokyo"];
+    context.run(added).succeeds();
+    let listed = context.run(["cron", "list"]).succeeds();
+    assert!(listed.stdout.contains("T09:00:00+09:00"), "{}", listed.stdout);
+}

@@ -487,3 +487,15 @@ fn a_command_that_fails_is_seen_to() {
     let run = with_model(&server).run(["run", "try it"]).succeeds();
     assert!(run.stderr.contains("exit code 3"), "{}", run.stderr);
 }
+
+#[test]
+fn nobody_who_reads_on_is_no_success() {
+    let server = ModelServer::start(vec![Scene::calls("read_file", r#"{"path":"a.txt"}"#).again()]);
+    let context = with_model(&server);
+    context.file("a.txt", "a\n");
+    let mut command = context.command(["run", "--json", "Read it."]);
+    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
+    let mut child = command.stderr(std::process::Stdio::null()).spawn().expect("it starts");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+}

@@ -167,21 +167,14 @@ async fn ask(
     messages: Vec<Message>,
 ) -> Heard {
     let began = Instant::now();
-    let mut request = Request {
+    let request = Request {
         max_tokens: Some(voice.manner.max_tokens.unwrap_or(mixture.max_tokens)),
         temperature: voice.temperature,
         effort: voice.manner.effort.clone(),
         patience: mixture.patience,
         ..Request::new(voice.manner.model.clone(), messages)
     };
-    let mut reply = reply(mixture, voice, &request).await;
-    if request.temperature.is_some()
-        && matches!(&reply, Err(fault) if fault.kind == FaultKind::Request)
-    {
-        // Some models choose their words as they like, and say so.
-        request.temperature = None;
-        reply = self::reply(mixture, voice, &request).await;
-    }
+    let reply = reply(mixture, voice, &request).await;
     let usage = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
     if let Some(standing) = standing {
         standing.spend(usage);

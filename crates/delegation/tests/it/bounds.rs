@@ -153,11 +153,18 @@ impl Policy for Careful {
     }
 }
 
+/// Says yes to a sub-agent that says that it is one.
 struct Yes;
 
 impl Approver for Yes {
-    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Decision> {
-        Box::pin(async { Decision::Approved(Lasting::Once) })
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+        let is_told = ["“dig”", "“write”"].iter().any(|goal| request.reason.contains(goal));
+        Box::pin(async move {
+            match is_told {
+                true => Decision::Approved(Lasting::Once),
+                false => Decision::Refused(None),
+            }
+        })
     }
 }
 

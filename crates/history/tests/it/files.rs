@@ -130,3 +130,15 @@ fn a_folder_that_cannot_be_made_is_told() {
     let beginning = Beginning::default();
     assert!(beginning.id.is_none());
 }
+
+#[test]
+fn what_is_over_is_in_the_file_itself() {
+    let scratch = Scratch::new();
+    scratch.begin("s", "cli");
+    scratch.say("s", "what was said");
+    scratch.store.end("s", "done").unwrap();
+    let copy = scratch.folder.path().join("copy.db");
+    std::fs::copy(scratch.path(), &copy).unwrap();
+    let reader = Reader::open(&copy).unwrap().unwrap();
+    assert_eq!(reader.sessions(&Listing::default()).unwrap().len(), 1);
+}

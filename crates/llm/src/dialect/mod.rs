@@ -33,7 +33,7 @@ pub(crate) trait Pieces: Send {
 
 /// The path and the body of a request.
 pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> (String, Value) {
-    let model = if request.model.is_empty() { &endpoint.model } else { &request.model };
+    let model = model(endpoint, request);
     let (path, mut body) = match endpoint.dialect {
         Dialect::Chat => ("chat/completions".to_owned(), chat::body(endpoint, model, request)),
         Dialect::Responses => ("responses".to_owned(), responses::body(endpoint, model, request)),
@@ -52,10 +52,14 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> (String, Value) {
     (path, body)
 }
 
+fn model<'a>(endpoint: &'a Endpoint, request: &'a Request) -> &'a str {
+    if request.model.is_empty() { &endpoint.model } else { &request.model }
+}
+
 /// A reader for an answer to it.
 pub(crate) fn reader(endpoint: &Endpoint, request: &Request) -> Box<dyn Pieces> {
     match endpoint.dialect {
-        Dialect::Chat => Box::new(chat::Reader::new(endpoint.origin())),
+        Dialect::Chat => Box::new(chat::Reader::new(endpoint.origin(), model(endpoint, request))),
         Dialect::Responses => Box::new(responses::Reader::new(endpoint.origin())),
         Dialect::Anthropic => {
             Box::new(anthropic::Reader::new(endpoint.origin(), request.schema.is_some()))

@@ -298,3 +298,20 @@ async fn a_result_has_the_name_of_its_call() {
     assert_eq!(find("functionResponse"), find("functionCall"));
     assert_eq!(find("functionCall"), Some(json!("readfile")));
 }
+
+#[tokio::test]
+async fn an_answer_without_end_is_not_kept() {
+    let piece = Step::Text("x".repeat(1 << 20));
+    let scene = Scene::of(std::iter::repeat_n(piece, 20));
+    let server = ModelServer::start([scene]);
+    let (events, fault) = events(&*model(&server, Dialect::Chat), &ask("Hi")).await;
+    assert_eq!(fault.unwrap().kind, FaultKind::Protocol);
+    let kept: usize = events
+        .iter()
+        .map(|event| match event {
+            Event::Text(text) => text.len(),
+            _ => 0,
+        })
+        .sum();
+    assert_eq!(kept, 16 << 20);
+}

@@ -94,7 +94,7 @@ impl Catalogue {
                         let page = serde_json::to_value(&other).unwrap_or_default();
                         let Some(tools) = page.get("tools").and_then(Value::as_array) else {
                             let text = super::plain::excerpt(&page.to_string(), 200);
-                            return Err(Fault::Refused(odd("it", &text)));
+                            return Err(Fault::Refused(odd(connection.name(), &text)));
                         };
                         let next =
                             page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);

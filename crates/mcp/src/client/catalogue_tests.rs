@@ -47,3 +47,18 @@ fn what_is_taken_of_a_server_is_bounded() {
         assert!(problems.contains(left_out), "{problems}");
     }
 }
+
+#[test]
+fn a_tool_of_the_server_takes_no_way_to_its_resources() {
+    use crate::client::extras::Extra;
+    let settings =
+        crate::client::settings::ServerSettings::read(&json!({"command": "x"}), &|_| None);
+    let filter = settings.unwrap().tools;
+    let mut catalogue = Catalogue { resources: true, ..empty() };
+    let names = |it: &Catalogue| {
+        Extra::of(it, &filter).into_iter().map(|(_, name)| name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&catalogue), ["list_resources", "read_resource"]);
+    catalogue.tools.push(tool("list_resources", 1));
+    assert_eq!(names(&catalogue), ["resources_list", "read_resource"]);
+}

@@ -66,6 +66,16 @@ pub(crate) struct Patience {
     pub(crate) total: Duration,
 }
 
+impl Patience {
+    /// Tells who took too long from who was silent.
+    fn judge(self, fault: Fault) -> Fault {
+        match fault {
+            Fault::Late(after) if after == self.total && after > self.idle => Fault::Long(after),
+            other => other,
+        }
+    }
+}
+
 impl Connection {
     /// Greets the server that `transport` leads to.
     pub(crate) async fn greet<T>(
@@ -85,7 +95,17 @@ impl Connection {
             },
         };
         let service = serve_client_with_lifecycle(Arc::clone(host), transport, mode).await?;
-        Ok(Self::over(server, host, service))
+        let it = Self::over(server, host, service);
+        let spoken = &it.info.protocol_version;
+        if ProtocolVersion::KNOWN_VERSIONS.contains(spoken) {
+            return Ok(it);
+        }
+        let error = ClientInitializeError::NoCompatibleProtocolVersion {
+            client_supported: ProtocolVersion::KNOWN_VERSIONS.to_vec(),
+            server_supported: vec![spoken.clone()],
+        };
+        it.close().await;
+        Err(error)
     }
 
     fn over(
@@ -171,12 +191,7 @@ impl Connection {
         patience: Patience,
         cx: Option<&ToolContext>,
     ) -> Result<ServerResult, Fault> {
-        let fault = |error| match Fault::of(&self.server, error) {
-            Fault::Late(after) if after == patience.total && after > patience.idle => {
-                Fault::Long(after)
-            }
-            other => other,
-        };
+        let fault = |error| patience.judge(Fault::of(&self.server, error));
         let options = PeerRequestOptions::with_timeout(patience.idle)
             .reset_timeout_on_progress()
             .with_max_total_timeout(patience.total);
@@ -221,6 +236,7 @@ impl Connection {
                     self.visit(&places, cx).await?;
                     continue;
                 }
+                Err(Fault::Unread(error)) => return Err(made(Fault::Refused(error))),
                 answered => answered?,
             };
             match answered {
@@ -397,3 +413,7 @@ impl Drop for Abandoned<'_> {
         });
     }
 }
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::{Attachment, ToolError, ToolOutput};
+use hermes_schema::Schema;
 use rmcp::model::{
     CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, ResourceContents,
 };
@@ -85,14 +86,13 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, block: &ContentBlock, server: &str, media: &Media) {
+    fn add(&mut self, block: &ContentBlock, reader: &str, media: &Media) {
         match block {
             ContentBlock::Text(text) => self.texts.push(text.text.clone()),
             ContentBlock::Image(image) => media.place("image", &image.data, &image.mime_type, self),
             ContentBlock::Audio(audio) => media.place("audio", &audio.data, &audio.mime_type, self),
             ContentBlock::Resource(embedded) => self.add_resource(&embedded.resource, media),
             ContentBlock::ResourceLink(link) => {
-                let reader = super::names::wire(server, super::extras::READ_RESOURCE);
                 self.texts.push(format!(
                     "[resource {} ({}): read it with {reader}]",
                     excerpt(&link.uri, 500),
@@ -115,15 +115,25 @@ impl Gathered {
     }
 }
 
+/// Where an answer comes from, and what is known of it beforehand.
+pub(crate) struct Source<'a> {
+    pub(crate) server: &'a str,
+    pub(crate) tool: &'a str,
+    /// The tool that reads what an answer refers to.
+    pub(crate) reader: &'a str,
+    /// The form that structured answers have, by the server's own word.
+    pub(crate) form: Option<&'a Schema>,
+}
+
 /// The result of a tool.
 pub(crate) fn of_call(
-    server: &str,
-    tool: &str,
+    from: &Source<'_>,
     result: &CallToolResult,
     media: &Media,
 ) -> Result<ToolOutput, ToolError> {
+    let Source { server, tool, .. } = from;
     let mut gathered = Gathered::default();
-    result.content.iter().for_each(|block| gathered.add(block, server, media));
+    result.content.iter().for_each(|block| gathered.add(block, from.reader, media));
     let text = gathered.texts.join("\n");
     let structured = result.structured_content.as_ref().filter(|it| !it.is_null());
     if result.is_error == Some(true) {
@@ -152,7 +162,24 @@ pub(crate) fn of_call(
             object.insert("result".to_owned(), text.into());
         }
     }
+    if let (Some(structured), Some(form)) = (structured, from.form)
+        && let Some(wrong) = misfit(form, structured)
+    {
+        object.insert("note".to_owned(), wrong.into());
+    }
     Ok(ToolOutput::from(object).with_attachments(gathered.attachments))
+}
+
+/// What is wrong with an answer, by the form that the server has promised. A
+/// form that cannot be read promises nothing.
+fn misfit(form: &Schema, structured: &Value) -> Option<String> {
+    form.compile().ok()?;
+    let violations = form.check(structured).err()?;
+    let first = violations.first()?;
+    Some(format!(
+        "The answer does not fit the outputSchema of the tool: {}",
+        excerpt(&first.to_string(), 300)
+    ))
 }
 
 fn says_the_same(text: &str, structured: &Value) -> bool {
@@ -162,7 +189,7 @@ fn says_the_same(text: &str, structured: &Value) -> bool {
         return true;
     }
     let Ok(said) = serde_json::from_str::<Value>(text) else { return false };
-    said == *structured || only.is_some_and(|fields| fields.get("result") == Some(&said))
+    said == *structured || only.is_some_and(|fields| fields.values().all(|value| *value == said))
 }
 
 /// What a resource holds.
@@ -176,15 +203,15 @@ pub(crate) fn of_resource(result: &ReadResourceResult, media: &Media) -> ToolOut
 
 /// What a prompt says.
 pub(crate) fn of_prompt(
-    server: &str,
     result: &GetPromptResult,
     media: &Media,
+    reader: &str,
 ) -> Result<ToolOutput, ToolError> {
     let mut attachments = Vec::new();
     let mut messages = Vec::new();
     for message in &result.messages {
         let mut gathered = Gathered::default();
-        gathered.add(&message.content, server, media);
+        gathered.add(&message.content, reader, media);
         messages.push(json!({"role": message.role, "content": gathered.texts.join("\n")}));
         attachments.append(&mut gathered.attachments);
     }

@@ -4,7 +4,10 @@ fn answer(result: Value) -> (Result<ToolOutput, ToolError>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let media = Media::new(folder.path().join("media"));
     let result: CallToolResult = serde_json::from_value(result).unwrap();
-    (of_call("s", "t", &result, &media), folder)
+    let form = Schema::new(json!({"properties": {"n": {"type": "integer"}}}));
+    let from =
+        Source { server: "s", tool: "t", reader: "mcp__s__read_resource", form: Some(&form) };
+    (of_call(&from, &result, &media), folder)
 }
 
 fn content(result: Value) -> Value {
@@ -24,12 +27,24 @@ fn what_is_structured_is_told_once() {
         let file = json!({"content": text(words), "structuredContent": {"content": words}});
         assert_eq!(content(file), json!({"result": {"content": words}}));
     }
+    // As the server for memories does.
+    let list =
+        json!({"content": text("[{\"a\": 1}]"), "structuredContent": {"entities": [{"a": 1}]}});
+    assert_eq!(content(list), json!({"result": {"entities": [{"a": 1}]}}));
     let only = json!({"content": [], "structuredContent": {"a": 1}});
     assert_eq!(content(only), json!({"result": {"a": 1}}));
     let differs = json!({"content": text("five"), "structuredContent": {"n": 5}});
     assert_eq!(content(differs), json!({"result": "five", "structuredContent": {"n": 5}}));
     let plain = json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]});
     assert_eq!(content(plain), json!({"result": "a\nb"}));
+}
+
+#[test]
+fn an_answer_that_breaks_its_own_schema_is_noted() {
+    let told = content(json!({"content": [], "structuredContent": {"n": "five"}}));
+    assert_eq!(told["result"], json!({"n": "five"}));
+    assert!(told["note"].as_str().unwrap().contains("outputSchema"), "{told}");
+    assert!(content(json!({"content": [], "structuredContent": {"n": 5}})).get("note").is_none());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use rmcp::service::ClientInitializeError;
 
 use super::catalogue::Catalogue;
 use super::connection::{Connection, Era};
-use super::fault::{greeting_causes, greeting_want, is_refusal};
+use super::fault::{greeting_causes, greeting_want, has_answered, is_refusal};
 use super::pipes::Pipes;
 use super::plain::excerpt;
 use super::program::{Plan, Program};
@@ -108,6 +108,7 @@ async fn start(server: &Server, era: Option<Era>, until: Instant) -> Result<Conn
     let greeting = Connection::greet(server.name().into(), server.host(), pipes, era);
     let left = until.saturating_duration_since(Instant::now());
     let greeted = server.unless_stopped(tokio::time::timeout(left, greeting)).await;
+    let has_answered = matches!(&greeted, Ok(Ok(Err(error))) if has_answered(error));
     let trouble = match greeted {
         Ok(Ok(Ok(connection))) => return Ok(connection.to(program, late_yes)),
         Ok(Ok(Err(error))) if is_refusal(&error) => Trouble::Refused(explain(server, &error)),
@@ -115,11 +116,16 @@ async fn start(server: &Server, era: Option<Era>, until: Instant) -> Result<Conn
         Ok(Err(_)) => Trouble::Final(late(server)),
         Err(gone) => Trouble::Final(gone),
     };
-    Err(give_up(server.name(), program, trouble).await)
+    Err(give_up(server.name(), program, trouble, has_answered).await)
 }
 
 /// Ends a program that could not be greeted, and tells what it said.
-async fn give_up(server: &str, mut program: Program, trouble: Trouble) -> Trouble {
+async fn give_up(
+    server: &str,
+    mut program: Program,
+    trouble: Trouble,
+    has_answered: bool,
+) -> Trouble {
     let until = Instant::now() + LAST_WORDS;
     let mut exit = program.ended();
     while exit.is_none() && matches!(trouble, Trouble::Unclear(_)) && Instant::now() < until {
@@ -133,13 +139,16 @@ async fn give_up(server: &str, mut program: Program, trouble: Trouble) -> Troubl
     let words = program.tail.text();
     program.end().await;
     match trouble {
+        // If it has ended, then because nobody talks to it any more.
+        Trouble::Unclear(error) if has_answered => {
+            Trouble::Unclear(with_words(error, None, &words))
+        }
         // What the connection was about when it broke is no help.
         Trouble::Unclear(error) if exit.is_some() => {
             let message = format!("The MCP server '{}' did not answer", server);
             Trouble::Unclear(with_words(error.with_message(message), exit.as_deref(), &words))
         }
         Trouble::Unclear(error) => Trouble::Unclear(with_words(error, exit.as_deref(), &words)),
-        // If it has ended, then because nobody talks to it any more.
         Trouble::Refused(error) => Trouble::Refused(with_words(error, None, &words)),
         Trouble::Final(error) => Trouble::Final(with_words(error, exit.as_deref(), &words)),
     }

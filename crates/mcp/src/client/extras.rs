@@ -14,9 +14,6 @@ use super::fault::{Fault, odd};
 use super::plain::strip_hidden;
 use super::settings::ToolFilter;
 
-/// The name of the tool that reads a resource.
-pub(crate) const READ_RESOURCE: &str = "read_resource";
-
 /// How many pages are read, and how much is taken.
 const PAGES: usize = 50;
 const MOST: usize = 2_000;
@@ -31,9 +28,8 @@ pub(crate) enum Extra {
 }
 
 impl Extra {
-    /// Those that a server of this kind has, unless a tool of its own has the
-    /// same name.
-    pub(crate) fn of(catalogue: &Catalogue, filter: &ToolFilter) -> Vec<Self> {
+    /// Those that a server of this kind has, with their names.
+    pub(crate) fn of(catalogue: &Catalogue, filter: &ToolFilter) -> Vec<(Self, &'static str)> {
         let mut extras = Vec::new();
         if catalogue.resources && filter.resources {
             extras.extend([Self::ListResources, Self::ReadResource]);
@@ -41,27 +37,29 @@ impl Extra {
         if catalogue.prompts && filter.prompts {
             extras.extend([Self::ListPrompts, Self::GetPrompt]);
         }
-        let is_taken = |extra: &Self| {
-            catalogue.tools.iter().any(|tool| super::pins::name_of(tool) == extra.name())
-        };
-        extras.retain(|extra| !is_taken(extra));
-        extras
+        let named = extras.into_iter().filter_map(|extra| Some((extra, extra.name(catalogue)?)));
+        named.collect()
     }
 
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::ListResources => "list_resources",
-            Self::ReadResource => READ_RESOURCE,
-            Self::ListPrompts => "list_prompts",
-            Self::GetPrompt => "get_prompt",
-        }
+    /// What it is called beside the server's own tools: the usual name, or what
+    /// the protocol calls it where a tool of the server has that name.
+    pub(crate) fn name(self, catalogue: &Catalogue) -> Option<&'static str> {
+        let names = match self {
+            Self::ListResources => ["list_resources", "resources_list"],
+            Self::ReadResource => ["read_resource", "resources_read"],
+            Self::ListPrompts => ["list_prompts", "prompts_list"],
+            Self::GetPrompt => ["get_prompt", "prompts_get"],
+        };
+        let is_taken =
+            |name: &str| catalogue.tools.iter().any(|tool| super::pins::name_of(tool) == name);
+        names.into_iter().find(|name| !is_taken(name))
     }
 
     pub(crate) fn description(self, server: &str) -> String {
         match self {
             Self::ListResources => format!(
-                "List the resources of the MCP server {server}: each has a `uri` that \
-                 read_resource takes. `templates` have parts in braces to be filled in."
+                "List the resources of the MCP server {server}: each has a `uri` to read it by. \
+                 `templates` have parts in braces to be filled in."
             ),
             Self::ReadResource => {
                 format!("Read a resource of the MCP server {server} by its `uri`.")
@@ -100,13 +98,14 @@ impl Extra {
 
     pub(crate) async fn run(
         self,
-        server: &str,
         connection: &Connection,
         arguments: &Map<String, Value>,
         patience: Patience,
         cx: &ToolContext,
         media: &Media,
+        reader: &str,
     ) -> Result<Result<ToolOutput, ToolError>, Fault> {
+        let server = connection.name();
         let text = |name: &str| {
             arguments
                 .get(name)
@@ -141,7 +140,7 @@ impl Extra {
                 let given = arguments.get("arguments").and_then(Value::as_object);
                 let given = given.cloned().unwrap_or_default();
                 let result = connection.get_prompt(text("name")?, given, patience, cx).await?;
-                Ok(content::of_prompt(server, &result, media))
+                Ok(content::of_prompt(&result, media, reader))
             }
         }
     }

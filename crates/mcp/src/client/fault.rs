@@ -4,7 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
-use rmcp::model::{ErrorCode, ErrorData};
+use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::AuthError;
 use rmcp::transport::streamable_http_client::{
@@ -14,6 +14,9 @@ use serde_json::Value;
 
 use super::pipes::{TOO_LONG, UNREADABLE};
 use super::plain::excerpt;
+use super::web::{Declined, is_declined};
+
+type Web = StreamableHttpError<reqwest::Error>;
 
 /// How much of a server's words is shown.
 const SHOWN: usize = 4_000;
@@ -49,6 +52,8 @@ pub(crate) enum Fault {
     Visit(Vec<Value>),
     /// The server refused it, or answered in a way that cannot be used.
     Refused(ToolError),
+    /// It has answered, and nobody can read what.
+    Unread(ToolError),
 }
 
 impl Fault {
@@ -58,14 +63,19 @@ impl Fault {
                 let list = error.data.as_ref().and_then(|data| data.get("elicitations"));
                 Self::Visit(list.and_then(Value::as_array).cloned().unwrap_or_default())
             }
-            ServiceError::McpError(error) => Self::Refused(refusal(server, &error)),
+            ServiceError::McpError(error) => match unread(server, &error) {
+                Some(unread) => Self::Unread(unread),
+                None => Self::Refused(refusal(server, &error)),
+            },
             ServiceError::TransportSend(error) => {
                 let error: &(dyn Error + 'static) = error.error.as_ref();
                 let text = excerpt(&causes(error), 500);
                 if let Some(want) = want_of(error) {
                     Self::Login(want)
                 } else if is_too_long(error) {
-                    Self::Refused(too_long(server))
+                    Self::Unread(too_long(server))
+                } else if let Some(error) = declined(server, error) {
+                    Self::Refused(error)
                 } else if is_unsent(error) {
                     Self::NotSent(text)
                 } else {
@@ -94,7 +104,7 @@ impl std::fmt::Display for Fault {
             Self::Cancelled => f.write_str("it is no longer wanted"),
             Self::Login(_) => f.write_str("it wants a login"),
             Self::Visit(_) => f.write_str("it wants the user to go somewhere first"),
-            Self::Refused(error) => f.write_str(error.message()),
+            Self::Refused(error) | Self::Unread(error) => f.write_str(error.message()),
         }
     }
 }
@@ -114,14 +124,16 @@ fn too_long(server: &str) -> ToolError {
     ))
 }
 
-fn refusal(server: &str, error: &ErrorData) -> ToolError {
+/// What is told of an answer that could not be read, if that is what it is.
+fn unread(server: &str, error: &ErrorData) -> Option<ToolError> {
     let has = |mark: &str| error.data.as_ref().is_some_and(|data| data.get(mark).is_some());
     if has(TOO_LONG) {
-        return too_long(server);
+        return Some(too_long(server));
     }
-    if has(UNREADABLE) {
-        return odd(server, &error.message);
-    }
+    has(UNREADABLE).then(|| odd(server, &error.message))
+}
+
+fn refusal(server: &str, error: &ErrorData) -> ToolError {
     let message = excerpt(&error.message, SHOWN);
     let text = format!("The MCP server '{server}' refuses: {message}");
     let failed = match error.code {
@@ -139,7 +151,9 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     let mut next = Some(error);
     while let Some(error) = next {
         let text = error.to_string();
-        if !parts.iter().any(|part| part.contains(&text)) {
+        // What only passes something on says nothing by itself.
+        let passes_on = matches!(error.downcast_ref::<Web>(), Some(Web::Io(_)));
+        if !passes_on && !parts.iter().any(|part| part.contains(&text)) {
             parts.push(text);
         }
         next = beneath(error).filter(|_| parts.len() < 5);
@@ -156,6 +170,17 @@ pub(crate) fn greeting_causes(error: &ClientInitializeError) -> String {
         }
         ClientInitializeError::TransportError { error, .. } => causes(error.error.as_ref()),
         ClientInitializeError::JsonRpcError(error) => format!("it refuses: {}", error.message),
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let theirs = server_supported.iter().map(ProtocolVersion::as_str).collect::<Vec<_>>();
+            format!(
+                "it speaks a version of the protocol that is not known here: {}",
+                theirs.join(", ")
+            )
+        }
+        ClientInitializeError::ExpectedInitResult(Some(answer)) => {
+            let answer = serde_json::to_string(answer).unwrap_or_default();
+            format!("its answer to the greeting cannot be used: {}", excerpt(&answer, 300))
+        }
         ClientInitializeError::ConnectionClosed(_) => "it has closed the connection".to_owned(),
         other => causes(other),
     }
@@ -165,16 +190,26 @@ pub(crate) fn greeting_causes(error: &ClientInitializeError) -> String {
 pub(crate) fn is_refusal(error: &ClientInitializeError) -> bool {
     match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_refusal(fallback),
-        ClientInitializeError::JsonRpcError(_) => true,
+        ClientInitializeError::JsonRpcError(_)
+        | ClientInitializeError::NoCompatibleProtocolVersion { .. } => true,
         _ => false,
+    }
+}
+
+/// Whether a server has answered the greeting at all.
+pub(crate) fn has_answered(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => has_answered(fallback),
+        ClientInitializeError::ExpectedInitResult(Some(_)) => true,
+        other => is_refusal(other),
     }
 }
 
 /// What an error was caused by.
 fn beneath<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    let web = match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+    let web = match error.downcast_ref::<Web>() {
         // It does not name its cause in the usual way.
-        Some(StreamableHttpError::Client(error)) => Some(error as &(dyn Error + 'static)),
+        Some(Web::Client(error)) => Some(error as &(dyn Error + 'static)),
         _ => None,
     };
     // Nor does this one.
@@ -213,6 +248,40 @@ fn is_unsent(error: &(dyn Error + 'static)) -> bool {
 
 fn is_too_long(error: &(dyn Error + 'static)) -> bool {
     chain(error).any(|error| error.to_string().contains(TOO_LONG))
+}
+
+/// What is told of a request that the server has not taken.
+fn declined(server: &str, error: &(dyn Error + 'static)) -> Option<ToolError> {
+    let (status, retry_after, text) = chain(error).find_map(|error| {
+        if let Some(it) = error.downcast_ref::<Declined>() {
+            return Some((it.status, it.retry_after.clone(), it.to_string()));
+        }
+        let status = error.downcast_ref::<reqwest::Error>()?.status()?;
+        is_declined(status).then(|| (status, None, format!("HTTP {status}")))
+    })?;
+    let text = format!("The MCP server '{server}' has not taken the call: {text}");
+    let told = match status.as_u16() {
+        401 | 403 => ToolError::denied(text).with_hint(format!(
+            "Nothing was done. Look at `headers` and `auth` of its entry; `hermes mcp test \
+             {server}` shows how it does."
+        )),
+        404 | 410 => {
+            ToolError::not_found(text).with_hint("Nothing was done. Look at `url` of its entry.")
+        }
+        429 => {
+            let when = match &retry_after {
+                Some(after) => format!("It says when to try again: {}.", excerpt(after, 100)),
+                None => "Wait before you try again.".to_owned(),
+            };
+            ToolError::limit(text).with_hint(format!("Nothing was done. {when}"))
+        }
+        _ => ToolError::conflict(text).with_hint("Nothing was done."),
+    };
+    let told = told.with("effect_disposition", "none");
+    Some(match retry_after {
+        Some(after) => told.with("retry_after", excerpt(&after, 100)),
+        None => told,
+    })
 }
 
 /// The login that the server wants first.

@@ -153,6 +153,9 @@ pub struct Status {
     /// Those that are held back because they have changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<String>,
+    /// Why each of these is, with what is different.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub reasons: BTreeMap<String, String>,
     /// Those that the server has added since it was first used; they can be
     /// called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -457,6 +460,14 @@ fn missing(error: &ToolError) -> ToolError {
     error.details().iter().fold(told, |it, (key, value)| it.with(key, value.clone()))
 }
 
+/// Why a tool is held back, for a person who is to decide on it.
+fn reason(why: &ToolError) -> String {
+    match why.details().get("difference").and_then(|it| it.as_str()) {
+        Some(difference) => format!("{}:\n{difference}", why.message()),
+        None => why.message().to_owned(),
+    }
+}
+
 fn status_of(server: &Server) -> Status {
     let phase = server.phase();
     let catalogue = server.catalogue();
@@ -474,6 +485,11 @@ fn status_of(server: &Server) -> Status {
             Phase::Stopped => "stopped",
         },
         tools: published.tools.len(),
+        reasons: published
+            .held_back
+            .iter()
+            .map(|(tool, why)| (tool.clone(), reason(why)))
+            .collect(),
         held_back: published.held_back.into_keys().collect(),
         news: published.news,
         problems: server.notes().into_iter().chain(published.problems).collect(),

@@ -22,6 +22,12 @@ const AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest answer.
 const LONGEST: usize = 4 * 1024 * 1024;
 
+/// How many packages of a command are looked up.
+const MOST: usize = 20;
+
+/// How deep commands in commands are looked for.
+const NESTED: usize = 3;
+
 /// A package that a command would fetch and run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Package {
@@ -30,12 +36,18 @@ pub(crate) struct Package {
     pub(crate) version: Option<String>,
 }
 
-/// An error if the server is a package that is known to be harmful.
+/// An error if the server is a package that is known to be harmful, or brings
+/// one along.
 pub(crate) async fn check(server: &Server) -> Result<(), ToolError> {
     let Link::Program { command, args, .. } = &server.settings().link else { return Ok(()) };
-    let (Some(package), Some(url)) = (Package::of(command, args), &server.shared().osv) else {
-        return Ok(());
-    };
+    let Some(url) = &server.shared().osv else { return Ok(()) };
+    let packages = Package::of(command, args);
+    futures_util::future::try_join_all(packages.iter().map(|it| check_one(server, url, it)))
+        .await?;
+    Ok(())
+}
+
+async fn check_one(server: &Server, url: &str, package: &Package) -> Result<(), ToolError> {
     let question = package.question();
     let file = server.shared().verdicts.join(format!("{}.json", digest::of_json(&question)));
     let harm = match remembered(&file) {
@@ -108,23 +120,14 @@ async fn ask(url: &str, question: &Value) -> Option<Vec<String>> {
 }
 
 impl Package {
-    /// The package that a command fetches and runs, if it is such a command.
-    pub(crate) fn of(command: &str, args: &[String]) -> Option<Self> {
-        let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
-        let program = program.strip_suffix(".cmd").or_else(|| program.strip_suffix(".exe"));
-        let program =
-            program.unwrap_or_else(|| command.rsplit(['/', '\\']).next().unwrap_or(command));
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        match (program, args.as_slice()) {
-            ("npx" | "bunx", rest) => npm(rest),
-            ("npm", ["exec" | "x", rest @ ..]) => npm(rest),
-            ("pnpm" | "yarn", ["dlx", rest @ ..]) => npm(rest),
-            ("bun", ["x", rest @ ..]) => npm(rest),
-            ("uvx", rest) => pypi(rest, &["--from"], &UV),
-            ("uv", ["tool", "run", rest @ ..]) => pypi(rest, &["--from"], &UV),
-            ("pipx", ["run", rest @ ..]) => pypi(rest, &["--spec"], &PIPX),
-            _ => None,
-        }
+    /// The packages that a command fetches and runs.
+    pub(crate) fn of(command: &str, args: &[String]) -> Vec<Self> {
+        let words = std::iter::once(command).chain(args.iter().map(String::as_str)).collect();
+        let mut found = Vec::new();
+        look(words, NESTED, &mut found);
+        found.dedup();
+        found.truncate(MOST);
+        found
     }
 
     fn question(&self) -> Value {
@@ -136,54 +139,156 @@ impl Package {
     }
 }
 
-/// Options that are followed by a value.
-const NPM: [&str; 6] = ["-c", "--call", "--cache", "--registry", "--userconfig", "-w"];
-const UV: [&str; 16] = [
-    "--python",
-    "-p",
-    "--with",
-    "--with-editable",
-    "--with-requirements",
-    "--index",
-    "--index-url",
-    "-i",
-    "--extra-index-url",
-    "--find-links",
-    "-f",
-    "--directory",
-    "--project",
-    "--cache-dir",
-    "--config-file",
-    "--env-file",
-];
-const PIPX: [&str; 4] = ["--python", "--pip-args", "--index-url", "--fetch-missing-python"];
+/// Looks for packages in the words of a command.
+fn look(words: Vec<&str>, levels: usize, into: &mut Vec<Package>) {
+    let Some((first, args)) = words.split_first() else { return };
+    let program = first.rsplit(['/', '\\']).next().unwrap_or(first);
+    let program = program.strip_suffix(".cmd").or(program.strip_suffix(".exe")).unwrap_or(program);
+    match (program, args) {
+        ("npx" | "bunx", rest)
+        | ("npm", ["exec" | "x", rest @ ..])
+        | ("pnpm" | "yarn", ["dlx", rest @ ..])
+        | ("bun", ["x", rest @ ..]) => into.extend(named(rest, &NPM).filter_map(npm)),
+        ("uvx", rest) | ("uv", ["tool", "run", rest @ ..]) => {
+            into.extend(named(rest, &UV).filter_map(pypi));
+        }
+        // What is run is here already; what it is run with may not be.
+        ("uv", ["run", rest @ ..]) => into.extend(brought(rest, &UV).filter_map(pypi)),
+        ("pipx", ["run", rest @ ..]) => into.extend(named(rest, &PIPX).filter_map(pypi)),
+        // These run what comes after them.
+        ("env" | "nohup" | "nice" | "setsid" | "stdbuf" | "timeout" | "time" | "exec", rest)
+            if levels > 0 =>
+        {
+            let fetcher = rest.iter().position(|word| is_fetcher(word) || is_shell(word));
+            let rest = fetcher.and_then(|at| rest.get(at..)).unwrap_or_default();
+            look(rest.to_vec(), levels - 1, into);
+        }
+        (_, rest) if levels > 0 && is_shell(program) => {
+            let script = rest.iter().position(|word| is_script_option(word));
+            let Some(script) = script.and_then(|at| rest.get(at + 1)) else { return };
+            for command in script.split(['\n', ';', '&', '|', '(', ')']) {
+                let words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+                // What is set for it comes before it.
+                let words = words.skip_while(|word| word.contains('=') && !word.starts_with('-'));
+                look(words.collect(), levels - 1, into);
+            }
+        }
+        _ => {}
+    }
+}
 
-/// The value of one of these options, or the first argument that is none.
-fn wanted<'a>(args: &[&'a str], naming: &[&str], valued: &[&str]) -> Option<&'a str> {
-    let mut first = None;
+fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+fn is_fetcher(word: &str) -> bool {
+    matches!(
+        base(word),
+        "npx" | "bunx" | "npm" | "pnpm" | "yarn" | "bun" | "uvx" | "uv" | "pipx" | "env"
+    )
+}
+
+fn is_shell(word: &str) -> bool {
+    matches!(base(word), "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish")
+}
+
+/// `-c`, also together with other options.
+fn is_script_option(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|flags| !flags.starts_with('-') && flags.contains('c'))
+}
+
+/// How the options of a program are read.
+struct Options {
+    /// Those that name the package, in place of the first argument.
+    naming: &'static [&'static str],
+    /// Those that name packages which are there besides.
+    besides: &'static [&'static str],
+    /// Others that are followed by a value.
+    valued: &'static [&'static str],
+}
+
+const NPM: Options = Options {
+    naming: &["--package", "-p"],
+    besides: &[],
+    valued: &["-c", "--call", "--cache", "--registry", "--userconfig", "-w"],
+};
+const UV: Options = Options {
+    naming: &["--from"],
+    besides: &["--with", "-w"],
+    valued: &[
+        "--python",
+        "-p",
+        "--with-editable",
+        "--with-requirements",
+        "--index",
+        "--index-url",
+        "-i",
+        "--extra-index-url",
+        "--find-links",
+        "-f",
+        "--directory",
+        "--project",
+        "--cache-dir",
+        "--config-file",
+        "--env-file",
+    ],
+};
+const PIPX: Options = Options {
+    naming: &["--spec"],
+    besides: &["--with"],
+    valued: &["--python", "--pip-args", "--index-url", "--fetch-missing-python"],
+};
+
+/// What the options and arguments of a fetching program mean.
+#[derive(Default)]
+struct Wanted<'a> {
+    named: Vec<&'a str>,
+    besides: Vec<&'a str>,
+    first: Option<&'a str>,
+}
+
+fn wanted<'a>(args: &[&'a str], options: &Options) -> Wanted<'a> {
+    let mut it = Wanted::default();
     let mut args = args.iter();
     while let Some(arg) = args.next() {
-        let (option, value) = arg.split_once('=').map_or((*arg, None), |(o, v)| (o, Some(v)));
-        if naming.contains(&option) {
-            return value.or_else(|| args.next().copied());
-        }
         if *arg == "--" {
-            return first.or_else(|| args.next().copied());
+            it.first = args.next().copied();
+            break;
         }
         if !arg.starts_with('-') {
             // What comes after it is for the program.
-            first = Some(*arg);
+            it.first = Some(*arg);
             break;
         }
-        if value.is_none() && valued.contains(&option) {
-            args.next();
+        let (option, value) = arg.split_once('=').map_or((*arg, None), |(o, v)| (o, Some(v)));
+        let (naming, besides) =
+            (options.naming.contains(&option), options.besides.contains(&option));
+        if !naming && !besides && !options.valued.contains(&option) {
+            continue;
+        }
+        let Some(value) = value.or_else(|| args.next().copied()) else { break };
+        match (naming, besides) {
+            (true, _) => it.named.push(value),
+            (_, true) => it.besides.extend(value.split(',').map(str::trim)),
+            _ => {}
         }
     }
-    first
+    it
 }
 
-fn npm(args: &[&str]) -> Option<Package> {
-    let spec = wanted(args, &["--package", "-p"], &NPM)?;
+/// All packages that are fetched.
+fn named<'a>(args: &[&'a str], options: &Options) -> impl Iterator<Item = &'a str> {
+    let it = wanted(args, options);
+    let first = it.first.filter(|_| it.named.is_empty());
+    it.named.into_iter().chain(first).chain(it.besides)
+}
+
+/// Those that are fetched for something that is here.
+fn brought<'a>(args: &[&'a str], options: &Options) -> impl Iterator<Item = &'a str> {
+    wanted(args, options).besides.into_iter()
+}
+
+fn npm(spec: &str) -> Option<Package> {
     if spec.contains("://")
         || spec.starts_with(['.', '/'])
         || spec.starts_with("git") && spec.contains(':')
@@ -201,8 +306,7 @@ fn npm(args: &[&str]) -> Option<Package> {
     Some(Package { name: name.to_owned(), ecosystem: "npm", version })
 }
 
-fn pypi(args: &[&str], naming: &[&str], valued: &[&str]) -> Option<Package> {
-    let spec = wanted(args, naming, valued)?;
+fn pypi(spec: &str) -> Option<Package> {
     if spec.contains("://") || spec.starts_with(['.', '/']) {
         return None;
     }

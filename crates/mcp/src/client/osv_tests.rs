@@ -4,7 +4,7 @@ fn package(line: &str) -> Option<(String, &'static str, Option<String>)> {
     let mut words = line.split(' ').map(str::to_owned);
     let command = words.next()?;
     let args: Vec<String> = words.collect();
-    Package::of(&command, &args).map(|it| (it.name, it.ecosystem, it.version))
+    Package::of(&command, &args).into_iter().next().map(|it| (it.name, it.ecosystem, it.version))
 }
 
 fn is(line: &str, name: &str, ecosystem: &'static str, version: Option<&str>) {
@@ -39,4 +39,25 @@ fn other_commands_are_no_packages() {
     ] {
         assert_eq!(package(line), None, "{line}");
     }
+}
+
+#[test]
+fn what_a_package_brings_along_and_what_others_start_is_looked_at() {
+    let names = |command: &str, args: &[&str]| {
+        let args: Vec<String> = args.iter().map(|it| (*it).to_owned()).collect();
+        let found = Package::of(command, &args).into_iter().map(|it| it.name);
+        found.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        names("uvx", &["--with", "a,b==1", "--with=c", "good", "--with", "no"]),
+        "good a b c"
+    );
+    assert_eq!(names("uv", &["run", "--with", "evil", "server.py"]), "evil");
+    assert_eq!(names("npx", &["-p", "a", "--package=b", "cmd"]), "a b");
+    assert_eq!(names("env", &["-i", "X=1", "npx", "-y", "evil"]), "evil");
+    assert_eq!(names("/usr/bin/env", &["uvx", "evil"]), "evil");
+    assert_eq!(names("timeout", &["600", "npx", "evil"]), "evil");
+    assert_eq!(names("sh", &["-c", "cd /x && X=1 exec npx -y evil@1.0.0 | tee log"]), "evil");
+    assert_eq!(names("bash", &["-lc", "uvx 'evil'"]), "evil");
+    assert_eq!(names("env", &["python", "server.py"]), "");
 }

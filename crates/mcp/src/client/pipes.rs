@@ -4,6 +4,7 @@
 //! message that cannot be read, but says which request it answers, fails that
 //! request at once instead of leaving it to wait.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
@@ -40,6 +42,8 @@ const LOOKED_AT: usize = 512;
 pub(crate) struct Pipes<R, W> {
     read: BufReader<R>,
     line: Vec<u8>,
+    /// Messages that have come in one line with others, as in 2025-03-26.
+    waiting: VecDeque<ServerJsonRpcMessage>,
     /// The end of a line that is being thrown away, and whether its request
     /// was found at its beginning.
     dropping: Option<(Vec<u8>, bool)>,
@@ -75,6 +79,7 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
         Self {
             read: BufReader::with_capacity(64 * 1024, read),
             line: Vec::new(),
+            waiting: VecDeque::new(),
             dropping: None,
             write: Arc::new(Mutex::new(Some(write))),
             tail,
@@ -134,14 +139,21 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
         outcome
     }
 
-    /// The message that the line holds.
-    fn take_line(&mut self) -> Option<ServerJsonRpcMessage> {
+    /// Takes the message that the line holds, or several.
+    fn take_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         let text = line.trim_ascii();
-        if text.is_empty() {
-            return None;
+        match serde_json::from_slice::<Vec<&RawValue>>(text) {
+            Ok(all) => all.into_iter().for_each(|one| self.take_message(one.get().as_bytes())),
+            Err(_) => self.take_message(text),
         }
-        match serde_json::from_slice::<ServerJsonRpcMessage>(text) {
+    }
+
+    fn take_message(&mut self, text: &[u8]) {
+        if text.is_empty() {
+            return;
+        }
+        let message = match read_message(text) {
             Ok(message) => Some(message),
             Err(error) => {
                 let answered = unreadable(text, &error);
@@ -152,7 +164,8 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
                 }
                 answered
             }
-        }
+        };
+        self.waiting.extend(message);
     }
 
     /// A message, unless it is the late answer to a question that was given up.
@@ -214,6 +227,11 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
+            while let Some(message) = self.waiting.pop_front() {
+                if let Some(message) = self.sort_out(message) {
+                    return Some(message);
+                }
+            }
             let read = match self.probe.clone() {
                 None => self.read_on().await,
                 Some((id, until)) => tokio::select! {
@@ -225,21 +243,15 @@ where
                     }
                 },
             };
-            let message = match read {
+            match read {
                 Read::End => return None,
-                Read::More => continue,
+                Read::More => {}
                 Read::Line => self.take_line(),
                 Read::Dropped(Some(id)) => {
                     let text = format!("the answer is longer than {} MiB", LONGEST >> 20);
-                    Some(failed(id, ErrorCode::INTERNAL_ERROR, text, TOO_LONG))
+                    self.waiting.push_back(failed(id, ErrorCode::INTERNAL_ERROR, text, TOO_LONG));
                 }
-                Read::Dropped(None) => {
-                    self.tail.push(b"[a message that was too long]\n");
-                    None
-                }
-            };
-            if let Some(message) = message.and_then(|it| self.sort_out(it)) {
-                return Some(message);
+                Read::Dropped(None) => self.tail.push(b"[a message that was too long]\n"),
             }
         }
     }
@@ -248,6 +260,21 @@ where
         drop(self.write.lock().await.take());
         Ok(())
     }
+}
+
+/// Reads a message. Half a character, or what is none, does not lose the rest.
+pub(crate) fn read_message(text: &[u8]) -> Result<ServerJsonRpcMessage, serde_json::Error> {
+    serde_json::from_slice(text).or_else(|error| {
+        let lossy = String::from_utf8_lossy(text);
+        let mended = hermes_llm::whole_characters(&lossy);
+        match (&lossy, mended) {
+            (_, Some(mended)) => serde_json::from_str(&mended).map_err(|_| error),
+            (std::borrow::Cow::Owned(lossy), None) => {
+                serde_json::from_str(lossy).map_err(|_| error)
+            }
+            (std::borrow::Cow::Borrowed(_), None) => Err(error),
+        }
+    })
 }
 
 fn failed(

@@ -31,6 +31,13 @@ async fn garbage_between_messages_is_passed_over() {
 }
 
 #[tokio::test]
+async fn several_messages_in_a_line_are_read_one_by_one() {
+    let input = b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}, 5,\
+        {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}]\n[]\n";
+    receive(input, 2).await;
+}
+
+#[tokio::test]
 async fn an_answer_that_cannot_be_read_fails_its_request() {
     let input = b"{\"jsonrpc\":\"1.0\",\"id\":\"x\",\"result\":{}}\n";
     let (id, text) = error_of(&receive(input, 1).await[0]);
@@ -92,7 +99,7 @@ async fn an_answer_that_is_no_json_fails_its_request_too() {
     let first = format!(r#"{{"jsonrpc":"2.0","id":4,"result":{{"x":{deep}}}}}"#);
     let last = format!(r#"{{"jsonrpc":"2.0","result":{{"x":{deep}}},"id":"five"}}"#);
     let mut input = format!("{first}\n{last}\n").into_bytes();
-    input.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":{\"x\":\"\xff\"}}\n");
+    input.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":{\"x\":\n");
     // A question of the server's, and its own numbers.
     let asked =
         format!(r#"{{"jsonrpc":"2.0","id":4,"method":"ping","params":{{"result":{deep}}}}}"#);
@@ -102,4 +109,15 @@ async fn an_answer_that_is_no_json_fails_its_request_too() {
     let ids: Vec<_> = failed.iter().map(|it| error_of(it).0.unwrap()).collect();
     let number = NumberOrString::Number;
     assert_eq!(ids, [number(4), NumberOrString::String("five".into()), number(6)]);
+}
+
+#[tokio::test]
+async fn what_is_no_character_does_not_lose_the_answer() {
+    let input = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"lone \\ud83d x\"}}\n\
+        {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\":\"caf\xe9\"}}\n";
+    for message in receive(input, 2).await {
+        assert!(matches!(message, JsonRpcMessage::Response(_)), "{message:?}");
+        let text = serde_json::to_string(&message).unwrap();
+        assert!(text.contains('\u{fffd}'), "{text}");
+    }
 }

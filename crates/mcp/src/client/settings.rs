@@ -14,12 +14,24 @@ use super::tls::TlsSettings;
 /// How long a server may take to say which protocol it speaks.
 const PROBE: Duration = Duration::from_secs(10);
 
+/// The settings that are times.
+const SECONDS: [&str; 7] = [
+    "timeout",
+    "max_total_timeout",
+    "connect_timeout",
+    "probe_timeout",
+    "keepalive_interval",
+    "idle_timeout_seconds",
+    "max_lifetime_seconds",
+];
+
 /// All servers, by name.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// The servers that can be used as they are set down.
     pub servers: BTreeMap<String, ServerSettings>,
-    /// What is wrong with the others, one sentence each.
+    /// What is wrong with the others, and with what is not heeded of these, one
+    /// sentence each.
     pub problems: Vec<String>,
     /// The entries that cannot be used, by name.
     pub unusable: BTreeMap<String, Unusable>,
@@ -214,6 +226,9 @@ impl Settings {
         for (name, entry) in entries {
             match ServerSettings::read(entry, lookup) {
                 Ok(server) => {
+                    let unread = unread(&server.written).into_iter();
+                    let told = unread.map(|problem| format!("MCP server '{name}': {problem}"));
+                    settings.problems.extend(told);
                     settings.servers.insert(name.clone(), server);
                 }
                 Err(problem) => {
@@ -290,6 +305,31 @@ impl ServerSettings {
             Link::Http { .. } => "http",
         }
     }
+}
+
+/// What is set down in a way that cannot be read, and counts as if it were not.
+fn unread(entry: &Value) -> Vec<String> {
+    let Value::Object(written) = entry else { return Vec::new() };
+    let it = Reading(written);
+    let is_set = |name: &&&str| written.get(**name).is_some_and(|value| !value.is_null());
+    let is_filled_in = |name: &str| it.text(name).is_some_and(|text| text.contains("${"));
+    let mut problems = Vec::new();
+    for name in SECONDS.iter().filter(is_set) {
+        if it.seconds(name).is_none() && !is_filled_in(name) {
+            problems.push(format!("`{name}` is no number of seconds and is not heeded"));
+        }
+    }
+    for name in
+        ["env", "headers", "tools", "sampling", "elicitation", "oauth"].iter().filter(is_set)
+    {
+        if !written.get(*name).is_some_and(Value::is_object) {
+            problems.push(format!("`{name}` is no map of names to values and is not heeded"));
+        }
+    }
+    if written.get("args").is_some_and(Value::is_object) {
+        problems.push("`args` is no list and is not heeded".to_owned());
+    }
+    problems
 }
 
 fn read_link(it: &Reading<'_>) -> Result<Link, String> {

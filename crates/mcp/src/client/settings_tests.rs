@@ -127,3 +127,16 @@ fn a_server_that_is_given_a_folder_is_told_of_no_other() {
     assert_eq!(roots(json!({"roots": [&path]})), Roots::Named(vec![folder.path().to_owned()]));
     assert!(ServerSettings::read(&json!({"command": "x", "roots": ["a"]}), &lookup).is_err());
 }
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_server_is_used() {
+    let entries = serde_json::json!({
+        "a": {"command": "x", "timeout": "abc", "env": ["X=1"], "args": {"x": 1}},
+        "b": {"command": "x", "timeout": "30", "connect_timeout": "${WAIT}", "env": null, "args": "one"},
+    });
+    let read = Settings::read(&entries, &|_| Some("5".to_owned()));
+    assert_eq!(read.servers.len(), 2);
+    assert_eq!(read.problems.len(), 3, "{:?}", read.problems);
+    assert!(read.problems.iter().all(|it| it.contains("'a'")), "{:?}", read.problems);
+    assert!(read.problems[0].contains("`timeout`"), "{:?}", read.problems);
+}

@@ -7,6 +7,7 @@ use hermes_core::{
     Alias, Availability, BoundCall, BoxFuture, Clarify, DynTool, Effect, ErrorKind, Scope,
     ToolContext, ToolError, ToolOutput, ToolSpec, Workplace,
 };
+use hermes_schema::Schema;
 use serde_json::{Map, Value};
 
 use super::asker::ByClarify;
@@ -40,6 +41,8 @@ pub(crate) struct RemoteTool {
     repeatable: bool,
     /// Why it cannot be called before somebody has looked at it.
     held_back: Option<ToolError>,
+    /// The form that its structured answers have, by the server's own word.
+    form: Option<Arc<Schema>>,
     /// What the scan of its texts has found.
     pub(crate) findings: Vec<String>,
     /// Whether it came later than the others of its server.
@@ -89,23 +92,25 @@ impl RemoteTool {
             deed: Deed::Call,
             repeatable: looks_only || hint("idempotentHint") == Some(true),
             held_back,
+            form: definition.get("outputSchema").cloned().map(|it| Arc::new(Schema::new(it))),
             findings: told.findings,
             is_news: false,
         }
     }
 
     /// One of the things that every server with resources or prompts can do.
-    pub(crate) fn extra(server: &Arc<Server>, extra: extras::Extra) -> Self {
-        let mut spec = spec(server, extra.name()).description(extra.description(server.name()));
+    pub(crate) fn extra(server: &Arc<Server>, extra: extras::Extra, name: &str) -> Self {
+        let mut spec = spec(server, name).description(extra.description(server.name()));
         spec.unordered = server.settings().parallel.unwrap_or(true);
         Self {
             server: Arc::clone(server),
-            tool: extra.name().to_owned(),
+            tool: name.to_owned(),
             spec,
             parameters: extra.parameters(),
             deed: Deed::Extra(extra),
             repeatable: true,
             held_back: None,
+            form: None,
             findings: Vec::new(),
             is_news: false,
         }
@@ -126,6 +131,7 @@ impl RemoteTool {
             deed: self.deed.clone(),
             repeatable: self.repeatable,
             held_back: self.held_back.clone(),
+            form: self.form.clone(),
             findings: self.findings.clone(),
             is_news: self.is_news,
         }
@@ -152,6 +158,8 @@ impl RemoteTool {
             self.repeatable,
             self.spec.unordered,
             self.held_back.as_ref().map(ToolError::to_value),
+            self.form.as_ref().map(|form| form.raw()),
+            self.tool,
             self.spec.aliases.iter().map(|alias| &*alias.name).collect::<Vec<_>>(),
         ]);
         super::digest::of_json(&parts)
@@ -209,14 +217,19 @@ impl RemoteTool {
     ) -> Result<Result<ToolOutput, ToolError>, Fault> {
         let (server, media) = (self.server.name(), self.server.media());
         let patience = self.server.patience();
+        let catalogue = self.server.catalogue();
+        let reader = catalogue.and_then(|it| extras::Extra::ReadResource.name(&it));
+        let reader = names::wire(server, reader.unwrap_or("read_resource"));
         match &self.deed {
             Deed::Call => {
                 let result = connection.call_tool(&self.tool, arguments, patience, cx).await?;
                 let shown = names::safe(server, &self.tool);
-                Ok(content::of_call(server, &shown, &result, media))
+                let form = self.form.as_deref();
+                let from = content::Source { server, tool: &shown, reader: &reader, form };
+                Ok(content::of_call(&from, &result, media))
             }
             Deed::Extra(extra) => {
-                extra.run(server, connection, &arguments, patience, cx, media).await
+                extra.run(connection, &arguments, patience, cx, media, &reader).await
             }
         }
     }
@@ -225,7 +238,7 @@ impl RemoteTool {
         let server = self.server.name();
         let tool = names::safe(server, &self.tool);
         let failed = match fault {
-            Fault::Refused(error) => return error,
+            Fault::Refused(error) | Fault::Unread(error) => return error,
             Fault::Cancelled => return ToolError::cancelled(),
             Fault::Login(want) => return super::login::wanted(&self.server, &want),
             Fault::Visit(_) => {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use futures_util::stream::{BoxStream, Stream, StreamExt as _};
 use reqwest::header::{
-    ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use reqwest::{Response, StatusCode};
 use rmcp::model::{
@@ -22,7 +22,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
-use super::pipes::{LONGEST, TOO_LONG};
+use super::pipes::{LONGEST, TOO_LONG, read_message};
 use super::probe;
 
 const SESSION: &str = "Mcp-Session-Id";
@@ -34,6 +34,22 @@ const ERROR_BYTES: usize = 64 * 1024;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Fault = StreamableHttpError<reqwest::Error>;
+
+/// The answer of a server that has not taken a request: nothing was done.
+#[derive(Debug, thiserror::Error)]
+#[error("HTTP {status}{}{said}", if said.is_empty() { "" } else { ": " })]
+pub(crate) struct Declined {
+    pub(crate) status: StatusCode,
+    /// When to ask again, in the server's words.
+    pub(crate) retry_after: Option<String>,
+    said: String,
+}
+
+/// Whether a server that answers so has not taken the request. It may have
+/// where it says that it was too slow.
+pub(crate) fn is_declined(status: StatusCode) -> bool {
+    (status.is_client_error() || status.is_redirection()) && status != StatusCode::REQUEST_TIMEOUT
+}
 
 /// An HTTP client that reads no endless answers.
 #[derive(Debug, Clone)]
@@ -99,7 +115,7 @@ impl StreamableHttpClient for Web {
         }
         let wants_answer = id_of(&message).is_some();
         let body = read(answer, longest).await?;
-        match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+        match read_message(&body) {
             // Whatever the answer is, no session has begun with it.
             Ok(answer) if kind.starts_with(JSON) && probe::is_probe(&message) => {
                 Ok(StreamableHttpPostResponse::Json(probe::answer(answer), None))
@@ -208,6 +224,7 @@ async fn refused(
 ) -> Result<StreamableHttpPostResponse, Fault> {
     let status = answer.status();
     let retry_after = text_of(&answer, RETRY_AFTER.as_str());
+    let elsewhere = text_of(&answer, LOCATION.as_str());
     let body = read(answer, ERROR_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
     let told = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
@@ -228,10 +245,15 @@ async fn refused(
     if let Some(error) = told.filter(|_| !is_login) {
         return Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::Error(error), session));
     }
-    if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-        return Err(HttpStatusError::new(status.as_u16(), retry_after).into());
+    if is_declined(status) {
+        let said = match elsewhere {
+            Some(place) => format!("it leads to {}", super::plain::excerpt(&place, 200)),
+            None => super::plain::excerpt(&text, 200),
+        };
+        let declined = Declined { status, retry_after, said };
+        return Err(StreamableHttpError::Io(std::io::Error::other(declined)));
     }
-    Err(unexpected(format!("HTTP {status}: {}", super::plain::excerpt(&text, 200))))
+    Err(HttpStatusError::new(status.as_u16(), retry_after).into())
 }
 
 /// Reads an answer that may not be longer than this.

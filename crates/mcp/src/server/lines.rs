@@ -1,6 +1,7 @@
 //! Messages on a pipe, a line each. What is no message is answered with what
 //! is wrong with it, and the next line is read.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 
@@ -34,6 +35,11 @@ pub(crate) struct Lines<R, W> {
     closed: CancellationToken,
     /// Whether the client has begun to speak the protocol.
     has_begun: bool,
+    /// Whether several messages may come in one line: in 2025-03-26, and in no
+    /// other version.
+    may_batch: bool,
+    /// Those of a line that are still to be taken.
+    batch: VecDeque<Result<Option<ClientJsonRpcMessage>, Refusal>>,
 }
 
 /// Where answers go. Those that wait are written together.
@@ -67,6 +73,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
             output: Arc::new(output),
             closed,
             has_begun: false,
+            may_batch: false,
+            batch: VecDeque::new(),
         }
     }
 
@@ -100,10 +108,19 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
         }
     }
 
-    /// The message of the line that was read, if there is one.
+    /// The message of the line that was read, if there is one. Of several, the
+    /// others wait.
     fn take_message(&mut self) -> Result<Option<ClientJsonRpcMessage>, Refusal> {
         let line = self.line.trim_ascii();
-        let read = if line.is_empty() { Ok(None) } else { message::read(line) };
+        let all = if self.may_batch { message::read_batch(line) } else { None };
+        let read = match all {
+            Some(all) => {
+                self.batch.extend(all);
+                self.batch.pop_front().unwrap_or(Ok(None))
+            }
+            None if line.is_empty() => Ok(None),
+            None => message::read(line),
+        };
         self.line.clear();
         if self.line.capacity() > KEPT {
             self.line = Vec::new();
@@ -119,7 +136,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
         }
         let ClientJsonRpcMessage::Request(message) = message else { return false };
         self.has_begun = match &message.request {
-            ClientRequest::InitializeRequest(_) => true,
+            ClientRequest::InitializeRequest(request) => {
+                self.may_batch = request.params.protocol_version == ProtocolVersion::V_2025_03_26;
+                true
+            }
             ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
             request => {
                 let meta = request.get_meta();
@@ -154,17 +174,22 @@ where
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         let broken = self.output.broken.clone();
         loop {
-            let read = tokio::select! {
-                biased;
-                () = broken.cancelled() => Read::End,
-                read = self.read_line() => read,
-            };
-            let read = match read {
-                Read::Line => self.take_message(),
-                Read::TooLong => Err(Refusal::too_long(self.longest)),
-                Read::End => {
-                    self.closed.cancel();
-                    return None;
+            let read = match self.batch.pop_front() {
+                Some(read) => read,
+                None => {
+                    let read = tokio::select! {
+                        biased;
+                        () = broken.cancelled() => Read::End,
+                        read = self.read_line() => read,
+                    };
+                    match read {
+                        Read::Line => self.take_message(),
+                        Read::TooLong => Err(Refusal::too_long(self.longest)),
+                        Read::End => {
+                            self.closed.cancel();
+                            return None;
+                        }
+                    }
                 }
             };
             match read {

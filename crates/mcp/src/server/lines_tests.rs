@@ -57,6 +57,20 @@ async fn what_means_nothing_yet_is_passed_over() {
 }
 
 #[tokio::test]
+async fn several_messages_in_a_line_are_read_where_the_version_has_them() {
+    for (version, count) in [("2025-03-26", 3), ("2025-06-18", 1)] {
+        let hello = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{"name":"a","version":"1"}}}}}}"#
+        );
+        let (read, said) =
+            exchange(format!("{hello}\n[{PING},7,{PING}]\n[]\n").as_bytes(), 1_000).await;
+        assert_eq!(read.len(), count, "{read:?}");
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said.iter().all(|said| said["error"]["code"] == -32600), "{said:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_line_in_pieces_is_read_whole() {
     let (mut far, near) = tokio::io::duplex(16);
     let (input, output) = tokio::io::split(near);

@@ -62,6 +62,16 @@ pub(crate) fn read(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Refusal>
     }
 }
 
+/// The messages of a batch, if the text is one. None if it is empty: that is
+/// no message.
+pub(crate) fn read_batch(
+    text: &[u8],
+) -> Option<Vec<Result<Option<ClientJsonRpcMessage>, Refusal>>> {
+    let all: Vec<&RawValue> = serde_json::from_slice(text).ok()?;
+    let read = all.iter().map(|one| read(one.get().as_bytes()));
+    (!all.is_empty()).then(|| read.collect())
+}
+
 /// A call in the usual form, which is most of what comes. The general way
 /// tries every kind of message there is.
 fn read_call(text: &[u8]) -> Option<ClientJsonRpcMessage> {
@@ -101,7 +111,7 @@ pub(crate) fn refuse(text: &[u8], why: &str) -> Option<Refusal> {
     }
     let Ok(fields) = serde_json::from_slice::<HashMap<Cow<'_, str>, &RawValue>>(text) else {
         let what = match text.trim_ascii_start().first() {
-            Some(b'[') => "Invalid request: a batch is not part of the protocol",
+            Some(b'[') => "Invalid request: a batch is not part of this version of the protocol",
             _ => "Invalid request: a message is an object",
         };
         return Some(Refusal::invalid(what, None));

@@ -170,6 +170,19 @@ pub(super) const PATTERNS: &[Pattern] = &[
         ],
     },
     Pattern {
+        id: "tool-poisoning",
+        category: Category::ForcedAction,
+        level: Level::Context,
+        needs: &[
+            &["<important", "<critical", "<mandatory", "<secret", "<hidden", "before"],
+            &["read", "open", "access", "cat", "load", "send", "pass", "include", "call", "use"],
+        ],
+        forms: &[
+            r"<(?:important|critical|mandatory|secret|hidden)(?:[\x20_-](?:instructions?|note|notice|rules?))?>[^<]{0,300}?\b(?:read|open|access|cat|load|fetch|get|include|send|pass|forward) {~5}(?:~/|\$home/|/etc/|/root/|/home/|c:\\users|(?:[a-z~/]{0,20}/)?\.(?:ssh|aws|env|cursor|netrc|npmrc|config|hermes|claude|kube|gnupg)\b|(?:its|their) contents?\b|(?:private|api|ssh) keys?\b|credentials\b|(?:conversation|chat) history\b)",
+            r"\bbefore (?:you )?(?:us(?:e|ing)|call(?:ing)?|invok(?:e|ing)) {~3}(?:tool|function)s?[,:;\x20-]{1,3}(?:(?:please|always|first|you) )?(?:(?:must|should|need to|have to) )?(?:first )?(?:read|open|access|cat|load|fetch|get|include|send|pass) {~5}(?:~/|\$home/|/etc/|/root/|/home/|c:\\users|(?:[a-z~/]{0,20}/)?\.(?:ssh|aws|env|cursor|netrc|npmrc|config|hermes|claude|kube|gnupg)\b)",
+        ],
+    },
+    Pattern {
         id: "anti-forensics",
         category: Category::AntiForensics,
         level: Level::Context,

@@ -55,6 +55,7 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
         placeholder: "Say what is to be done; /help shows the commands".to_owned(),
         whole_thoughts: false,
         plain: args.plain,
+        quiet: app.terminal.quiet,
     };
     let (screen, mut events) = Screen::open(look)?;
     ready.keyboard.lend(screen.clone());

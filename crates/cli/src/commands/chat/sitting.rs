@@ -277,30 +277,19 @@ impl<'a> Sitting<'a> {
     /// One turn. What is typed meanwhile steers it, and orders are for later. An
     /// error means that this was the last one, and is what scripts are told.
     async fn turn(
-        self,
+        mut self,
         said: Vec<Part>,
         held: &mut VecDeque<Event>,
         events: &mut Events,
     ) -> Result<Self, Exit> {
         let budget = self.ready.budget(self.args.max_turns, None);
         self.shown.count(&budget);
-        let Self {
-            app,
-            ready,
-            args,
-            screen,
-            shown,
-            engaged,
-            shelf,
-            is_reckless,
-            mut began,
-            exit,
-            ..
-        } = self;
+        let (ready, screen) = (self.ready, self.screen);
         let at = hermes_history::Timestamp::now().as_millisecond() * 1_000_000;
-        let Engagement { mut agent, session, store, definitions, how, warning } = engaged;
+        // It is lent to the turn, and comes back with what came of it.
+        let mut agent = self.engaged.agent;
         // Each turn is a request of its own.
-        agent.makeup_mut().caller.deadline = args.options.deadline();
+        agent.makeup_mut().caller.deadline = self.args.options.deadline();
         let before = said_by_person(&agent);
         let mut turn = start(agent, said, budget);
         let mut leaves = false;
@@ -323,11 +312,11 @@ impl<'a> Sitting<'a> {
                     }
                     Some(Event::Interrupt) => match turn.interrupt.stop() {
                         Level::Calls => screen.note("Stopping the calls; once more stops the turn."),
-                        Level::Turn => halt(ready, screen, &session),
+                        Level::Turn => halt(ready, screen, &self.engaged.session),
                     },
                     Some(Event::Line { text, .. }) if text.trim() == "/stop" => {
                         turn.interrupt.stop_turn();
-                        halt(ready, screen, &session);
+                        halt(ready, screen, &self.engaged.session);
                     }
                     Some(Event::Line { text, .. })
                         if matches!(text.trim(), "/quit" | "/exit" | "/q") =>
@@ -357,30 +346,19 @@ impl<'a> Sitting<'a> {
         screen.end_text();
         tell_end(screen, &outcome.end);
         let said = said_by_person(&agent).saturating_sub(before).max(1);
-        began.push(Began { at, said });
-        let engaged = Engagement { agent, session, store, definitions, how, warning };
-        let is_halted = outcome.end == End::Interrupted;
+        self.engaged.agent = agent;
+        self.began.push(Began { at, said });
+        self.is_halted = outcome.end == End::Interrupted;
         // What went wrong once is not made good by what comes after.
-        let exit = if exit == Exit::Ok { exit_of(&outcome.end) } else { exit };
-        let this = Self {
-            app,
-            ready,
-            args,
-            screen,
-            shown,
-            engaged,
-            shelf,
-            is_reckless,
-            began,
-            is_halted,
-            exit,
-        };
-        this.show_status();
+        if self.exit == Exit::Ok {
+            self.exit = exit_of(&outcome.end);
+        }
+        self.show_status();
         if leaves {
-            this.end();
+            self.end();
             return Err(Exit::Ok);
         }
-        Ok(this)
+        Ok(self)
     }
 
     /// The session is closed; one in which nothing was said is not kept.

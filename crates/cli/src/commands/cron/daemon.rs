@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
@@ -13,7 +14,7 @@ use hermes_config::Config;
 use hermes_cron::{Bell, Daemon, Event, Job, Jobs, Orders, Settings, Status, SystemClock, Until};
 use serde_json::json;
 
-use super::show::told;
+use super::show::told as outcome;
 use crate::app::App;
 use crate::commands::runtime;
 use crate::failure::{Exit, Failure, Outcome};
@@ -110,24 +111,36 @@ pub(super) fn serve(app: &App, config: &Config, jobs: &Jobs, options: &Options) 
     if !options.once && !app.json {
         app.terminal.note("Running jobs when they are due. Ctrl-C stops.");
     }
-    attended(app, config, jobs, options.parallel, true, move |daemon, bell| {
+    let trouble = Arc::new(AtomicBool::new(false));
+    let heard = Told { aloud: true, trouble: Arc::clone(&trouble) };
+    attended(app, config, jobs, options.parallel, heard, move |daemon, bell| {
         daemon.serve(bell, until)
     })??;
-    Ok(Exit::Ok)
+    // One that goes on may still get over it.
+    let is_troubled = options.once && trouble.load(Ordering::Relaxed);
+    Ok(if is_troubled { Exit::Failed } else { Exit::Ok })
+}
+
+/// What becomes of what a daemon tells.
+struct Told {
+    /// Whether it is passed on.
+    aloud: bool,
+    /// Set once something has gone wrong beside the runs themselves.
+    trouble: Arc<AtomicBool>,
 }
 
 /// Makes one run, and tells how it went.
 pub(super) fn run_now(app: &App, config: &Config, jobs: &Jobs, wanted: &str) -> Outcome {
     let wanted = wanted.to_owned();
     // Programs get one answer.
-    let tells = !app.json;
-    let run = attended(app, config, jobs, None, tells, move |daemon, bell| {
+    let told = Told { aloud: !app.json, trouble: Arc::default() };
+    let run = attended(app, config, jobs, None, told, move |daemon, bell| {
         daemon.run_now(&wanted, bell)
     })??;
     if app.json {
         app.terminal.line(&json!({ "schema_version": 1, "run": run }).to_string())?;
     } else {
-        app.terminal.line(&format!("{}: {}", run.status.name(), one_line(&told(&run))))?;
+        app.terminal.line(&format!("{}: {}", run.status.name(), one_line(&outcome(&run))))?;
     }
     Ok(match run.status {
         Status::Ok => Exit::Ok,
@@ -142,7 +155,7 @@ fn attended<T: Send + 'static>(
     config: &Config,
     jobs: &Jobs,
     parallel: Option<u16>,
-    tells: bool,
+    told: Told,
     work: impl FnOnce(&Daemon<'_>, &Bell) -> T + Send + 'static,
 ) -> Result<T, Failure> {
     let orders = Ourselves::new(jobs)?;
@@ -159,7 +172,10 @@ fn attended<T: Send + 'static>(
         });
         let work = tokio::task::spawn_blocking(move || {
             let tell = |event: &Event<'_>| {
-                if tells {
+                if matches!(event, Event::Trouble(_)) {
+                    told.trouble.store(true, Ordering::Relaxed);
+                }
+                if told.aloud {
                     say(terminal, json, event);
                 }
             };
@@ -180,7 +196,7 @@ fn say(terminal: Terminal, json: bool, event: &Event<'_>) {
         ),
         Event::Ended(run) => (
             json!({ "type": "ended", "run": run }),
-            format!("{}: {}  {}", run.id, run.status.name(), one_line(&told(run))),
+            format!("{}: {}  {}", run.id, run.status.name(), one_line(&outcome(run))),
         ),
         Event::Trouble(what) => {
             (json!({ "type": "trouble", "error": what }), format!("trouble: {}", one_line(what)))

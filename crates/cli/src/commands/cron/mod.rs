@@ -297,7 +297,7 @@ fn tell(app: &App, jobs: &Jobs, job: &Job, what: &str) -> Result<(), Failure> {
     }
     let is_removed = what == "is removed";
     let next = job.next_run_at.filter(|_| job.enabled && !is_removed);
-    let next = next.map_or(String::new(), |at| format!(" Next: {}.", jobs.show(at)));
+    let next = next.map_or(String::new(), |at| format!(" Next: {}.", jobs.show_for(job, at)));
     app.terminal.line(&job.id)?;
     app.terminal.note(&format!("'{}' ({}) {what}.{next}", job.name, job.schedule_display));
     if is_removed && job.held.is_some() {

@@ -20,7 +20,7 @@ pub(super) fn list(app: &App, jobs: &Jobs) -> Result<(), Failure> {
     }
     let mut table = Table::default();
     for job in &all {
-        let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.show(at));
+        let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.show_for(job, at));
         let state = if job.held.is_some() { "running" } else { job.state.name() };
         let last = job.last_status.clone().unwrap_or_else(|| "-".into());
         table.row([
@@ -55,7 +55,7 @@ pub(super) fn one(app: &App, jobs: &Jobs, job: &Job) -> Result<(), Failure> {
     let heading = app.terminal.paint(Style::Bold, &one_line(&job.name));
     app.terminal.line(&format!("{heading}  {}", job.id))?;
     let number = |n: Option<u32>| n.map(|n| n.to_string());
-    let at = |at: Option<hermes_cron::Timestamp>| at.map(|at| jobs.show(at));
+    let at = |at: Option<hermes_cron::Timestamp>| at.map(|at| jobs.show_for(job, at));
     let times = job.repeat.times.map(|n| format!("{} of {n} runs", job.repeat.completed));
     let rows = [
         ("schedule", Some(job.schedule_display.clone())),
@@ -120,7 +120,8 @@ pub(super) fn told(run: &Run) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(run.error.clone());
     if run.missed > 0 {
-        parts.push(format!("{} missed before", run.missed));
+        let more = if run.missed >= hermes_cron::Run::MOST_MISSED { " or more" } else { "" };
+        parts.push(format!("{}{more} missed before", run.missed));
     }
     let lost = run.delivered.iter().filter_map(|delivery| {
         Some(format!("not sent to {}: {}", delivery.target, delivery.error.as_ref()?))

@@ -20,6 +20,7 @@ use crate::args::{CallOptions, Choice};
 use crate::commands::runtime;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::guarding::Discreet;
+use crate::terminal::Terminal;
 
 /// What is offered unless something else is asked for.
 const USUAL: &str = "coding";
@@ -75,13 +76,19 @@ pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
     ready.warn_of_leftovers(app);
     let entrance = match args.http {
         None => None,
-        Some(address) => Some(open(app, &ready.home, args, address)?),
+        Some(address) => Some(open(&ready.home, args, address)?),
     };
+    let (terminal, json) = (app.terminal, app.json);
     let (engine, leaving) = (ready.engine.clone(), ready.leaving());
     let served = runtime::with_tools(&stop.clone(), async move {
         let served = match entrance {
             None => serve_stdio(&server, server.handler(Carrier::Pipe), stop).await,
-            Some((listener, door)) => over_http(&server, listener, door, stop).await,
+            Some(entrance) => {
+                // Only now: whoever knows the address may end us, and signals are
+                // heard from here on.
+                let _ = entrance.announce(terminal, json);
+                over_http(&server, entrance, stop).await
+            }
         };
         engine.shutdown().await;
         leaving.leave().await;
@@ -144,25 +151,46 @@ fn callers(ready: &Ready, args: &Serve, base: hermes::engine::Caller) -> Callers
     })
 }
 
-async fn over_http(
-    server: &Server,
-    listener: std::net::TcpListener,
-    door: Door,
-    stop: CancellationToken,
-) -> io::Result<()> {
-    let listener = TcpListener::from_std(listener)?;
+async fn over_http(server: &Server, entrance: Entrance, stop: CancellationToken) -> io::Result<()> {
+    let listener = TcpListener::from_std(entrance.listener)?;
     let made = server.clone();
-    serve_http(server, listener, door, move || made.handler(Carrier::Http), stop).await
+    serve_http(server, listener, entrance.door, move || made.handler(Carrier::Http), stop).await
 }
 
-/// The place where clients connect, and what they must show. Both are told.
-fn open(
-    app: &App,
-    home: &Home,
-    args: &Serve,
-    address: SocketAddr,
-) -> Result<(std::net::TcpListener, Door), Failure> {
-    let (token, kept) = match &args.token_env {
+/// The place where clients connect, and what they must show.
+struct Entrance {
+    listener: std::net::TcpListener,
+    door: Door,
+    bound: SocketAddr,
+    /// Where the token is kept, if it is our own.
+    token_file: Option<PathBuf>,
+}
+
+impl Entrance {
+    /// Tells where it is.
+    fn announce(&self, terminal: Terminal, json: bool) -> Result<(), Failure> {
+        let url = format!("http://{}/mcp", self.bound);
+        let file = self.token_file.as_ref().map(|file| file.display().to_string());
+        if json {
+            let told = json!({ "schema_version": 1, "url": url, "token_file": file });
+            terminal.line(&told.to_string())?;
+        } else {
+            terminal.line(&url)?;
+        }
+        if let Some(file) = file {
+            terminal.note(&format!(
+                "Clients must send `Authorization: Bearer TOKEN`; it is in {file}."
+            ));
+        }
+        if !self.bound.ip().is_loopback() {
+            terminal.warn("Other machines can connect, and what is sent is not encrypted.");
+        }
+        Ok(())
+    }
+}
+
+fn open(home: &Home, args: &Serve, address: SocketAddr) -> Result<Entrance, Failure> {
+    let (token, token_file) = match &args.token_env {
         Some(variable) => (token_from(variable)?, None),
         None => own_token(home).map(|(token, file)| (token, Some(file)))?,
     };
@@ -173,27 +201,12 @@ fn open(
     let listener = std::net::TcpListener::bind(address).map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
     let bound = listener.local_addr().map_err(cannot)?;
-    let url = format!("http://{bound}/mcp");
-    let file = kept.as_ref().map(|file| file.display().to_string());
-    if app.json {
-        app.terminal
-            .line(&json!({ "schema_version": 1, "url": url, "token_file": file }).to_string())?;
-    } else {
-        app.terminal.line(&url)?;
-    }
-    if let Some(file) = file {
-        app.terminal
-            .note(&format!("Clients must send `Authorization: Bearer TOKEN`; it is in {file}."));
-    }
-    if !bound.ip().is_loopback() {
-        app.terminal.warn("Other machines can connect, and what is sent is not encrypted.");
-    }
     let door = Door {
         access: Access::Token(token),
         hosts: args.allow_host.clone(),
         origins: args.allow_origin.clone(),
     };
-    Ok((listener, door))
+    Ok(Entrance { listener, door, bound, token_file })
 }
 
 fn token_from(variable: &str) -> Result<Token, Failure> {

@@ -8,7 +8,7 @@ use hermes::core::{BoxFuture, CancellationToken, Clarify, ErrorKind};
 use hermes::engine::Secrets as _;
 use hermes_config::{ConfigError, Home, KeyPath, edit, save};
 use hermes_mcp::client::{
-    ByClarify, Deps, Link, Models, OSV, ServerSettings, Servers, Settings, Trial, Visitor,
+    ByClarify, Deps, Link, Models, OSV, ServerSettings, Servers, Settings, Status, Trial, Visitor,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -103,7 +103,12 @@ pub(super) fn list(app: &App) -> Outcome {
     let ready = app.ready()?;
     let entries = ready.mcp_settings();
     let known = Settings::read(&entries, &|name| Some(format!("${{{name}}}")));
-    for problem in &known.problems {
+    let lookup = |name: &str| {
+        let found = ready.secrets.lookup(name).ok().flatten();
+        found.map(|secret| secret.expose().to_owned())
+    };
+    let filled = Settings::read(&entries, &lookup);
+    for problem in &filled.problems {
         app.terminal.warn(problem);
     }
     let redactor = ready.secrets.redactor();
@@ -123,10 +128,12 @@ pub(super) fn list(app: &App) -> Outcome {
             .map(|(name, server)| {
                 json!({ "name": name, "transport": server.transport(),
                         "target": target(&server.link), "enabled": server.enabled,
+                        "usable": filled.servers.contains_key(name),
                         "required": server.required })
             })
             .collect();
-        let answer = json!({ "schema_version": 1, "servers": servers, "problems": known.problems });
+        let answer =
+            json!({ "schema_version": 1, "servers": servers, "problems": filled.problems });
         app.terminal.line(&answer.to_string())?;
         return Ok(Exit::Ok);
     }
@@ -138,6 +145,7 @@ pub(super) fn list(app: &App) -> Outcome {
     for (name, server) in &known.servers {
         let state = match (server.enabled, server.required) {
             (false, _) => "off",
+            _ if !filled.servers.contains_key(name) => "unusable",
             (true, true) => "required",
             (true, false) => "on",
         };
@@ -221,12 +229,13 @@ pub(super) fn show(app: &App, trial: &Trial) -> Result<(), Failure> {
         format!("tools:     {}, about {} tokens", trial.tools.len(), trial.schema_tokens),
     ];
     lines.extend(trial.tools.iter().map(|tool| format!("  {tool}")));
-    lines.extend(status.held_back.iter().map(|tool| {
-        format!(
-            "held back: {tool} has changed; `hermes mcp accept {} {tool}` takes it",
+    for tool in &status.held_back {
+        lines.push(format!(
+            "held back: {tool}; `hermes mcp accept {} {tool}` takes it",
             status.name
-        )
-    }));
+        ));
+        lines.extend(reason_of(status, tool));
+    }
     if !status.news.is_empty() {
         lines.push(format!(
             "new:       {}, added since the server was first used; `hermes mcp accept {}` ends \
@@ -242,16 +251,40 @@ pub(super) fn show(app: &App, trial: &Trial) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Why a tool is held back, in lines below it.
+fn reason_of(status: &Status, tool: &str) -> Vec<String> {
+    let reason = status.reasons.get(tool).map(String::as_str).unwrap_or_default();
+    reason.lines().map(|line| format!("  {line}")).collect()
+}
+
 pub(super) fn accept(app: &App, name: &str, tool: Option<&str>) -> Outcome {
     let ready = app.ready()?;
     let servers = ready.mcp_servers(&only(&ready.mcp_settings(), name)?);
-    let accepted = servers.accept(name, tool)?;
+    let (wanted, which) = (name.to_owned(), tool.map(str::to_owned));
+    // As they are now, which only the server knows.
+    let (before, accepted) = with_servers(servers, |servers| async move {
+        servers.start();
+        let before = servers.try_out(&wanted).await?.status;
+        let accepted = servers.accept(&wanted, which.as_deref())?;
+        let now = servers.status();
+        let still = now.iter().find(|it| it.name == wanted).map(|it| it.held_back.clone());
+        let still = still.unwrap_or_default();
+        let taken = before.held_back.iter().filter(|it| !still.contains(it)).cloned().collect();
+        Ok((Status { held_back: taken, ..before }, accepted))
+    })?;
     if app.json {
-        let answer = json!({ "schema_version": 1, "server": name, "accepted": accepted });
+        let answer = json!({
+            "schema_version": 1, "server": name, "accepted": accepted, "reasons": before.reasons,
+        });
         app.terminal.line(&answer.to_string())?;
-    } else {
-        app.terminal.note(&format!("{accepted} taken as they are now."));
+        return Ok(Exit::Ok);
     }
+    for tool in &before.held_back {
+        let mut lines = vec![format!("taken: {tool}")];
+        lines.extend(reason_of(&before, tool));
+        app.terminal.line(&lines.join("\n"))?;
+    }
+    app.terminal.note(&format!("{accepted} taken as they are now."));
     Ok(Exit::Ok)
 }
 

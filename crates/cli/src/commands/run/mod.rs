@@ -260,7 +260,8 @@ fn report(app: &App, ended: &Ended, session: &str, began: Instant) -> Outcome {
             "usage": events::usage(&ended.usage),
             "duration_ms": u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         });
-        app.terminal.line(&line.to_string())?;
+        // Whoever does not read on is told by the exit code.
+        let _ = app.terminal.send(&line.to_string());
         return Ok(exit);
     }
     if !app.terminal.stdout_is_person && !ended.text.is_empty() {

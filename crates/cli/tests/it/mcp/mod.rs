@@ -445,3 +445,41 @@ fn the_secrets_of_servers_are_shown_to_nobody() {
     let refused = context.run(["call", "read_file", &format!("path={token}")]).exits(3);
     assert!(!refused.stdout.contains("t0ken-of-ours"), "{}", refused.stdout);
 }
+
+#[test]
+fn a_tool_that_has_changed_is_shown_with_what_is_different() {
+    let context = TestContext::new();
+    let file = context.file("tools.json", "");
+    let define = |text: &str| {
+        let tool =
+            json!([{"name": "echo", "description": text, "inputSchema": {"type": "object"}}]);
+        std::fs::write(&file, tool.to_string()).expect("the tools");
+    };
+    settings(&context, &json!({"odd": odd(&format!("tools={}", file.display()))}));
+    define("Says it.");
+    context.run(["mcp", "test", "odd"]).succeeds();
+    define("Shouts it.");
+    let tried = context.run(["mcp", "test", "odd"]).succeeds();
+    assert!(tried.stdout.contains("held back: mcp__odd__echo"), "{}", tried.stdout);
+    assert!(tried.stdout.contains("- description: \"Says it.\""), "{}", tried.stdout);
+    assert!(tried.stdout.contains("+ description: \"Shouts it.\""), "{}", tried.stdout);
+    // What is taken is what it is now, not what it was at the last look.
+    define("Screams it.");
+    let accepted = context.run(["mcp", "accept", "odd"]).succeeds();
+    assert!(accepted.stdout.contains("taken: mcp__odd__echo"), "{}", accepted.stdout);
+    assert!(accepted.stdout.contains("+ description: \"Screams it.\""), "{}", accepted.stdout);
+    let tried = context.run(["mcp", "test", "odd"]).succeeds();
+    assert!(!tried.stdout.contains("held back"), "{}", tried.stdout);
+}
+
+#[test]
+fn a_server_whose_variable_is_not_set_is_listed_as_unusable() {
+    let context = TestContext::new();
+    let unset = json!({"url": "https://h.test/mcp", "headers": {"X": "${HERMES_TEST_NOT_SET}"}});
+    settings(&context, &json!({"far": unset}));
+    let listed = context.run(["mcp", "list"]).succeeds();
+    assert!(listed.stdout.contains("unusable"), "{}", listed.stdout);
+    assert!(listed.stderr.contains("HERMES_TEST_NOT_SET"), "{}", listed.stderr);
+    let listed = context.run(["mcp", "list", "--json"]).succeeds().json();
+    assert_eq!(listed["servers"][0]["usable"], false, "{listed}");
+}

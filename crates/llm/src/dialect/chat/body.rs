@@ -19,7 +19,7 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
     let marks = is_router && model.contains("claude");
     let mut body = Map::new();
     body.insert("model".into(), json!(model));
-    body.insert("messages".into(), messages(endpoint, request, marks));
+    body.insert("messages".into(), messages(endpoint, model, request, marks));
     if has_tools(request) {
         let tools = functions(request).map(|tool| json!({"type": "function", "function": tool}));
         body.insert("tools".into(), tools.collect());
@@ -64,7 +64,7 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
     Value::Object(body)
 }
 
-fn messages(endpoint: &Endpoint, request: &Request, marks: bool) -> Value {
+fn messages(endpoint: &Endpoint, model: &str, request: &Request, marks: bool) -> Value {
     let origin = endpoint.origin();
     let messages = written_out(&request.messages, request.speaks_calls);
     let mut written = Vec::with_capacity(messages.len());
@@ -81,7 +81,7 @@ fn messages(endpoint: &Endpoint, request: &Request, marks: bool) -> Value {
             Message::User { content } => {
                 written.push(json!({"role": "user", "content": user_content(content, marks)}));
             }
-            Message::Assistant(reply) => written.push(assistant(reply, &origin)),
+            Message::Assistant(reply) => written.push(assistant(reply, &origin, model)),
             Message::Tool(answer) => {
                 written.push(json!({
                     "role": "tool",
@@ -106,8 +106,13 @@ fn text_content(text: &str, as_parts: bool) -> Value {
 }
 
 fn user_content(content: &[Part], as_parts: bool) -> Value {
-    if let ([Part::Text { text }], false) = (content, as_parts) {
-        return json!(text);
+    let texts = content.iter().map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        Part::Image(_) => None,
+    });
+    // Servers of simple models take nothing but a text.
+    if let (Some(texts), false) = (texts.collect::<Option<Vec<_>>>(), as_parts) {
+        return json!(texts.join("\n\n"));
     }
     let part = |part: &Part| match part {
         Part::Text { text } => json!({"type": "text", "text": text}),
@@ -128,7 +133,7 @@ fn shown(answer: &Answer) -> Vec<Value> {
     std::iter::once(json!({"type": "text", "text": text})).chain(images).collect()
 }
 
-fn assistant(reply: &Reply, origin: &str) -> Value {
+fn assistant(reply: &Reply, origin: &str, model: &str) -> Value {
     let mut message = Map::new();
     message.insert("role".into(), json!("assistant"));
     // Some servers refuse an answer with neither; others refuse `null` beside calls.
@@ -146,8 +151,11 @@ fn assistant(reply: &Reply, origin: &str) -> Value {
     for piece in kept(reply, origin).map(|piece| &piece["it"]) {
         if let Some(details) = piece.get("reasoning_details") {
             message.insert("reasoning_details".into(), details.clone());
-        } else if let Some(field) = piece["field"].as_str().filter(|_| !reply.calls.is_empty()) {
-            // Thoughts in words are wanted back only in the middle of work with tools.
+        } else if let Some(field) = piece["field"].as_str().filter(|_| !reply.calls.is_empty())
+            && piece["model"].as_str().is_none_or(|its| its == model)
+        {
+            // Thoughts in words are wanted back only in the middle of work with
+            // tools, and by the model that had them.
             let thought = reply.reasoning.as_ref().map_or("", |reasoning| &reasoning.text);
             message.insert(field.to_owned(), json!(thought));
         }

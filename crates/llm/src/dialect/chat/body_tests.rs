@@ -42,3 +42,12 @@ fn names_of_fields_by_server() {
     // A name that only ends alike is another server.
     assert_eq!(at("https://notapi.openai.com.example/v1", "m")["max_tokens"], 9);
 }
+
+#[test]
+fn several_texts_of_one_message_are_one_text() {
+    let part = |text: &str| Part::Text { text: text.to_owned() };
+    let message = Message::User { content: vec![part("one"), part("two")] };
+    let endpoint = Endpoint::new(Dialect::Chat, "http://127.0.0.1:8080/v1", "m");
+    let sent = body(&endpoint, "m", &Request::new("", vec![message]));
+    assert_eq!(sent["messages"][0]["content"], "one\n\ntwo");
+}

@@ -5,12 +5,15 @@ use serde_json::{Value, json};
 use super::super::{Heard, Pieces, count, error};
 use crate::fault::Fault;
 use crate::kept::keep;
+use crate::musing::Musing;
 use crate::reply::{Event, Finish, Usage};
 
 /// Reads the chunks of one answer.
 #[derive(Debug)]
 pub(crate) struct Reader {
     origin: String,
+    /// The model that was asked.
+    model: String,
     named: bool,
     /// The calls so far.
     calls: Vec<Slot>,
@@ -19,6 +22,7 @@ pub(crate) struct Reader {
     /// Thoughts as the server wants them back.
     details: Vec<Value>,
     refused: bool,
+    musing: Musing,
 }
 
 #[derive(Debug, Default)]
@@ -31,14 +35,16 @@ struct Slot {
 }
 
 impl Reader {
-    pub(crate) fn new(origin: String) -> Self {
+    pub(crate) fn new(origin: String, model: &str) -> Self {
         Self {
             origin,
+            model: model.to_owned(),
             named: false,
             calls: Vec::new(),
             field: None,
             details: Vec::new(),
             refused: false,
+            musing: Musing::default(),
         }
     }
 
@@ -56,7 +62,7 @@ impl Reader {
             }
         }
         if let Some(text) = text_of(&delta["content"]) {
-            events.push(Event::Text(text));
+            self.musing.hear(&text, events);
         }
         if let Some(text) = delta["refusal"].as_str().filter(|text| !text.is_empty()) {
             self.refused = true;
@@ -116,10 +122,11 @@ impl Reader {
     }
 
     fn finish(&mut self, reason: &str, events: &mut Vec<Event>) {
+        self.musing.end(events);
         let piece = if !self.details.is_empty() {
             Some(json!({"reasoning_details": std::mem::take(&mut self.details)}))
         } else {
-            self.field.take().map(|field| json!({"field": field}))
+            self.field.take().map(|field| json!({"field": field, "model": self.model}))
         };
         events.extend(piece.map(|piece| Event::Opaque(keep(&self.origin, 0, 0, piece))));
         events.push(Event::Finish(match reason {

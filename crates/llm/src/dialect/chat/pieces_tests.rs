@@ -8,7 +8,7 @@ use crate::request::Request;
 #[test]
 fn pieces_of_thoughts_are_put_together_and_sent_back() {
     let endpoint = Endpoint::new(Dialect::Chat, "https://openrouter.ai/api/v1", "m");
-    let mut reader = Reader::new(endpoint.origin());
+    let mut reader = Reader::new(endpoint.origin(), "m");
     let mut gathering = Gathering::default();
     let detail = |more: Value| json!({"choices": [{"delta": {"reasoning_details": [more]}}]});
     for chunk in [
@@ -31,4 +31,25 @@ fn pieces_of_thoughts_are_put_together_and_sent_back() {
             {"type": "reasoning.encrypted", "index": 1, "data": "x"},
         ])
     );
+}
+
+/// A field that a model made up is not known to every other one.
+#[test]
+fn thoughts_in_words_go_back_to_the_model_that_had_them() {
+    let endpoint = Endpoint::new(Dialect::Chat, "http://127.0.0.1:8080/v1", "m");
+    let mut reader = Reader::new(endpoint.origin(), "m");
+    let mut gathering = Gathering::default();
+    let call = json!({"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}});
+    for chunk in [
+        json!({"choices": [{"delta": {"reasoning_content": "hm"}}]}),
+        json!({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}),
+    ] {
+        let mut events = Vec::new();
+        reader.take(&chunk, &mut events).expect("understood");
+        events.iter().for_each(|event| gathering.add(event));
+    }
+    let request = Request::new("", vec![Message::Assistant(gathering.finish())]);
+    let sent = |model: &str| super::super::body(&endpoint, model, &request);
+    assert_eq!(sent("m")["messages"][0]["reasoning_content"], "hm");
+    assert!(sent("other")["messages"][0].get("reasoning_content").is_none());
 }

@@ -355,7 +355,7 @@ impl Server {
     /// Why it does not say what tools it has.
     fn unlisted(&self, fault: Fault) -> ToolError {
         match fault {
-            Fault::Refused(error) => error,
+            Fault::Refused(error) | Fault::Unread(error) => error,
             Fault::Login(want) => super::login::wanted(self, &want),
             fault => ToolError::new(
                 ErrorKind::Network,

@@ -162,7 +162,7 @@ impl Server {
             })
             .collect();
         let extras = Extra::of(catalogue, filter).into_iter();
-        tools.extend(extras.map(|extra| RemoteTool::extra(self, extra)));
+        tools.extend(extras.map(|(extra, name)| RemoteTool::extra(self, extra, name)));
         if self.shared.is_plain_name_unique(&self.name) {
             self.add_aliases(&mut tools, &definitions);
         }

@@ -170,6 +170,8 @@ async fn an_answer_that_is_nested_too_deep_fails_its_call_at_once() {
     let servers = world.ready(&json!({"odd": odd(&[])})).await;
     let deep = world.call("mcp__odd__deep", json!({})).await;
     assert!(text(&deep).contains("cannot be read"), "{deep}");
+    // It was made all the same.
+    assert_eq!(deep["effect_disposition"], "unknown", "{deep}");
     assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
     servers.stop().await;
 }
@@ -290,12 +292,19 @@ async fn a_server_that_refuses_the_greeting_is_quoted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_takes_too_long_is_not_said_to_be_silent() {
+async fn a_server_whose_greeting_cannot_be_used_has_answered() {
     let world = World::new();
-    let times = json!({"timeout": 0.3, "max_total_timeout": 0.5});
-    let servers = world.ready(&json!({"odd": with(odd(&[]), times)})).await;
-    let late = world.call("mcp__odd__progress", json!({"pause": 0.2})).await;
-    assert_eq!(late["kind"], "timeout", "{late}");
-    assert!(late["hint"].as_str().unwrap().contains("`max_total_timeout`"), "{late}");
+    let servers = world.start(&json!({"odd": odd(&["nameless"])}));
+    let error = servers.try_out("odd").await.unwrap_err();
+    assert!(error.message().contains("answer to the greeting cannot be used"), "{error}");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_speaks_a_version_that_nobody_knows_is_not_used() {
+    let world = World::new();
+    let servers = world.start(&json!({"odd": odd(&["ancient"])}));
+    let error = servers.try_out("odd").await.unwrap_err();
+    assert!(error.message().contains("1999-01-01"), "{error}");
     servers.stop().await;
 }

@@ -78,3 +78,84 @@ async fn an_address_without_a_server_is_told() {
     assert!(error.contains("cannot be used"), "{error}");
     servers.stop().await;
 }
+
+/// A server that greets everybody, and then answers calls with this status.
+fn declining(status: &'static str) -> String {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = move |stream: std::net::TcpStream| -> Option<()> {
+        let mut lines = BufReader::new(stream.try_clone().ok()?);
+        let (mut length, mut line) = (0, String::new());
+        while lines.read_line(&mut line).ok()? > 2 {
+            let (name, value) = line.split_once(':').unwrap_or_default();
+            if name.eq_ignore_ascii_case("content-length") {
+                length = value.trim().parse().ok()?;
+            }
+            line.clear();
+        }
+        let mut body = vec![0; length];
+        lines.read_exact(&mut body).ok()?;
+        let asked: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        let result = match asked["method"].as_str() {
+            Some("initialize") => Some(json!({"protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {}}, "serverInfo": {"name": "d", "version": "1"}})),
+            Some("tools/list") => Some(json!({"tools": [
+                {"name": "do", "description": "Does it.", "inputSchema": {"type": "object"}}]})),
+            Some("ping") => Some(json!({})),
+            _ => None,
+        };
+        let (status, body) = match result {
+            Some(result) => (
+                "200 OK",
+                json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}).to_string(),
+            ),
+            None if asked["method"] == "tools/call" => (status, "no, thank you".to_owned()),
+            None if asked["id"].is_null() => ("202 Accepted", String::new()),
+            None => ("400 Bad Request", String::new()),
+        };
+        let mut stream = stream;
+        write!(
+            stream,
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nRetry-After: 7\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
+        .ok()
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    format!("http://{address}/mcp")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_was_not_taken_is_not_in_doubt_and_does_not_speak_against_the_server() {
+    for (status, kind) in [
+        ("429 Too Many Requests", "limit"),
+        ("403 Forbidden", "denied"),
+        ("409 Conflict", "conflict"),
+    ] {
+        let world = World::new();
+        let servers = world.ready(&json!({"d": {"url": declining(status)}})).await;
+        for _ in 0..4 {
+            let told = world.call("mcp__d__do", json!({})).await;
+            assert_eq!(told["kind"], kind, "{told}");
+            assert!(told["error"].as_str().unwrap().contains(status), "{told}");
+            assert_eq!(told["effect_disposition"], "none", "{told}");
+            assert_eq!(told["retry_after"], "7", "{told}");
+        }
+        servers.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_broke_down_at_the_server_is_in_doubt() {
+    let world = World::new();
+    let servers = world.ready(&json!({"d": {"url": declining("502 Bad Gateway")}})).await;
+    let told = world.call("mcp__d__do", json!({})).await;
+    assert_eq!(told["effect_disposition"], "unknown", "{told}");
+    servers.stop().await;
+}

@@ -6,7 +6,8 @@ Modes: hang, exit, garbage (says nothing else), flood (of errors, and says
 nothing), wrong (answers have other numbers than the questions), modern, deaf
 (dies at a question that it does not know), silent (does not answer a question
 that it does not know), late (speaks both ways, but takes its time to say so),
-twice (a name twice and a tool that is none), refuse (the greeting), grow (has
+twice (a name twice and a tool that is none), refuse (the greeting), ancient
+(speaks a version that nobody knows), nameless (does not say who it is), grow (has
 one tool more just before it tells news), tools=FILE
 (definitions from a file, read anew for each list).
 """
@@ -318,9 +319,10 @@ def main():
             refuse(id, -32000, "the licence has expired")
         elif method == "initialize" and not MODERN:
             CLIENT.update(params.get("capabilities") or {})
-            answer(id, {"protocolVersion": params["protocolVersion"],
-                        "capabilities": {"tools": {"listChanged": True}, "logging": {}},
-                        "serverInfo": {"name": "odd", "version": "1"}})
+            version = "1999-01-01" if "ancient" in MODES else params["protocolVersion"]
+            named = {} if "nameless" in MODES else {"serverInfo": {"name": "odd", "version": "1"}}
+            answer(id, {"protocolVersion": version,
+                        "capabilities": {"tools": {"listChanged": True}, "logging": {}}, **named})
         elif method == "server/discover" and MODERN:
             discover(id)
         elif method == "server/discover" and "deaf" in MODES:

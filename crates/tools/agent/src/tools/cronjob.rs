@@ -353,6 +353,8 @@ fn serve(jobs: &Jobs, mut args: Args, folder: Option<String>) -> Result<Answer, 
 }
 
 fn row(jobs: &Jobs, job: Job) -> Row {
+    let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.show_for(&job, at));
+    let last = job.last_run_at.map(|at| jobs.show_for(&job, at));
     let preview = match job.prompt.char_indices().nth(PREVIEW) {
         Some((end, _)) => format!("{}…", job.prompt.get(..end).unwrap_or_default()),
         None => job.prompt,
@@ -361,8 +363,8 @@ fn row(jobs: &Jobs, job: Job) -> Row {
         schedule: job.schedule_display,
         state: job.state.name(),
         running: job.held.is_some(),
-        next_run_at: job.next_run_at.filter(|_| job.enabled).map(|at| jobs.show(at)),
-        last_run_at: job.last_run_at.map(|at| jobs.show(at)),
+        next_run_at: next,
+        last_run_at: last,
         last_status: job.last_status,
         prompt_preview: preview,
         job_id: job.id,
@@ -371,7 +373,7 @@ fn row(jobs: &Jobs, job: Job) -> Row {
 }
 
 fn report(jobs: &Jobs, job: Job, message: String) -> Answer {
-    let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.show(at));
+    let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.show_for(&job, at));
     let idle = !jobs.has_daemon();
     Answer::Changed {
         success: true,
