@@ -1,6 +1,6 @@
 use super::*;
 use crate::finding::Severity;
-use crate::fixture::project;
+use crate::fixture::{project, with_parts};
 
 fn read(name: &str, said: Said<'_>) -> Vec<Finding> {
     let linter = LINTERS.iter().find(|linter| linter.name == name).unwrap();
@@ -199,4 +199,31 @@ fn a_path_is_never_taken_for_an_option() {
     assert_eq!(choice.read(&said, 0), Some(vec![]));
     assert_eq!(choice.read(&said, 2), None, "it ended badly and said nothing");
     assert_eq!(choice.read(&out("a.py:1:1: F401 x"), 1).unwrap()[0].severity, Severity::Error);
+}
+
+#[test]
+fn each_part_of_a_project_has_its_own_linters() {
+    let files = ["back/a.py", "back/in/b.py", "tools/c.py", "core/src/lib.rs", "web/a.js"];
+    let programs = ["ruff", "mypy", "cargo", "cargo-clippy", "eslint"];
+    let survey = with_parts(
+        project(&[], &files, &programs),
+        &[
+            ("back", &[("pyproject.toml", "[tool.mypy]\n")]),
+            ("back/in", &[("mypy.ini", "")]),
+            ("core", &[("Cargo.toml", "")]),
+            ("web", &[("eslint.config.mjs", ""), ("package.json", "{}")]),
+        ],
+    );
+    let told = |choices: Vec<Choice>| -> Vec<String> {
+        let line = |it: &Choice| {
+            format!("{} {} {}", it.linter.name, it.folder.display(), it.task.targets.join(" "))
+        };
+        choices.iter().map(line).collect()
+    };
+    assert_eq!(
+        told(choose(&survey, None).unwrap()),
+        ["mypy /w/back .", "eslint /w/web .", "clippy /w/core .", "ruff /w ./tools/c.py"]
+    );
+    assert_eq!(told(choose(&survey, Some("clippy")).unwrap()), ["clippy /w/core ."]);
+    assert_eq!(told(choose(&survey, Some("ruff")).unwrap()), ["ruff /w ."]);
 }

@@ -23,7 +23,7 @@ const SCRIPT: &[&str] = &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", 
 const TYPED: &[&str] = &["ts", "tsx", "mts", "cts"];
 
 fn words(fixed: &[&str], task: &Task) -> Vec<String> {
-    fixed.iter().map(|word| (*word).to_owned()).chain([task.target.clone()]).collect()
+    fixed.iter().map(|word| (*word).to_owned()).chain(task.targets.iter().cloned()).collect()
 }
 
 fn alone(fixed: &[&str]) -> Vec<String> {

@@ -43,9 +43,11 @@ impl Check {
         choice: &Choice,
         fix: bool,
     ) -> Result<(), ToolError> {
+        let is_elsewhere = choice.folder != desk.cx.workplace.cwd();
         let mut run = Run {
             tool: choice.linter.name,
             why: choice.why,
+            directory: is_elsewhere.then(|| desk.show(&choice.folder)),
             command: String::new(),
             exit_code: None,
             seconds: None,

@@ -53,6 +53,9 @@ pub(crate) struct Args {
 pub(crate) struct Run {
     tool: &'static str,
     why: &'static str,
+    /// Where it ran, if that is not the working folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    directory: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     command: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -251,6 +251,7 @@ fn answer(
 ) -> Output {
     const OUTPUT: usize = 2_000;
     let status = status(&results, ran, args, &mut notes);
+    notes.extend(left_out(choice, desk));
     let slowest = slowest(&results);
     let bad = results.cases.into_iter().filter(Case::is_bad);
     let mut failures: Vec<Case> = bad.map(|case| placed(case, desk, choice)).collect();
@@ -288,6 +289,19 @@ fn answer(
         other_tools: choice.others.clone(),
         note: (!notes.is_empty()).then(|| notes.join(" ")),
     }
+}
+
+/// The parts of the project whose tests were not run, in words.
+fn left_out(choice: &Choice, desk: &Desk<'_>) -> Option<String> {
+    const MOST: usize = 8;
+    let all = &choice.left_out;
+    let told = all.iter().take(MOST).map(|(path, name)| format!("{} ({name})", desk.show(path)));
+    let told = told.collect::<Vec<_>>().join(", ");
+    let more = match all.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!all.is_empty()).then(|| format!("Not run: the tests of {told}{more}; give one as 'path'."))
 }
 
 fn status(results: &Results, ran: &Ran, args: &Args, notes: &mut Vec<String>) -> Status {
