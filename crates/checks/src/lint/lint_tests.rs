@@ -227,3 +227,28 @@ fn each_part_of_a_project_has_its_own_linters() {
     assert_eq!(told(choose(&survey, Some("clippy")).unwrap()), ["clippy /w/core ."]);
     assert_eq!(told(choose(&survey, Some("ruff")).unwrap()), ["ruff /w ."]);
 }
+
+#[test]
+fn edits_that_the_compiler_is_sure_of() {
+    let span = |from: u64, to: u64, new: &str, sure: &str| {
+        serde_json::json!({
+            "file_name": "src/lib.rs", "byte_start": from, "byte_end": to, "expansion": null,
+            "suggested_replacement": new, "suggestion_applicability": sure,
+        })
+    };
+    let line = |spans: Vec<serde_json::Value>| {
+        let message = serde_json::json!({ "children": [{ "spans": [] }, { "spans": spans }] });
+        let manifest = "/w/Cargo.toml";
+        serde_json::json!({ "manifest_path": manifest, "message": message }).to_string() + "\n"
+    };
+    let sure = "MachineApplicable";
+    let twice = line(vec![span(0, 7, "", sure), span(8, 9, "", sure)]);
+    let unsure = line(vec![span(0, 1, "x", "MaybeIncorrect")]);
+    let printed = format!("{twice}{unsure}{twice}no JSON\n");
+    let found = edits::cargo(&out(&printed));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0][0].file, "/w/src/lib.rs");
+    assert_eq!(edits::apply(b"return 1; }", &found[0]), Some(b"1 }".to_vec()));
+    assert_eq!(edits::apply(b"short", &found[0]), None);
+    assert!(edits::clash(&found[0][0], &found[0][0]) && !edits::clash(&found[0][0], &found[0][1]));
+}

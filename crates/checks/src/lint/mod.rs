@@ -1,5 +1,6 @@
 //! Linters: which ones a project has, how they are called, what they say.
 
+pub mod edits;
 mod json;
 mod table;
 mod text;
@@ -11,6 +12,7 @@ use crate::finding::Finding;
 use crate::install::{Home, install};
 use crate::survey::{Folder, Survey, is_one_of};
 
+pub use edits::Edit;
 pub use table::LINTERS;
 
 /// A linter.
@@ -29,8 +31,8 @@ pub struct Linter {
     roots: &'static [&'static str],
     /// The words of its command, without the program.
     words: fn(&Task) -> Vec<String>,
-    /// The same, to have it mend what it can.
-    fixes: Option<fn(&Task) -> Vec<String>>,
+    /// How what can be mended is.
+    fixes: Option<Fixes>,
     /// Reads what it has printed; none if that makes no sense.
     read: fn(&Said<'_>) -> Option<Vec<Finding>>,
     /// Whether it looks at whole projects only.
@@ -52,6 +54,15 @@ enum Usual {
     IfThere,
     /// Only if it is asked for by name.
     Never,
+}
+
+/// How what a linter finds is mended.
+#[derive(Debug, Clone, Copy)]
+enum Fixes {
+    /// It does that, called with these words.
+    Words(fn(&Task) -> Vec<String>),
+    /// It tells what to write instead.
+    Edits(fn(&Said<'_>) -> Vec<Vec<Edit>>),
 }
 
 /// What a linter is to look at.
@@ -92,9 +103,25 @@ impl Choice {
         (self.linter.words)(&self.task)
     }
 
-    /// The words that have it mend what it can; none if it cannot.
+    /// Whether something can be mended.
+    pub fn can_mend(&self) -> bool {
+        self.linter.fixes.is_some()
+    }
+
+    /// The words that have it mend what it can; none if it does not.
     pub fn fixes(&self) -> Option<Vec<String>> {
-        self.linter.fixes.map(|fixes| fixes(&self.task))
+        match self.linter.fixes {
+            Some(Fixes::Words(words)) => Some(words(&self.task)),
+            _ => None,
+        }
+    }
+
+    /// What is to be written instead, in groups that go together.
+    pub fn edits(&self, said: &Said<'_>) -> Vec<Vec<Edit>> {
+        match self.linter.fixes {
+            Some(Fixes::Edits(read)) => read(said),
+            _ => Vec::new(),
+        }
     }
 
     /// Reads what it has printed. None if it has failed.
