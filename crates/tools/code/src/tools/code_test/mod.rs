@@ -43,6 +43,17 @@ pub(crate) struct Args {
     timeout: Option<u64>,
 }
 
+impl Args {
+    /// The path, and the name of a test that stands behind it, as in
+    /// `test_a.py::Sum::test_two[3]`; what is in brackets is no part of a name.
+    fn place(&self) -> (Option<&str>, Option<&str>) {
+        let Some(path) = self.path.as_deref() else { return (None, None) };
+        let Some((file, rest)) = path.split_once("::") else { return (Some(path), None) };
+        let name = rest.split('[').next().unwrap_or(rest).rsplit("::").next();
+        (Some(file), name.filter(|name| !name.is_empty()))
+    }
+}
+
 /// How a run of tests ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -125,10 +136,15 @@ impl Tool for CodeTest {
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
-        checks::effects(at, args.path.as_deref(), false)
+        checks::effects(at, args.place().0, false)
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, mut args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        if let (Some(path), Some(name)) = args.place() {
+            let (path, name) = (path.to_owned(), name.to_owned());
+            args.path = Some(path);
+            args.filter.get_or_insert(name);
+        }
         let limit = checks::limit(args.timeout, LIMIT);
         let desk = Desk::at(cx, args.path.as_deref(), limit).await?;
         let choice = choose(&args, &desk)?;
