@@ -270,12 +270,12 @@ fn a_function_that_a_bash_interpreter_was_told_of_is_judged_by_what_it_does() {
     };
     let mut bash = |code: &str| ask(json!({ "language": "sh", "code": code }));
     let told = bash("greet() { echo \"hello $1\"; }");
-    assert_eq!(told["status"], "ok", "{told}");
+    assert_eq!(told["tool_status"], "ok", "{told}");
     let greeted = bash("greet you");
     assert_eq!(greeted["stdout"], "hello you\n", "{greeted}");
     let unknown = bash("meet you");
     assert_eq!(unknown["kind"], "approval_required", "{unknown}");
-    assert_eq!(bash("exit")["status"], "ended");
+    assert_eq!(bash("exit")["tool_status"], "ended");
     let gone = bash("greet you");
     assert_eq!(gone["kind"], "approval_required", "{gone}");
     stream.close();

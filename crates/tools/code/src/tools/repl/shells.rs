@@ -30,7 +30,9 @@ pub(super) fn is_known(cx: &ToolContext, resource: &str) -> Result<bool, ToolErr
 
 /// An interpreter was given this.
 pub(super) fn remember(cx: &ToolContext, resource: &str, code: &str) -> Result<(), ToolError> {
-    if !["()", "function", "alias"].iter().any(|sign| code.contains(sign)) {
+    // From the first of them on, all counts: it may be taken back as well.
+    let defines = ["()", "function", "alias"].iter().any(|sign| code.contains(sign));
+    if !defines && !is_known(cx, resource)? {
         return Ok(());
     }
     let process = std::process::id();
