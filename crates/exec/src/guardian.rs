@@ -49,10 +49,19 @@ struct Line {
     stamp: u64,
 }
 
-/// A job whose first process is this has begun.
-pub(crate) fn watch(pid: u32, job: &str) {
+/// A program has been started.
+pub(crate) fn watch(pid: u32) {
     if let Some(mut guardian) = guardian() {
-        guardian.add(Line { pid, stamp: Stamp::of(job).number() });
+        guardian.add(Line { pid, stamp: 0 });
+    }
+}
+
+/// It is a job of somebody's: what it starts ends with us as well, wherever that
+/// goes. Programs that we run for ourselves may leave something behind on
+/// purpose: a connection to another host, the keeper of a container.
+pub(crate) fn claim(pid: u32, job: &str) {
+    if let Some(mut guardian) = guardian() {
+        guardian.change(pid, |line| line.stamp = Stamp::of(job).number());
     }
 }
 

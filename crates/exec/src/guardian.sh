@@ -8,7 +8,11 @@ read -r _
 
 groups= stamps=' '
 while read -r pid stamp; do
-    [ "${pid:-0}" = 0 ] || groups="$groups -$pid"
+    case $pid in
+        # The first would mean everybody.
+        1 | 0 | '' | *[!0-9]*) ;;
+        *) groups="$groups -$pid" ;;
+    esac
     [ "${stamp:-0}" = 0 ] || stamps="$stamps$stamp "
 done <&1
 

@@ -83,7 +83,7 @@ impl Local {
         drop(launch);
         let pid = launched.id();
         #[cfg(target_os = "linux")]
-        crate::guardian::watch(pid, job);
+        crate::guardian::watch(pid);
         let root = Root::of(pid, job).unwrap_or(Root { pid, started: 0, job: job.to_owned() });
         let file = launched.as_fd().try_clone_to_owned().map_err(failed)?;
         let control = Process {
