@@ -43,7 +43,11 @@ if [ "$kind" = folder ]; then
     -o -name ruff.toml -o -name .ruff.toml -o -name 'requirements*.txt' -o -name Pipfile \
     -o -name package.json -o -name 'biome.json*' -o -name '.prettierrc*' -o -name 'prettier.config.*' \
     -o -name Cargo.toml -o -name go.mod -o -name '*rustfmt.toml' -o -name '[._]clang-format' \
-    -o -name '*taplo.toml' \) -print | sed 's,/[^/]*$,,' | sort -u | head -n 100 |
+    -o -name '*taplo.toml' -o -name .flake8 -o -name '*mypy.ini' -o -name pyrightconfig.json \
+    -o -name '*pylintrc' -o -name 'eslint.config.*' -o -name '.eslintrc*' -o -name tsconfig.json \
+    -o -name '.stylelintrc*' -o -name 'stylelint.config.*' -o -name '.golangci.*' -o -name '.yamllint*' \
+    -o -name pytest.ini -o -name noxfile.py -o -name 'vitest.config.*' -o -name 'jest.config.*' \
+    -o -name '.mocharc.*' \) -print | sed 's,/[^/]*$,,' | sort -u | head -n 100 |
     while IFS= read -r d; do [ "$d" = "$at" ] || look inner; done
 fi
 if [ -n "$VIRTUAL_ENV" ] && [ -d "$VIRTUAL_ENV/bin" ]; then printf '\n%s env %s\0' "$m" "$VIRTUAL_ENV/bin"; ls "$VIRTUAL_ENV/bin"; fi
@@ -242,6 +246,19 @@ impl Survey {
             active: self.active.clone(),
             files: files.cloned().collect(),
         }
+    }
+
+    /// The folders below it of which this can be said, without those that are in
+    /// another one.
+    pub(crate) fn parts(&self, is_one: impl Fn(&Folder) -> bool) -> Vec<&Folder> {
+        let mut found: Vec<&Folder> = Vec::new();
+        // One comes before what is in it.
+        for folder in self.inner.iter().filter(|folder| is_one(folder)) {
+            if !found.iter().any(|outer| folder.path.starts_with(&outer.path)) {
+                found.push(folder);
+            }
+        }
+        found
     }
 
     /// A program: the project's own, that of the active environment, or the

@@ -157,6 +157,16 @@ impl Adapter {
         }
     }
 
+    /// What it is told of itself besides: where a condition cannot be evaluated,
+    /// it stops and says why.
+    pub(crate) fn properties(self) -> Option<Value> {
+        let told = json!({
+            "skipSuspendOnBreakpointException": [],
+            "skipPrintBreakpointException": [],
+        });
+        (self == Self::Debugpy).then_some(told)
+    }
+
     /// The arguments of the request that says which exceptions stop it.
     pub(crate) fn exceptions(self, stop_on: &[String]) -> Value {
         let has = |name: &str| stop_on.iter().any(|one| one == name);

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+/// What is said of a function that no call has met yet.
+const UNSEEN: &str = "no function of this name was called so far";
+
 /// A place that a program is to stop at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
@@ -144,10 +147,15 @@ impl Table {
         }
     }
 
-    /// Our numbers for those of the adapter.
-    pub(crate) fn ours(&self, hits: &[i64]) -> Vec<u64> {
-        let is_hit = |one: &&Breakpoint| one.known_as.is_some_and(|id| hits.contains(&id));
-        self.all.iter().filter(is_hit).map(|one| one.id).collect()
+    /// Our numbers for those of the adapter, which are met.
+    pub(crate) fn ours(&mut self, hits: &[i64]) -> Vec<u64> {
+        let is_hit = |one: &&mut Breakpoint| one.known_as.is_some_and(|id| hits.contains(&id));
+        let met = self.all.iter_mut().filter(is_hit).map(|one| {
+            one.verified = true;
+            one.message.take_if(|message| message == UNSEEN);
+            one.id
+        });
+        met.collect()
     }
 }
 
@@ -174,6 +182,11 @@ impl Breakpoint {
                 let path = told.pointer("/source/path").and_then(Value::as_str);
                 self.file = path.map(PathBuf::from).or(self.file.take());
                 self.line = line.or(self.line);
+                // Some take every name, and see when it is called.
+                if self.verified && self.line.is_none() {
+                    self.verified = false;
+                    self.message = Some(UNSEEN.to_owned());
+                }
             }
         }
     }

@@ -153,7 +153,7 @@ impl State {
     fn print(&mut self, body: &Value) {
         let Some(text) = body.get("output").and_then(Value::as_str) else { return };
         match body.get("category").and_then(Value::as_str) {
-            Some("stderr") => self.output.push(Source::Stderr, text.as_bytes()),
+            Some("stderr" | "important") => self.output.push(Source::Stderr, text.as_bytes()),
             Some("stdout") => self.output.push(Source::Stdout, text.as_bytes()),
             Some("telemetry") => {}
             // What the debugger itself has to say.

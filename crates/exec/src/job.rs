@@ -149,6 +149,10 @@ impl Job {
         };
         let started = backend.start(&id, order).await?;
         let Started { pid, output, input, control, held } = started;
+        #[cfg(target_os = "linux")]
+        if let Some(root) = control.root() {
+            crate::guardian::claim(root.pid, &root.job);
+        }
         let failed = |error: io::Error| ToolError::io("The command's streams", &error);
         let output = output.into_iter().map(|(source, fd)| Ok((source, ready::stream(fd)?)));
         let output = output.collect::<io::Result<Vec<_>>>().map_err(failed)?;

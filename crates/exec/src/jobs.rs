@@ -370,6 +370,10 @@ impl Jobs {
         output: PathBuf,
     ) -> Arc<Listed> {
         lock(&self.ran).retain(|root| root.job != job.id);
+        #[cfg(target_os = "linux")]
+        if let Some(root) = job.root() {
+            crate::guardian::release(root.pid);
+        }
         self.list_as(job, session, directory, Some(output))
     }
 

@@ -13,6 +13,8 @@ pub mod docker;
 pub mod elsewhere;
 mod errand;
 mod fleeting;
+#[cfg(target_os = "linux")]
+mod guardian;
 pub mod halves;
 mod job;
 mod jobs;

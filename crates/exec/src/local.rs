@@ -82,6 +82,8 @@ impl Local {
         let launched = sandbox.launch(&launch).map_err(failed)?;
         drop(launch);
         let pid = launched.id();
+        #[cfg(target_os = "linux")]
+        crate::guardian::watch(pid);
         let root = Root::of(pid, job).unwrap_or(Root { pid, started: 0, job: job.to_owned() });
         let file = launched.as_fd().try_clone_to_owned().map_err(failed)?;
         let control = Process {
@@ -215,6 +217,8 @@ impl Control for Process {
         Box::pin(async {
             loop {
                 let mut ready = self.file.readable().await?;
+                #[cfg(target_os = "linux")]
+                crate::guardian::see_end(self.root.pid);
                 let status = {
                     let mut launched = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
                     launched.try_wait()?

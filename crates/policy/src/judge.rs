@@ -1,6 +1,7 @@
 //! The ruling on one call: every effect is heard at every level, a command
 //! is taken apart first, and the strictest answer counts.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -158,14 +159,14 @@ impl Permissions {
         let command = &*resource.as_text();
         let identity = &*identity(resource);
         let apart = matches!(resource, Resource::Script(script) if script.apart);
-        let earlier = if apart { Some(String::new()) } else { earlier(proposal) };
+        let earlier = if apart { remembered(proposal) } else { earlier(proposal) };
         let known = earlier.as_deref().unwrap_or_default();
         let at = proposal.workplace;
         let mut analysis: Analysis = match resource {
             Resource::Script(script) => hermes_shell::analyze_script(known, script, at),
             _ => hermes_shell::analyze_after(known, command, at),
         };
-        let loose = Loose::of(resource, at);
+        let loose = Loose::of(known, resource, at);
         let is_given = matches!(resource, Resource::Script(script) if script.input.is_some());
         exam.typed |= apart || (analysis.reads_code && !is_given);
         if earlier.is_none() {
@@ -495,6 +496,25 @@ fn unknown_command(effect: &Effect) -> Finding {
         unit: None,
     }
 }
+
+/// What the shell that lasts, and is meant, was told before that it still knows;
+/// none if it cannot be read. The tool that has it writes it down.
+fn remembered(proposal: &Proposal<'_>) -> Option<String> {
+    #[derive(Default, serde::Deserialize)]
+    struct Shell {
+        process: u32,
+        told: Vec<String>,
+    }
+    let mut known: BTreeMap<String, Shell> = proposal.session.read("repl").ok()?;
+    let found = proposal.effects.iter().find_map(|effect| match &effect.resource {
+        Resource::Name(name) if effect.scope == Scope::PROCESS_MANAGE => known.remove(name),
+        _ => None,
+    });
+    // A shell lives no longer than its program.
+    let own = found.filter(|shell| shell.process == std::process::id());
+    Some(own.map(|shell| shell.told.join("\n")).unwrap_or_default())
+}
+
 /// What the session's shell remembers of earlier commands, as text; none if it
 /// cannot be read.
 fn earlier(proposal: &Proposal<'_>) -> Option<String> {

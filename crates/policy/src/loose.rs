@@ -11,13 +11,14 @@ use hermes_shell::{Analysis, Leaf};
 pub(crate) struct Loose(Option<Analysis>);
 
 impl Loose {
-    /// Reads code that is for a shell which lasts, and nothing else.
-    pub(crate) fn of(command: &Resource, at: &Workplace) -> Self {
+    /// Reads code that is for a shell which lasts and has run this, and nothing
+    /// else.
+    pub(crate) fn of(earlier: &str, command: &Resource, at: &Workplace) -> Self {
         let script = match command {
             Resource::Script(script) if script.apart && script.folder.is_none() => script,
             _ => return Self(None),
         };
-        Self(Some(hermes_shell::analyze_anywhere(script, at)))
+        Self(Some(hermes_shell::analyze_anywhere(earlier, script, at)))
     }
 
     /// Whether what a simple command does depends on the folder.

@@ -67,6 +67,9 @@ pub struct Ask {
     pub code: String,
     /// Whether it is JavaScript with types.
     pub types: bool,
+    /// Whether it was judged by what the interpreter knows, and must not be run
+    /// by another one.
+    pub relies: bool,
     /// How long it may take; none is the usual time.
     pub timeout: Option<Duration>,
     /// The file of an SQL session; none is memory.
@@ -323,6 +326,12 @@ impl Slot {
                 refuse_other_database(&interpreter, ask)?;
                 return Ok(interpreter);
             }
+        }
+        if ask.relies {
+            lock(&self.state).living = None;
+            let message = "The interpreter has ended, and with it what earlier calls defined";
+            return Err(ToolError::conflict(message)
+                .with_hint("Nothing was run. Define it anew, or make the call again without it."));
         }
         let start = Start {
             language: ask.language,

@@ -31,6 +31,11 @@ impl Stamp {
     pub fn read(limit: u64) -> Option<Self> {
         depth(limit).map(|_| Self(limit & ((1 << BITS) - 1)))
     }
+
+    /// The lower 48 bits of such a limit.
+    pub fn number(self) -> u64 {
+        self.0
+    }
 }
 
 fn depth(limit: u64) -> Option<u64> {

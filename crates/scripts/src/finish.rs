@@ -85,12 +85,15 @@ pub(crate) struct Telling<'a> {
 
 impl Telling<'_> {
     pub(crate) fn of(self, job: &Job) -> Outcome {
-        let (printed, errors) = {
+        let (printed, errors, unshown) = {
             let log = job.log();
             let printed = log.of(Source::Stdout, self.limits.stdout);
             // Three fifths of it are the end.
-            let errors = log.of(Source::Stderr, self.limits.stderr.saturating_mul(2)).text;
-            (printed, tail(&errors, self.limits.stderr).to_owned())
+            let errors = log.of(Source::Stderr, self.limits.stderr.saturating_mul(2));
+            let end = tail(&errors.text, self.limits.stderr).to_owned();
+            let is_cut = errors.is_cut || end.len() < errors.text.len();
+            let unshown = errors.total_bytes.saturating_sub(end.len() as u64);
+            (printed, end, unshown * u64::from(is_cut))
         };
         let (status, exit_code) = match &self.end {
             End::Itself(ended) if ended.exit == Exit::Code(0) => (Status::Success, 0),
@@ -104,6 +107,9 @@ impl Telling<'_> {
                 output.push('\n');
             }
             output.push_str("--- stderr ---\n");
+            if unshown > 0 {
+                output.push_str(&format!("[... {unshown} bytes left out ...]\n"));
+            }
             output.push_str(&errors);
         }
         Outcome {

@@ -62,7 +62,6 @@ pub fn analyze_script(earlier: &str, script: &Script, at: &Workplace) -> Analysi
         Some(text) if text.len() <= MAX_SOURCE => Stream::text(text.as_str()),
         Some(_) => Stream { connected: true, ..Stream::unknown() },
     };
-    let earlier = if script.apart { "" } else { earlier };
     match &script.folder {
         None => analyze_with(earlier, &script.text, &input, at),
         Some(folder) => {
@@ -73,8 +72,12 @@ pub fn analyze_script(earlier: &str, script: &Script, at: &Workplace) -> Analysi
 }
 
 /// The same for code that runs in a folder which nobody knows.
-pub fn analyze_anywhere(script: &Script, at: &Workplace) -> Analysis {
+pub fn analyze_anywhere(earlier: &str, script: &Script, at: &Workplace) -> Analysis {
     let mut walk = walk::Walk::new(at);
+    if !earlier.is_empty() {
+        walk.source(earlier);
+        walk.settle();
+    }
     walk.scope.cwd = None;
     walk.source_with(&script.text, &Stream::unknown());
     walk.finish(&script.text).0

@@ -8,11 +8,11 @@ use crate::Said;
 use crate::finding::{Finding, Severity};
 use crate::lines::json;
 
-fn list(value: &Value) -> &[Value] {
+pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -198,7 +198,7 @@ pub(super) fn cargo(said: &Said<'_>) -> Option<Vec<Finding>> {
 
 /// The compiler names files from the folder of the workspace on, which is that
 /// of the package or above it.
-fn whole(file: &str, manifest: &str) -> String {
+pub(super) fn whole(file: &str, manifest: &str) -> String {
     let package = Path::new(manifest).parent().unwrap_or(Path::new(""));
     let above: Vec<_> = package.ancestors().collect();
     let found = above.iter().rev().map(|folder| folder.join(file));

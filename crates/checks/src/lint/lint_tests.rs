@@ -1,6 +1,6 @@
 use super::*;
 use crate::finding::Severity;
-use crate::fixture::project;
+use crate::fixture::{project, with_parts};
 
 fn read(name: &str, said: Said<'_>) -> Vec<Finding> {
     let linter = LINTERS.iter().find(|linter| linter.name == name).unwrap();
@@ -199,4 +199,56 @@ fn a_path_is_never_taken_for_an_option() {
     assert_eq!(choice.read(&said, 0), Some(vec![]));
     assert_eq!(choice.read(&said, 2), None, "it ended badly and said nothing");
     assert_eq!(choice.read(&out("a.py:1:1: F401 x"), 1).unwrap()[0].severity, Severity::Error);
+}
+
+#[test]
+fn each_part_of_a_project_has_its_own_linters() {
+    let files = ["back/a.py", "back/in/b.py", "tools/c.py", "core/src/lib.rs", "web/a.js"];
+    let programs = ["ruff", "mypy", "cargo", "cargo-clippy", "eslint"];
+    let survey = with_parts(
+        project(&[], &files, &programs),
+        &[
+            ("back", &[("pyproject.toml", "[tool.mypy]\n")]),
+            ("back/in", &[("mypy.ini", "")]),
+            ("core", &[("Cargo.toml", "")]),
+            ("web", &[("eslint.config.mjs", ""), ("package.json", "{}")]),
+        ],
+    );
+    let told = |choices: Vec<Choice>| -> Vec<String> {
+        let line = |it: &Choice| {
+            format!("{} {} {}", it.linter.name, it.folder.display(), it.task.targets.join(" "))
+        };
+        choices.iter().map(line).collect()
+    };
+    assert_eq!(
+        told(choose(&survey, None).unwrap()),
+        ["mypy /w/back .", "eslint /w/web .", "clippy /w/core .", "ruff /w ./tools/c.py"]
+    );
+    assert_eq!(told(choose(&survey, Some("clippy")).unwrap()), ["clippy /w/core ."]);
+    assert_eq!(told(choose(&survey, Some("ruff")).unwrap()), ["ruff /w ."]);
+}
+
+#[test]
+fn edits_that_the_compiler_is_sure_of() {
+    let span = |from: u64, to: u64, new: &str, sure: &str| {
+        serde_json::json!({
+            "file_name": "src/lib.rs", "byte_start": from, "byte_end": to, "expansion": null,
+            "suggested_replacement": new, "suggestion_applicability": sure,
+        })
+    };
+    let line = |spans: Vec<serde_json::Value>| {
+        let message = serde_json::json!({ "children": [{ "spans": [] }, { "spans": spans }] });
+        let manifest = "/w/Cargo.toml";
+        serde_json::json!({ "manifest_path": manifest, "message": message }).to_string() + "\n"
+    };
+    let sure = "MachineApplicable";
+    let twice = line(vec![span(0, 7, "", sure), span(8, 9, "", sure)]);
+    let unsure = line(vec![span(0, 1, "x", "MaybeIncorrect")]);
+    let printed = format!("{twice}{unsure}{twice}no JSON\n");
+    let found = edits::cargo(&out(&printed));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0][0].file, "/w/src/lib.rs");
+    assert_eq!(edits::apply(b"return 1; }", &found[0]), Some(b"1 }".to_vec()));
+    assert_eq!(edits::apply(b"short", &found[0]), None);
+    assert!(edits::clash(&found[0][0], &found[0][0]) && !edits::clash(&found[0][0], &found[0][1]));
 }

@@ -1,5 +1,6 @@
 //! Linters: which ones a project has, how they are called, what they say.
 
+pub mod edits;
 mod json;
 mod table;
 mod text;
@@ -9,8 +10,9 @@ use std::path::{Path, PathBuf};
 use crate::Said;
 use crate::finding::Finding;
 use crate::install::{Home, install};
-use crate::survey::{Folder, Survey};
+use crate::survey::{Folder, Survey, is_one_of};
 
+pub use edits::Edit;
 pub use table::LINTERS;
 
 /// A linter.
@@ -29,8 +31,8 @@ pub struct Linter {
     roots: &'static [&'static str],
     /// The words of its command, without the program.
     words: fn(&Task) -> Vec<String>,
-    /// The same, to have it mend what it can.
-    fixes: Option<fn(&Task) -> Vec<String>>,
+    /// How what can be mended is.
+    fixes: Option<Fixes>,
     /// Reads what it has printed; none if that makes no sense.
     read: fn(&Said<'_>) -> Option<Vec<Finding>>,
     /// Whether it looks at whole projects only.
@@ -54,11 +56,21 @@ enum Usual {
     Never,
 }
 
+/// How what a linter finds is mended.
+#[derive(Debug, Clone, Copy)]
+enum Fixes {
+    /// It does that, called with these words.
+    Words(fn(&Task) -> Vec<String>),
+    /// It tells what to write instead.
+    Edits(fn(&Said<'_>) -> Vec<Vec<Edit>>),
+}
+
 /// What a linter is to look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// The path, from the folder that it runs in.
-    pub target: String,
+    /// The path, from the folder that it runs in; or the files, if others look
+    /// at some of those that are there.
+    pub targets: Vec<String>,
     /// The same for each file at or below it, for linters that want names.
     pub files: Vec<String>,
 }
@@ -76,6 +88,8 @@ pub struct Choice {
     pub folder: PathBuf,
     /// What it looks at.
     pub task: Task,
+    /// All files there are its.
+    scope: PathBuf,
     /// The command that installs it.
     pub install: String,
 }
@@ -89,9 +103,25 @@ impl Choice {
         (self.linter.words)(&self.task)
     }
 
-    /// The words that have it mend what it can; none if it cannot.
+    /// Whether something can be mended.
+    pub fn can_mend(&self) -> bool {
+        self.linter.fixes.is_some()
+    }
+
+    /// The words that have it mend what it can; none if it does not.
     pub fn fixes(&self) -> Option<Vec<String>> {
-        self.linter.fixes.map(|fixes| fixes(&self.task))
+        match self.linter.fixes {
+            Some(Fixes::Words(words)) => Some(words(&self.task)),
+            _ => None,
+        }
+    }
+
+    /// What is to be written instead, in groups that go together.
+    pub fn edits(&self, said: &Said<'_>) -> Vec<Vec<Edit>> {
+        match self.linter.fixes {
+            Some(Fixes::Edits(read)) => read(said),
+            _ => Vec::new(),
+        }
     }
 
     /// Reads what it has printed. None if it has failed.
@@ -102,6 +132,12 @@ impl Choice {
         is_well.then_some(found)
     }
 
+    /// The same for the files that it was chosen for, and no others beside them.
+    fn by_name(mut self) -> Self {
+        self.task.targets = self.task.files.clone();
+        self
+    }
+
     /// Whether it may tell of more than was asked for.
     pub fn is_whole(&self) -> bool {
         self.linter.is_whole
@@ -109,38 +145,80 @@ impl Choice {
 }
 
 /// The linters for what was asked: the one of this name, or those that the
-/// project uses. An unknown name is an error with all names.
+/// project uses. Where only folders below the path say that they use one, it
+/// looks at each of these by itself. An unknown name is an error with all names.
 pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Vec<Choice>, Vec<&'static str>> {
     if let Some(name) = name {
         let wanted = name.to_ascii_lowercase();
         let found = LINTERS.iter().find(|linter| linter.name == wanted || linter.program == wanted);
         let linter =
             found.ok_or_else(|| LINTERS.iter().map(|linter| linter.name).collect::<Vec<_>>())?;
-        return Ok(vec![choice(survey, linter, "asked for")]);
+        let parts = parts(survey, linter, "asked for");
+        return Ok(if parts.is_empty() {
+            vec![choice(survey, linter, "asked for")]
+        } else {
+            parts
+        });
     }
     let here: Vec<_> = LINTERS.iter().filter(|linter| survey.has(linter.endings)).collect();
-    let mut chosen: Vec<Choice> = here
-        .iter()
-        .filter(|linter| survey.folders.iter().any(|folder| (linter.marked)(folder)))
-        .map(|linter| choice(survey, linter, "configured"))
-        .collect();
-    for linter in here {
-        let is_served = chosen.iter().any(|choice| shares(choice.linter, linter));
-        if is_served || linter.usual == Usual::Never {
-            continue;
+    let mut chosen: Vec<Choice> = Vec::new();
+    for linter in &here {
+        match is_marked(survey, linter) {
+            true => chosen.push(choice(survey, linter, "configured")),
+            false => chosen.extend(parts(survey, linter, "configured")),
         }
-        let choice = choice(survey, linter, "usual for these files");
-        if choice.program.is_some() {
-            chosen.push(choice);
+    }
+    for linter in here.into_iter().filter(|linter| linter.usual != Usual::Never) {
+        let Some(rest) = unserved(survey, linter, &chosen) else { continue };
+        let is_rest = rest.files.len() < survey.files.len();
+        let choice = |linter, why| match is_rest {
+            true => choice(&rest, linter, why).by_name(),
+            false => choice(&rest, linter, why),
+        };
+        let usual = choice(linter, "usual for these files");
+        if usual.program.is_some() {
+            chosen.push(usual);
         } else if linter.usual == Usual::Expected {
             // One that is there is better than one that is not.
             let other = LINTERS.iter().find(|other| {
                 other.usual == Usual::IfThere && shares(other, linter) && finds(survey, other)
             });
-            chosen.push(other.map_or(choice, |other| self::choice(survey, other, "installed")));
+            chosen.push(other.map_or(usual, |other| choice(other, "installed")));
         }
     }
     Ok(chosen)
+}
+
+/// Whether the folder of the path, or one above it, says that it is used.
+fn is_marked(survey: &Survey, linter: &Linter) -> bool {
+    survey.folders.iter().any(|folder| (linter.marked)(folder))
+}
+
+/// The linter in each of the folders below that say that they use it; none if
+/// the whole says so.
+fn parts(survey: &Survey, linter: &'static Linter, why: &'static str) -> Vec<Choice> {
+    if is_marked(survey, linter) {
+        return Vec::new();
+    }
+    let parts = survey.parts(linter.marked).into_iter().map(|folder| survey.part(folder));
+    let parts = parts.filter(|part| part.has(linter.endings));
+    parts.map(|part| choice(&part, linter, why)).collect()
+}
+
+/// The files of a linter that none of those for the same files looks at; none
+/// if there are no such files.
+fn unserved(survey: &Survey, linter: &Linter, chosen: &[Choice]) -> Option<Survey> {
+    let serving = || chosen.iter().filter(|choice| shares(choice.linter, linter));
+    // One that looks at whole projects needs one around the files.
+    let is_lost = linter.is_whole && survey.nearest(linter.roots).is_none();
+    if is_lost && serving().next().is_some() {
+        return None;
+    }
+    let mut rest = survey.clone();
+    rest.files.retain(|file| {
+        !is_one_of(file, linter.endings) || !serving().any(|other| file.starts_with(&other.scope))
+    });
+    rest.has(linter.endings).then_some(rest)
 }
 
 fn shares(one: &Linter, other: &Linter) -> bool {
@@ -168,7 +246,8 @@ fn choice(survey: &Survey, linter: &'static Linter, why: &'static str) -> Choice
         why,
         program: find(survey, linter),
         folder: folder.to_owned(),
-        task: Task { target: below(&survey.path, folder), files },
+        task: Task { targets: vec![below(&survey.path, folder)], files },
+        scope: survey.path.clone(),
         install: install(survey, linter.home, linter.package),
     }
 }

@@ -1,6 +1,6 @@
 //! All linters.
 
-use super::{Linter, Task, Usual, json, text};
+use super::{Fixes, Linter, Task, Usual, edits, json, text};
 use crate::install::Home;
 use crate::survey::Folder;
 
@@ -23,7 +23,7 @@ const SCRIPT: &[&str] = &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", 
 const TYPED: &[&str] = &["ts", "tsx", "mts", "cts"];
 
 fn words(fixed: &[&str], task: &Task) -> Vec<String> {
-    fixed.iter().map(|word| (*word).to_owned()).chain([task.target.clone()]).collect()
+    fixed.iter().map(|word| (*word).to_owned()).chain(task.targets.iter().cloned()).collect()
 }
 
 fn alone(fixed: &[&str]) -> Vec<String> {
@@ -61,9 +61,9 @@ pub static LINTERS: &[Linter] = &[
         },
         roots: PYTHON_ROOTS,
         words: |task| words(&["check", "--output-format=json", "--no-cache", "--quiet"], task),
-        fixes: Some(|task| {
+        fixes: Some(Fixes::Words(|task| {
             words(&["check", "--fix", "--no-cache", "--quiet", "--exit-zero"], task)
-        }),
+        })),
         read: json::ruff,
         is_whole: false,
         usual: Usual::Expected,
@@ -155,7 +155,7 @@ pub static LINTERS: &[Linter] = &[
         words: |task| {
             words(&["lint", "--reporter=github", "--colors=off", "--max-diagnostics=1000"], task)
         },
-        fixes: Some(|task| words(&["lint", "--write", "--colors=off"], task)),
+        fixes: Some(Fixes::Words(|task| words(&["lint", "--write", "--colors=off"], task))),
         read: text::biome,
         is_whole: false,
         usual: Usual::Never,
@@ -173,9 +173,9 @@ pub static LINTERS: &[Linter] = &[
         },
         roots: &["package.json"],
         words: |task| words(&["--format=json", "--no-error-on-unmatched-pattern"], task),
-        fixes: Some(|task| {
+        fixes: Some(Fixes::Words(|task| {
             words(&["--fix", "--format=json", "--no-error-on-unmatched-pattern"], task)
-        }),
+        })),
         read: json::eslint,
         is_whole: false,
         usual: Usual::Never,
@@ -207,7 +207,7 @@ pub static LINTERS: &[Linter] = &[
         },
         roots: &["package.json"],
         words: |task| named(&["--formatter=json"], task),
-        fixes: Some(|task| named(&["--fix", "--formatter=json"], task)),
+        fixes: Some(Fixes::Words(|task| named(&["--fix", "--formatter=json"], task))),
         read: json::stylelint,
         is_whole: false,
         usual: Usual::Never,
@@ -221,18 +221,7 @@ pub static LINTERS: &[Linter] = &[
         marked: |folder| has_any(folder, &["Cargo.toml"]),
         roots: &["Cargo.toml"],
         words: |_| alone(&["clippy", "--all-targets", "--quiet", "--message-format=json"]),
-        fixes: Some(|_| {
-            alone(&[
-                "clippy",
-                "--fix",
-                "--all-targets",
-                "--quiet",
-                "--allow-dirty",
-                "--allow-staged",
-                "--allow-no-vcs",
-                "--message-format=json",
-            ])
-        }),
+        fixes: Some(Fixes::Edits(edits::cargo)),
         read: json::cargo,
         is_whole: true,
         usual: Usual::Expected,
@@ -246,7 +235,7 @@ pub static LINTERS: &[Linter] = &[
         marked: |folder| folder.has_prefix(".golangci."),
         roots: &["go.mod"],
         words: |_| alone(&["run", "./..."]),
-        fixes: Some(|_| alone(&["run", "--fix", "./..."])),
+        fixes: Some(Fixes::Words(|_| alone(&["run", "--fix", "./..."]))),
         read: text::golangci,
         is_whole: true,
         usual: Usual::Never,
@@ -316,7 +305,7 @@ pub static LINTERS: &[Linter] = &[
         marked: |folder| folder.has_prefix(".markdownlint"),
         roots: &[],
         words: |task| named(&[], task),
-        fixes: Some(|task| named(&["--fix"], task)),
+        fixes: Some(Fixes::Words(|task| named(&["--fix"], task))),
         read: text::markdownlint,
         is_whole: false,
         usual: Usual::Never,

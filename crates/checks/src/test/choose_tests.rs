@@ -113,3 +113,38 @@ fn some_tests_only() {
     let doc = words("cargo", only(&["src/lib.rs - a (line 1)", "t::x"]));
     assert!(doc.ends_with("-- src/lib.rs t::x"), "{doc}");
 }
+
+#[test]
+fn parts_with_tests_of_their_own_are_run_or_named() {
+    use crate::fixture::with_parts;
+    let files = ["back/test_a.py", "core/src/lib.rs", "web/a.test.js"];
+    let parts: &[(&str, &[(&str, &str)])] = &[
+        ("back", &[("pytest.ini", "")]),
+        ("core", &[("Cargo.toml", "")]),
+        ("web", &[("package.json", r#"{"devDependencies":{"jest":"1"}}"#)]),
+    ];
+    let programs = ["pytest", "cargo", "node"];
+    let mono = with_parts(survey(vec![folder("/w", &[])], &files, &programs), parts);
+    let told = |choice: Choice| {
+        let left: Vec<_> = choice
+            .left_out
+            .iter()
+            .map(|(path, name)| format!("{name} {}", path.display()))
+            .collect();
+        (choice.runner.name, choice.folder, left.join(", "))
+    };
+    let chosen = told(choose(&mono, None).unwrap());
+    assert_eq!(chosen, ("pytest", "/w/back".into(), "cargo /w/core, jest /w/web".to_owned()));
+    let asked = told(choose(&mono, Some("cargo")).unwrap());
+    assert_eq!(asked, ("cargo", "/w/core".into(), String::new()));
+    let mixed = [&files[..], &["test_b.py"]].concat();
+    let mixed = with_parts(survey(vec![folder("/w", &[])], &mixed, &programs), parts);
+    let chosen = told(choose(&mixed, None).unwrap());
+    assert_eq!(chosen, ("pytest", "/w".into(), "cargo /w/core, jest /w/web".to_owned()));
+    let workspace = [("Cargo.toml", "[workspace]\nmembers = [\"core\"]\n")];
+    let whole = with_parts(survey(vec![folder("/w", &workspace)], &files, &programs), parts);
+    let chosen = told(choose(&whole, None).unwrap());
+    assert_eq!(chosen, ("cargo", "/w".into(), "pytest /w/back, jest /w/web".to_owned()));
+    assert_eq!(named(&[("Makefile", "check :\n\ttrue\n")], &["a.c"], &[]), "make");
+    assert_eq!(named(&[("Makefile", "test := x\n")], &["x/a_test.go"], &[]), "go");
+}

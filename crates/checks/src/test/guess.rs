@@ -27,17 +27,58 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
 fn summed(text: &str) -> Results {
     let mut results = Results::default();
     let mut marks = Results::default();
+    let mut bad = Vec::new();
     for line in text.lines() {
         let bare = line.trim().trim_matches('=').trim();
         if let Some(rest) = bare.strip_prefix("# ") {
             tap(rest, &mut results);
         } else if let Some(rest) = bare.strip_prefix("--- ") {
             go(rest, &mut marks);
+        } else if let Some(case) = named(line) {
+            match case.outcome {
+                Outcome::Passed => marks.passed += 1,
+                Outcome::Skipped => marks.skipped += 1,
+                _ => marks.failed += 1,
+            }
+            bad.extend(Some(case).filter(Case::is_bad));
         } else if is_summary(bare) {
             words(bare.strip_prefix("Tests:").unwrap_or(bare), &mut results);
         }
     }
-    if results.total() == 0 { marks } else { results }
+    let mut told = if results.total() == 0 { marks } else { results };
+    // Some name a test twice.
+    bad.dedup_by(|one, other| one.name == other.name);
+    told.cases.extend(bad);
+    told
+}
+
+/// A test in a line of its own: `FAILED a.py::test_x - why` of pytest, `not ok 1
+/// - name # SKIP` of TAP.
+fn named(line: &str) -> Option<Case> {
+    if let Some(rest) = line.strip_prefix("FAILED ").filter(|rest| rest.contains("::")) {
+        // An id in brackets may have anything in it.
+        let (name, why) = match rest.split_once("] - ") {
+            Some((name, why)) => (format!("{name}]"), why),
+            None => rest
+                .split_once(" - ")
+                .map_or((rest.to_owned(), ""), |(name, why)| (name.to_owned(), why)),
+        };
+        let mut case = Case::new(&name, Outcome::Failed);
+        case.file = name.split_once("::").map(|(file, _)| file.to_owned());
+        why.clone_into(&mut case.message);
+        return Some(case);
+    }
+    let (outcome, rest) = match line.strip_prefix("not ok ") {
+        Some(rest) => (Outcome::Failed, rest),
+        None => (Outcome::Passed, line.strip_prefix("ok ")?),
+    };
+    let (number, rest) = rest.split_once(' ')?;
+    number.parse::<u64>().ok()?;
+    let rest = rest.strip_prefix("- ").unwrap_or(rest);
+    let (name, said) = rest.split_once(" # ").unwrap_or((rest, ""));
+    let said = said.to_ascii_lowercase();
+    let is_left = said.starts_with("skip") || said.starts_with("todo");
+    Some(Case::new(name.trim(), if is_left { Outcome::Skipped } else { outcome }))
 }
 
 /// Whether a line says nothing but how many.

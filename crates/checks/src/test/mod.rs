@@ -7,6 +7,7 @@ mod junit;
 mod libtest;
 mod nextest;
 mod node;
+mod parts;
 mod script;
 mod table;
 mod trace;
@@ -60,7 +61,7 @@ pub struct Wish {
     pub only: Vec<String>,
     /// The file for the report.
     pub report: String,
-    /// Whether the tests are below this folder of their own.
+    /// Whether the tests are below this folder of their own; for make, its target.
     pub folder: Option<String>,
 }
 
@@ -79,6 +80,9 @@ pub struct Choice {
     pub install: String,
     /// Other runners that would have been possible.
     pub others: Vec<&'static str>,
+    /// Folders below whose tests are not among those that it runs, with the
+    /// runners for them.
+    pub left_out: Vec<(PathBuf, &'static str)>,
     tests: Option<String>,
 }
 
@@ -117,8 +121,18 @@ pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Choice, NoRunner> {
             .iter()
             .find(|runner| runner.name == wanted)
             .ok_or_else(|| NoRunner::Unknown(RUNNERS.iter().map(|runner| runner.name).collect()))?;
+        let parts = survey.parts(|folder| (runner.sign)(folder) > 0);
+        if let ([part], None) = (parts.as_slice(), signed(survey, runner)) {
+            return Ok(choice(&survey.part(part), runner, None, Vec::new()));
+        }
         return Ok(choice(survey, runner, None, Vec::new()));
     }
+    let mut choice = choose_here(survey)?;
+    choice.left_out = parts::left_out(survey, &choice);
+    Ok(choice)
+}
+
+fn choose_here(survey: &Survey) -> Result<Choice, NoRunner> {
     // A file says itself which language is meant.
     let is_told = survey.is_file && RUNNERS.iter().any(|runner| survey.has(runner.endings));
     for folder in &survey.folders {
@@ -138,8 +152,15 @@ pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Choice, NoRunner> {
             return Ok(choice(survey, runner, Some(folder), others));
         }
     }
+    if let Some((part, runner)) = parts::only(survey) {
+        return Ok(choice(&survey.part(part), runner, None, Vec::new()));
+    }
     let runner = table::by_files(survey).ok_or(NoRunner::Unsaid)?;
     Ok(choice(survey, runner, None, Vec::new()))
+}
+
+fn signed<'a>(survey: &'a Survey, runner: &Runner) -> Option<&'a Folder> {
+    survey.folders.iter().find(|folder| (runner.sign)(folder) > 0)
 }
 
 fn weigh(survey: &Survey, folder: &Folder, runner: &Runner) -> u8 {
@@ -172,10 +193,12 @@ fn choice(
     folder: Option<&Folder>,
     others: Vec<&'static str>,
 ) -> Choice {
-    let signed = survey.folders.iter().find(|folder| (runner.sign)(folder) > 0);
-    let folder = folder.or(signed).or(survey.folders.first());
+    let folder = folder.or(signed(survey, runner)).or(survey.folders.first());
     let path = folder.map_or(survey.here(), |folder| &folder.path);
     let tests = folder.and_then(|folder| {
+        if runner.name == "make" {
+            return table::target(folder).map(str::to_owned);
+        }
         ["tests", "test"].into_iter().find(|name| folder.names.contains(*name)).map(str::to_owned)
     });
     Choice {
@@ -185,6 +208,7 @@ fn choice(
         target: below(&survey.path, path),
         install: install(survey, runner.home, runner.package),
         others,
+        left_out: Vec::new(),
         tests,
     }
 }

@@ -204,7 +204,7 @@ pub static RUNNERS: &[Runner] = &[
         program: "make",
         endings: &[],
         sign: |folder| is(target(folder).is_some(), SOME),
-        words: |_| vec!["test".to_owned()],
+        words: |wish| vec![wish.folder.clone().unwrap_or_else(|| "test".to_owned())],
         reporting: as_typed,
         reports: false,
         filters: false,
@@ -248,12 +248,16 @@ fn javascript(folder: &Folder, runner: &str, settings: &str) -> u8 {
 }
 
 /// The target of a Makefile that runs tests.
-fn target(folder: &Folder) -> Option<&'static str> {
+pub(super) fn target(folder: &Folder) -> Option<&'static str> {
     let files = ["GNUmakefile", "makefile", "Makefile"];
     let text = files.iter().map(|name| folder.text(name)).find(|text| !text.is_empty())?;
-    text.lines()
-        .any(|line| line.starts_with("test:") || line.starts_with("test "))
-        .then_some("test")
+    let rules = text.lines().filter_map(|line| {
+        let (names, rest) = line.split_once(':')?;
+        let is_rule = !line.starts_with(['\t', ' ', '#']) && !rest.starts_with('=');
+        is_rule.then_some(names)
+    });
+    let named: Vec<&str> = rules.flat_map(str::split_whitespace).collect();
+    ["test", "check"].into_iter().find(|name| named.contains(name))
 }
 
 /// The runner for files that nothing else is known of.

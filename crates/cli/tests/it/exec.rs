@@ -258,3 +258,26 @@ fn a_large_result_is_kept_in_a_file_that_can_be_read_on() {
         context.run(["call", "read_file", &format!("path={path}"), "offset=-20"]).succeeds().json();
     assert!(rest["content"].as_str().is_some_and(|text| text.contains("name-299")), "{rest}");
 }
+
+#[test]
+fn a_function_that_a_bash_interpreter_was_told_of_is_judged_by_what_it_does() {
+    let context = TestContext::new();
+    let mut stream = context.stream(["exec"]);
+    let mut ask = |arguments: serde_json::Value| {
+        let call = json!({ "id": "1", "name": "repl", "arguments": arguments });
+        stream.send(&(json!({ "tool_calls": [call] }).to_string() + "\n"));
+        stream.answer()["tool_results"][0]["content"].clone()
+    };
+    let mut bash = |code: &str| ask(json!({ "language": "sh", "code": code }));
+    let told = bash("greet() { echo \"hello $1\"; }");
+    assert_eq!(told["tool_status"], "ok", "{told}");
+    let greeted = bash("greet you");
+    assert_eq!(greeted["stdout"], "hello you\n", "{greeted}");
+    let unknown = bash("meet you");
+    assert_eq!(unknown["kind"], "approval_required", "{unknown}");
+    assert_eq!(bash("exit")["tool_status"], "ended");
+    let gone = bash("greet you");
+    assert_eq!(gone["kind"], "approval_required", "{gone}");
+    stream.close();
+    stream.end();
+}

@@ -3,14 +3,82 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::context::TestContext;
+use crate::context::{Stream, TestContext};
 
 fn request(id: u32, tool: &str, arguments: &Value) -> String {
     let function = json!({ "name": tool, "arguments": arguments });
     let call = json!({ "id": id.to_string(), "type": "function", "function": function });
     json!({ "tool_calls": [call] }).to_string() + "\n"
+}
+
+/// Kills a program with the guardian of its jobs.
+fn crash(stream: &mut Stream<'_>) {
+    let ours = stream.child.id().to_string();
+    let listed = std::fs::read_dir("/proc").expect("processes").flatten();
+    let guardian = listed.map(|process| process.path()).find(|process| {
+        let read = |name: &str| std::fs::read_to_string(process.join(name)).unwrap_or_default();
+        let stat = read("stat");
+        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+        parent == Some(&ours) && read("cmdline").contains("hermes-guardian")
+    });
+    let guardian = guardian.expect("a guardian");
+    let name = guardian.file_name().and_then(|name| name.to_str()).expect("a number");
+    let pid = name.parse().ok().and_then(Pid::from_raw).expect("a number");
+    kill_process(pid, Signal::KILL).expect("it can be killed");
+    stream.child.kill().expect("it can be killed");
+    stream.child.wait().expect("it ends");
+}
+
+#[test]
+fn a_killed_hermes_leaves_only_what_was_detached() {
+    let context = TestContext::new();
+    let mut stream = context.stream(["exec"]);
+    let arguments = json!({ "command": "exec sleep 301", "detach": true });
+    stream.send(&request(1, "terminal", &arguments));
+    let kept = stream.answer()["tool_results"][0]["content"]["pid"].clone();
+    let kept = kept.as_i64().expect("its number");
+    let arguments = json!({ "command": "sleep 302", "background": true });
+    stream.send(&request(2, "terminal", &arguments));
+    let ended = stream.answer()["tool_results"][0]["content"]["pid"].as_i64().expect("its number");
+    let code = "import subprocess, pathlib\n\
+                child = subprocess.Popen(['env', '-i', 'setsid', 'sleep', '303'])\n\
+                pathlib.Path('script.pid').write_text(f'{child.pid}\\n')\n\
+                while True: pass";
+    stream.send(&request(3, "execute_code", &json!({ "code": code })));
+    let script = wait_for("a script that runs", || {
+        std::fs::read_to_string(context.work().join("script.pid"))
+            .ok()?
+            .strip_suffix('\n')?
+            .parse()
+            .ok()
+    });
+    assert!([kept, ended, script].into_iter().all(is_running));
+    stream.child.kill().expect("it can be killed");
+    stream.child.wait().expect("it ends");
+    wait_for("their end", || (!is_running(ended) && !is_running(script)).then_some(()));
+    assert!(is_running(kept));
+    context.run(["processes", "list", "--json"]).succeeds();
+    let kept = i32::try_from(kept).ok().and_then(Pid::from_raw).expect("a number");
+    kill_process(kept, Signal::KILL).expect("it can be killed");
+}
+
+fn is_running(pid: i64) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().starts_with(" Z"))
+}
+
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "no sign of {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]
@@ -53,8 +121,7 @@ fn what_a_crash_leaves_is_told_and_ended() {
     let arguments = json!({ "command": "sleep 300", "background": true });
     stream.send(&request(1, "terminal", &arguments));
     let id = stream.answer()["tool_results"][0]["content"]["session_id"].clone();
-    stream.child.kill().expect("it can be killed");
-    stream.child.wait().expect("it ends");
+    crash(&mut stream);
     let next = context.run(["call", "terminal", "command=echo next"]).succeeds();
     assert!(next.stderr.contains("An earlier hermes has left `sleep 300` running"), "{next:?}");
     let left = context.run(["processes", "list", "--json"]).succeeds().json();
@@ -81,8 +148,7 @@ fn a_foreground_command_is_found_after_a_crash_at_once() {
         assert!(begin.elapsed() < Duration::from_secs(60), "it is never written down");
         std::thread::sleep(Duration::from_millis(2));
     }
-    stream.child.kill().expect("it can be killed");
-    stream.child.wait().expect("it ends");
+    crash(&mut stream);
     let left = context.run(["processes", "list", "--json"]).succeeds().json();
     assert_eq!(left["processes"].as_array().map(Vec::len), Some(1), "{left}");
     context.run(["processes", "kill", "all"]).succeeds();

@@ -110,3 +110,21 @@ fn a_command_does_not_see_what_the_shell_of_another_session_remembers() {
     assert!(!output.contains(&name), "{answer}");
     assert!(output.contains("hermes-run-"), "its own is there: {answer}");
 }
+
+#[test]
+fn processes_of_a_script_and_of_tests_share_queues_and_locks() {
+    let Some(context) = repository() else { return };
+    let code = "import multiprocessing\n\n\ndef work():\n    context = multiprocessing.get_context('fork')\n    \
+                queue, lock = context.Queue(), context.Lock()\n    \
+                child = context.Process(target=queue.put, args=(7,))\n    child.start()\n    \
+                with lock:\n        got = queue.get()\n    child.join()\n    return got\n\n\n";
+    let script = context.run(["call", "execute_code", &format!("code={code}print(work())")]);
+    assert_eq!(script.succeeds().json()["output"], "7\n");
+    let value = context.run(["call", "repl", &format!("code={code}work()")]);
+    assert_eq!(value.succeeds().json()["value"], "7");
+    let test = "import unittest\n\n\nclass Work(unittest.TestCase):\n    def test_work(self):\n        \
+                self.assertEqual(work(), 7)\n";
+    context.file("test_work.py", format!("{code}{test}"));
+    let tested = context.run(["call", "code_test", "tool=unittest"]).json();
+    assert_eq!((&tested["status"], &tested["passed"]), (&"passed".into(), &1.into()), "{tested}");
+}

@@ -9,6 +9,7 @@ const {spawn} = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const vm = require('node:vm');
 const {fileURLToPath, pathToFileURL} = require('node:url');
 
 const told = JSON.parse(process.argv[process.argv.length - 1]);
@@ -221,8 +222,52 @@ function met(pause, isOurs) {
   isPauseAsked = false;
   handles = new Map();
   stop = {frames: pause.callFrames, exception: wanted.exception};
-  passedOn().then(() => event('stopped', {...wanted.body, threadId: 1, allThreadsStopped: true}));
+  let {body} = wanted;
+  // What a promise was refused with is only seen where nothing of ours runs.
+  const isProject = ({location}) => isOwn(scripts.get(location.scriptId) || {url: ''});
+  if (wanted.exception && !pause.callFrames.some(isProject)) {
+    const traced = framesOf(wanted.exception);
+    if (traced.length) {
+      stop = {frames: [], traced, exception: wanted.exception};
+      body = {...body, note: goneNote(wanted.exception)};
+    }
+  }
+  const hits = (pause.hitBreakpoints || []).map((id) => breakpoints.get(id)).filter((one) => one && one.checks);
+  Promise.allSettled(hits.map((one) => complain(one, pause.callFrames[0])))
+    .then(passedOn)
+    .then(() => event('stopped', {...body, threadId: 1, allThreadsStopped: true}));
 }
+
+// Says why a condition cannot be evaluated, if that is why it has stopped.
+async function complain({checks}, {callFrameId}) {
+  const {exceptionDetails} = await inspect('Debugger.evaluateOnCallFrame', {callFrameId, expression: checks, silent: true});
+  if (!exceptionDetails) return;
+  const {exception, text} = exceptionDetails;
+  const why = ((exception && exception.description) || text).split('\n')[0];
+  event('output', {category: 'stderr', output: `hermes: the breakpoint's ${checks} cannot be evaluated: ${why}\n`});
+}
+
+// A condition that stops where it cannot be evaluated, instead of never.
+const guard = (condition) => `(() => { try { return Boolean(${condition}\n); } catch { return true; } })()`;
+
+// What is wrong with an expression; nothing if it can be read.
+function wrongWith(expression) {
+  try {
+    new vm.Script(`async () => (${expression}\n)`);
+    return null;
+  } catch (error) {
+    return `${expression} cannot be read: ${error.message}`;
+  }
+}
+
+// The frames that an error tells of.
+const framesOf = ({description}) => {
+  const traced = [...(description || '').matchAll(/^ +at (?:(?:async )?(.*?) \()?((?:file:|\/|node:).*?):(\d+):(\d+)\)?$/gm)];
+  return traced.map(([, name, url, line]) => ({name: name || '(anonymous)', path: fileOf(url), line: Number(line)}));
+};
+
+const goneNote = ({className}) =>
+  `Its variables are gone: it is caught and thrown again on its way. To see them, restart with stop_on: ["${className || 'raised'}"].`;
 
 // The program is about to end because of an error. Its frames are gone.
 async function last(pause) {
@@ -232,12 +277,10 @@ async function last(pause) {
   }
   const common = {callFrameId: pause.callFrames[0].callFrameId, objectGroup: 'hermes'};
   const {result} = await inspect('Debugger.evaluateOnCallFrame', {...common, expression: 'error'});
-  const traced = [...(result.description || '').matchAll(/^ +at (?:(?:async )?(.*?) \()?((?:file:|\/|node:).*?):(\d+):(\d+)\)?$/gm)];
-  const frames = traced.map(([, name, url, line]) => ({name: name || '(anonymous)', path: fileOf(url), line: Number(line)}));
   sawUncaught = true;
   handles = new Map();
-  stop = {frames: [], traced: frames, exception: result};
-  const note = `Its variables are gone: it is caught and thrown again on its way. To see them, restart with stop_on: ["${result.className || 'raised'}"].`;
+  stop = {frames: [], traced: framesOf(result), exception: result};
+  const note = goneNote(result);
   event('stopped', {reason: 'exception', description: (result.description || '').split('\n')[0], note, threadId: 1, allThreadsStopped: true});
 }
 
@@ -464,16 +507,21 @@ const actions = {
     const answers = [];
     for (const one of wanted || []) {
       const id = ++lastBreakpoint;
-      let condition = one.condition || undefined;
-      if (one.logMessage) {
-        const text = one.logMessage.replace(/[`\\]/g, '\\$&').replace(/\{/g, '${');
-        condition = `(${condition || 'true'}) && (console.log(\`${text}\`), false)`;
+      const text = one.logMessage && `\`${one.logMessage.replace(/[`\\]/g, '\\$&').replace(/\{/g, '${')}\``;
+      const checks = one.condition || text || undefined;
+      const wrong = [one.condition, text].filter(Boolean).map(wrongWith).find(Boolean);
+      if (wrong) {
+        answers.push({id, verified: false, line: one.line, message: wrong});
+        continue;
       }
+      let condition = one.condition;
+      if (text) condition = `(${condition || 'true'}\n) && (console.log(${text}), false)`;
+      condition = condition && guard(condition);
       try {
         const set = await inspect('Debugger.setBreakpointByUrl', {
           url: pathToFileURL(file).href, lineNumber: one.line - 1, condition,
         });
-        breakpoints.set(set.breakpointId, {id, file, hit: one.hitCondition});
+        breakpoints.set(set.breakpointId, {id, file, hit: one.hitCondition, checks});
         const [at] = set.locations;
         answers.push({id, verified: Boolean(at), line: at ? at.lineNumber + 1 : one.line});
       } catch (error) {
@@ -489,9 +537,12 @@ const actions = {
         await inspect('Debugger.removeBreakpoint', {breakpointId: id});
       }
     }
-    functions = (wanted || []).map((one) => ({
-      id: ++lastBreakpoint, name: one.name, condition: one.condition || undefined, hit: one.hitCondition, found: 0,
+    const all = (wanted || []).map((one) => ({
+      id: ++lastBreakpoint, name: one.name, condition: one.condition && guard(one.condition),
+      checks: one.condition || undefined, hit: one.hitCondition, found: 0,
+      message: one.condition && wrongWith(one.condition) || undefined,
     }));
+    functions = all.filter((one) => !one.message);
     sought.clear();
     if (functions.length && !entry) {
       // The beginning of each script, before any of its functions is called.
@@ -501,7 +552,7 @@ const actions = {
     for (const script of [...scripts.values()].filter(isOwn)) {
       for (const one of functions) await seek(one, script).catch(() => {});
     }
-    return {breakpoints: functions.map(({id, found}) => ({id, verified: found > 0}))};
+    return {breakpoints: all.map(({id, found, message}) => ({id, verified: found > 0, message}))};
   },
   async setExceptionBreakpoints({filters, names}) {
     named = names || [];

@@ -134,6 +134,13 @@ impl Session {
     /// Says where to stop, and lets the program run.
     async fn configure(&self) -> Result<(), Fault> {
         let adapter = self.found.adapter;
+        if let Some(properties) = adapter.properties() {
+            match self.client.ask("setDebuggerProperty", properties, ANSWER).await {
+                // One of another age does not know it.
+                Ok(_) | Err(Fault::Refused(_)) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
         let files = self.shared.look().breakpoints.files();
         for file in files {
             self.tell_file(&file).await?;

@@ -213,6 +213,96 @@
     }
   };
 
+  // --- names that are declared again ---------------------------------------
+
+  // The engine lets a name be declared again by the same kind of word only:
+  // those of a block (let, const, class) are of one kind, those of the whole
+  // program (var, function) of another, and a const is by itself.
+
+  // The words at the top that declare something: [word, at].
+  const declarations = (code) => {
+    const found = [];
+    let depth = 0;
+    let offset = 0;
+    for (const [isCode, text] of pieces(code)) {
+      for (const match of isCode ? text.matchAll(/[([{]|[)\]}]|(?<![.\w$])(?:const|let|var|class|function)(?![\w$])/g) : []) {
+        const [word] = match;
+        if (word.length > 1) {
+          if (depth === 0) found.push([word, offset + match.index]);
+        } else depth += '([{'.includes(word) ? 1 : -1;
+      }
+      offset += text.length;
+    }
+    return found;
+  };
+  const splice = (code, from, to, text) => code.slice(0, from) + text + code.slice(to);
+
+  const loosen = (code) => {
+    let out = code;
+    for (const [word, at] of declarations(code).reverse()) {
+      // No line may move, nor a column after it.
+      if (word === 'const') out = splice(out, at, at + word.length, 'let  ');
+    }
+    return out;
+  };
+
+  // Behind the braces that open next.
+  const endOfBody = (code, start) => {
+    let depth = 0;
+    let offset = 0;
+    for (const [isCode, text] of pieces(code)) {
+      for (let at = 0; isCode && at < text.length; at++) {
+        if (offset + at < start) continue;
+        if (text[at] === '{' || text[at] === '(') depth++;
+        if (text[at] === '}' || text[at] === ')') depth--;
+        if (text[at] === '}' && depth === 0) return offset + at + 1;
+      }
+      offset += text.length;
+    }
+    return -1;
+  };
+
+  // The code with a name declared in the way in which it was declared before;
+  // nothing if that cannot be done.
+  const redeclare = (code, name) => {
+    const all = declarations(code);
+    const isName = new RegExp(`(?<![\\w$.])${name.replace(/\$/g, '\\$')}(?![\\w$])`);
+    for (const [index, [word, at]] of all.entries()) {
+      const next = index + 1 < all.length ? all[index + 1][1] : code.length;
+      const rest = code.slice(at + word.length, next);
+      if (word === 'let' || word === 'var') {
+        if (isName.test(rest)) return splice(code, at, at + word.length, word === 'let' ? 'var' : 'let');
+        continue;
+      }
+      if (!new RegExp(`^\\s*\\*?\\s*${name.replace(/\$/g, '\\$')}(?![\\w$])`).test(rest)) continue;
+      const end = endOfBody(code, at);
+      if (end < 0) return null;
+      const lead = /async\s+$/.exec(code.slice(0, at));
+      const from = word === 'function' && lead ? lead.index : at;
+      const before = word === 'class' ? `var ${name} = ` : `${name} = `;
+      return splice(splice(code, end, end, ';'), from, from, before);
+    }
+    return null;
+  };
+
+  const isTwice = (code) => {
+    try {
+      new vm.Script(`(async () => {${code}\n})`);
+      return false;
+    } catch (error) {
+      return /already been declared/.test(error.message);
+    }
+  };
+
+  // The name that keeps the code from being run at all. What is said of its very
+  // beginning comes before anything has run.
+  const declaredBefore = (outcome) => {
+    const details = outcome.result && outcome.result.exceptionDetails;
+    const text = (details && details.exception && details.exception.description) || '';
+    const match = /^SyntaxError: Identifier '([\w$]+)' has already been declared\n    at repl-\d+\.js:1:1(?:\n|$)/.exec(text);
+    return match && match[1];
+  };
+
   // --- running ------------------------------------------------------------
 
   const session = new inspector.Session();
@@ -294,8 +384,15 @@
   const answer = async ({ id, code, types }) => {
     const told = {};
     try {
-      const plain = asExpression(modernize(types ? strip(code) : code));
-      const outcome = await evaluate(`${plain}\n//# sourceURL=repl-${id}.js`);
+      let plain = loosen(asExpression(modernize(types ? strip(code) : code)));
+      const run = () => evaluate(`${plain}\n//# sourceURL=repl-${id}.js`);
+      let outcome = await run();
+      for (let tries = 0, name; tries < 20 && (name = declaredBefore(outcome)) && !isTwice(plain); tries++) {
+        const other = redeclare(plain, name);
+        if (other === null) break;
+        plain = other;
+        outcome = await run();
+      }
       if (outcome.interrupted) {
         told.interrupted = true;
         told.error = { type: 'Interrupt', message: 'It was interrupted', line: null, traceback: '' };

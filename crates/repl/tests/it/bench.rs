@@ -55,6 +55,7 @@ impl Bench {
             language,
             name: "main".to_owned(),
             code: code.to_owned(),
+            relies: false,
             types: false,
             timeout: Some(Duration::from_secs(60)),
             database: None,

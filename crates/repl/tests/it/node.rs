@@ -155,3 +155,45 @@ async fn half_a_character_stops_nothing() {
     assert_eq!(bench.value(NODE, "x").await, "1");
     bench.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_is_declared_again_with_whatever_word() {
+    if !has("node") {
+        return;
+    }
+    let bench = Bench::new();
+    let words = [
+        ("const", "const z = '@';\n", "z"),
+        ("let", "let z = '@';\n", "z"),
+        ("var", "var z = '@';\n", "z"),
+        ("function", "function z(a, b = {}) { return '@'; }\n[1].length;", "z()"),
+        ("async", "async function z() { return '@'; }\n", "await z()"),
+        ("class", "class z { static a = '@'; }\n(1);", "z.a"),
+        ("pattern", "const { y, z } = { y: 1, z: '@' };\n", "z"),
+        ("await", "const z = await Promise.resolve('@');\n", "z"),
+    ];
+    for (first, before, read_before) in words {
+        for (second, after, read) in words {
+            let code = before.replace('@', first);
+            let set = bench.answer(NODE, &code).await;
+            assert_eq!(set.status, Status::Ok, "{second} before, then {code}: {set:?}");
+            assert_eq!(bench.value(NODE, read_before).await, format!("'{first}'"), "{code}");
+            let code = after.replace('@', second);
+            let set = bench.answer(NODE, &code).await;
+            assert_eq!(set.status, Status::Ok, "{first}, then {code}: {set:?}");
+            assert_eq!(
+                bench.value(NODE, read).await,
+                format!("'{second}'"),
+                "{first}, then {code}"
+            );
+        }
+    }
+    let twice = bench.answer(NODE, "let q = 1;\nlet q = 2").await;
+    assert_eq!(twice.status, Status::Error, "{twice:?}");
+    let inner = bench
+        .answer(NODE, "globalThis.runs = (globalThis.runs || 0) + 1;\neval('let w; let w')")
+        .await;
+    assert_eq!(inner.status, Status::Error, "{inner:?}");
+    assert_eq!(bench.value(NODE, "runs").await, "1");
+    bench.close().await;
+}

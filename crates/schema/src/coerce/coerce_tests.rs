@@ -200,6 +200,16 @@ fn listed_values_match_in_any_spelling_if_only_one_does() {
     assert_stays(&modes, &json!("readwrites"));
     assert_stays(&modes, &json!("-"));
     assert_stays(&json!({"enum": ["c++", "rust"]}), &json!("C"));
+    let languages = json!({"enum": ["python", "javascript"]});
+    assert_becomes(&languages, &json!("py"), &json!("python"), &["choice"]);
+    assert_becomes(&languages, &json!("JS"), &json!("javascript"), &["choice"]);
+    assert_stays(&languages, &json!("sh"));
+    assert_becomes(
+        &json!({"enum": ["node", "javascript"]}),
+        &json!("Node"),
+        &json!("node"),
+        &["choice"],
+    );
     assert_stays(&json!({"enum": ["a", "A"]}), &json!(" a"));
     assert_stays(&json!({"enum": ["a-b", "a_b"]}), &json!("A B"));
     assert_becomes(&json!({"const": "on"}), &json!("On"), &json!("on"), &["choice"]);

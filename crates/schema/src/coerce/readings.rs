@@ -119,7 +119,8 @@ fn container(text: &str, opener: char) -> Option<Option<Reading>> {
     Some((!parsed.guessed).then(|| Reading::deep(parsed.value, "parse")))
 }
 
-/// The one listed string that differs only in case and blanks, or else only in separators too.
+/// The one listed string that differs only in case and blanks, or else only in separators too, or
+/// the language that goes by this name as well.
 fn choices(text: &str, schemas: &[Node<'_>]) -> Vec<Reading> {
     let listed: Vec<&str> = schemas
         .iter()
@@ -148,5 +149,21 @@ fn choices(text: &str, schemas: &[Node<'_>]) -> Vec<Reading> {
             _ => return Vec::new(),
         }
     }
-    Vec::new()
+    let given = lower(text);
+    let meant = LANGUAGES.iter().filter(|(short, _)| *short == given).map(|(_, name)| *name);
+    let mut known = meant.filter(|name| listed.contains(name));
+    known.next().map(|name| Reading::plain(Value::from(name), "choice")).into_iter().collect()
 }
+
+/// Other names that languages go by.
+const LANGUAGES: &[(&str, &str)] = &[
+    ("py", "python"),
+    ("python3", "python"),
+    ("js", "javascript"),
+    ("node", "javascript"),
+    ("nodejs", "javascript"),
+    ("ts", "typescript"),
+    ("sh", "bash"),
+    ("shell", "bash"),
+    ("sqlite", "sql"),
+];

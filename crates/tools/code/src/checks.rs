@@ -9,13 +9,15 @@ use std::time::{Duration, Instant};
 use hermes_checks::{SCRIPT, Survey, Unseen};
 use hermes_core::{Effect, ErrorKind, Resource, Scope, ToolContext, ToolError, Workplace};
 use hermes_exec::Input;
-use hermes_files::Files;
+use hermes_files::{Change, Existing, Files};
 use serde::Serialize;
 
 use crate::program::{Bench, Program, Ran, fresh};
 
 /// How long it may take to look around.
 const LOOK: Duration = Duration::from_secs(30);
+/// How long a call waits for others to be done with a file.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The largest file whose content is compared.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
@@ -164,6 +166,40 @@ impl<'a> Desk<'a> {
         let words: Vec<_> = words.into_iter().chain([path.display().to_string()]).collect();
         let ran = self.run(Path::new("sh"), &words, self.survey.here(), Input::Nothing).await?;
         Ok(Some(ran.raw).filter(|bytes| ran.exit.is_some_and(|e| e.code() == 0) && is_small(bytes)))
+    }
+
+    /// Writes a file that still holds what was read.
+    pub(crate) async fn write(&self, file: &Path, old: &[u8], new: &[u8]) -> Result<(), ToolError> {
+        let changed = || {
+            let name = self.show(file);
+            ToolError::conflict(format!("{name} was changed by somebody else meanwhile"))
+        };
+        if !self.bench.is_here() {
+            let words = [
+                "-c".to_owned(),
+                "cat > \"$1\"".to_owned(),
+                "sh".to_owned(),
+                file.display().to_string(),
+            ];
+            if self.read(file).await?.as_deref() != Some(old) {
+                return Err(changed());
+            }
+            let here = self.survey.here();
+            let input = Input::Given(new.to_vec());
+            let ran = self.run(Path::new("sh"), &words, here, input).await?;
+            return match ran.code() {
+                0 => Ok(()),
+                _ => Err(ToolError::conflict(ran.complaint())),
+            };
+        }
+        let cx = self.cx;
+        let hold = Files::new(cx).hold(&[file], PATIENCE, &cx.cancel)?;
+        if hold.read(file)?.as_deref() != Some(old) {
+            return Err(changed());
+        }
+        let (path, bytes) = (file.to_owned(), new.to_vec());
+        hold.change(&[Change::Write { path, bytes, existing: Existing::Replace }])?;
+        Ok(())
     }
 
     fn read_here(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {

@@ -466,8 +466,11 @@ async fn programs_elsewhere_are_debugged_there() {
 async fn a_program_that_only_waits_is_shown_where_it_waits() {
     let code = "import time\n\n\ndef nap():\n    time.sleep(600)\n\n\nnap()\n";
     let Some(project) = python(&[("nap.py", code)]) else { return };
-    let run = json!({ "program": "nap.py", "timeout": 2 });
-    let waits = project.call("code_debug", run).await;
+    // So that it is about to wait, however long it took to start.
+    let run = json!({ "program": "nap.py", "breakpoints": [{ "file": "nap.py", "line": 5 }] });
+    let begun = project.call("code_debug", run).await;
+    assert_eq!(begun["status"], "stopped", "{begun:#}");
+    let waits = project.call("code_debug", json!({ "action": "continue", "timeout": 2 })).await;
     assert_eq!(waits["status"], "running", "{waits:#}");
     assert!(waits["note"].as_str().unwrap().contains("cannot be paused at once"), "{waits:#}");
     let early = project.call("code_debug", json!({ "action": "variables" })).await;
@@ -485,4 +488,23 @@ async fn what_cannot_be_debugged_is_refused() {
     }
     let answer = project.call("code_debug", json!({ "action": "continue" })).await;
     assert_eq!(answer["kind"], "conflict", "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_condition_that_cannot_be_evaluated_stops_and_says_why() {
+    let code = "def add(n):\n    return n + 1\n\n\nprint(add(1))\n";
+    let Some(project) = python(&[("add.py", code)]) else { return };
+    for (condition, why) in [("nonexistent > 1", "NameError"), ("syntax error here", "SyntaxError")]
+    {
+        let point = json!({ "file": "add.py", "line": 2, "condition": condition });
+        let run = json!({ "program": "add.py", "breakpoints": [point] });
+        let answer = project.call("code_debug", run).await;
+        assert_eq!(answer["status"], "stopped", "{answer:#}");
+        assert!(answer["output"].as_str().unwrap().contains(why), "{answer:#}");
+    }
+    let run = json!({ "program": "add.py", "breakpoints": [{ "function": "nosuch" }] });
+    let answer = project.call("code_debug", run).await;
+    assert_eq!(answer["breakpoints"][0]["verified"], false, "{answer:#}");
+    let note = answer["note"].as_str().unwrap();
+    assert!(note.contains("no function of this name was called"), "{answer:#}");
 }

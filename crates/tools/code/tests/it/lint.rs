@@ -203,3 +203,37 @@ async fn other_linters_of_the_web() {
     ];
     assert_eq!(brief(&answer), expected, "{answer:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clippy_mends_what_it_is_sure_of() {
+    if !has("cargo-clippy") {
+        return;
+    }
+    let code = "pub fn a() -> i32 {\r\n    return 1;\r\n}\r\n\r\npub fn b(x: &Vec<u8>) -> usize {\r\n    x.len()\r\n}\r\n";
+    let project = Project::of(&[MANIFEST, ("src/lib.rs", code)]);
+    let answer = project.call("code_lint", json!({ "fix": true })).await;
+    assert_eq!(answer["fixed"], 1, "{answer:#}");
+    let mended = project.read("src/lib.rs");
+    assert!(mended.starts_with("pub fn a() -> i32 {\r\n    1\r\n}\r\n"), "{mended:?}");
+    assert!(answer["diff"].as_str().unwrap().contains("return 1;"), "{answer:#}");
+    assert_eq!(answer["files_changed"][0]["file"], "src/lib.rs", "{answer:#}");
+    let lines = answer["findings"].as_array().unwrap();
+    assert!(lines.iter().all(|one| one["rule"] != "clippy::needless_return"), "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_of_a_project_are_linted_by_their_own_tools() {
+    if !has("cargo-clippy") {
+        return;
+    }
+    let project = Project::of(&[
+        ("core/Cargo.toml", MANIFEST.1),
+        ("core/src/lib.rs", "pub fn one() -> i32 {\n    return 1;\n}\n"),
+    ]);
+    let answer = project.call("code_lint", json!({})).await;
+    assert_eq!(answer["tools"][0]["directory"], "core", "{answer:#}");
+    assert_eq!(brief(&answer), ["core/src/lib.rs:2:5 warning clippy::needless_return"]);
+    let outside = project.call("code_lint", json!({ "only_new": true })).await;
+    assert_eq!(outside["kind"], "conflict", "{outside:#}");
+    assert!(outside["error"].as_str().unwrap().contains("in no git repository"), "{outside:#}");
+}

@@ -253,3 +253,17 @@ async fn unittest_counts_what_unittest_counts() {
     assert_eq!(names(&all), ["test_a.A.test_bad", "test_a.A.test_sub (i=1)"]);
     assert!(all["command"].as_str().unwrap().contains("-m unittest discover"), "{all:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_is_named_behind_its_file() {
+    let code = "import unittest\n\n\nclass Sum(unittest.TestCase):\n    def test_two(self):\n        self.assertEqual(1 + 1, 2)\n\n    def test_three(self):\n        self.assertEqual(1 + 1, 3)\n";
+    let project = Project::of(&[("test_sum.py", code)]);
+    let path = "test_sum.py::Sum::test_two";
+    let answer = project.call("code_test", json!({ "path": path, "tool": "unittest" })).await;
+    let counts = (&answer["passed"], &answer["failed"]);
+    assert_eq!(
+        (&answer["status"], counts),
+        (&json!("passed"), (&json!(1), &json!(0))),
+        "{answer:#}"
+    );
+}

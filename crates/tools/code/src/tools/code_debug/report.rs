@@ -11,7 +11,7 @@ use hermes_exec::{Errand, Input, Jobs, Order};
 use hermes_files::Files;
 use serde::Serialize;
 
-use super::{Action, Args};
+use super::{Action, Args, is_test};
 
 /// Lines around the one that it stopped at.
 const AROUND: u64 = 4;
@@ -306,6 +306,9 @@ impl<'a> Report<'a> {
             }
             output.breakpoints = breakpoints;
         }
+        if is_first && is_test(&self.session.launch.target) && ran_no_test(&output.output) {
+            output.add_note("No test ran: none has this name.");
+        }
         output.add_note(&self.moved());
         Ok(output)
     }
@@ -428,4 +431,15 @@ fn numbered(lines: &[Vec<u8>], first: u64, marked: u64) -> String {
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+/// Whether the last words of Node's runner are that no test has passed or failed.
+fn ran_no_test(printed: &str) -> bool {
+    let count = |what: &str| {
+        let mut counts = printed
+            .lines()
+            .filter_map(|line| line.trim_start_matches(['#', 'ℹ', ' ']).strip_prefix(what));
+        counts.next_back().and_then(|rest| rest.trim().parse::<u64>().ok())
+    };
+    count("pass ") == Some(0) && count("fail ") == Some(0)
 }

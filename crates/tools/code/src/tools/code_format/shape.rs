@@ -1,13 +1,11 @@
 //! Formatters at work.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use hermes_checks::Said;
 use hermes_checks::format::Choice;
 use hermes_core::{ErrorKind, ToolError};
 use hermes_exec::Input;
-use hermes_files::{Change, Existing, Files};
 
 use super::Broken;
 use crate::checks::{Changes, Desk, is_missing, missing};
@@ -19,8 +17,6 @@ const ONE_BY_ONE: usize = 500;
 const SHOWN: usize = 60;
 /// Files whose names are given to one command.
 const NAMES: usize = 200;
-/// How long a call waits for others to be done with a file.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The formatting of a path.
 #[derive(Debug)]
@@ -146,45 +142,11 @@ impl<'a> Shaping<'a> {
             if self.check {
                 self.left += 1;
             } else {
-                self.write(file, &old, &new).await?;
+                self.desk.write(file, &old, &new).await?;
             }
             self.changes.add(&self.desk.show(file), &old, &new);
         }
         Ok(wrong)
-    }
-
-    /// Writes a file that still holds what was formatted.
-    async fn write(&self, file: &Path, old: &[u8], new: &[u8]) -> Result<(), ToolError> {
-        let changed = || {
-            let name = self.desk.show(file);
-            ToolError::conflict(format!("{name} was changed by somebody else meanwhile"))
-        };
-        if !self.desk.bench.is_here() {
-            let words = [
-                "-c".to_owned(),
-                "cat > \"$1\"".to_owned(),
-                "sh".to_owned(),
-                file.display().to_string(),
-            ];
-            if self.desk.read(file).await?.as_deref() != Some(old) {
-                return Err(changed());
-            }
-            let here = self.desk.survey.here();
-            let input = Input::Given(new.to_vec());
-            let ran = self.desk.run(Path::new("sh"), &words, here, input).await?;
-            return match ran.code() {
-                0 => Ok(()),
-                _ => Err(ToolError::conflict(ran.complaint())),
-            };
-        }
-        let cx = self.desk.cx;
-        let hold = Files::new(cx).hold(&[file], PATIENCE, &cx.cancel)?;
-        if hold.read(file)?.as_deref() != Some(old) {
-            return Err(changed());
-        }
-        let (path, bytes) = (file.to_owned(), new.to_vec());
-        hold.change(&[Change::Write { path, bytes, existing: Existing::Replace }])?;
-        Ok(())
     }
 
     async fn run(

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use hermes_checks::lint::Choice;
+use hermes_checks::lint::{Choice, Edit};
 use hermes_checks::{Finding, Said};
 use hermes_core::{ErrorKind, ToolError};
 use hermes_exec::Input;
 
 use super::Run;
+use super::edit::Editing;
 use crate::checks::{self, Changes, Desk};
 use crate::program::Ran;
 
@@ -29,8 +30,10 @@ pub(super) struct Check {
 }
 
 /// One look of one linter.
-enum Look {
-    Found(Vec<Finding>),
+#[derive(Debug)]
+pub(super) enum Look {
+    /// What it has found, and what could be written instead.
+    Found(Vec<Finding>, Vec<Vec<Edit>>),
     Missing,
     Failed(String),
     TimedOut,
@@ -43,9 +46,11 @@ impl Check {
         choice: &Choice,
         fix: bool,
     ) -> Result<(), ToolError> {
+        let is_elsewhere = choice.folder != desk.cx.workplace.cwd();
         let mut run = Run {
             tool: choice.linter.name,
             why: choice.why,
+            directory: is_elsewhere.then(|| desk.show(&choice.folder)),
             command: String::new(),
             exit_code: None,
             seconds: None,
@@ -54,16 +59,24 @@ impl Check {
             install: None,
         };
         let mut look = look(desk, choice, &mut run).await?;
-        if let (Look::Found(before), true, Some(words)) = (&look, fix, choice.fixes()) {
+        if let (Look::Found(before, _), true, Some(words)) = (&look, fix, choice.fixes()) {
             let mended = self.mend(desk, choice, before, &words).await?;
             let was = before.len();
             look = self::look(desk, choice, &mut run).await?;
-            if let (Look::Found(after), true) = (&look, mended) {
+            if let (Look::Found(after, _), true) = (&look, mended) {
                 self.fixed += was.saturating_sub(after.len());
             }
+        } else if let (Look::Found(found, edits), true) = (&look, fix)
+            && !edits.is_empty()
+        {
+            let mut editing = Editing::new(desk, choice, found);
+            look = editing.run(found.clone(), edits.clone(), &mut run).await?;
+            self.fixed += editing.fixed;
+            self.notes.extend(editing.note.take());
+            editing.tell(&mut self.changes);
         }
         match look {
-            Look::Found(found) => {
+            Look::Found(found, _) => {
                 run.findings = found.len();
                 self.findings.extend(found);
                 self.has_looked = true;
@@ -147,7 +160,11 @@ impl Check {
 
 /// Runs a linter once. Its findings are named from the working folder on, and
 /// only those at the path are kept.
-async fn look(desk: &Desk<'_>, choice: &Choice, run: &mut Run) -> Result<Look, ToolError> {
+pub(super) async fn look(
+    desk: &Desk<'_>,
+    choice: &Choice,
+    run: &mut Run,
+) -> Result<Look, ToolError> {
     let Some(program) = &choice.program else { return Ok(Look::Missing) };
     let words = choice.words();
     run.command = desk.command(program, &words);
@@ -177,5 +194,5 @@ fn judge(desk: &Desk<'_>, choice: &Choice, ran: &Ran) -> Look {
         !choice.is_whole() || hermes_checks::within(&path, &desk.path)
     });
     hermes_checks::sort(&mut found);
-    Look::Found(found)
+    Look::Found(found, choice.edits(&said))
 }

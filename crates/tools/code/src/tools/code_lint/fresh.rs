@@ -79,6 +79,12 @@ async fn changed(since: &str, desk: &Desk<'_>) -> Result<ChangedLines, ToolError
         since,
         "--",
     ];
+    let is_kept = git(desk, &["rev-parse", "--is-inside-work-tree"]).await;
+    if is_kept.is_err() {
+        let place = desk.show(desk.survey.here());
+        return Err(ToolError::conflict(format!("{place} is in no git repository"))
+            .with_hint("Save a baseline with save_baseline=true first, or leave only_new out."));
+    }
     let diff = git(desk, &words).await?;
     let mut changed = ChangedLines::of_diff(&diff.stdout);
     let new = git(desk, &["ls-files", "--others", "--exclude-standard", "-z"]).await?;

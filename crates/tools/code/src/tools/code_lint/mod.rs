@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::checks::{self, ChangedFile, Desk, is_false};
 
 mod check;
+mod edit;
 mod fresh;
 
 use check::Check;
@@ -53,6 +54,9 @@ pub(crate) struct Args {
 pub(crate) struct Run {
     tool: &'static str,
     why: &'static str,
+    /// Where it ran, if that is not the working folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    directory: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     command: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,7 +184,7 @@ async fn answer(
         findings.truncate(shown);
         notes.push(format!("{shown} of {total} findings are shown, the worst first."));
     }
-    for choice in choices.iter().filter(|choice| args.fix && choice.fixes().is_none()) {
+    for choice in choices.iter().filter(|choice| args.fix && !choice.can_mend()) {
         notes.push(format!("{} cannot mend anything by itself.", choice.linter.name));
     }
     Ok(Output {

@@ -43,6 +43,17 @@ pub(crate) struct Args {
     timeout: Option<u64>,
 }
 
+impl Args {
+    /// The path, and the name of a test that stands behind it, as in
+    /// `test_a.py::Sum::test_two[3]`; what is in brackets is no part of a name.
+    fn place(&self) -> (Option<&str>, Option<&str>) {
+        let Some(path) = self.path.as_deref() else { return (None, None) };
+        let Some((file, rest)) = path.split_once("::") else { return (Some(path), None) };
+        let name = rest.split('[').next().unwrap_or(rest).rsplit("::").next();
+        (Some(file), name.filter(|name| !name.is_empty()))
+    }
+}
+
 /// How a run of tests ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -125,10 +136,15 @@ impl Tool for CodeTest {
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
-        checks::effects(at, args.path.as_deref(), false)
+        checks::effects(at, args.place().0, false)
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+    async fn run(&self, mut args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
+        if let (Some(path), Some(name)) = args.place() {
+            let (path, name) = (path.to_owned(), name.to_owned());
+            args.path = Some(path);
+            args.filter.get_or_insert(name);
+        }
         let limit = checks::limit(args.timeout, LIMIT);
         let desk = Desk::at(cx, args.path.as_deref(), limit).await?;
         let choice = choose(&args, &desk)?;
@@ -251,6 +267,7 @@ fn answer(
 ) -> Output {
     const OUTPUT: usize = 2_000;
     let status = status(&results, ran, args, &mut notes);
+    notes.extend(left_out(choice, desk));
     let slowest = slowest(&results);
     let bad = results.cases.into_iter().filter(Case::is_bad);
     let mut failures: Vec<Case> = bad.map(|case| placed(case, desk, choice)).collect();
@@ -288,6 +305,19 @@ fn answer(
         other_tools: choice.others.clone(),
         note: (!notes.is_empty()).then(|| notes.join(" ")),
     }
+}
+
+/// The parts of the project whose tests were not run, in words.
+fn left_out(choice: &Choice, desk: &Desk<'_>) -> Option<String> {
+    const MOST: usize = 8;
+    let all = &choice.left_out;
+    let told = all.iter().take(MOST).map(|(path, name)| format!("{} ({name})", desk.show(path)));
+    let told = told.collect::<Vec<_>>().join(", ");
+    let more = match all.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!all.is_empty()).then(|| format!("Not run: the tests of {told}{more}; give one as 'path'."))
 }
 
 fn status(results: &Results, ran: &Ran, args: &Args, notes: &mut Vec<String>) -> Status {

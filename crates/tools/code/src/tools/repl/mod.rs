@@ -15,6 +15,7 @@ use serde::Deserialize;
 use crate::program::own;
 
 mod report;
+mod shells;
 
 use report::Output;
 
@@ -191,7 +192,10 @@ impl Repl {
         let language = args.language.language();
         let name = args.name().to_owned();
         let database = args.database(&cx.workplace);
+        let (resource, code) = (args.resource(), args.code.clone());
+        let is_bash = language == Language::Bash;
         let ask = Ask {
+            relies: is_bash && shells::is_known(cx, &resource)?,
             language,
             name: name.clone(),
             types: args.language == Spoken::Typescript,
@@ -202,7 +206,17 @@ impl Repl {
             limits: limits(cx),
             own,
         };
-        let answer = self.interpreters.run(ask, cx).await?;
+        let answer = self.interpreters.run(ask, cx).await;
+        if is_bash {
+            let living = self.interpreters.list(cx.session.id());
+            let lives = living.iter().any(|one| one.language == language && one.session == name);
+            match lives {
+                true if answer.is_ok() => shells::remember(cx, &resource, &code)?,
+                true => {}
+                false => shells::forget(cx, &resource)?,
+            }
+        }
+        let answer = answer?;
         cx.check()?;
         Ok(Output::of(answer, language.name(), name))
     }
@@ -224,6 +238,7 @@ impl Repl {
     async fn close(&self, args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let (language, name) = (args.language.language(), args.name());
         let was_there = self.interpreters.close(cx.session.id(), language, name).await?;
+        shells::forget(cx, &args.resource())?;
         let note = match (was_there, args.action) {
             (false, _) => "It was not running.",
             (true, Action::Reset) => "The state is gone; the next call starts anew.",
@@ -233,8 +248,8 @@ impl Repl {
     }
 }
 
-/// What bash is told to do is judged like any command, but for what the
-/// interpreter remembers.
+/// What bash is told to do is judged like any command of a shell of its own,
+/// with the functions that it was told of ([`shells`]).
 fn shell(code: &str) -> Effect {
     let script = Script { text: code.to_owned(), apart: true, ..Script::default() };
     Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Script(Box::new(script)) }

@@ -184,3 +184,52 @@ async fn a_breakpoint_on_a_function_cannot_log() {
     let refused = project.call("code_debug", run).await;
     assert_eq!(refused["kind"], "invalid_arguments", "{refused:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_condition_that_cannot_be_evaluated_is_not_silently_false() {
+    if !has("node") {
+        return;
+    }
+    let code = "function add(n) {\n  return n + 1;\n}\nconsole.log(add(1));\n";
+    let project = Project::of(&[("add.js", code)]);
+    let debug = async |point: Value| {
+        project.call("code_debug", json!({ "program": "add.js", "breakpoints": [point] })).await
+    };
+    for place in [json!({ "file": "add.js", "line": 2 }), json!({ "function": "add" })] {
+        let with = |condition: &str| {
+            let mut point = place.clone();
+            point["condition"] = condition.into();
+            point
+        };
+        let unknown = debug(with("nonexistent > 1")).await;
+        assert_eq!(unknown["status"], "stopped", "{unknown:#}");
+        let said = unknown["output"].as_str().unwrap();
+        assert!(said.contains("nonexistent is not defined"), "{unknown:#}");
+        let unread = debug(with("n ===")).await;
+        assert_eq!(unread["status"], "ended", "{unread:#}");
+        assert_eq!(unread["breakpoints"][0]["verified"], false, "{unread:#}");
+        assert!(unread["note"].as_str().unwrap().contains("cannot be read"), "{unread:#}");
+        let right = debug(with("n === 1")).await;
+        assert_eq!((&right["status"], local(&right, "n")), (&json!("stopped"), "1"), "{right:#}");
+        let never = debug(with("n === 2")).await;
+        assert_eq!(never["status"], "ended", "{never:#}");
+    }
+    let nosuch = debug(json!({ "function": "nosuch" })).await;
+    assert_eq!(nosuch["breakpoints"][0]["verified"], false, "{nosuch:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_that_throws_after_a_pause_stops_where_it_throws() {
+    if !has("node") {
+        return;
+    }
+    let code = "const {test} = require('node:test');\n\ntest('throws', async () => {\n  await null;\n  throw new TypeError('boom');\n});\n";
+    let project = Project::of(&[("a.test.js", code)]);
+    let stop = project.call("code_debug", json!({ "test": "a.test.js::throws" })).await;
+    assert_eq!(stop["status"], "stopped", "{stop:#}");
+    assert_eq!((place(&stop).0, place(&stop).1), ("a.test.js", 5), "{stop:#}");
+    assert_eq!(stop["exception"]["message"], "boom", "{stop:#}");
+    let none = project.call("code_debug", json!({ "test": "a.test.js::nosuch" })).await;
+    assert_eq!(none["status"], "ended", "{none:#}");
+    assert!(none["note"].as_str().unwrap().contains("No test ran"), "{none:#}");
+}

@@ -172,6 +172,19 @@ async fn a_gigabyte_of_output_is_bounded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn errors_that_are_left_out_are_counted() {
+    let desk = Desk::new();
+    let code = "import sys\nfor at in range(10_000): print(f'{at:06}', file=sys.stderr)";
+    let answer = desk.run(code).await;
+    let (_, errors) = text(&answer["output"]).split_once("--- stderr ---\n").unwrap();
+    let (mark, shown) = errors.split_once('\n').unwrap();
+    let left = 70_000 - shown.len();
+    assert_eq!(mark, format!("[... {left} bytes left out ...]"), "{answer}");
+    assert!(shown.ends_with("009999\n"), "{answer}");
+    desk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_endless_loop_ends_with_its_time_and_all_that_it_started() {
     let desk = Desk::new();
     let code = "import signal, subprocess\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
