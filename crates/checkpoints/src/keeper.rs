@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hermes_core::{CheckpointId, Checkpoints, ErrorKind, Impending, Made, ToolError};
+use hermes_files::Journals;
 
 use crate::account::Left;
 use crate::capture::Capture;
@@ -37,6 +38,8 @@ pub struct Keeper {
     /// The tree of each workspace, as it was last seen.
     seen: Mutex<HashMap<PathBuf, Sight>>,
     problems: Mutex<Vec<String>>,
+    /// Where changes of several files are written down.
+    journals: Option<Arc<Journals>>,
 }
 
 impl Keeper {
@@ -50,7 +53,15 @@ impl Keeper {
             turns: Mutex::default(),
             seen: Mutex::default(),
             problems: Mutex::default(),
+            journals: None,
         }
+    }
+
+    /// Has a change that somebody was killed at taken back before a tree is
+    /// kept.
+    #[must_use]
+    pub fn taking_back(self, journals: Arc<Journals>) -> Self {
+        Self { journals: Some(journals), ..self }
     }
 
     /// Why something could not be kept, if that has happened.
@@ -148,6 +159,9 @@ impl Keeper {
             ))
             .with_hint("Work in a project folder."));
         }
+        if let Some(journals) = &self.journals {
+            journals.recover();
+        }
         let folder = self.store.folder_of(workspace);
         let generation = self.store.tally().generation;
         let known = self.last_seen(workspace, &folder, generation);
@@ -157,7 +171,7 @@ impl Keeper {
             root: workspace,
             spared: &spared,
             most: self.store.limits.tree_entries,
-            until: Instant::now().checked_add(self.store.limits.time),
+            until: Instant::now().checked_add(self.time_for(change)),
             cancel: change.cancel,
         };
         let none = Listing::default();
@@ -176,6 +190,13 @@ impl Keeper {
         }
         seen.insert(workspace.to_path_buf(), sight.clone());
         Ok(sight)
+    }
+
+    /// How long a tree may be looked at before the call: not so long that it
+    /// has no time left for itself.
+    fn time_for(&self, change: &Impending<'_>) -> Duration {
+        let left = change.deadline.map(|at| at.saturating_duration_since(Instant::now()) / 2);
+        left.map_or(self.store.limits.time, |left| left.min(self.store.limits.time))
     }
 
     /// The tree as it was last seen, by us or another process.

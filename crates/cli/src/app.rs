@@ -19,6 +19,7 @@ use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSea
 use hermes_delegation::{Crew, Mixture, Serving, Settings as Delegation, Supply};
 use hermes_exec::output::Mask;
 use hermes_exec::{Jobs, Keep, Place, Times};
+use hermes_files::Journals;
 use hermes_history::Summaries;
 use hermes_mcp::client::Servers;
 use hermes_store::FileSessions;
@@ -130,7 +131,8 @@ impl App {
         let kept = Arc::new(Checkpoints::new(home.checkpoints_dir(), kept));
         // Files of another place are not ours to keep, least of all those of
         // the same name here.
-        let checkpoints = checkpoints::keeper(&home, &config.settings, &kept);
+        let journals = self.take_back(&home);
+        let checkpoints = checkpoints::keeper(&home, &config.settings, &kept, &journals);
         let checkpoints = checkpoints.filter(|_| config.settings.terminal.backend == "local");
         let started_in = std::env::current_dir().unwrap_or_else(|_| "/".into());
         let ground = Ground::new(place::backend(&config.settings, &home, &started_in)?, &home);
@@ -155,6 +157,7 @@ impl App {
             .with(Arc::new(memory::lists(&home, &config)?))
             .with(Arc::new(crate::commands::cron::jobs(&home, &config)?))
             .with(Arc::clone(&jobs))
+            .with(journals)
             .with::<dyn Summaries>(Arc::new(Helper::new(models.clone(), &config, "session_search")))
             .with(Arc::new(hermes_history::History::of(home.root())));
         let mut tools = messaging::aim(tools(ground.file_tools()), &config, &secrets)?;
@@ -183,6 +186,21 @@ impl App {
             records,
             checkpoints,
         })
+    }
+
+    /// Takes back changes of several files that somebody was killed at, and
+    /// tells of it. The place where they are written down.
+    pub(crate) fn take_back(&self, home: &Home) -> Arc<Journals> {
+        let journals = Journals::new(home.changes_dir());
+        for change in journals.recover() {
+            let files = change.files.len();
+            self.terminal
+                .warn(&format!("a change of {files} files was cut off before; it was taken back"));
+            for path in &change.left {
+                self.terminal.warn(&format!("{} was changed since, and stays", path.display()));
+            }
+        }
+        Arc::new(journals)
     }
 
     /// Who makes the calls of this command. Without `toolsets` every tool may

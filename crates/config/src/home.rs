@@ -94,6 +94,11 @@ impl Home {
         self.root.join("checkpoints").join("files")
     }
 
+    /// `checkpoints/changes/`: changes of several files that are being made.
+    pub fn changes_dir(&self) -> PathBuf {
+        self.root.join("checkpoints").join("changes")
+    }
+
     /// `session-state/`: what separate processes of one session share.
     pub fn session_state_dir(&self) -> PathBuf {
         self.root.join("session-state")

@@ -2,7 +2,7 @@
 //! it up.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +33,8 @@ pub struct Impending<'a> {
     pub spared: &'a [PathBuf],
     /// Where it happens.
     pub workplace: &'a Workplace,
+    /// When its time is up.
+    pub deadline: Option<Instant>,
     /// Becomes set when the call must stop.
     pub cancel: &'a CancellationToken,
 }

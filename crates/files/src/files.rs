@@ -9,6 +9,7 @@ use rustix::fs::OFlags;
 
 use crate::facts::{Facts, Kind};
 use crate::folder::{Entry, Folder};
+use crate::journal::Journals;
 use crate::open::{Spot, Walk};
 use crate::place::{Last, locate};
 use crate::traps::refuse_traps;
@@ -31,8 +32,12 @@ pub struct Files<'a> {
 static EVERYTHING: Grants = Grants::UNBOUNDED;
 
 impl<'a> Files<'a> {
-    /// Those of a running call.
+    /// Those of a running call. A change that somebody was killed at is taken
+    /// back first, so that nobody sees one half of it.
     pub fn new(cx: &'a ToolContext) -> Self {
+        if let Some(journals) = cx.ports.get::<Journals>() {
+            journals.glance();
+        }
         Self::with(&cx.grants)
     }
 

@@ -11,7 +11,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use rustix::io::Errno;
 
 use crate::facts::{Facts, Identity};
 use crate::files::Files;
-use crate::journal::Recovered;
+use crate::journal::Journals;
 use crate::open::{Spot, Walk};
 use crate::place::Last;
 use crate::scratch::{sweep, sweep_locked};
@@ -44,8 +44,8 @@ pub struct Hold<'a> {
     patience: Patience,
     /// What was at a path when it was read.
     seen: RefCell<HashMap<PathBuf, Option<Facts>>>,
-    /// Changes of others that were found cut off.
-    recovered: Vec<Recovered>,
+    /// Where changes of several files are written down.
+    pub(crate) journals: Option<Arc<Journals>>,
 }
 
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl<'a> Files<'a> {
             folders: Vec::new(),
             patience,
             seen: RefCell::default(),
-            recovered: Vec::new(),
+            journals: None,
         };
         let places: Vec<PathBuf> =
             paths.iter().map(|path| self.touched(path)).collect::<Result<_, _>>()?;
@@ -142,10 +142,12 @@ impl<'a> Files<'a> {
 }
 
 impl Hold<'_> {
-    /// Changes in these folders that somebody was killed at, and that were
-    /// taken back when the folders were locked.
-    pub fn recovered(&self) -> &[Recovered] {
-        &self.recovered
+    /// Has changes of several files written down there, so that they can be
+    /// taken back if we are killed on the way.
+    #[must_use]
+    pub fn noting(mut self, journals: Option<Arc<Journals>>) -> Self {
+        self.journals = journals;
+        self
     }
 
     /// What a file holds now; none if there is no file.
@@ -218,7 +220,7 @@ impl Hold<'_> {
                 // Here it is locked, or cannot be.
                 locked => {
                     match locked {
-                        Ok(()) => self.recovered.extend(sweep_locked(&handle)),
+                        Ok(()) => sweep_locked(&handle),
                         Err(_) => sweep(&handle),
                     }
                     self.folders.push(Locked::new(id, handle));

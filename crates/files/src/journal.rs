@@ -1,27 +1,36 @@
 //! A change of several files, written down before the first of them changes.
-//! If its maker is killed on the way, whoever works in one of the folders next
-//! takes it back: all of the files, or none.
+//! If its maker is killed on the way, whoever looks next takes it back: all of
+//! the files, or none.
 //!
-//! Each of the folders has a copy. Files are known by their identity, so that
-//! nothing is done to one that somebody has changed since; that is told.
+//! It is written where only we write: what a folder of the user's says could
+//! have been put there by a command, and would have us move what that cannot
+//! reach. There a mark stands for it, so that nobody sweeps away what was put
+//! aside. Files are known by their identity, so that nothing is done to one
+//! that somebody has changed since; that is told.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
 use crate::open::{Spot, Walk};
-use crate::scratch::{Scratch, is_abandoned, open_there};
+use crate::scratch::{Scratch, is_abandoned, is_old};
 use crate::temporary::move_entry;
 use crate::write::{Existing, PRIVATE};
 
+/// How long one look at the journals counts.
+const FRESH: Duration = Duration::from_millis(50);
+/// The ending of a journal whose change is complete.
+const DONE: &str = "done";
 /// Bytes of a journal that are read.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
@@ -57,21 +66,32 @@ struct Plan {
     entries: Vec<Entry>,
     /// Folders that were made, from the top down.
     made: Vec<Bytes>,
-    /// All copies of the journal.
-    copies: Vec<Bytes>,
+    /// What stands for the journal in the folders.
+    marks: Vec<Bytes>,
 }
 
-/// The copies of a journal; gone when dropped.
-#[derive(Debug, Default)]
+/// Where changes are written down. Nobody else may write there.
+#[derive(Debug)]
+pub struct Journals {
+    folder: PathBuf,
+    /// When somebody looked last.
+    looked: Mutex<Option<Instant>>,
+}
+
+/// A change that is written down, until this is dropped.
+#[derive(Debug)]
 pub(crate) struct Journal {
-    copies: Vec<(OwnedFd, OsString, File)>,
+    path: PathBuf,
+    marks: Vec<(OwnedFd, OsString)>,
+    /// Shows that its maker lives.
+    file: File,
 }
 
 /// A change that was cut off, and taken back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
-    /// How many files it was about.
-    pub files: usize,
+    /// The files that it was about.
+    pub files: Vec<PathBuf>,
     /// What was not put back, since somebody has changed it in the meantime.
     pub left: Vec<PathBuf>,
 }
@@ -94,39 +114,63 @@ pub(crate) fn path_of(spot: &Spot) -> io::Result<Vec<u8>> {
     Ok(folder.join(&spot.name).into_os_string().into_vec())
 }
 
-impl Journal {
-    /// Writes down what is about to be done, in each of these folders.
+impl Journals {
+    /// Those in this folder, which is made when it is needed.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), looked: Mutex::new(None) }
+    }
+
+    /// Takes back what somebody was killed at. Says what that was.
+    pub fn recover(&self) -> Vec<Recovered> {
+        *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        found.sort();
+        found.iter().filter_map(|path| recover(path)).collect()
+    }
+
+    /// [`Self::recover`], unless somebody has looked at this very moment.
+    pub(crate) fn glance(&self) {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if looked.is_none_or(|at| at.elapsed() > FRESH) {
+            *looked = Some(Instant::now());
+            drop(looked);
+            self.recover();
+        }
+    }
+
+    /// Writes down what is about to be done, and marks these folders.
     pub(crate) fn write(
+        &self,
         entries: Vec<Entry>,
         made: &[PathBuf],
         folders: &[&Spot],
-    ) -> io::Result<Self> {
-        let mut journal = Self::default();
+    ) -> io::Result<Journal> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let name = Scratch::Journal.name();
+        let path = self.folder.join(&name);
+        let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&path)?;
+        crate::scratch::claim(&file);
+        let mut journal = Journal { path, marks: Vec::new(), file };
         let mut seen: Vec<Id> = Vec::new();
-        let mut plan = Plan {
-            entries,
-            made: made.iter().map(|path| bytes(path)).collect(),
-            copies: Vec::new(),
-        };
+        let mut marks = Vec::new();
         for spot in folders {
             let id = Id::of(&Facts::of(&rustix::fs::fstat(&spot.folder)?));
-            if seen.contains(&id) {
-                continue;
+            if !seen.contains(&id) {
+                seen.push(id);
+                let at = Spot { folder: spot.folder.try_clone()?, name: name.clone() };
+                marks.push(path_of(&at)?);
+                journal.marks.push((at.folder, at.name));
             }
-            seen.push(id);
-            let name = Scratch::Journal.name();
-            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-            let mode = Mode::from_raw_mode(PRIVATE);
-            let opened = rustix::fs::openat(&spot.folder, &name, flags | OFlags::CLOEXEC, mode)?;
-            crate::scratch::claim(&opened);
-            let at = Spot { folder: spot.folder.try_clone()?, name: name.clone() };
-            plan.copies.push(path_of(&at)?);
-            journal.copies.push((at.folder, name, opened.into()));
         }
-        let text = serde_json::to_vec(&plan)?;
-        for (_, _, file) in &mut journal.copies {
-            file.write_all(&text)?;
-            file.sync_data()?;
+        let made = made.iter().map(|path| bytes(path)).collect();
+        let text = serde_json::to_vec(&Plan { entries, made, marks })?;
+        let mut file = &journal.file;
+        file.write_all(&text)?;
+        file.sync_data()?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for (folder, name) in &journal.marks {
+            rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(PRIVATE))?;
         }
         Ok(journal)
     }
@@ -134,53 +178,81 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        for (folder, name, _) in &self.copies {
-            let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
+        // From here on nobody takes it back.
+        let done = self.path.with_extension(DONE);
+        if fs::rename(&self.path, &done).is_ok() {
+            for (folder, name) in &self.marks {
+                let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
+            }
+            let _ = fs::remove_file(done);
         }
     }
 }
 
-/// Takes back what the journal of that name tells, if its maker is dead.
-pub(crate) fn recover(folder: BorrowedFd<'_>, name: &OsStr) -> Option<Recovered> {
+/// Takes back what this journal tells, if its maker is dead.
+fn recover(at: &Path) -> Option<Recovered> {
+    let is_done = at.extension() == Some(OsStr::new(DONE));
+    let name = at.with_extension("tmp");
+    if Scratch::of(name.file_name()?) != Some(Scratch::Journal) {
+        return None;
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = rustix::fs::open(at, flags, Mode::empty()).ok()?;
     // As long as it is locked, nobody else does the same.
-    let file = open_there(folder, name).filter(is_abandoned)?;
+    if !is_abandoned(&file) || !at.exists() {
+        return None;
+    }
     let mut text = Vec::new();
     File::from(file.try_clone().ok()?).take(LONGEST).read_to_end(&mut text).ok()?;
     let Ok(plan) = serde_json::from_slice::<Plan>(&text) else {
-        // It was cut off itself, so nothing had been done yet.
-        let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
+        // It was cut off itself, before anything was done; or is being made.
+        if is_old(&file) {
+            let _ = fs::remove_file(at);
+        }
         return None;
     };
-    let mut recovered = Recovered { files: plan.entries.len(), left: Vec::new() };
-    for entry in plan.entries.iter().rev() {
-        if let Err(path) = entry.take_back() {
-            recovered.left.push(path);
-        }
-    }
-    for copy in &plan.copies {
-        if let Ok(spot) = Spot::reach(&path(copy), Walk::default())
+    let recovered = (!is_done).then(|| plan.take_back());
+    for mark in &plan.marks {
+        if let Ok(spot) = Spot::reach(&path(mark), Walk::default())
             && Scratch::of(&spot.name) == Some(Scratch::Journal)
         {
-            let _ = rustix::fs::unlinkat(&spot.folder, &spot.name, AtFlags::empty());
+            spot.remove();
         }
     }
-    // It may have been moved with its folder.
-    let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
-    for made in plan.made.iter().rev() {
-        if let Ok(spot) = Spot::reach(&path(made), Walk::default()) {
-            let _ = rustix::fs::unlinkat(&spot.folder, &spot.name, AtFlags::REMOVEDIR);
+    if !is_done {
+        plan.remove_folders();
+    }
+    let _ = fs::remove_file(at);
+    recovered
+}
+
+impl Plan {
+    fn take_back(&self) -> Recovered {
+        let back = self.entries.iter().rev().filter_map(|entry| entry.take_back().err());
+        let left = back.collect();
+        Recovered { files: self.entries.iter().map(|entry| path(entry.at())).collect(), left }
+    }
+
+    /// Those that were made for it, as far as nobody uses them.
+    fn remove_folders(&self) {
+        for made in self.made.iter().rev() {
+            if let Ok(spot) = Spot::reach(&path(made), Walk::default()) {
+                let _ = rustix::fs::unlinkat(&spot.folder, &spot.name, AtFlags::REMOVEDIR);
+            }
         }
     }
-    Some(recovered)
 }
 
 impl Entry {
     /// Puts one name back; the path if that cannot be done.
     fn take_back(&self) -> Result<(), PathBuf> {
-        let (Self::Write { path: at, .. }
-        | Self::Remove { path: at, .. }
-        | Self::Rename { to: at, .. }) = self;
-        self.undo().ok().flatten().ok_or_else(|| path(at))
+        self.undo().ok().flatten().ok_or_else(|| path(self.at()))
+    }
+
+    fn at(&self) -> &Bytes {
+        let (Self::Write { path, .. } | Self::Remove { path, .. } | Self::Rename { to: path, .. }) =
+            self;
+        path
     }
 
     /// None if somebody has changed it.
@@ -295,3 +367,7 @@ fn bytes(path: &Path) -> Bytes {
 fn path(bytes: &Bytes) -> PathBuf {
     OsString::from_vec(bytes.clone()).into()
 }
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

@@ -29,7 +29,7 @@ pub use facts::{Facts, Identity, Kind, WrongKind, identity, same_file};
 pub use files::Files;
 pub use folder::{Entries, Entry, Folder};
 pub use hold::Hold;
-pub use journal::Recovered;
+pub use journal::{Journals, Recovered};
 pub use open::{Walk, open_file, open_folder};
 pub use real::{Found, find, real_entry, real_path};
 pub use scratch::{Scratch, claim, remove_scratch, sweep};

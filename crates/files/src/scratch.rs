@@ -17,7 +17,6 @@ use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::facts::{Facts, Kind};
-use crate::journal::{Recovered, recover};
 
 /// Where files cannot be locked, one of this age belongs to nobody.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
@@ -40,7 +39,8 @@ pub enum Scratch {
     File,
     /// A folder in which a tree grows.
     Folder,
-    /// What is written down of a change before it is made.
+    /// What is written down of a change before it is made, and what stands
+    /// for that in the folders where it is made.
     Journal,
 }
 
@@ -102,9 +102,8 @@ pub fn sweep(folder: impl AsFd) {
 
 /// [`sweep`] by whoever has the folder locked: then a link that was put aside
 /// belongs to nobody either. It cannot have a lock of its own.
-/// Says which changes were found cut off, and taken back.
-pub(crate) fn sweep_locked(folder: impl AsFd) -> Vec<Recovered> {
-    sweep_as(Others::Wait, folder.as_fd())
+pub(crate) fn sweep_locked(folder: impl AsFd) {
+    sweep_as(Others::Wait, folder.as_fd());
 }
 
 /// What others do in the folder.
@@ -114,11 +113,12 @@ enum Others {
     Wait,
 }
 
-fn sweep_as(others: Others, folder: BorrowedFd<'_>) -> Vec<Recovered> {
+fn sweep_as(others: Others, folder: BorrowedFd<'_>) {
     let found = leavings(folder).unwrap_or_default();
-    // What was put aside is needed for that.
-    let journals = found.iter().filter(|(_, scratch)| *scratch == Scratch::Journal);
-    let recovered = journals.filter_map(|(name, _)| recover(folder, name)).collect();
+    // A change was cut off here, and needs what was put aside to be taken back.
+    if found.iter().any(|(_, scratch)| *scratch == Scratch::Journal) {
+        return;
+    }
     for (name, scratch) in found {
         let kind = rustix::fs::statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW);
         match (scratch, kind.map(|stat| Facts::of(&stat).kind)) {
@@ -130,7 +130,6 @@ fn sweep_as(others: Others, folder: BorrowedFd<'_>) -> Vec<Recovered> {
             _ => {}
         }
     }
-    recovered
 }
 
 /// The entries of a folder that have names of ours.
@@ -187,7 +186,7 @@ pub(crate) fn is_abandoned(file: &OwnedFd) -> bool {
 
 /// Whether nothing was done to a file for long. Its content may be old all
 /// the same, if it is one that was put aside.
-fn is_old(file: &OwnedFd) -> bool {
+pub(crate) fn is_old(file: &OwnedFd) -> bool {
     let Ok(stat) = rustix::fs::fstat(file) else { return false };
     let changed = u64::try_from(i128::from(stat.st_ctime)).unwrap_or(u64::MAX);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

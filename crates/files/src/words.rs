@@ -45,7 +45,10 @@ pub fn explain(verb: &str, path: &Path, error: &io::Error) -> ToolError {
         Io::AlreadyExists => ToolError::conflict(format!("{what}: it exists already"))
             .with_hint("Look at what is there; choose another name, or say that it may go."),
         Io::DirectoryNotEmpty => ToolError::conflict(format!("{what}: the folder is not empty")),
-        Io::ResourceBusy => ToolError::conflict(format!("{what}: it is in use")),
+        Io::ResourceBusy => ToolError::conflict(format!("{what}: the system uses it")).with_hint(
+            "A file that is mounted in its place cannot be replaced. Write to it with a \
+                        command, or change what was mounted there.",
+        ),
         Io::CrossesDevices => {
             ToolError::invalid(format!("{what}: the two places are on different file systems"))
                 .with_hint("Copy it, then remove the original.")

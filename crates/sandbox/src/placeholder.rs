@@ -1,11 +1,15 @@
 //! Empty files and folders that stand where a protected path is not there yet.
 //! A name that exists is the only thing that a mount can cover.
+//!
+//! They are known by the time of their last change, so that the last who needs
+//! one takes it away, whoever has made it and whatever became of that process.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -40,11 +44,16 @@ pub(crate) struct Placeholder {
     path: PathBuf,
     /// Locked and shared, so that no other process takes it away meanwhile.
     lock: Option<File>,
-    /// Whether this process has made it.
+    /// Whether it goes when nobody needs it any more: we have made it.
     made: bool,
 }
 
-/// The placeholders made by this process, and how many sandboxes need each.
+/// When a placeholder was changed last, by what it says itself: long before
+/// there were any, in a moment that nothing else happened in.
+const MADE_AT: Duration = Duration::new(3, 141_592_653);
+
+/// The placeholders that this process has made or met, and how many sandboxes
+/// need each.
 static MADE: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
 
 fn made() -> MutexGuard<'static, BTreeMap<PathBuf, usize>> {
@@ -62,11 +71,17 @@ impl Placeholder {
         match result {
             Ok(()) => {
                 made.insert(path.to_owned(), 1);
-                Ok(Self { path: path.to_owned(), lock: lock(path), made: true })
+                let lock = lock(path);
+                if let Some(file) = &lock {
+                    let _ = file.set_modified(SystemTime::UNIX_EPOCH + MADE_AT);
+                }
+                Ok(Self { path: path.to_owned(), lock, made: true })
             }
             // Somebody was faster: it is there, which is what counts.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Ok(Self { path: path.to_owned(), lock: lock(path), made: false })
+                drop(made);
+                let there = Self { path: path.to_owned(), lock: None, made: false };
+                Ok(Self::hold(path).unwrap_or(there))
             }
             Err(error) => Err(error),
         }
@@ -84,8 +99,13 @@ impl Placeholder {
         if !empty {
             return None;
         }
-        let known = made.get_mut(path).map(|count| *count += 1).is_some();
-        Some(Self { path: path.to_owned(), lock: lock(path), made: known })
+        let lock = lock(path);
+        let is_ours = about.modified().is_ok_and(|at| at == SystemTime::UNIX_EPOCH + MADE_AT);
+        let known = is_ours || made.contains_key(path);
+        if known {
+            *made.entry(path.to_owned()).or_default() += 1;
+        }
+        Some(Self { path: path.to_owned(), lock, made: known })
     }
 
     /// Keeps the placeholder that this process has put on the way to `path`.
@@ -120,10 +140,10 @@ impl Drop for Placeholder {
             return;
         }
         made.remove(&self.path);
-        let alone = self
-            .lock
-            .as_ref()
-            .is_none_or(|file| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok());
+        // Ours goes first, so that of two who leave at once one is the last.
+        drop(self.lock.take());
+        let alone = File::open(&self.path)
+            .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
         let Ok(about) = fs::symlink_metadata(&self.path) else { return };
         if !alone {
             return;
@@ -143,3 +163,7 @@ fn lock(path: &Path) -> Option<File> {
     flock(&file, FlockOperation::NonBlockingLockShared).ok()?;
     Some(file)
 }
+
+#[cfg(test)]
+#[path = "placeholder_tests.rs"]
+mod tests;

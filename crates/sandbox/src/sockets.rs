@@ -1,8 +1,9 @@
 //! The sockets of programs outside. Whoever connects to one may have that
 //! program act for it, and a terminal multiplexer runs whatever it is told.
 //!
-//! The kernel lists sockets by the name under which they were bound. One that
-//! was bound under a relative name or renamed since is not found.
+//! The kernel lists sockets by the name under which they were bound. One with a
+//! relative name is looked for in the folder of whoever has it open; one that
+//! was renamed since is not found.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -76,6 +77,41 @@ fn table() -> Vec<Socket> {
     text.split(|byte| *byte == b'\n').filter_map(parse).collect()
 }
 
+/// Sockets with a relative name, by the folders of the processes that have
+/// them open, as far as we may look.
+fn placed(sockets: Vec<Socket>) -> Vec<Socket> {
+    let (mut found, sockets): (Vec<_>, Vec<_>) =
+        sockets.into_iter().partition(|socket| socket.path.is_absolute());
+    if sockets.is_empty() {
+        return found;
+    }
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let place = process.path();
+        let is_process =
+            process.file_name().as_bytes().first().is_some_and(|byte| byte.is_ascii_digit());
+        let Ok(folder) = fs::read_link(place.join("cwd")) else { continue };
+        if !is_process {
+            continue;
+        }
+        for open in fs::read_dir(place.join("fd")).into_iter().flatten().flatten() {
+            let Ok(target) = fs::read_link(open.path()) else { continue };
+            let Some(inode) = inode_of(&target) else { continue };
+            let own = sockets.iter().filter(|socket| socket.inode == inode);
+            found.extend(own.map(|socket| Socket {
+                path: folder.join(&socket.path),
+                inode,
+                listens: socket.listens,
+            }));
+        }
+    }
+    found
+}
+
+/// The number in `socket:[123]`.
+fn inode_of(target: &Path) -> Option<u64> {
+    target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
 /// The columns are: address, count, protocol, flags, type, state, inode, path.
 fn parse(line: &[u8]) -> Option<Socket> {
     let mut rest = line;
@@ -85,15 +121,16 @@ fn parse(line: &[u8]) -> Option<Socket> {
         let end = rest.iter().position(|byte| *byte == b' ')?;
         (*column, rest) = rest.split_at(end);
     }
-    // What is not absolute is abstract, or known to its owner only.
-    let path = rest.strip_prefix(b" ").filter(|path| path.starts_with(b"/"))?;
+    let path =
+        rest.strip_prefix(b" ").filter(|path| !path.is_empty() && !path.starts_with(b"@"))?;
     let text = |column: &'_ [u8]| std::str::from_utf8(column).map(str::to_owned).ok();
     let [.., flags, kind, _, inode] = columns;
     let listens = u32::from_str_radix(&text(flags)?, 16).ok()? & LISTENS != 0;
     let kind = u32::from_str_radix(&text(kind)?, 16).ok()?;
     let path = PathBuf::from(OsStr::from_bytes(path));
     let inode = text(inode)?.parse().ok()?;
-    (listens || kind == DATAGRAM).then_some(Socket { inode, listens, path })
+    let is_wanted = listens || (kind == DATAGRAM && path.is_absolute());
+    is_wanted.then_some(Socket { inode, listens, path })
 }
 
 /// Those among them that are there, belong to others and are not served.
@@ -103,7 +140,7 @@ fn foreign(sockets: Vec<Socket>, confinement: &Confinement) -> Vec<PathBuf> {
     let own: Vec<&PathBuf> = confinement.write.iter().filter(is_own).collect();
     let is_there =
         |path: &Path| fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket());
-    let real = sockets.into_iter().filter_map(|socket| {
+    let real = placed(sockets).into_iter().filter_map(|socket| {
         let path = fs::canonicalize(&socket.path).ok().filter(|path| is_there(path))?;
         Some(Socket { path, ..socket })
     });
@@ -180,10 +217,7 @@ fn made_by_children() -> BTreeSet<u64> {
         .filter(|process| is_marked(process))
         .flat_map(|process| fs::read_dir(process.join("fd")).into_iter().flatten().flatten());
     let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
-    let number = |target: PathBuf| {
-        target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
-    };
-    targets.filter_map(number).collect()
+    targets.filter_map(|target| inode_of(&target)).collect()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ fn the_table_is_read_as_the_kernel_writes_it() {
         b"00000000fce370d0: 00000003 00000000 00000000 0001 03 14769422",
         b"0000000046406e03: 00000003 00000000 00000000 0001 03 14332523 /run/accepted.sock",
         b"00000000cdcf61ec: 00000002 00000000 00010000 0001 01 14333882 @abstract",
-        b"00000000cdcf61ec: 00000002 00000000 00010000 0001 01 14333882 relative.sock",
+        b"00000000cdcf61ec: 00000002 00000000 00000000 0002 01 14333882 relative.sock",
         b"",
     ];
     for line in others {
@@ -63,4 +63,28 @@ fn a_program_that_starts_to_listen_later_is_noticed() {
     assert!(sockets.has_new(&held));
     assert!(sockets.known.contains(&inode));
     assert!(Sockets::look(&held).1.contains(&path));
+}
+
+#[test]
+fn a_socket_with_a_relative_name_is_found_where_its_owner_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let script = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.bind('near.sock'); \
+                  s.listen(); print('ready', flush=True); sys.stdin.read()";
+    let owner = std::process::Command::new("python3")
+        .args(["-c", script])
+        .current_dir(&folder)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn();
+    let Ok(mut owner) = owner else {
+        eprintln!("skipped: no python3");
+        return;
+    };
+    let mut said = [0; 6];
+    std::io::Read::read_exact(owner.stdout.as_mut().unwrap(), &mut said).unwrap();
+    let (_, paths) = Sockets::look(&Confinement::default());
+    drop(owner.stdin.take());
+    owner.wait().unwrap();
+    assert!(paths.contains(&folder.join("near.sock")), "{paths:?}");
 }

@@ -49,6 +49,8 @@ pub(crate) struct Ready {
     pub(crate) multiline: bool,
     /// Lines may end with a carriage return and a line feed.
     pub(crate) crlf: bool,
+    /// It speaks of characters that each encoding has other bytes for.
+    pub(crate) is_beyond_ascii: bool,
 }
 
 impl Pattern {
@@ -83,7 +85,8 @@ impl Pattern {
     }
 
     fn made(&self, matcher: RegexMatcher, multiline: bool) -> Ready {
-        Ready { matcher, multiline, crlf: self.wants_ends() }
+        let is_beyond_ascii = !self.text.is_ascii();
+        Ready { matcher, multiline, crlf: self.wants_ends(), is_beyond_ascii }
     }
 
     /// The end of a line is its end, also where a carriage return is left.

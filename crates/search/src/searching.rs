@@ -1,5 +1,6 @@
 //! The work of a search inside of files, as all threads do it.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -23,7 +24,7 @@ use crate::content::{Hits, Report};
 use crate::order::{self, Item, Key, Outcome, Plan, key_at, key_in};
 use crate::pattern::Ready;
 use crate::sink::{Count, Gather};
-use crate::source::{Guarded, Source};
+use crate::source::{Guarded, Source, first_beyond_ascii};
 use crate::walk::{Held, Task, Walk, is_refusal, path_in};
 use crate::watch::{Reason, Watch};
 
@@ -330,7 +331,7 @@ impl<'a> Search<'a> {
         let Hand { searcher, matcher, buffer, others } = hand;
         let mut reader = Guarded { file, watch: self.watch, dropped };
         let source = Source::read(&mut reader, len, buffer)?;
-        let searcher = match self.other_encoding(&source, whole) {
+        let searcher = match self.other_encoding(&source, &reader, whole)? {
             None => searcher,
             Some(name) => {
                 let detection = searcher.binary_detection().clone();
@@ -367,22 +368,31 @@ impl<'a> Search<'a> {
     fn other_encoding(
         &self,
         source: &Source<'_>,
+        reader: &Guarded<'_>,
         whole: &dyn Fn() -> PathBuf,
-    ) -> Option<&'static str> {
+    ) -> io::Result<Option<&'static str>> {
         let (sample, is_all) = source.sample();
         if self.encoding.is_some() || has_mark(sample) {
-            return None;
+            return Ok(None);
         }
+        let (further, mut sample) = (OnceCell::new(), sample);
         if memchr::memchr(0, sample).is_some() {
             if !may_be_wide(sample) {
-                return None;
+                return Ok(None);
             }
-        } else if sample.is_ascii() || is_utf8(sample, is_all) {
-            return None;
+        } else {
+            // The rest may say more, where the pattern asks for it.
+            if sample.is_ascii() && !is_all && !sample.is_empty() && self.ready.is_beyond_ascii {
+                let found = first_beyond_ascii(reader)?.unwrap_or_default();
+                sample = further.get_or_init(|| found);
+            }
+            if is_utf8(sample, is_all) {
+                return Ok(None);
+            }
         }
         let format = self.watch.spelling(&whole(), sample, is_all);
         let is_other = format != TextFormat::PLAIN && binary::reason(sample, format).is_none();
-        is_other.then(|| format.encoding().name())
+        Ok(is_other.then(|| format.encoding().name()))
     }
 
     /// What an error met inside of a file means.

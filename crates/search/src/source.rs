@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use grep_regex::RegexMatcher;
@@ -13,6 +14,31 @@ use crate::watch::Watch;
 const SMALL: usize = 512 * 1024;
 /// Bytes of a larger one that are looked at before it is searched.
 const SAMPLE: usize = 64 * 1024;
+
+/// Bytes from the first that is not ASCII on; none if there is no such byte.
+/// What was looked at already is left out.
+pub(crate) fn first_beyond_ascii(reader: &Guarded<'_>) -> io::Result<Option<Vec<u8>>> {
+    let mut buffer = vec![0; 4 * SAMPLE];
+    let mut at = SAMPLE as u64;
+    loop {
+        if reader.dropped.load(Ordering::Relaxed) || reader.watch.ended().is_some() {
+            return Ok(None);
+        }
+        let read = match reader.file.read_at(&mut buffer, at) {
+            Ok(0) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        let found = buffer.get(..read).unwrap_or_default();
+        if let Some(place) = found.iter().position(|byte| !byte.is_ascii()) {
+            let mut sample = vec![0; SAMPLE];
+            let read = reader.file.read_at(&mut sample, at + place as u64)?;
+            sample.truncate(read);
+            return Ok(Some(sample));
+        }
+        at += read as u64;
+    }
+}
 
 /// A file whose reading ends when nobody waits for it any more.
 pub(crate) struct Guarded<'a> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::leaf::{Finding, Word};
 use crate::site::{Act, Site};
-use crate::syntax::{Command, Raw, RedirectKind, Simple};
+use crate::syntax::{Command, Part, Raw, Redirect, RedirectKind, Simple};
 use crate::text::glob_match;
 
 const SYSTEM_FOLDERS: &[&str] = &[
@@ -173,13 +173,35 @@ fn contains(command: &Command, name: &str) -> bool {
 fn appends(body: &Command) -> bool {
     match body {
         Command::Simple(simple) => {
-            simple.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Append)
+            let kinds = |kind| simple.redirects.iter().filter(move |it| it.kind == kind);
+            let is_fresh = |redirect: &Redirect| redirect.target.get().is_some_and(is_computed);
+            kinds(RedirectKind::Append).next().is_some()
+                || kinds(RedirectKind::Write).any(is_fresh)
+                || makes_new(simple)
         }
         Command::Sequence(all) | Command::Pipeline(all) => all.iter().any(appends),
         Command::Maybe(inner) | Command::Subshell(inner, _) => appends(inner),
         Command::Compound { body, .. } => appends(body),
         _ => false,
     }
+}
+
+/// Whether a program makes a file or a folder under another name each time.
+fn makes_new(simple: &Simple) -> bool {
+    const MAKERS: &[&str] =
+        &["cp", "mkdir", "touch", "tee", "tar", "zip", "dd", "rsync", "install", "fallocate"];
+    let program = simple.words.first().and_then(Raw::bare);
+    program.is_some_and(|name| MAKERS.contains(&name)) && simple.words.iter().any(is_computed)
+}
+
+/// Whether a word is another one each time.
+fn is_computed(word: &Raw) -> bool {
+    const CHANGING: &[&str] = &["RANDOM", "SECONDS", "EPOCHSECONDS", "EPOCHREALTIME", "BASHPID"];
+    word.parts.iter().any(|part| match part {
+        Part::Parameter(parameter) => CHANGING.contains(&parameter.name.as_str()),
+        Part::Output { .. } | Part::Arithmetic(_) => true,
+        _ => false,
+    })
 }
 
 fn always(condition: &Command) -> bool {

@@ -57,7 +57,7 @@ impl Walk<'_> {
                 self.evaluated_index(&name);
                 let words = leaf.words.get(2..).unwrap_or(&[]);
                 let printed = flow::output("printf", words, input, None);
-                let value = Value { text: printed.text, taint: printed.taint, hints: Vec::new() };
+                let value = Value { text: printed.text, taint: printed.taint, ..Value::default() };
                 self.assign(&name.text, value);
             }
             "alias" => self.alias(leaf),
@@ -260,7 +260,7 @@ impl Walk<'_> {
             rest = next;
             let once = text.is_none() && self.repeats == 0 && input.connected;
             let taint = if once { input.taint.with(Taint::FOREIGN) } else { input.taint };
-            self.assign(name, Value { text, hints: hints.clone(), taint });
+            self.assign(name, Value { text, hints: hints.clone(), taint, shape: None });
         }
     }
 

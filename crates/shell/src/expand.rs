@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::braces::{self, Piece};
 use crate::flow::Stream;
-use crate::leaf::{Taint, Word};
+use crate::leaf::{NUMBER, Taint, Word};
 use crate::scope::Value;
 use crate::syntax::{Operator, Parameter, Part, Raw};
 use crate::text::has_glob;
@@ -41,6 +41,7 @@ impl Fields {
         let word = self.word();
         word.text.push_str(shown);
         word.known = false;
+        word.named = false;
         word.taint = word.taint.with(taint);
         self.grows = false;
     }
@@ -49,7 +50,16 @@ impl Fields {
         let Some(text) = &value.text else {
             let first = self.word().text.is_empty();
             self.word().hints.extend_from_slice(&value.hints);
-            self.unknown(shown, value.taint);
+            let word = self.word();
+            let certain = word.known || word.named;
+            let is_split = |text: &str| {
+                let separators = self.separators.as_deref().filter(|_| !quoted);
+                separators.is_some_and(|separators| text.contains(|c| separators.contains(c)))
+            };
+            let shape = value.shape.as_deref().filter(|shape| !is_split(shape));
+            let is_shaped = shape.is_some();
+            self.unknown(shape.unwrap_or(shown), value.taint);
+            self.word().named = certain && is_shaped;
             self.grows = first;
             return;
         };
@@ -163,6 +173,12 @@ impl Walk<'_> {
             _ if user.len() > 1 && !user.starts_with("~/") && alone => {
                 fields.text(text, false);
                 fields.word().known = user.contains(['~', '.']) && user.ends_with('~');
+                fields.word().named = false;
+            }
+            // The home folder of somebody whom nobody knows.
+            None if user.len() > 1 && !rest.is_empty() => {
+                fields.text(text, false);
+                fields.word().known = false;
             }
             _ => fields.text(text, false),
         }
@@ -173,6 +189,7 @@ impl Walk<'_> {
             self.spend(3000);
             self.expand_parts(raw, fields);
             fields.word().known = false;
+            fields.word().named = false;
             return;
         };
         self.spend(words.iter().map(Vec::len).sum());
@@ -213,7 +230,8 @@ impl Walk<'_> {
             Part::Output { body, quoted } => {
                 let stream = self.capture(body, &Stream::unknown());
                 let text = stream.text.map(|text| text.trim_end_matches('\n').to_owned());
-                let value = Value { text, taint: stream.taint, hints: stream.names };
+                let shape = stream.shape.map(str::to_owned);
+                let value = Value { text, taint: stream.taint, hints: stream.names, shape };
                 fields.value(&value, "$(…)", *quoted);
             }
             Part::Process { body, writes } => {
@@ -237,7 +255,8 @@ impl Walk<'_> {
                 }
                 aside.done.extend(aside.current.take());
                 self.computed_values(&aside.done);
-                fields.unknown("$((…))", Taint::default());
+                let number = Value { shape: Some(NUMBER.to_owned()), ..Value::unknown() };
+                fields.value(&number, NUMBER, true);
             }
             Part::Array(elements) => {
                 let mut texts = Vec::new();
@@ -250,6 +269,7 @@ impl Walk<'_> {
                 }
                 fields.text(&texts.join(" "), true);
                 fields.word().known &= known;
+                fields.word().named &= known;
             }
         }
     }

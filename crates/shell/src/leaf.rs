@@ -120,12 +120,31 @@ pub struct Word {
     pub(crate) content: Option<String>,
     /// Globs of the paths that an unknown word may hold.
     pub(crate) hints: Vec<String>,
+    /// What is not known of it are numbers and names, without a slash in them.
+    pub(crate) named: bool,
 }
+
+/// Stands in a word for a number that is only known when it runs.
+pub(crate) const NUMBER: &str = "$(number)";
+/// The same for a name.
+pub(crate) const NAME: &str = "$(name)";
 
 impl Word {
     /// A word that is known.
     pub(crate) fn literal(text: impl Into<String>) -> Self {
         Word { text: text.into(), known: true, ..Word::default() }
+    }
+
+    /// A glob of what it may be, if what is not known of it is only a part of
+    /// a name: neither a folder nor the way out of one.
+    pub(crate) fn as_glob(&self) -> Option<Self> {
+        let text = self.text.replace(NUMBER, "[0-9]*").replace(NAME, "*");
+        let says_nothing =
+            |part: &str| part.contains('*') && part.trim_matches(['*', '.']).is_empty();
+        if self.known || !self.named || text.split('/').any(says_nothing) {
+            return None;
+        }
+        Some(Self { text, known: true, glob: true, ..self.clone() })
     }
 
     /// The text, if it is known.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use hermes_core::Workplace;
 
-use crate::leaf::{Taint, Word};
+use crate::leaf::{NAME, NUMBER, Taint, Word};
 use crate::syntax::Command;
 
 /// Longer values are forgotten.
@@ -20,6 +20,9 @@ pub(crate) struct Value {
     pub(crate) taint: Taint,
     /// Globs of the paths that it may hold.
     pub(crate) hints: Vec<String>,
+    /// The text with [`NUMBER`](crate::leaf::NUMBER) and
+    /// [`NAME`](crate::leaf::NAME) in it, if nothing else of it is unknown.
+    pub(crate) shape: Option<String>,
 }
 
 impl Value {
@@ -29,7 +32,9 @@ impl Value {
 
     pub(crate) fn of(word: &Word) -> Self {
         let text = word.known().filter(|text| text.len() <= MAX_VALUE).map(str::to_owned);
-        Value { text, taint: word.taint, hints: word.hints.clone() }
+        let is_shaped = !word.known && word.named && word.text.len() <= MAX_VALUE;
+        let shape = is_shaped.then(|| word.text.clone());
+        Value { text, taint: word.taint, hints: word.hints.clone(), shape }
     }
 }
 
@@ -259,6 +264,12 @@ impl Scope {
         };
         match name {
             "HOME" => path(at.home()),
+            "$" | "RANDOM" | "SECONDS" | "EPOCHSECONDS" | "UID" | "EUID" | "BASHPID" | "LINENO" => {
+                Some(Value { shape: Some(NUMBER.to_owned()), ..Value::unknown() })
+            }
+            "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" => {
+                Some(Value { shape: Some(NAME.to_owned()), ..Value::unknown() })
+            }
             "OLDPWD" => Some(Value::unknown()),
             "PWD" => path(self.cwd.as_deref()),
             "TMPDIR" => known("/tmp".to_owned()),
@@ -313,7 +324,7 @@ impl Scope {
                 let taint = value.taint;
                 // A variable that had no value before has this one or none.
                 if before.vars.contains_key(name) {
-                    *value = Value { text: None, taint, hints: Vec::new() };
+                    *value = Value { taint, ..Value::unknown() };
                 }
             }
         }
@@ -329,7 +340,7 @@ impl Scope {
         let names = self.change();
         names.arrays.clear();
         for value in names.vars.values_mut() {
-            *value = Value { text: None, taint: value.taint, hints: Vec::new() };
+            *value = Value { taint: value.taint, ..Value::unknown() };
         }
     }
 

@@ -244,6 +244,8 @@ impl<'a> Act<'a> {
         if is_stream(&word.text) {
             return;
         }
+        let glob = word.as_glob();
+        let word = glob.as_ref().unwrap_or(word);
         if let Some(finding) = blocks::device_write(word) {
             self.leaf.find(finding);
         }
@@ -265,6 +267,8 @@ impl<'a> Act<'a> {
     }
 
     pub(crate) fn delete(&mut self, word: &Word) {
+        let glob = word.as_glob();
+        let word = glob.as_ref().unwrap_or(word);
         self.history(&Scope::FILE_DELETE, word);
         let resource = self.site.resource(word);
         self.leaf.effect(Effect { scope: Scope::FILE_DELETE, resource });

@@ -311,11 +311,15 @@ impl<'a> Walk<'a> {
             self.loops -= 1;
         } else {
             let taint = values.iter().fold(Taint::default(), |all, word| all.with(word.taint));
+            // Each of them is the same in this respect, or nothing is known.
+            let mut shapes = values.iter().map(|word| Value::of(word).shape);
+            let first = shapes.next().flatten();
+            let shape = first.filter(|first| shapes.all(|s| s.as_ref() == Some(first)));
             let hints = values.into_iter().flat_map(|word| {
                 if word.glob && word.known { vec![word.text] } else { word.hints }
             });
             let hints = hints.take(16).collect();
-            self.assign(name, Value { text: None, taint, hints });
+            self.assign(name, Value { text: None, taint, hints, shape });
             self.spend(self.scope.weight());
             let before = self.scope.clone();
             out = self.run(body, input);
@@ -387,6 +391,7 @@ impl<'a> Walk<'a> {
                 let old = self.scope.parameter(&assignment.name, self.at);
                 let old = old.unwrap_or_else(Value::unknown);
                 value.known &= old.text.is_some();
+                value.named &= old.text.is_some();
                 value.text.insert_str(0, old.text.as_deref().unwrap_or(""));
             }
             let name = self.scope.referred(&assignment.name);

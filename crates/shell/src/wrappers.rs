@@ -396,6 +396,7 @@ fn supply(rest: &mut Vec<Word>, arguments: &[Word], input: &Stream) {
             for word in rest.iter_mut().filter(|word| word.text.contains(&mark)) {
                 word.text = word.text.replace(&mark, &value.text);
                 word.known &= value.known;
+                word.named &= value.known;
             }
         }
     }
@@ -514,7 +515,11 @@ fn parallel(mut rest: Vec<Word>, input: &Stream) -> Inner {
                 .split_off(at)
                 .into_iter()
                 .filter(|word| !marks.contains(&word.text.as_str()))
-                .map(|word| Word { known: word.known && !named, ..word })
+                .map(|word| Word {
+                    known: word.known && !named,
+                    named: word.named && !named,
+                    ..word
+                })
                 .collect();
             given
         }

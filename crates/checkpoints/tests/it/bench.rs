@@ -143,6 +143,7 @@ impl Bench {
             open_ended: call.open_ended,
             spared: &call.spared,
             workplace: &workplace,
+            deadline: None,
             cancel: &cancel,
         };
         make(&impending)

@@ -162,6 +162,7 @@ fn a_home_folder_is_not_kept_as_a_whole() {
         open_ended: true,
         spared: &[],
         workplace: &workplace,
+        deadline: None,
         cancel: &cancel,
     };
     assert_eq!(bench.keeper.before(&change).unwrap_err().kind(), ErrorKind::Limit);

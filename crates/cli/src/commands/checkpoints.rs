@@ -8,6 +8,7 @@ use hermes_checkpoints::{
     Change, Damaged, Kind, Limits, Manifest, State, Store, Target, workspace_of,
 };
 use hermes_config::{Config, Settings};
+use hermes_files::Journals;
 use serde_json::{Value, json};
 
 use super::undo;
@@ -64,6 +65,7 @@ pub(crate) enum Checkpoints {
 pub(crate) fn run(app: &App, command: Checkpoints) -> Outcome {
     let home = app.home()?;
     let config = app.config(&home)?;
+    app.take_back(&home);
     let store = Store::new(home.checkpoints_dir(), limits(&config.settings));
     match command {
         Checkpoints::List { all, lines } => list(app, &store, all, lines),
@@ -87,6 +89,7 @@ pub(crate) fn run(app: &App, command: Checkpoints) -> Outcome {
 pub(crate) fn store(app: &App) -> Result<Store, Failure> {
     let home = app.home()?;
     let settings = app.config(&home)?.settings;
+    app.take_back(&home);
     Ok(Store::new(home.checkpoints_dir(), limits(&settings)))
 }
 
@@ -468,8 +471,12 @@ pub(crate) fn keeper(
     home: &hermes_config::Home,
     settings: &Settings,
     store: &Arc<Store>,
+    journals: &Arc<Journals>,
 ) -> Option<Arc<hermes_checkpoints::Keeper>> {
     let private = vec![home.root().to_path_buf()];
-    let make = || Arc::new(hermes_checkpoints::Keeper::new(Arc::clone(store), private));
+    let make = || {
+        let keeper = hermes_checkpoints::Keeper::new(Arc::clone(store), private);
+        Arc::new(keeper.taking_back(Arc::clone(journals)))
+    };
     settings.checkpoints.enabled.then(make)
 }

@@ -142,3 +142,40 @@ fn check<'a>(messages: impl Iterator<Item = &'a Message>) {
         }
     }
 }
+
+#[test]
+fn a_change_of_many_files_that_is_killed_is_taken_back_before_anybody_reads_them() {
+    const FILES: usize = 200;
+    let context = TestContext::new();
+    let name = |at: usize| format!("f{at}.txt");
+    let mut patch = String::from("*** Begin Patch\n");
+    for at in 0..FILES {
+        context.file(&name(at), "old\n");
+        patch += &format!("*** Update File: {}\n-old\n+new\n", name(at));
+    }
+    patch += "*** End Patch";
+    let arguments = serde_json::json!({ "mode": "patch", "patch": patch }).to_string();
+    let all = || -> Vec<String> {
+        let read = |at| std::fs::read_to_string(context.work().join(name(at))).expect("a file");
+        (0..FILES).map(read).collect()
+    };
+    let mut command = context.command(["call", "patch", &arguments]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the command starts");
+    while all().iter().all(|text| text == "old\n") {
+        if child.try_wait().expect("it can be asked").is_some() {
+            break;
+        }
+    }
+    // It may have ended by now, which is as good.
+    let _ = child.kill();
+    child.wait().expect("ended");
+    let read = context.run(["call", "read_file", "path=f0.txt"]).succeeds();
+    let mut found = all();
+    found.dedup();
+    assert_eq!(found.len(), 1, "all of them are changed, or none: {found:?}");
+    assert!(read.stdout.contains(found[0].trim()), "{}", read.stdout);
+    let left = std::fs::read_dir(context.work()).expect("the folder").flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".hermes-")), "{left:?}");
+}

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{
     CancellationToken, Checkpoints, Confinement, Effect, ErrorKind, Impending, Made, Ports,
@@ -64,6 +64,7 @@ struct Change {
     open_ended: bool,
     spared: Vec<PathBuf>,
     workplace: Arc<Workplace>,
+    deadline: Option<Instant>,
     cancel: CancellationToken,
 }
 
@@ -79,6 +80,7 @@ impl Change {
             open_ended: self.open_ended,
             spared: &self.spared,
             workplace: &self.workplace,
+            deadline: self.deadline,
             cancel: &self.cancel,
         }
     }
@@ -112,6 +114,7 @@ impl Flight {
             open_ended,
             spared: spared(judged),
             workplace: self.workplace.load_full(),
+            deadline: self.caller.deadline,
             cancel: self.caller.cancel.clone(),
         });
         let announces = call.entry.spec().announces_changes && !open_ended;

@@ -142,7 +142,7 @@ impl<'a> Hold<'a> {
     }
 
     fn stage<'c>(&mut self, changes: &'c [Change]) -> Result<Work<'c>, ToolError> {
-        let mut work = Work::new(self.files.walk());
+        let mut work = Work::new(self.files.walk(), self.journals.clone());
         match work.stage_all(self, changes) {
             Ok(()) => Ok(work),
             Err(error) => Err(work.take_back(error)),

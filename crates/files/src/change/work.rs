@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hermes_core::{Scope, ToolError};
 use rustix::fs::AtFlags;
@@ -11,7 +12,7 @@ use super::step::{Step, Undo, require_removable};
 use super::{Change, Changed};
 use crate::facts::Facts;
 use crate::hold::Hold;
-use crate::journal::{Entry, Fresh, Id, Journal, path_of};
+use crate::journal::{Entry, Fresh, Id, Journal, Journals, path_of};
 use crate::open::{Spot, Walk};
 use crate::place::Last;
 use crate::scratch::Scratch;
@@ -26,13 +27,15 @@ pub(super) struct Work<'c> {
     made: Vec<PathBuf>,
     /// By step, in the order in which it was done.
     done: Vec<(usize, Undo)>,
+    journals: Option<Arc<Journals>>,
     /// From the first change to the last, if there are several.
     journal: Option<Journal>,
 }
 
 impl<'c> Work<'c> {
-    pub(super) fn new(walk: Walk) -> Self {
-        Self { walk, steps: Vec::new(), made: Vec::new(), done: Vec::new(), journal: None }
+    pub(super) fn new(walk: Walk, journals: Option<Arc<Journals>>) -> Self {
+        let (steps, made, done) = (Vec::new(), Vec::new(), Vec::new());
+        Self { walk, steps, made, done, journals, journal: None }
     }
 
     pub(super) fn stage_all(
@@ -77,9 +80,11 @@ impl<'c> Work<'c> {
         Ok(changed.collect())
     }
 
-    /// Writes down what will be done, in every folder in which it will be.
+    /// Writes down what will be done, if there is a place for that.
     fn write_down(&mut self) -> Result<(), ToolError> {
-        let Some(first) = self.steps.first() else { return Ok(()) };
+        let (Some(journals), Some(first)) = (&self.journals, self.steps.first()) else {
+            return Ok(());
+        };
         let path = first.change.target();
         // Without /proc nobody can say where a folder is.
         if path_of(&first.spot).is_err() {
@@ -92,7 +97,7 @@ impl<'c> Work<'c> {
             folders.push(&step.spot);
             folders.extend(&step.from);
         }
-        let journal = Journal::write(entries, &self.made, &folders);
+        let journal = journals.write(entries, &self.made, &folders);
         self.journal = Some(journal.map_err(|error| explain_way("write", path, &error))?);
         Ok(())
     }

@@ -5,10 +5,11 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{CancellationToken, Grants};
-use hermes_files::{Change, Existing, Files, Mode};
+use hermes_files::{Change, Existing, Files, Journals, Mode};
 
 const KILLS: u64 = 60;
 const FOLDER: &str = "HERMES_TEST_KILLED_IN";
@@ -27,6 +28,11 @@ fn number(path: &Path) -> u64 {
     let number = found.split(' ').next().unwrap().parse().unwrap();
     assert_eq!(found, text(number), "a mix in {}", path.display());
     number
+}
+
+/// Where changes are written down: not among the files.
+fn journals(folder: &Path) -> Arc<Journals> {
+    Arc::new(Journals::new(folder.with_extension("journals")))
 }
 
 /// Not a test: what the test kills.
@@ -48,7 +54,7 @@ fn write_on_and_on() {
                     bytes: text(next).into(),
                     existing: Existing::Replace,
                 });
-                hold.unwrap().change(&changes).unwrap();
+                hold.unwrap().noting(Some(journals(&folder))).change(&changes).unwrap();
             }
             1 => {
                 let path = &paths[2];
@@ -78,13 +84,13 @@ fn change_many_on_and_on() {
             .collect();
         let hold =
             files.hold(&[&folder.join("0")], Duration::from_secs(60), &CancellationToken::new());
-        hold.unwrap().change(&changes).unwrap();
+        hold.unwrap().noting(Some(journals(&folder))).change(&changes).unwrap();
         fs::write(folder.join("round"), format!("{round}")).unwrap();
     }
 }
 
 #[test]
-fn what_a_killed_change_of_many_files_left_goes_with_the_next_hold() {
+fn what_a_killed_change_of_many_files_left_goes_with_the_next_look() {
     let folder = tempfile::tempdir().unwrap();
     let round = || fs::read_to_string(folder.path().join("round")).unwrap_or_default();
     let everything = Grants::everything();
@@ -98,6 +104,10 @@ fn what_a_killed_change_of_many_files_left_goes_with_the_next_hold() {
         child.kill().unwrap();
         child.wait().unwrap();
         let first = folder.path().join("0");
+        let hold =
+            Files::with(&everything).hold(&[&first], Duration::ZERO, &CancellationToken::new());
+        drop(hold.unwrap());
+        journals(folder.path()).recover();
         let hold =
             Files::with(&everything).hold(&[&first], Duration::ZERO, &CancellationToken::new());
         drop(hold.unwrap());
@@ -147,8 +157,9 @@ fn a_killed_writer_leaves_the_old_or_the_new() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        reached();
         // The next start.
+        journals(folder.path()).recover();
+        reached();
         files.write(&folder.path().join("next"), b"x", Mode::default()).unwrap();
         assert_eq!(left(), 0);
     }

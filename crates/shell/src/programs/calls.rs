@@ -27,7 +27,7 @@ const JULIA: &str = "println print show display string sum prod maximum minimum 
     sin cos tan typeof eltype push! pop! append! join split replace uppercase lowercase strip parse \
     Int Float64 String Dict Set Array Vector Matrix VersionInfo versioninfo isempty keys values \
     haskey get zip enumerate reverse unique count any all div mod rem gcd lcm isprime factorial \
-    binomial mean median std var Pkg.status Pkg.test if for while function return and inv det transpose \
+    binomial mean median std var Pkg.status Pkg.test Pkg.instantiate Pkg.precompile if for while function return and inv det transpose \
     reshape hcat vcat repeat first last findall findfirst occursin startswith endswith BigInt \
     BigFloat big string rationalize Complex Rational";
 const R: &str = "print cat summary head tail mean median sd var sum prod min max range length nrow \

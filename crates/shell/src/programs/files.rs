@@ -377,6 +377,8 @@ fn change_mode(act: &mut Act<'_>, words: &[Word]) {
             || mode.text.starts_with("0:"))
     {
         act.ask("owner-change", "Gives everything in a folder to root");
+    } else if recursive && program == "setfacl" {
+        act.ask("mass-change", "Changes who may read and write many files");
     }
     operands.iter().for_each(|word| act.write(word));
 }

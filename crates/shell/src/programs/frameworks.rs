@@ -16,7 +16,10 @@ const SCRIPTS: &[(&str, &str)] = &[
         "migrate:fresh migrate:reset migrate:refresh migrate:rollback db:wipe tinker queue:flush \
          queue:clear cache:clear-all key:generate down",
     ),
-    ("manage.py", "flush reset_db sqlflush dbshell shell shell_plus migrate_zero delete_all_data"),
+    (
+        "manage.py django-admin",
+        "flush reset_db sqlflush dbshell shell shell_plus migrate_zero delete_all_data",
+    ),
     (
         "console",
         "doctrine:database:drop doctrine:schema:drop doctrine:fixtures:load dbal:run-sql \

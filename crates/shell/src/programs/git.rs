@@ -90,6 +90,21 @@ const RUNNING: &[&str] = &[
     "http.cookiefile",
 ];
 
+/// Settings that name a tool: one of git's own, or a script by its path.
+const TOOLS: &[&str] = &["diff.tool", "diff.guitool", "merge.tool", "merge.guitool"];
+
+/// Settings that say where a repository pushes to and pulls from.
+fn leads_elsewhere(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "remote.pushdefault"
+        || (name.starts_with("remote.") && (name.ends_with(".url") || name.ends_with(".pushurl")))
+}
+
+/// Whether a tool is a path. Git runs the script there.
+fn is_path_of_tool(tool: &Word) -> bool {
+    !tool.known || tool.text.contains('/')
+}
+
 /// Whether anybody may have put a repository there.
 fn is_foreign(act: &Act<'_>, path: &std::path::Path) -> bool {
     let shared = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|place| path.starts_with(place));
@@ -261,6 +276,10 @@ fn judge_setting(act: &mut Act<'_>, setting: &Word) {
         act.ask("env-override", format!("Changes whom git trusts or talks through ({name})"));
         return;
     }
+    if TOOLS.contains(&name.as_str()) && (!setting.known || value.contains('/')) {
+        act.ask("env-override", format!("Makes git run another program ({name})"));
+        return;
+    }
     let runs = runs_a_program(&name);
     let harmless = matches!(
         value,
@@ -386,6 +405,13 @@ fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word
                 },
             }
         }
+        "archive" => {
+            for remote in Args::parse(arguments, &["--remote"]).values(&["--remote"]) {
+                let host = super::network::url_host(&remote.text)
+                    .or_else(|| super::network::remote_host(&remote.text));
+                act.reach(Scope::NETWORK_FETCH, host.as_deref());
+            }
+        }
         "fetch" | "pull" | "ls-remote" => act.reach(Scope::NETWORK_FETCH, host.as_deref()),
         "submodule"
             if arguments.iter().any(|word| matches!(word.text.as_str(), "update" | "add")) =>
@@ -480,6 +506,10 @@ fn options(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Wo
                 .iter()
                 .filter(|word| !matches!(word.text.as_str(), "set" | "add"))
                 .collect();
+            let led = names.first().is_some_and(|name| leads_elsewhere(&name.text));
+            if writes && led {
+                act.ask("git-remote", "Changes where this repository pushes to and pulls from");
+            }
             if let [name, value, ..] = names.as_slice() {
                 let text = format!("{}={}", name.text, value.text);
                 judge_setting(act, &Word { text, ..(*value).clone() });
@@ -496,8 +526,11 @@ fn options(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Wo
                 args.operands.iter().skip(1).for_each(|word| act.read(word));
             }
         }
-        "difftool" => {
-            args.values(&["-x", "--extcmd"]).iter().for_each(|code| act.program_option(code))
+        "difftool" | "mergetool" => {
+            args.values(&["-x", "--extcmd"]).iter().for_each(|code| act.program_option(code));
+            if args.values(&["-t", "--tool"]).iter().any(is_path_of_tool) {
+                act.ask("env-override", "Makes git run another program");
+            }
         }
         "send-email" => {
             args.values(&["--sendmail-cmd", "--smtp-server"])
@@ -546,7 +579,8 @@ fn transfer_options(
             act.ask("env-override", format!("Makes git run another program ({})", program.text));
             act.inner.push(Inner::Source(program.clone()));
         }
-        if arguments.iter().any(|word| word.text.starts_with("ext::")) {
+        let is_program = |text: &str| text.split('=').any(|part| part.starts_with("ext::"));
+        if arguments.iter().any(|word| is_program(&word.text)) {
             act.ask("env-override", "Makes git run a program in place of a connection");
         }
     }

@@ -46,6 +46,7 @@ pub(super) fn under(folder: Option<&Word>, word: &Word) -> Word {
         Some(folder) if !word.text.starts_with('/') => Word {
             text: format!("{}/{}", folder.text.trim_end_matches('/'), word.text),
             known: word.known && folder.known,
+            named: word.named && folder.known,
             ..word.clone()
         },
         _ => word.clone(),

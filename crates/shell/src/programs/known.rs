@@ -117,8 +117,7 @@ const TABLE: &[(Kind, &str)] = &[
          cadical kissat minizinc fpc lazbuild gnatmake gprbuild gnat cobc gm2 yosys \
          nextpnr-ice40 nextpnr-ecp5 icepack iverilog vvp verilator ghdl vhdl-tool \
          verible-verilog-lint verible-verilog-format svlint gtkwave arduino-cli idf.py dtc papermill platformio \
-         pio west avr-gcc avr-g++ avr-objcopy avr-size arm-none-eabi-gcc arm-none-eabi-g++ \
-         arm-none-eabi-objcopy arm-none-eabi-size emcc em++ emar wasm-pack wasm-opt \
+         pio west avr-gcc avr-g++ avr-objcopy avr-size gmx gmx_mpi emcc em++ emar wasm-pack wasm-opt \
          wasm-bindgen wasm2wat wat2wasm wasm-objdump wasm-strip wasm-tools wit-bindgen asc \
          solc vyper slither tsc tsserver flow babel swc esbuild rollup vite webpack \
          webpack-cli rspack rsbuild parcel snowpack microbundle tsup unbuild ncc pkg bili \
@@ -278,7 +277,15 @@ pub(super) fn without_version(program: &str) -> Option<&str> {
     if !program.contains('-') {
         return None;
     }
-    let target = ["-linux-gnu-", "-linux-musl-", "-w64-mingw32-", "-none-elf-", "-unknown-elf-"];
+    let target = [
+        "-linux-gnu-",
+        "-linux-gnueabi-",
+        "-linux-gnueabihf-",
+        "-linux-musl-",
+        "-w64-mingw32-",
+        "-none-eabi-",
+        "-elf-",
+    ];
     target.iter().find_map(|mark| program.split_once(mark).map(|(_, tool)| tool))
 }
 

@@ -74,6 +74,8 @@ fn is_filter(program: &str) -> bool {
             | "sed"
             | "awk"
             | "dd"
+            | "split"
+            | "csplit"
     )
 }
 
@@ -144,19 +146,38 @@ fn fills(act: &mut Act<'_>, program: &str, words: &[Word]) {
             }
         }
         "seq" => words.last().and_then(|word| bytes(&word.text)),
+        "openssl" if words.first().is_some_and(|word| word.text == "rand") => {
+            words.iter().filter_map(|word| bytes(&word.text)).max()
+        }
         _ => None,
     };
-    let stored = stores(act);
+    let stored = stores(act) || matches!(program, "split" | "gsplit" | "csplit" | "gcsplit");
     let heavy = matches!(program, "sort" | "tac" | "tail" | "wc" | "cp" | "shuf");
     let device = words.iter().any(|word| is_endless(&word.text));
+    // There a device may also be where chance comes from.
+    let taken_in = device && stored && !matches!(program, "openssl" | "dd" | "head" | "ghead");
     let input = act.site.input.taint.has(Taint::ENDLESS) && !bounds(program, words);
-    let endless = (never_ends(program, words) || input) && stored
+    let endless = (never_ends(program, words) && !reads_a_part(program, words) || input) && stored
         || (heavy && (device || input))
+        || (taken_in && !reads_a_part(program, words))
+        || (input && matches!(program, "split" | "gsplit" | "csplit" | "gcsplit"))
         || (program == "tee" && input)
         || (matches!(program, "grep" | "rg") && device && !bounds(program, words));
     if endless || size.is_some_and(|size| size > MUCH && (stored || program != "seq")) {
         act.ask("disk-filling", "Makes more data than there may be room for");
     }
+}
+
+/// Whether a program is told how much of its input to take.
+fn reads_a_part(program: &str, words: &[Word]) -> bool {
+    let options: &[&str] = match program {
+        "od" | "hexdump" | "hd" => &["-N", "-n", "--read-bytes"],
+        "xxd" => &["-l", "-len"],
+        "shred" | "shuf" | "sort" => &["-n", "--head-count"],
+        "split" | "gsplit" => &["-n", "--number"],
+        _ => &["-N", "--count", "--bytes"],
+    };
+    words.iter().any(|word| options.iter().any(|option| word.text.starts_with(option)))
 }
 
 /// Whether the leaf writes to a file.

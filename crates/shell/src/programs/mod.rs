@@ -113,6 +113,7 @@ pub(crate) fn describe(act: &mut Act<'_>) {
     outputs::of_its_own(act);
     loading::describe(act, words);
     outside::describe(act, words);
+    web::opened(act, words);
     loss::describe(act, words);
     wholesale::describe(act, words);
     versions::describe(act, words);

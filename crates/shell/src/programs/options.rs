@@ -53,6 +53,7 @@ const RUNNING: &[Running] = &[
     running(&["exiftool"], &["-if", "-config", "-execute", "-userParam"]),
     running(&["nmap"], &["--script-args-file"]),
     running(&["entr"], &[]),
+    running(&["nano"], &["-s", "--speller"]),
     running(&["borg"], &["--rsh", "--remote-path"]),
     running(&["restic"], &["--password-command"]),
     running(&["ldd", "nm", "objcopy"], &["--plugin"]),

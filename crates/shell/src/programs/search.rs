@@ -132,7 +132,7 @@ fn placed(word: &Word, roots: &[Word]) -> Word {
             let found = format!("{}/{{}}", root.text.trim_end_matches('/'));
             Word { text: word.text.replace("{}", &found), ..word.clone() }
         }
-        _ => Word { known: false, ..word.clone() },
+        _ => Word { known: false, named: false, ..word.clone() },
     }
 }
 
@@ -154,6 +154,7 @@ fn fd(act: &mut Act<'_>) {
             let placed = command.iter().any(|word| word.text.contains('{'));
             for word in command.iter_mut().filter(|word| word.text.contains('{')) {
                 word.known = false;
+                word.named = false;
             }
             if !placed {
                 command.push(Word { text: "{}".to_owned(), ..Word::default() });

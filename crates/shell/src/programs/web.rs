@@ -60,6 +60,37 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     true
 }
 
+/// Programs that take an address where others take a file.
+const OPENING: &[&str] = &[
+    "convert",
+    "ffmpeg",
+    "ffplay",
+    "ffprobe",
+    "identify",
+    "magick",
+    "mplayer",
+    "mpv",
+    "pandoc",
+    "vlc",
+    "wkhtmltopdf",
+    "xmllint",
+    "xsltproc",
+];
+
+/// The machines from which such a program takes something.
+pub(super) fn opened(act: &mut Act<'_>, words: &[Word]) {
+    if !OPENING.contains(&act.program) {
+        return;
+    }
+    let is_address = |word: &&Word| {
+        ["http://", "https://", "ftp://"].iter().any(|start| word.text.starts_with(start))
+    };
+    let urls: Vec<Word> = words.iter().filter(is_address).cloned().collect();
+    if !urls.is_empty() {
+        reach_urls(act, &Scope::NETWORK_FETCH, &urls);
+    }
+}
+
 fn curl(act: &mut Act<'_>, words: &[Word]) {
     // `--expand-url` is `--url` with variables in it.
     let plain = |word: &Word| match word.text.strip_prefix("--expand-") {
@@ -83,7 +114,7 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
     let mut cookie_files = args.values(&["-b", "--cookie"]);
     cookie_files.retain(|word| !word.text.contains('='));
     let sends = header_file
-        || cookie_files.iter().any(|word| !keeps_cookies(&word.text))
+        || cookie_files.iter().any(|word| !keeps_cookies(&word.text) || is_of_the_user(act, word))
         || variables.iter().any(|word| word.text.starts_with('%') || word.text.contains('@'))
         || !only_asks && data.iter().any(|word| !queries.contains(word))
         || queries.iter().any(|word| from_file(&word))
@@ -122,6 +153,19 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
     targets(act, &args, &urls);
 }
 
+/// Whether a file is neither the project's nor made for a while: such cookies
+/// are logins of the user.
+fn is_of_the_user(act: &Act<'_>, file: &Word) -> bool {
+    let path = act.site.absolute(&expand_home(act, file, &file.text));
+    let is_passing = |path: &std::path::Path| {
+        ["/tmp", "/var/tmp", "/dev"].iter().any(|place| path.starts_with(place))
+    };
+    let is_at_home = |path: &std::path::Path| {
+        act.site.at.home().is_some_and(|home| path.starts_with(home)) || !is_passing(path)
+    };
+    path.is_some_and(|path| !path.starts_with(act.site.at.cwd()) && is_at_home(&path))
+}
+
 /// Whether a file is where curl keeps its cookies, by its name. Any other file
 /// may be one whose lines are not cookies at all.
 fn keeps_cookies(path: &str) -> bool {
@@ -158,7 +202,7 @@ fn targets(act: &mut Act<'_>, args: &Args, urls: &[Word]) {
         // `#1` is a part of the address.
         let computed = named && word.text.contains('#');
         let word = if named { placed(&word) } else { word };
-        act.write(&Word { known: word.known && !computed, ..word });
+        act.write(&Word { known: word.known && !computed, named: word.named && !computed, ..word });
     }
     if args.has(&["-O", "--remote-name", "--remote-name-all", "-J"]) {
         for url in urls.iter().filter(|url| url.known) {

@@ -129,6 +129,20 @@ pub(super) const PLAIN: &[Tool] = &[
          labextension/list troubleshoot --data-dir --config-dir",
         "",
     ),
+    tool(
+        Realm::Project,
+        "celery",
+        "-A --app -b --broker -d --destination",
+        "inspect status report list events help",
+        "worker beat",
+    ),
+    tool(
+        Realm::Project,
+        "django-admin",
+        "--settings --pythonpath",
+        "check diffsettings findstatic showmigrations sqlmigrate version help",
+        "makemessages compilemessages makemigrations startproject startapp test collectstatic",
+    ),
     tool(Realm::Project, "nextflow", "-c", "info list log view config inspect -version", "lint"),
     tool(
         Realm::Project,

@@ -247,6 +247,8 @@ fn a_cut_off_patch_is_refused() {
         "{cut}"
     );
     assert!(cut.contains("4 old and 4 new lines are announced, 2 and 2 are there"), "{cut}");
+    let read = parse(&format!("{names}@@ -1,4 +1,4 @@\n a\n-b\n+x\n c\n"), None).expect("a patch");
+    assert!(read.warnings[0].contains("is the patch cut off?"), "{:?}", read.warnings);
     // One side alone is miscounted rather than cut off.
     let patch = format!("{names}@@ -1,2 +1,4 @@\n a\n-b\n+x\n");
     let read = parse(&patch, None).expect("a patch");

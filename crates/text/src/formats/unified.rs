@@ -188,10 +188,15 @@ fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk,
             "{} old and {} new lines are announced, {had_old} and {had_new} are there",
             said.old, said.new
         );
-        // One of the two alone is usually miscounted.
-        if old > 0 && new > 0 {
-            let reason =
-                format!("the patch ends in the middle of a hunk: {counts}; send all of it");
+        // One of the two alone is usually miscounted, and so is one line of
+        // both if the last one is there that stays.
+        let last = raw.iter().rfind(|line| !line.text.is_empty());
+        let is_slip = old == 1 && new == 1 && last.is_some_and(|line| line.text.starts_with(' '));
+        if old > 0 && new > 0 && !is_slip {
+            let reason = format!(
+                "the patch ends in the middle of a hunk: {counts}; send all of it, or correct the \
+                 numbers"
+            );
             return Err(Malformed::at(begin.number, reason));
         }
         let short = old > 0 || new > 0;

@@ -24,7 +24,16 @@ pub(super) fn warnings(
 }
 
 fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
+    (c.is_alphanumeric() || c == '_') && !has_no_blanks(c)
+}
+
+/// Letters of languages that are written without blanks between the words.
+fn has_no_blanks(c: char) -> bool {
+    matches!(c,
+        // Thai, Lao, Tibetan; Burmese; Khmer.
+        '\u{0E00}'..='\u{0FFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}'
+        // Chinese and Japanese.
+        | '\u{2E80}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
 /// A warning about places that are part of a longer name.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{Left, Made, Replacing, ToolContext, ToolError};
-use hermes_files::{Files, Hold, Recovered};
+use hermes_files::{Files, Hold, Journals, Recovered};
 
 pub(crate) use hermes_files::{Change, Existing};
 
@@ -45,16 +45,22 @@ pub(crate) struct Held<'a> {
 /// Waits for whoever holds one of them.
 pub(crate) fn hold<'a>(cx: &'a ToolContext, paths: &[&Path]) -> Result<Held<'a>, ToolError> {
     let wait = cx.remaining().map_or(PATIENCE, |left| left.min(PATIENCE));
+    let journals = cx.ports.get::<Journals>();
     let hold = Files::new(cx).hold(paths, wait, &cx.cancel)?;
-    match hold.recovered() {
-        [] => Ok(Held { cx, hold }),
+    // Whoever had the files before may have been killed on the way.
+    let mut recovered = journals.as_ref().map(|journals| journals.recover()).unwrap_or_default();
+    let folders: Vec<_> = paths.iter().filter_map(|path| path.parent()).collect();
+    let is_here = |file: &PathBuf| file.parent().is_some_and(|folder| folders.contains(&folder));
+    recovered.retain(|change| change.files.iter().any(is_here));
+    match recovered.as_slice() {
+        [] => Ok(Held { cx, hold: hold.noting(journals) }),
         recovered => Err(taken_back(recovered)),
     }
 }
 
 /// The files are no longer what the caller has seen of them.
 fn taken_back(recovered: &[Recovered]) -> ToolError {
-    let files: usize = recovered.iter().map(|change| change.files).sum();
+    let files: usize = recovered.iter().map(|change| change.files.len()).sum();
     let left = recovered.iter().flat_map(|change| &change.left);
     let left: Vec<String> = left.map(|path| path.display().to_string()).collect();
     let mut message = format!(

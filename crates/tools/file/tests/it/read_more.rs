@@ -155,6 +155,9 @@ async fn notebooks_show_cells_and_can_be_read_raw() {
     );
     assert_eq!(shown["extracted_document"], "notebook");
     assert_eq!(shown["file_size"], notebook.len());
+    place.write("none.ipynb", r#"{"cells":[],"metadata":{},"nbformat":4,"nbformat_minor":5}"#);
+    let none = place.call("read_file", json!({"path": "none.ipynb"})).await;
+    assert_eq!(none["note"], "The document has no text.", "{none}");
     let raw = place.call("read_file", json!({"path": "n.ipynb", "raw": true})).await;
     assert_eq!(raw["content"], format!("1|{notebook}"));
     let broken = place.call("read_file", json!({"path": "broken.ipynb"})).await;

@@ -380,6 +380,7 @@ async fn what_read_file_shows_is_found() {
     assert_eq!(counts["wide.txt"], 1, "{answer}");
     assert_eq!(counts["utf8.txt"], 1, "{answer}");
     assert_eq!(counts["long-wide.txt"], 100_000, "{answer}");
+    assert_eq!(counts["long.txt"], 20_000, "{answer}");
     assert_eq!(counts.get("binary"), None, "{answer}");
     let answer = count("Meter").await;
     assert_eq!(answer["counts"]["wide.txt"], 1, "{answer}");

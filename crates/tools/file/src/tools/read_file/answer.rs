@@ -78,6 +78,14 @@ impl TextAnswer {
         }
     }
 
+    /// Says that it is the text of a document.
+    pub(super) fn is_of(&mut self, document: Option<&'static str>) {
+        self.extracted_document = document;
+        if document.is_some() && self.total_lines == Some(0) {
+            self.note = Some("The document has no text.".to_owned());
+        }
+    }
+
     pub(super) fn add_notes(&mut self, notes: &[String]) {
         for note in notes {
             let so_far = self.note.take().map(|so_far| format!("{so_far} ")).unwrap_or_default();

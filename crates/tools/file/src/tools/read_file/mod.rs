@@ -272,7 +272,7 @@ impl Reading<'_> {
         }
         let mut answer = TextAnswer::new(path_text, file.len(), page, &request);
         answer.hash = hash.map(|hash| hash.to_string());
-        answer.extracted_document = self.document;
+        answer.is_of(self.document);
         if self.document.is_some() {
             answer.final_newline = None;
         }

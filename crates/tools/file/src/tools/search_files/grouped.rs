@@ -35,7 +35,11 @@ pub(super) fn lines(text: &mut String, found: &Match, shown: &mut Option<u64>, g
 
 fn write_line(text: &mut String, line: &Line, mark: char) {
     let Line { number, column, is_clipped, .. } = *line;
-    let shown = line.text.trim_end();
+    // Blanks at the end may be what was looked for.
+    let shown = match mark {
+        ':' => line.text.trim_end_matches(['\r', '\n']),
+        _ => line.text.trim_end(),
+    };
     let _ = match (mark, is_clipped && column > 0) {
         (':', true) => writeln!(text, "  {number}:{column}: {shown}"),
         _ => writeln!(text, "  {number}{mark} {shown}"),
