@@ -265,8 +265,23 @@ async fn what_is_detached_outlives_us_and_is_found_again() {
     assert_eq!((&line["session_id"], &line["left_over"]), (&id, &json!(true)), "{listed}");
     assert_eq!((&line["detached"], &line["output_file"]), (&json!(true), &json!(file)));
     let polled = next.process(json!({ "action": "poll", "session_id": id })).await;
-    assert_eq!(polled["kind"], "conflict");
-    assert!(polled["hint"].as_str().unwrap().contains(file), "{polled}");
+    assert_eq!((&polled["status"], &polled["output"]), (&json!("running"), &json!("out\nerr")));
+    assert!(polled["note"].as_str().unwrap().contains(file), "{polled}");
+    let page = json!({ "action": "log", "session_id": id, "offset": 2 });
+    let page = next.process(page).await;
+    assert_eq!((&page["output"], &page["showing"]), (&json!("err"), &json!("lines 2-2")));
+    let waited = next.process(json!({ "action": "wait", "session_id": id, "timeout": 1 })).await;
+    assert_eq!(waited["status"], "timeout", "{waited}");
+    let typed = json!({ "action": "submit", "session_id": id, "data": "x" });
+    assert_eq!(next.process(typed).await["kind"], "conflict");
+    // What it puts in the place of its output is not read.
+    let kept = std::fs::read(file).unwrap();
+    std::fs::remove_file(file).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", file).unwrap();
+    let read = next.process(json!({ "action": "log", "session_id": id })).await;
+    assert!(read["error"].as_str().is_some_and(|why| why.contains("not the file")), "{read}");
+    std::fs::remove_file(file).unwrap();
+    std::fs::write(file, kept).unwrap();
     let killed = next.process(json!({ "action": "kill", "session_id": id })).await;
     assert_eq!(killed["status"], "killed", "{killed}");
     eventually("all of it is gone", || processes_of(&id) == 0).await;

@@ -141,7 +141,7 @@ impl Tool for Process {
         };
         match jobs.get(cx.session.id(), id) {
             Some(listed) => answer(&args, &listed, cx).await,
-            None => left::answer(args.action, id, &jobs, cx).await,
+            None => left::answer(&args, id, &jobs, cx).await,
         }
     }
 }
@@ -257,9 +257,14 @@ fn log(args: &Args, listed: &Listed) -> Output {
     output
 }
 
-async fn wait(args: &Args, listed: &Listed, cx: &ToolContext) -> Output {
+/// How long the end of a process is waited for.
+fn patience(args: &Args, cx: &ToolContext) -> Duration {
     let times = cx.ports.get::<Times>().map(|times| *times).unwrap_or_default();
-    let limit = args.timeout.map_or(times.usual, Duration::from_secs).min(times.longest);
+    args.timeout.map_or(times.usual, Duration::from_secs).min(times.longest)
+}
+
+async fn wait(args: &Args, listed: &Listed, cx: &ToolContext) -> Output {
+    let limit = patience(args, cx);
     let until = Some(Instant::now() + limit);
     let pause = listed.job.wait(&Patience { until, silence: None, cancel: &cx.cancel }).await;
     let mut output = news(listed);
