@@ -274,6 +274,34 @@ impl Jobs {
         self.leftovers.get_or_init(open).as_ref()
     }
 
+    /// Does what needs the place where they run, as long as somebody is ready
+    /// to wait for that place.
+    ///
+    /// # Errors
+    /// Those of the work, or that the place does not answer.
+    pub async fn as_long_as<T>(
+        &self,
+        limit: Duration,
+        cx: &ToolContext,
+        work: impl Future<Output = Result<T, ToolError>>,
+    ) -> Result<T, ToolError> {
+        if self.backend.is_here() {
+            return work.await;
+        }
+        match tokio::time::timeout(limit, cx.race(work)).await {
+            Ok(done) => done?,
+            Err(_) => Err(ToolError::unavailable(format!(
+                "{} has not answered within {} s; nothing was run",
+                self.backend.name(),
+                limit.as_secs()
+            ))
+            .with_hint(
+                "It is still tried to reach it: call again in a while, with a longer timeout if \
+                 it takes long to start. `hermes doctor --backend` tells what is wrong.",
+            )),
+        }
+    }
+
     /// Starts a job, which is not yet listed.
     pub async fn start(&self, command: String, order: Order) -> Result<Arc<Job>, ToolError> {
         self.start_as(self.fresh_id(), command, order, None).await

@@ -238,7 +238,12 @@ impl Engine {
 
     /// Removes a container; one that is gone is removed.
     pub(super) async fn remove(&self, id: &str) {
-        let _ = self.ask(&["rm", "--force", "--volumes", id]).await;
+        self.remove_within(id, QUESTION).await;
+    }
+
+    /// The same for somebody who has little time.
+    pub(super) async fn remove_within(&self, id: &str, limit: Duration) {
+        let _ = self.run(&["rm", "--force", "--volumes", id], limit).await;
     }
 }
 
