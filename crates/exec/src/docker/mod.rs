@@ -249,6 +249,15 @@ impl Docker {
         lock(&self.open).take_if(|open| open.id == id);
     }
 
+    fn paused(&self, id: &str) -> ToolError {
+        let id: String = id.chars().take(12).collect();
+        let message = format!("docker: the container {id} is paused");
+        ToolError::new(ErrorKind::Conflict, message).with_hint(format!(
+            "`{} unpause {id}` lets it go on; then run the command again.",
+            self.engine.name()
+        ))
+    }
+
     fn gone(&self) -> ToolError {
         let message = "docker: the container was stopped or removed while the command ran";
         ToolError::new(ErrorKind::Conflict, message).with_hint(
@@ -309,6 +318,9 @@ impl Way for Docker {
                 return None;
             }
             let Some(id) = self.container() else { return Some(self.gone()) };
+            if self.engine.is_paused(&id).await {
+                return Some(self.paused(&id));
+            }
             if self.is_cut() || self.engine.is_dead(&id).await {
                 self.forget(&id);
                 return Some(self.gone());
@@ -329,7 +341,9 @@ impl Way for Docker {
             limit(ROOM).await;
             let done = self.engine.ask(&["exec", &id, "sh", "-c", script]).await;
             limit(0).await;
-            if !done.is_ok_and(|done| done.is_well()) && !self.engine.is_dead(&id).await {
+            let is_done = done.is_ok_and(|done| done.is_well());
+            // One that is halted is somebody's doing, and not for us to end.
+            if !is_done && !self.engine.is_paused(&id).await && !self.engine.is_dead(&id).await {
                 // One that fills every gap ends with all that there is.
                 let _ = self.engine.ask(&["kill", &id]).await;
                 self.forget(&id);
