@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hermes::AuditRecorder;
 use hermes::core::{
     Clarify, DynTool, ErrorKind, MemorySessions, NoticeQueue, Notices, OutputBounds, Passwords,
-    Ports, Session, SessionStore, Snapshots,
+    Ports, Session, SessionStore, Snapshots, Workplace,
 };
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
 use hermes::engine::{
@@ -38,6 +38,13 @@ use crate::progress::ProgressLine;
 use crate::supply::Stock;
 use crate::terminal::Terminal;
 
+/// How long a command that serves waits at its beginning for the place where
+/// commands run.
+pub(crate) const BEGINNING: Duration = Duration::from_secs(10);
+
+/// A folder in which there is nothing: that of a workspace that is not known.
+const NOWHERE: &str = "/proc/0/hermes";
+
 /// What every command starts from.
 #[derive(Clone)]
 pub(crate) struct App {
@@ -49,7 +56,7 @@ pub(crate) struct App {
 /// A program with everything in place to run tools.
 pub(crate) struct Ready {
     pub(crate) home: Home,
-    pub(crate) config: Config,
+    pub(crate) config: Arc<Config>,
     pub(crate) engine: Engine,
     pub(crate) secrets: Arc<Keeper>,
     /// Where models are looked for.
@@ -74,6 +81,14 @@ pub(crate) struct Ready {
     records: Arc<AuditRecorder>,
     /// Who keeps what calls are about to change, unless that is switched off.
     checkpoints: Option<Arc<FileKeeper>>,
+}
+
+/// What permissions are made from.
+pub(crate) struct Rules {
+    pub(crate) home: Home,
+    pub(crate) config: Arc<Config>,
+    pub(crate) engine: Engine,
+    pub(crate) secrets: Arc<Keeper>,
 }
 
 /// Every tool that is compiled in, with these for files.
@@ -170,7 +185,7 @@ impl App {
         let serving = crew.serve(engine.clone());
         Ok(Ready {
             home,
-            config,
+            config: Arc::new(config),
             engine,
             models,
             stock,
@@ -211,13 +226,54 @@ impl App {
         options: &CallOptions,
         toolsets: &[String],
     ) -> Result<Caller, Failure> {
-        let place = ready.ground.open()?;
+        let place = ready.ground.open(options.timeout())?;
         self.caller_in(ready, options, toolsets, place.as_deref())
+    }
+
+    /// The same also if the place where commands run cannot be opened, or not
+    /// within `limit`: what needs it says so, and it may come up later.
+    pub(crate) fn caller_anyhow(
+        &self,
+        ready: &Ready,
+        options: &CallOptions,
+        toolsets: &[String],
+        limit: Option<Duration>,
+    ) -> Result<Caller, Failure> {
+        let place = ready.ground.open(limit);
+        if let Err(failure) = &place {
+            self.terminal.warn(&failure.message);
+        }
+        let is_missing = place.is_err();
+        let place = place.unwrap_or_default();
+        let mut caller = self.caller_in(ready, options, toolsets, place.as_deref())?;
+        if is_missing {
+            caller.late = Some(self.await_place(ready, options));
+        }
+        Ok(caller)
+    }
+
+    /// Where a caller will be, once the place is reached; the permissions of
+    /// there count from then on.
+    fn await_place(&self, ready: &Ready, options: &CallOptions) -> Arc<OnceLock<Workplace>> {
+        let late = Arc::new(OnceLock::new());
+        let (found, app, options) = (Arc::clone(&late), self.clone(), options.clone());
+        let rules = ready.rules();
+        ready.ground.on_arrival(move |place| {
+            let (cwd, home) = stands(place, options.cwd.as_deref());
+            match app.permissions_by(&rules, &options.profile, &cwd, None) {
+                Ok(permissions) => {
+                    rules.engine.set_policy(permissions);
+                    let _ = found.set(Workplace::new(cwd, home));
+                }
+                Err(failure) => app.terminal.error(&failure.message, failure.hint.as_deref()),
+            }
+        });
+        late
     }
 
     /// The same in a place that was opened; none is this machine, or one that
     /// is not open yet.
-    pub(crate) fn caller_in(
+    fn caller_in(
         &self,
         ready: &Ready,
         options: &CallOptions,
@@ -248,7 +304,7 @@ impl App {
     }
 
     /// Puts a caller where commands run, with the permissions of there.
-    pub(crate) fn put(
+    fn put(
         &self,
         caller: &mut Caller,
         ready: &Ready,
@@ -260,19 +316,30 @@ impl App {
             None if ready.ground.is_here() => (folder(named)?, std::env::home_dir()),
             // Nothing runs there before it is known.
             None => ("/".into(), None),
-            Some(place) => (
-                named.map_or_else(|| place.directory.clone(), |cwd| place.directory.join(cwd)),
-                place.home().map(Path::to_path_buf),
-            ),
+            Some(place) => stands(place, named),
         };
-        ready.engine.set_policy(self.permissions(ready, &options.profile, &cwd, None)?);
+        let is_known = place.is_some() || ready.ground.is_here();
+        let workspace = if is_known { cwd.as_path() } else { Path::new(NOWHERE) };
+        ready.engine.set_policy(self.permissions(ready, &options.profile, workspace, None)?);
         caller.cwd = cwd;
         caller.home = home.filter(|home| home.is_absolute());
         Ok(())
     }
 }
 
+/// The folder that somebody begins in there, and the home.
+fn stands(place: &Place, named: Option<&Path>) -> (PathBuf, Option<PathBuf>) {
+    let cwd = named.map_or_else(|| place.directory.clone(), |cwd| place.directory.join(cwd));
+    let home = place.home().filter(|home| home.is_absolute());
+    (cwd, home.map(Path::to_path_buf))
+}
+
 impl CallOptions {
+    /// How long a request may take, if somebody has said so.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.timeout.map(Duration::from_secs_f64)
+    }
+
     /// When the time of a request is up that begins now.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.timeout.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds))
@@ -460,6 +527,16 @@ fn read_toolsets(path: &Path, text: &str, snapshot: &Snapshot) -> Result<Toolset
 const SETTLING: Duration = Duration::from_secs(3);
 
 impl Ready {
+    /// What permissions are made from.
+    pub(crate) fn rules(&self) -> Rules {
+        Rules {
+            home: self.home.clone(),
+            config: Arc::clone(&self.config),
+            engine: self.engine.clone(),
+            secrets: Arc::clone(&self.secrets),
+        }
+    }
+
     /// Waits for the records of the calls, and tells if they cannot be kept.
     pub(crate) fn settle(&self, app: &App) {
         let flushed = self.records.flush(SETTLING).err().map(|error| error.to_string());

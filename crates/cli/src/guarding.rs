@@ -15,7 +15,7 @@ use hermes::secrets::{Redactor, Secret, Vault, is_secret};
 use hermes_config::{Config, Home, vars};
 use serde_json::{Map, Value, json};
 
-use crate::app::{App, Ready};
+use crate::app::{App, Ready, Rules};
 use crate::args::ProfileOptions;
 use crate::failure::Failure;
 use crate::helper::Helper;
@@ -119,6 +119,17 @@ impl App {
     pub(crate) fn permissions(
         &self,
         ready: &Ready,
+        options: &ProfileOptions,
+        workspace: &Path,
+        approvals: Option<ApprovalMode>,
+    ) -> Result<Arc<Permissions>, Failure> {
+        self.permissions_by(&ready.rules(), options, workspace, approvals)
+    }
+
+    /// The same for who has no more than this.
+    pub(crate) fn permissions_by(
+        &self,
+        ready: &Rules,
         options: &ProfileOptions,
         workspace: &Path,
         approvals: Option<ApprovalMode>,

@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use hermes::core::{DynTool, ErrorKind};
 use hermes_config::{Home, Settings, Terminal};
 use hermes_exec::docker::{self, Docker};
 use hermes_exec::singularity::{self, Singularity};
 use hermes_exec::ssh::{self, Host, HostKey, Synced};
-use hermes_exec::{Backend, Local, Place};
+use hermes_exec::{Backend, Local, Patient, Place};
 use hermes_reach::{Hands, over_there};
 
 use crate::commands::runtime;
@@ -128,6 +129,8 @@ pub(crate) struct Ground(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     backend: Arc<dyn Backend>,
+    /// The same, if it is not this machine.
+    patient: Option<Arc<Patient>>,
     /// What the file tools work with elsewhere.
     hands: Option<Arc<Hands>>,
     /// Whether something may be kept going there.
@@ -141,8 +144,10 @@ impl Ground {
             own: ["jobs", "results"].map(|name| home.cache_dir().join(name)).to_vec(),
             ..hermes_reach::Settings::default()
         };
-        let hands = (!backend.is_here()).then(|| Hands::new(Arc::clone(&backend), settings));
-        Self(Arc::new(Shared { backend, hands, is_open: AtomicBool::new(false) }))
+        let patient = (!backend.is_here()).then(|| Arc::new(Patient::new(Arc::clone(&backend))));
+        let backend = patient.clone().map_or(backend, |patient| patient as Arc<dyn Backend>);
+        let hands = patient.is_some().then(|| Hands::new(Arc::clone(&backend), settings));
+        Self(Arc::new(Shared { backend, patient, hands, is_open: AtomicBool::new(false) }))
     }
 
     pub(crate) fn backend(&self) -> Arc<dyn Backend> {
@@ -165,15 +170,46 @@ impl Ground {
         self.0.backend.is_here()
     }
 
-    /// What is found there; none if that is here.
-    pub(crate) fn open(&self) -> Result<Option<Arc<Place>>, Failure> {
-        if self.is_here() { Ok(None) } else { runtime::early(self.reach())?.map(Some) }
+    /// What is found there; none if that is here. Whoever waits no longer than
+    /// that finds it still being opened.
+    pub(crate) fn open(&self, limit: Option<Duration>) -> Result<Option<Arc<Place>>, Failure> {
+        if self.is_here() {
+            return Ok(None);
+        }
+        let reached = async {
+            match limit {
+                Some(limit) => tokio::time::timeout(limit, self.reach()).await.ok(),
+                None => Some(self.reach().await),
+            }
+        };
+        let late = || {
+            let name = self.0.backend.name();
+            Err(Failure::failed(ErrorKind::Unavailable, format!("{name} does not answer so far"))
+                .hint("`hermes doctor --backend` tells more."))
+        };
+        runtime::early(reached)?.unwrap_or_else(late).map(Some)
+    }
+
+    /// Has something done when the place is reached that could not be reached.
+    pub(crate) fn on_arrival(&self, arrival: impl FnOnce(&Place) + Send + 'static) {
+        if let Some(patient) = &self.0.patient {
+            patient.on_arrival(arrival);
+        }
+    }
+
+    /// Whether somebody waits for the place who does not know it yet.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.0.patient.as_ref().is_some_and(|patient| patient.is_awaited())
     }
 
     /// What is found there.
     pub(crate) async fn reach(&self) -> Result<Arc<Place>, Failure> {
         self.0.is_open.store(true, Ordering::Relaxed);
-        self.0.backend.open().await.map_err(|error| {
+        let opened = match &self.0.patient {
+            Some(patient) => patient.reach().await,
+            None => self.0.backend.open().await,
+        };
+        opened.map_err(|error| {
             let failure = Failure::failed(ErrorKind::Unavailable, error.message().to_owned());
             match error.hint() {
                 "" => failure.hint("`hermes doctor --backend` tells more."),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use hermes_core::{Approver, CancellationToken, Ports, Session, Workplace};
@@ -22,6 +22,9 @@ pub struct Caller {
     pub cwd: PathBuf,
     /// The user's home folder.
     pub home: Option<PathBuf>,
+    /// Where it is after all, if that was not known when it was made: in place
+    /// of `cwd` and `home`, once it is known.
+    pub late: Option<Arc<OnceLock<Workplace>>>,
     /// Stops everything that is under way.
     pub cancel: CancellationToken,
     /// When the time of the whole batch is up.
@@ -60,6 +63,7 @@ impl Caller {
             task_id: "default".into(),
             cwd: cwd.into(),
             home: None,
+            late: None,
             cancel: CancellationToken::new(),
             deadline: None,
             onlooker: None,
@@ -80,7 +84,11 @@ impl Caller {
         // A damaged session is reported by the tools that need it; where it
         // was is then where the caller is.
         let chosen = self.session.cwd().ok().flatten();
-        Workplace::new(chosen.unwrap_or_else(|| self.cwd.clone()), self.home.clone())
+        let (cwd, home) = match self.late.as_ref().and_then(|late| late.get()) {
+            Some(late) => (late.cwd(), late.home()),
+            None => (self.cwd.as_path(), self.home.as_deref()),
+        };
+        Workplace::new(chosen.unwrap_or_else(|| cwd.into()), home.map(Into::into))
     }
 }
 

@@ -131,6 +131,10 @@ pub trait Control: Debug + Send + Sync {
     /// Ends it and all that it has started: asked first, forced after `grace`.
     fn end(&self, grace: Duration) -> BoxFuture<'_, ()>;
 
+    /// Nobody waits for it any more: what stands for it on this machine is
+    /// ended at once.
+    fn abandon(&self) {}
+
     /// Whether it is known to have ended, although nobody has been told yet.
     fn is_over(&self) -> bool {
         false

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hermes_core::{ErrorKind, ToolError};
 use tokio::io::unix::AsyncFd;
 
-use crate::backend::{Backend, Exit, Started};
+use crate::backend::{Backend, Control, Exit, Started};
 use crate::order::{Input, Order};
 use crate::output::Source;
 use crate::ready;
@@ -62,6 +62,7 @@ impl Errand {
         };
         let started = backend.start(name, order).await?;
         let Started { output, input, control, .. } = started;
+        let leash = Leash::on(&*control);
         let failed = |error: io::Error| ToolError::io(format!("{program} cannot be heard"), &error);
         let output = output.into_iter().map(|(source, fd)| Ok((source, ready::stream(fd)?)));
         let output = output.collect::<io::Result<Vec<_>>>().map_err(failed)?;
@@ -70,7 +71,9 @@ impl Errand {
             let (_, read) = tokio::join!(send(input, &given), read(output, most));
             Ok::<_, io::Error>((read?, control.ended().await?))
         };
-        match tokio::time::timeout(limit, talk).await {
+        let talked = tokio::time::timeout(limit, talk).await;
+        leash.let_go();
+        match talked {
             Ok(Ok((Read { output, errors }, exit))) => {
                 Ok(Done { exit, output, errors: String::from_utf8_lossy(&errors).into_owned() })
             }
@@ -83,6 +86,27 @@ impl Errand {
                 let message = format!("{program} took longer than {limit:?}");
                 Err(ToolError::new(ErrorKind::Timeout, message))
             }
+        }
+    }
+}
+
+/// Ends a program at once if whoever waits for it goes away.
+pub(crate) struct Leash<'a>(Option<&'a dyn Control>);
+
+impl<'a> Leash<'a> {
+    pub(crate) fn on(control: &'a dyn Control) -> Self {
+        Self(Some(control))
+    }
+
+    pub(crate) fn let_go(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Leash<'_> {
+    fn drop(&mut self) {
+        if let Some(control) = self.0 {
+            control.abandon();
         }
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use hermes_core::{BoxFuture, ChildLimits, Confinement, ToolError};
 use hermes_sandbox::{Group, Launch, Launched, Sandbox};
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, kill_process_group};
 use tokio::io::unix::AsyncFd;
 
 use crate::backend::{Backend, Control, Exit, Place, Shell, Started, Waiting};
@@ -237,6 +238,14 @@ impl Control for Process {
         Box::pin(async move {
             let _ = tokio::task::spawn_blocking(move || tree::end(&root, grace)).await;
         })
+    }
+
+    fn abandon(&self) {
+        let group = i32::try_from(self.root.pid).ok().and_then(Pid::from_raw);
+        // As long as nobody has waited for it, its number is its own.
+        if let Some(group) = group.filter(|_| !self.is_over()) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 
     fn is_over(&self) -> bool {

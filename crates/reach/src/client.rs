@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -20,7 +20,8 @@ use hermes_exec::{Backend, Done, Errand, Input, Order, Output, Place};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, oneshot};
+use tokio::task::JoinSet;
 
 use crate::bundle::Bundle;
 use crate::link::{Asking, Begun, Link, Lost};
@@ -30,6 +31,10 @@ use crate::wire::{self, Attached, Call, Granted, Outcome};
 
 /// How long the program may take to get there, at the most.
 const CARRIAGE: Duration = Duration::from_secs(15 * 60);
+
+/// How long a call that is stopped has to say what it has done. Whoever stopped
+/// it does not wait for longer.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// What is said by the words that put it there.
 const MOST: usize = 1024 * 1024;
@@ -46,6 +51,8 @@ pub struct Settings {
     /// Folders of this machine that answers speak of, such as those with long
     /// outputs: what lies in them is read here.
     pub own: Vec<PathBuf>,
+    /// How long nothing may be heard of the other end before it is given up.
+    pub silence: Duration,
 }
 
 impl Default for Settings {
@@ -57,6 +64,7 @@ impl Default for Settings {
             arguments: vec!["hands".into()],
             cache: None,
             own: Vec::new(),
+            silence: Duration::from_secs(30),
         }
     }
 }
@@ -67,6 +75,8 @@ pub struct Hands {
     backend: Arc<dyn Backend>,
     settings: Settings,
     link: Mutex<Option<Arc<Link>>>,
+    /// Those who open it.
+    opening: std::sync::Mutex<JoinSet<()>>,
     bundle: tokio::sync::OnceCell<Bundle>,
     /// Where files lie that came with answers.
     attached: OnceLock<TempDir>,
@@ -86,6 +96,7 @@ impl Hands {
             backend,
             settings,
             link: Mutex::default(),
+            opening: std::sync::Mutex::default(),
             bundle: tokio::sync::OnceCell::new(),
             attached: OnceLock::new(),
             warned: AtomicBool::new(false),
@@ -100,6 +111,11 @@ impl Hands {
     /// Ends the server. To be called before the backend's own cleanup; a later
     /// call starts it anew.
     pub async fn close(&self) {
+        let mut opening = {
+            let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *opening)
+        };
+        opening.shutdown().await;
         let link = self.link.lock().await.take();
         if let Some(link) = link {
             link.close().await;
@@ -135,8 +151,9 @@ impl Hands {
             let link = self.open(cx).await?;
             match self.attempt(&link, arguments, cx).await? {
                 Ok(output) => return Ok((output, changes)),
-                Err(Lost { begun }) if tries == 0 && !(begun && changes) => tries += 1,
-                Err(Lost { begun }) => return Err(self.broken(&link, cx, begun && changes)),
+                Err(Lost { silent: true, .. }) => return Err(self.silent(cx, changes)),
+                Err(Lost { begun, .. }) if tries == 0 && !(begun && changes) => tries += 1,
+                Err(Lost { begun, .. }) => return Err(self.broken(&link, cx, begun && changes)),
             }
         }
     }
@@ -157,17 +174,19 @@ impl Hands {
         let mut answered = answered;
         let answer = tokio::select! {
             answer = &mut answered => answer,
+            () = link.fallen_silent(self.settings.silence) => Ok(Err(Lost { begun: true, silent: true })),
             () = cx.cancel.cancelled() => {
                 link.cancel(id);
                 // It stops over there, and may have something to say.
-                answered.await
+                let said = tokio::time::timeout(LAST_WORDS, answered).await;
+                said.map_err(|_| ToolError::cancelled())?
             }
         };
         stopped.done();
         match answer {
             Ok(Ok(outcome)) => self.outcome(outcome).map(Ok),
             Ok(Err(lost)) => Ok(Err(lost)),
-            Err(_) => Ok(Err(Lost { begun: true })),
+            Err(_) => Ok(Err(Lost { begun: true, silent: false })),
         }
     }
 
@@ -204,6 +223,19 @@ impl Hands {
         Ok(Attachment { media_type: attached.media_type, path })
     }
 
+    fn silent(&self, cx: &ToolContext, is_unknown: bool) -> ToolError {
+        let (place, tool) = (self.backend.name(), &cx.tool);
+        let (kind, rest) = if is_unknown {
+            (ErrorKind::Timeout, format!("it is not known whether {tool} has changed anything"))
+        } else {
+            (ErrorKind::Network, format!("{tool} has brought nothing"))
+        };
+        ToolError::new(kind, format!("{place} does not answer any more: {rest}")).with_hint(
+            "`hermes doctor --backend` tells what is wrong with the place; try again when it \
+             answers.",
+        )
+    }
+
     fn broken(&self, link: &Link, cx: &ToolContext, is_unknown: bool) -> ToolError {
         let (place, tool) = (self.backend.name(), &cx.tool);
         let said = link.last_words().map(|said| format!(" ({said})")).unwrap_or_default();
@@ -234,9 +266,16 @@ impl Hands {
             return Ok(Arc::clone(link));
         }
         let hands = Arc::clone(self);
-        let opening = tokio::spawn(async move { hands.open_line().await });
-        let opened = cx.race(opening).await?;
-        opened.map_err(|_| ToolError::internal("The line could not be opened"))?
+        let (sender, opened) = oneshot::channel();
+        {
+            let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+            while opening.try_join_next().is_some() {}
+            opening.spawn(async move {
+                let _ = sender.send(hands.open_line().await);
+            });
+        }
+        let opened = cx.race(opened).await?;
+        opened.map_err(|_| ToolError::unavailable("The place was closed meanwhile"))?
     }
 
     async fn open_line(&self) -> Result<Arc<Link>, ToolError> {

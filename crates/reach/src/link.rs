@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hermes_core::{Grants, Progress, ProgressSink, Scope, ToolError};
 use hermes_exec::output::Source;
@@ -21,10 +21,20 @@ use tokio::sync::oneshot;
 use crate::wire::{self, Call, Outcome, Reply, Request};
 
 /// How long the other end has to say its first word.
-const FIRST: Duration = Duration::from_secs(60);
+const FIRST: Duration = Duration::from_secs(30);
+
+/// Within the time that the other end may be silent it is asked so often
+/// whether somebody is there.
+const ROUNDS: u32 = 6;
 
 /// How long one that is told to go may take.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Bytes that a pipe may hold.
+const ROOM: usize = 1024 * 1024;
+
+/// Bytes that are sent at a time.
+const PIECE: usize = 64 * 1024;
 
 /// A host may greet first, but not for ever.
 const CHATTER: usize = 256 * 1024;
@@ -44,6 +54,8 @@ pub(crate) enum Begun {
 pub(crate) struct Lost {
     /// Whether the call may have got there.
     pub(crate) begun: bool,
+    /// Whether it is still there, and nobody answers.
+    pub(crate) silent: bool,
 }
 
 /// A line to a server.
@@ -63,6 +75,8 @@ impl fmt::Debug for Link {
 struct Line {
     state: Mutex<State>,
     next: AtomicU64,
+    /// When something last went either way.
+    moved: Mutex<Instant>,
 }
 
 struct State {
@@ -115,6 +129,7 @@ impl Link {
         let line = Arc::new(Line {
             state: Mutex::new(State { out: Some(out), waiting: HashMap::new() }),
             next: AtomicU64::new(0),
+            moved: Mutex::new(Instant::now()),
         });
         let input = blocking(input).map_err(failed)?;
         let weak = Arc::downgrade(&line);
@@ -132,7 +147,7 @@ impl Link {
                 let runs = matches!(said, Ok(Some(())));
                 let _ = greeted.send(said);
                 if runs {
-                    read(stdout, &weak);
+                    read(Noticed(stdout, &weak), &weak);
                 }
                 if let Some(line) = weak.upgrade() {
                     line.break_off();
@@ -195,9 +210,24 @@ impl Link {
         state.waiting.insert(id, waiting);
         let sent = state.out.as_ref().is_some_and(|out| out.send((Some(id), frame)).is_ok());
         if !sent && let Some(waiting) = state.waiting.remove(&id) {
-            let _ = waiting.answer.send(Err(Lost { begun: false }));
+            let _ = waiting.answer.send(Err(Lost { begun: false, silent: false }));
         }
         Ok((id, answered))
+    }
+
+    /// Comes back when there was no sign of life for long, though one was
+    /// asked for. The line is of no more use then.
+    pub(crate) async fn fallen_silent(&self, limit: Duration) {
+        let began = Instant::now();
+        loop {
+            tokio::time::sleep(limit / ROUNDS).await;
+            let moved = *lock(&self.line.moved);
+            if moved.max(began).elapsed() >= limit {
+                self.line.break_off();
+                return;
+            }
+            self.line.say(&Request::Ping);
+        }
     }
 
     /// Has a call stopped.
@@ -221,6 +251,14 @@ impl Link {
     }
 }
 
+impl Drop for Link {
+    /// One that was not closed, such as one that nobody waited for until it
+    /// was open.
+    fn drop(&mut self) {
+        self.control.abandon();
+    }
+}
+
 impl Line {
     fn say(&self, request: &Request) {
         let Ok(frame) = wire::encode(request) else { return };
@@ -237,13 +275,13 @@ impl Line {
             std::mem::take(&mut state.waiting)
         };
         for (_, call) in waiting {
-            let _ = call.answer.send(Err(Lost { begun: call.begun }));
+            let _ = call.answer.send(Err(Lost { begun: call.begun, silent: false }));
         }
     }
 
     fn take(&self, reply: Reply) {
         match reply {
-            Reply::Hello { .. } => {}
+            Reply::Hello { .. } | Reply::Pong => {}
             Reply::Answer { id, outcome } => {
                 let waiting = lock(&self.state).waiting.remove(&id);
                 if let Some(waiting) = waiting {
@@ -317,9 +355,42 @@ fn read(mut stdout: impl Read, line: &Weak<Line>) {
     }
 }
 
-fn write(mut input: File, frames: &mpsc::Receiver<(Option<u64>, Vec<u8>)>, line: &Weak<Line>) {
+/// A stream whose movements are noticed: a long message on a slow line is a
+/// sign of life.
+struct Noticed<'a, S>(S, &'a Weak<Line>);
+
+impl<S> Noticed<'_, S> {
+    fn note(&self, moved: io::Result<usize>) -> io::Result<usize> {
+        if let (Ok(1..), Some(line)) = (&moved, self.1.upgrade()) {
+            *lock(&line.moved) = Instant::now();
+        }
+        moved
+    }
+}
+
+impl<S: Read> Read for Noticed<'_, S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.0.read(buffer);
+        self.note(got)
+    }
+}
+
+impl<S: Write> Write for Noticed<'_, S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // A pipe takes more only when there is room, so that a long one is
+        // noticed on its way.
+        let sent = self.0.write(bytes.get(..PIECE).unwrap_or(bytes));
+        self.note(sent)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+fn write(mut input: File, frames: &mpsc::Receiver<(Option<u64>, Vec<u8>)>, weak: &Weak<Line>) {
     while let Ok((id, frame)) = frames.recv() {
-        let Some(line) = line.upgrade() else { return };
+        let Some(line) = weak.upgrade() else { return };
         if let Some(id) = id {
             match lock(&line.state).waiting.get_mut(&id) {
                 Some(call) => call.begun = true,
@@ -327,7 +398,13 @@ fn write(mut input: File, frames: &mpsc::Receiver<(Option<u64>, Vec<u8>)>, line:
                 None => continue,
             }
         }
-        if wire::send(&mut input, &frame).is_err() {
+        // That a pipe takes something says nothing of the other end, unless
+        // there is more than it holds.
+        let sent = match frame.len() > ROOM {
+            true => wire::send(&mut Noticed(&mut input, weak), &frame),
+            false => wire::send(&mut input, &frame),
+        };
+        if sent.is_err() {
             line.break_off();
             return;
         }

@@ -125,6 +125,9 @@ impl Far {
                     }
                 });
             }
+            Request::Ping => {
+                let _ = self.say(&Reply::Pong);
+            }
             Request::Cancel { id } => {
                 if let Some(cancel) = lock(&self.running).get(&id) {
                     cancel.cancel();

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// The version of the messages.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 
 /// The line before the first message. A host may greet first.
 pub(crate) const GREETING: &[u8] = b"hermes-hands\n";
@@ -27,6 +27,8 @@ const LONGEST: u32 = 1 << 30;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
     Call(Box<Call>),
+    /// Is somebody there?
+    Ping,
     Cancel {
         id: u64,
     },
@@ -48,6 +50,8 @@ pub(crate) enum Reply {
         id: u64,
         outcome: Outcome,
     },
+    /// The answer to a [`Request::Ping`].
+    Pong,
     Progress {
         id: u64,
         fraction: Option<f64>,

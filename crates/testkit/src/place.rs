@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{BoxFuture, ToolError};
@@ -88,5 +89,51 @@ impl Backend for Afar {
 
     fn cleanup(&self) -> BoxFuture<'_, ()> {
         self.0.cleanup()
+    }
+}
+
+/// This machine, but for `/behind`, which is a folder that has another name
+/// here, and for all other files, which are not there.
+#[derive(Debug)]
+pub struct Behind {
+    local: Local,
+    folder: PathBuf,
+}
+
+impl Behind {
+    /// With this folder as `/behind`.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { local: Local::default(), folder: folder.into() }
+    }
+
+    fn word(&self, word: OsString) -> OsString {
+        match word.to_str().and_then(|word| word.strip_prefix("/behind")) {
+            Some(rest) => format!("{}{rest}", self.folder.display()).into(),
+            None if word.to_string_lossy().starts_with('/') => "/nowhere".into(),
+            None => word,
+        }
+    }
+}
+
+impl Backend for Behind {
+    fn name(&self) -> &str {
+        "behind"
+    }
+
+    fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {
+        self.local.open()
+    }
+
+    fn start<'a>(
+        &'a self,
+        job: &'a str,
+        mut order: Order,
+    ) -> BoxFuture<'a, Result<Started, ToolError>> {
+        order.arguments = order.arguments.into_iter().map(|word| self.word(word)).collect();
+        self.local.start(job, order)
+    }
+
+    fn cleanup(&self) -> BoxFuture<'_, ()> {
+        self.local.cleanup()
     }
 }

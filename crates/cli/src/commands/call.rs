@@ -17,7 +17,9 @@ use crate::values::{self, Parameters, quoted};
 pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     let ready = app.ready()?;
     ready.join_servers(app, Wanted::Tool(&args.tool))?;
-    let mut caller = app.caller(&ready, &args.options, &[])?;
+    // What needs a place that cannot be opened says so itself.
+    let limit = args.options.timeout();
+    let mut caller = app.caller_anyhow(&ready, &args.options, &[], limit)?;
     caller.who = "cli".into();
     // Programs want the answer as it is; it says itself that it came from outside.
     caller.labels = false;

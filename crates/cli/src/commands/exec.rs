@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal as _, Read};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hermes::core::{ErrorKind, Status, ToolError, ToolResult};
 use hermes::engine::{Caller, Secrets as _};
@@ -14,9 +15,12 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{readable, runtime};
-use crate::app::{App, Ready};
+use crate::app::{App, BEGINNING, Ready};
 use crate::args::{CallOptions, Exec};
 use crate::failure::{Exit, Failure, Outcome};
+
+/// How long a request waits for a place that could not be opened at first.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// Notices that go with one answer; more wait for the next.
 const MOST_NOTICES: usize = 20;
@@ -26,14 +30,9 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let dialect = dialect.map_err(|e| Failure::usage(e.to_string()).hint(e.hint()))?;
     let ready = app.ready()?;
     ready.join_servers(app, crate::foreign::Wanted::All)?;
-    let place = ready.ground.open();
-    if let Err(failure) = &place {
-        // Every call is answered, and the place may come up later.
-        app.terminal.error(&failure.message, failure.hint.as_deref());
-    }
-    let is_placed = place.is_ok();
-    let place = place.unwrap_or_default();
-    let mut caller = app.caller_in(&ready, &args.options, &args.toolsets, place.as_deref())?;
+    // Every call is answered, and the place may come up later.
+    let limit = Some(BEGINNING);
+    let mut caller = app.caller_anyhow(&ready, &args.options, &args.toolsets, limit)?;
     let from_stdin = args.file.as_deref().is_none_or(|f| f == Path::new("-"));
     caller.who = "exec".into();
     caller.approver = app.approver(&ready, from_stdin, true);
@@ -55,7 +54,6 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let mut session = Session {
         app: app.clone(),
         ready: Arc::clone(&ready),
-        is_placed,
         caller,
         options: args.options.clone(),
         dialect,
@@ -140,8 +138,6 @@ fn feed(
 struct Session {
     app: App,
     ready: Arc<Ready>,
-    /// Whether the place where commands run was open at some time.
-    is_placed: bool,
     caller: Caller,
     options: CallOptions,
     dialect: Option<Dialect>,
@@ -197,16 +193,9 @@ impl Session {
     /// Tries again to open a place that could not be opened. As long as it
     /// cannot, the tools that need it say so.
     async fn find_place(&mut self) {
-        if self.is_placed {
-            return;
-        }
-        let reached = self.caller.cancel.run_until_cancelled(self.ready.ground.reach()).await;
-        if let Some(Ok(place)) = reached {
-            let put = self.app.put(&mut self.caller, &self.ready, &self.options, Some(&place));
-            match put {
-                Ok(()) => self.is_placed = true,
-                Err(failure) => self.app.terminal.error(&failure.message, failure.hint.as_deref()),
-            }
+        if self.ready.ground.is_awaited() {
+            let reached = self.caller.cancel.run_until_cancelled(self.ready.ground.reach());
+            let _ = tokio::time::timeout(MOMENT, reached).await;
         }
     }
 

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use hermes_testkit::models::{ModelServer, Scene};
 use serde_json::json;
 
 use crate::context::{Stream, TestContext};
@@ -122,6 +123,31 @@ fn a_reader_that_goes_away_leaves_nothing_running() {
     writeln!(input, r#"{{"name":"todo","arguments":{{}}}}"#).expect("it reads");
     assert!(child.wait().expect("it ends").success());
     assert!(!runs("sleep 40331"));
+}
+
+#[test]
+fn a_reader_of_events_that_goes_away_leaves_nothing_running() {
+    let server = ModelServer::start(vec![
+        Scene::calls("terminal", r#"{"command":"sleep 40341","background":true}"#),
+        Scene::calls("sleep", r#"{"until_file":"go","seconds":600}"#),
+        Scene::calls("todo", "{}"),
+        Scene::says("Done."),
+    ]);
+    let context = TestContext::new();
+    let url = server.url();
+    context.settings(format!(
+        "model:\n  default: scripted\n  base_url: {url}\n  context_length: 32000\n"
+    ));
+    let mut command = context.command(["--json", "run", "Begin"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    let output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut lines = output.lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("call_result")));
+    assert!(runs("sleep 40341"));
+    drop(lines);
+    context.file("go", "");
+    child.wait().expect("it ends");
+    until("its command is gone", || !runs("sleep 40341"));
 }
 
 /// Waits for something to become true.

@@ -16,6 +16,7 @@ mod deluge;
 mod doctor;
 mod documents;
 mod dry_run;
+mod elsewhere;
 mod exec;
 mod homes;
 mod interrupt;

@@ -219,6 +219,12 @@ impl Engine {
         false
     }
 
+    /// Whether somebody has halted a container.
+    pub(super) async fn is_paused(&self, id: &str) -> bool {
+        let words = ["inspect", "--type", "container", "--format", "{{.State.Paused}}", id];
+        self.ask(&words).await.is_ok_and(|done| done.output.starts_with(b"true"))
+    }
+
     /// Whether a shell with a few helpers can be started in a container.
     pub(super) async fn can_start(&self, id: &str) -> bool {
         let words = ["exec", id, "sh", "-c", "echo a | cat | cat | grep -q a"];
@@ -238,7 +244,12 @@ impl Engine {
 
     /// Removes a container; one that is gone is removed.
     pub(super) async fn remove(&self, id: &str) {
-        let _ = self.ask(&["rm", "--force", "--volumes", id]).await;
+        self.remove_within(id, QUESTION).await;
+    }
+
+    /// The same for somebody who has little time.
+    pub(super) async fn remove_within(&self, id: &str, limit: Duration) {
+        let _ = self.run(&["rm", "--force", "--volumes", id], limit).await;
     }
 }
 

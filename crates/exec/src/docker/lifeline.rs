@@ -13,6 +13,7 @@ use super::settings::Settings;
 use super::shape::Limit;
 use crate::backend::{Control, Exit, Started};
 use crate::elsewhere::{fresh_word, quote};
+use crate::errand::Leash;
 use crate::order::Input;
 use crate::output::Source;
 use crate::ready;
@@ -78,7 +79,9 @@ impl Lifeline {
         let started = started.map_err(|error| Cut::Client(engine.explain_start(error)))?;
         let Started { output, input, control, .. } = started;
         let control: Arc<dyn Control> = control.into();
+        let leash = Leash::on(&*control);
         let heard = tokio::time::timeout(UP, hear(output)).await;
+        leash.let_go();
         let (said, errors) = match heard {
             Ok(Ok(heard)) => heard,
             other => {

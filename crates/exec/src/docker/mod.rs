@@ -14,7 +14,7 @@ mod shape;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
 
@@ -28,6 +28,9 @@ use shape::Limit;
 
 /// Processes that are let in beyond the bound, to end others.
 const ROOM: u64 = 64;
+/// How long an engine has to remove the container when this program ends. One
+/// that does not answer finds the thread cut when it goes on, and removes it.
+const PARTING: Duration = Duration::from_secs(10);
 /// Keys that let go of a container; nobody types these five.
 const DETACH: &str = "--detach-keys=ctrl-@,ctrl-],ctrl-@,ctrl-],ctrl-@";
 
@@ -120,7 +123,7 @@ impl Docker {
             ),
             None => {}
         }
-        let held = self.describe(&made.lifeline);
+        let held = self.describe(&made);
         *lock(&self.open) = Some(Open { id: made.id, held });
         opening.lifeline = Some(made.lifeline);
         Ok(())
@@ -212,15 +215,18 @@ impl Docker {
     }
 
     /// What holds its programs.
-    fn describe(&self, lifeline: &Lifeline) -> String {
-        let Settings { image, network, .. } = &self.settings;
-        let unheld = lifeline.unheld(&self.settings);
+    fn describe(&self, made: &Made) -> String {
+        let Settings { image, network, persistent, .. } = &self.settings;
+        let unheld = made.lifeline.unheld(&self.settings);
         let (loose, tight): (Vec<Limit>, Vec<Limit>) =
             Limit::ALL.into_iter().partition(|limit| unheld.contains(limit));
         let words = |limits: Vec<Limit>| -> Vec<String> {
             limits.into_iter().filter_map(|limit| limit.describe(&self.settings)).collect()
         };
-        let mut held = vec![format!("container of {image}"), "few capabilities".to_owned()];
+        let id: String = made.id.chars().take(12).collect();
+        let stays = if *persistent { " (stays when hermes ends)" } else { "" };
+        let mut held =
+            vec![format!("container {id} of {image}{stays}"), "few capabilities".to_owned()];
         held.extend(words(tight).into_iter().map(|limit| format!("at most {limit}")));
         held.extend((!network).then(|| "no network".to_owned()));
         let mut held = held.join(", ");
@@ -241,6 +247,15 @@ impl Docker {
     /// Nobody is to come this way again.
     fn forget(&self, id: &str) {
         lock(&self.open).take_if(|open| open.id == id);
+    }
+
+    fn paused(&self, id: &str) -> ToolError {
+        let id: String = id.chars().take(12).collect();
+        let message = format!("docker: the container {id} is paused");
+        ToolError::new(ErrorKind::Conflict, message).with_hint(format!(
+            "`{} unpause {id}` lets it go on; then run the command again.",
+            self.engine.name()
+        ))
     }
 
     fn gone(&self) -> ToolError {
@@ -303,6 +318,9 @@ impl Way for Docker {
                 return None;
             }
             let Some(id) = self.container() else { return Some(self.gone()) };
+            if self.engine.is_paused(&id).await {
+                return Some(self.paused(&id));
+            }
             if self.is_cut() || self.engine.is_dead(&id).await {
                 self.forget(&id);
                 return Some(self.gone());
@@ -323,7 +341,9 @@ impl Way for Docker {
             limit(ROOM).await;
             let done = self.engine.ask(&["exec", &id, "sh", "-c", script]).await;
             limit(0).await;
-            if !done.is_ok_and(|done| done.is_well()) && !self.engine.is_dead(&id).await {
+            let is_done = done.is_ok_and(|done| done.is_well());
+            // One that is halted is somebody's doing, and not for us to end.
+            if !is_done && !self.engine.is_paused(&id).await && !self.engine.is_dead(&id).await {
                 // One that fills every gap ends with all that there is.
                 let _ = self.engine.ask(&["kill", &id]).await;
                 self.forget(&id);
@@ -348,7 +368,7 @@ impl Way for Docker {
                 lifeline.cut().await;
             }
             if let Some(open) = open.filter(|_| !self.settings.persistent) {
-                self.engine.remove(&open.id).await;
+                self.engine.remove_within(&open.id, PARTING).await;
             }
         })
     }

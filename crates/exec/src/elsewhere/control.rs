@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
 
 use super::remarks::Remarks;
 use super::told::{self, Told};
@@ -37,12 +38,39 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How a program ended, as soon as that is known.
 type Ending = watch::Receiver<Option<Result<Exit, ToolError>>>;
 
+/// Programs that are being ended, whoever still waits for that.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Endings(Arc<Mutex<JoinSet<()>>>);
+
+impl Endings {
+    /// Has this done; what is given back comes when it is.
+    fn begin(&self, work: impl Future<Output = ()> + Send + 'static) -> oneshot::Receiver<()> {
+        let (sender, done) = oneshot::channel();
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while all.try_join_next().is_some() {}
+        all.spawn(async move {
+            work.await;
+            let _ = sender.send(());
+        });
+        done
+    }
+
+    pub(super) async fn give_up(&self) {
+        let mut all = {
+            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *all)
+        };
+        all.shutdown().await;
+    }
+}
+
 /// A program that runs elsewhere, and the carrier that stands for it here.
 #[derive(Debug)]
 pub(super) struct Remote<W> {
     carrier: Arc<dyn Control>,
     way: Arc<W>,
     local: Arc<Local>,
+    endings: Endings,
     mark: String,
     /// Somebody here wants it to end.
     unwanted: Arc<AtomicBool>,
@@ -80,6 +108,7 @@ impl<W: Way> Remote<W> {
         carrier: Box<dyn Control>,
         way: Arc<W>,
         local: Arc<Local>,
+        endings: Endings,
         mark: String,
         told: Option<Told>,
         voice: Voice,
@@ -112,7 +141,7 @@ impl<W: Way> Remote<W> {
             sender.send_replace(Some(end));
         });
         let asked = Mutex::default();
-        Self { carrier, way, local, mark, unwanted, ended, told, asked, remarks }
+        Self { carrier, way, local, endings, mark, unwanted, ended, told, asked, remarks }
     }
 }
 
@@ -217,7 +246,7 @@ impl<W: Way> Control for Remote<W> {
             let mut ended = self.ended.clone();
             let (way, local) = (Arc::clone(&self.way), Arc::clone(&self.local));
             let (mark, over, told) = (self.mark.clone(), ended.clone(), self.told.clone());
-            let ending = tokio::spawn(async move {
+            let ending = self.endings.begin(async move {
                 let is_over = || is_over(&over, told.as_ref());
                 if !end_there(&*way, &local, &mark, grace, is_over).await {
                     way.force(&script::killing(&mark)).await;
@@ -225,7 +254,7 @@ impl<W: Way> Control for Remote<W> {
             });
             // A place that does not answer is not waited for: whoever ends the
             // program has waited long enough. It is still tried.
-            let is_told = tokio::time::timeout(grace + ANSWER, ending).await.is_ok();
+            let is_told = matches!(tokio::time::timeout(grace + ANSWER, ending).await, Ok(Ok(())));
             if let Some(remarks) = self.remarks.as_ref().filter(|_| !is_told) {
                 remarks.add(format!(
                     "{} does not answer, so it is not known whether the command was ended there.",
@@ -237,6 +266,11 @@ impl<W: Way> Control for Remote<W> {
             // If the way there is broken, this end of it can still be ended.
             self.carrier.end(grace).await;
         })
+    }
+
+    fn abandon(&self) {
+        self.unwanted.store(true, Ordering::Release);
+        self.carrier.abandon();
     }
 
     fn is_over(&self) -> bool {

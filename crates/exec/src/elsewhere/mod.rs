@@ -32,7 +32,7 @@ use crate::order::{Input, Order, Output};
 use crate::output::Source;
 use crate::ready;
 use crate::tree;
-use control::{Remote, Voice};
+use control::{Endings, Remote, Voice};
 use greeting::Greeting;
 use remarks::Remarks;
 pub(crate) use script::fresh_word;
@@ -138,6 +138,7 @@ pub struct Elsewhere<W> {
     way: Arc<W>,
     local: Arc<Local>,
     found: OnceCell<Found>,
+    endings: Endings,
 }
 
 /// A place as it was found.
@@ -153,7 +154,8 @@ struct Found {
 impl<W: Way> Elsewhere<W> {
     /// The place at the end of this way.
     pub fn new(way: W) -> Self {
-        Self { way: Arc::new(way), local: Arc::default(), found: OnceCell::new() }
+        let endings = Endings::default();
+        Self { way: Arc::new(way), local: Arc::default(), found: OnceCell::new(), endings }
     }
 
     /// The way there.
@@ -241,6 +243,7 @@ impl<W: Way> Backend for Elsewhere<W> {
                 started.control,
                 Arc::clone(&self.way),
                 Arc::clone(&self.local),
+                self.endings.clone(),
                 mark,
                 told,
                 Voice { stream: said, terminal, remarks: Remarks::wanted() },
@@ -261,7 +264,12 @@ impl<W: Way> Backend for Elsewhere<W> {
     }
 
     fn cleanup(&self) -> BoxFuture<'_, ()> {
-        self.way.close()
+        Box::pin(async {
+            // What a place that does not answer was asked to end: the carriers
+            // of these questions are not to outlive us.
+            self.endings.give_up().await;
+            self.way.close().await;
+        })
     }
 }
 

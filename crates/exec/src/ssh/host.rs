@@ -166,6 +166,14 @@ impl Control for Moored {
         self.control.end(grace)
     }
 
+    fn abandon(&self) {
+        self.control.abandon();
+    }
+
+    fn is_over(&self) -> bool {
+        self.control.is_over()
+    }
+
     fn signal(&self, signal: Signal) -> BoxFuture<'_, usize> {
         self.control.signal(signal)
     }

@@ -112,9 +112,17 @@ impl Lanes {
     pub(super) fn clear(&self) -> (Vec<PathBuf>, Option<Folder>) {
         let mut state = self.state();
         state.is_content = false;
-        let sockets = state.lanes.drain(..).map(|lane| lane.socket).collect();
-        (sockets, state.folder.take())
+        state.lanes.clear();
+        // One whose making nobody saw through may be there all the same.
+        let folder = state.folder.take();
+        (folder.as_ref().map(|it| sockets(it.at.path())).unwrap_or_default(), folder)
     }
+}
+
+/// The sockets in a folder that somebody listens to.
+fn sockets(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| answers(path)).collect()
 }
 
 /// Whether somebody listens there.
@@ -213,8 +221,7 @@ impl Abandoned {
 
     /// The connections that are still there.
     pub(super) fn sockets(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).filter(|path| answers(path)).collect()
+        sockets(&self.folder)
     }
 
     /// Takes the folder away.

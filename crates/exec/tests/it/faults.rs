@@ -109,6 +109,23 @@ async fn a_container_that_is_killed_is_told_and_made_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_container_that_is_paused_is_left_as_it_is() {
+    let Some(stage) = Stage::set("paused", |_| {}).await else { return };
+    let scene = &stage.scene;
+    let id = stage.id();
+    stage.engine.say(&["pause", &id]);
+    let job = scene.start(scene.sh("echo began")).await;
+    scene.finish(&job).await;
+    let said = text(&job);
+    assert!(said.contains("is paused") && said.contains("unpause"), "{said}");
+    stage.engine.say(&["unpause", &id]);
+    assert_eq!(scene.run(scene.sh("echo here")).await.text(), "here\n");
+    assert_eq!(stage.id(), id);
+    let number = scene.number();
+    stage.goes_on(&number).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_container_that_is_removed_between_commands_is_made_anew() {
     let Some(stage) = Stage::set("removed", |_| {}).await else { return };
     let old = stage.id();

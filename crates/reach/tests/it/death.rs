@@ -101,3 +101,23 @@ async fn it_ends_when_it_is_closed_or_forgotten() {
     }
     panic!("it still runs");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_falls_silent_is_given_up() {
+    let world = World::impatient(Duration::from_secs(5));
+    world.write("a.txt", "here\n");
+    world.call("read_file", json!({"path": "a.txt"})).await;
+    let stopped = world.server_pid();
+    let pid = Pid::from_raw(i32::try_from(stopped).unwrap()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    let read = world.call("read_file", json!({"path": "a.txt"})).await;
+    let why = read["error"].as_str().unwrap_or_default();
+    assert!(why.contains("does not answer any more"), "{read}");
+    // The next call has another one, and the old one is gone.
+    let read = world.call("read_file", json!({"path": "a.txt"})).await;
+    assert!(read["error"].is_null(), "{read}");
+    while is_running(stopped) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    world.hands.close().await;
+}

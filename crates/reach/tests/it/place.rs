@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use hermes_core::{
     BoxFuture, DynTool, Effect, Grant, Grants, Scope, Session, ToolContext, ToolError, Workplace,
@@ -106,6 +107,11 @@ pub(crate) fn cache() -> PathBuf {
 
 impl World {
     pub(crate) fn new() -> Self {
+        Self::impatient(Settings::default().silence)
+    }
+
+    /// One in which nobody may be silent for longer.
+    pub(crate) fn impatient(silence: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         for name in ["home/tmp", "work"] {
@@ -117,6 +123,7 @@ impl World {
             arguments: vec!["hands".into()],
             cache: Some(cache()),
             own: vec![root.join("own")],
+            silence,
         };
         let hands = Hands::new(Arc::clone(&backend) as _, settings);
         Self { folder, backend, hands, session: Session::in_memory() }

@@ -1,5 +1,6 @@
 //! Tools for the machine: environment, information, waiting.
 
+mod afar;
 mod blocking;
 mod desktop;
 mod environment;

@@ -13,7 +13,7 @@ use clap::Args;
 use hermes_chat::{Form, Look, Screen};
 
 use super::runtime;
-use crate::app::{App, Ready};
+use crate::app::{App, BEGINNING, Ready};
 use crate::args::{CallOptions, Choice};
 use crate::failure::{Exit, Failure, Outcome};
 
@@ -89,7 +89,7 @@ fn sit(
     let id = resume.clone().or_else(|| args.options.session.clone());
     let session = id.unwrap_or_else(hermes_history::new_id);
     let options = CallOptions { session: Some(session), ..args.options.clone() };
-    let mut caller = app.caller(ready, &options, &[])?;
+    let mut caller = app.caller_anyhow(ready, &options, &[], Some(BEGINNING))?;
     caller.who = "agent".into();
     caller.onlooker = None;
     if screen.form() != Form::Piped {

@@ -15,7 +15,7 @@ use hermes_mcp::server::{
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::app::{App, Ready};
+use crate::app::{App, BEGINNING, Ready};
 use crate::args::{CallOptions, Choice};
 use crate::commands::runtime;
 use crate::failure::{Exit, Failure, Outcome};
@@ -66,7 +66,7 @@ pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
         ready.join_servers(app, crate::foreign::Wanted::All)?;
     }
     let mut settings = settings(&ready, args)?;
-    let caller = app.caller(&ready, &args.options, &[])?;
+    let caller = app.caller_anyhow(&ready, &args.options, &[], Some(BEGINNING))?;
     if !args.no_skills {
         settings.skills = Some(Arc::new(skills(app, &ready, args, &caller.cwd)?));
     }

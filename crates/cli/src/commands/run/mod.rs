@@ -76,7 +76,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
         Some(id) => ready.session_named(id)?,
     };
     let options = CallOptions { session: Some(session), ..args.options.clone() };
-    let mut caller = app.caller(&ready, &options, &[])?;
+    let mut caller = app.caller_anyhow(&ready, &options, &[], options.timeout())?;
     caller.who = "agent".into();
     caller.approver = app.approver(&ready, stdin_is_taken, true);
     if !stdin_is_taken {

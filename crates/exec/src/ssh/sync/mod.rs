@@ -109,7 +109,7 @@ impl Sync {
             return Ok(news);
         }
         Err(ToolError::conflict("ssh: a file that is to be sent changes all the time")
-            .with_hint("Wait until it is written, or leave it out of terminal.ssh_sync."))
+            .with_hint("Wait until it is written, or leave it out of terminal.sync."))
     }
 
     /// Fetches what has changed there. What could not be fetched is told.
@@ -236,7 +236,7 @@ async fn send(
             connection.host(),
             done.errors.trim()
         ))
-        .with_hint("Check terminal.ssh_sync, and that there is room and a `tar` on the host."));
+        .with_hint("Check terminal.sync, and that there is room and a `tar` on the host."));
     }
     let refused = String::from_utf8_lossy(said);
     let refused = refused.lines().filter_map(|line| line.strip_prefix("refused ")?.parse().ok());

@@ -85,7 +85,7 @@ pub(super) fn take(root: &Path) -> Result<Option<Vec<Entry>>, ToolError> {
         }
         if entries.len() + left.len() > MOST {
             return Err(ToolError::limit(format!("ssh: more than {MOST} files are to be sent"))
-                .with_hint("Declare less in terminal.ssh_sync."));
+                .with_hint("Declare less in terminal.sync."));
         }
     }
     Ok(Some(entries))

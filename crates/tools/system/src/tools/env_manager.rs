@@ -10,10 +10,11 @@ use hermes_core::{
     Workplace,
 };
 use hermes_exec::surroundings::{self, Kept, Surroundings};
-use hermes_exec::{Jobs, Output, transfer};
+use hermes_exec::{Jobs, Output};
 use hermes_files::Files;
 use serde::{Deserialize, Serialize};
 
+use crate::afar;
 use crate::blocking::blocking;
 use crate::environment::{self, Entry, Source, Veil, dotenv};
 use crate::secrets::{self, Shown};
@@ -410,10 +411,8 @@ async fn read(name: &str, path: &Path, jobs: &Jobs, cx: &ToolContext) -> Result<
         let (call, name, path) = (cx.clone(), name.to_owned(), path.to_owned());
         blocking(cx, move || read_here(&name, &path, &call)).await??
     } else {
-        let effect = Effect::path(Scope::FILE_READ, path);
-        cx.permit(&effect.scope, &effect.resource)?;
         let most = usize::try_from(MAX_FILE + 1).unwrap_or(usize::MAX);
-        cx.race(transfer::read(jobs.backend(), path, most)).await??.bytes
+        afar::read(jobs, path, most, cx).await?
     };
     if bytes.len() as u64 > MAX_FILE {
         return Err(ToolError::limit(format!(

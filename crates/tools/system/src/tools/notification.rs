@@ -10,6 +10,7 @@ use hermes_core::{
 use hermes_files::Files;
 use serde::{Deserialize, Serialize};
 
+use crate::afar;
 use crate::blocking::blocking;
 use crate::desktop::{Desktop, Program};
 
@@ -240,6 +241,13 @@ impl Args {
         let Some(path) = self.icon_path(&cx.workplace) else {
             return Ok(self.icon.as_deref().filter(|icon| !icon.is_empty()).map(PathBuf::from));
         };
+        if let Some(jobs) = afar::jobs(cx) {
+            let place = jobs.backend().name().to_owned();
+            return Err(ToolError::invalid(format!(
+                "The icon would be a file of {place}, and the desktop is not there"
+            ))
+            .with_hint("Leave it out, or name an icon of the desktop's theme."));
+        }
         let own = cx.clone();
         let real = blocking(cx, move || {
             let files = Files::new(&own);

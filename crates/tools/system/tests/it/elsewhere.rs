@@ -3,13 +3,20 @@
 use std::sync::Arc;
 
 use hermes_exec::Elsewhere;
-use hermes_testkit::place::NextDoor;
+use hermes_testkit::place::{Behind, NextDoor};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::desk::{Desired, Desk, eventually};
 
 fn desk(way: NextDoor) -> Desk {
     Desk::with(Desired { backend: Some(Arc::new(Elsewhere::new(way))), ..Desired::default() })
+}
+
+fn behind() -> (Desk, TempDir) {
+    let there = tempfile::tempdir().unwrap();
+    let backend = Arc::new(Behind::new(there.path()));
+    (Desk::with(Desired { backend: Some(backend), ..Desired::default() }), there)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -126,15 +133,22 @@ async fn one_that_keeps_up_its_screen_is_no_question() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_are_waited_for_or_loaded_are_where_commands_run() {
-    let desk = desk(NextDoor::default());
-    desk.run("cd \"$(mktemp -d)\"; echo A=1 >x.env; (sleep 0.5; touch ready) >/dev/null 2>&1 &")
-        .await;
-    let woke = desk.call("sleep", json!({ "until_file": "ready", "seconds": 60 })).await;
+    let (desk, there) = behind();
+    std::fs::write(there.path().join("x.env"), "A=1\n").unwrap();
+    let missing = json!({ "until_file": "/behind/ready", "seconds": 0.05 });
+    assert_eq!(desk.call("sleep", missing).await["woke"], "elapsed");
+    std::fs::write(there.path().join("ready"), "").unwrap();
+    let woke = desk.call("sleep", json!({ "until_file": "/behind/ready", "seconds": 60 })).await;
     assert_eq!(woke["woke"], "file", "{woke}");
-    let loaded = desk.call("env_manager", json!({ "action": "load", "path": "x.env" })).await;
+    let here = desk.folder.path().join("here");
+    std::fs::write(&here, "").unwrap();
+    let gone = json!({ "until_file": here, "file_state": "gone", "seconds": 60 });
+    let woke = desk.call("sleep", gone).await;
+    assert_eq!(woke["woke"], "file", "a file of this machine is none of there: {woke}");
+    let arguments = json!({ "action": "load", "path": "/behind/x.env" });
+    let loaded = desk.call("env_manager", arguments).await;
     assert_eq!(loaded["loaded"], json!(["A"]), "{loaded}");
     let port = desk.call("sleep", json!({ "until_port": "1", "seconds": 0.05 })).await;
     assert!(port["note"].as_str().unwrap().contains("machine of hermes"), "{port}");
-    desk.run("rm -r \"$PWD\"; cd /").await;
     desk.engine.shutdown().await;
 }

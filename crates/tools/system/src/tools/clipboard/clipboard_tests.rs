@@ -338,3 +338,17 @@ async fn wl_clipboard_carries_text_and_images() {
     place.call(json!({"action": "clear"})).await.unwrap();
     assert_eq!(place.read().await, "");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_read_where_commands_run() {
+    let there = TempDir::new().unwrap();
+    fs::write(there.path().join("note.txt"), "from there").unwrap();
+    let backend = Arc::new(hermes_testkit::place::Behind::new(there.path()));
+    let own = TempDir::new().unwrap();
+    let jobs = hermes_exec::Jobs::new(backend, own.path().join("jobs"));
+    let mut cx = ToolContext::bare(own.path());
+    cx.ports = Arc::new(hermes_core::Ports::new().with(Arc::new(jobs)));
+    let source = order::Source::File("/behind/note.txt".into());
+    let (bytes, _) = source.bytes(Format::Text, &cx).await.unwrap();
+    assert_eq!(bytes, b"from there");
+}

@@ -14,6 +14,7 @@ use hermes_core::{
 use hermes_files::{Files, Mode};
 use serde::{Deserialize, Serialize};
 
+use crate::afar;
 use crate::blocking::blocking;
 use crate::desktop::Desktop;
 use backend::{Backend, Board, Way};
@@ -84,6 +85,9 @@ pub(crate) struct Answer {
     backend: Backend,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
+    /// The files that it speaks of are on this machine.
+    #[serde(skip)]
+    is_here: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -208,7 +212,7 @@ impl Tool for Clipboard {
             }
         };
         let note = note(&way, &done);
-        Ok(Answer { done, backend: way.backend, note })
+        Ok(Answer { done, backend: way.backend, note, is_here: afar::jobs(cx).is_none() })
     }
 
     async fn check(&self) -> Availability {
@@ -220,7 +224,7 @@ impl Tool for Clipboard {
 
     fn attachments(output: &Answer) -> Vec<Attachment> {
         match &output.done {
-            Done::Saved { format: Format::Image, path, .. } => {
+            Done::Saved { format: Format::Image, path, .. } if output.is_here => {
                 vec![Attachment { media_type: png::TYPE.to_owned(), path: path.clone() }]
             }
             _ => Vec::new(),
@@ -247,8 +251,13 @@ async fn save(board: &Board<'_>, format: Format, path: PathBuf) -> Result<Done, 
         }
     };
     let (own, at, count) = (board.cx.clone(), path.clone(), bytes.len());
-    let mode = Mode { make_parents: true, ..Mode::default() };
-    blocking(board.cx, move || Files::new(&own).write(&at, &bytes, mode)).await??;
+    match afar::jobs(board.cx) {
+        Some(jobs) => afar::write(&jobs, &path, bytes, board.cx).await?,
+        None => {
+            let mode = Mode { make_parents: true, ..Mode::default() };
+            blocking(board.cx, move || Files::new(&own).write(&at, &bytes, mode)).await??;
+        }
+    }
     Ok(Done::Saved { path, format, bytes: count, size })
 }
 

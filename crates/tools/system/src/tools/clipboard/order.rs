@@ -8,6 +8,7 @@ use hermes_files::Files;
 
 use super::backend::MOST;
 use super::{Action, Args, Format, Size, content};
+use crate::afar;
 use crate::blocking::blocking;
 
 /// What to do.
@@ -65,6 +66,15 @@ impl Order {
     }
 }
 
+fn read_here(at: &Path, cx: &ToolContext) -> Result<Vec<u8>, ToolError> {
+    let mut bytes = Vec::new();
+    let file = Files::new(cx).open(at)?;
+    file.take(MOST as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| hermes_files::explain("read", at, &error))?;
+    Ok(bytes)
+}
+
 impl Source {
     /// Its bytes, and the size if it is an image.
     pub(super) async fn bytes(
@@ -76,16 +86,13 @@ impl Source {
             Self::Text(text) => return Ok((text.into_bytes(), None)),
             Self::File(path) => path,
         };
-        let (own, at) = (cx.clone(), path.clone());
-        let bytes = blocking(cx, move || {
-            let mut bytes = Vec::new();
-            let file = Files::new(&own).open(&at)?;
-            file.take(MOST as u64 + 1)
-                .read_to_end(&mut bytes)
-                .map_err(|error| hermes_files::explain("read", &at, &error))?;
-            Ok::<_, ToolError>(bytes)
-        })
-        .await??;
+        let bytes = match afar::jobs(cx) {
+            Some(jobs) => afar::read(&jobs, &path, MOST + 1, cx).await?,
+            None => {
+                let (own, at) = (cx.clone(), path.clone());
+                blocking(cx, move || read_here(&at, &own)).await??
+            }
+        };
         let name = path.display();
         if bytes.len() > MOST {
             return Err(ToolError::limit(format!("{name} has more than {} MiB", MOST >> 20)));

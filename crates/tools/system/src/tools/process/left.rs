@@ -1,18 +1,31 @@
 //! Processes that an earlier program has started, and that still run.
 
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_exec::Jobs;
 use hermes_exec::leftovers::Entry;
+use hermes_exec::output::clean;
+use hermes_exec::{Jobs, tree};
 
-use super::Action;
 use super::report::Output;
+use super::{Action, Args, PAGE};
 use crate::blocking::blocking;
+
+/// How often it is looked whether one that is no child of ours still runs.
+const ROUND: Duration = Duration::from_millis(200);
+
+/// Bytes of a line; the rest of a longer one is left out.
+const LINE: usize = 16 * 1024;
 
 /// Those of this session or of this folder; those elsewhere are somebody
 /// else's affair.
-pub(super) async fn here(jobs: &Arc<Jobs>, cx: &ToolContext) -> Vec<Entry> {
+pub(in crate::tools) async fn here(jobs: &Arc<Jobs>, cx: &ToolContext) -> Vec<Entry> {
     let looked = Arc::clone(jobs);
     let mut entries = blocking(cx, move || looked.left_over()).await.unwrap_or_default();
     let cwd = cx.workplace.cwd();
@@ -26,15 +39,19 @@ pub(super) async fn here(jobs: &Arc<Jobs>, cx: &ToolContext) -> Vec<Entry> {
 
 /// The answer about a process that is not one of this program.
 pub(super) async fn answer(
-    action: Action,
+    args: &Args,
     id: &str,
     jobs: &Arc<Jobs>,
     cx: &ToolContext,
 ) -> Result<Output, ToolError> {
+    let action = args.action;
     let entries = here(jobs, cx).await;
     let Some(entry) = entries.iter().find(|entry| entry.id == id) else {
         return Err(unknown(id, &entries, jobs, cx));
     };
+    if let (Action::Poll | Action::Log | Action::Wait, Some(file)) = (action, &entry.output) {
+        return look(args, entry, file, cx).await;
+    }
     if action != Action::Kill {
         let output = match &entry.output {
             Some(file) => format!(" Its output is in {}.", file.display()),
@@ -50,6 +67,107 @@ pub(super) async fn answer(
             .with_hint("They may belong to another user."));
     }
     Ok(Output::named(id, "killed"))
+}
+
+/// What a process has written that goes on by itself, once it has ended if
+/// that is waited for.
+async fn look(
+    args: &Args,
+    entry: &Entry,
+    file: &Path,
+    cx: &ToolContext,
+) -> Result<Output, ToolError> {
+    let is_alive = || tree::is_alive(entry.pid, entry.started);
+    let until = Instant::now() + super::patience(args, cx);
+    while args.action == Action::Wait && is_alive() && Instant::now() < until {
+        cx.race(tokio::time::sleep(ROUND.min(until - Instant::now()))).await?;
+    }
+    let runs = is_alive();
+    let count = args.limit.map_or(PAGE, |limit| usize::try_from(limit).unwrap_or(PAGE));
+    let (from, first) = (file.to_path_buf(), args.offset);
+    let page = blocking(cx, move || Page::read(&from, first, count.clamp(1, 10 * PAGE))).await?;
+    let page = page.map_err(|error| ToolError::io(file.display(), &error))?;
+    let status = match (runs, args.action) {
+        (true, Action::Wait) => "timeout",
+        (true, _) => "running",
+        (false, _) => "exited",
+    };
+    let mut output = Output::named(&entry.id, status);
+    output.total_lines = Some(page.total);
+    let last = page.first + page.lines.len() as u64;
+    output.showing = (!page.lines.is_empty()).then(|| format!("lines {}-{}", page.first, last - 1));
+    output.output = Some(page.lines.join("\n"));
+    output.add_note(&match runs {
+        true => format!("An earlier hermes has started it. Its output is in {}.", file.display()),
+        false => "An earlier hermes had started it, so it is not known how it ended.".to_owned(),
+    });
+    Ok(output)
+}
+
+/// Lines of what a process has written.
+struct Page {
+    first: u64,
+    lines: Vec<String>,
+    total: u64,
+}
+
+impl Page {
+    fn read(file: &Path, first: Option<u64>, count: usize) -> io::Result<Self> {
+        let mut reader = BufReader::new(open(file)?);
+        let (mut total, mut lines) = (0, VecDeque::new());
+        let mut line = Vec::new();
+        while read_line(&mut reader, &mut line)? {
+            total += 1;
+            match first {
+                Some(first @ 1..) if total < first || lines.len() >= count => continue,
+                Some(1..) => {}
+                _ if lines.len() >= count => drop(lines.pop_front()),
+                _ => {}
+            }
+            lines.push_back(clean(&line));
+        }
+        let first = match first {
+            Some(first @ 1..) => first,
+            _ => total - lines.len() as u64 + 1,
+        };
+        Ok(Self { first, lines: lines.into(), total })
+    }
+}
+
+/// Opens what a process was to write to. It may have put something else in its
+/// place, such as a link to what it could not read itself.
+fn open(path: &Path) -> io::Result<File> {
+    let strange = || io::Error::other("it is not the file that it was");
+    let found = path.symlink_metadata()?;
+    if !found.is_file() {
+        return Err(strange());
+    }
+    let file = File::open(path)?;
+    let opened = file.metadata()?;
+    let is_same = (opened.dev(), opened.ino()) == (found.dev(), found.ino());
+    if is_same { Ok(file) } else { Err(strange()) }
+}
+
+/// The next line, of which only so much is kept; false at the end.
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    let mut is_there = false;
+    loop {
+        let piece = reader.fill_buf()?;
+        if piece.is_empty() {
+            return Ok(is_there);
+        }
+        is_there = true;
+        let end = piece.iter().position(|byte| *byte == b'\n');
+        let kept = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
+        let room = LINE.saturating_sub(line.len()).min(kept.len());
+        line.extend_from_slice(kept.get(..room).unwrap_or_default());
+        let used = end.map_or(piece.len(), |end| end + 1);
+        reader.consume(used);
+        if end.is_some() {
+            return Ok(true);
+        }
+    }
 }
 
 fn unknown(id: &str, left: &[Entry], jobs: &Jobs, cx: &ToolContext) -> ToolError {

@@ -1,6 +1,6 @@
 //! `process`: the jobs that a session has running.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::typed;
 
-mod left;
+pub(super) mod left;
 mod report;
 
 use report::{Line, Output};
@@ -33,7 +33,19 @@ const HUSH: Duration = Duration::from_millis(600);
 const SENDING: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
-pub(crate) struct Process;
+pub(crate) struct Process {
+    /// Those that were last asked about.
+    jobs: Mutex<Weak<Jobs>>,
+}
+
+impl Process {
+    /// Whether what is typed can reach nobody any more.
+    fn is_over(&self, args: &Args) -> bool {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        let over = jobs.zip(args.session_id.as_deref()).map(|(jobs, id)| jobs.has_ended(id));
+        over.unwrap_or(false)
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -120,7 +132,10 @@ impl Tool for Process {
     fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
         let resource = args.session_id.clone().map_or(Resource::Any, Resource::Name);
         let mut effects = vec![Effect { scope: Scope::PROCESS_MANAGE, resource }];
-        effects.extend(command(args));
+        // Nobody has to be asked about what will not be run.
+        if !self.is_over(args) {
+            effects.extend(command(args));
+        }
         effects
     }
 
@@ -129,6 +144,7 @@ impl Tool for Process {
             cx.permit(&effect.scope, &effect.resource)?;
         }
         let jobs = Jobs::port(cx);
+        *self.jobs.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&jobs);
         if args.action == Action::List {
             let mut lines: Vec<Line> =
                 jobs.of(cx.session.id()).iter().map(|listed| Line::of(listed)).collect();
@@ -141,7 +157,7 @@ impl Tool for Process {
         };
         match jobs.get(cx.session.id(), id) {
             Some(listed) => answer(&args, &listed, cx).await,
-            None => left::answer(args.action, id, &jobs, cx).await,
+            None => left::answer(&args, id, &jobs, cx).await,
         }
     }
 }
@@ -257,9 +273,14 @@ fn log(args: &Args, listed: &Listed) -> Output {
     output
 }
 
-async fn wait(args: &Args, listed: &Listed, cx: &ToolContext) -> Output {
+/// How long the end of a process is waited for.
+fn patience(args: &Args, cx: &ToolContext) -> Duration {
     let times = cx.ports.get::<Times>().map(|times| *times).unwrap_or_default();
-    let limit = args.timeout.map_or(times.usual, Duration::from_secs).min(times.longest);
+    args.timeout.map_or(times.usual, Duration::from_secs).min(times.longest)
+}
+
+async fn wait(args: &Args, listed: &Listed, cx: &ToolContext) -> Output {
+    let limit = patience(args, cx);
     let until = Some(Instant::now() + limit);
     let pause = listed.job.wait(&Patience { until, silence: None, cancel: &cx.cancel }).await;
     let mut output = news(listed);

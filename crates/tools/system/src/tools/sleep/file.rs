@@ -48,7 +48,7 @@ impl FileWatch {
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
         let path = cx.workplace.resolve(name);
-        let elsewhere = super::elsewhere(cx);
+        let elsewhere = crate::afar::jobs(cx);
         let mut watch =
             Self { name: name.to_owned(), path, wanted, began: None, is_there: false, elsewhere };
         watch.began = watch.stamp(cx).await?;

@@ -6,14 +6,12 @@ mod file;
 mod port;
 mod process;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
     Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
     answer_schema,
 };
-use hermes_exec::Jobs;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -21,6 +19,8 @@ use end::{End, TICK, TIMEOUT};
 use file::{FileState, FileWatch};
 use port::{Address, PortWatch};
 use process::{ProcessWatch, Target};
+
+use crate::afar;
 
 /// How often a condition is looked at.
 const POLL: Duration = Duration::from_millis(200);
@@ -164,14 +164,9 @@ impl Tool for Sleep {
         let mut conditions = Conditions::of(&args, cx).await?;
         let end = End::of(args.seconds, args.until.as_deref(), !conditions.are_none(), cx)?;
         let mut awake = wait(&mut conditions, &end, cx).await?;
-        awake.note = (conditions.are_of_here() && elsewhere(cx).is_some()).then_some(OF_HERE);
+        awake.note = (conditions.are_of_here() && afar::jobs(cx).is_some()).then_some(OF_HERE);
         Ok(awake)
     }
-}
-
-/// The jobs, if they are not on this machine.
-fn elsewhere(cx: &ToolContext) -> Option<Arc<Jobs>> {
-    cx.ports.get::<Jobs>().filter(|jobs| !jobs.backend().is_here())
 }
 
 async fn wait(
@@ -218,7 +213,7 @@ impl Conditions {
                 .with_hint("Give its path, or leave 'file_state' out."));
         }
         let process = match &args.until_process {
-            Some(text) => Some(ProcessWatch::start(text, args.until_output.as_deref(), cx)?),
+            Some(text) => Some(ProcessWatch::start(text, args.until_output.as_deref(), cx).await?),
             None => None,
         };
         let port = match &args.until_port {

@@ -25,9 +25,10 @@ const BESIDES: usize = 3_000;
 /// Bytes of output that are shown however little room there is.
 const LEAST: usize = 500;
 
-const UNHEARD: &str = "Nobody takes notices here: this hermes answers one call and ends, and what \
-                       it has running ends with it. Run the command in the foreground, or detach \
-                       it, or make the calls of one `hermes exec`.";
+const UNHEARD: &str = "Nobody takes notices here: ask with process action=poll or wait. Where \
+                       hermes answers one call and ends, what it has running ends with it: run \
+                       the command in the foreground, or detach it, or make the calls of one \
+                       `hermes exec`.";
 
 /// A command that was started.
 pub(super) struct Call<'a> {
@@ -54,11 +55,15 @@ pub(super) fn times(cx: &ToolContext) -> Times {
     cx.ports.get::<Times>().map(|times| *times).unwrap_or_default()
 }
 
+/// How long a command is waited for, by what is said of it and by the settings.
+pub(super) fn limit(args: &Args, cx: &ToolContext) -> Duration {
+    let times = times(cx);
+    args.timeout.map_or(times.usual, Duration::from_secs).min(times.longest)
+}
+
 impl Call<'_> {
     fn limits(&self) -> Limits {
-        let times = times(self.cx);
-        let wanted = self.args.timeout.map_or(times.usual, Duration::from_secs);
-        let limit = wanted.min(times.longest);
+        let limit = limit(&self.args, self.cx);
         let now = Instant::now();
         let end = now + limit;
         let turn = self.args.background_after.map(Duration::from_secs);

@@ -10,7 +10,7 @@ use hermes_core::{
     Effect, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError, ToolSpec,
     Workplace, answer_schema,
 };
-use hermes_exec::{Input, Jobs, Order, Output as Streams, Size};
+use hermes_exec::{Input, Jobs, Order, Output as Streams, Size, Stage};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -147,14 +147,18 @@ impl Tool for Terminal {
         let raised = self.sudo.raise(&args.command, &jobs, cx)?;
         let mut command = raised.as_ref().map_or(&args.command, |raised| &raised.command).clone();
         let file = if args.detach { Some(detach(&args, &jobs, &mut command)?) } else { None };
-        let Prepared { mut order, after, frame } = Prepared::of(&command, how, &jobs, cx).await?;
+        let limit = call::limit(&args, cx);
+        let prepared = Prepared::of(&command, how, &jobs, cx);
+        let Prepared { mut order, after, frame } =
+            jobs.as_long_as(limit, Stage::Opening, cx, prepared).await?;
         if let Some(file) = &file {
             lay_open(&mut order, file);
         }
         let can_type = args.pty || matches!(input(&args), Input::Open);
         let is_shell = can_type && typed::runs_input(&args.command, &cx.session, &cx.workplace);
         let id = typed::named(jobs.fresh_id(), is_shell);
-        let job = jobs.start_as(id, args.command.clone(), order, frame).await?;
+        let started = jobs.start_as(id, args.command.clone(), order, frame);
+        let job = jobs.as_long_as(limit, Stage::Starting, cx, started).await?;
         let folder = directory.clone();
         let is_background = args.background || args.detach;
         let call = Call { args, cx, jobs: &jobs, job, directory, raised, file };

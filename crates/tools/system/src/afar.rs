@@ -1,0 +1,40 @@
+//! Files that are where commands run, if that is not this machine.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hermes_core::{Effect, Scope, ToolContext, ToolError};
+use hermes_exec::{Jobs, transfer};
+
+/// The jobs, if they are not on this machine.
+pub(crate) fn jobs(cx: &ToolContext) -> Option<Arc<Jobs>> {
+    cx.ports.get::<Jobs>().filter(|jobs| !jobs.backend().is_here())
+}
+
+/// The first bytes of a file there.
+pub(crate) async fn read(
+    jobs: &Jobs,
+    path: &Path,
+    most: usize,
+    cx: &ToolContext,
+) -> Result<Vec<u8>, ToolError> {
+    let effect = Effect::path(Scope::FILE_READ, path);
+    cx.permit(&effect.scope, &effect.resource)?;
+    Ok(cx.race(transfer::read(jobs.backend(), path, most)).await??.bytes)
+}
+
+/// Writes a file there.
+pub(crate) async fn write(
+    jobs: &Jobs,
+    path: &Path,
+    bytes: Vec<u8>,
+    cx: &ToolContext,
+) -> Result<(), ToolError> {
+    let effect = Effect::path(Scope::FILE_WRITE, path);
+    cx.permit(&effect.scope, &effect.resource)?;
+    cx.race(transfer::write(jobs.backend(), path, bytes, None)).await?
+}
+
+#[cfg(test)]
+#[path = "afar_tests.rs"]
+mod tests;
