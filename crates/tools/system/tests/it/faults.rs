@@ -290,7 +290,7 @@ async fn what_goes_its_own_way_ends_with_the_program() {
     let command = "setsid nohup sleep 347 </dev/null >/dev/null 2>&1 & echo $!";
     let pid: u32 = desk.output(command).await.trim().parse().unwrap();
     let command_of = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
-    assert!(command_of(pid).is_ok_and(|it| it.contains("347")), "it runs");
+    eventually("it runs", || command_of(pid).is_ok_and(|it| it.contains("347"))).await;
     desk.engine.shutdown().await;
     eventually("it is gone", || {
         command_of(pid).is_ok_and(|it| it.is_empty()) || command_of(pid).is_err()
