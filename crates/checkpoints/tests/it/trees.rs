@@ -211,3 +211,34 @@ fn what_was_moved_from_where_nothing_is_kept_is_not_taken_away() {
     assert_eq!(bench.read("bak.git/HEAD").as_deref(), Some("ref: refs/heads/main"));
     assert!(bench.path("bak.git/refs/tags").is_dir());
 }
+
+#[test]
+fn a_call_without_time_left_is_not_kept_waiting() {
+    use std::time::{Duration, Instant};
+
+    use hermes_core::{CancellationToken, Checkpoints, Impending, Workplace};
+    let bench = Bench::new();
+    bench.write("a.txt", "old");
+    let workplace = Workplace::new(bench.work(), None);
+    let cancel = CancellationToken::new();
+    let change = Impending {
+        session: "s",
+        turn: "t",
+        task: "k",
+        call_id: "c",
+        tool: "terminal",
+        places: &[],
+        open_ended: true,
+        spared: &[],
+        workplace: &workplace,
+        deadline: Some(Instant::now() + Duration::from_secs(3600)),
+        cancel: &cancel,
+    };
+    bench.keeper.before(&change).unwrap();
+    bench.keeper.after(&change).unwrap();
+    assert_eq!(bench.keeper.problem(), None);
+    let change = Impending { turn: "late", deadline: Some(Instant::now()), ..change };
+    bench.keeper.before(&change).unwrap();
+    bench.keeper.after(&change).unwrap();
+    assert!(bench.keeper.problem().unwrap().contains("not all are kept"));
+}
