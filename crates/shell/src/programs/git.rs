@@ -2,7 +2,7 @@
 
 use hermes_core::Scope;
 
-use super::gitloss;
+use super::{gitloss, gitoptions};
 use crate::args::Args;
 use crate::leaf::{Leaf, Word};
 use crate::site::{Act, Inner};
@@ -94,14 +94,14 @@ const RUNNING: &[&str] = &[
 const TOOLS: &[&str] = &["diff.tool", "diff.guitool", "merge.tool", "merge.guitool"];
 
 /// Settings that say where a repository pushes to and pulls from.
-fn leads_elsewhere(name: &str) -> bool {
+pub(super) fn leads_elsewhere(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == "remote.pushdefault"
         || (name.starts_with("remote.") && (name.ends_with(".url") || name.ends_with(".pushurl")))
 }
 
 /// Whether a tool is a path. Git runs the script there.
-fn is_path_of_tool(tool: &Word) -> bool {
+pub(super) fn is_path_of_tool(tool: &Word) -> bool {
     !tool.known || tool.text.contains('/')
 }
 
@@ -181,7 +181,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     }
     gitloss::losses(act, &verb, arguments);
     gitloss::files(act, &verb, arguments, folder.as_ref());
-    options(act, &verb, arguments, folder.as_ref());
+    gitoptions::options(act, &verb, arguments, folder.as_ref());
     true
 }
 
@@ -262,7 +262,7 @@ pub(crate) fn split_global(words: &[Word]) -> (&[Word], &[Word]) {
     words.split_at(at.min(words.len()))
 }
 
-fn judge_setting(act: &mut Act<'_>, setting: &Word) {
+pub(super) fn judge_setting(act: &mut Act<'_>, setting: &Word) {
     let (name, value) = setting.text.split_once('=').unwrap_or((&setting.text, ""));
     let name = name.to_ascii_lowercase();
     if name.starts_with("alias.") {
@@ -445,148 +445,6 @@ fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word
             }
         }
         _ => {}
-    }
-}
-
-/// Options of verbs that run programs or write files.
-fn options(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word>) {
-    let valued: &[&str] = match verb {
-        "grep" => &["-e", "-f", "-A", "-B", "-C", "-m"],
-        "difftool" | "mergetool" => &["-x", "--extcmd", "-t", "--tool"],
-        "rebase" => &["-x", "--exec", "-s", "-X", "--onto"],
-        "config" => &["-f", "--file", "--blob", "--type", "--default"],
-        _ => &[
-            "-x",
-            "--exec",
-            "-o",
-            "--output",
-            "--upload-pack",
-            "--receive-pack",
-            "-u",
-            "--template",
-            "--remote",
-            "--sendmail-cmd",
-            "--smtp-server",
-        ],
-    };
-    let args = Args::parse(arguments, valued);
-    let glued = |start: &str| {
-        let found = arguments.iter().find(|word| word.text.starts_with(start));
-        found.map(|word| Word {
-            text: word.text.get(start.len()..).unwrap_or("").to_owned(),
-            ..word.clone()
-        })
-    };
-    match verb {
-        "rebase" => {
-            for code in args.values(&["-x", "--exec"]) {
-                act.inner.push(Inner::Source(code));
-            }
-        }
-        "bisect" if args.operand(0) == "run" => {
-            let words =
-                arguments.iter().skip_while(|word| word.text != "run").skip(1).cloned().collect();
-            act.inner.push(Inner::Words(words));
-        }
-        "submodule" if args.operand(0) == "foreach" => {
-            let code = arguments.iter().skip_while(|word| word.text != "foreach").skip(1);
-            let code: Vec<Word> = code.filter(|word| word.text != "--recursive").cloned().collect();
-            match code.as_slice() {
-                [only] => act.inner.push(Inner::Source(only.clone())),
-                _ => act.inner.push(Inner::Words(code)),
-            }
-        }
-        "config" => {
-            let writes = changes(verb, arguments);
-            if writes && arguments.iter().any(|word| word.text == "--system") {
-                act.ask("system-setting", "Changes the settings of git for everybody");
-            }
-            let names: Vec<&Word> = args
-                .operands
-                .iter()
-                .filter(|word| !matches!(word.text.as_str(), "set" | "add"))
-                .collect();
-            let led = names.first().is_some_and(|name| leads_elsewhere(&name.text));
-            if writes && led {
-                act.ask("git-remote", "Changes where this repository pushes to and pulls from");
-            }
-            if let [name, value, ..] = names.as_slice() {
-                let text = format!("{}={}", name.text, value.text);
-                judge_setting(act, &Word { text, ..(*value).clone() });
-            }
-        }
-        "grep" => {
-            if let Some(code) = glued("-O").or_else(|| glued("--open-files-in-pager")) {
-                act.program_option(&Word {
-                    text: code.text.trim_start_matches('=').to_owned(),
-                    ..code
-                });
-            }
-            if args.has(&["--no-index"]) {
-                args.operands.iter().skip(1).for_each(|word| act.read(word));
-            }
-        }
-        "difftool" | "mergetool" => {
-            args.values(&["-x", "--extcmd"]).iter().for_each(|code| act.program_option(code));
-            if args.values(&["-t", "--tool"]).iter().any(is_path_of_tool) {
-                act.ask("env-override", "Makes git run another program");
-            }
-        }
-        "send-email" => {
-            args.values(&["--sendmail-cmd", "--smtp-server"])
-                .iter()
-                .filter(|word| word.text.contains(['/', ' ']))
-                .for_each(|code| act.program_option(code));
-        }
-        "maintenance" if args.operand(0) == "start" => {
-            act.ask("persistence", "Makes something run later by itself");
-        }
-        "hash-object" => {
-            args.operands.iter().for_each(|word| act.read(&gitloss::under(folder, word)));
-        }
-        _ => transfer_options(act, verb, arguments, &args, folder),
-    }
-}
-
-/// Options of verbs that move or compare something.
-fn transfer_options(
-    act: &mut Act<'_>,
-    verb: &str,
-    arguments: &[Word],
-    args: &Args,
-    folder: Option<&Word>,
-) {
-    match verb {
-        "diff" | "log" | "show" | "archive" | "format-patch" => {
-            let targets = args.values(&["-o", "--output"]);
-            targets.iter().for_each(|word| act.write(&gitloss::under(folder, word)));
-            let outside = arguments.iter().any(|word| word.text == "--no-index");
-            let read = args
-                .operands
-                .iter()
-                .filter(|word| verb == "diff" && (outside || word.text.starts_with(['/', '~'])));
-            read.for_each(|word| act.read(&gitloss::under(folder, word)));
-        }
-        _ => {}
-    }
-    if matches!(verb, "clone" | "fetch" | "pull" | "ls-remote" | "push" | "archive" | "fetch-pack")
-    {
-        let mut programs = args.values(&["--upload-pack", "--receive-pack", "--exec"]);
-        if verb == "clone" {
-            programs.extend(args.values(&["-u"]));
-        }
-        if let Some(program) = programs.first() {
-            act.ask("env-override", format!("Makes git run another program ({})", program.text));
-            act.inner.push(Inner::Source(program.clone()));
-        }
-        let is_program = |text: &str| text.split('=').any(|part| part.starts_with("ext::"));
-        if arguments.iter().any(|word| is_program(&word.text)) {
-            act.ask("env-override", "Makes git run a program in place of a connection");
-        }
-    }
-    let template = args.values(&["--template"]);
-    if matches!(verb, "clone" | "init") && template.iter().any(|word| !word.text.is_empty()) {
-        act.ask("env-override", "Brings programs along that git runs later");
     }
 }
 

@@ -16,6 +16,7 @@ mod fixers;
 mod frameworks;
 mod git;
 mod gitloss;
+mod gitoptions;
 mod installed;
 mod installs;
 mod interpreters;
