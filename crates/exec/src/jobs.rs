@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
-use hermes_core::{Notices, ToolContext, ToolError};
+use hermes_core::{ErrorKind, Notices, ToolContext, ToolError};
 
 use crate::attend::{Attendant, Attention, Breakers};
 use crate::backend::Backend;
@@ -282,6 +282,7 @@ impl Jobs {
     pub async fn as_long_as<T>(
         &self,
         limit: Duration,
+        stage: Stage,
         cx: &ToolContext,
         work: impl Future<Output = Result<T, ToolError>>,
     ) -> Result<T, ToolError> {
@@ -290,11 +291,15 @@ impl Jobs {
         }
         match tokio::time::timeout(limit, cx.race(work)).await {
             Ok(done) => done?,
-            Err(_) => Err(ToolError::unavailable(format!(
-                "{} has not answered within {} s; nothing was run",
-                self.backend.name(),
-                limit.as_secs()
-            ))
+            Err(_) => Err(ToolError::new(
+                stage.kind(),
+                format!(
+                    "{} has not answered within {} s; {}",
+                    self.backend.name(),
+                    limit.as_secs(),
+                    stage.standing()
+                ),
+            )
             .with_hint(
                 "It is still tried to reach it: call again in a while, with a longer timeout if \
                  it takes long to start. `hermes doctor --backend` tells what is wrong.",
@@ -494,6 +499,11 @@ impl Jobs {
         lock(&self.table).get(id).filter(|listed| listed.session == session).cloned()
     }
 
+    /// Whether this one has ended, whosever it is.
+    pub fn has_ended(&self, id: &str) -> bool {
+        lock(&self.table).get(id).is_some_and(|listed| listed.job.ended().is_some())
+    }
+
     /// The jobs of a session, the oldest first.
     pub fn of(&self, session: &str) -> Vec<Arc<Listed>> {
         let table = lock(&self.table);
@@ -587,6 +597,34 @@ impl Drop for Jobs {
             && let Some(passing) = lock(&self.passing).take()
         {
             passing.leave();
+        }
+    }
+}
+
+/// What is done in a place that may not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It is looked at.
+    Opening,
+    /// A program is sent there.
+    Starting,
+}
+
+impl Stage {
+    fn kind(self) -> ErrorKind {
+        match self {
+            Self::Opening => ErrorKind::Unavailable,
+            // The kind of what may or may not have happened.
+            Self::Starting => ErrorKind::Timeout,
+        }
+    }
+
+    fn standing(self) -> &'static str {
+        match self {
+            Self::Opening => "nothing was run",
+            Self::Starting => {
+                "it is not known whether the command has begun, and it is ended if it has"
+            }
         }
     }
 }

@@ -43,7 +43,7 @@ pub use errand::{Done, Errand};
 pub use fleeting::Fleeting;
 pub use hermes_sandbox::den;
 pub use job::{Ended, Job, Patience, Pause, Reports};
-pub use jobs::{GRACE, Jobs, Listed, News, Vouched};
+pub use jobs::{GRACE, Jobs, Listed, News, Stage, Vouched};
 pub use keeping::Keep;
 pub use local::Local;
 pub use order::{Input, Order, Output, Size};

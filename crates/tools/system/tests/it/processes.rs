@@ -221,7 +221,11 @@ impl Next {
     }
 
     async fn process(&self, arguments: Value) -> Value {
-        let call = ToolCall::new("1", "process", arguments);
+        self.call("process", arguments).await
+    }
+
+    async fn call(&self, tool: &str, arguments: Value) -> Value {
+        let call = ToolCall::new("1", tool, arguments);
         let result = self.engine.call(call, &self.caller).await;
         serde_json::from_str(&result.content).unwrap()
     }
@@ -272,6 +276,8 @@ async fn what_is_detached_outlives_us_and_is_found_again() {
     assert_eq!((&page["output"], &page["showing"]), (&json!("err"), &json!("lines 2-2")));
     let waited = next.process(json!({ "action": "wait", "session_id": id, "timeout": 1 })).await;
     assert_eq!(waited["status"], "timeout", "{waited}");
+    let slept = next.call("sleep", json!({ "until_process": id, "seconds": 0.05 })).await;
+    assert!(slept["reason"].as_str().unwrap().contains("still runs"), "{slept}");
     let typed = json!({ "action": "submit", "session_id": id, "data": "x" });
     assert_eq!(next.process(typed).await["kind"], "conflict");
     // What it puts in the place of its output is not read.
@@ -368,4 +374,21 @@ async fn a_command_is_declared_with_its_folder_and_its_input() {
     );
     let long = "x".repeat(1 << 20);
     assert!(declared(json!({ "command": "cat", "stdin": long })).await.len() < 10_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_asked_about_what_is_typed_into_a_shell_that_has_ended() {
+    let mut desk = Desk::new();
+    let id = desk.start("bash").await;
+    let typed = |data: &str| json!({ "action": "submit", "session_id": id, "data": data });
+    let ended = desk.call("process", typed("exit")).await;
+    assert_eq!(ended["status"], "exited", "{ended}");
+    desk.caller.dry_run = true;
+    let judged = desk.call("process", typed("frobnicate")).await;
+    let effects = json!([{ "scope": "process:manage", "resource": id }]);
+    assert_eq!(judged["effects"], effects, "{judged}");
+    desk.caller.dry_run = false;
+    let refused = desk.call("process", typed("frobnicate")).await;
+    assert_eq!(refused["kind"], "conflict", "{refused}");
+    desk.engine.shutdown().await;
 }

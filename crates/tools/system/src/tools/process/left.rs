@@ -25,7 +25,7 @@ const LINE: usize = 16 * 1024;
 
 /// Those of this session or of this folder; those elsewhere are somebody
 /// else's affair.
-pub(super) async fn here(jobs: &Arc<Jobs>, cx: &ToolContext) -> Vec<Entry> {
+pub(in crate::tools) async fn here(jobs: &Arc<Jobs>, cx: &ToolContext) -> Vec<Entry> {
     let looked = Arc::clone(jobs);
     let mut entries = blocking(cx, move || looked.left_over()).await.unwrap_or_default();
     let cwd = cx.workplace.cwd();

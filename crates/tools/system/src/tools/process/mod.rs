@@ -1,6 +1,6 @@
 //! `process`: the jobs that a session has running.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::typed;
 
-mod left;
+pub(super) mod left;
 mod report;
 
 use report::{Line, Output};
@@ -33,7 +33,19 @@ const HUSH: Duration = Duration::from_millis(600);
 const SENDING: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
-pub(crate) struct Process;
+pub(crate) struct Process {
+    /// Those that were last asked about.
+    jobs: Mutex<Weak<Jobs>>,
+}
+
+impl Process {
+    /// Whether what is typed can reach nobody any more.
+    fn is_over(&self, args: &Args) -> bool {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        let over = jobs.zip(args.session_id.as_deref()).map(|(jobs, id)| jobs.has_ended(id));
+        over.unwrap_or(false)
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -120,7 +132,10 @@ impl Tool for Process {
     fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
         let resource = args.session_id.clone().map_or(Resource::Any, Resource::Name);
         let mut effects = vec![Effect { scope: Scope::PROCESS_MANAGE, resource }];
-        effects.extend(command(args));
+        // Nobody has to be asked about what will not be run.
+        if !self.is_over(args) {
+            effects.extend(command(args));
+        }
         effects
     }
 
@@ -129,6 +144,7 @@ impl Tool for Process {
             cx.permit(&effect.scope, &effect.resource)?;
         }
         let jobs = Jobs::port(cx);
+        *self.jobs.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&jobs);
         if args.action == Action::List {
             let mut lines: Vec<Line> =
                 jobs.of(cx.session.id()).iter().map(|listed| Line::of(listed)).collect();

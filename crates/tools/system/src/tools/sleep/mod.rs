@@ -213,7 +213,7 @@ impl Conditions {
                 .with_hint("Give its path, or leave 'file_state' out."));
         }
         let process = match &args.until_process {
-            Some(text) => Some(ProcessWatch::start(text, args.until_output.as_deref(), cx)?),
+            Some(text) => Some(ProcessWatch::start(text, args.until_output.as_deref(), cx).await?),
             None => None,
         };
         let port = match &args.until_port {

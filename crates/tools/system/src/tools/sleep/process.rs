@@ -10,6 +10,7 @@ use hermes_exec::{Ended, Exit, Jobs, Listed, Patience, Pause, tree};
 
 use super::{Cause, Event};
 use crate::blocking::blocking;
+use crate::tools::process::left;
 
 /// How much of the output is looked through at a time.
 const PIECE: usize = 256 * 1024;
@@ -67,7 +68,7 @@ pub(super) struct OutputWatch {
 }
 
 impl ProcessWatch {
-    pub(super) fn start(
+    pub(super) async fn start(
         text: &str,
         output: Option<&str>,
         cx: &ToolContext,
@@ -91,6 +92,10 @@ impl ProcessWatch {
         };
         let jobs = Jobs::port(cx);
         let Some(listed) = jobs.get(cx.session.id(), &id) else {
+            let left = left::here(&jobs, cx).await;
+            if let Some(entry) = left.iter().find(|it| it.id == id && output.is_none()) {
+                return Ok(Self::Pid(entry.pid, Some(entry.started)));
+            }
             let there: Vec<String> =
                 jobs.of(cx.session.id()).iter().map(|listed| listed.job.id.clone()).collect();
             let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };

@@ -10,7 +10,7 @@ use hermes_core::{
     Effect, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError, ToolSpec,
     Workplace, answer_schema,
 };
-use hermes_exec::{Input, Jobs, Order, Output as Streams, Size};
+use hermes_exec::{Input, Jobs, Order, Output as Streams, Size, Stage};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -149,7 +149,8 @@ impl Tool for Terminal {
         let file = if args.detach { Some(detach(&args, &jobs, &mut command)?) } else { None };
         let limit = call::limit(&args, cx);
         let prepared = Prepared::of(&command, how, &jobs, cx);
-        let Prepared { mut order, after, frame } = jobs.as_long_as(limit, cx, prepared).await?;
+        let Prepared { mut order, after, frame } =
+            jobs.as_long_as(limit, Stage::Opening, cx, prepared).await?;
         if let Some(file) = &file {
             lay_open(&mut order, file);
         }
@@ -157,7 +158,7 @@ impl Tool for Terminal {
         let is_shell = can_type && typed::runs_input(&args.command, &cx.session, &cx.workplace);
         let id = typed::named(jobs.fresh_id(), is_shell);
         let started = jobs.start_as(id, args.command.clone(), order, frame);
-        let job = jobs.as_long_as(limit, cx, started).await?;
+        let job = jobs.as_long_as(limit, Stage::Starting, cx, started).await?;
         let folder = directory.clone();
         let is_background = args.background || args.detach;
         let call = Call { args, cx, jobs: &jobs, job, directory, raised, file };
