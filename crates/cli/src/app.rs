@@ -7,18 +7,16 @@ use std::time::{Duration, Instant};
 
 use hermes::AuditRecorder;
 use hermes::core::{
-    Clarify, DynTool, ErrorKind, MemorySessions, NoticeQueue, Notices, OutputBounds, Passwords,
-    Ports, Session, SessionStore, Snapshots, Workplace,
+    Clarify, DynTool, ErrorKind, MemorySessions, NoticeQueue, Notices, Passwords, Ports, Session,
+    SessionStore, Snapshots, Workplace,
 };
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
-use hermes::engine::{
-    Caller, Counts, DeferMode, Deferral, Engine, GuardSettings, Limits, SearchLimits, Snapshot,
-};
+use hermes::engine::{Caller, DeferMode, Deferral, Engine, Limits, Snapshot};
 use hermes_checkpoints::{Keeper as FileKeeper, Store as Checkpoints};
 use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
 use hermes_delegation::{Crew, Mixture, Serving, Settings as Delegation, Supply};
 use hermes_exec::output::Mask;
-use hermes_exec::{Jobs, Keep, Place, Times};
+use hermes_exec::{Jobs, Place};
 use hermes_files::Journals;
 use hermes_history::Summaries;
 use hermes_mcp::client::Servers;
@@ -31,6 +29,7 @@ use crate::failure::Failure;
 use crate::guarding::{Discreet, Keeper};
 use crate::helper::Helper;
 use crate::keyboard::Keyboard;
+use crate::measures;
 use crate::messaging;
 use crate::models::Models;
 use crate::place::{self, Ground};
@@ -152,15 +151,15 @@ impl App {
         let started_in = std::env::current_dir().unwrap_or_else(|_| "/".into());
         let ground = Ground::new(place::backend(&config.settings, &home, &started_in)?, &home);
         let jobs = Jobs::new(ground.backend(), home.cache_dir().join("jobs"));
-        let jobs = jobs.keeping(keep(&config.settings));
+        let jobs = jobs.keeping(measures::keep(&config.settings));
         let jobs = Arc::new(jobs.masked(Arc::clone(&secrets) as Arc<dyn Mask>));
         let notices = Arc::new(NoticeQueue::new());
         let keyboard = Arc::new(Keyboard::new(home.env_file(), Arc::clone(&secrets)));
         let models = Models::new(&home, &config);
         let ports = Ports::new()
-            .with(Arc::new(bounds(&config.settings)))
-            .with(Arc::new(times(&config.settings)))
-            .with(Arc::new(scripts(&config.settings)))
+            .with(Arc::new(measures::bounds(&config.settings)))
+            .with(Arc::new(measures::times(&config.settings)))
+            .with(Arc::new(measures::scripts(&config.settings)))
             .with(Arc::new(hermes_repl::Limits {
                 mask: Some(Arc::clone(&secrets) as Arc<dyn Mask>),
                 ..hermes_repl::Limits::default()
@@ -394,9 +393,9 @@ fn engine(
     }
     let engine = builder
         .tools(tools)
-        .guard(guard(settings))
+        .guard(measures::guard(settings))
         .limits(Limits::for_window(settings.model.context_length))
-        .search_limits(search_limits(settings))
+        .search_limits(measures::search_limits(settings))
         .spill_to(home.cache_dir().join("results"))
         .ports(ports)
         .secrets(Arc::clone(secrets) as Arc<dyn hermes::engine::Secrets>)
@@ -429,74 +428,6 @@ fn crew(stock: &Arc<Stock>, config: &Config) -> Result<Arc<Crew>, Failure> {
 /// The variables of the home's `.env` file.
 fn variables(home: &Home) -> indexmap::IndexMap<String, String> {
     hermes_store::dotenv::Dotenv::load(&home.env_file()).vars
-}
-
-fn guard(settings: &Settings) -> GuardSettings {
-    let rails = &settings.tool_loop_guardrails;
-    let counts = |t: &hermes_config::Thresholds| Counts {
-        exact_failure: clamp(t.exact_failure),
-        same_tool_failure: clamp(t.same_tool_failure),
-        no_progress: clamp(t.idempotent_no_progress),
-    };
-    GuardSettings {
-        warn: rails.warnings_enabled.then(|| counts(&rails.warn_after)),
-        stop: rails.hard_stop_enabled.then(|| counts(&rails.hard_stop_after)),
-    }
-}
-
-fn search_limits(settings: &Settings) -> SearchLimits {
-    let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-    SearchLimits {
-        default: size(settings.tool_search.search_default_limit),
-        most: size(settings.tool_search.max_search_limit),
-    }
-}
-
-fn bounds(settings: &Settings) -> OutputBounds {
-    OutputBounds {
-        command_bytes: settings.tool_output.max_bytes,
-        read_lines: settings.tool_output.max_lines,
-        line_chars: settings.tool_output.max_line_length,
-        read_chars: settings.file_read_max_chars,
-        answer_chars: Limits::for_window(settings.model.context_length).per_result as u64,
-    }
-}
-
-fn times(settings: &Settings) -> Times {
-    let seconds = Duration::from_secs;
-    Times {
-        usual: seconds(settings.terminal.timeout),
-        longest: seconds(settings.terminal.max_foreground_timeout),
-        silence: settings.terminal.inactivity_timeout.map(seconds),
-    }
-}
-
-fn keep(settings: &Settings) -> Keep {
-    const DAY: u64 = 24 * 60 * 60;
-    Keep {
-        age: settings.terminal.output_days.map(|days| Duration::from_secs(days * DAY)),
-        bytes: settings.terminal.output_mb.map(|megabytes| megabytes.saturating_mul(1 << 20)),
-    }
-}
-
-fn scripts(settings: &Settings) -> hermes_scripts::Limits {
-    let given = &settings.code_execution;
-    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    hermes_scripts::Limits {
-        mode: match given.mode.as_str() {
-            "strict" => hermes_scripts::Mode::Strict,
-            _ => hermes_scripts::Mode::Project,
-        },
-        timeout: Duration::from_secs(given.timeout),
-        tool_calls: given.max_tool_calls,
-        stdout: size(given.max_stdout_bytes),
-        stderr: size(given.max_stderr_bytes),
-        tools: given.tools.clone(),
-    }
-}
-
-fn clamp(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// The user's own toolsets.

@@ -9,6 +9,7 @@ mod foreign;
 mod guarding;
 mod helper;
 mod keyboard;
+mod measures;
 mod messaging;
 mod models;
 mod place;

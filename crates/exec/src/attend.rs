@@ -13,7 +13,8 @@ use hermes_core::{Event, Notice, Notices};
 
 use crate::backend::Exit;
 use crate::job::Ended;
-use crate::jobs::{GRACE, Listed};
+use crate::jobs::GRACE;
+use crate::listed::Listed;
 use crate::output::Source;
 use crate::output::clean;
 use crate::watch::{self, Admission, Breaker, Settings, Watch};

@@ -1,7 +1,6 @@
 //! All jobs of a program, and whose they are.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
-use hermes_core::{ErrorKind, Notices, ToolContext, ToolError};
+use hermes_core::{ErrorKind, ToolContext, ToolError};
 
 use crate::attend::{Attendant, Attention, Breakers};
 use crate::backend::Backend;
@@ -18,9 +17,10 @@ use crate::elsewhere::remarks::{REMARKS, Remarks};
 use crate::job::{Job, Reports};
 use crate::keeping::{self, Keep, Passing};
 use crate::leftovers::{self, Entry, Leftovers};
+use crate::listed::Listed;
 use crate::local::Local;
 use crate::order::Order;
-use crate::output::{Cleaner, Mask, Spill};
+use crate::output::{Mask, Spill};
 use crate::scratch::Scratch;
 use crate::state::Frame;
 use crate::tree::{self, Root, Table};
@@ -67,104 +67,6 @@ pub struct Jobs {
     is_passing: bool,
     /// Such a folder, as long as it is there.
     passing: Mutex<Option<Passing>>,
-}
-
-/// A job that others may ask for.
-pub struct Listed {
-    /// The job.
-    pub job: Arc<Job>,
-    /// The session that it belongs to.
-    pub session: String,
-    /// Where it was started.
-    pub directory: PathBuf,
-    /// Whether it outlives this program.
-    pub detached: bool,
-    told: Mutex<Told>,
-    /// Whether its session knows that it has ended.
-    end_is_seen: AtomicBool,
-    /// Why we have ended it.
-    reason: OnceLock<&'static str>,
-    notices: OnceLock<Arc<dyn Notices>>,
-}
-
-impl fmt::Debug for Listed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listed")
-            .field("job", &self.job)
-            .field("session", &self.session)
-            .field("detached", &self.detached)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What was told of a job's output so far.
-#[derive(Debug, Default)]
-struct Told {
-    offset: u64,
-    cleaner: Cleaner,
-}
-
-/// What is new in the output of a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct News {
-    /// The text.
-    pub text: String,
-    /// Bytes that are there and were left out, being too many.
-    pub skipped: u64,
-}
-
-impl Listed {
-    /// What was written since this was last asked, at most so many bytes of it:
-    /// of more, the end.
-    pub fn news(&self, most: usize) -> News {
-        let mut told = lock(&self.told);
-        let log = self.job.log();
-        let start = told.offset.max(log.len().saturating_sub(most as u64));
-        let skipped = start - told.offset;
-        if skipped > 0 {
-            told.cleaner = Cleaner::default();
-        }
-        let piece = log.since(start, most);
-        let mut text = told.cleaner.feed(&piece.bytes);
-        // A question has no line end.
-        text.push_str(&told.cleaner.flush());
-        told.offset = piece.next;
-        News { text, skipped: skipped + piece.from.saturating_sub(start) }
-    }
-
-    /// All that was written is told, by other means.
-    pub fn catch_up(&self) {
-        let mut told = lock(&self.told);
-        told.offset = self.job.log().len();
-        told.cleaner = Cleaner::default();
-    }
-
-    /// Its session knows that it has ended; nobody needs to be told.
-    pub fn see_end(&self) {
-        self.end_is_seen.store(true, Ordering::SeqCst);
-        if let Some(notices) = self.notices.get() {
-            notices.withdraw_end(&self.session, &self.job.id);
-        }
-    }
-
-    pub(crate) fn is_end_seen(&self) -> bool {
-        self.end_is_seen.load(Ordering::SeqCst)
-    }
-
-    /// Why it was ended by us: `killed` if somebody asked for that, else
-    /// `inactivity`.
-    pub fn reason(&self) -> Option<&'static str> {
-        self.reason.get().copied()
-    }
-
-    /// Notes that somebody has asked for its end.
-    pub fn note_kill(&self) {
-        self.note_reason("killed");
-    }
-
-    pub(crate) fn note_reason(&self, reason: &'static str) {
-        let _ = self.reason.set(reason);
-    }
 }
 
 impl Jobs {
@@ -420,16 +322,7 @@ impl Jobs {
         let detached = output.is_some();
         self.prune();
         self.write_down(&job, session, &directory, output);
-        let listed = Arc::new(Listed {
-            job,
-            session: session.to_owned(),
-            directory,
-            detached,
-            told: Mutex::default(),
-            end_is_seen: AtomicBool::new(false),
-            reason: OnceLock::new(),
-            notices: OnceLock::new(),
-        });
+        let listed = Arc::new(Listed::new(job, session, directory, detached));
         lock(&self.table).insert(listed.job.id.clone(), Arc::clone(&listed));
         listed
     }
@@ -476,7 +369,7 @@ impl Jobs {
             return;
         }
         if let Some(notices) = &what.notices {
-            let _ = listed.notices.set(Arc::clone(notices));
+            listed.tell(Arc::clone(notices));
         }
         let breakers = Arc::clone(&self.breakers);
         tokio::spawn(Attendant::new(Arc::clone(listed), what, breakers).serve());

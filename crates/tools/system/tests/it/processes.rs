@@ -384,8 +384,9 @@ async fn nobody_is_asked_about_what_is_typed_into_a_shell_that_has_ended() {
     let ended = desk.call("process", typed("exit")).await;
     assert_eq!(ended["status"], "exited", "{ended}");
     desk.caller.dry_run = true;
-    let judged = desk.call("process", typed("frobnicate")).await.to_string();
-    assert!(judged.contains("process:manage") && !judged.contains("frobnicate\""), "{judged}");
+    let judged = desk.call("process", typed("frobnicate")).await;
+    let effects = json!([{ "scope": "process:manage", "resource": id }]);
+    assert_eq!(judged["effects"], effects, "{judged}");
     desk.caller.dry_run = false;
     let refused = desk.call("process", typed("frobnicate")).await;
     assert_eq!(refused["kind"], "conflict", "{refused}");

@@ -1,0 +1,76 @@
+//! The measures of the settings, in the words of those who keep them.
+
+use std::time::Duration;
+
+use hermes::core::OutputBounds;
+use hermes::engine::{Counts, GuardSettings, Limits, SearchLimits};
+use hermes_config::Settings;
+use hermes_exec::{Keep, Times};
+
+pub(crate) fn guard(settings: &Settings) -> GuardSettings {
+    let rails = &settings.tool_loop_guardrails;
+    let counts = |t: &hermes_config::Thresholds| Counts {
+        exact_failure: clamp(t.exact_failure),
+        same_tool_failure: clamp(t.same_tool_failure),
+        no_progress: clamp(t.idempotent_no_progress),
+    };
+    GuardSettings {
+        warn: rails.warnings_enabled.then(|| counts(&rails.warn_after)),
+        stop: rails.hard_stop_enabled.then(|| counts(&rails.hard_stop_after)),
+    }
+}
+
+pub(crate) fn search_limits(settings: &Settings) -> SearchLimits {
+    let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    SearchLimits {
+        default: size(settings.tool_search.search_default_limit),
+        most: size(settings.tool_search.max_search_limit),
+    }
+}
+
+pub(crate) fn bounds(settings: &Settings) -> OutputBounds {
+    OutputBounds {
+        command_bytes: settings.tool_output.max_bytes,
+        read_lines: settings.tool_output.max_lines,
+        line_chars: settings.tool_output.max_line_length,
+        read_chars: settings.file_read_max_chars,
+        answer_chars: Limits::for_window(settings.model.context_length).per_result as u64,
+    }
+}
+
+pub(crate) fn times(settings: &Settings) -> Times {
+    let seconds = Duration::from_secs;
+    Times {
+        usual: seconds(settings.terminal.timeout),
+        longest: seconds(settings.terminal.max_foreground_timeout),
+        silence: settings.terminal.inactivity_timeout.map(seconds),
+    }
+}
+
+pub(crate) fn keep(settings: &Settings) -> Keep {
+    const DAY: u64 = 24 * 60 * 60;
+    Keep {
+        age: settings.terminal.output_days.map(|days| Duration::from_secs(days * DAY)),
+        bytes: settings.terminal.output_mb.map(|megabytes| megabytes.saturating_mul(1 << 20)),
+    }
+}
+
+pub(crate) fn scripts(settings: &Settings) -> hermes_scripts::Limits {
+    let given = &settings.code_execution;
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    hermes_scripts::Limits {
+        mode: match given.mode.as_str() {
+            "strict" => hermes_scripts::Mode::Strict,
+            _ => hermes_scripts::Mode::Project,
+        },
+        timeout: Duration::from_secs(given.timeout),
+        tool_calls: given.max_tool_calls,
+        stdout: size(given.max_stdout_bytes),
+        stderr: size(given.max_stderr_bytes),
+        tools: given.tools.clone(),
+    }
+}
+
+fn clamp(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

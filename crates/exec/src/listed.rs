@@ -1,0 +1,131 @@
+//! A job that others may ask for, and what they know of it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use hermes_core::Notices;
+
+use crate::job::Job;
+use crate::output::Cleaner;
+
+/// A job that others may ask for.
+pub struct Listed {
+    /// The job.
+    pub job: Arc<Job>,
+    /// The session that it belongs to.
+    pub session: String,
+    /// Where it was started.
+    pub directory: PathBuf,
+    /// Whether it outlives this program.
+    pub detached: bool,
+    told: Mutex<Told>,
+    /// Whether its session knows that it has ended.
+    end_is_seen: AtomicBool,
+    /// Why we have ended it.
+    reason: OnceLock<&'static str>,
+    notices: OnceLock<Arc<dyn Notices>>,
+}
+
+impl fmt::Debug for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listed")
+            .field("job", &self.job)
+            .field("session", &self.session)
+            .field("detached", &self.detached)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What was told of a job's output so far.
+#[derive(Debug, Default)]
+struct Told {
+    offset: u64,
+    cleaner: Cleaner,
+}
+
+/// What is new in the output of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct News {
+    /// The text.
+    pub text: String,
+    /// Bytes that are there and were left out, being too many.
+    pub skipped: u64,
+}
+
+impl Listed {
+    pub(crate) fn new(job: Arc<Job>, session: &str, directory: PathBuf, detached: bool) -> Self {
+        Self {
+            job,
+            session: session.to_owned(),
+            directory,
+            detached,
+            told: Mutex::default(),
+            end_is_seen: AtomicBool::new(false),
+            reason: OnceLock::new(),
+            notices: OnceLock::new(),
+        }
+    }
+
+    /// Where its session is told of it.
+    pub(crate) fn tell(&self, notices: Arc<dyn Notices>) {
+        let _ = self.notices.set(notices);
+    }
+
+    /// What was written since this was last asked, at most so many bytes of it:
+    /// of more, the end.
+    pub fn news(&self, most: usize) -> News {
+        let mut told = self.told();
+        let log = self.job.log();
+        let start = told.offset.max(log.len().saturating_sub(most as u64));
+        let skipped = start - told.offset;
+        if skipped > 0 {
+            told.cleaner = Cleaner::default();
+        }
+        let piece = log.since(start, most);
+        let mut text = told.cleaner.feed(&piece.bytes);
+        // A question has no line end.
+        text.push_str(&told.cleaner.flush());
+        told.offset = piece.next;
+        News { text, skipped: skipped + piece.from.saturating_sub(start) }
+    }
+
+    /// All that was written is told, by other means.
+    pub fn catch_up(&self) {
+        let mut told = self.told();
+        told.offset = self.job.log().len();
+        told.cleaner = Cleaner::default();
+    }
+
+    /// Its session knows that it has ended; nobody needs to be told.
+    pub fn see_end(&self) {
+        self.end_is_seen.store(true, Ordering::SeqCst);
+        if let Some(notices) = self.notices.get() {
+            notices.withdraw_end(&self.session, &self.job.id);
+        }
+    }
+
+    pub(crate) fn is_end_seen(&self) -> bool {
+        self.end_is_seen.load(Ordering::SeqCst)
+    }
+
+    /// Why it was ended by us: `killed` if somebody asked for that, else
+    /// `inactivity`.
+    pub fn reason(&self) -> Option<&'static str> {
+        self.reason.get().copied()
+    }
+
+    /// Notes that somebody has asked for its end.
+    pub fn note_kill(&self) {
+        self.note_reason("killed");
+    }
+
+    pub(crate) fn note_reason(&self, reason: &'static str) {
+        let _ = self.reason.set(reason);
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
