@@ -140,10 +140,13 @@ impl Drop for Placeholder {
             return;
         }
         made.remove(&self.path);
-        // Ours goes first, so that of two who leave at once one is the last.
-        drop(self.lock.take());
-        let alone = File::open(&self.path)
-            .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
+        // Whoever asks gives the shared lock up, so that of two who leave at once
+        // one is the last. A child that is just being started has ours open too,
+        // which another open file would take for somebody else's.
+        let alone = self
+            .lock
+            .as_ref()
+            .is_none_or(|file| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok());
         let Ok(about) = fs::symlink_metadata(&self.path) else { return };
         if !alone {
             return;

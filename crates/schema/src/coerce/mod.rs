@@ -123,10 +123,9 @@ pub fn coerce(schema: &Schema, args: Value, aliases: &[(&str, &str)]) -> Coerced
     if !survey.too_deep {
         coerced.valid = compiled.root().is_valid(&coerced.value);
         if !coerced.valid || survey.integral_float {
-            walk::walk(compiled, &mut coerced.value, survey, &mut log);
+            let valid = walk::walk(compiled, &mut coerced.value, coerced.valid, survey, &mut log);
             // Text that was parsed may have made it deeper than can be judged.
-            coerced.valid =
-                !Survey::of(&coerced.value).too_deep && compiled.root().is_valid(&coerced.value);
+            coerced.valid = valid && !Survey::of(&coerced.value).too_deep;
         }
     }
     coerced.changes = log.listed;
@@ -165,6 +164,10 @@ impl Log {
     }
 
     fn append(&mut self, other: Self) {
+        if self.listed.is_empty() {
+            *self = Self { unlisted: self.unlisted + other.unlisted, ..other };
+            return;
+        }
         self.unlisted += other.unlisted;
         for change in other.listed {
             if self.listed.len() == MAX_LISTED {

@@ -19,8 +19,14 @@ const MAX_VISITS: usize = 2 * MAX_DEPTH;
 const BUDGET_PER_WEIGHT: usize = 32;
 const BUDGET_BASE: usize = 2_000;
 
-/// Coerces the value in place.
-pub(super) fn walk(compiled: &Compiled, value: &mut Value, survey: Survey, log: &mut Log) {
+/// Coerces the value in place, of which it is known whether it is valid; whether it is so then.
+pub(super) fn walk(
+    compiled: &Compiled,
+    value: &mut Value,
+    valid: bool,
+    survey: Survey,
+    log: &mut Log,
+) -> bool {
     let mut walk = Walk {
         compiled,
         log: std::mem::take(log),
@@ -30,8 +36,9 @@ pub(super) fn walk(compiled: &Compiled, value: &mut Value, survey: Survey, log: 
         depth: 0,
         budget: survey.weight.saturating_mul(BUDGET_PER_WEIGHT).saturating_add(BUDGET_BASE),
     };
-    walk.visit(value, &[compiled.root_node()]);
+    let valid = walk.improve(value, &[compiled.root_node()], valid);
     *log = walk.log;
+    valid
 }
 
 struct Walk<'s> {
@@ -62,16 +69,23 @@ impl<'s> Walk<'s> {
         if !valid && self.inside_valid {
             return;
         }
+        self.improve(value, nodes, valid);
+    }
+
+    /// Whether the value satisfies the schemas afterwards.
+    fn improve(&mut self, value: &mut Value, nodes: &[Node<'s>], valid: bool) -> bool {
         self.depth += 1;
         let outside = self.inside_valid;
-        if valid {
+        let valid = if valid {
             self.inside_valid = true;
             self.respell(value, nodes);
+            self.compiled.accepts(value, nodes)
         } else {
-            self.mend(value, nodes);
-        }
+            self.mend(value, nodes)
+        };
         self.inside_valid = outside;
         self.depth -= 1;
+        valid
     }
 
     fn spend(&mut self, value: &Value) -> bool {
@@ -81,8 +95,8 @@ impl<'s> Walk<'s> {
         enough
     }
 
-    /// An invalid value: first what is inside it, then the value itself.
-    fn mend(&mut self, value: &mut Value, nodes: &[Node<'s>]) {
+    /// An invalid value: first what is inside it, then the value itself. Whether it is valid then.
+    fn mend(&mut self, value: &mut Value, nodes: &[Node<'s>]) -> bool {
         let facets = self.compiled.conjunction(nodes);
         if value.is_object() || value.is_array() {
             if let Value::Object(map) = value {
@@ -90,16 +104,16 @@ impl<'s> Walk<'s> {
             }
             self.descend(value, &facets, true);
             if self.compiled.accepts(value, nodes) {
-                return;
+                return true;
             }
             for branches in facets::unions(&facets) {
                 self.mend_in_branch(value, nodes, branches);
             }
             if self.compiled.accepts(value, nodes) {
-                return;
+                return true;
             }
         }
-        self.reread(value, nodes);
+        self.reread(value, nodes)
     }
 
     /// A valid value: writes integers as integers, and changes nothing else.
@@ -229,8 +243,8 @@ impl<'s> Walk<'s> {
         self.adopt(value, outcome);
     }
 
-    /// Reads the value as another type, if there is exactly one way to.
-    fn reread(&mut self, value: &mut Value, nodes: &[Node<'s>]) {
+    /// Reads the value as another type, if there is exactly one way to; whether there was.
+    fn reread(&mut self, value: &mut Value, nodes: &[Node<'s>]) -> bool {
         let schemas = self.compiled.alternatives(nodes);
         let wanted = Kinds::wanted(&schemas);
         let mut outcome = Outcome::Nothing;
@@ -240,7 +254,7 @@ impl<'s> Walk<'s> {
                 self.attempt(value, reading.value, Some(reading.rule), inside, nodes)
             }));
         }
-        self.adopt(value, outcome);
+        self.adopt(value, outcome)
     }
 
     /// Tries a candidate, coerced by the schemas of `inside`; gives it back with its changes if it
@@ -268,11 +282,11 @@ impl<'s> Walk<'s> {
         (log.len() > 0 && self.compiled.accepts(&candidate, nodes)).then_some((candidate, log))
     }
 
-    fn adopt(&mut self, value: &mut Value, outcome: Outcome) {
-        if let Outcome::One(found, log) = outcome {
-            *value = found;
-            self.log.append(log);
-        }
+    fn adopt(&mut self, value: &mut Value, outcome: Outcome) -> bool {
+        let Outcome::One(found, log) = outcome else { return false };
+        *value = found;
+        self.log.append(log);
+        true
     }
 }
 

@@ -1,6 +1,6 @@
 //! The compiled form: one validator for the whole, and one for any part on demand.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -31,7 +31,7 @@ pub(crate) struct Compiled {
     draft: Draft,
     root: Validator,
     registry: OnceLock<Option<Registry<'static>>>,
-    parts: Mutex<HashMap<usize, Option<Arc<Validator>>>>,
+    parts: Mutex<BTreeMap<usize, Option<Arc<Validator>>>>,
     pointers: OnceLock<HashMap<usize, String>>,
     union_width: OnceLock<usize>,
 }
@@ -89,7 +89,7 @@ impl Compiled {
             draft,
             root,
             registry: OnceLock::new(),
-            parts: Mutex::new(HashMap::new()),
+            parts: Mutex::default(),
             pointers: OnceLock::new(),
             union_width: OnceLock::new(),
         })
