@@ -1,6 +1,6 @@
 //! Commands in a shell that remembers earlier ones.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hermes_core::Workplace;
 
@@ -47,4 +47,36 @@ fn a_shell_without_a_script_runs_its_input() {
     for source in ["cat", "bash x.sh", "bash -c ls", "echo ls | bash", "bash <<< ls", "python3"] {
         assert!(!reads(source), "{source}");
     }
+}
+
+#[test]
+fn a_function_that_may_not_be_there_hides_nothing() {
+    for source in [
+        "false && rm() { :; }; rm -rf /",
+        "true || rm() { :; }; rm -rf /",
+        "if false; then rm() { :; }; fi; rm -rf /",
+        "rm() { command rm \"$@\"; }; [ -e x ] && rm() { :; }; rm -rf /",
+        "[ -e x ] && rm() { :; } && ls; rm -rf /",
+    ] {
+        assert!(categories("", source).contains(&"root-delete"), "{source}");
+    }
+    // Where it surely is, it counts.
+    for source in ["rm() { :; }; rm -rf /", "true && rm() { :; } && rm -rf /"] {
+        assert!(!categories("", source).contains(&"root-delete"), "{source}");
+    }
+}
+
+#[test]
+fn a_value_that_may_not_be_set_is_not_believed() {
+    let reads = |source: &str| {
+        let at = Workplace::new("/ws", Some(PathBuf::from("/home/u")));
+        let leaves = analyze_after("", source, &at).leaves;
+        let last = leaves.last().unwrap();
+        let paths = last.effects.iter().filter_map(|effect| effect.resource.as_path());
+        paths.map(Path::to_path_buf).collect::<Vec<_>>()
+    };
+    let [a, x] = ["/ws/a", "/ws/b/x"].map(PathBuf::from);
+    assert_eq!(reads("X=/etc/hosts; true && X=a && cat \"$X\""), std::slice::from_ref(&a));
+    assert_ne!(reads("X=/etc/hosts; false && X=a; cat \"$X\""), [a]);
+    assert_eq!(reads("mkdir -p b && cd b && cmake ..; cat x"), [x]);
 }

@@ -138,7 +138,9 @@ pub(crate) fn is_fork_bomb(name: &str, body: &Command) -> bool {
         Command::Background(inner) | Command::Coproc(inner) => {
             starts(name, inner) == Some(1) || is_fork_bomb(name, inner)
         }
-        Command::Maybe(inner) | Command::Subshell(inner, _) => is_fork_bomb(name, inner),
+        Command::Maybe(inner) | Command::Then(inner) | Command::Subshell(inner, _) => {
+            is_fork_bomb(name, inner)
+        }
         Command::Loop { body, .. } | Command::Compound { body, .. } | Command::For { body, .. } => {
             is_fork_bomb(name, body)
         }
@@ -164,7 +166,9 @@ fn contains(command: &Command, name: &str) -> bool {
         Command::Sequence(all) | Command::Pipeline(all) => {
             all.iter().any(|next| contains(next, name))
         }
-        Command::Maybe(inner) | Command::Background(inner) => contains(inner, name),
+        Command::Maybe(inner) | Command::Then(inner) | Command::Background(inner) => {
+            contains(inner, name)
+        }
         Command::Compound { body, .. } => contains(body, name),
         other => starts(name, other).is_some(),
     }
@@ -180,7 +184,9 @@ fn appends(body: &Command) -> bool {
                 || makes_new(simple)
         }
         Command::Sequence(all) | Command::Pipeline(all) => all.iter().any(appends),
-        Command::Maybe(inner) | Command::Subshell(inner, _) => appends(inner),
+        Command::Maybe(inner) | Command::Then(inner) | Command::Subshell(inner, _) => {
+            appends(inner)
+        }
         Command::Compound { body, .. } => appends(body),
         _ => false,
     }
@@ -220,7 +226,9 @@ fn leaves_process(body: &Command) -> bool {
         Command::Sequence(all) => {
             all.iter().any(leaves_process) && !all.iter().any(|next| starts("wait", next).is_some())
         }
-        Command::Maybe(inner) | Command::Subshell(inner, _) => leaves_process(inner),
+        Command::Maybe(inner) | Command::Then(inner) | Command::Subshell(inner, _) => {
+            leaves_process(inner)
+        }
         Command::Compound { body, .. } => leaves_process(body),
         _ => false,
     }

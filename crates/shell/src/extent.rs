@@ -84,7 +84,7 @@ fn plain_commands(body: &Command) -> Option<Vec<&Simple>> {
         match command {
             Command::Simple(simple) if is_plain(simple) => found.push(simple),
             Command::Pipeline(inner) | Command::Sequence(inner) => rest.extend(inner.iter().rev()),
-            Command::Maybe(inner) => rest.push(inner),
+            Command::Maybe(inner) | Command::Then(inner) => rest.push(inner),
             _ => return None,
         }
     }

@@ -24,11 +24,17 @@ impl Walk<'_> {
             let name = first.text.clone();
             self.called.insert(name.clone());
             let arguments = words.get(1..).unwrap_or(&[]).to_vec();
+            let or_else = self.scope.doubt(&name).map(|other| (other, leaf.clone(), words.clone()));
             leaf.program.clone_from(&name);
             leaf.words = words.into();
             leaf.reads_only = true;
             self.push(leaf);
-            return self.call(&name, &body, Some(arguments), input);
+            let out = self.call(&name, &body, Some(arguments.clone()), input);
+            return match or_else {
+                None => out,
+                Some((Some(old), ..)) => out.and(self.call(&name, &old, Some(arguments), input)),
+                Some((None, leaf, words)) => out.and(self.execute(words, leaf, input)),
+            };
         }
         if let Some((name, text)) = self.scope.take_alias(&first.text) {
             let rest: Vec<_> = words.iter().skip(1).map(|word| word.text.as_str()).collect();

@@ -196,6 +196,15 @@ impl<'s> Reader<'s> {
     fn and_or(&mut self) -> Command {
         let first = self.pipeline();
         let mut more = Vec::new();
+        // What comes behind `&&` sees all that ran before it there.
+        let mut then = Vec::new();
+        let gather = |then: &mut Vec<Command>, more: &mut Vec<Command>| {
+            let mut all = std::mem::take(then);
+            if !all.is_empty() {
+                let first = all.remove(0);
+                more.push(Command::Then(Box::new(chain(first, all, Command::Sequence))));
+            }
+        };
         loop {
             self.blanks();
             let otherwise = self.eat("||");
@@ -204,8 +213,14 @@ impl<'s> Reader<'s> {
             }
             self.newlines();
             let next = self.pipeline();
-            more.push(if otherwise { Command::maybe(next) } else { next });
+            if otherwise {
+                gather(&mut then, &mut more);
+                more.push(Command::maybe(next));
+            } else {
+                then.push(next);
+            }
         }
+        gather(&mut then, &mut more);
         chain(first, more, Command::Sequence)
     }
 

@@ -54,6 +54,9 @@ struct Names {
     /// Names that stand for another variable.
     references: HashMap<String, String>,
     functions: HashMap<String, Rc<Command>>,
+    /// Functions that may not have been defined, and what the name stood for
+    /// before.
+    doubtful: HashMap<String, Option<Rc<Command>>>,
     aliases: HashMap<String, String>,
     /// Variables that programs see which the shell starts.
     exported: HashSet<String>,
@@ -119,7 +122,14 @@ impl Scope {
     }
 
     pub(crate) fn define(&mut self, name: &str, body: &Rc<Command>) {
-        self.change().functions.insert(name.to_owned(), Rc::clone(body));
+        let names = self.change();
+        names.doubtful.remove(name);
+        names.functions.insert(name.to_owned(), Rc::clone(body));
+    }
+
+    /// What a name may stand for in place of its function: another one, or none.
+    pub(crate) fn doubt(&self, name: &str) -> Option<Option<Rc<Command>>> {
+        self.names.doubtful.get(name).cloned()
     }
 
     pub(crate) fn alias(&mut self, name: String, text: String) {
@@ -244,6 +254,7 @@ impl Scope {
         names.arrays.remove(name);
         names.references.remove(name);
         names.functions.remove(name);
+        names.doubtful.remove(name);
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
@@ -326,6 +337,12 @@ impl Scope {
                 if before.vars.contains_key(name) {
                     *value = Value { taint, ..Value::unknown() };
                 }
+            }
+        }
+        for (name, body) in &names.functions {
+            let old = before.functions.get(name);
+            if !old.is_some_and(|old| Rc::ptr_eq(old, body)) {
+                names.doubtful.entry(name.clone()).or_insert_with(|| old.cloned());
             }
         }
         names.arrays.retain(|name, words| before.arrays.get(name).is_none_or(|old| old == words));

@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Subshell(Box<Command>, Vec<Redirect>),
     /// May run or not: what it changes in the shell is not certain afterwards.
     Maybe(Box<Command>),
+    /// Runs if what stands before it has succeeded, as it mostly does.
+    Then(Box<Command>),
     /// `while` and `until`: the body runs as long as the condition wishes.
     Loop { condition: Box<Command>, body: Box<Command> },
     /// `coproc a`: somebody will speak to it later.

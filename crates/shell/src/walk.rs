@@ -254,6 +254,15 @@ impl<'a> Walk<'a> {
                 self.scope.blur(&before);
                 Stream { text: None, ..out }
             }
+            Command::Then(inner) => {
+                let before = self.scope.clone();
+                let out = self.run(inner, input);
+                let cwd = self.scope.cwd.clone();
+                self.scope.blur(&before);
+                // Hardly anybody goes on elsewhere if it has not.
+                self.scope.cwd = cwd;
+                out
+            }
             Command::Loop { condition, body } => self.repeat(condition, body, input),
             Command::Subshell(inner, redirects) => {
                 let stdin = self.group_redirects(redirects);
