@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Write down which functions the program runs before it waits for somebody.
 
+    cargo build --release
+    cargo rustc --release -p hermes-cli --bin hermes -- -C strip=none
     scripts/order.py [PROGRAM] > crates/cli/data/startup.order
 
 The linker puts them side by side (crates/cli/build.rs). The system maps a
 program in pieces of sixteen pages, so a few thousand functions that lie
-scattered over forty megabytes bring half of it into memory. PROGRAM is a
-release build with its symbols; valgrind tells what was run. Names that a later
-compiler or a later change no longer knows do no harm; make the file anew when
-`bench/run.py` shows that memory at rest has grown.
+scattered over forty megabytes bring half of it into memory. PROGRAM has its
+symbols; valgrind tells what was run. Their names depend on features and
+profile, so the libraries have to be those of a plain release build. Names that a
+later compiler or a later change no longer knows do no harm; make the file anew
+before a release, and when `bench/run.py` shows that memory at rest has grown.
 """
 
 import json
