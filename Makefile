@@ -36,7 +36,8 @@ generated: ## Check that those files are current
 bench: ## Measure against the original; writes bench/RESULTS.md
 	bench/setup.sh
 	$(CARGO) build --release -p hermes-cli -p hermes -p hermes-delegation -p hermes-history \
-	  -p hermes-mcp -p hermes-sandbox -p hermes-testkit --bins --examples
+	  -p hermes-mcp -p hermes-sandbox -p hermes-testkit --examples
+	$(CARGO) build --release
 	python3 bench/run.py
 
 picture: ## Record the terminal picture of the README

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Write down which functions the program runs before it waits for somebody.
 
-    cargo build --release
-    cargo rustc --release -p hermes-cli --bin hermes -- -C strip=none
+    HERMES_SYMBOLS=1 cargo build --release
     scripts/order.py [PROGRAM] > crates/cli/data/startup.order
 
 The linker puts them side by side (crates/cli/build.rs). The system maps a

@@ -12,6 +12,7 @@ const ORDER: &str = "data/startup.order";
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=HERMES_PIE");
+    println!("cargo::rerun-if-env-changed=HERMES_SYMBOLS");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|it| it == value);
     if !is("CARGO_CFG_TARGET_OS", "linux") || !is("CARGO_CFG_TARGET_ENV", "gnu") {
         return;
@@ -23,6 +24,11 @@ fn main() {
     // HERMES_PIE.
     if env::var_os("HERMES_PIE").is_none() {
         println!("cargo::rustc-link-arg-bins=-no-pie");
+    }
+    // `strip` of the profile does not reach a package with settings of its own.
+    // scripts/order.py needs the names.
+    if is("PROFILE", "release") && env::var_os("HERMES_SYMBOLS").is_none() {
+        println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
     }
     // What runs at the start lies together, so that little of the program has to
     // be in memory: scripts/order.py. Only the linker that comes with the
