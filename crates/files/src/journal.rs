@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
 use crate::open::{Spot, Walk};
-use crate::scratch::{Scratch, is_abandoned, is_old};
+use crate::scratch::{Scratch, is_abandoned, is_old, sweep};
 use crate::temporary::move_entry;
 use crate::write::{Existing, PRIVATE};
 
@@ -217,6 +217,8 @@ fn recover(at: &Path) -> Option<Recovered> {
             && Scratch::of(&spot.name) == Some(Scratch::Journal)
         {
             spot.remove();
+            // It may have been cut off while a file had no name of its own yet.
+            sweep(&spot.folder);
         }
     }
     if !is_done {

@@ -34,14 +34,14 @@ fn a_session_survives_a_kill_at_any_moment() {
     context.settings(format!("model:\n  default: scripted\n  base_url: {}\n", server.url()));
     let database = context.home().join("sessions.db");
     for at in 0..runs() {
-        let asked = server.asked().len();
+        let asked = server.times_asked();
         let mut command = context.command(["run", "--max-turns", "40", "Write and write"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the command starts");
         // Moments from before the first word to some way into the task.
         let patience = Instant::now() + Duration::from_secs(30);
         let wanted = asked + usize::try_from(at % 5).unwrap_or(0);
-        while server.asked().len() < wanted && Instant::now() < patience {
+        while server.times_asked() < wanted && Instant::now() < patience {
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_millis(at * 7 % 31));

@@ -134,6 +134,11 @@ impl ModelServer {
         requests.iter().filter(|one| one.method == "POST").map(Recorded::json).collect()
     }
 
+    /// How often the model was asked so far.
+    pub fn times_asked(&self) -> usize {
+        lock(&self.stage.requests).iter().filter(|one| one.method == "POST").count()
+    }
+
     /// How many scenes were not played yet.
     pub fn left(&self) -> usize {
         lock(&self.stage.scenes).iter().filter(|scene| !scene.again).count()
