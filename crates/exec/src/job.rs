@@ -148,6 +148,7 @@ impl Job {
             _ => None,
         };
         let started = backend.start(&id, order).await?;
+        let now = Instant::now();
         let Started { pid, output, input, control, held } = started;
         #[cfg(target_os = "linux")]
         if let Some(root) = control.root() {
@@ -157,7 +158,6 @@ impl Job {
         let output = output.into_iter().map(|(source, fd)| Ok((source, ready::stream(fd)?)));
         let output = output.collect::<io::Result<Vec<_>>>().map_err(failed)?;
         let input = input.map(ready::stream).transpose().map_err(failed)?;
-        let now = Instant::now();
         let (behind, calls) = mpsc::unbounded_channel();
         let job = Arc::new(Self {
             id,
