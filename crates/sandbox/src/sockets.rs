@@ -85,17 +85,9 @@ fn placed(sockets: Vec<Socket>) -> Vec<Socket> {
     if sockets.is_empty() {
         return found;
     }
-    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let place = process.path();
-        let is_process =
-            process.file_name().as_bytes().first().is_some_and(|byte| byte.is_ascii_digit());
-        let Ok(folder) = fs::read_link(place.join("cwd")) else { continue };
-        if !is_process {
-            continue;
-        }
-        for open in fs::read_dir(place.join("fd")).into_iter().flatten().flatten() {
-            let Ok(target) = fs::read_link(open.path()) else { continue };
-            let Some(inode) = inode_of(&target) else { continue };
+    for process in processes() {
+        let Ok(folder) = fs::read_link(process.join("cwd")) else { continue };
+        for inode in sockets_of(&process) {
             let own = sockets.iter().filter(|socket| socket.inode == inode);
             found.extend(own.map(|socket| Socket {
                 path: folder.join(&socket.path),
@@ -105,6 +97,20 @@ fn placed(sockets: Vec<Socket>) -> Vec<Socket> {
         }
     }
     found
+}
+
+/// The folders of all processes.
+fn processes() -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_process =
+        |entry: &fs::DirEntry| entry.file_name().as_bytes().iter().all(u8::is_ascii_digit);
+    entries.filter(is_process).map(|entry| entry.path())
+}
+
+/// The sockets that a process has open, as far as we may look.
+fn sockets_of(process: &Path) -> impl Iterator<Item = u64> {
+    let files = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+    files.filter_map(|file| inode_of(&fs::read_link(file.path()).ok()?))
 }
 
 /// The number in `socket:[123]`.
@@ -206,18 +212,9 @@ fn made_by_children() -> BTreeSet<u64> {
         let variables = fs::read(process.join("environ")).unwrap_or_default();
         variables.split(|byte| *byte == 0).any(|it| it.starts_with(mark.as_bytes()))
     };
-    let own = std::process::id().to_string();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let processes = processes.filter(|entry| {
-        let name = entry.file_name();
-        name.as_bytes().iter().all(u8::is_ascii_digit) && name != own.as_str()
-    });
-    let files = processes
-        .map(|entry| entry.path())
-        .filter(|process| is_marked(process))
-        .flat_map(|process| fs::read_dir(process.join("fd")).into_iter().flatten().flatten());
-    let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
-    targets.filter_map(|target| inode_of(&target)).collect()
+    let own = Path::new("/proc").join(std::process::id().to_string());
+    let children = processes().filter(|process| *process != own && is_marked(process));
+    children.flat_map(|process| sockets_of(&process)).collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,26 @@ use hermes_core::{ErrorKind, Snapshots};
 
 use crate::bench::{Bench, Call};
 
+/// A command that may change anything.
+fn anything<'a>(
+    workplace: &'a hermes_core::Workplace,
+    cancel: &'a hermes_core::CancellationToken,
+) -> hermes_core::Impending<'a> {
+    hermes_core::Impending {
+        session: "s",
+        turn: "t",
+        task: "k",
+        call_id: "c",
+        tool: "terminal",
+        places: &[],
+        open_ended: true,
+        spared: &[],
+        workplace,
+        deadline: None,
+        cancel,
+    }
+}
+
 #[test]
 fn whatever_a_command_does_is_undone() {
     let bench = Bench::new();
@@ -152,19 +172,7 @@ fn a_home_folder_is_not_kept_as_a_whole() {
     let bench = Bench::new();
     let workplace = Workplace::new(bench.work(), Some(bench.work()));
     let cancel = CancellationToken::new();
-    let change = Impending {
-        session: "s",
-        turn: "t",
-        task: "k",
-        call_id: "c",
-        tool: "terminal",
-        places: &[],
-        open_ended: true,
-        spared: &[],
-        workplace: &workplace,
-        deadline: None,
-        cancel: &cancel,
-    };
+    let change = anything(&workplace, &cancel);
     assert_eq!(bench.keeper.before(&change).unwrap_err().kind(), ErrorKind::Limit);
     assert!(bench.keeper.problem().unwrap().contains("cannot be undone"));
     // What a call names is kept there, too.
@@ -222,17 +230,8 @@ fn a_call_without_time_left_is_not_kept_waiting() {
     let workplace = Workplace::new(bench.work(), None);
     let cancel = CancellationToken::new();
     let change = Impending {
-        session: "s",
-        turn: "t",
-        task: "k",
-        call_id: "c",
-        tool: "terminal",
-        places: &[],
-        open_ended: true,
-        spared: &[],
-        workplace: &workplace,
         deadline: Some(Instant::now() + Duration::from_secs(3600)),
-        cancel: &cancel,
+        ..anything(&workplace, &cancel)
     };
     bench.keeper.before(&change).unwrap();
     bench.keeper.after(&change).unwrap();
