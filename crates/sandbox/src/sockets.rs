@@ -108,7 +108,7 @@ fn processes() -> impl Iterator<Item = PathBuf> {
 }
 
 /// The sockets that a process has open, as far as we may look.
-fn sockets_of(process: &Path) -> impl Iterator<Item = u64> {
+fn sockets_of(process: &Path) -> impl Iterator<Item = u64> + use<> {
     let files = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
     files.filter_map(|file| inode_of(&fs::read_link(file.path()).ok()?))
 }
