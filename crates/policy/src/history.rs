@@ -17,6 +17,9 @@ const PARTS: &[&str] = &["HEAD", "objects", "refs"];
 /// Whether a part of a repository would be taken away or written over.
 pub(crate) fn is_lost(subject: &Subject<'_>, real: &Path) -> bool {
     let scope = &subject.effect.scope;
+    if !changes(scope) {
+        return false;
+    }
     let Some(leaf) = subject.leaf else { return takes("", scope, real) };
     let written = subject.effect.resource.as_path();
     if written.is_some_and(|written| takes_history(&leaf.program, scope, written)) {
@@ -25,10 +28,10 @@ pub(crate) fn is_lost(subject: &Subject<'_>, real: &Path) -> bool {
     // A link is deleted, not what it leads to, unless something in there is meant.
     let goes_in = || leaf.words.iter().any(|word| word.glob || word.text.ends_with('/'));
     let meant = match (*scope == Scope::FILE_DELETE && real.is_symlink()).then(goes_in) {
-        Some(true) => std::fs::canonicalize(real).unwrap_or_else(|_| real.to_owned()),
-        _ => real.to_owned(),
+        Some(true) => std::fs::canonicalize(real).ok(),
+        _ => None,
     };
-    takes(&leaf.program, scope, &meant)
+    takes(&leaf.program, scope, meant.as_deref().unwrap_or(real))
 }
 
 /// What is said of it.
@@ -49,8 +52,11 @@ pub(crate) fn concerns(finding: &Finding) -> bool {
 }
 
 fn takes(program: &str, scope: &Scope, real: &Path) -> bool {
-    let changes = [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(scope);
-    changes && repository(real).is_some_and(|path| takes_history(program, scope, &path))
+    changes(scope) && repository(real).is_some_and(|path| takes_history(program, scope, &path))
+}
+
+fn changes(scope: &Scope) -> bool {
+    [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(scope)
 }
 
 /// The path within a repository, below a folder called `.git`: a repository

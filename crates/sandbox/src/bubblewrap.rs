@@ -218,8 +218,9 @@ fn cover(mounts: &[Mount]) -> Vec<OsString> {
             Mount::HideFile(path) | Mount::HideSocket(path) => {
                 arguments.extend(["--ro-bind".into(), "/dev/null".into(), name(path)]);
             }
-            // It has a folder for devices of its own, and that in it.
-            Mount::Fresh(_) => {}
+            // It writes in nothing but what it is told, and has a folder for devices
+            // of its own, and that in it.
+            Mount::Seal(_) | Mount::Fresh(_) => {}
             Mount::Enclose(path, kept) => {
                 arguments.extend(["--tmpfs".into(), name(path)]);
                 for (_, tree) in kept {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use hermes_core::Confinement;
 
 use crate::placeholder::{Kind, Placeholder};
-use crate::raw::namespace::{MOST_KEPT, Mount};
+use crate::raw::namespace::{MOST_KEPT, MOST_OPEN, Mount};
 use crate::{SandboxError, den};
 
 /// How a path is covered. A later kind wins over an earlier one.
@@ -31,6 +31,8 @@ enum Cover {
 #[derive(Debug, Default)]
 pub(crate) struct Covers {
     covers: BTreeMap<PathBuf, Cover>,
+    /// What stays open where all else is sealed, if anything is.
+    open: Option<Vec<PathBuf>>,
     /// The folder of which a child sees no more than its own part, and that.
     den: Option<(PathBuf, Vec<PathBuf>)>,
     /// The sockets of others.
@@ -56,6 +58,9 @@ const DEVICES: &str = "/dev";
 const MEMORY: &str = "/dev/shm";
 /// Where the queues of all programs can be seen, and opened.
 const QUEUES: &str = "/dev/mqueue";
+
+/// What a process has to say about itself.
+const PROCESSES: &str = "/proc";
 
 /// Where git keeps a repository, in the folder that it is of.
 const REPOSITORY: &str = ".git";
@@ -97,7 +102,26 @@ impl Covers {
             found.enclose(&den, &write, &allowed);
         }
         found.part(&write, &allowed);
+        found.seal(write);
         Ok(found)
+    }
+
+    /// Closes all but the trees that may be written: the mode, the owner and
+    /// the times of a file are open to whoever has it, whatever Landlock says.
+    fn seal(&mut self, mut write: Vec<PathBuf>) {
+        if write.iter().any(|tree| tree.parent().is_none()) {
+            return;
+        }
+        write.extend(Path::new(PROCESSES).is_dir().then(|| PathBuf::from(PROCESSES)));
+        write.sort();
+        write.dedup_by(|tree, before| tree.starts_with(before));
+        if write.len() > MOST_OPEN {
+            self.gaps.push(format!(
+                "modes and times of files elsewhere (more than {MOST_OPEN} trees may be written)"
+            ));
+            return;
+        }
+        self.open = Some(write);
     }
 
     /// Covers the sockets of others, too, and keeps them in their places.
@@ -160,6 +184,9 @@ impl Covers {
     /// The mounts, outer ones first.
     pub(crate) fn mounts(&self) -> Result<Vec<Mount>, SandboxError> {
         let mut mounts = Vec::new();
+        if let Some(open) = &self.open {
+            mounts.push(Mount::Seal(open.iter().map(|it| c_name(it)).collect::<Result<_, _>>()?));
+        }
         let mut covers = self.covers.clone();
         for folder in &self.ways {
             covers.entry(folder.clone()).or_insert(Cover::Pin);

@@ -83,6 +83,12 @@ fn files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> Vec<Pr
         }
         probes.push(tried);
         fs::remove_file(&path).ok();
+        // Its own memory is not that of others.
+        if folder != Path::new(MEMORY) && fs::write(&path, "").is_ok() {
+            let text = format!("change the mode of a file in {}", folder.display());
+            probes.push(try_path(text, Outcome::Blocked, Attempt::Mode, &path));
+            fs::remove_file(&path).ok();
+        }
     }
     for path in FOREIGN.iter().map(Path::new).filter(|path| path.exists()) {
         if !within(&confinement.read, path) && !within(&confinement.write, path) {

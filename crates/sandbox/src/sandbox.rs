@@ -254,7 +254,8 @@ impl State {
                 covers.gaps.push(format!("terminals of this user ({why})"));
             }
             None => covers.gaps.push(
-                "terminals, sockets and memory files of other programs (user namespaces are needed)"
+                "terminals, sockets and memory files of other programs, modes and times of files \
+                 elsewhere (user namespaces are needed)"
                     .to_owned(),
             ),
         }

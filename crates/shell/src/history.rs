@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 
 use hermes_core::Scope;
 
-use crate::text::glob_match;
+use crate::text::{glob_match, has_glob};
 
 /// The folder of a repository.
 const GIT: &str = ".git";
@@ -46,7 +46,10 @@ pub(crate) fn takes(program: &str, scope: &Scope, path: &Path, hidden: bool) -> 
 /// Whether this is the name of a part of a repository that holds its history,
 /// or a glob that finds one.
 pub fn is_history(name: &str) -> bool {
-    HISTORY.iter().any(|own| glob_match(name, own))
+    match has_glob(name) {
+        true => HISTORY.iter().any(|own| glob_match(name, own)),
+        false => HISTORY.contains(&name),
+    }
 }
 
 fn is_git(part: &str, hidden: bool) -> bool {

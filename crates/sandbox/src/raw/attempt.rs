@@ -14,6 +14,8 @@ pub(crate) enum Attempt {
     Write(CString),
     /// Makes a new file.
     Create(CString),
+    /// Sets the mode of a file.
+    Mode(CString),
     /// Connects to a TCP port of this machine.
     Connect(u16),
     /// Connects to a socket in the file system.
@@ -54,6 +56,7 @@ impl Attempt {
                     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
                     libc::open(path.as_ptr(), flags, 0o600) as c_long
                 }
+                Self::Mode(path) => libc::chmod(path.as_ptr(), 0o640) as c_long,
                 Self::Connect(port) => return connect(*port),
                 Self::Reach(path) => return reach(path),
                 Self::Datagram => {

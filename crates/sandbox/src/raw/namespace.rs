@@ -29,6 +29,9 @@ pub(crate) struct Namespaces {
 /// One thing to mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Mount {
+    /// Everything without writing, but for the trees at these paths: Landlock
+    /// knows nothing of modes, owners, times and attributes.
+    Seal(Vec<CString>),
     /// The path on itself, so that it cannot be renamed.
     Pin(CString),
     /// The path on itself, without writing.
@@ -48,20 +51,27 @@ pub(crate) enum Mount {
 
 /// How many paths stay in an enclosed folder.
 pub(crate) const MOST_KEPT: usize = 8;
+/// How many trees stay open where all else is sealed.
+pub(crate) const MOST_OPEN: usize = 64;
 
 impl Mount {
     fn path(&self) -> PathBuf {
         use std::os::unix::ffi::OsStrExt;
-        let (Self::Pin(path)
-        | Self::ReadOnly(path)
-        | Self::HideFolder(path)
-        | Self::Fresh(path)
-        | Self::HideFile(path)
-        | Self::HideSocket(path)
-        | Self::Enclose(path, _)) = self;
-        PathBuf::from(std::ffi::OsStr::from_bytes(path.as_bytes()))
+        let path = match self {
+            Self::Seal(_) => ROOT,
+            Self::Pin(path)
+            | Self::ReadOnly(path)
+            | Self::HideFolder(path)
+            | Self::Fresh(path)
+            | Self::HideFile(path)
+            | Self::HideSocket(path)
+            | Self::Enclose(path, _) => path,
+        };
+        PathBuf::from(std::ffi::OsStr::from_bytes(path.to_bytes()))
     }
 }
+
+const ROOT: &CStr = c"/";
 
 /// Where the making failed.
 #[derive(Debug)]
@@ -252,7 +262,7 @@ fn make(report: RawFd, wait: RawFd, go: RawFd, mounts: &[Mount], names: Option<&
         }
         tell(report, MADE, 0);
         await_byte(wait);
-        let root = c"/".as_ptr();
+        let root = ROOT.as_ptr();
         let (none, flags) = (std::ptr::null(), libc::MS_REC | libc::MS_SLAVE);
         if libc::mount(none, root, none, flags, std::ptr::null()) != 0 {
             tell(report, PRIVATE, errno());
@@ -323,8 +333,10 @@ fn private_terminals() -> i32 {
 
 fn perform(mount: &Mount) -> i32 {
     let none = std::ptr::null();
-    if let Mount::Enclose(folder, kept) = mount {
-        return enclose(folder, kept);
+    match mount {
+        Mount::Seal(open) => return seal(open),
+        Mount::Enclose(folder, kept) => return enclose(folder, kept),
+        _ => {}
     }
     // SAFETY: paths end with zeros.
     let done = unsafe {
@@ -357,7 +369,7 @@ fn perform(mount: &Mount) -> i32 {
                 libc::MS_BIND,
                 std::ptr::null(),
             ),
-            Mount::Enclose(..) => 0,
+            Mount::Seal(_) | Mount::Enclose(..) => 0,
         }
     };
     if done != 0 {
@@ -367,7 +379,11 @@ fn perform(mount: &Mount) -> i32 {
         return if gone { 0 } else { errno() };
     }
     match mount {
-        Mount::Pin(_) | Mount::HideFolder(_) | Mount::Fresh(_) | Mount::Enclose(..) => 0,
+        Mount::Seal(_)
+        | Mount::Pin(_)
+        | Mount::HideFolder(_)
+        | Mount::Fresh(_)
+        | Mount::Enclose(..) => 0,
         Mount::ReadOnly(path) => set_attributes(path, READ_ONLY, libc::AT_RECURSIVE),
         // A device on a mount without devices cannot be opened by anybody.
         Mount::HideFile(path) | Mount::HideSocket(path) => {
@@ -376,16 +392,56 @@ fn perform(mount: &Mount) -> i32 {
     }
 }
 
+/// A copy of the mounts at a path, which is nowhere yet; its descriptor, or a
+/// negative number.
+fn taken(path: &CStr) -> RawFd {
+    let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC;
+    let flags = c_long::from(flags as i32 | libc::AT_RECURSIVE);
+    let at = libc::AT_FDCWD as c_long;
+    // SAFETY: the path ends with a zero.
+    unsafe { libc::syscall(libc::SYS_open_tree, at, path.as_ptr(), flags) as i32 }
+}
+
+/// Puts such a copy on a path.
+fn put(tree: RawFd, path: &CStr) -> i32 {
+    let flags = c_long::from(libc::MOVE_MOUNT_F_EMPTY_PATH as i32);
+    let (empty, at) = (c"".as_ptr(), libc::AT_FDCWD as c_long);
+    // SAFETY: paths end with zeros, the descriptor was just made.
+    unsafe {
+        let to = path.as_ptr();
+        if libc::syscall(libc::SYS_move_mount, tree as c_long, empty, at, to, flags) != 0 {
+            return errno();
+        }
+        libc::close(tree);
+    }
+    0
+}
+
+/// Takes hold of what stays open before all is closed, so that every mount in
+/// it stays as it was.
+fn seal(open: &[CString]) -> i32 {
+    let mut trees = [-1; MOST_OPEN];
+    for (tree, path) in trees.iter_mut().zip(open) {
+        *tree = taken(path);
+        if *tree < 0 {
+            return errno();
+        }
+    }
+    let error = set_attributes(ROOT, READ_ONLY, libc::AT_RECURSIVE);
+    if error != 0 {
+        return error;
+    }
+    let pairs = trees.iter().zip(open);
+    pairs.map(|(tree, path)| put(*tree, path)).find(|error| *error != 0).unwrap_or(0)
+}
+
 /// Takes hold of what is kept before it is covered.
 fn enclose(folder: &CString, kept: &[(Vec<CString>, CString)]) -> i32 {
     let mut trees = [-1; MOST_KEPT];
     // SAFETY: paths end with zeros; the descriptors are those just made.
     unsafe {
         for (tree, (_, path)) in trees.iter_mut().zip(kept) {
-            let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC;
-            let flags = c_long::from(flags as i32 | libc::AT_RECURSIVE);
-            let at = libc::AT_FDCWD as c_long;
-            *tree = libc::syscall(libc::SYS_open_tree, at, path.as_ptr(), flags) as i32;
+            *tree = taken(path);
             if *tree < 0 {
                 return errno();
             }
@@ -402,13 +458,10 @@ fn enclose(folder: &CString, kept: &[(Vec<CString>, CString)]) -> i32 {
                     return errno();
                 }
             }
-            let flags = c_long::from(libc::MOVE_MOUNT_F_EMPTY_PATH as i32);
-            let (empty, at) = (c"".as_ptr(), libc::AT_FDCWD as c_long);
-            let to = path.as_ptr();
-            if libc::syscall(libc::SYS_move_mount, *tree as c_long, empty, at, to, flags) != 0 {
-                return errno();
+            let error = put(*tree, path);
+            if error != 0 {
+                return error;
             }
-            libc::close(*tree);
         }
     }
     set_attributes(folder, READ_ONLY, 0)
@@ -427,7 +480,7 @@ struct MountAttributes {
     user_namespace: u64,
 }
 
-fn set_attributes(path: &CString, set: u64, flags: i32) -> i32 {
+fn set_attributes(path: &CStr, set: u64, flags: i32) -> i32 {
     let attributes = MountAttributes { set, clear: 0, propagation: 0, user_namespace: 0 };
     // SAFETY: the path ends with a zero, the structure has the size told.
     let done = unsafe {

@@ -65,6 +65,37 @@ fn a_file_outside_cannot_be_truncated() {
 }
 
 #[test]
+fn mode_owner_times_and_attributes_of_a_file_outside_stay() {
+    if !has_namespaces() {
+        return;
+    }
+    let world = World::new();
+    let program = "import os, sys\nfor way in (lambda p: os.chmod(p, 0o4777), \
+         lambda p: os.chown(p, os.getuid(), os.getgid()), lambda p: os.utime(p, (0, 0)), \
+         lambda p: os.setxattr(p, b'user.x', b'y'), \
+         lambda p: os.fchmod(os.open(p, os.O_RDONLY), 0o777)):\n try:\n  way(PLACE)\n  \
+         print('done')\n except OSError as e:\n  print(e.errno)";
+    let mut confinement = world.confinement.clone();
+    confinement.read.push(world.outside.clone());
+    let sandbox = hermes_sandbox::Sandbox::prepare(&confinement).unwrap();
+    let tried = |place: &std::path::Path| {
+        let program = program.replace("PLACE", &format!("{:?}", place.display().to_string()));
+        python(&program).map(|mut command| Ran::of(&sandbox, &mut command))
+    };
+    let secret = world.outside.join("secret");
+    let before = fs::metadata(&secret).unwrap();
+    let Some(ran) = tried(&secret) else { return };
+    assert!(ran.ok && !ran.out.contains("done"), "{ran:?}");
+    let after = fs::metadata(&secret).unwrap();
+    assert_eq!(after.permissions(), before.permissions());
+    assert_eq!(after.modified().unwrap(), before.modified().unwrap());
+    // Inside, all of it goes on as before.
+    fs::write(world.inside.join("own"), "").unwrap();
+    let ran = tried(&world.inside.join("own")).unwrap();
+    assert_eq!(ran.out, "done\n".repeat(5).trim(), "{ran:?}");
+}
+
+#[test]
 fn a_link_to_the_outside_leads_nowhere() {
     let world = World::new();
     symlink(world.outside.join("secret"), world.inside.join("link")).unwrap();
