@@ -1,5 +1,6 @@
 //! The forms in which a value turns up in a text: as it is, escaped, percent
-//! encoded, in hex, and in base64 wherever it begins in what was encoded.
+//! encoded, spelled out sign by sign, in hex, and in base64 wherever it begins
+//! in what was encoded.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -49,9 +50,47 @@ impl Needle {
 /// Every form of a value.
 pub(crate) fn every_form(value: &str) -> BTreeSet<Needle> {
     let mut forms = written_forms(value);
+    forms.extend(spelled_forms(value).into_iter().map(Needle::plain));
     encode(value.as_bytes(), |needle| {
         forms.insert(needle);
     });
+    forms
+}
+
+/// The signs of a value one by one, as escapes of JSON, of addresses, of
+/// programs and of HTML. Writers of HTML spell out some signs only.
+fn spelled_forms(value: &str) -> BTreeSet<String> {
+    let bytes = |form: &dyn Fn(u8) -> String| value.bytes().map(form).collect::<String>();
+    let signs = |form: &dyn Fn(char) -> String| value.chars().map(form).collect::<String>();
+    let mut forms = BTreeSet::from([
+        bytes(&|byte| format!("%{byte:02x}")),
+        bytes(&|byte| format!("%{byte:02X}")),
+        bytes(&|byte| format!("\\x{byte:02x}")),
+        bytes(&|byte| format!("\\x{byte:02X}")),
+        bytes(&|byte| format!("\\{byte:03o}")),
+        signs(&|sign| format!("&#{};", u32::from(sign))),
+        signs(&|sign| format!("&#x{:x};", u32::from(sign))),
+        signs(&|sign| format!("&#x{:X};", u32::from(sign))),
+    ]);
+    for upper in [false, true] {
+        let mut units = String::with_capacity(value.len() * 6);
+        value.chars().for_each(|sign| push_units(&mut units, sign, upper));
+        forms.insert(escape(&units, 0));
+        forms.insert(units);
+    }
+    for apostrophe in ["&#39;", "&#x27;", "&apos;"] {
+        for slash in ["/", "&#x2F;", "&#47;"] {
+            forms.insert(signs(&|sign| match sign {
+                '&' => "&amp;".to_owned(),
+                '<' => "&lt;".to_owned(),
+                '>' => "&gt;".to_owned(),
+                '"' => "&quot;".to_owned(),
+                '\'' => apostrophe.to_owned(),
+                '/' => slash.to_owned(),
+                other => other.to_string(),
+            }));
+        }
+    }
     forms
 }
 

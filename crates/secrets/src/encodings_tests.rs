@@ -9,9 +9,9 @@ fn texts(value: &str) -> Vec<String> {
 
 #[test]
 fn a_plain_value_has_few_forms() {
-    // Itself, hex twice, base64 at three places.
+    // Itself, hex twice, base64 at three places, spelled out in twelve ways.
     let forms = texts("hunter22");
-    assert_eq!(forms.len(), 5 + 1, "{forms:?}");
+    assert_eq!(forms.len(), 5 + 1 + 12, "{forms:?}");
     assert!(forms.contains(&"hunter22".to_owned()));
     assert!(forms.contains(&"68756e7465723232".to_owned()));
     assert!(forms.contains(&"68756E7465723232".to_owned()));
@@ -30,6 +30,12 @@ fn a_value_with_signs_has_all_of_them() {
         "a%2fb%20%22%c3%a9%22%26c",
         "a%2Fb+%22%C3%A9%22%26c",
         "a/b%20%22%C3%A9%22%26c",
+        "%61%2F%62%20%22%C3%A9%22%26%63",
+        "\\u0061\\u002f\\u0062\\u0020\\u0022\\u00e9\\u0022\\u0026\\u0063",
+        "\\x61\\x2f\\x62\\x20\\x22\\xc3\\xa9\\x22\\x26\\x63",
+        "a/b &quot;é&quot;&amp;c",
+        "a&#x2F;b &quot;é&quot;&amp;c",
+        "&#97;&#47;&#98;&#32;&#34;&#233;&#34;&#38;&#99;",
     ] {
         assert!(forms.contains(&form.to_owned()), "{form} not in {forms:#?}");
     }
