@@ -126,15 +126,22 @@ fn ends_telling(path: &str) -> bool {
 
 /// Whether a secret is named anywhere in the source of a command.
 pub(crate) fn mentioned(source: &str) -> bool {
-    let mut plain = String::with_capacity(source.len());
-    source.split(['\'', '"', '\\']).for_each(|piece| plain.push_str(piece));
-    plain.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | '~'))).any(
-        |word| match word.contains(['.', '/', '_']) {
+    let is_quote = |byte: &u8| matches!(byte, b'\'' | b'"' | b'\\');
+    let plain: Vec<u8> = source.bytes().filter(|byte| !is_quote(byte)).collect();
+    plain.split(|byte| !is_of_name(*byte)).any(|word| {
+        let Ok(word) = str::from_utf8(word) else { return false };
+        match word.bytes().any(|byte| matches!(byte, b'.' | b'/' | b'_')) {
             true => any_tells(word.split('/')) || ends_telling(word),
             // All others have one of these in them, or need a folder.
             false => TELLING.contains(&word),
-        },
-    )
+        }
+    })
+}
+
+/// Whether a byte may stand in the name of a secret, all of which are ASCII,
+/// or is a part of a letter that another name begins or ends with.
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/' | b'_' | b'-' | b'~') || byte >= 128
 }
 
 /// What a glob, as an absolute path, may match.

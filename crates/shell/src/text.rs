@@ -90,10 +90,10 @@ fn in_set(set: &[char], c: char) -> bool {
 
 /// Whether the text has characters that a shell would expand as a glob.
 pub(crate) fn has_glob(text: &str) -> bool {
-    text.contains(['*', '?'])
-        || text
-            .split_once('[')
-            .is_some_and(|(_, rest)| rest.get(1..).is_some_and(|r| r.contains(']')))
+    let bytes = text.as_bytes();
+    let set = |at: usize| bytes.get(at + 2..).is_some_and(|rest| rest.contains(&b']'));
+    bytes.iter().any(|byte| matches!(byte, b'*' | b'?'))
+        || bytes.iter().position(|byte| *byte == b'[').is_some_and(set)
 }
 
 /// The program that a path or a name means: its base name, with full-width and

@@ -70,7 +70,10 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
             }
         }
         "cpio" => {
-            let args = Args::parse(words, &["-D", "--directory", "-F", "-I", "-O", "-H", "--file"]);
+            let valued =
+                &["-D", "--directory", "-F", "-I", "-O", "-H", "--file", "--rsh-command", "-R"];
+            let args = Args::parse(words, valued);
+            args.values(&["--rsh-command"]).iter().for_each(|code| act.program_option(code));
             args.values(&["-I"]).iter().for_each(|word| act.read(word));
             args.values(&["-O"]).iter().for_each(|word| act.write(word));
             if args.has(&["-o", "--create"]) {
@@ -158,6 +161,7 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
         "-F",
         "-b",
         "-g",
+        "--listed-incremental",
         "--file",
         "--directory",
         "--files-from",
@@ -189,6 +193,8 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
     ]) {
         act.program_option(&code);
     }
+    // What was packed is noted there, whatever else is done.
+    args.values(&["-g", "--listed-incremental"]).iter().for_each(|file| act.write(file));
     for action in args.values(&["--checkpoint-action"]) {
         if let Some(code) = action.text.strip_prefix("exec=") {
             act.program_option(&Word { text: code.to_owned(), ..action.clone() });

@@ -379,7 +379,7 @@ pub(super) fn awk(act: &mut Act<'_>, script: &Word) {
                 || bare.contains("\"\"|")
                 || names(&bare, &["getline"]).is_some());
     if runs
-        || bare.contains("@load")
+        || calls_by_name(&bare)
         || bare.replace("||", " ").split('|').skip(1).any(|rest| {
             names(rest.split([';', '}', '\n']).next().unwrap_or(""), &["getline"]).is_some()
         })
@@ -408,6 +408,17 @@ pub(super) fn awk(act: &mut Act<'_>, script: &Word) {
     } else if redirects(&bare) && strings.iter().any(|text| text.contains(['/', '~'])) {
         act.any(Scope::FILE_WRITE);
     }
+}
+
+/// Whether an awk program loads a library, or calls a function whose name is
+/// in a variable: `@f()`.
+fn calls_by_name(code: &str) -> bool {
+    const PLAIN: &[&str] = &["include", "namespace"];
+    code.split('@').skip(1).any(|rest| {
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | ':')));
+        let name = rest.get(..end.unwrap_or(rest.len())).unwrap_or(rest);
+        !name.is_empty() && !PLAIN.contains(&name)
+    })
 }
 
 /// Whether an awk program prints into something that is computed.

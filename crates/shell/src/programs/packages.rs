@@ -305,6 +305,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
             return true;
         }
         "dpkg" | "rpm" => {
+            orders(act, words);
             let text = words.first().map_or("", |word| word.text.as_str());
             match text {
                 "-i" | "--install" | "-U" | "-Uvh" | "-ivh" | "--unpack" | "--configure" => {
@@ -319,6 +320,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
             return true;
         }
         "apt-cache" | "apt-mark" | "dpkg-query" | "apt-key" => {
+            apt_settings(act, words);
             if program.ends_with("cache") || program.ends_with("query") {
                 act.only_reads();
             }
@@ -333,6 +335,66 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     true
 }
 
+/// Options of rpm and dpkg that run commands, and what rpm works out: a macro
+/// may be a command.
+fn orders(act: &mut Act<'_>, words: &[Word]) {
+    const RUN: &[&str] = &[
+        "--pipe",
+        "--load",
+        "--macros",
+        "--rcfile",
+        "--pre-invoke",
+        "--post-invoke",
+        "--status-logger",
+    ];
+    const WORKED_OUT: &[&str] = &["--eval", "-E", "--define", "-D", "--queryformat", "--qf"];
+    let is = |word: &Word, names: &[&str]| {
+        names.iter().any(|name| match word.text.strip_prefix(name) {
+            Some(rest) => rest.is_empty() || rest.starts_with('=') || !name.starts_with("--"),
+            None => false,
+        })
+    };
+    let works_out = act.program == "rpm" && words.iter().any(|word| is(word, WORKED_OUT));
+    let is_open =
+        |word: &Word| !word.known || word.text.contains("%(") || word.text.contains("%{lua");
+    if words.iter().any(|word| is(word, RUN)) || works_out && words.iter().any(is_open) {
+        act.ask("program-option", format!("Has {} run a command", act.program));
+    }
+}
+
+/// Settings of apt in the command line that name programs or places of its own.
+fn apt_settings(act: &mut Act<'_>, words: &[Word]) {
+    const TELLING: &[&str] = &[
+        "invoke",
+        "dir::",
+        "dir=",
+        "methods",
+        "scripts",
+        "hooks",
+        "planner",
+        "solver",
+        "apt-key",
+        "gpgv",
+        "autodetect",
+        "auto-detect",
+        "run-directory",
+        "path=",
+        "insecure",
+        "--pre-",
+        "--post-",
+    ];
+    let args = Args::parse(words, &["-o", "--option", "-c", "--config-file", "-t"]);
+    let mut given = args.values(&["-o", "--option"]).into_iter();
+    let tells = |word: Word| {
+        let text = word.text.to_ascii_lowercase();
+        !word.known || TELLING.iter().any(|name| text.contains(name))
+    };
+    if given.any(tells) {
+        act.ask("program-option", "Has apt run or trust something else by a setting");
+    }
+    args.values(&["-c", "--config-file"]).iter().for_each(|word| act.program_option(word));
+}
+
 /// What a build or an install runs is whatever the folder says.
 pub(super) fn runs_here(act: &mut Act<'_>) {
     // Which files those are is not told: a name that no file has stands for them.
@@ -341,6 +403,9 @@ pub(super) fn runs_here(act: &mut Act<'_>) {
 
 fn manage(act: &mut Act<'_>, manager: &Manager) {
     let words = act.arguments();
+    if manager.names.contains(&"apt-get") {
+        apt_settings(act, words);
+    }
     if !manager.system {
         runs_here(act);
     }

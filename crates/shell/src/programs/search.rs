@@ -33,7 +33,9 @@ fn find(act: &mut Act<'_>) {
     roots.extend(named.map(|pair| pair[1].clone()));
     let expression = rest.get(end..).unwrap_or(&[]);
     let has = |name: &str| expression.iter().any(|word| word.text == name);
-    if has("-files0-from") {
+    let listing = expression.iter().skip_while(|word| word.text != "-files0-from").nth(1);
+    if let Some(list) = listing {
+        act.read(list);
         roots.push(Word { text: "-files0-from".to_owned(), ..Word::default() });
     }
     if roots.is_empty() {

@@ -122,6 +122,8 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
     let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
     let mut urls = args.operands.to_vec();
     urls.extend(args.values(&["--url"]));
+    let speaks = urls.iter().chain(&args.values(&["--proto-default"])).any(speaks);
+    let (sends, scope) = if speaks { (true, Scope::NETWORK_SEND) } else { (sends, scope) };
     reach_urls(act, &scope, &urls);
     sent_files(act, &args, &data);
     let secret = words.iter().any(|word| word.taint.has(Taint::SECRET));
@@ -151,6 +153,30 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
     }
     detours(act, &args, &scope);
     targets(act, &args, &urls);
+}
+
+/// Protocols by which something is fetched.
+const FETCHING: &[&str] = &["http", "https", "ftp", "ftps", "sftp", "scp", "file", "ipfs", "ipns"];
+
+/// Whether an address, or the name of a protocol, is one of those by which
+/// anything can be said to a port: telnet, gopher, dict, mail and the like.
+fn speaks(word: &Word) -> bool {
+    let protocol = match word.text.split_once("://") {
+        Some((protocol, _)) => protocol,
+        None if word.text.bytes().all(|byte| byte.is_ascii_lowercase()) => match &*word.text {
+            known @ ("telnet" | "gopher" | "gophers" | "dict" | "smtp" | "smtps" | "mqtt") => known,
+            _ => return false,
+        },
+        None => return false,
+    };
+    let is_name = protocol.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_name && !FETCHING.iter().any(|known| protocol.eq_ignore_ascii_case(known))
+}
+
+/// The files into which a format of what is told at the end goes.
+fn output_files(format: &str) -> impl Iterator<Item = &str> {
+    let parts = format.split("%output{").skip(1);
+    parts.filter_map(|part| part.split_once('}')).map(|(file, _)| file.trim_start_matches(">>"))
 }
 
 /// Whether a file is neither the project's nor made for a while: such cookies
@@ -195,6 +221,10 @@ fn sent_files(act: &mut Act<'_>, args: &Args, data: &[Word]) {
 }
 
 fn targets(act: &mut Act<'_>, args: &Args, urls: &[Word]) {
+    for word in args.values(&["-w", "--write-out"]) {
+        let files = output_files(&word.text);
+        files.for_each(|file| act.write(&Word { text: file.to_owned(), ..word.clone() }));
+    }
     let folder = args.value(&["--output-dir"]);
     let placed = |word: &Word| super::gitloss::under(folder.as_ref(), word);
     for word in args.values(&listed(WRITES)) {
