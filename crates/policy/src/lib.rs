@@ -46,7 +46,7 @@ pub use error::PolicyError;
 pub use hosts::{Reach, reach};
 pub use judge::{Examination, Finding};
 pub use level::{Answer, Level, Origin, Restriction, Rule, Selectors};
-pub use pattern::Places;
+pub use pattern::{Places, fold};
 pub use permissions::{ApprovalMode, Mode, Permissions, SandboxCheck, Settings};
 pub use profile::{Profile, SandboxSettings};
 pub use sensitive::Sensitive;

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 use hermes_core::Scope;
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -76,7 +77,7 @@ pub struct Places {
 #[derive(Debug, Clone)]
 pub struct PathPattern {
     written: String,
-    matchers: Vec<GlobMatcher>,
+    matchers: Vec<Matcher>,
     /// The folders whose whole trees it covers, if it is that simple.
     trees: Vec<PathBuf>,
     /// The path that it is, if it is one and nothing else.
@@ -85,6 +86,19 @@ pub struct PathPattern {
     simple: bool,
     /// A home folder among temporary files is no temporary file.
     except: Option<PathBuf>,
+}
+
+/// A glob that is compiled when it is first needed; most never are.
+#[derive(Debug, Clone)]
+struct Matcher {
+    glob: Glob,
+    compiled: OnceLock<GlobMatcher>,
+}
+
+impl Matcher {
+    fn is_match(&self, path: &Path) -> bool {
+        self.compiled.get_or_init(|| self.glob.compile_matcher()).is_match(path)
+    }
 }
 
 /// How a pattern treats spelling.
@@ -295,13 +309,13 @@ fn plain(pattern: &str) -> Option<PathBuf> {
     Some(PathBuf::from(if pattern.is_empty() { "/".to_owned() } else { text }))
 }
 
-fn compile(pattern: &str, spelling: Spelling) -> Result<Vec<GlobMatcher>, String> {
+fn compile(pattern: &str, spelling: Spelling) -> Result<Vec<Matcher>, String> {
     let build = |text: &str| {
         GlobBuilder::new(text)
             .literal_separator(true)
             .case_insensitive(spelling == Spelling::Loose)
             .build()
-            .map(|glob| glob.compile_matcher())
+            .map(|glob| Matcher { glob, compiled: OnceLock::new() })
             .map_err(|error| format!("'{text}' is not a path pattern: {}", error.kind()))
     };
     let loose = if spelling == Spelling::Loose { fold_text(pattern) } else { pattern.to_owned() };
@@ -318,7 +332,7 @@ fn compile(pattern: &str, spelling: Spelling) -> Result<Vec<GlobMatcher>, String
 
 /// A path as [`Spelling::Loose`] compares it: one form for every letter, no
 /// capitals, no dots or blanks at the end of a name.
-pub(crate) fn fold(path: &Path) -> Cow<'_, Path> {
+pub fn fold(path: &Path) -> Cow<'_, Path> {
     let bytes = path.as_os_str().as_bytes();
     let is_small = |b: &u8| b.is_ascii() && !b.is_ascii_uppercase();
     let is_plain = bytes.iter().fold(true, |plain, b| plain & is_small(b))
@@ -336,7 +350,7 @@ pub(crate) fn fold(path: &Path) -> Cow<'_, Path> {
     Cow::Owned(PathBuf::from(parts.collect::<Vec<_>>().join("/")))
 }
 
-fn fold_text(text: &str) -> String {
+pub(crate) fn fold_text(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }

@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::pattern::{Places, escape, fold, is_within};
+use crate::pattern::{Places, escape, fold, fold_text, is_within};
 use crate::scattered::{is_scattered, spread};
 
 /// Below the home folder: neither read nor written.
@@ -367,10 +368,9 @@ const OURS_FLEETING: &[&str] = &[
 /// The protected places, ready to be asked.
 #[derive(Debug, Clone)]
 pub struct Sensitive {
-    /// A set that could not be made holds everything.
-    secret: Option<GlobSet>,
-    protected: Option<GlobSet>,
-    open: Option<GlobSet>,
+    secret: Set,
+    protected: Set,
+    open: Set,
     hermes: PathBuf,
     /// What can be named one by one, for the sandbox.
     named: Vec<PathBuf>,
@@ -406,9 +406,9 @@ impl Sensitive {
         ];
         let scattered = scattered.concat().into_iter().filter(|item| is_scattered(item)).collect();
         Self {
-            secret: set(&secret.concat()),
-            protected: set(&protected.concat()),
-            open: set(&ours(OURS_OPEN)),
+            secret: Set::of(secret.concat()),
+            protected: Set::of(protected.concat()),
+            open: Set::of(ours(OURS_OPEN)),
             hermes: fold(&places.hermes).into_owned(),
             named: [
                 named(None, SECRETS),
@@ -433,7 +433,8 @@ impl Sensitive {
         listed.into_iter().any(|place| path == Path::new(place))
     }
 
-    /// Why a file must not be read, if so. The path is real and folded.
+    /// Why a file must not be read, if so. The path is real and
+    /// [folded](crate::fold).
     pub fn refuses_read(&self, folded: &Path) -> Option<&'static str> {
         self.refuses_looks(folded, &Candidate::new(folded))
     }
@@ -447,11 +448,12 @@ impl Sensitive {
         if is_example(folded) {
             return None;
         }
-        let is_secret = self.secret.as_ref().is_none_or(|set| set.is_match_candidate(candidate));
+        // A set that could not be made holds everything.
+        let is_secret = self.secret.made().is_none_or(|set| set.is_match_candidate(candidate));
         is_secret.then_some("a private key, a credential store or a secret")
     }
 
-    /// Why a file must not be written or deleted, if so.
+    /// Why a file must not be written or deleted, if so; the same of the path.
     pub fn refuses_write(&self, folded: &Path) -> Option<&'static str> {
         let candidate = Candidate::new(folded);
         if let Some(why) = self.refuses_looks(folded, &candidate) {
@@ -460,12 +462,12 @@ impl Sensitive {
         if device(folded).is_some_and(|device| HARMLESS_DEVICES.contains(&&*device)) {
             return None;
         }
-        let is_open = || self.open.as_ref().is_some_and(|set| set.is_match_candidate(&candidate));
+        let is_open = || self.open.made().is_some_and(|set| set.is_match_candidate(&candidate));
         if is_within(folded, &self.hermes) && is_open() {
             return None;
         }
         let is_protected =
-            self.protected.as_ref().is_none_or(|set| set.is_match_candidate(&candidate));
+            self.protected.made().is_none_or(|set| set.is_match_candidate(&candidate));
         is_protected.then_some("part of the system's, the shell's or hermes's own set-up")
     }
 
@@ -507,13 +509,33 @@ fn is_example(path: &Path) -> bool {
     EXAMPLES.iter().any(|example| example.as_bytes().eq_ignore_ascii_case(name))
 }
 
-/// The patterns as one; nothing if they cannot be had.
+/// Patterns for folded paths, made into one when somebody first asks: that takes
+/// longer than the rest of many a program.
+#[derive(Debug, Clone)]
+struct Set {
+    patterns: Vec<String>,
+    made: OnceLock<Option<GlobSet>>,
+}
+
+impl Set {
+    fn of(patterns: Vec<String>) -> Self {
+        Self { patterns, made: OnceLock::new() }
+    }
+
+    /// Nothing if they cannot be had.
+    fn made(&self) -> Option<&GlobSet> {
+        self.made.get_or_init(|| set(&self.patterns)).as_ref()
+    }
+}
+
+/// Folded as the paths are: a set that is blind to case would be one large
+/// regular expression.
 fn set(patterns: &[String]) -> Option<GlobSet> {
     let mut builder = GlobSetBuilder::new();
     for pattern in patterns {
+        let pattern = fold_text(pattern);
         for text in [Some(pattern.as_str()), pattern.strip_suffix("/**")].into_iter().flatten() {
-            let glob =
-                GlobBuilder::new(text).literal_separator(true).case_insensitive(true).build();
+            let glob = GlobBuilder::new(text).literal_separator(true).build();
             builder.add(glob.ok()?);
         }
     }

@@ -172,11 +172,12 @@ fn without_a_home_the_rest_is_protected() {
 
 #[test]
 fn a_set_that_could_not_be_made_holds_everything() {
-    assert!(super::set(&["/a/[".to_owned()]).is_none());
+    let unmade = || super::Set::of(vec!["/a/[".to_owned()]);
+    assert!(unmade().made().is_none());
     let broken = Sensitive {
-        secret: None,
-        protected: None,
-        open: None,
+        secret: unmade(),
+        protected: unmade(),
+        open: unmade(),
         ..Sensitive::new(&places("/home/me"))
     };
     assert!(!reads(&broken, "/ws/a") && !writes(&broken, "/ws/a"));

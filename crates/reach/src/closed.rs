@@ -55,9 +55,10 @@ impl Guarded {
     /// Whether this end closes a place that the rules know as `written`, and
     /// have judged or will judge by that name.
     fn closes(&self, scope: &Scope, real: &Path, written: &Path, home: Option<&Path>) -> bool {
+        let folded = hermes_policy::fold(real);
         let refuses = |rules: &Sensitive| match scope.access() {
-            Access::Shared => rules.refuses_read(real).is_some(),
-            Access::Exclusive => rules.refuses_write(real).is_some(),
+            Access::Shared => rules.refuses_read(&folded).is_some(),
+            Access::Exclusive => rules.refuses_write(&folded).is_some(),
         };
         if scope.access() == Access::Shared && holds_private_key(real) {
             return true;
