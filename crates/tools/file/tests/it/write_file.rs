@@ -29,6 +29,11 @@ impl Caller {
         Self { folder, session: Session::in_memory(), task: "main" }
     }
 
+    /// One whose session is kept there.
+    pub(crate) fn keeping(place: &Place, session: Session) -> Self {
+        Self { session, ..Self::new(place) }
+    }
+
     pub(crate) fn task(&self, task: &'static str) -> Self {
         Self { folder: self.folder.clone(), session: self.session.clone(), task }
     }
