@@ -134,3 +134,7 @@ fn coarse(seconds: u64) -> Option<DateTime> {
     )
     .ok()
 }
+
+#[cfg(test)]
+#[path = "zipfile_tests.rs"]
+mod tests;

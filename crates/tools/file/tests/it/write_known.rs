@@ -129,7 +129,12 @@ async fn what_cannot_be_written_down_is_known_all_the_same() {
     let other = caller.task("other").write("late.txt", "other\n").await;
     assert_eq!(other["kind"], "conflict", "{other}");
     // And what was deleted is forgotten.
-    caller.call("patch", json!({"patch": "*** Begin Patch\n*** Delete File: gone.txt\n*** End Patch"})).await;
+    caller
+        .call(
+            "patch",
+            json!({"patch": "*** Begin Patch\n*** Delete File: gone.txt\n*** End Patch"}),
+        )
+        .await;
     assert!(!caller.path("gone.txt").exists());
     assert_eq!(caller.write("gone.txt", "anew\n").await["created"], true);
     // Once there is room again, all of it is written down.
