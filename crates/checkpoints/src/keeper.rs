@@ -174,14 +174,15 @@ impl Keeper {
             until: Instant::now().checked_add(self.time_for(change)),
             cancel: change.cancel,
         };
+        let inner = spared.iter().filter(|path| path.starts_with(workspace)).cloned().collect();
         let none = Listing::default();
         let listing = ground.list(capture, known.as_ref().map_or(&none, |known| &known.listing))?;
         let sight = match known {
             // As it was: it is kept already.
             Some(known) if known.generation == generation && *known.listing == listing => {
-                Sight { started, ..known }
+                Sight { started, spared: inner, ..known }
             }
-            _ => Sight::keep(&self.store, &folder, listing, generation, started)
+            _ => Sight::keep(&self.store, &folder, listing, generation, started, inner)
                 .map_err(|error| self.store.failed("write in", &folder, &error))?,
         };
         let mut seen = lock(&self.seen);
@@ -213,7 +214,7 @@ impl Keeper {
             listing.verify(&self.store.objects);
         }
         let (hash, generation) = (pointer.listing, pointer.generation);
-        Some(Sight { listing: Arc::new(listing), hash, generation, started: 0 })
+        Some(Sight { listing: Arc::new(listing), hash, generation, started: 0, spared: Vec::new() })
     }
 
     fn spared(&self, change: &Impending<'_>) -> Vec<PathBuf> {
@@ -259,7 +260,7 @@ impl Keeper {
         moved::mark(&mut seen, &turn.manifest, from);
         let touched: Vec<PathBuf> =
             seen.iter().map(|(path, _)| path.clone()).chain(call.told).collect();
-        turn.settle(seen, &mut capture)
+        turn.settle(change.call_id, seen, &mut capture)
             .map_err(|error| store.failed("write in", store.root(), &error))?;
         self.tell_unkept(turn, touched);
         Ok(())

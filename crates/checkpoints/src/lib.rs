@@ -14,6 +14,7 @@
 mod account;
 mod capture;
 mod commons;
+mod cutoff;
 mod damage;
 mod history;
 mod keeper;

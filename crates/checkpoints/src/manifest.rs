@@ -15,7 +15,10 @@ use crate::objects::UNFINISHED;
 use crate::state::{Hash, State};
 
 /// The format that is written, and the latest that is read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// Since this format the log tells which calls got to their end.
+const TELLS_ENDS: u32 = 2;
 
 /// Ends a line that a process which died left half: no line of ours has it.
 const CUT_OFF: u8 = 0x18;
@@ -64,6 +67,8 @@ pub(crate) enum Line {
     Begun(i64),
     /// Everything below a folder, as it was before an open-ended call.
     Tree(TreeLine),
+    /// What an open-ended call has made of its tree was looked at.
+    Through(String),
     /// Whoever made the changes has made them all.
     Finished(bool),
 }
@@ -83,6 +88,19 @@ pub(crate) struct TreeLine {
     /// There was more than is kept.
     #[serde(default)]
     pub(crate) is_partial: bool,
+    /// The call that it was kept for.
+    #[serde(default)]
+    pub(crate) call: String,
+    /// When the walk began.
+    #[serde(default)]
+    pub(crate) at: i64,
+    /// What was passed over with everything below.
+    #[serde(default, with = "names::several")]
+    pub(crate) spared: Vec<PathBuf>,
+    /// Whether nobody came to look what became of it. It is not written down:
+    /// whoever reads the log finds out.
+    #[serde(skip)]
+    pub(crate) is_open: bool,
 }
 
 /// What is known of one path.
@@ -119,6 +137,8 @@ pub struct Manifest {
     pub(crate) is_finished: bool,
     /// When the turn first changed something, if a call has told.
     pub(crate) begun: Option<i64>,
+    /// A command was cut off, and the tree that it began with is gone.
+    pub(crate) is_lost: bool,
 }
 
 impl Manifest {
@@ -139,6 +159,7 @@ impl Manifest {
             trees: Vec::new(),
             is_finished: false,
             begun: None,
+            is_lost: false,
         }
     }
 
@@ -172,6 +193,12 @@ impl Manifest {
     /// Whether a tree was kept in part only, since it holds too much.
     pub fn is_partial(&self) -> bool {
         self.trees.iter().any(|tree| tree.is_partial)
+    }
+
+    /// Whether a command of it did not get to its end, or has not yet: nobody
+    /// has seen what it left.
+    pub fn is_cut_off(&self) -> bool {
+        self.trees.iter().any(|tree| tree.is_open)
     }
 
     /// When, as programs write it: `2026-01-31T10:20:30.123Z`.
@@ -224,7 +251,11 @@ impl Manifest {
                     change.after = Some(state);
                 }
             }
-            Line::Tree(tree) => self.trees.push(tree),
+            Line::Tree(tree) => self.trees.push(TreeLine { is_open: true, ..tree }),
+            Line::Through(call) => {
+                let of_call = self.trees.iter_mut().filter(|tree| tree.call == call);
+                of_call.for_each(|tree| tree.is_open = false);
+            }
             Line::Finished(is_finished) => self.is_finished = is_finished,
         }
     }
@@ -264,6 +295,7 @@ impl Manifest {
             trees: Vec::new(),
             is_finished: false,
             begun: None,
+            is_lost: false,
         };
         for line in whole.filter(|line| line.last() != Some(&CUT_OFF)) {
             manifest.take(serde_json::from_slice(line).map_err(damaged)?);
@@ -274,6 +306,10 @@ impl Manifest {
             && !error.is_eof()
         {
             return Err(damaged(error));
+        }
+        // Who has told of changes then had got to the end.
+        if manifest.head.version < TELLS_ENDS && !manifest.changes.is_empty() {
+            manifest.trees.iter_mut().for_each(|tree| tree.is_open = false);
         }
         // The first of what a turn is about to change comes with the heading.
         let is_bare = manifest.changes.is_empty() && manifest.trees.is_empty();

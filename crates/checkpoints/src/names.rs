@@ -35,6 +35,27 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf,
     }
 }
 
+/// Several of them.
+pub(crate) mod several {
+    use super::{Deserialize, Deserializer, PathBuf, Serialize, Serializer};
+
+    #[derive(Serialize)]
+    struct Out<'a>(#[serde(with = "super")] &'a PathBuf);
+
+    #[derive(Deserialize)]
+    struct In(#[serde(with = "super")] PathBuf);
+
+    pub(crate) fn serialize<S: Serializer>(paths: &[PathBuf], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(paths.iter().map(Out))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<PathBuf>, D::Error> {
+        Ok(Vec::<In>::deserialize(from)?.into_iter().map(|In(path)| path).collect())
+    }
+}
+
 /// Two digits for each byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
 
@@ -56,6 +56,12 @@ impl Store {
 }
 
 impl Others {
+    /// Whether others have told of all that was done to a path.
+    pub(crate) fn have_done(&self, path: &Path, before: &State, after: &State) -> bool {
+        let theirs = self.changes.get(path);
+        theirs.is_some_and(|theirs| matches!(share(theirs, before, after), Share::Nothing))
+    }
+
     /// Takes out of what a call of a turn has made what others have.
     pub(crate) fn take_out(&self, turn: &Turn, seen: &mut Vec<(PathBuf, Change)>) {
         seen.retain_mut(|(path, change)| {

@@ -1,10 +1,9 @@
 //! What it would take to bring files back, and what stands in the way.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{CancellationToken, ToolError};
+use hermes_core::ToolError;
 
 use crate::capture::Capture;
 use crate::damage::{Damaged, refusal};
@@ -12,8 +11,7 @@ use crate::history::{Kind, Undoable};
 use crate::manifest::Manifest;
 use crate::state::{State, Unkept};
 use crate::store::Store;
-use crate::tree::{Ground, Leaf, Listing};
-use crate::turn::COARSE;
+use crate::tree::Listing;
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,12 +174,13 @@ impl Store {
                 break;
             }
             ids.push(turn.id().to_owned());
-            if !self.is_void(turn) {
+            if !Self::is_void(turn) {
                 chosen.push(turn);
             }
         }
         let oldest = chosen.iter().map(|m| m.at()).min();
-        let damaged = self.damaged_since(workspace, oldest.unwrap_or(i64::MIN), &all)?;
+        let mut damaged = self.damaged_since(workspace, oldest.unwrap_or(i64::MIN), &all)?;
+        damaged.extend(self.lost_among(&chosen));
         if chosen.is_empty() && !damaged.is_empty() {
             return Err(refusal(&damaged, None).with_hint("No other turn is left to undo."));
         }
@@ -197,33 +196,9 @@ impl Store {
         Ok(Plan { damaged, ..self.plan_for(kind, workspace, &oldest_first, &|_| true)? })
     }
 
-    /// Whether a turn was cut off before it had changed anything: its tree is
-    /// as it was.
-    fn is_void(&self, turn: &Manifest) -> bool {
-        if *turn.kind() != Kind::Turn || turn.changes().next().is_some() {
-            return false;
-        }
-        let cancel = CancellationToken::new();
-        turn.trees.iter().all(|tree| {
-            let Ok(before) = Listing::load(&self.objects, tree.listing) else { return false };
-            let (most, until) = (self.limits.tree_entries, None);
-            let ground = Ground { root: &tree.root, spared: &[], most, until, cancel: &cancel };
-            let Ok(now) = ground.list(&mut Capture::looking(self.limits), &before) else {
-                return false;
-            };
-            let is_there = |path: &PathBuf, leaf: &Leaf| {
-                now.entries.get(path).is_some_and(|found| found.state.is_same(&leaf.state))
-            };
-            // What is older was passed over then.
-            let is_new = |path: &PathBuf| {
-                let found = tree.root.join(path).symlink_metadata();
-                let at =
-                    found.map_or(0, |found| found.ctime() * 1_000_000_000 + found.ctime_nsec());
-                !before.entries.contains_key(path) && at >= turn.at() - COARSE
-            };
-            before.entries.iter().all(|(path, leaf)| is_there(path, leaf))
-                && !now.entries.keys().any(is_new)
-        })
+    /// Whether a turn was cut off before it had changed anything.
+    fn is_void(turn: &Manifest) -> bool {
+        *turn.kind() == Kind::Turn && !turn.is_lost && turn.changes().next().is_none()
     }
 
     fn plan_redo(&self, workspace: &Path) -> Result<Plan, ToolError> {
@@ -272,6 +247,7 @@ impl Store {
         }
         // Nobody knows what else happened since.
         plan.damaged = self.damaged_since(wanted.workspace(), wanted.at(), &all)?;
+        plan.damaged.extend(self.lost_among(&since));
         Ok(plan)
     }
 

@@ -16,9 +16,6 @@ use crate::state::{Hash, State};
 use crate::store::{Store, logs, now};
 use crate::tree::Listing;
 
-/// One part in so many may be too much for a while.
-const SLACK: usize = 4;
-
 /// How often is cleared away without being asked: once an hour.
 const PAUSE: i64 = 3_600_000_000_000;
 
@@ -101,9 +98,9 @@ impl Store {
     /// After a checkpoint was begun: the oldest of its workspace go, if there
     /// are so many, and now and then everything is looked through.
     pub(crate) fn tidy(&self, folder: &Path, count: usize) -> io::Result<()> {
-        // To find out which ones go, they have to be opened: not every time.
-        let most = self.limits.per_workspace;
-        if count > most + most / SLACK {
+        // To find out which ones go, they have to be opened: only if there are
+        // so many.
+        if count > self.limits.per_workspace {
             for path in self.surplus(&logs(folder)?) {
                 remove(path)?;
             }

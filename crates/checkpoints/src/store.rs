@@ -66,16 +66,23 @@ impl Store {
 
     /// The checkpoints of one workspace, the oldest first.
     pub fn checkpoints(&self, workspace: &Path) -> Result<Vec<Manifest>, ToolError> {
-        self.load(&self.folder_of(workspace))
+        self.load_whole(&self.folder_of(workspace))
     }
 
     /// All checkpoints, the oldest first.
     pub fn all(&self) -> Result<Vec<Manifest>, ToolError> {
         let mut all = Vec::new();
         for folder in self.folders()? {
-            all.extend(self.load(&folder)?);
+            all.extend(self.load_whole(&folder)?);
         }
         all.sort_by_key(Manifest::at);
+        Ok(all)
+    }
+
+    /// [`Self::load`], with what turns that were cut off have left.
+    fn load_whole(&self, folder: &Path) -> Result<Vec<Manifest>, ToolError> {
+        let mut all = self.load(folder)?;
+        self.complete(&mut all)?;
         Ok(all)
     }
 
@@ -87,9 +94,15 @@ impl Store {
 
     /// The checkpoint of that name, or the only one whose name begins so.
     pub fn find(&self, name: &str) -> Result<Manifest, ToolError> {
-        let mut found: Vec<Manifest> = self.all()?;
-        found.retain(|m| is_meant(m.id(), name));
+        let mut found = Vec::new();
+        for folder in self.folders()? {
+            found.extend(self.load(&folder)?.into_iter().filter(|m| is_meant(m.id(), name)));
+        }
         match (found.len(), found.pop()) {
+            (1, Some(manifest)) if manifest.is_cut_off() => {
+                let all = self.checkpoints(manifest.workspace())?;
+                Ok(all.into_iter().find(|m| m.id() == manifest.id()).unwrap_or(manifest))
+            }
             (1, Some(manifest)) => Ok(manifest),
             (0, _) | (_, None) => Err(self.unknown(name)?),
             (several, _) => {

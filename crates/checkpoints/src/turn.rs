@@ -32,6 +32,8 @@ pub(crate) struct Sight {
     pub(crate) generation: u64,
     /// When the walk began.
     pub(crate) started: i64,
+    /// What was passed over in it.
+    pub(crate) spared: Vec<PathBuf>,
 }
 
 impl Sight {
@@ -42,6 +44,7 @@ impl Sight {
         listing: Listing,
         generation: u64,
         started: i64,
+        spared: Vec<PathBuf>,
     ) -> io::Result<Self> {
         let hash = listing.keep(&store.objects)?;
         let known = store.pointer(folder);
@@ -49,7 +52,7 @@ impl Sight {
             make_folder(folder)?;
             store.write_pointer(folder, &Pointer { listing: hash, generation })?;
         }
-        Ok(Self { listing: Arc::new(listing), hash, generation, started })
+        Ok(Self { listing: Arc::new(listing), hash, generation, started, spared })
     }
 }
 
@@ -215,8 +218,15 @@ impl Turn {
         let is_new = |seen: &Seen| !self.manifest.changes.contains_key(&seen.path);
         lines.extend(met.into_iter().filter(is_new).map(Line::Before));
         if let Some(sight) = &tree {
-            let (root, is_partial) = (workspace.to_path_buf(), sight.listing.is_partial);
-            lines.push(Line::Tree(TreeLine { root, listing: sight.hash, is_partial }));
+            lines.push(Line::Tree(TreeLine {
+                root: workspace.to_path_buf(),
+                listing: sight.hash,
+                is_partial: sight.listing.is_partial,
+                call: change.call_id.to_owned(),
+                at: sight.started,
+                spared: sight.spared.clone(),
+                is_open: true,
+            }));
         }
         self.write(store, lines)?;
         let id = change.call_id.to_owned();
@@ -364,9 +374,10 @@ impl Turn {
         Ok(())
     }
 
-    /// Writes down what a call has made of the files.
+    /// Writes down what a call has made of the files, and that it is through.
     pub(crate) fn settle(
         &mut self,
+        call_id: &str,
         mut seen: Vec<(PathBuf, Change)>,
         capture: &mut Capture<'_>,
     ) -> io::Result<()> {
@@ -394,6 +405,9 @@ impl Turn {
                 lines.push(Line::After(Seen { path, state: after }));
             }
         }
+        if self.manifest.trees.iter().any(|tree| tree.is_open && tree.call == call_id) {
+            lines.push(Line::Through(call_id.to_owned()));
+        }
         if let Some(log) = &mut self.log {
             log.write(&lines)?;
         }
@@ -403,7 +417,8 @@ impl Turn {
 
     /// A turn that has changed nothing leaves no checkpoint.
     pub(crate) fn vanish_if_void(&mut self) -> io::Result<()> {
-        if self.running.is_empty() && self.manifest.changes().next().is_none() {
+        let has_changed = self.manifest.is_cut_off() || self.manifest.changes().next().is_some();
+        if self.running.is_empty() && !has_changed {
             if let Some(log) = self.log.take() {
                 remove(&log.path)?;
             }

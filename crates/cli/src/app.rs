@@ -80,6 +80,8 @@ pub(crate) struct Ready {
     records: Arc<AuditRecorder>,
     /// Who keeps what calls are about to change, unless that is switched off.
     checkpoints: Option<Arc<FileKeeper>>,
+    /// Sessions that outlive the process.
+    sessions: FileSessions,
 }
 
 /// What permissions are made from.
@@ -183,6 +185,7 @@ impl App {
             engine(&home, &config.settings, &secrets, &records, ports, checkpoints.clone(), tools)?;
         let serving = crew.serve(engine.clone());
         Ok(Ready {
+            sessions: FileSessions::new(home.session_state_dir()),
             home,
             config: Arc::new(config),
             engine,
@@ -285,7 +288,7 @@ impl App {
         caller.dry_run = options.dry_run;
         caller.deadline = options.deadline();
         let (id, store): (_, Box<dyn SessionStore>) = match options.session_id()? {
-            Some(id) => (id.into(), Box::new(FileSessions::new(ready.home.session_state_dir()))),
+            Some(id) => (id.into(), Box::new(ready.sessions.clone())),
             None => (Arc::from(caller.session.id()), Box::new(MemorySessions::default())),
         };
         let store = Discreet::new(store, Arc::clone(&ready.secrets));
@@ -476,6 +479,11 @@ impl Ready {
         }
         if let Some(problem) = self.checkpoints.as_ref().and_then(|keeper| keeper.problem()) {
             app.terminal.warn(&format!("Some changes cannot be undone: {problem}"));
+        }
+        if let Some(problem) = self.sessions.problem() {
+            app.terminal.warn(&format!(
+                "What was read and done in this session is known to no other process: {problem}"
+            ));
         }
     }
 

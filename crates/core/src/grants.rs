@@ -22,6 +22,14 @@ pub struct Grant {
 pub trait Exceptions: Send + Sync {
     /// Whether this real place may not be touched so.
     fn closes(&self, scope: &Scope, real: &Path) -> bool;
+
+    /// Whether a file that has several names may not be touched so under this
+    /// one either: it may be a closed one under another. It comes by its file
+    /// system and its number there.
+    fn closes_shared(&self, scope: &Scope, real: &Path, file: (u64, u64)) -> bool {
+        let _ = (scope, real, file);
+        false
+    }
 }
 
 impl<F: Fn(&Scope, &Path) -> bool + Send + Sync> Exceptions for F {
@@ -81,6 +89,12 @@ impl Grants {
     /// Whether a real place below a granted folder stays closed.
     pub fn closes(&self, scope: &Scope, real: &Path) -> bool {
         self.exceptions.as_ref().is_some_and(|exceptions| exceptions.closes(scope, real))
+    }
+
+    /// Whether a file with several names stays closed under this one.
+    pub fn closes_shared(&self, scope: &Scope, real: &Path, file: (u64, u64)) -> bool {
+        let exceptions = self.exceptions.as_ref();
+        exceptions.is_some_and(|exceptions| exceptions.closes_shared(scope, real, file))
     }
 
     /// These effects, their paths not yet looked up.

@@ -16,11 +16,13 @@ mod pdf;
 mod presentation;
 mod sheet;
 mod spreadsheet;
+mod wellformed;
 mod word;
 mod xml;
 
 pub use bound::{DocumentError, Limits};
 pub use kind::{Kind, kind};
+pub use wellformed::xml_fault;
 
 /// The text of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

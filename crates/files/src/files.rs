@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use hermes_core::{ErrorKind, Grants, Scope, ToolContext, ToolError};
 use rustix::fs::OFlags;
 
-use crate::facts::{Facts, Kind};
-use crate::folder::{Entry, Folder};
+use crate::facts::{Facts, Identity, Kind};
+use crate::folder::{Entry, Folder, shared};
 use crate::journal::Journals;
 use crate::open::{Spot, Walk};
 use crate::place::{Last, locate};
@@ -70,6 +70,15 @@ impl<'a> Files<'a> {
         self.grants.closes(&Scope::FILE_READ, real)
     }
 
+    /// The same of a file by what is known of it: under another name it may be
+    /// one that stays closed.
+    pub fn closes_file(&self, real: &Path, facts: &Facts) -> bool {
+        let Identity { dev, ino, links, .. } = facts.identity;
+        links > 1
+            && facts.kind == Kind::File
+            && self.grants.closes_shared(&Scope::FILE_READ, real, (dev, ino))
+    }
+
     /// Opens a regular file for reading. What would hang, never end, or tell a
     /// process's secrets is refused unopened.
     pub fn open(&self, path: &Path) -> Result<File, ToolError> {
@@ -79,7 +88,16 @@ impl<'a> Files<'a> {
         self.grants.real(&Scope::FILE_READ, path)?;
         refuse_traps(path)?;
         let spot = self.spot("open", &Scope::FILE_READ, path, Last::Follow)?;
-        spot.open(OFlags::RDONLY).map_err(|error| explain_way("open", path, &error))
+        let file = spot.open(OFlags::RDONLY).map_err(|error| explain_way("open", path, &error))?;
+        // Of the folder above it was not known that this one is in it.
+        if self.grants.exceptions().is_some()
+            && let Some(found) = shared(&file)
+            && self.grants.closes_shared(&Scope::FILE_READ, &self.real(path)?, found)
+        {
+            let path = path.display();
+            return Err(ToolError::denied(format!("{path} is another name of a protected file")));
+        }
+        Ok(file)
     }
 
     /// What is known of the file or folder that `path` leads to.

@@ -96,7 +96,18 @@ impl Folder {
         if self.closed.as_ref().is_some_and(closed) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is protected"));
         }
-        self.spot(relative)?.open(OFlags::RDONLY)
+        let file = self.spot(relative)?.open(OFlags::RDONLY)?;
+        let shared = |(all, place): &(Arc<dyn Exceptions>, PathBuf)| {
+            let found = shared(&file)?;
+            Some(all.closes_shared(&Scope::FILE_READ, &place.join(relative), found))
+        };
+        match self.closed.as_ref().and_then(shared) {
+            Some(true) => {
+                let what = "it is another name of a protected file";
+                Err(io::Error::new(io::ErrorKind::PermissionDenied, what))
+            }
+            _ => Ok(file),
+        }
     }
 
     fn spot(&self, relative: &Path) -> io::Result<Spot> {
@@ -136,4 +147,11 @@ impl Entries {
         let stat = rustix::fs::statat(self.listing.fd()?, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(Facts::of(&stat).kind)
     }
+}
+
+/// Which file it is, if it has several names.
+pub(crate) fn shared(file: &File) -> Option<(u64, u64)> {
+    let found = rustix::fs::fstat(file).ok()?;
+    let identity = Facts::of(&found).identity;
+    (identity.links > 1).then_some((identity.dev, identity.ino))
 }

@@ -46,6 +46,8 @@ pub struct Hold<'a> {
     seen: RefCell<HashMap<PathBuf, Option<Facts>>>,
     /// Where changes of several files are written down.
     pub(crate) journals: Option<Arc<Journals>>,
+    /// The files that shall be programs when they are written, or none.
+    pub(crate) programs: HashMap<PathBuf, bool>,
 }
 
 #[derive(Debug)]
@@ -103,6 +105,7 @@ impl<'a> Files<'a> {
             patience,
             seen: RefCell::default(),
             journals: None,
+            programs: HashMap::new(),
         };
         let places: Vec<PathBuf> =
             paths.iter().map(|path| self.touched(path)).collect::<Result<_, _>>()?;
@@ -147,6 +150,14 @@ impl Hold<'_> {
     #[must_use]
     pub fn noting(mut self, journals: Option<Arc<Journals>>) -> Self {
         self.journals = journals;
+        self
+    }
+
+    /// Those of the files that are written shall be programs, or none; the
+    /// others stay what they are.
+    #[must_use]
+    pub fn with_programs(mut self, programs: HashMap<PathBuf, bool>) -> Self {
+        self.programs = programs;
         self
     }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::{
     Confinement, Grants, Lasting, Policy, Proposal, Resource, Ruling, Session, Verdict, excerpt,
@@ -83,7 +83,6 @@ pub struct Permissions {
     saved: SavedRules,
     tickets: Tickets,
     session: Mutex<HashMap<String, Vec<SavedRule>>>,
-    secret_files: OnceLock<Vec<(u64, u64)>>,
     sightings: Sightings,
 }
 
@@ -99,12 +98,11 @@ impl Permissions {
     ) -> Self {
         let sensitive = Sensitive::new(&places);
         Self {
-            rules: Arc::new(Rules { profile, narrowing, places, sensitive }),
+            rules: Arc::new(Rules::new(profile, narrowing, places, sensitive)),
             settings,
             saved,
             tickets,
             session: Mutex::default(),
-            secret_files: OnceLock::new(),
             sightings: Sightings::default(),
         }
     }
@@ -163,8 +161,7 @@ impl Permissions {
 
     /// Whether the file is one of the secrets under another name.
     pub(crate) fn is_secret_file(&self, dev: u64, ino: u64) -> bool {
-        let known = self.secret_files.get_or_init(|| secret_files(&self.rules.sensitive));
-        known.contains(&(dev, ino))
+        self.rules.is_secret_file((dev, ino))
     }
 
     /// A call with everything found out about it and every answer that was
@@ -423,20 +420,4 @@ fn join(texts: impl Iterator<Item = String>) -> String {
     seen.truncate(REASONS);
     let joined = seen.join("; ");
     if more > 0 { format!("{joined}; and {more} more") } else { joined }
-}
-
-/// Device and inode of the secrets that are there.
-fn secret_files(sensitive: &Sensitive) -> Vec<(u64, u64)> {
-    const MOST: usize = 2000;
-    let mut found = Vec::new();
-    for path in &sensitive.present() {
-        let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path());
-        for file in entries.chain([path.clone()]).take(MOST) {
-            let is_file = std::fs::metadata(&file).is_ok_and(|found| found.is_file());
-            if let (true, Ok(identity)) = (is_file, hermes_files::identity(&file)) {
-                found.push((identity.dev, identity.ino));
-            }
-        }
-    }
-    found
 }

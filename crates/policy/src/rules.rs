@@ -19,9 +19,26 @@ pub(crate) struct Rules {
     pub(crate) narrowing: Vec<Profile>,
     pub(crate) places: Places,
     pub(crate) sensitive: Sensitive,
+    /// The secrets that have a file, each by its file system and its number
+    /// there; looked up once.
+    secret_files: OnceLock<Vec<(u64, u64)>>,
 }
 
 impl Rules {
+    pub(crate) fn new(
+        profile: Profile,
+        narrowing: Vec<Profile>,
+        places: Places,
+        sensitive: Sensitive,
+    ) -> Self {
+        Self { profile, narrowing, places, sensitive, secret_files: OnceLock::new() }
+    }
+
+    /// Whether a file is one of the secrets, whatever it is called.
+    pub(crate) fn is_secret_file(&self, file: (u64, u64)) -> bool {
+        self.secret_files.get_or_init(|| secret_files(&self.sensitive)).contains(&file)
+    }
+
     /// The profile, then everything that narrows it.
     pub(crate) fn layers(&self) -> impl Iterator<Item = &Profile> {
         std::iter::once(&self.profile).chain(&self.narrowing)
@@ -57,6 +74,22 @@ impl Rules {
             why.or_else(|| points.then(|| Sensitive::refuses_pointer(real)).flatten())
         }
     }
+}
+
+/// Device and inode of the secrets that are there.
+fn secret_files(sensitive: &Sensitive) -> Vec<(u64, u64)> {
+    const MOST: usize = 2000;
+    let mut found = Vec::new();
+    for path in &sensitive.present() {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path());
+        for file in entries.chain([path.clone()]).take(MOST) {
+            let is_file = std::fs::metadata(&file).is_ok_and(|found| found.is_file());
+            if let (true, Ok(identity)) = (is_file, hermes_files::identity(&file)) {
+                found.push((identity.dev, identity.ino));
+            }
+        }
+    }
+    found
 }
 
 /// Whether a file whose name speaks of keys has a private one in it. A
@@ -113,6 +146,11 @@ impl Closed {
 }
 
 impl Exceptions for Closed {
+    fn closes_shared(&self, _: &Scope, real: &Path, file: (u64, u64)) -> bool {
+        let is_open = || self.rules.profile.sensitive_paths.iter().any(|open| open.matches(real));
+        self.rules.is_secret_file(file) && !is_open()
+    }
+
     fn closes(&self, scope: &Scope, real: &Path) -> bool {
         let folded = fold(real);
         if self.rules.protects(scope, real, &folded).is_some() {

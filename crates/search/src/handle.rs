@@ -32,6 +32,8 @@ pub(crate) struct Known {
     pub(crate) modified: Option<SystemTime>,
     /// It takes up room on a disk, and so is no file of the kernel's.
     pub(crate) is_stored: bool,
+    /// Which file it is, if it has several names.
+    pub(crate) shared: Option<(u64, u64)>,
 }
 
 impl Handle {
@@ -134,6 +136,7 @@ impl Known {
             kind: FileType::from_raw_mode(stat.st_mode).into(),
             len: u64::try_from(i128::from(stat.st_size)).unwrap_or(0),
             is_stored: stat.st_blocks > 0,
+            shared: (stat.st_nlink > 1).then_some((stat.st_dev, stat.st_ino)),
             modified: moment(seconds).map(|at| at + Duration::from_nanos(nanoseconds)),
         }
     }

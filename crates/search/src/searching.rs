@@ -294,6 +294,10 @@ impl<'a> Search<'a> {
                 return None;
             }
         };
+        if known.shared.is_some_and(|file| walk.is_veiled_file(&self.place.join(path()), file)) {
+            self.watch.skip(Reason::Protected, &path());
+            return None;
+        }
         if walk.max_filesize().is_some_and(|most| known.len > most) {
             self.watch.skip(Reason::TooLarge, &path());
             return None;

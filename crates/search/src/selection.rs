@@ -65,6 +65,11 @@ impl Veil {
     pub fn hides(&self, real: &Path) -> bool {
         self.exceptions.closes(&Scope::FILE_READ, real)
     }
+
+    /// Whether a file with several names must not be shown under this one.
+    pub fn hides_shared(&self, real: &Path, file: (u64, u64)) -> bool {
+        self.exceptions.closes_shared(&Scope::FILE_READ, real, file)
+    }
 }
 
 impl fmt::Debug for Veil {
@@ -116,6 +121,10 @@ impl Filter {
 
     pub(crate) fn is_veiled(&self, real: &Path) -> bool {
         self.veil.as_ref().is_some_and(|veil| veil.hides(real))
+    }
+
+    pub(crate) fn is_veiled_file(&self, real: &Path, file: (u64, u64)) -> bool {
+        self.veil.as_ref().is_some_and(|veil| veil.hides_shared(real, file))
     }
 }
 

@@ -135,6 +135,11 @@ impl<'a> Walk<'a> {
         self.root().known(&below).ok().map(|known| known.kind)
     }
 
+    /// Whether a file with several names must not be shown under this one.
+    pub(crate) fn is_veiled_file(&self, real: &Path, file: (u64, u64)) -> bool {
+        self.filter.is_veiled_file(real, file)
+    }
+
     pub(crate) fn max_filesize(&self) -> Option<u64> {
         self.filter.max_filesize
     }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use hermes_core::{SessionError, SessionStore};
@@ -23,6 +24,8 @@ const FILE_MODE: u32 = 0o600;
 #[derive(Debug, Clone)]
 pub struct FileSessions {
     folder: PathBuf,
+    /// The last failure to write, shared by all copies.
+    problem: Arc<Mutex<Option<String>>>,
 }
 
 /// One session that has a file.
@@ -41,7 +44,13 @@ pub struct SessionEntry {
 impl FileSessions {
     /// Sessions below `folder`, which is created with the first of them.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        Self { folder: folder.into(), problem: Arc::default() }
+    }
+
+    /// Why something of a session could not be written down, if that has
+    /// happened.
+    pub fn problem(&self) -> Option<String> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Where they are.
@@ -136,7 +145,14 @@ impl SessionStore for FileSessions {
         key: &str,
         change: &mut dyn FnMut(Value) -> Result<Value, SessionError>,
     ) -> Result<(), SessionError> {
-        Ok(self.change(session, key, change)?)
+        let done = self.change(session, key, change);
+        if let Err(error) = &done
+            && !matches!(error, StoreError::Change(_))
+        {
+            let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+            *problem = Some(error.to_string());
+        }
+        Ok(done?)
     }
 }
 

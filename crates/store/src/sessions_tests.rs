@@ -242,3 +242,14 @@ proptest! {
         prop_assert_eq!(store.read(&id, &key).unwrap(), value);
     }
 }
+
+#[test]
+fn what_cannot_be_written_is_told() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("a file");
+    fs::write(&file, "").unwrap();
+    let store = FileSessions::new(file.join("sessions"));
+    assert_eq!(store.problem(), None);
+    assert!(store.update("s", "k", &mut |_| Ok(json!(1))).is_err());
+    assert!(store.clone().problem().unwrap().contains("a file"));
+}

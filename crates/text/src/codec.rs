@@ -8,7 +8,9 @@ use encoding_rs::{
     DecoderResult, Encoder, EncoderResult, Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE,
 };
 
-use crate::binary;
+use crate::{binary, wide};
+
+pub use crate::wide::may_be_wide;
 
 /// How ISO-2022-JP leaves ASCII.
 const ESCAPE: &[u8] = b"\x1B$";
@@ -214,7 +216,7 @@ pub(crate) fn is_plain(utf8: &[u8]) -> bool {
 }
 
 fn guess(sample: &[u8], complete: bool) -> TextFormat {
-    if let Some(encoding) = wide_without_bom(sample, complete) {
+    if let Some(encoding) = wide::without_mark(sample, complete) {
         return TextFormat::new(encoding, false);
     }
     let escapes = memchr::memmem::find(sample, ESCAPE).is_some();
@@ -254,45 +256,6 @@ fn utf8_sequences(sample: &[u8]) -> (usize, usize) {
         let more = chunk.valid().chars().filter(|c| !c.is_ascii()).count();
         (good + more, bad + usize::from(!chunk.invalid().is_empty()))
     })
-}
-
-/// Whether text that begins so may be UTF-16 without a mark. It takes a look at
-/// the beginning only, and no decision.
-pub fn may_be_wide(sample: &[u8]) -> bool {
-    let head = sample.get(..binary::HEAD).unwrap_or(sample);
-    wide_without_bom(head, head.len() == sample.len()).is_some()
-}
-
-/// The fewest bytes that can pass for UTF-16 without a mark: in less, a zero
-/// byte or two make the pattern by chance.
-const WIDE: usize = 16;
-
-/// UTF-16 without a mark, if the zero bytes of Latin text give it away (most of
-/// one half, hardly any of the other) and what it decodes to is all printable.
-fn wide_without_bom(sample: &[u8], complete: bool) -> Option<&'static Encoding> {
-    if sample.len() < WIDE || complete && !sample.len().is_multiple_of(2) {
-        return None;
-    }
-    let units = sample.len() / 2;
-    let (mut first_zeros, mut last_zeros) = (0, 0);
-    for pair in sample.chunks_exact(2) {
-        first_zeros += usize::from(pair.first() == Some(&0));
-        last_zeros += usize::from(pair.last() == Some(&0));
-    }
-    let (encoding, many, few) = if last_zeros > first_zeros {
-        (UTF_16LE, last_zeros, first_zeros)
-    } else {
-        (UTF_16BE, first_zeros, last_zeros)
-    };
-    if many * 10 < units * 7 || few * 50 > units {
-        return None;
-    }
-    let body = sample.get(..units * 2)?;
-    let text = encoding.decode_without_bom_handling(body).0;
-    // A sample may be cut between the halves of a pair: then one bad end is no sign.
-    let cut = if complete { None } else { text.strip_suffix('\u{FFFD}') };
-    let odd = |c: char| c == '\u{FFFD}' || c.is_control() && !matches!(c, '\t' | '\n' | '\r');
-    (!cut.unwrap_or(&text).contains(odd)).then_some(encoding)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub mod formats;
 pub mod matching;
 mod places;
 mod shifted;
+mod wide;
 
 pub use document::{Document, Edit};
 pub use endings::{Ending, Endings};

@@ -133,7 +133,8 @@ impl Plan {
 
     /// Leaves out what the format cannot hold.
     pub(super) fn drop_unfit(&mut self, format: Format) {
-        let needs_text = matches!(format, Format::Zip | Format::SevenZip);
+        // In 7z they are characters.
+        let needs_text = format == Format::SevenZip;
         let longest = if format == Format::Zip { usize::from(u16::MAX) } else { usize::MAX };
         let (mut skipped, mut bytes) = (Vec::new(), 0);
         self.items.retain(|item| {
@@ -263,6 +264,10 @@ impl Search<'_> {
                 self.skip(&name, "it went away");
                 continue;
             };
+            if self.files.closes_file(&place.join(&relative), &facts) {
+                self.skip(&name, "it is another name of a protected file");
+                continue;
+            }
             let item = |what| Item::new(name.clone(), what, facts, number, relative.clone());
             match facts.kind {
                 Kind::Folder if depth >= LEVELS => self.skip(&name, "it is nested too deep"),

@@ -1,6 +1,7 @@
 //! Writing zip, with times to the second and Unix permissions.
 
-use std::io::{self, Seek, Write};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -10,15 +11,18 @@ use zip::{CompressionMethod, DateTime, System, ZipWriter};
 
 use super::Job;
 use super::sources::{Item, What};
+use crate::member::{TYPE_FILE, TYPE_FOLDER, TYPE_LINK};
 
 /// The field for times as Unix counts them, and the bit for the first of them.
 const UNIX_TIMES: u16 = 0x5455;
 const HAS_MODIFIED: u8 = 1;
+/// The attribute of a folder.
+const IS_FOLDER: u32 = 0x10;
 /// From here on the sizes need the larger fields.
 const LARGE: u64 = 0xF000_0000;
 
 pub(super) fn write(job: &Job<'_>, out: impl Write + Seek) -> io::Result<()> {
-    let mut writer = ZipWriter::new(out);
+    let mut writer = ZipWriter::new(Brittle { out, is_broken: false });
     let failed = |error: ZipError| match error {
         ZipError::Io(error) => error,
         other => job.failed(other),
@@ -26,19 +30,63 @@ pub(super) fn write(job: &Job<'_>, out: impl Write + Seek) -> io::Result<()> {
     for item in &job.plan.items {
         job.gauge.check()?;
         let options = options(job, item).map_err(failed)?;
-        let name = item.shown();
+        // A name is bytes, which the system that wrote it knows how to read.
+        let mut name = item.name.as_os_str().as_bytes().to_vec();
+        if matches!(item.what, What::Folder) {
+            name.push(b'/');
+        }
+        writer.start_file_with_options(options.name(&name)).map_err(failed)?;
         match &item.what {
-            What::File => {
-                writer.start_file(name, options).map_err(failed)?;
-                io::copy(&mut job.content(item)?, &mut writer)?;
-            }
-            What::Folder => writer.add_directory(name, options).map_err(failed)?,
-            What::Link(target) => {
-                writer.add_symlink(name, target.to_string_lossy(), options).map_err(failed)?;
-            }
+            What::File => drop(io::copy(&mut job.content(item)?, &mut writer)?),
+            What::Folder => {}
+            What::Link(target) => writer.write_all(target.as_os_str().as_bytes())?,
         }
     }
-    writer.finish().map_err(failed)?.flush()
+    writer.finish().map_err(failed)?.out.flush()
+}
+
+/// A file on which nothing is tried any more once it has failed: the writer
+/// would finish the archive when it is dropped, and complain to the terminal
+/// that it cannot.
+struct Brittle<W> {
+    out: W,
+    is_broken: bool,
+}
+
+impl<W> Brittle<W> {
+    fn noting<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        let is_final = |error: &io::Error| error.kind() != io::ErrorKind::Interrupted;
+        self.is_broken |= done.as_ref().is_err_and(is_final);
+        done
+    }
+}
+
+impl<W: Write> Write for Brittle<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_broken {
+            return Ok(bytes.len());
+        }
+        let written = self.out.write(bytes);
+        self.noting(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.is_broken {
+            return Ok(());
+        }
+        let flushed = self.out.flush();
+        self.noting(flushed)
+    }
+}
+
+impl<W: Seek> Seek for Brittle<W> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        if self.is_broken {
+            return Ok(0);
+        }
+        let moved = self.out.seek(to);
+        self.noting(moved)
+    }
 }
 
 fn options(
@@ -46,14 +94,20 @@ fn options(
     item: &Item,
 ) -> Result<FileOptions<'static, 'static, ExtendedFileOptions>, ZipError> {
     let level = job.packing.level;
-    let method = match level {
-        Some(0) => CompressionMethod::Stored,
-        _ => CompressionMethod::Deflated,
+    let (kind, flags) = match item.what {
+        What::File => (TYPE_FILE, 0),
+        What::Folder => (TYPE_FOLDER, IS_FOLDER),
+        What::Link(_) => (TYPE_LINK, 0),
     };
+    let method = match (&item.what, level) {
+        (What::File, Some(1..) | None) => CompressionMethod::Deflated,
+        _ => CompressionMethod::Stored,
+    };
+    let level = level.filter(|level| *level > 0 && method == CompressionMethod::Deflated);
     let mut options = FileOptions::default()
         .compression_method(method)
-        .compression_level(level.filter(|level| *level > 0).map(i64::from))
-        .unix_permissions(item.mode)
+        .compression_level(level.map(i64::from))
+        .external_attributes((kind | item.mode & 0o777) << 16 | flags)
         .system(System::Unix)
         .large_file(item.size >= LARGE)
         .last_modified_time(coarse(item.seconds()).unwrap_or_default());
@@ -80,3 +134,7 @@ fn coarse(seconds: u64) -> Option<DateTime> {
     )
     .ok()
 }
+
+#[cfg(test)]
+#[path = "zipfile_tests.rs"]
+mod tests;

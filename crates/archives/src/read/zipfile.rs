@@ -83,14 +83,16 @@ impl Read for Unreadable<'_> {
 }
 
 fn describe<R: Read>(entry: &ZipFile<'_, R>) -> Member {
+    let is_unix = entry.system() == System::Unix;
     let mut name = match std::str::from_utf8(entry.name_raw()) {
         Ok(_) => entry.name_raw().to_vec(),
+        // There, names are bytes.
+        Err(_) if is_unix => entry.name_raw().to_vec(),
         // An old code page, unless the entry says otherwise.
         Err(_) => entry
             .name()
             .map_or_else(|_| entry.name_raw().to_vec(), |name| name.into_owned().into_bytes()),
     };
-    let is_unix = entry.system() == System::Unix;
     if !is_unix {
         // Some programs of Windows write their own separator.
         name.iter_mut().filter(|byte| **byte == b'\\').for_each(|byte| *byte = b'/');

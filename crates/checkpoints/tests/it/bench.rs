@@ -94,7 +94,11 @@ impl Bench {
 
     /// A turn with a command that is killed after this change.
     pub(crate) fn killed(&self, change: impl FnOnce()) {
-        let call = Call { open_ended: true, ..Call::default() };
+        self.killed_call(Call { open_ended: true, ..Call::default() }, change);
+    }
+
+    /// A call that is killed after this change.
+    pub(crate) fn killed_call(&self, call: Call<'_>, change: impl FnOnce()) {
         self.prepare(call, |impending| self.keeper.before(impending)).unwrap();
         change();
     }

@@ -176,6 +176,15 @@ fn the_oldest_go_first() {
 }
 
 #[test]
+fn no_more_are_kept_than_was_said_at_any_time() {
+    let bench = Bench::with(Limits { per_workspace: 8, ..Limits::default() });
+    for n in 0..12 {
+        bench.turn(&["n"], || bench.write("n", n.to_string()));
+        assert_eq!(bench.store.all().unwrap().len(), (n + 1).min(8));
+    }
+}
+
+#[test]
 fn contents_that_nothing_names_are_cleared_away() {
     let mut bench = Bench::new();
     for n in 0..6 {

@@ -4,6 +4,7 @@
 
 mod account;
 mod bench;
+mod cutoff;
 mod damage;
 mod history;
 mod laws;

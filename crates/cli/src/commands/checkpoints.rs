@@ -204,6 +204,9 @@ fn listed(found: &[Manifest], damaged: &[Damaged], lines: usize, all: bool) -> T
         if unkept > 0 {
             what.push_str(&format!(", {unkept} not kept"));
         }
+        if manifest.is_cut_off() {
+            what.push_str(", cut off");
+        }
         if all {
             what.push_str(&format!("  {}", manifest.workspace().display()));
         }
@@ -238,6 +241,7 @@ fn brief(manifest: &Manifest) -> Value {
         "by": manifest.by(),
         "files": manifest.changes().count(),
         "partial": manifest.is_partial(),
+        "cut_off": manifest.is_cut_off(),
         "not_kept": manifest.changes().filter(|(_, c)| is_unkept(&c.before)).count(),
     })
 }

@@ -40,6 +40,8 @@ pub(super) struct Step<'c> {
     pub(super) lost: Vec<String>,
     /// The name of what is put aside.
     pub(super) aside: OsString,
+    /// Whether the new file shall be a program, where that is said.
+    pub(super) runs: Option<bool>,
 }
 
 /// How a change is taken back.
@@ -62,7 +64,12 @@ impl Step<'_> {
             file.write_all(bytes)
         };
         let (new, lost) = stage(&self.spot, model, Permissions::Keep, fill)?;
-        let identity = Facts::of(&rustix::fs::fstat(&new.file)?).identity;
+        let facts = Facts::of(&rustix::fs::fstat(&new.file)?);
+        if let Some(runs) = self.runs {
+            let mode = as_program(facts.mode, runs);
+            rustix::fs::fchmod(&new.file, rustix::fs::Mode::from_raw_mode(mode))?;
+        }
+        let identity = facts.identity;
         self.new = Some((new, identity));
         self.lost = lost;
         Ok(())
@@ -142,6 +149,12 @@ impl Step<'_> {
             },
         }
     }
+}
+
+/// The permission bits of a program, which those may run who may read it; or
+/// of what is none.
+fn as_program(mode: u32, runs: bool) -> u32 {
+    if runs { mode | (mode & 0o444) >> 2 } else { mode & !0o111 }
 }
 
 /// Has room made for a long content at once, where that is known to spare work

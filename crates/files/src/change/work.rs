@@ -128,6 +128,7 @@ impl<'c> Work<'c> {
             made,
             lost: Vec::new(),
             aside: Scratch::File.name(),
+            runs: hold.programs.get(path).copied(),
         };
         if !step.is_touched && hold.seen(path).is_some_and(|seen| differs(seen, before)) {
             return Err(changed_meanwhile(path));

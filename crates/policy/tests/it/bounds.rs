@@ -1,6 +1,6 @@
 //! Child processes are never held more loosely than the rules say.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::PathBuf;
 
 use hermes_core::{Confinement, Effect, Policy as _, Resource, Scope, Service, Taint};
@@ -177,6 +177,8 @@ fn reading_that_was_agreed_to_is_possible() {
 fn a_granted_folder_keeps_its_secrets() {
     let world = World::new();
     world.put("ws/.env", "KEY=1");
+    let key = world.put("home/.ssh/id_ed25519", "key");
+    std::fs::hard_link(&key, world.path("ws/hard")).unwrap();
     let rules = "profiles:\n  mine:\n    extends: default\n    restrictions:\n      file:read:\n        denied_paths: [\"${workspace}/private/**\"]\n";
     let permissions = world.with(rules, "mine").unwrap();
     let effects = [Effect::path(Scope::FILE_READ, world.path("ws"))];
@@ -187,6 +189,11 @@ fn a_granted_folder_keeps_its_secrets() {
     assert!(!closes("ws/a.rs") && !closes("ws/.env.example") && !closes("ws/privately"));
     assert!(grants.closes(&Scope::FILE_WRITE, &world.path("ws/.git/hooks/pre-commit")));
     assert!(!grants.closes(&Scope::FILE_WRITE, &world.path("ws/src/a.rs")));
+    // Another name of a secret, by what the system knows it as.
+    let hard = world.path("ws/hard");
+    let found = std::fs::metadata(&hard).unwrap();
+    let shared = |ino: u64| grants.closes_shared(&Scope::FILE_READ, &hard, (found.dev(), ino));
+    assert!(shared(found.ino()) && !shared(found.ino() + 1));
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! What is looked at, compared with ripgrep's own walk.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use hermes_core::{Grants, Scope};
+use hermes_core::{Exceptions, Grants, Scope};
 use hermes_search::{Pattern, Report, Selection, Veil};
 use ignore::WalkBuilder;
 use ignore::overrides::OverrideBuilder;
@@ -149,6 +150,39 @@ fn what_is_veiled_is_not_shown() {
     let content = of(Pattern::regex("x"), Report::Files);
     let found = tree.search_in("", &selection, &content, ALL).unwrap();
     assert_eq!((paths(&found), found.found.skipped.protected), (vec!["a".to_owned()], 2));
+}
+
+/// Closes one file under each of its names.
+struct Secret((u64, u64));
+
+impl Exceptions for Secret {
+    fn closes(&self, _: &Scope, _: &Path) -> bool {
+        false
+    }
+
+    fn closes_shared(&self, _: &Scope, _: &Path, file: (u64, u64)) -> bool {
+        file == self.0
+    }
+}
+
+#[test]
+fn another_name_of_a_veiled_file_is_not_shown() {
+    let tree = Tree::new(&[("a", "x"), ("sub/b", "x"), ("twice", "x")]);
+    let root = tree.path();
+    let outside = tempfile::tempdir_in(root.parent().unwrap()).unwrap();
+    let secret = outside.path().join("id_rsa");
+    std::fs::write(&secret, "x").unwrap();
+    std::fs::hard_link(&secret, root.join("sub/hl")).unwrap();
+    std::fs::hard_link(root.join("twice"), root.join("again")).unwrap();
+    let found = std::fs::metadata(&secret).unwrap();
+    let veil = Veil::of(&Grants::everything().except(Arc::new(Secret((found.dev(), found.ino())))));
+    let selection = Selection { veil, ..Selection::default() };
+    for report in [Report::Files, Report::Counts, Report::Lines { before: 0, after: 0 }] {
+        let content = of(Pattern::regex("x"), report);
+        let found = tree.search_in("", &selection, &content, ALL).unwrap();
+        assert_eq!(paths(&found), ["a", "again", "sub/b", "twice"]);
+        assert_eq!(found.found.skipped.protected, 1);
+    }
 }
 
 proptest! {

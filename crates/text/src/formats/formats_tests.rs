@@ -182,7 +182,7 @@ fn binary_patches_and_copies_are_refused() {
     assert!(refused("diff --git a/x b/x\nBinary files a/x and b/x differ\n").contains("binary"));
     assert!(refused("diff --git a/x b/y\ncopy from x\ncopy to y\n").contains("copies"));
     assert!(refused("@@ -1 +1 @@\n-a\n+b\n").contains("no file"));
-    assert!(refused("diff --git a/x b/x\nold mode 100644\nnew mode 100755\n").contains("mode"));
+    assert!(refused("diff --git a/x b/x\nold mode 100644\nnew mode 100644\n").contains("nothing"));
 }
 
 #[test]
@@ -270,15 +270,18 @@ fn a_deletion_without_lines_is_of_an_empty_file() {
 
 #[test]
 fn modes_are_told_and_other_kinds_refused() {
-    let warned = |patch: &str| parse(patch, None).expect("a patch").warnings;
+    let programs = |patch: &str| parse(patch, None).expect("a patch").programs;
     let new =
         "diff --git a/n b/n\nnew file mode 100755\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n";
-    assert!(warned(new)[0].contains("`chmod +x`"), "{:?}", warned(new));
-    assert!(warned(&new.replace("100755", "100644")).is_empty());
+    assert_eq!(programs(new), [("n".to_owned(), true)]);
+    assert_eq!(programs(&new.replace("100755", "100644")), []);
     assert!(refused(&new.replace("100755", "120000")).contains("symbolic links"));
     assert!(refused(&new.replace("100755", "160000")).contains("submodules"));
     let old = "diff --git a/n b/n\nold mode 100644\nnew mode 100755\n--- a/n\n+++ b/n\n@@ -1 +1 @@\n-x\n+y\n";
-    assert!(warned(old)[0].contains("from 100644 to 100755"), "{:?}", warned(old));
+    assert_eq!(programs(old), [("n".to_owned(), true)]);
+    let alone = "diff --git a/n b/n\nold mode 100755\nnew mode 100644\ndiff --git a/o b/p\nold mode 100644\nnew mode 100755\nsimilarity index 100%\nrename from o\nrename to p\n";
+    assert_eq!(programs(alone), [("n".to_owned(), false), ("p".to_owned(), true)]);
+    assert_eq!(operations(alone).len(), 1);
     let link = "diff --git a/n b/n\nindex 1..2 120000\n--- a/n\n+++ b/n\n@@ -1 +1 @@\n-x\n+y\n";
     assert!(refused(link).contains("symbolic links"));
 }

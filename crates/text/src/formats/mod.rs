@@ -21,6 +21,9 @@ pub struct Patch {
     pub format: Format,
     /// What it does, in order.
     pub operations: Vec<Operation>,
+    /// The files, by their new paths as written, that shall be programs from
+    /// now on, or none any more.
+    pub programs: Vec<(String, bool)>,
     /// What it says that is not done, in sentences.
     pub warnings: Vec<String>,
 }
@@ -144,15 +147,20 @@ pub fn parse(patch: &str, path: Option<&str>) -> Result<Patch, Malformed> {
         ));
     };
     let mut warnings = Vec::new();
+    let mut programs = Vec::new();
     let operations = match format {
         Format::V4a => v4a::parse(patch, path)?,
-        Format::Unified => unified::parse(patch, path, &mut warnings)?,
+        Format::Unified => {
+            let read = unified::parse(patch, path, &mut warnings)?;
+            programs = read.programs;
+            read.operations
+        }
         Format::Blocks => blocks::parse(patch, path)?,
     };
-    if operations.iter().all(is_idle) {
+    if operations.iter().all(is_idle) && programs.is_empty() {
         return Err(Malformed::at(0, "the patch changes nothing"));
     }
-    Ok(Patch { format, operations, warnings })
+    Ok(Patch { format, operations, programs, warnings })
 }
 
 /// Whether the whole was escaped once too often. What its lines say cannot be

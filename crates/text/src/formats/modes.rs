@@ -42,18 +42,13 @@ impl Modes {
         Ok(())
     }
 
-    /// What is said of the mode of a file and not done.
-    pub(super) fn warning(&self, name: &str) -> Option<String> {
-        if self.created.is_some_and(|mode| mode & EXECUTABLE != 0) {
-            return Some(format!(
-                "{name} is made as an ordinary file; the patch wants it executable: `chmod +x`."
-            ));
-        }
-        match (self.old, self.new) {
-            (Some(old), Some(new)) if old != new => Some(format!(
-                "The mode of {name} stays as it is; the patch changes it from {old:o} to {new:o}: \
-                    use chmod."
-            )),
+    /// Whether the file shall be a program from now on, or none; none if that
+    /// stays as it is. Git knows nothing else of modes.
+    pub(super) fn executable(&self) -> Option<bool> {
+        let runs = |mode: u32| mode & EXECUTABLE != 0;
+        match (self.created, self.old, self.new) {
+            (Some(created), ..) => runs(created).then_some(true),
+            (None, Some(old), Some(new)) if runs(old) != runs(new) => Some(runs(new)),
             _ => None,
         }
     }

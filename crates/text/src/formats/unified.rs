@@ -76,27 +76,34 @@ impl<'p> Reader<'_, 'p> {
     }
 }
 
+/// What a unified diff says.
+#[derive(Debug, Default)]
+pub(super) struct Read {
+    pub(super) operations: Vec<Operation>,
+    pub(super) programs: Vec<(String, bool)>,
+}
+
 /// Reads a unified diff. `path` is the file of hunks without a header.
 /// What is not done is added to the warnings.
 pub(super) fn parse(
     patch: &str,
     path: Option<&str>,
     warnings: &mut Vec<String>,
-) -> Result<Vec<Operation>, Malformed> {
+) -> Result<Read, Malformed> {
     let lines = unwrapped(patch);
     let mut reader = Reader { lines: &lines, at: 0 };
-    let mut operations = Vec::new();
+    let mut read = Read::default();
     let mut entry: Option<Entry> = None;
     while let Some(line) = reader.peek(0) {
         let number = reader.number();
         if let Some(names) = line.strip_prefix("diff --git ") {
-            finish(&mut operations, entry.take(), path, warnings)?;
+            finish(&mut read, entry.take(), path)?;
             let (old, new) = both_names(names);
             entry = Some(Entry { line: number, old, new, ..Entry::default() });
             reader.at += 1;
         } else if reader.is_names() {
             if entry.as_ref().is_none_or(|entry| entry.named) {
-                finish(&mut operations, entry.take(), path, warnings)?;
+                finish(&mut read, entry.take(), path)?;
             }
             let open = entry.get_or_insert_with(|| Entry { line: number, ..Entry::default() });
             open.old = Some(file_name(number, line.get(4..).unwrap_or_default())?);
@@ -114,8 +121,8 @@ pub(super) fn parse(
             reader.at += 1;
         }
     }
-    finish(&mut operations, entry, path, warnings)?;
-    Ok(operations)
+    finish(&mut read, entry, path)?;
+    Ok(read)
 }
 
 /// Takes in what git says about a file.
@@ -218,20 +225,15 @@ fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk,
 }
 
 /// Turns what was read of a file into what to do with it.
-fn finish(
-    operations: &mut Vec<Operation>,
-    entry: Option<Entry>,
-    path: Option<&str>,
-    warnings: &mut Vec<String>,
-) -> Result<(), Malformed> {
+fn finish(read: &mut Read, entry: Option<Entry>, path: Option<&str>) -> Result<(), Malformed> {
     let Some(mut entry) = entry else { return Ok(()) };
     let is_null = |name: &Option<String>| name.as_deref() == Some("/dev/null");
     entry.is_new |= is_null(&entry.old);
     entry.is_deleted |= is_null(&entry.new);
     let (old, new) = without_prefixes(entry.old, entry.new);
     if let (Some(from), Some(to)) = (entry.from, entry.to) {
-        warnings.extend(entry.modes.warning(&to));
-        operations.push(Operation::Update { path: from, hunks: entry.hunks, to: Some(to) });
+        read.programs.extend(entry.modes.executable().map(|runs| (to.clone(), runs)));
+        read.operations.push(Operation::Update { path: from, hunks: entry.hunks, to: Some(to) });
         return Ok(());
     }
     let name = if entry.is_deleted { old } else { new };
@@ -245,20 +247,16 @@ fn finish(
     if entry.is_deleted && entry.hunks.is_empty() {
         entry.hunks.push(Hunk::default());
     }
-    if entry.is_new || !entry.hunks.is_empty() {
-        warnings.extend(entry.modes.warning(&name));
-    }
+    let runs = entry.modes.executable().filter(|_| !entry.is_deleted);
+    read.programs.extend(runs.map(|runs| (name.clone(), runs)));
     if entry.is_new {
-        operations.push(Operation::Add { path: name, text: added(entry.line, &entry.hunks)? });
+        read.operations.push(Operation::Add { path: name, text: added(entry.line, &entry.hunks)? });
     } else if entry.is_deleted {
-        operations.push(Operation::Delete { path: name, hunks: entry.hunks });
+        read.operations.push(Operation::Delete { path: name, hunks: entry.hunks });
     } else if !entry.hunks.is_empty() {
-        operations.push(Operation::Update { path: name, hunks: entry.hunks, to: None });
-    } else {
-        return Err(Malformed::at(
-            entry.line,
-            format!("nothing is said to change in {name}; a change of mode alone is not supported"),
-        ));
+        read.operations.push(Operation::Update { path: name, hunks: entry.hunks, to: None });
+    } else if runs.is_none() {
+        return Err(Malformed::at(entry.line, format!("nothing is said to change in {name}")));
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The one way in which tools of this family change files: under a lock, all
 //! or nothing, read back, and known to the session.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,7 +82,12 @@ pub(crate) fn keeper(cx: &ToolContext) -> Option<Arc<dyn Replacing>> {
     cx.ports.get::<dyn Replacing>()
 }
 
-impl Held<'_> {
+impl<'a> Held<'a> {
+    /// Those of the files that are written shall be programs, or none.
+    pub(crate) fn with_programs(self, programs: HashMap<PathBuf, bool>) -> Self {
+        Self { hold: self.hold.with_programs(programs), ..self }
+    }
+
     /// What the file holds now; none if there is no file.
     pub(crate) fn current(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
         self.hold.read(path)

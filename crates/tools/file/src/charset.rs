@@ -18,9 +18,36 @@ pub(crate) fn read(cx: &ToolContext, path: &Path, bytes: Vec<u8>) -> Result<Docu
     Document::read_near(bytes, || of(cx, path))
 }
 
-/// The encoding in which the session wrote a file, or that `.editorconfig` has
-/// for it, as far as the call may look. It takes some looking around, so it is for bytes that do not speak for
-/// themselves.
+/// The same, in the encoding that the caller names; a byte order mark counts
+/// for more.
+pub(crate) fn read_as(
+    cx: &ToolContext,
+    path: &Path,
+    bytes: Vec<u8>,
+    told: Option<&'static Encoding>,
+) -> Result<Document, NotText> {
+    let Some(told) = told else { return read(cx, path, bytes) };
+    let document = Document::read(bytes, Some(told))?;
+    remember(cx, path, document.bytes(), true, told);
+    Ok(document)
+}
+
+/// The caller says what encoding a text is in. Where its bytes look like
+/// another, that is what the session goes by from now on.
+pub(crate) fn remember(
+    cx: &ToolContext,
+    path: &Path,
+    bytes: &[u8],
+    complete: bool,
+    told: &'static Encoding,
+) {
+    let looks = detect_near(bytes, complete, || said(cx, path).map(Charset::encoding));
+    known::spelt(cx, path, (looks.encoding() != told).then_some(told));
+}
+
+/// The encoding in which the session wrote a file, or was told to read it in, or that `.editorconfig` has
+/// for it, as far as the call may look. It takes some looking around, so it is
+/// for bytes that do not speak for themselves.
 pub(crate) fn of(cx: &ToolContext, path: &Path) -> Option<&'static Encoding> {
     known::encoding(cx, path).or_else(|| said(cx, path).map(Charset::encoding))
 }

@@ -12,6 +12,8 @@ use hermes_core::{ToolContext, ToolError};
 use hermes_files::Files;
 use serde::{Deserialize, Serialize};
 
+use crate::unsaved;
+
 /// The session document.
 const DOCUMENT: &str = "files";
 /// How many files are remembered; the one that was not touched for the
@@ -122,8 +124,8 @@ struct Known {
     files: BTreeMap<String, Record>,
 }
 
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Record {
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Record {
     touched: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     wrote: Option<Wrote>,
@@ -138,13 +140,13 @@ struct Record {
     encoding: Option<String>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Wrote {
     hash: Hash,
     by: Writer,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Sight {
     hash: Hash,
     len: u64,
@@ -158,7 +160,7 @@ struct Sight {
 /// The caller was shown this version of a file, or a part of it. `hash` is
 /// that of the whole file.
 pub(crate) fn saw(cx: &ToolContext, path: &Path, hash: Hash, facts: Seen) {
-    change(cx, path, |record, at| record.see(cx, hash, facts, at));
+    change(cx, path, |record, at| record.see(cx, hash.clone(), facts, at));
 }
 
 /// The caller looked for a file, and there was none.
@@ -179,7 +181,7 @@ pub(crate) fn missed(cx: &ToolContext, path: &Path) {
 pub(crate) fn spelt(cx: &ToolContext, path: &Path, encoding: Option<&'static Encoding>) {
     if self::encoding(cx, path) != encoding {
         let name = encoding.map(|encoding| encoding.name().to_owned());
-        change(cx, path, |record, _| record.encoding = name);
+        change(cx, path, |record, _| record.encoding.clone_from(&name));
     }
 }
 
@@ -196,15 +198,19 @@ pub(crate) fn wrote(cx: &ToolContext, path: &Path, hash: Hash, facts: Seen) {
         at: format!("{:.0}", jiff::Timestamp::now()),
     };
     change(cx, path, |record, at| {
-        record.wrote = Some(Wrote { hash: hash.clone(), by });
-        record.see(cx, hash, facts, at);
+        record.wrote = Some(Wrote { hash: hash.clone(), by: by.clone() });
+        record.see(cx, hash.clone(), facts, at);
     });
 }
 
 /// The file is gone; what was known of it counts no longer.
 pub(crate) fn forget(cx: &ToolContext, path: &Path) {
     let key = key(cx, path);
-    let _ = cx.session.update(DOCUMENT, |known: &mut Known| known.files.remove(&key).is_some());
+    let kept = cx.session.update(DOCUMENT, |known: &mut Known| known.files.remove(&key).is_some());
+    match kept {
+        Ok(_) => unsaved::clear(&cx.session, &key),
+        Err(_) => unsaved::keep(&cx.session, &key, None),
+    }
 }
 
 /// How the caller stands to the version of a file that is there now. Its hash
@@ -242,6 +248,21 @@ pub(crate) fn other_writer<'h>(
 }
 
 impl Record {
+    /// Together with what this process could not write down, which counts for
+    /// what it has seen.
+    fn with(mut self, unsaved: Self) -> Self {
+        for task in unsaved.seen.keys() {
+            self.missed.remove(task);
+        }
+        for task in unsaved.missed.keys() {
+            self.seen.remove(task);
+        }
+        self.seen.extend(unsaved.seen);
+        self.missed.extend(unsaved.missed);
+        self.wrote = unsaved.wrote.or(self.wrote);
+        Self { encoding: unsaved.encoding, touched: self.touched.max(unsaved.touched), ..self }
+    }
+
     fn see(&mut self, cx: &ToolContext, hash: Hash, facts: Seen, at: u64) {
         let since = |moment: SystemTime| moment.duration_since(SystemTime::UNIX_EPOCH).ok();
         let modified = facts.modified.and_then(since);
@@ -265,18 +286,30 @@ impl Record {
 }
 
 fn record(cx: &ToolContext, path: &Path) -> Option<Record> {
-    let mut known: Known = cx.session.read(DOCUMENT).ok()?;
-    known.files.remove(&key(cx, path))
+    let key = key(cx, path);
+    let known = cx.session.read(DOCUMENT);
+    let kept = known.ok().and_then(|mut known: Known| known.files.remove(&key));
+    match unsaved::find(&cx.session, &key) {
+        None => kept,
+        Some(unsaved) => Some(kept.unwrap_or_default().with(unsaved?)),
+    }
 }
 
-/// What cannot be remembered is as good as unseen, so a failure is no reason
-/// to fail the call.
-fn change(cx: &ToolContext, path: &Path, change: impl FnOnce(&mut Record, u64)) {
+/// What cannot be written down is no reason to fail the call: this process
+/// knows it all the same.
+fn change(cx: &ToolContext, path: &Path, change: impl Fn(&mut Record, u64)) {
     let key = key(cx, path);
-    let _ = cx.session.update(DOCUMENT, |known: &mut Known| {
+    let unsaved = unsaved::find(&cx.session, &key);
+    let is_saved = unsaved.is_none();
+    let kept = cx.session.update(DOCUMENT, |known: &mut Known| {
         known.clock += 1;
         let at = known.clock;
-        let record = known.files.entry(key).or_default();
+        let record = known.files.entry(key.clone()).or_default();
+        match unsaved {
+            None => {}
+            Some(None) => *record = Record::default(),
+            Some(Some(unsaved)) => *record = std::mem::take(record).with(unsaved),
+        }
         record.touched = at;
         change(record, at);
         if known.files.len() > FILES {
@@ -286,6 +319,17 @@ fn change(cx: &ToolContext, path: &Path, change: impl FnOnce(&mut Record, u64)) 
             }
         }
     });
+    match kept {
+        Ok(()) if is_saved => {}
+        Ok(()) => unsaved::clear(&cx.session, &key),
+        Err(_) => {
+            let mut record = record(cx, path).unwrap_or_default();
+            record.touched += 1;
+            let at = record.touched;
+            change(&mut record, at);
+            unsaved::keep(&cx.session, &key, Some(record));
+        }
+    }
 }
 
 /// One file has one name here, whichever link led to it.

@@ -22,6 +22,7 @@ mod source;
 mod spelling;
 mod stamp;
 mod unchanged;
+mod unsaved;
 mod versions;
 
 mod tools {

@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::IgnoredAny;
 
+mod python;
+
 /// Levels of YAML that are looked at.
 const DEEPEST: usize = 1000;
 /// Problems that are told.
@@ -50,6 +52,9 @@ enum Syntax {
     JsonLines,
     Toml,
     Yaml,
+    Xml,
+    /// Its brackets, quotes and indentation.
+    Python,
 }
 
 /// Checks the new content of a file, going by its name; none if nothing is
@@ -72,7 +77,7 @@ pub(crate) fn check(path: &Path, old: Option<&str>, new: &str) -> Option<Lint> {
             .then(|| "It has comments or trailing commas, which strict parsers refuse.".to_owned());
         return Some(Lint { status: Status::Ok, problems: Vec::new(), message: note });
     }
-    if ["{{", "{%", "<%"].iter().any(|mark| new.contains(mark)) {
+    if syntax.template_marks().iter().any(|mark| new.contains(mark)) {
         return Some(Lint::skipped("It looks like a template and was not checked."));
     }
     let old = old.filter(|old| old.len() <= syntax.longest()).unwrap_or_default();
@@ -129,6 +134,9 @@ impl Syntax {
             "jsonl" | "ndjson" => Some(Self::JsonLines),
             "toml" => Some(Self::Toml),
             "yaml" | "yml" => Some(Self::Yaml),
+            "xml" | "svg" | "xsd" | "xsl" | "xslt" | "wsdl" | "rss" | "atom" | "kml" | "gpx"
+            | "plist" | "csproj" | "vbproj" | "fsproj" | "resx" | "xaml" => Some(Self::Xml),
+            "py" | "pyi" | "pyw" => Some(Self::Python),
             _ => None,
         }
     }
@@ -138,6 +146,15 @@ impl Syntax {
         match self {
             Self::Yaml => 1024 * 1024,
             _ => 16 * 1024 * 1024,
+        }
+    }
+
+    /// What a text has that a template makes such a file from.
+    fn template_marks(self) -> &'static [&'static str] {
+        match self {
+            // In Python two braces are one in a string, and `<%` is arithmetic.
+            Self::Python => &["{% "],
+            _ => &["{{", "{%", "<%"],
         }
     }
 
@@ -157,8 +174,15 @@ impl Syntax {
             Self::JsonLines => json_lines(text),
             Self::Toml => toml(text).into_iter().collect(),
             Self::Yaml => yaml(text)?.into_iter().collect(),
+            Self::Xml => at_byte(text, hermes_documents::xml_fault(text)),
+            Self::Python => at_byte(text, python::fault(text)),
         })
     }
+}
+
+/// The problem that a fault at a byte is.
+fn at_byte(text: &str, fault: Option<(usize, String)>) -> Vec<Problem> {
+    fault.into_iter().map(|(at, message)| Problem::at(text, at, message)).collect()
 }
 
 /// Files that are called JSON and read with comments.

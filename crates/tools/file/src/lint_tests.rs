@@ -98,3 +98,17 @@ fn yaml_is_checked_by_its_events() {
     let before = lint("a.yaml", Some(&"[".repeat(20_000)), "a: [\n").expect("told");
     assert_eq!((before.status, before.problems.len()), (Status::Error, 1));
 }
+
+#[test]
+fn python_and_xml_are_looked_at() {
+    let lint = check(Path::new("b.py"), None, "def f(:\n").expect("python");
+    assert_eq!((lint.status, lint.problems.len()), (Status::Error, 1));
+    let lint = check(Path::new("b.py"), None, "def f():\n    return '{{'\n").expect("python");
+    assert_eq!(lint.status, Status::Ok);
+    // One that was there before is not told again.
+    let lint = check(Path::new("b.py"), Some("x = (\n"), "y = 1\nx = (\n").expect("python");
+    assert!(lint.problems.is_empty(), "{lint:?}");
+    let lint = check(Path::new("x.svg"), None, "<a>\n<b></a>\n").expect("xml");
+    assert_eq!((lint.status, lint.problems.len()), (Status::Error, 1));
+    assert_eq!(check(Path::new("b.rs"), None, "fn f(\n"), None);
+}

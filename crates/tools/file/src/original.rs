@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use encoding_rs::Encoding;
 use hermes_core::ToolContext;
 use hermes_text::{Document, NotText};
 
@@ -22,12 +23,22 @@ pub(crate) struct Original {
 
 impl Original {
     pub(crate) fn read(cx: &ToolContext, path: &Path, bytes: Vec<u8>) -> Self {
+        Self::read_as(cx, path, bytes, None)
+    }
+
+    /// The same, in an encoding that the caller names.
+    pub(crate) fn read_as(
+        cx: &ToolContext,
+        path: &Path,
+        bytes: Vec<u8>,
+        told: Option<&'static Encoding>,
+    ) -> Self {
         let (hash, len) = (OnceLock::new(), bytes.len() as u64);
         // Bytes that are not text are gone after the next line.
         if !is_surely_text(&bytes) {
             let _ = hash.set(Hash::of(&bytes));
         }
-        Self { document: charset::read(cx, path, bytes), len, hash }
+        Self { document: charset::read_as(cx, path, bytes, told), len, hash }
     }
 
     /// Bytes of the file.

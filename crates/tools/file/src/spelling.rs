@@ -40,6 +40,14 @@ pub(crate) fn shorten(path: &Path, at: &Workplace) -> String {
     }
 }
 
+/// Where a path leads that may be a link: the file that is read and written
+/// under it.
+pub(crate) fn led(path: &Path) -> PathBuf {
+    let is_link = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    let real = is_link.then(|| hermes_files::real_path(path).ok()).flatten();
+    real.unwrap_or_else(|| path.to_path_buf())
+}
+
 /// A path below a folder that the caller wrote as `lead`: in the same way, or
 /// as an address where it is not text. `folder` is absolute.
 pub(crate) fn show_below(lead: &str, folder: &Path, relative: &Path) -> String {

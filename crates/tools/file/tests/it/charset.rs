@@ -6,6 +6,7 @@ use hermes_core::{Effect, Grants, Scope};
 use serde_json::{Value, json};
 
 use crate::harness::Place;
+use crate::write_file::Caller;
 
 /// Anybody would guess that it is Russian.
 const BYTES: &[u8] = b"\xCF\xF0\xE8\xE2\xE5\xF2\n";
@@ -120,4 +121,63 @@ async fn a_guess_about_a_large_file_is_said_to_be_one() {
     let told = json!({"path": "large.txt", "limit": 1, "encoding": "latin1"});
     let told = place.call("read_file", told).await;
     assert!(!told.to_string().contains("guess"), "{told}");
+}
+
+#[tokio::test]
+async fn wide_text_without_a_mark_is_read_patched_and_found() {
+    let place = Place::new();
+    let caller = Caller::new(&place);
+    for text in
+        ["Hello \u{1F600} text\nsecond\n", "Привет мир\nsecond\n", "日本語のテキスト\nsecond\n"]
+    {
+        for to_bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+            let wide = |text: &str| text.encode_utf16().flat_map(to_bytes).collect::<Vec<u8>>();
+            place.write("wide.txt", wide(text));
+            let found =
+                caller.call("search_files", json!({"pattern": "second", "path": "."})).await;
+            assert_eq!(found["matches"][0]["content"], "second", "{text}: {found}");
+            let edit = json!({"path": "wide.txt", "old_string": "second", "new_string": "2nd"});
+            let done = caller.call("patch", edit).await;
+            assert!(done.get("error").is_none(), "{text}: {done}");
+            let bytes = fs::read(caller.path("wide.txt")).unwrap();
+            assert_eq!(bytes, wide(&text.replace("second", "2nd")));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_read_in_a_named_encoding_is_patched_and_found_in_it() {
+    let place = Place::new();
+    let caller = Caller::new(&place);
+    // Too short and too mixed to be recognised.
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    place.write("w.bin", wide("Ж:b\n"));
+    let edit = json!({"path": "w.bin", "old_string": "b", "new_string": "c"});
+    assert!(caller.call("patch", edit.clone()).await["error"].is_string());
+    let read = caller.call("read_file", json!({"path": "w.bin", "encoding": "utf-16le"})).await;
+    assert_eq!(read["content"], "1|Ж:b", "{read}");
+    let found = caller.call("search_files", json!({"pattern": "Ж:b", "path": "."})).await;
+    assert_eq!(found["matches"][0]["content"], "Ж:b", "{found}");
+    let done = caller.call("patch", edit).await;
+    assert!(done.get("error").is_none(), "{done}");
+    assert_eq!(fs::read(caller.path("w.bin")).unwrap(), wide("Ж:c\n"));
+}
+
+#[tokio::test]
+async fn patch_takes_an_encoding_by_name() {
+    let place = Place::new();
+    let caller = Caller::new(&place);
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
+    place.write("w.bin", wide("Ж:b\n"));
+    let edit = json!({
+        "path": "w.bin", "old_string": "b", "new_string": "c", "encoding": "utf-16be"
+    });
+    let done = caller.call("patch", edit).await;
+    assert!(done.get("error").is_none(), "{done}");
+    assert_eq!(fs::read(caller.path("w.bin")).unwrap(), wide("Ж:c\n"));
+    // And it is remembered.
+    let read = caller.call("read_file", json!({"path": "w.bin"})).await;
+    assert_eq!(read["content"], "1|Ж:c", "{read}");
+    let wrong = json!({"path": "w.bin", "old_string": "c", "new_string": "d", "encoding": "none"});
+    assert_eq!(caller.call("patch", wrong).await["kind"], "invalid_arguments");
 }

@@ -446,6 +446,7 @@ async fn a_bomb_is_refused_by_the_limit_that_it_breaks() {
         let made = json!({"action": "create", "archive": archive, "paths": ["zeros"]});
         let made = place.call("file_compress", made).await;
         assert_eq!(made["files"], 1, "{archive}: {made}");
+        assert!(made["expands"].as_u64().unwrap() > 100, "{archive}: {made}");
         let unpack = |more: Value| {
             let mut arguments = json!({"action": "extract", "archive": archive, "target": "out"});
             arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

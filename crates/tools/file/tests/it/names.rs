@@ -153,6 +153,22 @@ async fn what_directory_list_shows_can_be_packed_and_unpacked() {
 }
 
 #[tokio::test]
+async fn what_a_zip_was_made_of_can_be_read() {
+    let (place, _) = odd();
+    for paths in [json!(["."]), json!([place.path().to_str().unwrap()])] {
+        let arguments = json!({
+            "action": "create", "archive": "../odd.zip", "paths": paths, "existing": "overwrite"
+        });
+        let mut packed = place.call("file_compress", arguments).await;
+        assert!(packed.get("skipped").is_none(), "{packed}");
+        let paths = packed["paths"].as_array_mut().unwrap();
+        paths.retain(|path| path.as_str().unwrap().ends_with(".txt"));
+        assert_eq!(content(&place, &paths[0]).await, "1|one\n2|two");
+    }
+    fs::remove_file(place.path().join("../odd.zip")).unwrap();
+}
+
+#[tokio::test]
 async fn what_file_watch_saw_can_be_read() {
     let (place, file) = odd();
     let cx = hermes_core::ToolContext::bare(place.path());

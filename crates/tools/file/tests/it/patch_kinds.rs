@@ -1,7 +1,7 @@
 //! Patches of links, modes, line endings and files that are not as they seem.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use hermes_core::{Grant, Grants, Scope};
@@ -63,14 +63,44 @@ async fn a_patch_that_is_cut_off_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_mode_that_is_not_set_is_told() {
+async fn modes_are_set_and_other_kinds_refused() {
     let place = Place::new();
     let diff = "diff --git a/run b/run\nnew file mode 100755\n--- /dev/null\n+++ b/run\n@@ -0,0 +1 @@\n+x\n";
     let answer = apply(&place, diff).await;
-    assert!(answer["warnings"][0].as_str().unwrap().contains("chmod +x"), "{answer}");
+    assert!(answer.get("error").is_none(), "{answer}");
+    let mode = |name: &str| fs::metadata(place.path().join(name)).unwrap().permissions().mode();
+    assert_eq!(mode("run") & 0o100, 0o100);
     let answer = apply(&place, &diff.replace("run", "ln").replace("100755", "120000")).await;
     assert_eq!(answer["kind"], "invalid_arguments", "{answer}");
     assert_eq!((text(&place, "run").as_deref(), text(&place, "ln")), (Some("x\n"), None));
+}
+
+#[tokio::test]
+async fn a_change_of_mode_alone_is_made() {
+    let place = Place::new();
+    let mode =
+        |name: &str| fs::metadata(place.path().join(name)).unwrap().permissions().mode() & 0o777;
+    for (name, bits) in [("r.sh", 0o640), ("p", 0o755), ("data", 0o644), ("old", 0o600)] {
+        place.write(name, if name == "data" { &b"\x7FELF\0\0\xFF"[..] } else { b"echo\n" });
+        fs::set_permissions(place.path().join(name), fs::Permissions::from_mode(bits)).unwrap();
+    }
+    let diff = "diff --git a/r.sh b/r.sh\nold mode 100644\nnew mode 100755\n\
+        diff --git a/p b/p\nold mode 100755\nnew mode 100644\n--- a/p\n+++ b/p\n@@ -1 +1 @@\n-echo\n+ls\n\
+        diff --git a/data b/data\nold mode 100644\nnew mode 100755\n\
+        diff --git a/old b/new\nold mode 100644\nnew mode 100755\nsimilarity index 100%\nrename from old\nrename to new\n";
+    let answer = apply(&place, diff).await;
+    assert!(answer.get("error").is_none(), "{answer}");
+    assert_eq!([mode("r.sh"), mode("p"), mode("data"), mode("new")], [0o750, 0o644, 0o755, 0o700]);
+    assert_eq!(text(&place, "p").as_deref(), Some("ls\n"));
+    assert_eq!(text(&place, "r.sh").as_deref(), Some("echo\n"));
+    assert_eq!(fs::read(place.path().join("data")).unwrap(), b"\x7FELF\0\0\xFF");
+    assert!(!place.path().join("old").exists());
+    assert!(answer["diff"].as_str().unwrap().contains("new mode 100755"), "{answer}");
+    // Done once, there is nothing left to do; and a file must be there.
+    let alone = "diff --git a/r.sh b/r.sh\nold mode 100644\nnew mode 100755\n";
+    assert!(apply(&place, alone).await["error"].is_string());
+    let missing = apply(&place, &alone.replace("r.sh", "none")).await;
+    assert_eq!(missing["kind"], "not_found", "{missing}");
 }
 
 #[tokio::test]

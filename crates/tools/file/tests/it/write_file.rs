@@ -29,6 +29,11 @@ impl Caller {
         Self { folder, session: Session::in_memory(), task: "main" }
     }
 
+    /// One whose session is kept there.
+    pub(crate) fn keeping(place: &Place, session: Session) -> Self {
+        Self { session, ..Self::new(place) }
+    }
+
     pub(crate) fn task(&self, task: &'static str) -> Self {
         Self { folder: self.folder.clone(), session: self.session.clone(), task }
     }
@@ -478,8 +483,8 @@ async fn names_of_every_kind() {
     assert_holds(&caller.write("odd", "newer\n").await, json!({"bytes_written": 6}));
     assert_eq!(fs::read_to_string(&odd).unwrap(), "newer\n");
     let shown = caller.write("odd", "newest\n").await["resolved_path"].clone();
-    assert_eq!(shown, json!(caller.path("odd")));
     let address = format!("file://{}/%FF%FEname", caller.folder.display());
+    assert_eq!(shown, json!(address), "the file behind the link");
     let done = caller.write(&address, "last\n").await;
     assert_holds(&done, json!({"created": false, "resolved_path": address}));
     assert!(done.get("replaced_unseen").is_none(), "it is the file of the link: {done}");
@@ -633,4 +638,22 @@ async fn replacing_a_binary_file_is_said() {
     place.write("a.png", b"\x89PNG\r\n\x1A\n\0\0");
     let written = place.call("write_file", json!({"path": "a.png", "content": "text\n"})).await;
     assert_eq!(written["note"], "The file that this replaces is not text.", "{written}");
+}
+
+#[tokio::test]
+async fn the_file_behind_a_link_is_named() {
+    let place = Place::new();
+    let caller = Caller::new(&place);
+    place.write("t", "one\n");
+    std::os::unix::fs::symlink("t", place.path().join("l")).unwrap();
+    std::os::unix::fs::symlink("nox", place.path().join("dl")).unwrap();
+    let target = json!(caller.path("t"));
+    let done = caller.write("l", "x\n").await;
+    assert_eq!((&done["resolved_path"], &done["files_modified"][0]), (&target, &target), "{done}");
+    let patch = json!({"path": "l", "old_string": "x", "new_string": "y"});
+    let done = caller.call("patch", patch).await;
+    assert_eq!((&done["resolved_path"], &done["files_modified"][0]), (&target, &target), "{done}");
+    let made = caller.write("dl", "x\n").await;
+    assert_eq!(made["created"], true);
+    assert_eq!(made["resolved_path"], json!(caller.path("nox")), "{made}");
 }

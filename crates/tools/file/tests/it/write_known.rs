@@ -3,7 +3,11 @@
 
 use std::fs;
 
-use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hermes_core::{MemorySessions, Session, SessionError, SessionStore};
+use serde_json::{Value, json};
 
 use crate::harness::Place;
 use crate::write_file::Caller;
@@ -69,4 +73,74 @@ async fn an_encoding_that_the_bytes_hide_is_told_and_remembered() {
         .await;
     assert!(done.get("note").is_none(), "{done}");
     assert_eq!(caller.call("read_file", json!({"path": "d"})).await["content"], "1|£ 5 ü");
+}
+
+/// A disk that is full now and then.
+#[derive(Default)]
+struct Full {
+    inner: MemorySessions,
+    is_full: AtomicBool,
+}
+
+impl SessionStore for Full {
+    fn read(&self, session: &str, key: &str) -> Result<Value, SessionError> {
+        self.inner.read(session, key)
+    }
+
+    fn update(
+        &self,
+        session: &str,
+        key: &str,
+        change: &mut dyn FnMut(Value) -> Result<Value, SessionError>,
+    ) -> Result<(), SessionError> {
+        if self.is_full.load(Ordering::Relaxed) {
+            let _ = change(self.inner.read(session, key)?);
+            return Err(SessionError::Failed("No space left on device".into()));
+        }
+        self.inner.update(session, key, change)
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_down_is_known_all_the_same() {
+    let place = Place::new();
+    let disk = Arc::new(Full::default());
+    let caller = Caller::keeping(&place, Session::new("full disk", Arc::clone(&disk) as _));
+    for name in ["early.txt", "late.txt", "gone.txt"] {
+        place.write(name, "one\n");
+    }
+    caller.call("read_file", json!({"path": "early.txt"})).await;
+    caller.call("read_file", json!({"path": "gone.txt"})).await;
+    disk.is_full.store(true, Ordering::Relaxed);
+    caller.call("read_file", json!({"path": "late.txt"})).await;
+    caller.call("read_file", json!({"path": "new.txt"})).await;
+    for name in ["early.txt", "late.txt", "new.txt"] {
+        place.write(name, "somebody else's\n");
+        let refused = caller.write(name, "mine\n").await;
+        assert_eq!(refused["kind"], "conflict", "{name}: {refused}");
+    }
+    // What was seen then is known, and what was written.
+    caller.call("read_file", json!({"path": "late.txt"})).await;
+    for text in ["mine\n", "mine again\n"] {
+        let done = caller.write("late.txt", text).await;
+        assert!(done["error"].is_null() && done.get("replaced_unseen").is_none(), "{done}");
+    }
+    // Another task has seen nothing of it.
+    let other = caller.task("other").write("late.txt", "other\n").await;
+    assert_eq!(other["kind"], "conflict", "{other}");
+    // And what was deleted is forgotten.
+    caller
+        .call(
+            "patch",
+            json!({"patch": "*** Begin Patch\n*** Delete File: gone.txt\n*** End Patch"}),
+        )
+        .await;
+    assert!(!caller.path("gone.txt").exists());
+    assert_eq!(caller.write("gone.txt", "anew\n").await["created"], true);
+    // Once there is room again, all of it is written down.
+    disk.is_full.store(false, Ordering::Relaxed);
+    place.write("late.txt", "third\n");
+    assert_eq!(caller.write("late.txt", "mine\n").await["kind"], "conflict");
+    caller.call("read_file", json!({"path": "late.txt"})).await;
+    assert!(caller.write("late.txt", "mine\n").await["error"].is_null());
 }

@@ -281,7 +281,10 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let shown = usize::try_from(args.limit.clamp(1, ENTRIES)).unwrap_or(usize::MAX);
     match args.action.plain() {
         Action::Create => create(args, &archive, &choice, cx, oversight)
-            .map(|(format, created)| Output::created(&archive, format, created, shown)),
+            .map(|(format, created)| {
+                let place = |name: &Path| packed_from(args, name, &cx.workplace);
+                Output::created(&archive, format, created, shown, place)
+            }),
         Action::List => {
             let page = Page { offset: args.offset, limit: shown as u64 };
             let files = Files::new(cx);
@@ -305,6 +308,20 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
             Ok(Output::extracted(&archive, &target, extracted, shown))
         }
     }
+}
+
+/// Where something is that was packed under a name.
+fn packed_from(args: &Args, name: &Path, at: &Workplace) -> PathBuf {
+    let sources = args.paths.iter().map(|path| source(path, at));
+    let mut places = sources.filter_map(|source| {
+        let below = name.strip_prefix(&source.name).ok()?;
+        // Joined with nothing, the path of a file would end with a slash.
+        let is_whole = below.as_os_str().is_empty();
+        Some(if is_whole { source.path } else { source.path.join(below) })
+    });
+    let first = places.next();
+    let there = first.iter().cloned().chain(places).find(|place| place.symlink_metadata().is_ok());
+    there.or(first).unwrap_or_else(|| name.to_path_buf())
 }
 
 /// A path that ends with a slash is one of a folder.

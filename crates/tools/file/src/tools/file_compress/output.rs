@@ -28,6 +28,10 @@ pub(crate) struct Output {
     /// Bytes of the archive for each byte of the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
+    /// How many times the size of the archive its files have, where that is
+    /// much: `max_ratio` must not be less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expands: Option<u64>,
     /// What was packed or unpacked, the first of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<String>>,
@@ -87,6 +91,9 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// An archive that grows this many times may meet the limit of the ratio.
+const TELLING: u64 = 50;
+
 impl Output {
     fn new(archive: &Path, format: Format, bytes: u64, packed: u64) -> Self {
         let ratio = packed as f64 / bytes.max(1) as f64;
@@ -95,17 +102,27 @@ impl Output {
             format: format.name(),
             bytes,
             archive_bytes: packed,
+            expands: Some(bytes.div_ceil(packed.max(1))).filter(|times| *times >= TELLING),
             ratio: (bytes > 0).then_some((ratio * 1000.0).round() / 1000.0),
             ..Self::default()
         }
     }
 
-    pub(super) fn created(archive: &Path, format: Format, made: Created, shown: usize) -> Self {
+    /// `place` tells where something is that was packed under a name.
+    pub(super) fn created(
+        archive: &Path,
+        format: Format,
+        made: Created,
+        shown: usize,
+        place: impl Fn(&Path) -> PathBuf,
+    ) -> Self {
         let mut output = Self::new(archive, format, made.bytes, made.packed);
         output.files = made.files;
         output.folders = made.folders;
         output.links = made.links;
-        output.tell(&made.names, shown, text);
+        output.tell(&made.names, shown, |name| {
+            name.to_str().map_or_else(|| show(&place(name)), str::to_owned)
+        });
         output.leave_out(made.skipped);
         output
     }

@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use encoding_rs::Encoding;
 use hermes_core::{ToolContext, ToolError};
+use hermes_files::Files;
 use hermes_text::codec::{TextFormat, Unencodable};
 use hermes_text::matching::{Hunk, Lines, Request, Rigour, apply, change, compose, replace};
 use hermes_text::{Document, Edit};
@@ -42,10 +44,14 @@ const COPIED: usize = 2 << 30;
 pub(super) struct Desk<'a> {
     cx: &'a ToolContext,
     held: &'a Held<'a>,
+    /// The encoding of the files, where the caller names it.
+    told: Option<&'static Encoding>,
     originals: HashMap<PathBuf, Option<Arc<Original>>>,
     now: HashMap<PathBuf, Option<Now>>,
     /// In the order in which they were named.
     order: Vec<PathBuf>,
+    /// Those that shall be programs, or none.
+    programs: HashMap<PathBuf, bool>,
     links: Links,
     spots: Vec<Spot>,
     warnings: Vec<String>,
@@ -53,13 +59,19 @@ pub(super) struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    pub(super) fn new(cx: &'a ToolContext, held: &'a Held<'a>) -> Self {
+    pub(super) fn new(
+        cx: &'a ToolContext,
+        held: &'a Held<'a>,
+        told: Option<&'static Encoding>,
+    ) -> Self {
         Self {
             cx,
             held,
+            told,
             originals: HashMap::new(),
             now: HashMap::new(),
             order: Vec::new(),
+            programs: HashMap::new(),
             links: Links::default(),
             spots: Vec::new(),
             warnings: Vec::new(),
@@ -142,6 +154,23 @@ impl<'a> Desk<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// A file shall be a program when it is written, or none.
+    pub(super) fn mark(&mut self, path: &Path, runs: bool) -> Result<(), ToolError> {
+        self.open(path)?;
+        let Some(now) = self.current(path) else {
+            return Err(refusal::missing(path, self.cx));
+        };
+        // What it is already needs no change.
+        let is_already = match &now.from {
+            Some(from) => (Files::new(self.cx).metadata(from)?.mode & 0o100 != 0) == runs,
+            None => !runs,
+        };
+        if !is_already {
+            self.programs.insert(path.to_path_buf(), runs);
+        }
+        Ok(())
     }
 
     fn rename_link(
@@ -237,7 +266,7 @@ impl<'a> Desk<'a> {
         }
         self.links.enter(self.cx, path)?;
         let found = self.held.current(path)?;
-        let found = found.map(|bytes| Arc::new(Original::read(self.cx, path, bytes)));
+        let found = found.map(|bytes| Arc::new(Original::read_as(self.cx, path, bytes, self.told)));
         let now = found.as_ref().map(|_| Now { from: Some(path.into()), body: Body::AsItWas });
         self.originals.insert(path.into(), found);
         self.now.insert(path.into(), now);
@@ -290,7 +319,8 @@ impl<'a> Desk<'a> {
     fn bytes(&self, path: &Path, now: &Now) -> Result<Vec<u8>, ToolError> {
         match (&now.body, &now.from) {
             (Body::New(text), _) => {
-                let format = charset::of_new(self.cx, path);
+                let named = self.told.map(|encoding| TextFormat::new(encoding, false));
+                let format = named.unwrap_or_else(|| charset::of_new(self.cx, path));
                 encode(format, text).map_err(|error| refusal::unencodable(path, &error))
             }
             (Body::Edited(edits, _), Some(from)) => {
@@ -312,15 +342,18 @@ impl<'a> Desk<'a> {
             let Some(now) = self.current(path) else { continue };
             let existed = self.original(path).is_some();
             let stayed = now.from.as_ref() == Some(path);
-            let bytes = match &now.body {
-                Body::AsItWas => None,
+            let is_marked = self.programs.contains_key(path);
+            let bytes = match (&now.body, &now.from) {
+                // It is written anew, text or not.
+                (Body::AsItWas, Some(from)) if is_marked => self.held.current(from)?,
+                (Body::AsItWas, _) => None,
                 _ => Some(self.bytes(path, now)?),
             };
             let turned = |fate: Fate| self.turned(path, fate, now);
             match (&now.from, bytes) {
                 (Some(_), None) if stayed => {}
                 (Some(_), Some(bytes)) if stayed => {
-                    if self.document(path)?.bytes() != bytes {
+                    if is_marked || self.document(path)?.bytes() != bytes {
                         let existing = Existing::Replace;
                         changes.push(Change::Write { path: path.clone(), bytes, existing });
                         files.push(turned(Fate::Modified));
@@ -357,7 +390,8 @@ impl<'a> Desk<'a> {
                 if !carried.contains(path.as_path()) {
                     let old = self.old_text(path);
                     let path = path.clone();
-                    files.push(Turned { path, fate: Fate::Deleted, old, new: None, hash: None });
+                    let fate = Fate::Deleted;
+                    files.push(Turned { path, fate, old, new: None, hash: None, runs: None });
                 }
             }
         }
@@ -370,7 +404,8 @@ impl<'a> Desk<'a> {
         }
         let seen = self.originals.into_iter().filter_map(|(path, found)| Some((path, found?)));
         let seen = seen.collect();
-        Ok(Outcome { changes, files, spots: self.spots, warnings: self.warnings, seen })
+        let (spots, programs, warnings) = (self.spots, self.programs, self.warnings);
+        Ok(Outcome { changes, files, programs, spots, warnings, seen })
     }
 
     fn turned(&self, path: &Path, fate: Fate, now: &Now) -> Turned {
@@ -387,7 +422,8 @@ impl<'a> Desk<'a> {
             }
             Body::Edited(_, text) | Body::New(text) => (Some(Text::New(Arc::clone(text))), None),
         };
-        Turned { path: path.into(), fate, old, new, hash }
+        let runs = self.programs.get(path).copied();
+        Turned { path: path.into(), fate, old, new, hash, runs }
     }
 }
 

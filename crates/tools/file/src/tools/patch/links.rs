@@ -85,7 +85,7 @@ impl Links {
                 }
                 _ => Change::Remove { path: path.clone() },
             };
-            (change, Turned { path, fate, old: None, new: None, hash: None })
+            (change, Turned { path, fate, old: None, new: None, hash: None, runs: None })
         })
     }
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::aliases;
 use crate::blocking::in_place;
 use crate::change::{hold, remember};
+use crate::charset;
 use crate::known::Hash;
 use crate::versions::Spent;
 
@@ -56,6 +57,8 @@ pub(crate) struct Args {
     dry_run: bool,
     /// Change the file only if it still has this `hash`.
     expected_hash: Option<String>,
+    /// Of the file, if it is not recognised, such as windows-1252.
+    encoding: Option<String>,
     /// Exact matches only.
     #[serde(default)]
     strict: bool,
@@ -100,6 +103,7 @@ impl Tool for Patch {
             .parameter_alias("diff", "patch")
             .parameter_alias("input", "patch")
             .parameter_alias("hash", "expected_hash")
+            .parameter_alias("charset", "encoding")
             .destructive()
             .announces_changes()
             .keyword("edit")
@@ -171,7 +175,8 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<(Output, Option<Leftover>), To
             .with_hint("Leave it out, or change the files one by one."));
     }
     let held = hold(cx, &paths.iter().map(PathBuf::as_path).collect::<Vec<&Path>>())?;
-    let mut desk = Desk::new(cx, &held);
+    let told = args.encoding.as_deref().map(charset::named).transpose()?;
+    let mut desk = Desk::new(cx, &held, told.map(|(encoding, _)| encoding));
     if let (Some(expected), Some(path)) = (&expected, sources.first()) {
         desk.expect(path, expected)?;
     }
@@ -186,6 +191,9 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<(Output, Option<Leftover>), To
             if plan.is_several() { error.with("changed", NOTHING) } else { error }
         })?;
     }
+    for (path, runs) in &plan.programs {
+        desk.mark(path, *runs)?;
+    }
     let mut outcome = desk.finish()?;
     let describe =
         |hashes: &[Option<Hash>]| Output::describe(&outcome, &plan, hashes, args.dry_run, cx);
@@ -194,6 +202,7 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<(Output, Option<Leftover>), To
         let output = describe(&hashes.collect::<Vec<_>>());
         return Ok((output, Some((outcome, Vec::new()))));
     }
+    let held = held.with_programs(outcome.programs.clone());
     let (done, (), output) =
         held.commit(&outcome.changes, || Ok(()), |hashes| Ok(describe(hashes)))?;
     let spent = remember(mem::take(&mut outcome.changes), &done);

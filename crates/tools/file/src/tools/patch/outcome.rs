@@ -1,5 +1,6 @@
 //! What a call comes to: what is written, and what there is to tell of it.
 
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use hermes_text::matching::{Lines, Strategy};
 use crate::change::Change;
 use crate::known::{self, Hash, Standing};
 use crate::original::Original;
-use crate::spelling::show;
+use crate::spelling::{led, show};
 
 /// The text of a file, as it was or as it will be. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -65,6 +66,19 @@ pub(super) struct Turned {
     pub(super) new: Option<Text>,
     /// Of a file that has only moved.
     pub(super) hash: Option<Hash>,
+    /// Whether it is a program from now on, if that changes.
+    pub(super) runs: Option<bool>,
+}
+
+impl Turned {
+    /// The file that is written: where a link leads. A link that goes or moves
+    /// is meant itself.
+    pub(super) fn place(&self) -> PathBuf {
+        match self.fate {
+            Fate::Modified | Fate::Created => led(&self.path),
+            Fate::Deleted | Fate::Moved(_) => self.path.clone(),
+        }
+    }
 }
 
 /// All that a call does.
@@ -72,6 +86,8 @@ pub(super) struct Turned {
 pub(super) struct Outcome {
     pub(super) changes: Vec<Change>,
     pub(super) files: Vec<Turned>,
+    /// Those that shall be programs, or none.
+    pub(super) programs: HashMap<PathBuf, bool>,
     pub(super) spots: Vec<Spot>,
     pub(super) warnings: Vec<String>,
     /// The files as they were found.

@@ -121,7 +121,7 @@ impl Output {
         cx: &ToolContext,
     ) -> Self {
         let single = match outcome.files.as_slice() {
-            [file] => Some(show(&file.path)),
+            [file] => Some(show(&file.place())),
             _ => None,
         };
         let place = |spot: &Spot| Place {
@@ -133,7 +133,7 @@ impl Output {
         let strategy = outcome.spots.iter().map(|spot| spot.strategy).max();
         let of = |wanted: Fate| {
             let files = outcome.files.iter().filter(move |file| file.fate == wanted);
-            files.map(|file| show(&file.path)).collect::<Vec<String>>()
+            files.map(|file| show(&file.place())).collect::<Vec<String>>()
         };
         let moved = outcome.files.iter().filter_map(|file| match &file.fate {
             Fate::Moved(from) => Some(Moved { from: show(from), to: show(&file.path) }),
@@ -188,6 +188,24 @@ fn checked(file: &Turned) -> Option<Checked> {
     Some(Checked { path: show(&file.path), found })
 }
 
+/// What git would say of a mode that changes.
+fn mode(file: &Turned, old_name: &str, new_name: &str) -> String {
+    let Some(runs) = file.runs else { return String::new() };
+    let (old, new) = if runs { ("100644", "100755") } else { ("100755", "100644") };
+    match &file.fate {
+        Fate::Created => {
+            let name = quote(new_name);
+            format!("diff --git {name} {name}\nnew file mode {new}\n")
+        }
+        // Its names are there.
+        Fate::Moved(_) => format!("old mode {old}\nnew mode {new}\n"),
+        _ => {
+            let names = format!("{} {}", quote(old_name), quote(new_name));
+            format!("diff --git {names}\nold mode {old}\nnew mode {new}\n")
+        }
+    }
+}
+
 /// The unified diffs of all files, within bounds; and how much did not fit.
 fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
     let mut text = String::new();
@@ -207,6 +225,7 @@ fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
                 (old, new)
             }
         };
+        text.push_str(&mode(file, &old_name, &new_name));
         let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
         if old.len().max(new.len()) > LONGEST {
             left_out += 1;

@@ -14,6 +14,8 @@ use crate::spelling::resolve;
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
+    /// The files that shall be programs when all is done, or none.
+    pub(super) programs: Vec<(PathBuf, bool)>,
     /// None in replace mode.
     pub(super) format: Option<Format>,
     /// What the patch says that is not done.
@@ -83,7 +85,7 @@ impl Plan {
         let new = args.new_string.clone().ok_or_else(|| needed("new_string"))?;
         let path = file(at, path)?;
         let step = Step::Replace { path, old, new, all: args.replace_all };
-        Ok(Self { steps: vec![step], format: None, warnings: Vec::new() })
+        Ok(Self { steps: vec![step], programs: Vec::new(), format: None, warnings: Vec::new() })
     }
 
     fn of_patch(args: &Args, at: &Workplace) -> Result<Self, ToolError> {
@@ -122,7 +124,9 @@ impl Plan {
                 Operation::Delete { path, hunks } => Step::Delete { path: named(&path)?, hunks },
             });
         }
-        Ok(Self { steps, format: Some(parsed.format), warnings: parsed.warnings })
+        let programs = parsed.programs.iter().map(|(path, runs)| Ok((named(path)?, *runs)));
+        let programs = programs.collect::<Result<_, ToolError>>()?;
+        Ok(Self { steps, programs, format: Some(parsed.format), warnings: parsed.warnings })
     }
 
     /// The files that it touches, and how.
@@ -143,6 +147,9 @@ impl Plan {
                 Step::Delete { path, .. } => add(path, &[Touch::Read, Touch::Delete]),
             }
         }
+        for (path, _) in &self.programs {
+            add(path, &[Touch::Read, Touch::Write]);
+        }
         touched
     }
 
@@ -152,13 +159,17 @@ impl Plan {
             Step::Update { hunks, .. } => hunks.len() > 1,
             _ => false,
         };
-        self.steps.len() > 1 || self.steps.iter().any(several)
+        self.steps.len() + self.programs.len() > 1 || self.steps.iter().any(several)
     }
 
     /// The files that must be there, each once.
     pub(super) fn sources(&self) -> BTreeSet<&Path> {
         let is_new = |step: &&Step| matches!(step, Step::Add { .. });
-        self.steps.iter().filter(|step| !is_new(step)).map(Step::path).collect()
+        let is_made =
+            |path: &Path| self.steps.iter().any(|step| is_new(&step) && step.path() == path);
+        let programs = self.programs.iter().map(|(path, _)| path.as_path());
+        let changed = self.steps.iter().filter(|step| !is_new(step)).map(Step::path);
+        changed.chain(programs.filter(|path| !is_made(path))).collect()
     }
 
     /// The files that it touches.

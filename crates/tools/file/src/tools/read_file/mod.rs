@@ -165,7 +165,13 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     let all = source.memory().unwrap_or(sample);
     let is_whole = all.len() as u64 == source.len();
     let content = match encoding {
-        Some(encoding) => Content::told(all, told_format(encoding, all)),
+        Some(encoding) => {
+            let content = Content::told(all, told_format(encoding, all));
+            if let Content::Text(_) = content {
+                charset::remember(cx, path, all, is_whole, encoding);
+            }
+            content
+        }
         None => Content::of(all, is_whole, || charset::of(cx, path)),
     };
     if args.byte_offset.is_some() || args.byte_limit.is_some() {

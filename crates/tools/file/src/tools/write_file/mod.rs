@@ -207,11 +207,13 @@ fn write(
             false => conflict::check(cx, path, expected.as_ref(), old, text),
         }
     };
+    // Where it leads, before it is written: afterwards a link may be gone.
+    let place = spelling::led(path);
     let look = |hash: &Hash| {
         let text = text();
         let effort = if args.dry_run { LONG_DIFF } else { SHORT_DIFF };
         Output {
-            resolved_path: show(path),
+            resolved_path: show(&place),
             bytes_written: 0,
             created: old.is_none(),
             hash: hash.to_string(),
@@ -254,8 +256,8 @@ fn write(
     known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
     output.bytes_written = len;
     let spent = remember(changes, &done);
-    if let Some(Done { path, made_folders, lost, .. }) = done.into_iter().next() {
-        output.files_modified = vec![show(&path)];
+    if let Some(Done { made_folders, lost, .. }) = done.into_iter().next() {
+        output.files_modified = vec![show(&place)];
         output.dirs_created = made_folders.iter().map(|folder| show(folder)).collect();
         output.not_kept = lost;
     }

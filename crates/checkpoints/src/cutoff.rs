@@ -1,0 +1,156 @@
+//! Commands that were cut off: nobody came to look what they left. What their
+//! tree was is known, so it is held against what became of it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use hermes_core::{CancellationToken, ToolError};
+
+use crate::capture::Capture;
+use crate::damage::Damaged;
+use crate::manifest::{Change, Manifest, TreeLine};
+use crate::moved::{self, Beginning};
+use crate::state::State;
+use crate::store::Store;
+use crate::tree::{Ground, Listing};
+use crate::turn::COARSE;
+
+/// One tree of a turn that was cut off, then and now.
+struct Remains<'a> {
+    tree: &'a TreeLine,
+    then: Listing,
+    now: Listing,
+    /// What was done afterwards, the oldest first.
+    later: &'a [Manifest],
+    /// The trees that were kept afterwards.
+    later_trees: Vec<Listing>,
+}
+
+impl Store {
+    /// Adds to the checkpoints of one workspace, the oldest first, what those
+    /// of them that were cut off have left.
+    pub(crate) fn complete(&self, all: &mut [Manifest]) -> Result<(), ToolError> {
+        // What a later one found is what an earlier one left.
+        for at in (0..all.len()).rev() {
+            let (earlier, later) = all.split_at_mut(at + 1);
+            let Some(turn) = earlier.last_mut().filter(|turn| turn.is_cut_off()) else { continue };
+            match self.left_by(turn, later)? {
+                None => turn.is_lost = true,
+                Some(left) => left.into_iter().for_each(|(path, before)| {
+                    let change = turn.changes.entry(path).or_insert(Change::new(before, None));
+                    if change.is_none() {
+                        change.after = None;
+                    }
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of which nobody can tell what they changed.
+    pub(crate) fn lost_among(&self, turns: &[&Manifest]) -> Vec<Damaged> {
+        let lost = turns.iter().filter(|turn| turn.is_lost);
+        lost.map(|turn| Damaged {
+            id: turn.id().to_owned(),
+            path: self.folder_of(turn.workspace()),
+            why: "it was cut off, and the tree that it began with is gone or damaged".into(),
+            at: turn.at(),
+        })
+        .collect()
+    }
+
+    /// What is not as it was when a turn was cut off, and what it was before;
+    /// none if a tree that it began with is gone.
+    fn left_by(
+        &self,
+        turn: &Manifest,
+        later: &[Manifest],
+    ) -> Result<Option<Vec<(PathBuf, State)>>, ToolError> {
+        let mut left = Vec::new();
+        for tree in turn.trees.iter().filter(|tree| tree.is_open) {
+            let Ok(then) = Listing::load(&self.objects, tree.listing) else { return Ok(None) };
+            let now = self.look_again(tree, &then)?;
+            let kept = later.iter().flat_map(|turn| &turn.trees);
+            let kept = kept.filter(|other| other.root == tree.root);
+            let later_trees =
+                kept.filter_map(|other| Listing::load(&self.objects, other.listing).ok()).collect();
+            let remains = Remains { tree, then, now, later, later_trees };
+            let mut seen = self.differences(&remains)?;
+            let others = self.others_since(turn.id(), tree.at)?;
+            seen.retain(|(path, change)| {
+                let after = change.after.as_ref().unwrap_or(&change.before);
+                !others.have_done(path, &change.before, after)
+            });
+            let from = Beginning { at: tree.at, tree: Some(&remains.then), root: &tree.root };
+            moved::mark(&mut seen, turn, from);
+            left.extend(seen.into_iter().map(|(path, change)| (path, change.before)));
+        }
+        Ok(Some(left))
+    }
+
+    /// The same tree as it is now.
+    fn look_again(&self, tree: &TreeLine, then: &Listing) -> Result<Listing, ToolError> {
+        let cancel = CancellationToken::new();
+        let ground = Ground {
+            root: &tree.root,
+            spared: &tree.spared,
+            most: self.limits.tree_entries,
+            until: None,
+            cancel: &cancel,
+        };
+        ground.list(&mut Capture::looking(self.limits), then)
+    }
+
+    fn differences(&self, remains: &Remains<'_>) -> Result<Vec<(PathBuf, Change)>, ToolError> {
+        let mut capture = Capture::looking(self.limits);
+        let mut seen = Vec::new();
+        for path in remains.paths() {
+            let place = remains.tree.root.join(path);
+            let before = remains.then.entries.get(path).map_or(&State::Absent, |leaf| &leaf.state);
+            let after = match (remains.found_later(&place), remains.now.entries.get(path)) {
+                (Some(state), _) => state.clone(),
+                (None, Some(leaf)) => leaf.state.clone(),
+                // It may be there and ignored now.
+                (None, None) => capture
+                    .state_since(&place, before)
+                    .map_err(|error| ToolError::io(place.display(), &error))?,
+            };
+            if !after.is_same(before) {
+                seen.push((place, Change::new(before.clone(), Some(after))));
+            }
+        }
+        Ok(seen)
+    }
+}
+
+impl Remains<'_> {
+    /// What was there, and what was made since.
+    fn paths(&self) -> BTreeSet<&PathBuf> {
+        let mut paths: BTreeSet<&PathBuf> = self.then.entries.keys().collect();
+        // Of a part nobody knows what is new.
+        if !self.then.is_partial {
+            paths.extend(self.now.entries.keys().filter(|path| self.is_new(path)));
+            // What is gone again by now.
+            let kept = self.later_trees.iter().flat_map(|listing| listing.entries.keys());
+            paths.extend(kept.filter(|path| !self.now.entries.contains_key(*path)));
+        }
+        paths
+    }
+
+    /// Whether it came after the tree was kept: what is older was passed over
+    /// then, since git ignored it.
+    fn is_new(&self, path: &Path) -> bool {
+        let found = fs::symlink_metadata(self.tree.root.join(path));
+        let changed = found.map_or(i64::MAX, |found| {
+            found.ctime().saturating_mul(1_000_000_000).saturating_add(found.ctime_nsec())
+        });
+        changed >= self.tree.at - COARSE
+    }
+
+    /// What the next one found there, if one has told.
+    fn found_later(&self, place: &Path) -> Option<&State> {
+        self.later.iter().find_map(|turn| Some(&turn.changes.get(place)?.before))
+    }
+}
