@@ -6,10 +6,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use hermes_core::CancellationToken;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
@@ -22,9 +24,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::reply;
 use super::request::{self, Reply, brief};
-use super::{Server, Token};
+use super::{Server, Token, batch, message, reply};
 
 /// Where the server answers.
 const PATH: &str = "/mcp";
@@ -187,7 +188,7 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
         }
     }
 
-    /// A message of a client.
+    /// Messages of a client, mostly one.
     async fn hear(&self, request: Request<Incoming>) -> Reply {
         let (mut parts, body) = request.into_parts();
         if let Err(refused) = request::fit(&parts.method, &mut parts.headers) {
@@ -197,10 +198,25 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
             Ok(body) => body,
             Err(refused) => return refused,
         };
+        match batch::split(&parts.headers, &body) {
+            // Only within a session: a client greets alone.
+            Some(all) if parts.headers.contains_key(SESSION) => {
+                let heard = all.into_iter().map(|one| self.hear_one(parts.clone(), one));
+                batch::join(join_all(heard).await).await
+            }
+            _ => self.hear_one(parts, body).await,
+        }
+    }
+
+    async fn hear_one(&self, parts: Parts, body: Bytes) -> Reply {
         let reply = self.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
         // The headers were in order, so it is the body that is not understood.
         match reply.status() {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => request::refuse(&body),
+            StatusCode::OK if let Some(refusal) = message::refuse_cursor(&body) => {
+                request::told(&refusal, StatusCode::OK)
+            }
+            StatusCode::BAD_REQUEST => request::refuse_greeting(&body).unwrap_or(reply),
             _ => reply::settle(reply, reply::MOMENT).await,
         }
     }

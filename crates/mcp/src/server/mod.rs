@@ -10,6 +10,7 @@
 //! ```
 
 mod answer;
+mod batch;
 mod call;
 mod catalogue;
 mod changes;
@@ -17,6 +18,7 @@ mod handler;
 mod http;
 mod lines;
 mod message;
+mod open;
 mod progress;
 mod question;
 mod replies;
