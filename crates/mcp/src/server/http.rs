@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use hermes_core::CancellationToken;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -25,7 +25,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::request::{self, Reply, brief};
-use super::{Server, Token, batch, message, reply};
+use super::{Server, Token, batch, cors, message, reply};
 
 /// Where the server answers.
 const PATH: &str = "/mcp";
@@ -168,7 +168,47 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
         let _ = connection.serve_connection(TokioIo::new(stream), service_fn(answer)).await;
     }
 
+    /// Answers a request. A page that may call the server may read the answer,
+    /// whatever it is.
     async fn answer(&self, request: Request<Incoming>) -> Reply {
+        let Some(origin) = cors::origin(request.headers()) else {
+            return self.admit(request).await;
+        };
+        let refused = self.turns_away(request.headers()).await;
+        if cors::is_preflight(request.method(), request.headers()) {
+            return match refused {
+                Some(refused) => refused,
+                None => {
+                    let mut reply = cors::may_ask(request.headers());
+                    cors::open(&mut reply, origin);
+                    reply
+                }
+            };
+        }
+        let mut reply = self.admit(request).await;
+        if refused.is_none() {
+            cors::open(&mut reply, origin);
+        }
+        reply
+    }
+
+    /// What is said to a page that may not call the server, or to one that
+    /// calls it by another name. That is for the service to judge, which looks
+    /// at it before it looks at the method.
+    async fn turns_away(&self, headers: &HeaderMap) -> Option<Reply> {
+        let mut probe = Request::new(Full::<Bytes>::default());
+        *probe.method_mut() = Method::OPTIONS;
+        for name in [HOST, ORIGIN] {
+            if let Some(value) = headers.get(&name) {
+                probe.headers_mut().insert(name, value.clone());
+            }
+        }
+        let reply = self.service.handle(probe).await;
+        (reply.status() != StatusCode::METHOD_NOT_ALLOWED).then_some(reply)
+    }
+
+    /// Answers who shows what is to be shown.
+    async fn admit(&self, request: Request<Incoming>) -> Reply {
         if let Access::Token(token) = &self.access {
             let shown = request.headers().get(AUTHORIZATION);
             if !shown.is_some_and(|shown| token.is_shown(shown.as_bytes())) {

@@ -14,6 +14,7 @@ mod batch;
 mod call;
 mod catalogue;
 mod changes;
+mod cors;
 mod handler;
 mod http;
 mod lines;

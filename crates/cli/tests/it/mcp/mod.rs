@@ -191,7 +191,9 @@ fn a_client_that_never_reads_has_gone_and_that_is_no_failure() {
 
 /// A server over HTTP: its address and token, while `work` goes on.
 fn over_http<T>(context: &TestContext, work: impl FnOnce(&str, &str) -> T) -> T {
-    let mut command = context.command(["mcp", "serve", "--http", "127.0.0.1:0"]);
+    let page = "https://page.test";
+    let mut command =
+        context.command(["mcp", "serve", "--http", "127.0.0.1:0", "--allow-origin", page]);
     let mut server = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
     let mut url = String::new();
     let stdout = server.stdout.take().expect("its output");

@@ -119,6 +119,34 @@ got, _, text = ask("initialize", {**HELLO, "protocolVersion": 5})
 expect((got, json.loads(text)["error"]["code"]), (400, -32602))
 assert "protocolVersion" in text, text
 
+# Pages in a browser: those of this machine and those that were named, no others.
+WANTS = {"Access_Control_Request_Method": "POST",
+         "Access_Control_Request_Headers": "authorization,content-type,mcp-param-path"}
+for page in ("http://localhost:3000", "https://page.test"):
+    got, headers, text = send("OPTIONS", Authorization=None, Origin=page, **WANTS)
+    expect((got, text, headers["Access-Control-Allow-Origin"], headers["Vary"]), (204, "", page, "Origin"))
+    allowed = headers["Access-Control-Allow-Headers"].lower().split(", ")
+    for name in ("authorization", "content-type", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name",
+                 "last-event-id", "mcp-param-path"):
+        assert name in allowed, (name, allowed)
+    for name in ("GET", "POST", "DELETE"):
+        assert name in headers["Access-Control-Allow-Methods"], headers
+    got, headers, _ = ask("initialize", HELLO, Origin=page)
+    expect((got, headers["Access-Control-Allow-Origin"], headers["Vary"]), (200, page, "Origin"))
+    assert "Mcp-Session-Id" in headers["Access-Control-Expose-Headers"], headers
+    # What is wrong can be read, too; and without a token nothing else is answered.
+    got, headers, _ = ask("initialize", HELLO, Origin=page, Authorization=None)
+    expect((got, headers["Access-Control-Allow-Origin"]), (401, page))
+for page in ("https://other.test", "https://page.test.evil.test", "http://page.test", "null"):
+    for got, headers, _ in (send("OPTIONS", Authorization=None, Origin=page, **WANTS), ask("initialize", HELLO, Origin=page),
+                            ask("initialize", HELLO, Origin=page, Authorization=None)):
+        assert got in (401, 403), got
+        assert not [name for name in headers if name.lower().startswith("access-control")], headers
+got, headers, _ = send("OPTIONS", Authorization=None, Origin="http://localhost:3000", Host="evil.test", **WANTS)
+expect((got, headers["Access-Control-Allow-Origin"]), (403, None))
+expect(send("OPTIONS", Authorization=None)[0], 401)
+expect(ask("initialize", HELLO)[1]["Access-Control-Allow-Origin"], None)
+
 # Sessions that there are not.
 unknown = {"Mcp_Session_Id": "6f1f0c0e-0000-4000-8000-000000000000"}
 expect(ask("ping", **unknown)[0], 404)
