@@ -470,6 +470,11 @@ fn nothing_begins_without_a_required_server() {
     server["required"] = true.into();
     settings(&context, &json!({"gone": server}));
     context.run(["call", "read_file", "path=x"]).exits(4);
+    for more in [&[][..], &["--toolsets", "mcp-gone,file"]] {
+        let args = ["mcp", "serve"].iter().chain(more);
+        let served = context.feed(args, hello()).exits(4);
+        assert!(served.stderr.contains("required MCP server"), "{}", served.stderr);
+    }
     context.file("prompts.jsonl", "{\"prompt\": \"hi\"}\n");
     let args = ["batch", "run", "prompts.jsonl", "-o", "out", "--distribution", "file=100"];
     let batch = context.run(args).exits(4);
