@@ -8,23 +8,34 @@ use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody};
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::request::{Reply, brief};
 
-/// The header with the version that a client speaks. That version did not have
-/// it yet.
-const VERSION: &str = "mcp-protocol-version";
-
-const BATCHING: &str = "2025-03-26";
+/// The version that has it.
+const VERSION: &str = "2025-03-26";
 
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// The messages of a body, if it is a batch and may be one.
-pub(crate) fn split(headers: &HeaderMap, body: &Bytes) -> Option<Vec<Bytes>> {
-    if headers.get(VERSION).is_some_and(|version| version != BATCHING) {
-        return None;
+/// Whether a message begins a session of that version.
+pub(crate) fn is_greeting(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Greeting {
+        params: Version,
     }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Version {
+        protocol_version: String,
+    }
+    let read = serde_json::from_slice::<Greeting>(body);
+    read.is_ok_and(|it| it.params.protocol_version == VERSION)
+}
+
+/// The messages of a body, if it is a batch.
+pub(crate) fn split(body: &Bytes) -> Option<Vec<Bytes>> {
     if body.trim_ascii_start().first() != Some(&b'[') {
         return None;
     }

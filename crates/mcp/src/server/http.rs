@@ -1,9 +1,10 @@
 //! Any number of clients over HTTP, both eras of the protocol at one address.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::io;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -35,6 +36,9 @@ const SESSION: &str = "mcp-session-id";
 
 /// The largest request.
 const LARGEST: usize = 64 << 20;
+
+/// Sessions of which it is remembered that messages may come together.
+const BATCHING: usize = 10_000;
 
 /// Connections at a time.
 const CONNECTIONS: usize = 512;
@@ -115,7 +119,8 @@ where
     let config = door.config(address, stop.clone());
     let sessions = Arc::new(sessions);
     let service = StreamableHttpService::new(move || Ok(make()), Arc::clone(&sessions), config);
-    let entrance = Arc::new(Entrance { access: door.access, service, sessions });
+    let entrance =
+        Arc::new(Entrance { access: door.access, service, sessions, batching: Mutex::default() });
     let _watching = server.watch();
     // The lists that requests are checked against must be there before them.
     let _ = server.shared.listing().await;
@@ -151,6 +156,8 @@ struct Entrance<H> {
     access: Access,
     service: StreamableHttpService<H, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
+    /// The sessions in which several messages may come as one.
+    batching: Mutex<HashSet<HeaderValue>>,
 }
 
 impl<H: ServerHandler + Send + 'static> Entrance<H> {
@@ -238,9 +245,8 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
             Ok(body) => body,
             Err(refused) => return refused,
         };
-        match batch::split(&parts.headers, &body) {
-            // Only within a session: a client greets alone.
-            Some(all) if parts.headers.contains_key(SESSION) => {
+        match batch::split(&body) {
+            Some(all) if self.may_batch(&parts.headers).await => {
                 let heard = all.into_iter().map(|one| self.hear_one(parts.clone(), one));
                 batch::join(join_all(heard).await).await
             }
@@ -248,8 +254,30 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
         }
     }
 
+    /// Whether a session has the version in which messages come together. One
+    /// that there is not is told so for each of them.
+    async fn may_batch(&self, headers: &HeaderMap) -> bool {
+        let Some(named) = headers.get(SESSION) else { return false };
+        self.batching().contains(named) || !self.knows_session(headers).await
+    }
+
+    fn batching(&self) -> MutexGuard<'_, HashSet<HeaderValue>> {
+        self.batching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn hear_one(&self, parts: Parts, body: Bytes) -> Reply {
+        let is_first = !parts.headers.contains_key(SESSION);
         let reply = self.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
+        if let Some(begun) = reply.headers().get(SESSION).filter(|_| is_first)
+            && batch::is_greeting(&body)
+        {
+            let mut batching = self.batching();
+            // Sessions that have run out are not missed for this.
+            if batching.len() >= BATCHING {
+                batching.clear();
+            }
+            batching.insert(begun.clone());
+        }
         // The headers were in order, so it is the body that is not understood.
         match reply.status() {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => request::refuse(&body),
@@ -264,6 +292,7 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
     /// The end of a session.
     async fn dismiss(&self, request: Request<Incoming>) -> Reply {
         let is_known = self.knows_session(request.headers()).await;
+        request.headers().get(SESSION).map(|named| self.batching().remove(named));
         let mut reply = self.pass_on(request).await;
         if reply.status() == StatusCode::ACCEPTED {
             if !is_known {

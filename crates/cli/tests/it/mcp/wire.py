@@ -115,6 +115,8 @@ events = [json.loads(line[5:]) for line in text.splitlines() if line.startswith(
 expect(sorted(it["id"] for it in events if "result" in it), [1, 3])
 expect(status("POST", json.dumps([ping]).encode(), Mcp_Session_Id="6f1f0c0e-0000-4000-8000-000000000000"), 404)
 expect(status("POST", json.dumps([ping]).encode(), MCP_Protocol_Version="2025-06-18", **session), 400)
+expect(status("POST", json.dumps([ping]).encode(), **session), 400)
+expect(status("POST", json.dumps([ping]).encode()), 400)
 got, _, text = ask("initialize", {**HELLO, "protocolVersion": 5})
 expect((got, json.loads(text)["error"]["code"]), (400, -32602))
 assert "protocolVersion" in text, text
