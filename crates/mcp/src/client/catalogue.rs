@@ -161,6 +161,15 @@ impl Catalogue {
                 return;
             }
         };
+        let takes = tool.input_schema.get("type").filter(|kind| !takes_objects(kind));
+        if let Some(kind) = takes {
+            let name = super::plain::excerpt(&tool.name, 100);
+            let kind = super::plain::excerpt(&kind.to_string(), 100);
+            self.problems.push(format!(
+                "The tool '{name}' is left out: its arguments must be an object, and it takes {kind}"
+            ));
+            return;
+        }
         if tool.name.is_empty() {
             self.problems.push("A tool without a name is left out".to_owned());
         } else if !known.insert(tool.name.to_string()) {
@@ -207,6 +216,14 @@ impl Catalogue {
                 let _ = std::fs::remove_file(file.path());
             }
         }
+    }
+}
+
+/// Whether a schema of this type takes objects, which is what arguments are.
+fn takes_objects(kind: &Value) -> bool {
+    match kind {
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "object"),
+        kind => kind == "object",
     }
 }
 

@@ -8,7 +8,7 @@ use rmcp::service::ClientInitializeError;
 
 use super::catalogue::Catalogue;
 use super::connection::{Connection, Era};
-use super::fault::{greeting_causes, greeting_want, has_answered, is_refusal};
+use super::fault::{greeting_causes, greeting_want, has_answered, is_foreign, is_refusal};
 use super::pipes::Pipes;
 use super::plain::excerpt;
 use super::program::{Plan, Program};
@@ -26,6 +26,9 @@ const PROGRAM: &str = "Look at `command`, `args` and `env` of its entry, and whe
 /// What to look at if it answers, and does not want to.
 const REFUSED: &str = "These are the server's own words; see what it wants, such as a licence or \
                        variables of `env`.";
+
+/// What to look at if it speaks another protocol.
+const FOREIGN: &str = "Another release of the server may speak a version that is known here.";
 
 /// Why a server could not be greeted.
 pub(crate) enum Trouble {
@@ -179,6 +182,7 @@ pub(crate) fn explain(server: &Server, error: &ClientInitializeError) -> ToolErr
         ),
     );
     match server.settings().link {
+        _ if is_foreign(error) => failed.with_hint(FOREIGN),
         _ if is_refusal(error) => failed.with_hint(REFUSED),
         Link::Program { .. } => failed.with_hint(PROGRAM),
         Link::Http { .. } => failed,

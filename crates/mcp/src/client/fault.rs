@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::pipes::{TOO_LONG, UNREADABLE};
 use super::plain::excerpt;
-use super::web::{Declined, is_declined};
+use super::web::{Failed, is_declined};
 
 type Web = StreamableHttpError<reqwest::Error>;
 
@@ -142,7 +142,12 @@ fn refusal(server: &str, error: &ErrorData) -> ToolError {
         _ => ToolError::conflict(text)
             .with_hint("These are the server's own words; another call or another tool may help."),
     };
-    failed.with("code", error.code.0)
+    let failed = failed.with("code", error.code.0);
+    match &error.data {
+        None | Some(Value::Null) => failed,
+        Some(Value::String(text)) => failed.with("data", excerpt(text, SHOWN)),
+        Some(data) => failed.with("data", excerpt(&data.to_string(), SHOWN)),
+    }
 }
 
 /// An error and what has caused it, each once.
@@ -193,6 +198,14 @@ pub(crate) fn is_refusal(error: &ClientInitializeError) -> bool {
         ClientInitializeError::JsonRpcError(_)
         | ClientInitializeError::NoCompatibleProtocolVersion { .. } => true,
         _ => false,
+    }
+}
+
+/// Whether it speaks no version of the protocol that we know.
+pub(crate) fn is_foreign(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_foreign(fallback),
+        other => matches!(other, ClientInitializeError::NoCompatibleProtocolVersion { .. }),
     }
 }
 
@@ -253,8 +266,9 @@ fn is_too_long(error: &(dyn Error + 'static)) -> bool {
 /// What is told of a request that the server has not taken.
 fn declined(server: &str, error: &(dyn Error + 'static)) -> Option<ToolError> {
     let (status, retry_after, text) = chain(error).find_map(|error| {
-        if let Some(it) = error.downcast_ref::<Declined>() {
-            return Some((it.status, it.retry_after.clone(), it.to_string()));
+        if let Some(it) = error.downcast_ref::<Failed>() {
+            let told = (it.status, it.retry_after.clone(), it.to_string());
+            return is_declined(it.status).then_some(told);
         }
         let status = error.downcast_ref::<reqwest::Error>()?.status()?;
         is_declined(status).then(|| (status, None, format!("HTTP {status}")))

@@ -252,7 +252,7 @@ impl RemoteTool {
             )
             .with_hint("The call was not made. Try again later, or go on without it."),
             Fault::Lost(why) => ToolError::new(
-                ErrorKind::Timeout,
+                ErrorKind::Network,
                 format!(
                     "The MCP server '{server}' was lost while {tool} ran ({why}); whether it was \
                      done is unknown"

@@ -17,8 +17,8 @@ use rmcp::model::{
 };
 use rmcp::transport::auth::WWWAuthenticateParams;
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
-    StreamableHttpError, StreamableHttpPostResponse,
+    AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpError,
+    StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
 
@@ -35,10 +35,11 @@ const ERROR_BYTES: usize = 64 * 1024;
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Fault = StreamableHttpError<reqwest::Error>;
 
-/// The answer of a server that has not taken a request: nothing was done.
+/// The answer of a server that has not done what it was asked for. Whether it
+/// has taken the request is in the status.
 #[derive(Debug, thiserror::Error)]
 #[error("HTTP {status}{}{said}", if said.is_empty() { "" } else { ": " })]
-pub(crate) struct Declined {
+pub(crate) struct Failed {
     pub(crate) status: StatusCode,
     /// When to ask again, in the server's words.
     pub(crate) retry_after: Option<String>,
@@ -245,15 +246,12 @@ async fn refused(
     if let Some(error) = told.filter(|_| !is_login) {
         return Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::Error(error), session));
     }
-    if is_declined(status) {
-        let said = match elsewhere {
-            Some(place) => format!("it leads to {}", super::plain::excerpt(&place, 200)),
-            None => super::plain::excerpt(&text, 200),
-        };
-        let declined = Declined { status, retry_after, said };
-        return Err(StreamableHttpError::Io(std::io::Error::other(declined)));
-    }
-    Err(HttpStatusError::new(status.as_u16(), retry_after).into())
+    let said = match elsewhere {
+        Some(place) => format!("it leads to {}", super::plain::excerpt(&place, 200)),
+        None => super::plain::excerpt(&text, 200),
+    };
+    let failed = Failed { status, retry_after, said };
+    Err(StreamableHttpError::Io(std::io::Error::other(failed)))
 }
 
 /// Reads an answer that may not be longer than this.

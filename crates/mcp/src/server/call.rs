@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -25,6 +26,9 @@ use super::{Shared, answer};
 
 /// Signs of life that wait for a slow client; more are left out.
 const WAITING: usize = 16;
+
+/// How long an answer waits for the signs that came before it.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// What a running call wants of its client. It is done where the client's
 /// request is handled, so that it reaches the client with its answer.
@@ -178,6 +182,14 @@ impl Client<'_> {
     }
 }
 
+/// Tells signs one after the other, beside the call: it must not wait for
+/// whoever hears of it.
+async fn tell_all(client: &Client<'_>, mut signs: mpsc::Receiver<ProgressNotificationParam>) {
+    while let Some(sign) = signs.recv().await {
+        client.tell(sign).await;
+    }
+}
+
 /// Waits for the result, and does what the call wants of its client meanwhile.
 async fn attend(
     shared: &Shared,
@@ -189,30 +201,37 @@ async fn attend(
     let mut running = pin!(shared.engine.call(call, caller));
     let mut questions = FuturesUnordered::new();
     let given_up = client.given_up;
+    let (signs, told) = mpsc::channel(WAITING);
+    let mut telling = pin!(tell_all(&client, told));
+    // A client that does not keep up misses some.
+    let sign = |sign| drop(signs.try_send(sign));
     let mut beats = tokio::time::interval_at(tokio::time::Instant::now() + BEAT, BEAT);
     let result = loop {
         tokio::select! {
             biased;
             () = given_up.cancelled(), if !caller.cancel.is_cancelled() => caller.cancel.cancel(),
             Some(errand) = errands.recv() => match errand {
-                Errand::Progress(sign) => client.tell(sign).await,
+                Errand::Progress(progress) => sign(progress),
                 Errand::Ask(form, reply) => questions.push(ask(client.peer, *form, reply)),
             },
             Some(()) = questions.next() => {}
             now = beats.tick() => {
                 let beat = client.signs.as_ref().and_then(|signs| signs.beat(now.into_std()));
-                if let Some(beat) = beat {
-                    client.tell(beat).await;
-                }
+                beat.map(sign);
             }
+            () = &mut telling => {}
             result = &mut running => break result,
         }
     };
     while let Ok(errand) = errands.try_recv() {
-        if let Errand::Progress(sign) = errand {
-            client.tell(sign).await;
+        if let Errand::Progress(progress) = errand {
+            sign(progress);
         }
     }
+    drop(signs);
+    // What was said comes before the answer, unless nobody takes it.
+    let said = tokio::time::timeout(MOMENT, telling);
+    let _ = caller.cancel.run_until_cancelled(said).await;
     result
 }
 

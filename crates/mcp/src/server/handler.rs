@@ -220,7 +220,8 @@ impl ServerHandler for Handler {
         let CustomRequest { method, params, .. } = request;
         let version = context.protocol_version();
         let is_newer = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        if message::is_method(&method, is_newer) {
+        let has_skills = self.shared.settings.skills.is_some();
+        if message::is_method(&method, is_newer, has_skills) {
             let why = message::explain(&method, params.as_ref());
             return Err(ErrorData::invalid_params(why, None));
         }

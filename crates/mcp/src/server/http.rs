@@ -1,15 +1,18 @@
 //! Any number of clients over HTTP, both eras of the protocol at one address.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::io;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use hermes_core::CancellationToken;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
@@ -22,9 +25,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::reply;
 use super::request::{self, Reply, brief};
-use super::{Server, Token};
+use super::{Server, Token, batch, cors, message, reply};
 
 /// Where the server answers.
 const PATH: &str = "/mcp";
@@ -34,6 +36,9 @@ const SESSION: &str = "mcp-session-id";
 
 /// The largest request.
 const LARGEST: usize = 64 << 20;
+
+/// Sessions of which it is remembered that messages may come together.
+const BATCHING: usize = 10_000;
 
 /// Connections at a time.
 const CONNECTIONS: usize = 512;
@@ -114,7 +119,8 @@ where
     let config = door.config(address, stop.clone());
     let sessions = Arc::new(sessions);
     let service = StreamableHttpService::new(move || Ok(make()), Arc::clone(&sessions), config);
-    let entrance = Arc::new(Entrance { access: door.access, service, sessions });
+    let entrance =
+        Arc::new(Entrance { access: door.access, service, sessions, batching: Mutex::default() });
     let _watching = server.watch();
     // The lists that requests are checked against must be there before them.
     let _ = server.shared.listing().await;
@@ -150,6 +156,8 @@ struct Entrance<H> {
     access: Access,
     service: StreamableHttpService<H, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
+    /// The sessions in which several messages may come as one.
+    batching: Mutex<HashSet<HeaderValue>>,
 }
 
 impl<H: ServerHandler + Send + 'static> Entrance<H> {
@@ -167,7 +175,47 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
         let _ = connection.serve_connection(TokioIo::new(stream), service_fn(answer)).await;
     }
 
+    /// Answers a request. A page that may call the server may read the answer,
+    /// whatever it is.
     async fn answer(&self, request: Request<Incoming>) -> Reply {
+        let Some(origin) = cors::origin(request.headers()) else {
+            return self.admit(request).await;
+        };
+        let refused = self.turns_away(request.headers()).await;
+        if cors::is_preflight(request.method(), request.headers()) {
+            return match refused {
+                Some(refused) => refused,
+                None => {
+                    let mut reply = cors::may_ask(request.headers());
+                    cors::open(&mut reply, origin);
+                    reply
+                }
+            };
+        }
+        let mut reply = self.admit(request).await;
+        if refused.is_none() {
+            cors::open(&mut reply, origin);
+        }
+        reply
+    }
+
+    /// What is said to a page that may not call the server, or to one that
+    /// calls it by another name. That is for the service to judge, which looks
+    /// at it before it looks at the method.
+    async fn turns_away(&self, headers: &HeaderMap) -> Option<Reply> {
+        let mut probe = Request::new(Full::<Bytes>::default());
+        *probe.method_mut() = Method::OPTIONS;
+        for name in [HOST, ORIGIN] {
+            if let Some(value) = headers.get(&name) {
+                probe.headers_mut().insert(name, value.clone());
+            }
+        }
+        let reply = self.service.handle(probe).await;
+        (reply.status() != StatusCode::METHOD_NOT_ALLOWED).then_some(reply)
+    }
+
+    /// Answers who shows what is to be shown.
+    async fn admit(&self, request: Request<Incoming>) -> Reply {
         if let Access::Token(token) = &self.access {
             let shown = request.headers().get(AUTHORIZATION);
             if !shown.is_some_and(|shown| token.is_shown(shown.as_bytes())) {
@@ -187,7 +235,7 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
         }
     }
 
-    /// A message of a client.
+    /// Messages of a client, mostly one.
     async fn hear(&self, request: Request<Incoming>) -> Reply {
         let (mut parts, body) = request.into_parts();
         if let Err(refused) = request::fit(&parts.method, &mut parts.headers) {
@@ -197,10 +245,46 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
             Ok(body) => body,
             Err(refused) => return refused,
         };
+        match batch::split(&body) {
+            Some(all) if self.may_batch(&parts.headers).await => {
+                let heard = all.into_iter().map(|one| self.hear_one(parts.clone(), one));
+                batch::join(join_all(heard).await).await
+            }
+            _ => self.hear_one(parts, body).await,
+        }
+    }
+
+    /// Whether a session has the version in which messages come together. One
+    /// that there is not is told so for each of them.
+    async fn may_batch(&self, headers: &HeaderMap) -> bool {
+        let Some(named) = headers.get(SESSION) else { return false };
+        self.batching().contains(named) || !self.knows_session(headers).await
+    }
+
+    fn batching(&self) -> MutexGuard<'_, HashSet<HeaderValue>> {
+        self.batching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn hear_one(&self, parts: Parts, body: Bytes) -> Reply {
+        let is_first = !parts.headers.contains_key(SESSION);
         let reply = self.service.handle(Request::from_parts(parts, Full::new(body.clone()))).await;
+        if let Some(begun) = reply.headers().get(SESSION).filter(|_| is_first)
+            && batch::is_greeting(&body)
+        {
+            let mut batching = self.batching();
+            // Sessions that have run out are not missed for this.
+            if batching.len() >= BATCHING {
+                batching.clear();
+            }
+            batching.insert(begun.clone());
+        }
         // The headers were in order, so it is the body that is not understood.
         match reply.status() {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => request::refuse(&body),
+            StatusCode::OK if let Some(refusal) = message::refuse_cursor(&body) => {
+                request::told(&refusal, StatusCode::OK)
+            }
+            StatusCode::BAD_REQUEST => request::refuse_greeting(&body).unwrap_or(reply),
             _ => reply::settle(reply, reply::MOMENT).await,
         }
     }
@@ -208,6 +292,7 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
     /// The end of a session.
     async fn dismiss(&self, request: Request<Incoming>) -> Reply {
         let is_known = self.knows_session(request.headers()).await;
+        request.headers().get(SESSION).map(|named| self.batching().remove(named));
         let mut reply = self.pass_on(request).await;
         if reply.status() == StatusCode::ACCEPTED {
             if !is_known {

@@ -4,16 +4,23 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorCode,
-    JsonRpcVersion2_0, RequestId,
+    CallToolRequest, CallToolRequestParams, CancelTaskParams, ClientJsonRpcMessage, ClientRequest,
+    ErrorCode, GetPromptRequestParams, GetTaskParams, InitializeRequestParams, JsonRpcVersion2_0,
+    PaginatedRequestParams, ReadResourceRequestParams, RequestId, UpdateTaskParams,
 };
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// Some programs begin a text with it.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// What a request for a list has in it that names a page.
+const CURSOR: &[u8] = b"\"cursor\"";
+
+/// No request for a list is longer.
+const LONGEST_LIST: usize = 64 << 10;
 
 /// What is said of a text that is no message.
 #[derive(Debug, PartialEq)]
@@ -35,6 +42,12 @@ impl Refusal {
         Self::invalid("Invalid request: it is not a message of the protocol", None)
     }
 
+    /// A request whose id belongs to one that is not answered yet.
+    pub(crate) fn taken(id: &RequestId) -> Self {
+        let wrong = "Invalid request: a request of this id is not answered yet";
+        Self::invalid(wrong, Some(id.clone()))
+    }
+
     fn invalid(message: impl Into<Cow<'static, str>>, id: Option<RequestId>) -> Self {
         Self { code: ErrorCode::INVALID_REQUEST, message: message.into(), id }
     }
@@ -54,7 +67,7 @@ pub(crate) fn read(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Refusal>
         return Ok(Some(call));
     }
     match serde_json::from_slice(text) {
-        Ok(message) => Ok(Some(message)),
+        Ok(message) => refuse_cursor(text).map_or(Ok(Some(message)), Err),
         Err(error) => match refuse(text, &error.to_string()) {
             Some(refusal) => Err(refusal),
             None => Ok(None),
@@ -144,9 +157,14 @@ pub(crate) fn refuse(text: &[u8], why: &str) -> Option<Refusal> {
 
 /// Whether there is such a method here. Who calls it and is not understood has
 /// given it something else than it takes.
-pub(crate) fn is_method(name: &str, is_newer: bool) -> bool {
+pub(crate) fn is_method(name: &str, is_newer: bool, has_skills: bool) -> bool {
     match name {
         "tools/call" | "tools/list" | "tasks/cancel" | "tasks/get" | "tasks/update" => true,
+        "prompts/get"
+        | "prompts/list"
+        | "resources/list"
+        | "resources/read"
+        | "resources/templates/list" => has_skills,
         "initialize" | "ping" => !is_newer,
         "server/discover" | "subscriptions/listen" => is_newer,
         _ => false,
@@ -155,15 +173,72 @@ pub(crate) fn is_method(name: &str, is_newer: bool) -> bool {
 
 /// Why these are no parameters of that method.
 pub(crate) fn explain(method: &str, params: Option<&Value>) -> String {
-    let why = match (method, params) {
-        (_, None) => Some("there are none".to_owned()),
-        ("tools/call", Some(params)) => {
-            CallToolRequestParams::deserialize(params).err().map(|error| error.to_string())
+    let given = params.unwrap_or(&Value::Null);
+    let why = match method {
+        _ if given.is_null() => Some("there are none".to_owned()),
+        _ if !given.is_object() => Some("they must be an object".to_owned()),
+        "tools/call" => misfit::<CallToolRequestParams>(given),
+        "prompts/get" => misfit::<GetPromptRequestParams>(given),
+        "resources/read" => misfit::<ReadResourceRequestParams>(given),
+        "initialize" => misfit::<InitializeRequestParams>(given),
+        "tasks/get" => misfit::<GetTaskParams>(given),
+        "tasks/update" => misfit::<UpdateTaskParams>(given),
+        "tasks/cancel" => misfit::<CancelTaskParams>(given),
+        "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
+            misfit::<PaginatedRequestParams>(given)
         }
         _ => None,
     };
     let why = why.unwrap_or_else(|| "they are not of the form that it takes".to_owned());
     format!("Invalid params of {method}: {why}")
+}
+
+/// Why parameters cannot be read, with the field that is at fault.
+fn misfit<T: DeserializeOwned>(given: &Value) -> Option<String> {
+    let why = T::deserialize(given).err()?.to_string();
+    // A field that is missing is named by the reader. Of one that is there,
+    // only what is wrong with it is said: without it, something else is.
+    let fields = given.as_object().into_iter().flatten().take(8);
+    let at_fault = fields.map(|(name, _)| name).find(|name| {
+        let mut without = given.clone();
+        without.as_object_mut().map(|fields| fields.remove(*name));
+        T::deserialize(&without).err().is_none_or(|other| other.to_string() != why)
+    });
+    Some(match at_fault {
+        Some(name) if !why.contains(&format!("`{name}`")) => format!("`{name}`: {why}"),
+        _ => why,
+    })
+}
+
+/// What is said of a cursor that is no text. Whoever reads requests for lists
+/// would take it for none, and begin the list anew.
+pub(crate) fn refuse_cursor(text: &[u8]) -> Option<Refusal> {
+    #[derive(Deserialize)]
+    struct List {
+        id: RequestId,
+        method: String,
+        params: Value,
+    }
+    let has_cursor = text.windows(CURSOR.len()).any(|part| part == CURSOR);
+    if !has_cursor || text.len() > LONGEST_LIST {
+        return None;
+    }
+    let list: List =
+        serde_json::from_slice(text).ok().filter(|it: &List| it.method.ends_with("/list"))?;
+    misfit::<PaginatedRequestParams>(&list.params)?;
+    let message = explain(&list.method, Some(&list.params)).into();
+    Some(Refusal { code: ErrorCode::INVALID_PARAMS, message, id: Some(list.id) })
+}
+
+/// What is said of a greeting that is not understood. It is no request of
+/// another kind for that.
+pub(crate) fn refuse_greeting(message: &ClientJsonRpcMessage) -> Option<Refusal> {
+    let ClientJsonRpcMessage::Request(message) = message else { return None };
+    let ClientRequest::CustomRequest(request) = &message.request else { return None };
+    let why = (request.method == "initialize")
+        .then(|| explain(&request.method, request.params.as_ref()))?;
+    let id = Some(message.id.clone());
+    Some(Refusal { code: ErrorCode::INVALID_PARAMS, message: why.into(), id })
 }
 
 #[cfg(test)]

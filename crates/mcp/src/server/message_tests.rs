@@ -78,8 +78,25 @@ fn wrong_parameters_are_explained() {
     let told = explain("tools/call", Some(&json!({"name": 5})));
     assert!(told.contains("tools/call") && told.contains("string"), "{told}");
     assert!(explain("tools/call", None).contains("none"));
-    assert!(is_method("tools/call", true) && !is_method("tools/fly", true));
-    assert!(is_method("initialize", false) && !is_method("initialize", true));
+    let is = |name, is_newer| is_method(name, is_newer, true);
+    assert!(is("tools/call", true) && !is("tools/fly", true));
+    assert!(is("initialize", false) && !is("initialize", true));
+    assert!(is("prompts/get", true) && !is_method("prompts/get", true, false));
+    for (method, params, field) in [
+        ("tools/call", json!({"name": 5}), "name"),
+        ("tools/call", json!({"name": "x", "arguments": "y"}), "arguments"),
+        ("prompts/get", json!({}), "name"),
+        ("prompts/get", json!({"name": "x", "arguments": 4, "a": 1}), "arguments"),
+        ("resources/read", json!({}), "uri"),
+        ("resources/read", json!({"uri": ["x"]}), "uri"),
+        ("tools/list", json!({"cursor": 7}), "cursor"),
+        ("tasks/get", json!({"taskId": 7}), "taskId"),
+        ("initialize", json!({"protocolVersion": 5, "capabilities": {}}), "protocolVersion"),
+        ("resources/read", json!([1]), "object"),
+    ] {
+        let told = explain(method, Some(&params));
+        assert!(told.contains(field), "{method} {params}: {told}");
+    }
 }
 
 proptest! {

@@ -10,13 +10,16 @@
 //! ```
 
 mod answer;
+mod batch;
 mod call;
 mod catalogue;
 mod changes;
+mod cors;
 mod handler;
 mod http;
 mod lines;
 mod message;
+mod open;
 mod progress;
 mod question;
 mod replies;

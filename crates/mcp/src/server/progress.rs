@@ -78,7 +78,8 @@ impl Signs {
         last.value = Some(value);
         last.at = Some(now);
         let mut sign = ProgressNotificationParam::new(self.token.clone(), value);
-        sign.total = last.counts_to.map(|total| total.max(value));
+        // What goes on past its end has an end that nobody knows.
+        sign.total = last.counts_to.filter(|total| value <= *total);
         if !progress.message.is_empty() {
             sign.message = Some(progress.message.clone());
         }

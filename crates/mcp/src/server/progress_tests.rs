@@ -31,6 +31,21 @@ fn fractions_count_to_a_hundred_and_only_grow() {
 }
 
 #[test]
+fn what_goes_on_past_its_end_has_no_known_end() {
+    let (signs, start) = (signs(), Instant::now());
+    let told: Vec<_> = [Some(1.0), Some(1.0), None]
+        .iter()
+        .zip(1..)
+        .map(|(fraction, at)| {
+            signs.sign(&report(*fraction, "more"), true, start + PAUSE * at).unwrap()
+        })
+        .collect();
+    assert_eq!((told[0].progress, told[0].total), (100.0, Some(100.0)));
+    assert!(told.windows(2).all(|pair| pair[0].progress < pair[1].progress), "{told:?}");
+    assert!(told.iter().skip(1).all(|sign| sign.total.is_none()), "{told:?}");
+}
+
+#[test]
 fn signs_without_a_fraction_are_counted() {
     let (signs, start) = (signs(), Instant::now());
     for count in 0..3_u32 {

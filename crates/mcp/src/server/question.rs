@@ -175,7 +175,7 @@ impl Form {
         let answers = answers.map(|(value, title)| ConstTitle::new(value, title));
         let mut choice = TitledSingleSelectEnumSchema::new(answers.into());
         choice.title = Some("Decision".into());
-        choice.default = Some("once".to_owned());
+        // No default: a client that fills forms in by itself must not agree by it.
         let fields = ElicitationSchema::builder().required_property("decision", one_of(choice));
         Self { message: visible(&message), fields }
     }

@@ -136,7 +136,18 @@ where
 /// What is said of a body that is no message.
 pub(crate) fn refuse(body: &[u8]) -> Reply {
     let refusal = message::refuse(body, "").unwrap_or_else(Refusal::of_reply);
-    let mut reply = brief(StatusCode::BAD_REQUEST, refusal.to_json());
+    told(&refusal, StatusCode::BAD_REQUEST)
+}
+
+/// What is said of a greeting that is not understood, if it is one.
+pub(crate) fn refuse_greeting(body: &[u8]) -> Option<Reply> {
+    let read = message::read(body).ok().flatten()?;
+    message::refuse_greeting(&read).map(|it| told(&it, StatusCode::BAD_REQUEST))
+}
+
+/// A refusal as a reply.
+pub(crate) fn told(refusal: &Refusal, status: StatusCode) -> Reply {
+    let mut reply = brief(status, refusal.to_json());
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
     reply
 }

@@ -10,7 +10,7 @@ use rmcp::transport::io::stdio_pipes;
 use rmcp::{ServerHandler, ServiceExt as _};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::lines::Lines;
+use super::lines::{Bounds, Lines};
 use super::{Server, Shared};
 
 /// The longest message, enough for a file of that size less its escapes.
@@ -19,6 +19,9 @@ const LONGEST: usize = 64 << 20;
 /// How long calls may go on after the client has closed the pipe. Their
 /// answers may still be read.
 const LINGER: Duration = Duration::from_secs(1);
+
+/// How long they may then take to stop and say so.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// Serves the client at the other end of standard input and output, until it
 /// goes or `stop` is set. Calls that still run are then stopped.
@@ -29,7 +32,8 @@ pub async fn serve_stdio<H: ServerHandler>(
 ) -> io::Result<()> {
     let (input, output) = stdio_pipes();
     let closed = CancellationToken::new();
-    let transport = Lines::new(input, output, LONGEST, closed.clone());
+    let bounds = Bounds { longest: LONGEST, patience: LINGER + ENDING };
+    let transport = Lines::new(input, output, bounds, closed.clone());
     let _watching = server.watch();
     let shared = &server.shared;
     let _ending =
@@ -40,11 +44,22 @@ pub async fn serve_stdio<H: ServerHandler>(
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             Ok(())
         }
+        Err(ServerInitializeError::TransportError { error, .. }) => cut_off(error.error),
         Err(error) => Err(io::Error::other(error)),
     };
     shared.deserted.cancel();
     shared.calls.cancel();
     served
+}
+
+/// What becomes of a server whose first answer could not be written. Nobody
+/// reads the types of the library that carried it.
+fn cut_off(error: Box<dyn std::error::Error + Send + Sync>) -> io::Result<()> {
+    match error.downcast::<io::Error>() {
+        Ok(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Ok(error) => Err(*error),
+        Err(error) => Err(io::Error::other(error)),
+    }
 }
 
 impl Server {

@@ -19,6 +19,7 @@ use crate::app::{App, BEGINNING, Ready};
 use crate::args::{CallOptions, Choice};
 use crate::commands::runtime;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::foreign::Wanted;
 use crate::guarding::Discreet;
 use crate::terminal::Terminal;
 
@@ -61,10 +62,10 @@ pub(crate) struct Serve {
 pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
     let ready = app.ready()?;
     // Tools of other servers are passed on where that is wanted, and no server
-    // is started for who does not want its tools.
-    if args.toolsets.iter().any(|name| name.starts_with("mcp-")) {
-        ready.join_servers(app, crate::foreign::Wanted::All)?;
-    }
+    // is started for who does not want its tools, unless it is required.
+    let passes_on = args.toolsets.iter().any(|name| name.starts_with("mcp-"));
+    let wanted = if passes_on { Wanted::All } else { Wanted::Nothing };
+    ready.join_servers(app, wanted)?;
     let mut settings = settings(&ready, args)?;
     let caller = app.caller_anyhow(&ready, &args.options, &[], Some(BEGINNING))?;
     if !args.no_skills {

@@ -311,24 +311,37 @@ impl Visitor for Browser {
     fn visit<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             self.terminal.note(&format!("Open this address in a browser:\n{url}"));
-            if !io::stdin().is_terminal() {
-                // The browser brings the answer.
-                return std::future::pending().await;
-            }
             self.terminal.note(
                 "If the browser is on another machine, paste the address that it ends up at here.",
             );
-            let (send, typed) = oneshot::channel();
-            // A thread of its own: a login that is through must not wait for it.
-            std::thread::spawn(move || {
-                let mut line = String::new();
-                let read = io::stdin().lock().read_line(&mut line);
-                let _ = send.send(read.ok().filter(|read| *read > 0).map(|_| line));
-            });
-            let line = typed.await.ok().flatten()?;
-            Some(line.trim().to_owned()).filter(|line| !line.is_empty())
+            pasted().await
         })
     }
+
+    fn again<'a>(&'a self, why: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            self.terminal.warn(&format!("That is not the address that is meant: {why}."));
+            self.terminal.note("Paste all of it, from the address bar of the browser.");
+            pasted().await
+        })
+    }
+}
+
+/// A line from standard input. An empty one means that the user gives up; at
+/// the end of what another program writes, the browser brings the answer.
+async fn pasted() -> Option<String> {
+    let (send, typed) = oneshot::channel();
+    // A thread of its own: a login that is through must not wait for it.
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = io::stdin().lock().read_line(&mut line);
+        let _ = send.send(read.ok().filter(|read| *read > 0).map(|_| line));
+    });
+    let line = typed.await.ok().flatten();
+    if line.is_none() && !io::stdin().is_terminal() {
+        return std::future::pending().await;
+    }
+    Some(line?.trim().to_owned()).filter(|line| !line.is_empty())
 }
 
 pub(super) fn remove(app: &App, name: &str) -> Outcome {

@@ -3,10 +3,11 @@
 
 mod servers;
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -122,9 +123,77 @@ fn the_server_goes_with_its_client_and_says_nothing_else() {
     assert!(lines[1]["result"]["content"][0]["text"].to_string().contains("to the end"));
 }
 
+#[test]
+fn a_client_that_goes_gets_all_its_answers_whether_it_wanted_signs_or_not() {
+    let context = asking();
+    let call = |id: usize, meta: Value| {
+        let arguments = json!({"command": "sleep 60"});
+        request(
+            id,
+            "tools/call",
+            &json!({"name": "terminal", "arguments": arguments, "_meta": meta}),
+        )
+    };
+    for meta in [json!({}), json!({"progressToken": "p"})] {
+        let lines =
+            [hello(), call(1, meta.clone()), call(2, meta.clone()), request(3, "ping", &json!({}))];
+        let began = Instant::now();
+        let said = answers(&context, &["mcp", "serve"], &lines);
+        // Long enough for what is short, and no longer.
+        assert!(began.elapsed() < Duration::from_secs(4), "{meta}: {:?}", began.elapsed());
+        for id in 1..=3 {
+            let is_answer = |it: &&Value| it["id"] == id && it.get("method").is_none();
+            assert_eq!(said.iter().filter(is_answer).count(), 1, "{meta} {id}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn requests_that_came_together_are_answered_together_in_the_version_that_has_that() {
+    let context = TestContext::new();
+    let hello = hello().replace("2025-06-18", "2025-03-26");
+    let both = [request(1, "ping", &json!({})), request(2, "tools/fly", &json!({}))].join(",");
+    let said = answers(&context, &["mcp", "serve"], &[hello, format!("[{both}]")]);
+    let together = said.iter().find_map(Value::as_array).expect("an array");
+    let mut ids: Vec<&Value> = together.iter().map(|it| &it["id"]).collect();
+    ids.sort_by_key(|id| id.as_u64());
+    assert_eq!(ids, [&json!(1), &json!(2)], "{said:?}");
+    assert_eq!(said.len(), 2, "{said:?}");
+}
+
+#[test]
+fn a_greeting_that_is_not_in_order_is_told_what_is_wrong_with_it() {
+    let context = TestContext::new();
+    let wrong = hello().replace("\"2025-06-18\"", "5").replace("hello", "wrong");
+    let said = answers(&context, &["mcp", "serve"], &[wrong, hello()]);
+    assert_eq!((&said[0]["id"], &said[0]["error"]["code"]), (&json!("wrong"), &json!(-32602)));
+    assert!(said[0].to_string().contains("protocolVersion"), "{said:?}");
+    assert!(said[1]["result"].is_object(), "{said:?}");
+}
+
+#[test]
+fn a_client_that_never_reads_has_gone_and_that_is_no_failure() {
+    let context = TestContext::new();
+    let mut command = context.command(["mcp", "serve"]);
+    let mut server = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    drop(server.stdout.take());
+    let mut input = server.stdin.take().expect("its input");
+    writeln!(input, "{}", hello()).expect("it reads");
+    let ended = server.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!((ended.status.code(), said.contains("::")), (Some(0), false), "{said}");
+}
+
 /// A server over HTTP: its address and token, while `work` goes on.
 fn over_http<T>(context: &TestContext, work: impl FnOnce(&str, &str) -> T) -> T {
-    let mut command = context.command(["mcp", "serve", "--http", "127.0.0.1:0"]);
+    let page = "https://page.test";
+    let mut command =
+        context.command(["mcp", "serve", "--http", "127.0.0.1:0", "--allow-origin", page]);
     let mut server = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
     let mut url = String::new();
     let stdout = server.stdout.take().expect("its output");
@@ -182,6 +251,12 @@ fn lines_that_are_no_messages_are_told_so_and_the_server_goes_on() {
         request(3, "tools/call", &json!({"name": 5})),
         request(4, "tools/fly", &json!({})),
         request(5, "ping", &json!({})),
+        request(6, "prompts/get", &json!({})),
+        request(7, "resources/read", &json!({"uri": 5})),
+        request(8, "prompts/get", &json!({"name": "x", "arguments": "y"})),
+        request(9, "completion/complete", &json!({})),
+        request(11, "tools/list", &json!({"cursor": 5})),
+        request(10, "logging/setLevel", &json!({"level": 5})),
     ];
     let mut said = answers(&context, &["mcp", "serve"], &lines);
     let at = said.iter().position(|it| it["id"] == "hello").expect("an answer to the greeting");
@@ -197,6 +272,13 @@ fn lines_that_are_no_messages_are_told_so_and_the_server_goes_on() {
         (json!(3), json!(-32602)),
         (json!(4), json!(-32601)),
         (json!(5), json!(null)),
+        (json!(6), json!(-32602)),
+        (json!(7), json!(-32602)),
+        (json!(8), json!(-32602)),
+        // There is nothing of the kind here, whatever is given to it.
+        (json!(9), json!(-32601)),
+        (json!(10), json!(-32601)),
+        (json!(11), json!(-32602)),
     ];
     assert_eq!(told, wanted, "{said:?}");
 }
@@ -388,6 +470,11 @@ fn nothing_begins_without_a_required_server() {
     server["required"] = true.into();
     settings(&context, &json!({"gone": server}));
     context.run(["call", "read_file", "path=x"]).exits(4);
+    for more in [&[][..], &["--toolsets", "mcp-gone,file"]] {
+        let args = ["mcp", "serve"].iter().chain(more);
+        let served = context.feed(args, hello()).exits(4);
+        assert!(served.stderr.contains("required MCP server"), "{}", served.stderr);
+    }
     context.file("prompts.jsonl", "{\"prompt\": \"hi\"}\n");
     let args = ["batch", "run", "prompts.jsonl", "-o", "out", "--distribution", "file=100"];
     let batch = context.run(args).exits(4);

@@ -1,10 +1,11 @@
 //! Servers that people use, and one that is told of its calls, through the
 //! command.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -174,4 +175,70 @@ fn calls_of_a_batch_are_at_one_server_together() {
     let answers = batch(&context, &vec![("mcp__sdk__meet", json!({"count": 32})); 32]);
     // Each was still there when the last one came.
     assert!(answers.iter().all(|it| it.to_string().contains("32")), "{answers:?}");
+}
+
+/// A server that wants a login, and the address of it; it ends with this.
+struct Guarded(Child);
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn guarded(context: &TestContext) -> (Guarded, String) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/it/servers/guarded.py");
+    let file = context.home().join("port");
+    let mut command = Command::new("python3");
+    command.args(["-S", "-E", script]).arg(&file).stdin(Stdio::null());
+    let running = Guarded(command.spawn().expect("starts"));
+    for _ in 0..1500 {
+        match std::fs::read_to_string(&file) {
+            Ok(port) if !port.is_empty() => {
+                return (running, format!("http://127.0.0.1:{port}/mcp"));
+            }
+            _ => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+    panic!("the server does not listen");
+}
+
+/// Where a browser is sent from an address.
+fn sent_to(url: &str) -> String {
+    let rest = url.strip_prefix("http://").expect("an address");
+    let (host, path) = rest.split_once('/').expect("a path");
+    let mut stream = std::net::TcpStream::connect(host).expect("a server");
+    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
+        .expect("it listens");
+    let lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let mut found = lines.filter_map(|line| line.strip_prefix("Location: ").map(str::to_owned));
+    found.next().expect("somewhere else")
+}
+
+#[test]
+fn a_login_takes_the_address_from_a_pipe_and_asks_again_for_what_is_none() {
+    let context = TestContext::new();
+    let (_running, url) = guarded(&context);
+    let entry = json!({"url": url, "auth": "oauth"});
+    context.settings(json!({"mcp": {"osv_url": ""}, "mcp_servers": {"g": entry}}).to_string());
+    let mut command = context.command(["mcp", "login", "g"]);
+    let (stdin, stderr) = (Stdio::piped(), Stdio::piped());
+    let mut login =
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr).spawn().expect("starts");
+    let mut input = login.stdin.take().expect("its input");
+    let mut lines = BufReader::new(login.stderr.take().expect("its words")).lines();
+    let mut until = |wanted: &str| {
+        lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find(|line| line.contains(wanted))
+            .unwrap_or_else(|| panic!("nothing was said of {wanted}"))
+    };
+    let address = until("/authorize?");
+    writeln!(input, "is this it?").expect("it reads");
+    until("no `code`");
+    writeln!(input, "{}", sent_to(address.trim())).expect("it reads");
+    until("Logged in");
+    assert_eq!(login.wait().expect("it ends").code(), Some(0));
 }

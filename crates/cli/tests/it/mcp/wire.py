@@ -56,8 +56,8 @@ def said(text):
     return json.loads(next((line for line in lines if line.strip()), text))
 
 
-def begin():
-    code, headers, text = ask("initialize", HELLO)
+def begin(version=HELLO["protocolVersion"]):
+    code, headers, text = ask("initialize", {**HELLO, "protocolVersion": version})
     assert code == 200, (code, text)
     assert said(text)["result"]["serverInfo"]["name"] == "hermes", text
     return {"Mcp_Session_Id": headers["Mcp-Session-Id"]}
@@ -91,7 +91,63 @@ for method, params, code in (("tools/call", {"name": 5}, -32602), ("tools/call",
                              ("tools/fly", {}, -32601)):
     got, _, text = ask(method, params, **session)
     expect((got, said(text)["error"]["code"]), (200, code))
+for method, params, field in (("prompts/get", {}, "name"), ("prompts/get", {"name": "x", "arguments": "y"}, "arguments"),
+                              ("resources/read", {}, "uri"), ("resources/read", {"uri": 5}, "uri"),
+                              ("tools/list", {"cursor": 5}, "cursor"), ("tools/call", {"name": "x", "arguments": []}, "arguments")):
+    got, _, text = ask(method, params, **session)
+    error = said(text)["error"]
+    expect((got, error["code"]), (200, -32602))
+    assert field in error["message"], error
 expect(ask("tools/list", {})[0], 400)
+
+# Several at once, which is part of one version and of no other.
+old = begin("2025-03-26")
+ping, call = ({"jsonrpc": "2.0", "id": n, "method": m, "params": {}} for n, m in ((1, "ping"), (2, "tools/fly")))
+note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+got, headers, text = send("POST", json.dumps([ping, note, 7, call]).encode(), **old)
+expect((got, headers["Content-Type"]), (200, "application/json"))
+expect([(it["id"], it.get("error", {}).get("code")) for it in json.loads(text)], [(1, None), (None, -32600), (2, -32601)])
+expect(send("POST", json.dumps([note, note]).encode(), **old)[0], 202)
+slow = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "terminal", "arguments": {"command": "sleep 0.8; echo late"}}}
+got, headers, text = send("POST", json.dumps([ping, slow]).encode(), **old)
+expect((got, headers["Content-Type"]), (200, "text/event-stream"))
+events = [json.loads(line[5:]) for line in text.splitlines() if line.startswith("data:") and line[5:].strip()]
+expect(sorted(it["id"] for it in events if "result" in it), [1, 3])
+expect(status("POST", json.dumps([ping]).encode(), Mcp_Session_Id="6f1f0c0e-0000-4000-8000-000000000000"), 404)
+expect(status("POST", json.dumps([ping]).encode(), MCP_Protocol_Version="2025-06-18", **session), 400)
+expect(status("POST", json.dumps([ping]).encode(), **session), 400)
+expect(status("POST", json.dumps([ping]).encode()), 400)
+got, _, text = ask("initialize", {**HELLO, "protocolVersion": 5})
+expect((got, json.loads(text)["error"]["code"]), (400, -32602))
+assert "protocolVersion" in text, text
+
+# Pages in a browser: those of this machine and those that were named, no others.
+WANTS = {"Access_Control_Request_Method": "POST",
+         "Access_Control_Request_Headers": "authorization,content-type,mcp-param-path"}
+for page in ("http://localhost:3000", "https://page.test"):
+    got, headers, text = send("OPTIONS", Authorization=None, Origin=page, **WANTS)
+    expect((got, text, headers["Access-Control-Allow-Origin"], headers["Vary"]), (204, "", page, "Origin"))
+    allowed = headers["Access-Control-Allow-Headers"].lower().split(", ")
+    for name in ("authorization", "content-type", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name",
+                 "last-event-id", "mcp-param-path"):
+        assert name in allowed, (name, allowed)
+    for name in ("GET", "POST", "DELETE"):
+        assert name in headers["Access-Control-Allow-Methods"], headers
+    got, headers, _ = ask("initialize", HELLO, Origin=page)
+    expect((got, headers["Access-Control-Allow-Origin"], headers["Vary"]), (200, page, "Origin"))
+    assert "Mcp-Session-Id" in headers["Access-Control-Expose-Headers"], headers
+    # What is wrong can be read, too; and without a token nothing else is answered.
+    got, headers, _ = ask("initialize", HELLO, Origin=page, Authorization=None)
+    expect((got, headers["Access-Control-Allow-Origin"]), (401, page))
+for page in ("https://other.test", "https://page.test.evil.test", "http://page.test", "null"):
+    for got, headers, _ in (send("OPTIONS", Authorization=None, Origin=page, **WANTS), ask("initialize", HELLO, Origin=page),
+                            ask("initialize", HELLO, Origin=page, Authorization=None)):
+        assert got in (401, 403), got
+        assert not [name for name in headers if name.lower().startswith("access-control")], headers
+got, headers, _ = send("OPTIONS", Authorization=None, Origin="http://localhost:3000", Host="evil.test", **WANTS)
+expect((got, headers["Access-Control-Allow-Origin"]), (403, None))
+expect(send("OPTIONS", Authorization=None)[0], 401)
+expect(ask("initialize", HELLO)[1]["Access-Control-Allow-Origin"], None)
 
 # Sessions that there are not.
 unknown = {"Mcp_Session_Id": "6f1f0c0e-0000-4000-8000-000000000000"}

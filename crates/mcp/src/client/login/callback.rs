@@ -15,6 +15,10 @@ const PAGE: &str = "<!doctype html><title>Back to hermes</title><p>The answer ha
 const REFUSED: &str = "<!doctype html><title>Not logged in</title><p>The login was refused. You can \
                        close this window.";
 
+const FOREIGN: &str = "<!doctype html><title>Not this login</title><p>This is the answer to another \
+                       login. hermes still waits for the one that it has begun: open the address \
+                       that it has shown last.";
+
 /// Somebody who waits for the answer.
 #[derive(Debug)]
 pub(super) struct Callback {
@@ -72,6 +76,9 @@ async fn serve(mut stream: TcpStream, state: Option<&str>) -> io::Result<Option<
     let (status, page) = match is_it {
         true if refusal(target).is_some() => ("200 OK", REFUSED),
         true => ("200 OK", PAGE),
+        false if method == "GET" && parse(target).is_some_and(|url| answers(&url)) => {
+            ("400 Bad Request", FOREIGN)
+        }
         false => ("404 Not Found", ""),
     };
     let answer = format!(
@@ -86,15 +93,27 @@ async fn serve(mut stream: TcpStream, state: Option<&str>) -> io::Result<Option<
 
 /// Whether what is asked for is an answer to this login.
 fn is_answer(target: &str, state: Option<&str>) -> bool {
-    let Some(url) = parse(target) else { return false };
-    let value = |name: &str| url.query_pairs().find(|it| it.0 == name).map(|it| it.1);
-    let (has_code, has_error) = (value("code").is_some(), value("error").is_some());
-    match (value("state"), state) {
-        (Some(given), Some(state)) => given == state && (has_code || has_error),
+    misfit(target, state).is_none()
+}
+
+/// Why an address is no answer to this login, if it is none.
+pub(super) fn misfit(target: &str, state: Option<&str>) -> Option<&'static str> {
+    let Some(url) = parse(target).filter(answers) else {
+        return Some("it has no `code` in it");
+    };
+    let given = url.query_pairs().find(|it| it.0 == "state").map(|it| it.1);
+    match (given, state) {
+        (Some(given), Some(state)) if given == state => None,
         // Any page could send the browser here.
-        (None, Some(_)) => false,
-        (_, None) => has_code || has_error,
+        (None, Some(_)) => Some("it has no `state` in it"),
+        (Some(_), Some(_)) => Some("it is the answer to another login"),
+        (_, None) => None,
     }
+}
+
+/// Whether an address is an answer to some login.
+fn answers(url: &Url) -> bool {
+    url.query_pairs().any(|it| it.0 == "code" || it.0 == "error")
 }
 
 fn parse(target: &str) -> Option<Url> {

@@ -40,6 +40,12 @@ pub trait Visitor: Send + Sync {
     /// itself; where it cannot, the user pastes the address that the browser
     /// has ended up at. None means that the user gives up.
     fn visit<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>>;
+
+    /// Tells why what was pasted is not the answer, and waits for something
+    /// else. The answer may still come by itself.
+    fn again<'a>(&'a self, _why: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::pending())
+    }
 }
 
 /// Forgets a login.
@@ -89,14 +95,16 @@ pub(crate) async fn login(server: &Server, visitor: &dyn Visitor) -> Result<(), 
     let known = known.map(|it| same_place(name, settings, it, issuer.as_deref())).transpose()?;
     let known = known.flatten();
 
-    let port = settings.redirect_port.or_else(|| known.as_ref().and_then(Client::port));
+    let scopes = choose_scopes(&manager, settings, known.as_ref()).await;
+    let registered = known.as_ref().and_then(|it| registered_for(it, &scopes));
+    let port = registered.as_ref().or(known.as_ref()).and_then(Client::port);
+    let port = settings.redirect_port.or(port);
     // The port of a registration may be taken today; then it is of no use.
     let callback = Callback::open(port, settings.redirect_port.is_some()).await;
     let callback = callback.map_err(|error| {
         ToolError::io("Nothing can be listened to for the answer of the login", &error)
     })?;
     let redirect = redirect(settings, callback.port());
-    let scopes = choose_scopes(&manager, settings, known.as_ref()).await;
     let mut request = AuthorizationRequest::new(redirect.clone())
         .with_initial_scope_selection()
         .with_scopes(scopes.clone());
@@ -112,8 +120,7 @@ pub(crate) async fn login(server: &Server, visitor: &dyn Visitor) -> Result<(), 
             }
         }
         _ => {
-            let known = known.filter(|it| !it.is_configured() && it.is_registered_for(&scopes));
-            draft = match known {
+            draft = match registered {
                 Some(known) if known.redirect() == Some(&redirect) => known.into(),
                 _ => register(&mut manager, settings, &redirect, &scopes).await.map_err(wrong)?,
             };
@@ -144,12 +151,11 @@ pub(crate) async fn login(server: &Server, visitor: &dyn Visitor) -> Result<(), 
 
     let session = AuthorizationSession::new(manager, request).await.map_err(|it| wrong(it.1))?;
     let patience = settings.timeout.unwrap_or(PATIENCE);
-    let answered = wait(session.get_authorization_url(), callback, visitor);
+    let answered = wait(session.get_authorization_url(), &redirect, callback, visitor);
     let answered = tokio::time::timeout(patience, answered).await.map_err(|_| {
         ToolError::new(ErrorKind::Timeout, format!("Nobody logged in to '{name}' in time"))
     })?;
     let Some(answer) = answered else { return Err(ToolError::cancelled()) };
-    let answer = callback::complete(&answer, &redirect);
     if let Some(refused) = callback::refusal(&answer) {
         let text = excerpt(&refused, 500);
         return Err(ToolError::denied(format!("The login at '{name}' was refused: {text}")));
@@ -190,6 +196,13 @@ fn same_place(
         )));
     }
     Ok(None)
+}
+
+/// What we have registered as for these scopes, if we have: for the login that
+/// there is, or for one that did not come about.
+fn registered_for(known: &Client, scopes: &[String]) -> Option<Client> {
+    let all = [Some(known.clone()), known.pending()].into_iter().flatten();
+    all.into_iter().find(|it| !it.is_configured() && it.is_registered_for(scopes))
 }
 
 /// What is asked for: what the settings say, or else what the server does; and
@@ -245,11 +258,34 @@ fn is_document(settings: &OAuthSettings) -> bool {
 }
 
 /// Waits for the answer, on whichever way it comes.
-async fn wait(url: &str, callback: Callback, visitor: &dyn Visitor) -> Option<String> {
-    let visited = visitor.visit(url);
+async fn wait(
+    url: &str,
+    redirect: &str,
+    callback: Callback,
+    visitor: &dyn Visitor,
+) -> Option<String> {
+    let state = callback::state_of(url);
     tokio::select! {
-        answer = callback.wait(callback::state_of(url)) => Some(answer),
-        pasted = visited => pasted.filter(|text| !text.trim().is_empty()),
+        answer = callback.wait(state.clone()) => Some(callback::complete(&answer, redirect)),
+        pasted = paste(url, redirect, state.as_deref(), visitor) => pasted,
+    }
+}
+
+/// The answer as the user pastes it. What is pasted wrong is asked for again.
+async fn paste(
+    url: &str,
+    redirect: &str,
+    state: Option<&str>,
+    visitor: &dyn Visitor,
+) -> Option<String> {
+    let mut pasted = visitor.visit(url).await;
+    loop {
+        let text = pasted.filter(|text| !text.trim().is_empty())?;
+        let answer = callback::complete(&text, redirect);
+        match callback::misfit(&answer, state) {
+            None => return Some(answer),
+            Some(why) => pasted = visitor.again(why).await,
+        }
     }
 }
 

@@ -86,6 +86,11 @@ impl Client {
         self.scopes(WANTED)
     }
 
+    /// What we have registered as for a login that did not come about.
+    pub(super) fn pending(&self) -> Option<Self> {
+        self.0.get(PENDING)?.as_object().cloned().map(Self)
+    }
+
     /// Whether we are registered for these scopes.
     pub(super) fn is_registered_for(&self, scopes: &[String]) -> bool {
         let registered = self.scopes("scope");
@@ -102,6 +107,7 @@ impl From<Client> for Map<String, Value> {
 // Keys of ours in the files of Hermes Agent.
 const ASKED: &str = "scope_asked";
 const WANTED: &str = "scope_wanted";
+const PENDING: &str = "pending";
 pub(super) const CONFIGURED: &str = "configured";
 pub(super) const METADATA: &str = "resource_metadata";
 
@@ -161,25 +167,41 @@ impl Store {
     pub(super) fn with_draft(&self, client: Map<String, Value>, asked: &[String]) -> Self {
         let mut draft = client;
         draft.remove(WANTED);
+        draft.remove(PENDING);
         draft.insert(ASKED.to_owned(), asked.join(" ").into());
         Self { draft: Some(draft), ..self.clone() }
     }
 
     /// Keeps a registration at once, so that a login which is given up does
-    /// not cost another one; where tokens are, they are another's.
+    /// not cost another one. Where tokens are, they are another's, and it is
+    /// kept beside what they belong to.
     pub(super) fn keep_registration(&self) -> io::Result<()> {
-        match &self.draft {
-            Some(draft) if self.read("json")?.is_none() => {
-                let mut client = draft.clone();
-                client.remove(ASKED);
-                client.insert("resource".to_owned(), self.resource.clone().into());
-                self.write("client.json", &client)
+        let Some(draft) = &self.draft else { return Ok(()) };
+        let mut client = draft.clone();
+        client.remove(ASKED);
+        client.remove(PENDING);
+        client.insert("resource".to_owned(), self.resource.clone().into());
+        match self.client().filter(|_| self.file("json").exists()) {
+            None => self.write("client.json", &client),
+            Some(known) if known.0.get("client_id") == client.get("client_id") => Ok(()),
+            Some(Client(mut known)) => {
+                known.insert(PENDING.to_owned(), client.into());
+                self.write("client.json", &known)
             }
-            _ => Ok(()),
         }
     }
 
+    /// Forgets what we have registered as for this login, and nothing that
+    /// belongs to another.
     pub(super) fn forget_registration(&self) {
+        let ours = self.draft.as_ref().and_then(|draft| draft.get("client_id"));
+        if let Some(Client(mut known)) = self.client()
+            && ours.is_some_and(|ours| known.get("client_id") != Some(ours))
+        {
+            known.remove(PENDING);
+            let _ = self.write("client.json", &known);
+            return;
+        }
         for ending in ["json", "client.json"] {
             let _ = remove(&self.file(ending));
         }

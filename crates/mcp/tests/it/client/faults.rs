@@ -73,6 +73,7 @@ async fn a_server_that_dies_in_a_call_is_started_again_and_the_call_is_not_repea
     let file = world.path("died").display().to_string();
     let lost = world.call("mcp__odd__die", json!({"file": file})).await;
     assert_eq!(lost["effect_disposition"], "unknown", "{lost}");
+    assert_eq!(lost["kind"], "network", "{lost}");
     assert!(lost["stderr"].as_str().unwrap().contains("I am dying now"), "{lost}");
     // The next call finds it alive.
     assert_eq!(
@@ -183,6 +184,11 @@ async fn names_that_come_twice_and_tools_that_are_none_are_left_out() {
     let problems = servers.status().remove(0).problems.join("\n");
     assert!(problems.contains("second tool named 'echo'"), "{problems}");
     assert!(problems.contains("'no_schema' is left out"), "{problems}");
+    // Arguments are an object, so it could never be called.
+    assert!(problems.contains("'of_text' is left out"), "{problems}");
+    let offered = world.tools();
+    assert!(!offered.iter().any(|name| name.ends_with("__of_text")), "{offered:?}");
+    assert!(offered.iter().any(|name| name.ends_with("__of_any")), "{offered:?}");
     assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
     servers.stop().await;
 }
@@ -282,6 +288,17 @@ async fn a_server_that_was_only_slow_to_start_is_not_taken_for_an_old_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn all_that_a_server_says_of_a_refusal_is_told() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&[])})).await;
+    let refused = world.call("mcp__odd__refuse", json!({})).await;
+    assert_eq!(refused["code"], -32000, "{refused}");
+    assert!(text(&refused).contains("quota"), "{refused}");
+    assert!(refused["data"].as_str().unwrap().contains("\"left\""), "{refused}");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_refuses_the_greeting_is_quoted() {
     let world = World::new();
     let servers = world.start(&json!({"odd": odd(&["refuse"])}));
@@ -306,5 +323,6 @@ async fn a_server_that_speaks_a_version_that_nobody_knows_is_not_used() {
     let servers = world.start(&json!({"odd": odd(&["ancient"])}));
     let error = servers.try_out("odd").await.unwrap_err();
     assert!(error.message().contains("1999-01-01"), "{error}");
+    assert!(error.hint().contains("version") && !error.hint().contains("licence"), "{error:?}");
     servers.stop().await;
 }

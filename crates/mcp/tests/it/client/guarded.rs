@@ -68,16 +68,34 @@ impl Visitor for Browser {
     }
 }
 
-/// A person at another machine, who pastes where the browser has ended up.
-struct Paster;
+/// A person at another machine, who pastes where the browser has ended up, but
+/// something else first.
+#[derive(Default)]
+struct Paster {
+    said: std::sync::Mutex<Vec<String>>,
+    kept: std::sync::Mutex<String>,
+}
 
 impl Visitor for Paster {
     fn visit<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
             let answer = client.build().unwrap().get(url).send().await.unwrap();
-            Some(answer.headers()["location"].to_str().unwrap().to_owned())
+            let ended_up = answer.headers()["location"].to_str().unwrap();
+            ended_up.clone_into(&mut self.kept.lock().unwrap());
+            Some("what is meant?".to_owned())
         })
+    }
+
+    fn again<'a>(&'a self, why: &'a str) -> BoxFuture<'a, Option<String>> {
+        self.said.lock().unwrap().push(why.to_owned());
+        let right = self.kept.lock().unwrap().clone();
+        let pasted = match self.said.lock().unwrap().len() {
+            1 => right.replace("state=", "state=x"),
+            2 => right.split('&').next().unwrap_or_default().to_owned(),
+            _ => right,
+        };
+        Box::pin(std::future::ready(Some(pasted)))
     }
 }
 
@@ -113,7 +131,11 @@ async fn a_login_is_made_once_and_refreshed_by_itself() {
     guarded.get("/revoke?all=1").await;
     let again = world.call("mcp__g__who", json!({})).await;
     assert_eq!(again["needs_reauth"], true, "{again}");
-    servers.login("g", &Paster).await.unwrap();
+    let paster = Paster::default();
+    servers.login("g", &paster).await.unwrap();
+    let said = paster.said.lock().unwrap().join("\n");
+    assert!(said.contains("no `code`") && said.contains("another login"), "{said}");
+    assert!(said.contains("no `state`"), "{said}");
     assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "token3"}));
     let state = guarded.get("/state").await;
     assert_eq!(

@@ -153,9 +153,15 @@ async fn a_call_that_was_not_taken_is_not_in_doubt_and_does_not_speak_against_th
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_broke_down_at_the_server_is_in_doubt() {
-    let world = World::new();
-    let servers = world.ready(&json!({"d": {"url": declining("502 Bad Gateway")}})).await;
-    let told = world.call("mcp__d__do", json!({})).await;
-    assert_eq!(told["effect_disposition"], "unknown", "{told}");
-    servers.stop().await;
+    for status in ["500 Internal Server Error", "502 Bad Gateway", "503 Service Unavailable"] {
+        let world = World::new();
+        let servers = world.ready(&json!({"d": {"url": declining(status)}})).await;
+        let told = world.call("mcp__d__do", json!({})).await;
+        assert_eq!(told["effect_disposition"], "unknown", "{told}");
+        assert_eq!(told["kind"], "network", "{told}");
+        // It may say why.
+        let text = told["error"].as_str().unwrap();
+        assert!(text.contains(status) && text.contains("no, thank you"), "{told}");
+        servers.stop().await;
+    }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hermes_mcp::client::{Deps, Servers, Settings};
+use hermes_core::BoxFuture;
+use hermes_mcp::client::{Deps, Servers, Settings, Visitor};
 use serde_json::{Value, json};
 
 use super::guarded::{Browser, Guarded, prepare};
@@ -51,6 +52,40 @@ async fn a_login_asks_for_what_the_server_wants_and_no_more() {
     std::fs::write(&file, tokens.to_string()).unwrap();
     let servers = world.start(&guarded.entry());
     assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "token4"}));
+    servers.stop().await;
+}
+
+/// Somebody who gives a login up.
+struct Quitter;
+
+impl Visitor for Quitter {
+    fn visit<'a>(&'a self, _url: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_that_is_given_up_costs_no_other_registration() {
+    prepare();
+    let world = World::new();
+    let guarded = Guarded::start(&world, &[]).await;
+    let servers = world.start(&guarded.entry());
+    servers.login("g", &Quitter).await.unwrap_err();
+    servers.login("g", &Browser).await.unwrap();
+    assert_eq!(guarded.get("/state").await["registered"], 1);
+    // A wider one is registered for once, and does not end the one there is.
+    servers.try_out("g").await.unwrap();
+    let refused = world.call("mcp__g__write", json!({})).await;
+    assert_eq!(refused["needs_reauth"], true, "{refused}");
+    for _ in 0..2 {
+        servers.login("g", &Quitter).await.unwrap_err();
+        assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "token1"}));
+    }
+    servers.login("g", &Browser).await.unwrap();
+    assert_eq!(world.call("mcp__g__write", json!({})).await, json!({"result": "token2"}));
+    let state = guarded.get("/state").await;
+    assert_eq!(state["registered"], 2, "{state}");
+    assert_eq!(state["clients"], json!(["client1", "client2"]));
     servers.stop().await;
 }
 

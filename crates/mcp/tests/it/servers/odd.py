@@ -55,7 +55,7 @@ def tool(name, **more):
 
 
 NAMES = ("echo env pid die flood garbage wrong_id sleep progress structured image fail add_tool "
-         "spawn elicit visit pay sample roots big cancelled log count meet here deep task left old_task worded_task").split()
+         "spawn elicit visit pay sample roots big cancelled log count meet here deep task left old_task worded_task refuse").split()
 
 
 def tools():
@@ -67,7 +67,9 @@ def tools():
     listed.append(tool("look", annotations={"readOnlyHint": True}))
     listed.append(tool("change", annotations={"readOnlyHint": False}))
     if "twice" in MODES:
-        listed += [tool("echo"), {"name": "no_schema", "description": "x"}, {"description": "no name"}]
+        listed += [tool("echo"), {"name": "no_schema", "description": "x"}, {"description": "no name"},
+                   {"name": "of_text", "inputSchema": {"type": "string"}},
+                   {"name": "of_any", "inputSchema": {"type": ["object", "null"]}}]
     return listed + EXTRA
 
 
@@ -246,6 +248,8 @@ def call(id, params):
         return answer(id, {**text({"n": 5}), "structuredContent": {"n": 5}})
     if name == "image":
         return answer(id, {"content": [{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}]})
+    if name == "refuse":
+        return refuse(id, -32000, "the quota is used up", {"left": 0})
     if name == "fail":
         return answer(id, {**text("there is no such thing"), "isError": True})
     if name == "add_tool":

@@ -1,0 +1,123 @@
+//! Several messages in one request over HTTP, which is part of 2025-03-26 and
+//! of no other version. Each is heard on its own; what is said to them goes
+//! back in one reply.
+
+use futures_util::stream::select_all;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody};
+use hyper::StatusCode;
+use hyper::body::Bytes;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::request::{Reply, brief};
+
+/// The version that has it.
+const VERSION: &str = "2025-03-26";
+
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// Whether a message begins a session of that version.
+pub(crate) fn is_greeting(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Greeting {
+        params: Version,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Version {
+        protocol_version: String,
+    }
+    let read = serde_json::from_slice::<Greeting>(body);
+    read.is_ok_and(|it| it.params.protocol_version == VERSION)
+}
+
+/// The messages of a body, if it is a batch.
+pub(crate) fn split(body: &Bytes) -> Option<Vec<Bytes>> {
+    if body.trim_ascii_start().first() != Some(&b'[') {
+        return None;
+    }
+    let all: Vec<&RawValue> = serde_json::from_slice(body).ok()?;
+    let all = all.iter().map(|one| body.slice_ref(one.get().as_bytes()));
+    Some(all.collect::<Vec<_>>()).filter(|all| !all.is_empty())
+}
+
+/// What was said to one of the messages.
+enum Part {
+    Text(Bytes),
+    Events(Reply),
+}
+
+/// One reply for all. What is there is sent as an array; where something is
+/// still to come, all of it is a stream.
+pub(crate) async fn join(replies: Vec<Reply>) -> Reply {
+    let mut parts = Vec::new();
+    let mut first = None;
+    for reply in replies {
+        let status = reply.status();
+        let is_stream = reply.headers().get(CONTENT_TYPE) == Some(&EVENTS);
+        if status.is_success() && first.is_none() {
+            first = Some(reply.headers().clone());
+        }
+        match status {
+            // What asks nothing is not answered.
+            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => {}
+            _ if is_stream => parts.push(Part::Events(reply)),
+            // An answer, or what is wrong with one of the messages.
+            StatusCode::OK | StatusCode::BAD_REQUEST if is_json(&reply) => {
+                let Ok(text) = reply.into_body().collect().await;
+                parts.push(Part::Text(text.to_bytes()));
+            }
+            // Who may not come in, or names no session, hears it once.
+            _ => return reply,
+        }
+    }
+    let headers = first.unwrap_or_default();
+    if parts.is_empty() {
+        return with(brief(StatusCode::ACCEPTED, ""), headers);
+    }
+    if parts.iter().any(|part| matches!(part, Part::Events(_))) {
+        return with(as_stream(parts), headers);
+    }
+    let texts = parts.iter().map(|part| match part {
+        Part::Text(text) => text.as_ref(),
+        Part::Events(_) => b"",
+    });
+    let array = [&b"["[..], &texts.collect::<Vec<_>>().join(&b','), b"]"].concat();
+    let mut reply = brief(StatusCode::OK, array);
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    with(reply, headers)
+}
+
+fn is_json(reply: &Reply) -> bool {
+    let kind = reply.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("application/json"))
+}
+
+fn as_stream(parts: Vec<Part>) -> Reply {
+    let streams = parts.into_iter().map(|part| {
+        BodyStream::new(match part {
+            Part::Text(text) => {
+                let event = [&b"data: "[..], &text, b"\n\n"].concat();
+                BoxBody::new(Full::new(event.into()))
+            }
+            Part::Events(reply) => reply.into_body(),
+        })
+    });
+    let mut reply = Reply::new(BoxBody::new(StreamBody::new(select_all(streams))));
+    reply.headers_mut().insert(CONTENT_TYPE, EVENTS);
+    reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    reply
+}
+
+/// The reply with the headers of one of those that it is made of.
+fn with(mut reply: Reply, headers: HeaderMap) -> Reply {
+    for (name, value) in &headers {
+        if name.as_str().starts_with("mcp-") {
+            reply.headers_mut().insert(name.clone(), value.clone());
+        }
+    }
+    reply
+}
