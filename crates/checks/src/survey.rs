@@ -22,7 +22,7 @@ look() {
   ls -a "$d"
   printf '\n%s real %s\0' "$m" "$(cd "$d" && pwd -P)"
   for f in pyproject.toml setup.cfg tox.ini pytest.ini .flake8 package.json Cargo.toml go.mod \
-    Makefile makefile GNUmakefile requirements.txt requirements-dev.txt Pipfile; do
+    Makefile makefile GNUmakefile requirements.txt requirements-dev.txt Pipfile mypy.ini .mypy.ini; do
     if [ -f "$d/$f" ]; then printf '\n%s text %s\0' "$m" "$f"; head -c 262144 "$d/$f"; fi
   done
   for b in node_modules/.bin .venv/bin venv/bin; do
@@ -361,6 +361,20 @@ impl Folder {
     pub(crate) fn has_section(&self, file: &str, section: &str) -> bool {
         self.text(file).lines().any(|line| {
             line.trim().strip_prefix('[').and_then(|line| line.strip_suffix(']')) == Some(section)
+        })
+    }
+
+    /// Whether an INI file has one of these settings in a section.
+    pub(crate) fn has_setting(&self, file: &str, section: &str, names: &[&str]) -> bool {
+        let mut is_in = false;
+        self.text(file).lines().any(|line| {
+            let bare = line.trim();
+            if let Some(name) = bare.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+                is_in = name == section;
+            }
+            let name = bare.split(['=', ':']).next().unwrap_or_default().trim();
+            // What is set in follows on what is further in.
+            is_in && !line.starts_with([' ', '\t']) && names.contains(&name)
         })
     }
 
