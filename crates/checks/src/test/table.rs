@@ -14,7 +14,7 @@ pub(super) const SURE: u8 = 3;
 const SPECIAL: u8 = 4;
 
 const PYTHON: &[&str] = &["py"];
-const SCRIPT: &[&str] = &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"];
+pub(super) const SCRIPT: &[&str] = &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"];
 
 /// All runners; of two that are as likely, the first is taken.
 pub static RUNNERS: &[Runner] = &[

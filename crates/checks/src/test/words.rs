@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{Wish, node};
+use super::{Wish, node, table};
+use crate::survey::is_one_of;
 
 fn words(fixed: &[&str]) -> Vec<String> {
     fixed.iter().map(|word| (*word).to_owned()).collect()
@@ -214,7 +215,12 @@ fn full_names(module: &str, name: &str) -> Vec<String> {
 }
 
 pub(super) fn jest(wish: &Wish) -> Vec<String> {
-    let fixed = ["--ci", "--json", "--testLocationInResults", "--colors=false"];
+    let mut fixed = vec!["--ci", "--json", "--testLocationInResults", "--colors=false"];
+    // Otherwise a name is an expression that others match as well.
+    let is_file = |target: &String| is_one_of(Path::new(target), table::SCRIPT);
+    if !wish.targets.is_empty() && wish.targets.iter().all(is_file) {
+        fixed.push("--runTestsByPath");
+    }
     javascript(&fixed, &format!("--outputFile={}", wish.report), wish)
 }
 

@@ -58,6 +58,9 @@ fn one_test_is_asked_for_by_all_its_names() {
         let loose = words(name, again(1, named("./a.test.js", &["group"])));
         assert!(loose.contains("(^| )group( |$)"), "{loose}");
     }
+    let file = words("jest", named("./u/[id].test.js", &[]));
+    assert!(file.ends_with("--runTestsByPath --outputFile=R u/[id].test.js"), "{file}");
+    assert!(words("jest", named("./u", &[])).ends_with("--outputFile=R u"));
     let go = words("go", named("./p/a_test.go", &["TestA", "sub"]));
     assert!(go.ends_with("-run ^(TestA)$/^(sub)$ ./p"), "{go}");
 }
