@@ -216,7 +216,8 @@ fn unserved(survey: &Survey, linter: &Linter, chosen: &[Choice]) -> Option<Surve
     }
     let mut rest = survey.clone();
     rest.files.retain(|file| {
-        !is_one_of(file, linter.endings) || !serving().any(|other| file.starts_with(&other.scope))
+        !survey.is_one(file, linter.endings)
+            || !serving().any(|other| file.starts_with(&other.scope))
     });
     rest.has(linter.endings).then_some(rest)
 }

@@ -257,3 +257,19 @@ async fn the_files_that_a_project_names_are_linted() {
     let ini = project.call("code_lint", json!({ "tool": "mypy" })).await;
     assert_eq!(brief(&ini), ["tests/b.py:2:12 error return-value"], "{ini:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_is_known_by_its_first_line() {
+    if !has("shellcheck") {
+        return;
+    }
+    let project = Project::of(&[
+        ("bin/run", "#!/usr/bin/env bash\necho $1\n"),
+        ("bin/other", "#!/usr/bin/python3\nimport os\n"),
+        ("plain", "echo $1\n"),
+    ]);
+    for path in [".", "bin/run"] {
+        let answer = project.call("code_lint", json!({ "path": path })).await;
+        assert_eq!(brief(&answer), ["bin/run:2:6 info SC2086"], "{path}: {answer:#}");
+    }
+}
