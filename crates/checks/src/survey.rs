@@ -22,7 +22,7 @@ look() {
   ls -a "$d"
   printf '\n%s real %s\0' "$m" "$(cd "$d" && pwd -P)"
   for f in pyproject.toml setup.cfg tox.ini pytest.ini .flake8 package.json Cargo.toml go.mod \
-    Makefile makefile GNUmakefile requirements.txt requirements-dev.txt Pipfile; do
+    Makefile makefile GNUmakefile requirements.txt requirements-dev.txt Pipfile mypy.ini .mypy.ini; do
     if [ -f "$d/$f" ]; then printf '\n%s text %s\0' "$m" "$f"; head -c 262144 "$d/$f"; fi
   done
   for b in node_modules/.bin .venv/bin venv/bin; do
@@ -60,6 +60,20 @@ if [ "$kind" = file ]; then printf './%s\0' "${path##*/}"; else
     -o -name venv -o -name target -o -name dist -o -name build -o -name __pycache__ -o -name .tox \
     -o -name .nox -o -name .mypy_cache -o -name .ruff_cache -o -name .pytest_cache -o -name vendor \) \
     -prune \) -o -type f -print0 | head -c 1000000
+fi
+printf '\n%s scripts \0' "$m"
+nl='
+'
+is_script() {
+  first=$(head -c 100 "$1"); first=${first%%"$nl"*}
+  for s in sh bash dash ksh; do
+    case "$first " in '#!'*[/\ ]"$s "*) printf '%s\0' "$1"; return;; esac
+  done
+}
+if [ "$kind" = file ]; then cd "$at" && is_script "./${path##*/}"; else
+  cd "$at" && find . \( -type d \( -name '.?*' -o -name node_modules -o -name venv -o -name target \
+    -o -name dist -o -name build -o -name __pycache__ -o -name vendor \) -prune \) \
+    -o -type f ! -name '*.*' -print | head -n 200 | while IFS= read -r f; do is_script "$f"; done
 fi
 "#;
 
@@ -134,6 +148,8 @@ pub struct Survey {
     pub active: Option<(PathBuf, BTreeSet<String>)>,
     /// The files at or below the path.
     pub files: Vec<PathBuf>,
+    /// Those without an ending that say that a shell runs them.
+    pub scripts: BTreeSet<PathBuf>,
 }
 
 /// One folder.
@@ -216,18 +232,21 @@ impl Survey {
                 let path = OsString::from_vec(body.to_vec());
                 self.programs.insert(name.to_string_lossy().into_owned(), path.into());
             }
-            (b"below", _) => {
-                let here = self.folders.first().map(|folder| folder.path.clone());
-                let here = here.unwrap_or_default();
-                let files = body.split(|&byte| byte == 0).filter_map(|name| {
-                    let name = name.strip_prefix(b"./")?;
-                    Some(here.join(OsStr::from_bytes(name)))
-                });
-                self.files = files.collect();
-            }
+            (b"below", _) => self.files = self.listed(body),
+            (b"scripts", _) => self.scripts = self.listed(body).into_iter().collect(),
             _ => return Err(Unseen::Garbled),
         }
         Ok(())
+    }
+
+    /// Names of files from the folder of the path on.
+    fn listed(&self, body: &[u8]) -> Vec<PathBuf> {
+        let here = self.here();
+        let files = body.split(|&byte| byte == 0).filter_map(|name| {
+            let name = name.strip_prefix(b"./")?;
+            Some(here.join(OsStr::from_bytes(name)))
+        });
+        files.collect()
     }
 
     /// What a survey of a folder below would have found.
@@ -245,6 +264,7 @@ impl Survey {
             programs: self.programs.clone(),
             active: self.active.clone(),
             files: files.cloned().collect(),
+            scripts: self.scripts.clone(),
         }
     }
 
@@ -314,7 +334,12 @@ impl Survey {
 
     /// The files with one of these endings, or of one of these names.
     pub fn of(&self, endings: &[&str]) -> impl Iterator<Item = &Path> {
-        self.files.iter().map(PathBuf::as_path).filter(move |path| is_one_of(path, endings))
+        self.files.iter().map(PathBuf::as_path).filter(move |path| self.is_one(path, endings))
+    }
+
+    /// Whether a file is one of these, by its name or by its first line.
+    pub(crate) fn is_one(&self, path: &Path, endings: &[&str]) -> bool {
+        is_one_of(path, endings) || (endings.contains(&"sh") && self.scripts.contains(path))
     }
 
     /// Whether there is such a file.
@@ -361,6 +386,20 @@ impl Folder {
     pub(crate) fn has_section(&self, file: &str, section: &str) -> bool {
         self.text(file).lines().any(|line| {
             line.trim().strip_prefix('[').and_then(|line| line.strip_suffix(']')) == Some(section)
+        })
+    }
+
+    /// Whether an INI file has one of these settings in a section.
+    pub(crate) fn has_setting(&self, file: &str, section: &str, names: &[&str]) -> bool {
+        let mut is_in = false;
+        self.text(file).lines().any(|line| {
+            let bare = line.trim();
+            if let Some(name) = bare.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+                is_in = name == section;
+            }
+            let name = bare.split(['=', ':']).next().unwrap_or_default().trim();
+            // What is set in follows on what is further in.
+            is_in && !line.starts_with([' ', '\t']) && names.contains(&name)
         })
     }
 

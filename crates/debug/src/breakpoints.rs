@@ -151,8 +151,9 @@ impl Table {
     pub(crate) fn ours(&mut self, hits: &[i64]) -> Vec<u64> {
         let is_hit = |one: &&mut Breakpoint| one.known_as.is_some_and(|id| hits.contains(&id));
         let met = self.all.iter_mut().filter(is_hit).map(|one| {
-            one.verified = true;
             one.message.take_if(|message| message == UNSEEN);
+            // What is wrong with one is not mended by coming to it.
+            one.verified |= one.message.is_none();
             one.id
         });
         met.collect()

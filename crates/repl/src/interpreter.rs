@@ -2,9 +2,9 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{Confinement, ToolError};
 use hermes_exec::halves;
@@ -45,6 +45,8 @@ pub(crate) struct Made {
     pub(crate) confinement: Option<Arc<Confinement>>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) mask: Option<Arc<dyn Mask>>,
+    /// When its walls were made.
+    pub(crate) since: SystemTime,
 }
 
 /// An interpreter that runs.
@@ -124,6 +126,13 @@ impl Interpreter {
         if self.ended().is_some() {
             let _ = leftovers.forget(&entry.id);
         }
+    }
+
+    /// Whether a place came to be only after it was started, as far as the file
+    /// system knows.
+    pub(crate) fn precedes(&self, path: &Path) -> bool {
+        let made = std::fs::symlink_metadata(path).and_then(|found| found.created());
+        made.is_ok_and(|made| made > self.made.since)
     }
 
     /// How it has ended; none as long as it runs.

@@ -84,14 +84,17 @@ impl Language {
         // A command of its own says how the code ended, so that it is said
         // even if an interrupt has thrown the rest of the line away.
         let quoted = code.replace('\'', r"'\''");
-        let line = format!("__hermes_begin {id}; eval '{quoted}' </dev/null 4>&- 5>&-\n");
+        let line = format!(
+            "{{ __hermes_begin {id}; }} 2>/dev/null; eval '{quoted}' </dev/null 4>&- 5>&-\n"
+        );
         [line.into_bytes(), self.reminder(id)].concat()
     }
 
     /// Asks once more how something ended.
     pub(crate) fn reminder(self, id: u64) -> Vec<u8> {
         match self {
-            Self::Bash => format!("__hermes_end {id}\n").into_bytes(),
+            // A shell that tells each command does not tell of ours.
+            Self::Bash => format!("{{ __hermes_end {id}; }} 2>/dev/null\n").into_bytes(),
             _ => Vec::new(),
         }
     }

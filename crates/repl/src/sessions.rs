@@ -319,9 +319,13 @@ impl Slot {
             let confinement = interpreter.made.confinement.as_deref();
             if let Some(exit) = interpreter.ended() {
                 notes.push(gone(exit));
-            } else if !walls::still_hold(confinement, cx.confinement.as_deref()) {
+            } else if let Some(breach) =
+                walls::breach(confinement, cx.confinement.as_deref(), |path| {
+                    interpreter.precedes(path)
+                })
+            {
                 interpreter.end(GRACE).await;
-                notes.push("What this session may touch has been narrowed, so a new interpreter was started; the earlier state is lost.".to_owned());
+                notes.push(breach.told());
             } else {
                 refuse_other_database(&interpreter, ask)?;
                 return Ok(interpreter);

@@ -37,6 +37,8 @@ impl Start<'_> {
         let word = fresh_word();
         let order = self.order(&word, cx).await?;
         let id = self.jobs.fresh_id();
+        // What was there before is in its walls.
+        let since = SystemTime::now();
         let started = self.jobs.backend().start(&id, order).await?;
         let entry = started.pid.map(|pid| self.entry(&id, pid, cx));
         let made = Made {
@@ -47,6 +49,7 @@ impl Start<'_> {
             confinement: cx.confinement.clone(),
             jobs: Arc::clone(self.jobs),
             mask: self.limits.mask.clone(),
+            since,
         };
         let interpreter = Interpreter::attend(started, made)?;
         if let Some(entry) = entry {

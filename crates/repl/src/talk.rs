@@ -124,7 +124,7 @@ impl Interpreter {
             held: self.held.clone(),
         };
         if self.made.language == Language::Bash {
-            answer.stderr.text = without_noise(&answer.stderr.text);
+            answer.stderr.text = without_noise(&answer.stderr.text, question.code);
         }
         answer.settle(end, stop, question);
         answer
@@ -286,8 +286,13 @@ impl Answer {
             End::Gone(exit) => {
                 self.status = Status::Ended;
                 self.exit_code = Some(exit.code());
+                // Node says so, and then ends itself.
+                let said = self.stderr.text.to_ascii_lowercase();
+                let is_full = exit.code() != 0
+                    && ["out of memory", "allocation failed"].iter().any(|it| said.contains(it));
+                let why = if is_full { ": it had used up its memory" } else { "" };
                 self.notes.push(format!(
-                    "The interpreter {}. Its state is lost; the next call starts a new one.",
+                    "The interpreter {}{why}. Its state is lost; the next call starts a new one.",
                     describe(exit)
                 ));
                 return;
@@ -319,12 +324,28 @@ impl Answer {
 }
 
 /// A shell that was told that somebody is there misses the terminal.
-fn without_noise(text: &str) -> String {
-    let is_noise = |line: &str| {
-        line.starts_with("bash: [")
-            && line.trim_end().ends_with("tcsetattr: Inappropriate ioctl for device")
+fn without_noise(text: &str, code: &str) -> String {
+    // It tells of the command that runs the code; theirs are one level deeper.
+    let quoted = code.replace('\'', r"'\''");
+    let told = [format!("+ eval '{quoted}'\n"), format!("+ eval {code}\n")];
+    let at = told.iter().find_map(|told| Some((text.find(told.as_str())?, told.len())));
+    let (before, text) = match at {
+        Some((at, length)) => {
+            let (before, rest) = text.split_at(at);
+            (before, rest.get(length..).unwrap_or_default())
+        }
+        None => ("", text),
     };
-    text.split_inclusive('\n').filter(|line| !is_noise(line)).collect()
+    let is_noise = |line: &str| {
+        // What it tells of each line.
+        let ours = ["{ __hermes_begin ", "{ __hermes_end "];
+        let is_ours = ours.iter().any(|begin| line.starts_with(begin));
+        is_ours
+            || line.starts_with("bash: [")
+                && line.trim_end().ends_with("tcsetattr: Inappropriate ioctl for device")
+    };
+    let lines = before.split_inclusive('\n').chain(text.split_inclusive('\n'));
+    lines.filter(|line| !is_noise(line)).collect()
 }
 
 pub(crate) fn describe(exit: Exit) -> String {

@@ -4,29 +4,64 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::Confinement;
 
-/// Whether somebody who was held like `then` may do nothing that is not
-/// allowed `now`. Repositories that came to be meanwhile are no reason to
-/// lose what it remembers.
-pub(crate) fn still_hold(then: Option<&Confinement>, now: Option<&Confinement>) -> bool {
+/// Why an interpreter cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Breach {
+    /// The rules have changed.
+    Rules,
+    /// What nobody may see was not there when its walls were made, so that
+    /// there is nothing in them that hides it.
+    Appeared(PathBuf),
+}
+
+impl Breach {
+    /// What is said of it.
+    pub(crate) fn told(&self) -> String {
+        let why = match self {
+            Self::Rules => "What this session may touch has been narrowed".to_owned(),
+            Self::Appeared(path) => format!(
+                "{} is protected and came to be after the interpreter was started, which nothing \
+                 keeps from reading it",
+                path.display()
+            ),
+        };
+        format!("{why}, so a new interpreter was started; the earlier state is lost.")
+    }
+}
+
+/// Why somebody who was held like `then` might do what is not allowed `now`;
+/// none if that cannot be. What came to be meanwhile and is only kept from
+/// being written, such as repositories, is no reason to lose what it
+/// remembers: it might have made that itself. What is secret is one.
+pub(crate) fn breach(
+    then: Option<&Confinement>,
+    now: Option<&Confinement>,
+    is_new: impl Fn(&Path) -> bool,
+) -> Option<Breach> {
     let (then, now) = match (then, now) {
-        (_, None) => return true,
-        (None, Some(_)) => return false,
+        (_, None) => return None,
+        (None, Some(_)) => return Some(Breach::Rules),
         (Some(then), Some(now)) => (then, now),
     };
     let readable = |path: &Path| covers(&now.read, path) || covers(&now.write, path);
     let reachable = |path: &Path| covers(&then.read, path) || covers(&then.write, path);
     let read = then.read.iter().chain(&then.write).all(|path| readable(path));
     let written = then.write.iter().all(|path| covers(&now.write, path));
-    let hidden = now.hidden.iter().all(|path| covers(&then.hidden, path) || !reachable(path));
+    let mut seen =
+        now.hidden.iter().filter(|path| !covers(&then.hidden, path) && reachable(path)).peekable();
+    let appeared = seen.peek().map(|path| path.to_path_buf());
+    let hidden = seen.all(|path| is_new(path));
     let guarded = now.read_only.iter().all(|path| {
         let lists = [&then.read_only, &then.hidden, &then.absent];
         let closed = lists.into_iter().any(|list| covers(list, path));
-        closed || !covers(&then.write, path)
+        closed || !covers(&then.write, path) || is_new(path)
     });
     let served = then.services.iter().all(|service| now.services.contains(service))
         && then.sockets.iter().all(|path| covers(&now.sockets, path));
     let walls = (now.network || !then.network) && (then.bubblewrap || !now.bubblewrap);
-    read && written && hidden && guarded && served && walls && then.limits == now.limits
+    let is_held =
+        read && written && hidden && guarded && served && walls && then.limits == now.limits;
+    if is_held { appeared.map(Breach::Appeared) } else { Some(Breach::Rules) }
 }
 
 fn covers(trees: &[PathBuf], path: &Path) -> bool {

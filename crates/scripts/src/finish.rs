@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use hermes_exec::output::Source;
-use hermes_exec::{Ended, Exit, Job};
+use hermes_exec::{Ended, Exit, Job, tree};
 use serde::Serialize;
 
 use crate::desk::Desk;
@@ -65,6 +65,8 @@ pub(crate) enum End {
     Itself(Ended),
     Timeout,
     Cancelled,
+    /// It had more processes than this.
+    Crowded(u64),
 }
 
 /// All that is known of it.
@@ -100,6 +102,7 @@ impl Telling<'_> {
             End::Itself(ended) => (Status::Error, ended.exit.code()),
             End::Timeout => (Status::Timeout, 124),
             End::Cancelled => (Status::Interrupted, 130),
+            End::Crowded(_) => (Status::Error, 137),
         };
         let mut output = printed.text;
         if !errors.trim().is_empty() {
@@ -141,6 +144,9 @@ impl Telling<'_> {
                 self.limit.as_secs_f64().round()
             )),
             End::Cancelled => Some("The script was stopped".to_owned()),
+            End::Crowded(most) => Some(format!(
+                "The script had more than {most} processes and was ended with all of them; this is its output so far"
+            )),
         }
     }
 
@@ -167,9 +173,11 @@ impl Telling<'_> {
             let names = if names.is_empty() { "no tool".to_owned() } else { names.join(", ") };
             all.push(format!("In this session hermes_tools has {names}"));
         }
+        // What is sealed is a file system that can only be read.
+        let sealed = ["Read-only file system", "EROFS"];
         let refused = ["PermissionError", "Operation not permitted", "EACCES", "EPERM"];
         if let Some(network) = self.network
-            && refused.iter().any(|word| errors.contains(word))
+            && refused.iter().chain(&sealed).any(|word| errors.contains(word))
         {
             let network = if network { "" } else { ", and the network is off" };
             all.push(format!(
@@ -199,6 +207,22 @@ fn tail(text: &str, most: usize) -> &str {
     let Some(at) = text.len().checked_sub(most).filter(|at| *at > 0) else { return text };
     let cut = text.get(text.ceil_char_boundary(at)..).unwrap_or_default();
     cut.split_once('\n').map_or(cut, |(_, rest)| if rest.is_empty() { cut } else { rest })
+}
+
+/// Whether the script has more processes than it may. The kernel does not
+/// count those of root.
+pub(crate) async fn is_crowded(job: &Job, most: u64) -> bool {
+    // As long as the machine has fewer, nobody looks at each of them.
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let all = load.split_whitespace().nth(3).and_then(|it| it.split_once('/')?.1.parse().ok());
+    let Some(pid) = job.pid.filter(|_| all.is_some_and(|all: u64| all > most)) else {
+        return false;
+    };
+    let id = job.id.clone();
+    let count = tokio::task::spawn_blocking(move || {
+        tree::Root::of(pid, id).map_or(0, |root| tree::usage(&root).processes)
+    });
+    count.await.is_ok_and(|count| count as u64 > most)
 }
 
 /// Whether a process that the script has started still runs. To look at all

@@ -263,6 +263,8 @@ impl Run<'_> {
             warning.get_or_insert(said);
         }
         let limit = self.cx.remaining().map_or(limit, |left| left.mul_f64(0.95).min(limit));
+        let held = order.confinement.as_ref().map(|held| held.limits);
+        let most = held.unwrap_or_default().processes;
         let network = order.confinement.as_ref().map(|held| held.network);
         let directory = order.directory.clone();
         let id = jobs.fresh_id();
@@ -270,7 +272,7 @@ impl Run<'_> {
         let reports = Reports::default();
         let job = Job::start(jobs.backend(), id, "execute_code".to_owned(), order, reports).await?;
         let leash = Leash(Arc::clone(&job));
-        let end = self.wait(&job, Instant::now() + limit, jobs, &directory).await;
+        let end = self.wait(&job, Instant::now() + limit, jobs, &directory, most).await;
         let left = self.end_all(&job, &end, matches!(guard, Guard::There(_))).await;
         drop(leash);
         if self.desk.is_busy() {
@@ -299,7 +301,14 @@ impl Run<'_> {
         Ok(telling.of(&job))
     }
 
-    async fn wait(&self, job: &Job, until: Instant, jobs: &Jobs, directory: &Path) -> End {
+    async fn wait(
+        &self,
+        job: &Job,
+        until: Instant,
+        jobs: &Jobs,
+        directory: &Path,
+        most: Option<u64>,
+    ) -> End {
         let mut vouched = None;
         loop {
             let next = until.min(Instant::now() + TICK);
@@ -311,6 +320,11 @@ impl Run<'_> {
                 // Nobody is there to type; it gets what it was given.
                 Pause::Question => tokio::time::sleep(Duration::from_millis(200)).await,
                 _ => {}
+            }
+            if let Some(most) = most
+                && finish::is_crowded(job, most).await
+            {
+                return End::Crowded(most);
             }
             if vouched.is_none() {
                 vouched = Some(jobs.vouch(job, self.cx.session.id(), directory));
@@ -328,7 +342,7 @@ impl Run<'_> {
                 job.end(GRACE).await;
                 return false;
             }
-            End::Cancelled => {
+            End::Cancelled | End::Crowded(_) => {
                 job.end(SHORT).await;
                 return false;
             }

@@ -69,7 +69,7 @@ enum Fixes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// The path, from the folder that it runs in; or the files, if others look
-    /// at some of those that are there.
+    /// at some of those that are there. None if the project names them itself.
     pub targets: Vec<String>,
     /// The same for each file at or below it, for linters that want names.
     pub files: Vec<String>,
@@ -216,7 +216,8 @@ fn unserved(survey: &Survey, linter: &Linter, chosen: &[Choice]) -> Option<Surve
     }
     let mut rest = survey.clone();
     rest.files.retain(|file| {
-        !is_one_of(file, linter.endings) || !serving().any(|other| file.starts_with(&other.scope))
+        !survey.is_one(file, linter.endings)
+            || !serving().any(|other| file.starts_with(&other.scope))
     });
     rest.has(linter.endings).then_some(rest)
 }
@@ -240,13 +241,18 @@ fn find(survey: &Survey, linter: &Linter) -> Option<PathBuf> {
 
 fn choice(survey: &Survey, linter: &'static Linter, why: &'static str) -> Choice {
     let folder = survey.nearest(linter.roots).map_or(survey.here(), |folder| &folder.path);
+    let target = below(&survey.path, folder);
+    // What a project says itself is lost if a path is given.
+    let root = survey.folders.iter().find(|root| root.path == folder);
+    let is_told = target == "." && root.is_some_and(|root| table::names_files(linter.name, root));
+    let targets = if is_told { Vec::new() } else { vec![target] };
     let files = survey.of(linter.endings).take(NAMES).map(|file| below(file, folder)).collect();
     Choice {
         linter,
         why,
         program: find(survey, linter),
         folder: folder.to_owned(),
-        task: Task { targets: vec![below(&survey.path, folder)], files },
+        task: Task { targets, files },
         scope: survey.path.clone(),
         install: install(survey, linter.home, linter.package),
     }

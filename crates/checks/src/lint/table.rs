@@ -42,6 +42,21 @@ fn python_tool(folder: &Folder, tool: &str) -> bool {
     folder.has_table("pyproject.toml", &["tool", tool])
 }
 
+/// Whether the settings of a project say which files a linter is to look at.
+pub(super) fn names_files(linter: &str, folder: &Folder) -> bool {
+    match linter {
+        "mypy" => {
+            let names = ["files", "packages", "modules"];
+            let table = |name: &&str| folder.has_table("pyproject.toml", &["tool", "mypy", name]);
+            let files = ["mypy.ini", ".mypy.ini", "setup.cfg"];
+            names.iter().any(|name| table(&name))
+                || files.iter().any(|file| folder.has_setting(file, "mypy", &names))
+        }
+        "pyright" => has_any(folder, &["pyrightconfig.json"]) || python_tool(folder, "pyright"),
+        _ => false,
+    }
+}
+
 /// `package.json` has such a key.
 fn has_key(folder: &Folder, key: &str) -> bool {
     folder.package().is_some_and(|manifest| manifest.get(key).is_some())

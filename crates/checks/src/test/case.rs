@@ -63,6 +63,20 @@ impl Case {
         }
     }
 
+    /// One that was running when the run was cut off, with this code.
+    pub fn cut_off(name: impl Into<String>, code: i32) -> Self {
+        let mut case = Self::new(name, Outcome::Error);
+        case.message = match code {
+            // What is told of one whose time was up.
+            124 => "The time was up while this test ran".to_owned(),
+            129..=192 => {
+                format!("The tests were ended by signal {} while this one ran", code - 128)
+            }
+            _ => format!("The tests ended with {code} while this one ran"),
+        };
+        case
+    }
+
     /// Whether somebody has to look at it.
     pub fn is_bad(&self) -> bool {
         matches!(self.outcome, Outcome::Failed | Outcome::Error)
@@ -86,6 +100,8 @@ pub struct Results {
     pub seconds: Option<f64>,
     /// What was printed, where it has to be made out of something else.
     pub printed: Option<String>,
+    /// The folder that files and ids are told from, if the runner names one.
+    pub root: Option<String>,
     /// Whether the numbers are only what could be made out of the output.
     pub is_guess: bool,
 }

@@ -70,7 +70,7 @@ fn a_file_is_never_given_to_a_runner_of_another_language() {
         ..survey(folders(), &[name], &["python3", "node"])
     };
     let choice = choose(&file("a.test.js"), None).unwrap();
-    assert_eq!((choice.runner.name, choice.folder.as_path()), ("node", Path::new("/w/js")));
+    assert_eq!((choice.runner.name, choice.target.as_str()), ("node", "./js/a.test.js"));
     assert_eq!(choose(&file("test_b.py"), None).unwrap().runner.name, "unittest");
     assert_eq!(choose(&file("a.ts"), None).err(), Some(NoRunner::Unsaid));
 }
@@ -91,27 +91,71 @@ fn the_nearest_folder_counts_and_others_are_named() {
 }
 
 #[test]
-fn some_tests_only() {
-    let words = |name: &str, wish: Wish| {
-        let runner = RUNNERS.iter().find(|runner| runner.name == name).unwrap();
-        (runner.words)(&Wish { target: ".".to_owned(), report: "R".to_owned(), ..wish }).join(" ")
+fn tests_are_run_from_the_root_of_their_project() {
+    let plain = |path: &str| folder(path, &[]);
+    let place = |folders: Vec<Folder>, name: &str, tool: Option<&str>| {
+        let path = folders[0].path.join(name);
+        let survey = Survey {
+            path,
+            is_file: true,
+            ..survey(folders, &[name], &["pytest", "python3", "node"])
+        };
+        let choice = choose(&survey, tool).unwrap();
+        (choice.runner.name, choice.folder.display().to_string(), choice.target)
     };
-    let filter = |text: &str| Wish { filter: Some(text.to_owned()), ..Wish::default() };
-    let only = |names: &[&str]| Wish {
-        only: names.iter().map(|n| (*n).to_owned()).collect(),
-        ..Wish::default()
-    };
-    assert!(words("pytest", filter("one")).ends_with("--junitxml=R -k=one"));
-    assert!(words("pytest", filter("a.py::test_x")).ends_with("--junitxml=R a.py::test_x"));
-    assert!(words("jest", filter("a (b)")).ends_with(r"-t a \(b\)"));
-    assert!(words("jest", only(&["a b", "c"])).ends_with("-t ^(a b|c)$"));
-    assert!(words("cargo", only(&["a::b"])).ends_with("-- --exact a::b"));
-    assert!(words("go", only(&["TestA/sub", "TestB"])).ends_with("-run ^(TestA|TestB)$ ./..."));
-    assert!(words("unittest", only(&["a.A.x"])).ends_with("-k a.A.x"));
-    assert!(words("node", filter("x.test.js")).ends_with("--test x.test.js"));
-    assert!(words("node", only(&["s\u{1f}in", "top"])).ends_with("=^(s|in|s in|top)$"));
-    let doc = words("cargo", only(&["src/lib.rs - a (line 1)", "t::x"]));
-    assert!(doc.ends_with("-- src/lib.rs t::x"), "{doc}");
+    let told = |name, folder: &str, target: &str| (name, folder.to_owned(), target.to_owned());
+    let settings = "[tool.pytest.ini_options]\n";
+    let tests = || folder("/w/tests", &[("test_a.py", ""), ("conftest.py", "")]);
+    let marked = || vec![tests(), folder("/w", &[("pyproject.toml", settings)])];
+    let expected = told("pytest", "/w", "./tests/test_a.py");
+    assert_eq!(place(marked(), "test_a.py", None), expected);
+    assert_eq!(place(marked(), "test_a.py", Some("pytest")), expected);
+    let needs = folder("/w/tests", &[("requirements.txt", "pytest"), ("test_a.py", "")]);
+    assert_eq!(place(vec![needs, folder("/w", &[("setup.py", "")])], "test_a.py", None), expected);
+    // Nothing says where the root is: it is where one works, or the repository.
+    assert_eq!(place(vec![tests(), plain("/w")], "test_a.py", None), expected);
+    let repository = folder("/w/part", &[(".git", "")]);
+    let inner = folder("/w/part/tests", &[("test_a.py", "")]);
+    let deep = vec![inner, repository, plain("/w")];
+    assert_eq!(place(deep, "test_a.py", None), told("pytest", "/w/part", "./tests/test_a.py"));
+    // A part with a manifest of its own is run there.
+    let part = folder("/w/part", &[("pyproject.toml", "")]);
+    let whole = folder("/w", &[("pyproject.toml", settings)]);
+    let inner = folder("/w/part/tests", &[]);
+    let parts = vec![inner, part, whole];
+    assert_eq!(place(parts, "test_a.py", None), told("pytest", "/w/part", "./tests/test_a.py"));
+    // A manifest that only names the kind of modules says nothing of tests.
+    let kind = folder("/w/test", &[("package.json", r#"{"type":"module"}"#)]);
+    let whole = folder("/w", &[("package.json", r#"{"devDependencies":{"vitest":"1"}}"#)]);
+    let found = place(vec![kind, whole], "a.test.js", None);
+    assert_eq!(found, told("vitest", "/w", "./test/a.test.js"));
+}
+
+#[test]
+fn a_member_of_a_workspace_is_tested_as_the_workspace_is() {
+    let member = folder("/w/crates/a", &[("Cargo.toml", "")]);
+    let whole = folder("/w", &[("Cargo.toml", "[workspace]\n"), (".config", "")]);
+    let survey = survey(
+        vec![member, folder("/w/crates", &[]), whole],
+        &["a.rs"],
+        &["cargo", "cargo-nextest"],
+    );
+    let choice = choose(&survey, None).unwrap();
+    assert_eq!(
+        (choice.runner.name, choice.folder.as_path()),
+        ("nextest", Path::new("/w/crates/a"))
+    );
+}
+
+#[test]
+fn files_are_told_from_where_the_runner_runs() {
+    let mut folders = vec![folder("/w/part", &[("pyproject.toml", "")])];
+    folders.push(folder("/w", &[("pytest.ini", "")]));
+    let choice = choose(&survey(folders, &["a.py"], &["pytest"]), None).unwrap();
+    let stdout = "rootdir: /w\ncollected 1 item\n\npart/test_a.py::test_x PASSED [ 50%]\nother/b.py::y FAILED\n";
+    let results = choice.read(&Said { stdout, stderr: "", report: "" }, 124).unwrap();
+    let told: Vec<_> = results.cases.iter().map(|case| case.id.as_str()).collect();
+    assert_eq!(told, ["test_a.py::test_x", "/w/other/b.py::y"]);
 }
 
 #[test]

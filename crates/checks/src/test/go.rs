@@ -10,7 +10,8 @@ use crate::Said;
 
 pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
     let mut outputs: BTreeMap<(String, String), String> = BTreeMap::new();
-    let mut cases = Vec::new();
+    let mut cases: Vec<Case> = Vec::new();
+    let mut running: Vec<(String, String)> = Vec::new();
     let mut failed = Vec::new();
     let mut is_report = false;
     let mut printed = String::new();
@@ -35,6 +36,10 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
             "pass" => Outcome::Passed,
             "fail" => Outcome::Failed,
             "skip" => Outcome::Skipped,
+            "run" => {
+                running.push((package, test));
+                continue;
+            }
             _ => continue,
         };
         if test.is_empty() {
@@ -43,8 +48,14 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
             }
             continue;
         }
+        running.retain(|known| (&known.0, &known.1) != (&package, &test));
         let output = outputs.remove(&(package.clone(), test.clone())).unwrap_or_default();
         cases.push(case(&package, &test, outcome, &output, &event));
+    }
+    for (package, test) in running {
+        let mut case = Case::cut_off(format!("{package}.{test}"), code);
+        case.id = test;
+        cases.push(case);
     }
     for package in failed {
         let has_failed =

@@ -4,7 +4,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use super::case::{Case, Outcome, Results};
-use super::trace;
+use super::{printed, trace};
 use crate::Said;
 
 /// The most tests that are told one by one.
@@ -33,7 +33,7 @@ enum Belongs {
 }
 
 pub(super) fn pytest(said: &Said<'_>, code: i32) -> Option<Results> {
-    let mut results = read(said.report, |open| {
+    let read = read(said.report, |open| {
         let module = open.file.as_deref().map(module).unwrap_or_default();
         let classes = open.class.strip_prefix(&module).unwrap_or_default().trim_matches('.');
         let file = open.file.clone().unwrap_or_else(|| open.class.replace('.', "/") + ".py");
@@ -44,7 +44,9 @@ pub(super) fn pytest(said: &Said<'_>, code: i32) -> Option<Results> {
         let parts: Vec<&str> = [file.as_str()].into_iter().chain(classes).chain(name).collect();
         let id = parts.join("::");
         (id.clone(), id)
-    })?;
+    });
+    let Some(mut results) = read else { return printed::read(said, code) };
+    results.root = printed::root(said);
     for case in results.cases.iter_mut().filter(|case| case.is_bad()) {
         // The first line counts from nought, and is that of the test.
         case.line = case.line.map(|line| line + 1);
@@ -58,7 +60,14 @@ pub(super) fn pytest(said: &Said<'_>, code: i32) -> Option<Results> {
     }
     // 3 and 4: pytest itself has failed; what it says is in its output.
     if matches!(code, 3 | 4) && results.errors == 0 {
-        return None;
+        // What was asked for by its name is not there.
+        let is_unknown = [said.stdout, said.stderr].iter().any(|text| {
+            text.lines().any(|line| {
+                line.starts_with("ERROR: not found: ")
+                    || line.starts_with("ERROR: found no collectors")
+            })
+        });
+        return is_unknown.then_some(results);
     }
     results.cases.retain(|case| case.is_bad() || !case.name.is_empty());
     Some(results)

@@ -6,15 +6,31 @@ use super::case::{Case, Outcome, Results};
 use crate::Said;
 
 pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
-    let results = read_text(said.stdout);
+    let mut results = read_text(said.stdout);
+    for name in unended(said.stdout, &results) {
+        results.count(Outcome::Error);
+        results.cases.push(Case::cut_off(name, code));
+    }
     if let Some(crash) = crash(said.stderr) {
         return Some(results.with_error("a test program", &crash));
     }
     // Nothing was run, as nothing could be built.
     if code != 0 && results.failed == 0 && results.errors == 0 {
-        return build_error(said.stderr).map(|message| results.with_error("build", &message));
+        return match build_error(said.stderr) {
+            Some(message) => Some(results.with_error("build", &message)),
+            None => (results.total() > 0).then_some(results),
+        };
     }
     Some(results)
+}
+
+/// The tests that have taken long, and have not ended.
+fn unended<'a>(text: &'a str, results: &Results) -> Vec<&'a str> {
+    let long = text.lines().filter_map(|line| {
+        let (name, _) = line.strip_prefix("test ")?.split_once(" has been running for over ")?;
+        Some(name)
+    });
+    long.filter(|name| !results.cases.iter().any(|case| case.name == *name)).collect()
 }
 
 /// What cargo says of a test program that a signal has ended.

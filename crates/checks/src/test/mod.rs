@@ -1,17 +1,21 @@
 //! Test runners: which ones a project has, how they are called, what they say.
 
+mod aim;
 mod case;
 mod go;
+mod ground;
 mod guess;
 mod junit;
 mod libtest;
 mod nextest;
 mod node;
 mod parts;
+mod printed;
 mod script;
 mod table;
 mod trace;
 mod unittest;
+mod words;
 
 use std::path::PathBuf;
 
@@ -20,6 +24,7 @@ use crate::install::{Home, install};
 use crate::lint::below;
 use crate::survey::{Folder, Survey};
 
+pub use aim::Aim;
 pub use case::{Case, Outcome, Results};
 pub use table::RUNNERS;
 
@@ -53,8 +58,10 @@ pub struct Runner {
 /// Which tests are to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wish {
-    /// The path, from the folder that it runs in; `.` for all.
-    pub target: String,
+    /// Files and folders, from the folder that it runs in; none for all.
+    pub targets: Vec<String>,
+    /// A test in them, by the names around it and its own.
+    pub name: Vec<String>,
     /// Part of a name.
     pub filter: Option<String>,
     /// Only these, by their ids.
@@ -63,6 +70,20 @@ pub struct Wish {
     pub report: String,
     /// Whether the tests are below this folder of their own; for make, its target.
     pub folder: Option<String>,
+    /// How often nothing was found: at first, names are taken as they are.
+    pub tries: u8,
+}
+
+impl Wish {
+    /// Whether just the tests of this name are meant, and not those like it.
+    fn is_strict(&self) -> bool {
+        self.tries == 0
+    }
+
+    /// The names around a test and its own, where people also put ` > ` between.
+    fn names(&self) -> Vec<&str> {
+        self.name.iter().flat_map(|part| part.split(" > ")).collect()
+    }
 }
 
 /// A runner that is to run.
@@ -84,6 +105,8 @@ pub struct Choice {
     /// runners for them.
     pub left_out: Vec<(PathBuf, &'static str)>,
     tests: Option<String>,
+    /// Where it runs, without links.
+    real: PathBuf,
 }
 
 impl Choice {
@@ -99,7 +122,35 @@ impl Choice {
 
     /// Reads what it has printed, and the code that it ended with.
     pub fn read(&self, said: &Said<'_>, code: i32) -> Option<Results> {
-        (self.runner.read)(said, code)
+        let mut results = (self.runner.read)(said, code)?;
+        self.anchor(&mut results);
+        Some(results)
+    }
+
+    /// Those of the tests, by their ids, that are meant.
+    pub fn within(&self, ids: Vec<String>, targets: &[String]) -> Vec<String> {
+        // Other runners are told of both.
+        if self.runner.name == "pytest" { aim::within(ids, targets) } else { ids }
+    }
+
+    /// Files and ids of tests are told from where the runner runs, also where
+    /// it takes another folder for the root.
+    fn anchor(&self, results: &mut Results) {
+        let Some(root) = results.root.take().map(PathBuf::from) else { return };
+        if root == self.folder || root == self.real {
+            return;
+        }
+        let told = |name: &str| {
+            let (file, rest) = name.split_at(name.find("::").unwrap_or(name.len()));
+            let path = root.join(file);
+            let near = path.strip_prefix(&self.folder).or(path.strip_prefix(&self.real));
+            format!("{}{rest}", near.unwrap_or(&path).display())
+        };
+        for case in &mut results.cases {
+            case.file = case.file.as_deref().map(told);
+            case.id = told(&case.id);
+            case.name = told(&case.name);
+        }
     }
 }
 
@@ -135,10 +186,11 @@ pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Choice, NoRunner> {
 fn choose_here(survey: &Survey) -> Result<Choice, NoRunner> {
     // A file says itself which language is meant.
     let is_told = survey.is_file && RUNNERS.iter().any(|runner| survey.has(runner.endings));
-    for folder in &survey.folders {
+    for (at, folder) in survey.folders.iter().enumerate() {
+        let weighed = |runner| weigh(survey, ground::sign(survey, at, runner), runner);
         let mut fit: Vec<(u8, bool, &'static Runner)> = RUNNERS
             .iter()
-            .map(|runner| (weigh(survey, folder, runner), survey.has(runner.endings), runner))
+            .map(|runner| (weighed(runner), survey.has(runner.endings), runner))
             .filter(|(sign, ..)| *sign > 0)
             .collect();
         if is_told {
@@ -160,11 +212,11 @@ fn choose_here(survey: &Survey) -> Result<Choice, NoRunner> {
 }
 
 fn signed<'a>(survey: &'a Survey, runner: &Runner) -> Option<&'a Folder> {
-    survey.folders.iter().find(|folder| (runner.sign)(folder) > 0)
+    let mut folders = survey.folders.iter().enumerate();
+    folders.find(|(at, _)| ground::sign(survey, *at, runner) > 0).map(|(_, folder)| folder)
 }
 
-fn weigh(survey: &Survey, folder: &Folder, runner: &Runner) -> u8 {
-    let sign = (runner.sign)(folder);
+fn weigh(survey: &Survey, sign: u8, runner: &Runner) -> u8 {
     // Without a word about either, the one that is there is taken.
     let is_there = find(survey, runner).is_some();
     let is_needed = sign == table::WEAK || runner.name == "nextest";
@@ -193,7 +245,7 @@ fn choice(
     folder: Option<&Folder>,
     others: Vec<&'static str>,
 ) -> Choice {
-    let folder = folder.or(signed(survey, runner)).or(survey.folders.first());
+    let folder = folder.or(signed(survey, runner)).or(ground::base(survey));
     let path = folder.map_or(survey.here(), |folder| &folder.path);
     let tests = folder.and_then(|folder| {
         if runner.name == "make" {
@@ -210,6 +262,7 @@ fn choice(
         others,
         left_out: Vec::new(),
         tests,
+        real: folder.map_or_else(|| path.to_owned(), |folder| folder.real.clone()),
     }
 }
 

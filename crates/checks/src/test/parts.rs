@@ -17,7 +17,7 @@ fn all(survey: &Survey) -> Vec<(&Folder, &'static Runner)> {
 fn best(survey: &Survey, folder: &Folder) -> Option<&'static Runner> {
     let part = survey.part(folder);
     let fit = RUNNERS.iter().filter(|runner| {
-        let sign = weigh(&part, folder, runner);
+        let sign = weigh(&part, (runner.sign)(folder), runner);
         // Many folders have a list of what they need, and no tests.
         sign > table::WEAK || (sign > 0 && part.files.iter().any(|file| is_test(file, runner)))
     });

@@ -93,9 +93,38 @@ fn jest_suite(file: &str, message: &str) -> Case {
     let told = message.lines().map(str::trim).filter(|line| !line.is_empty());
     let told = told.filter(|line| !line.starts_with('●')).take_while(|line| !is_quote(line));
     case.message = told.take(4).collect::<Vec<_>>().join("\n");
+    // Advice that fits every file comes before what is wrong with this one.
+    if let Some((wrong, place)) = unread(&message, file) {
+        case.message = wrong;
+        if let Some(line) = place {
+            (case.file, case.line) = (Some(file.to_owned()), Some(line));
+        }
+    }
     case.file.get_or_insert_with(|| file.to_owned());
     case.id = String::new();
     case
+}
+
+/// What is wrong with a file that cannot be read, and in which line:
+/// `SyntaxError: /w/a.js: Unexpected token (1:10)`, or `/w/a.js:3` above the
+/// line and the error.
+fn unread(message: &str, file: &str) -> Option<(String, Option<u64>)> {
+    let lines = || message.lines().map(str::trim);
+    let wrong = lines().find(|line| {
+        let word = line.split(':').next().unwrap_or_default();
+        word.ends_with("SyntaxError") && word.len() < line.len()
+    })?;
+    let inner = wrong.rsplit_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+    let line = inner.and_then(|inner| inner.split_once(':')?.0.parse().ok());
+    let is_named = wrong.contains(file) || line.is_none();
+    let above = || {
+        lines().filter_map(|line| line.strip_prefix(file)?.strip_prefix(':')).find_map(|rest| {
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            rest.get(..digits)?.parse().ok()
+        })
+    };
+    let line = line.filter(|_| is_named).or_else(above);
+    Some((wrong.replace(&format!("{file}: "), ""), line))
 }
 
 /// A line that shows code, or a frame.

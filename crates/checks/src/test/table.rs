@@ -1,6 +1,6 @@
 //! All test runners.
 
-use super::{Runner, Wish, go, guess, junit, libtest, nextest, node, script, unittest};
+use super::{Runner, go, guess, junit, libtest, nextest, node, script, unittest, words};
 use crate::install::Home;
 use crate::survey::{Folder, Survey};
 
@@ -9,12 +9,12 @@ pub(super) const WEAK: u8 = 1;
 /// A sign that there is some way to test.
 const SOME: u8 = 2;
 /// A sign that it is this runner.
-const SURE: u8 = 3;
+pub(super) const SURE: u8 = 3;
 /// A sign that it is this one and not the usual one.
 const SPECIAL: u8 = 4;
 
 const PYTHON: &[&str] = &["py"];
-const SCRIPT: &[&str] = &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"];
+pub(super) const SCRIPT: &[&str] = &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"];
 
 /// All runners; of two that are as likely, the first is taken.
 pub static RUNNERS: &[Runner] = &[
@@ -31,7 +31,7 @@ pub static RUNNERS: &[Runner] = &[
                 || folder.requires("pytest");
             if is_sure { SURE } else { python(folder) }
         },
-        words: pytest_words,
+        words: words::pytest,
         reporting: as_typed,
         reports: true,
         filters: true,
@@ -44,7 +44,7 @@ pub static RUNNERS: &[Runner] = &[
         program: "python3",
         endings: PYTHON,
         sign: python,
-        words: unittest_words,
+        words: words::unittest,
         reporting: unittest::reporting,
         reports: true,
         filters: true,
@@ -91,7 +91,7 @@ pub static RUNNERS: &[Runner] = &[
         sign: |folder| {
             is(folder.names.contains("Cargo.toml") && folder.names.contains(".config"), SPECIAL)
         },
-        words: nextest_words,
+        words: words::nextest,
         reporting: as_typed,
         reports: false,
         filters: true,
@@ -104,7 +104,7 @@ pub static RUNNERS: &[Runner] = &[
         program: "cargo",
         endings: &["rs"],
         sign: |folder| is(folder.names.contains("Cargo.toml"), SURE),
-        words: cargo_words,
+        words: words::cargo,
         reporting: as_typed,
         reports: false,
         filters: true,
@@ -117,7 +117,7 @@ pub static RUNNERS: &[Runner] = &[
         program: "vitest",
         endings: SCRIPT,
         sign: |folder| javascript(folder, "vitest", "vitest.config."),
-        words: |wish| vitest_words(wish),
+        words: words::vitest,
         reporting: as_typed,
         reports: true,
         filters: true,
@@ -130,10 +130,7 @@ pub static RUNNERS: &[Runner] = &[
         program: "jest",
         endings: SCRIPT,
         sign: |folder| javascript(folder, "jest", "jest.config."),
-        words: |wish| {
-            let fixed = ["--ci", "--json", "--testLocationInResults", "--colors=false"];
-            javascript_words(&fixed, &format!("--outputFile={}", wish.report), wish)
-        },
+        words: words::jest,
         reporting: as_typed,
         reports: true,
         filters: true,
@@ -146,7 +143,7 @@ pub static RUNNERS: &[Runner] = &[
         program: "mocha",
         endings: SCRIPT,
         sign: |folder| javascript(folder, "mocha", ".mocharc."),
-        words: mocha_words,
+        words: words::mocha,
         reporting: as_typed,
         reports: true,
         filters: true,
@@ -165,7 +162,7 @@ pub static RUNNERS: &[Runner] = &[
             None if folder.names.contains("package.json") => WEAK,
             _ => 0,
         },
-        words: node_words,
+        words: words::node,
         reporting: node::reporting,
         reports: true,
         filters: true,
@@ -178,7 +175,7 @@ pub static RUNNERS: &[Runner] = &[
         program: "go",
         endings: &["go"],
         sign: |folder| is(folder.names.contains("go.mod"), SURE),
-        words: go_words,
+        words: words::go,
         reporting: as_typed,
         reports: false,
         filters: true,
@@ -281,195 +278,4 @@ pub(super) fn by_files(survey: &Survey) -> Option<&'static Runner> {
         return named("go");
     }
     has(|name| name.ends_with(".rs")).then(|| named("cargo"))?
-}
-
-fn words(fixed: &[&str]) -> Vec<String> {
-    fixed.iter().map(|word| (*word).to_owned()).collect()
-}
-
-/// Whether a filter is the name of a file, or of something in one.
-fn is_path(filter: &str) -> bool {
-    filter.contains('/')
-        || filter.contains("::")
-        || SCRIPT
-            .iter()
-            .chain(PYTHON)
-            .any(|ending| filter.strip_suffix(ending).is_some_and(|rest| rest.ends_with('.')))
-}
-
-/// An expression that matches just these names.
-fn exactly(names: &[String]) -> String {
-    let names = names.iter().map(|name| escape(name)).collect::<Vec<_>>().join("|");
-    format!("^({names})$")
-}
-
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if r"\^$.|?*+()[]{}/".contains(c) {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
-}
-
-fn pytest_words(wish: &Wish) -> Vec<String> {
-    let mut all = words(&["-q", "--color=no", "--tb=short", "-o", "junit_family=xunit1"]);
-    all.push(format!("--junitxml={}", wish.report));
-    if !wish.only.is_empty() {
-        all.extend_from_slice(&wish.only);
-        return all;
-    }
-    match &wish.filter {
-        Some(filter) if is_path(filter) => all.push(filter.clone()),
-        filter => {
-            all.extend(filter.iter().flat_map(|filter| [format!("-k={filter}")]));
-            all.extend((wish.target != ".").then(|| wish.target.clone()));
-        }
-    }
-    all
-}
-
-fn unittest_words(wish: &Wish) -> Vec<String> {
-    let mut all = words(&["-m", "unittest"]);
-    let target = wish.target.strip_prefix("./").unwrap_or(&wish.target);
-    if target.ends_with(".py") {
-        // Its folder is searched for this name alone.
-        let (folder, name) = target.rsplit_once('/').unwrap_or((".", target));
-        all.extend(words(&["discover", "-v", "-s", folder, "-p", name]));
-    } else {
-        let folder = if target == "." { wish.folder.as_deref().unwrap_or(".") } else { target };
-        all.extend(words(&["discover", "-v", "-s", folder]));
-        // Both ways of calling a file of tests are usual.
-        all.extend(words(&["-p", "*test*.py"]));
-    }
-    let wanted = wish.only.iter().chain(&wish.filter);
-    all.extend(wanted.flat_map(|name| ["-k".to_owned(), name.clone()]));
-    all
-}
-
-fn cargo_words(wish: &Wish) -> Vec<String> {
-    rust_words(&["test", "--no-fail-fast", "--color=never"], wish)
-}
-
-fn rust_words(fixed: &[&str], wish: &Wish) -> Vec<String> {
-    let mut all = words(fixed);
-    // A file of `tests` is a program of its own.
-    let own = wish.target.strip_prefix("./tests/").and_then(|name| name.strip_suffix(".rs"));
-    all.extend(own.iter().flat_map(|name| ["--test".to_owned(), (*name).to_owned()]));
-    if !wish.only.is_empty() {
-        // The words for examples in the documentation are taken apart at their
-        // blanks, so that they can only be asked for by their file.
-        let is_doc = |name: &String| name.contains(" - ") && name.contains(" (line ");
-        all.push("--".to_owned());
-        all.extend((!wish.only.iter().any(is_doc)).then(|| "--exact".to_owned()));
-        for name in &wish.only {
-            let name = if is_doc(name) { name.split(' ').next().unwrap_or(name) } else { name };
-            if !all.iter().any(|word| word == name) {
-                all.push(name.to_owned());
-            }
-        }
-    } else if let Some(filter) = &wish.filter {
-        all.extend(["--".to_owned(), filter.clone()]);
-    }
-    all
-}
-
-fn nextest_words(wish: &Wish) -> Vec<String> {
-    let fixed = [
-        "nextest",
-        "run",
-        "--no-fail-fast",
-        "--color=never",
-        "--status-level=all",
-        "--final-status-level=none",
-        "--failure-output=immediate",
-        "--success-output=never",
-    ];
-    rust_words(&fixed, wish)
-}
-
-/// The usual reporter as well, as the other one knows nothing of errors outside
-/// of tests.
-fn vitest_words(wish: &Wish) -> Vec<String> {
-    let fixed = ["run", "--reporter=default", "--reporter=json", "--no-color"];
-    javascript_words(&fixed, &format!("--outputFile.json={}", wish.report), wish)
-}
-
-fn javascript_words(fixed: &[&str], report: &str, wish: &Wish) -> Vec<String> {
-    let mut all = words(fixed);
-    all.push(report.to_owned());
-    if !wish.only.is_empty() {
-        all.extend(["-t".to_owned(), exactly(&wish.only)]);
-    }
-    match &wish.filter {
-        Some(filter) if is_path(filter) => all.push(filter.clone()),
-        Some(filter) => all.extend(["-t".to_owned(), escape(filter)]),
-        None => {}
-    }
-    let target = wish.target.strip_prefix("./").unwrap_or(&wish.target);
-    all.extend((target != ".").then(|| target.to_owned()));
-    all
-}
-
-fn mocha_words(wish: &Wish) -> Vec<String> {
-    let mut all =
-        words(&["--reporter=json", "--reporter-option", &format!("output={}", wish.report)]);
-    if !wish.only.is_empty() {
-        all.extend(["--grep".to_owned(), exactly(&wish.only)]);
-    } else if let Some(filter) = &wish.filter {
-        match is_path(filter) {
-            true => all.push(filter.clone()),
-            false => all.extend(["--fgrep".to_owned(), filter.clone()]),
-        }
-    }
-    all.extend((wish.target != ".").then(|| wish.target.clone()));
-    all
-}
-
-fn node_words(wish: &Wish) -> Vec<String> {
-    let mut all = words(&["--test"]);
-    let wanted = match (&wish.filter, wish.only.is_empty()) {
-        (_, false) => Some(exactly(&with_parents(&wish.only))),
-        (Some(filter), _) if !is_path(filter) => Some(escape(filter)),
-        _ => None,
-    };
-    all.extend(wanted.map(|wanted| format!("--test-name-pattern={wanted}")));
-    let path = wish.filter.as_ref().filter(|filter| is_path(filter));
-    all.extend(path.or(Some(&wish.target).filter(|target| *target != ".")).cloned());
-    all
-}
-
-/// The names of tests and of those around them, without which they are not
-/// reached; newer versions know a test by all of them together.
-fn with_parents(ids: &[String]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for id in ids {
-        let whole = id.replace(node::BETWEEN, " ");
-        let parts = id.split(node::BETWEEN).map(str::to_owned).chain([whole]);
-        for name in parts {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
-    names
-}
-
-fn go_words(wish: &Wish) -> Vec<String> {
-    let mut all = words(&["test", "-json"]);
-    if !wish.only.is_empty() {
-        let tops = wish.only.iter().map(|name| name.split('/').next().unwrap_or(name).to_owned());
-        all.extend(["-run".to_owned(), exactly(&tops.collect::<Vec<_>>())]);
-    } else if let Some(filter) = &wish.filter {
-        all.extend(["-run".to_owned(), filter.clone()]);
-    }
-    let folder = match wish.target.ends_with(".go") {
-        true => wish.target.rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned(),
-        false if wish.target == "." => "./...".to_owned(),
-        false => format!("{}/...", wish.target),
-    };
-    all.push(folder);
-    all
 }

@@ -37,8 +37,8 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
         return None;
     }
     if let Some(id) = running.filter(|_| !is_through) {
-        let mut case = Case::new(name(&id), Outcome::Error);
-        case.message = format!("The tests ended with {code} while this one ran");
+        let mut case = Case::cut_off(name(&id), code);
+        case.id = asked(&name(&id));
         cases.push(case);
     }
     Some(Results { seconds, ..Results::of(cases) })

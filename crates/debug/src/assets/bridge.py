@@ -55,6 +55,51 @@ class Frames:
             del self.data[:end + 4 + size]
 
 
+def unreadable(condition):
+    """Why a condition is none; nothing if it is one."""
+    try:
+        compile(condition.lstrip(), "<condition>", "eval")
+    except (SyntaxError, ValueError) as error:
+        return "the condition cannot be read: %s" % (getattr(error, "msg", None) or error)
+
+
+class Conditions:
+    """The debugger takes every condition, and sees when it gets there."""
+
+    def __init__(self):
+        self.asked = {}
+        self.wrong = {}
+
+    def ask(self, message):
+        """Looks at a request."""
+        if message.get("command") not in ("setBreakpoints", "setFunctionBreakpoints"):
+            return
+        points = (message.get("arguments") or {}).get("breakpoints") or []
+        conditions = [point.get("condition") for point in points]
+        self.asked[message.get("seq")] = [text and unreadable(text) for text in conditions]
+
+    def answer(self, message):
+        """Puts into an answer what is wrong; whether something is."""
+        body = message.get("body") or {}
+        if message.get("type") == "response":
+            wrong = self.asked.pop(message.get("request_seq"), [])
+            points = body.get("breakpoints") or []
+            for point, why in zip(points, wrong):
+                self.wrong[point.get("id")] = why
+        elif message.get("event") == "breakpoint":
+            points = [body.get("breakpoint") or {}]
+        else:
+            return False
+        some = [point for point in points if self.wrong.get(point.get("id"))]
+        for point in some:
+            point.update(verified=False, message=self.wrong[point["id"]])
+        return bool(some)
+
+
+def parsed(frame):
+    return json.loads(frame.partition(b"\r\n\r\n")[2])
+
+
 def take(fd):
     """What is there to read; none if nothing is, and nothing at its end."""
     try:
@@ -77,7 +122,8 @@ class Bridge:
         theirs.close()
         self.prints = {
             self.child.stdout.fileno(): "stdout", self.child.stderr.fileno(): "stderr"}
-        self.frames = Frames()
+        self.frames, self.requests = Frames(), Frames()
+        self.conditions = Conditions()
         self.is_open = True
         self.choose = selectors.DefaultSelector()
         for fd in [0, self.ours.fileno(), *self.prints]:
@@ -110,14 +156,22 @@ class Bridge:
             self.leave(self.ours.fileno())
             self.is_open = False
         elif data:
-            for message in self.frames.feed(data):
-                write(message)
+            for frame in self.frames.feed(data):
+                # Most is passed on as it is.
+                message = parsed(frame) if b"reakpoint" in frame else {}
+                if self.conditions.answer(message):
+                    send(message)
+                else:
+                    write(frame)
 
     def asked(self):
         data = os.read(0, CHUNK)
         if not data:
             self.end()
             sys.exit(0)
+        for frame in self.requests.feed(data):
+            if b"reakpoints" in frame:
+                self.conditions.ask(parsed(frame))
         self.ours.setblocking(True)
         try:
             self.ours.sendall(data)

@@ -286,7 +286,10 @@ def _failure(error, name):
 def _answer(request):
     name = "<python-%d>" % request["id"]
     text = request["code"]
-    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    # As those of a file, all of its lines have an end: places in them are
+    # counted from there.
+    lines = (text if text.endswith("\n") else text + "\n").splitlines(True)
+    linecache.cache[name] = (len(text), None, lines, name)
     _Shown.value, _Shown.files = None, 0
     _Attention.seen = False
     told = {}

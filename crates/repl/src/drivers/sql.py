@@ -97,17 +97,30 @@ def _table(names, rows, total, more):
     return "\n".join(out) + "\n" + note + (", more not read)" if more else ")")
 
 
+def _all():
+    """What all databases of the session hold; that of others than the first
+    has their name before it."""
+    parts = []
+    for place, base, _ in _base.execute("PRAGMA database_list").fetchall():
+        before = "" if base in ("main", "temp") else base + "."
+        quoted = before.replace("'", "''")
+        parts.append(
+            "SELECT %d AS place, rowid AS row, type, sql, name AS shown, tbl_name AS table_shown, '%s' || name AS name,"
+            " '%s' || tbl_name AS table_name FROM \"%s\".sqlite_master"
+            % (place, quoted, quoted, base.replace('"', '""')))
+    return " UNION ALL ".join(parts)
+
+
 def _point(words):
     """The few orders of the sqlite3 program that people know by heart."""
     order, rest = words[0], words[1:]
+    like = rest[0] if rest else "%"
     if order == ".tables":
-        return "SELECT name, type FROM sqlite_master WHERE type IN ('table','view') AND name NOT LIKE 'sqlite_%' ORDER BY name", ()
+        return "SELECT name, type FROM (%s) WHERE type IN ('table','view') AND shown NOT LIKE 'sqlite_%%' AND shown LIKE ? ORDER BY place, name" % _all(), (like,)
     if order == ".schema":
-        like = rest[0] if rest else "%"
-        return "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND tbl_name LIKE ? ORDER BY rowid", (like,)
+        return "SELECT sql FROM (%s) WHERE sql IS NOT NULL AND table_shown LIKE ? ORDER BY place, row" % _all(), (like,)
     if order in (".indexes", ".indices"):
-        like = rest[0] if rest else "%"
-        return "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index' AND tbl_name LIKE ? ORDER BY name", (like,)
+        return "SELECT name, table_name AS tbl_name FROM (%s) WHERE type = 'index' AND table_shown LIKE ? ORDER BY place, name" % _all(), (like,)
     if order == ".databases":
         return "PRAGMA database_list", ()
     raise ValueError("%s is not known here; there are .tables, .schema, .indexes, .databases" % order)

@@ -61,3 +61,19 @@ async fn output_that_the_code_leads_elsewhere_does_not_disturb() {
     assert_eq!(bench.answer(BASH, "cat file").await.stdout.text, "into it\n");
     bench.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shell_that_tells_what_it_does_tells_of_the_code_alone() {
+    let bench = Bench::new();
+    let first = bench.answer(BASH, "set -x; echo q").await;
+    assert_eq!(first.stdout.text, "q\n");
+    let answer = bench.answer(BASH, "echo w\necho \"it's\"").await;
+    assert_eq!(answer.stdout.text, "w\nit's\n", "{answer:?}");
+    assert_eq!(answer.stderr.text, "++ echo w\n++ echo 'it'\\''s'\n", "{answer:?}");
+    let quiet = bench.answer(BASH, "set +x; set -v; false").await;
+    assert_eq!(quiet.exit_code, Some(1), "{quiet:?}");
+    let answer = bench.answer(BASH, "echo $?").await;
+    assert_eq!(answer.stdout.text, "1\n", "{answer:?}");
+    assert!(!answer.stderr.text.contains("hermes"), "{answer:?}");
+    bench.close().await;
+}

@@ -150,6 +150,7 @@ async fn rules_that_become_narrower_count_at_once() {
         ..Confinement::default()
     };
     bench.cx.confinement = Some(Arc::new(held.clone()));
+    fs::write(bench.path().join("old"), "secret").unwrap();
     let first = bench.try_ask(bench.ask(PYTHON, "x = 1; open('a', 'w').write('text')")).await;
     if let Err(error) = &first
         && error.message().contains("cannot be confined")
@@ -160,12 +161,48 @@ async fn rules_that_become_narrower_count_at_once() {
     assert_eq!(first.unwrap().value.unwrap().text, "4");
     let outside = tempfile::tempdir().unwrap();
     let code = format!("open({:?}, 'w')", outside.path().join("b"));
-    assert_eq!(bench.answer(PYTHON, &code).await.error.unwrap().kind, "PermissionError");
-    let secret = bench.path().join("a");
+    // What is sealed is a file system that can only be read.
+    let refused = bench.answer(PYTHON, &code).await.error.unwrap();
+    assert!(["PermissionError", "OSError"].contains(&refused.kind.as_str()), "{refused:?}");
+    let secret = bench.path().join("old");
     bench.cx.confinement = Some(Arc::new(Confinement { hidden: vec![secret], ..held }));
-    let answer = bench.answer(PYTHON, "open('a').read()").await;
+    let answer = bench.answer(PYTHON, "open('old').read()").await;
     assert!(answer.notes.concat().contains("narrowed"), "{answer:?}");
     assert_eq!(answer.status, Status::Error, "{answer:?}");
     assert!(fs::read_dir(outside.path()).unwrap().next().is_none());
+    bench.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_to_be_ends_an_interpreter_only_if_it_is_secret() {
+    let mut bench = Bench::new();
+    let held = Confinement {
+        read: vec!["/".into()],
+        write: vec![bench.path().to_owned()],
+        ..Confinement::default()
+    };
+    bench.cx.confinement = Some(Arc::new(held.clone()));
+    if let Err(error) = bench.try_ask(bench.ask(PYTHON, "x = 1")).await
+        && error.message().contains("cannot be confined")
+    {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let [settings, secret] = ["settings", ".env"].map(|name| bench.path().join(name));
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    fs::write(&settings, "a").unwrap();
+    fs::write(&secret, "a").unwrap();
+    if fs::metadata(&secret).unwrap().created().is_err() {
+        eprintln!("skipped: the file system does not know when a file was made");
+        return;
+    }
+    let held = Confinement { read_only: vec![settings], ..held };
+    bench.cx.confinement = Some(Arc::new(held.clone()));
+    assert_eq!(bench.value(PYTHON, "x").await, "1", "nothing was lost");
+    bench.cx.confinement = Some(Arc::new(Confinement { hidden: vec![secret.clone()], ..held }));
+    let answer = bench.answer(PYTHON, "x").await;
+    let note = answer.notes.concat();
+    assert!(note.contains(&format!("{} is protected", secret.display())), "{note}");
+    assert_eq!(answer.error.unwrap().kind, "NameError");
     bench.close().await;
 }

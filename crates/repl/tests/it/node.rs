@@ -197,3 +197,14 @@ async fn a_name_is_declared_again_with_whatever_word() {
     assert_eq!(bench.value(NODE, "runs").await, "1");
     bench.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_has_used_up_its_memory_says_so() {
+    let bench = Bench::new();
+    // As Node does it, without using up what others need.
+    let code = "process.stderr.write('FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\\n'); process.abort()";
+    let answer = bench.answer(Language::Javascript, code).await;
+    assert_eq!(answer.status, Status::Ended, "{answer:?}");
+    assert!(answer.notes.concat().contains("used up its memory"), "{answer:?}");
+    bench.close().await;
+}

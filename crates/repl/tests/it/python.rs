@@ -172,3 +172,18 @@ async fn what_is_no_text_and_no_size_is_told_all_the_same() {
     assert_eq!(bench.value(PYTHON, "x").await, "1", "the state is kept");
     bench.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_place_of_an_error_is_below_the_code() {
+    let bench = Bench::new();
+    let answer = bench.answer(PYTHON, "x = 1\nx / (1 - x)").await;
+    let trace = answer.error.unwrap().traceback;
+    let lines: Vec<&str> = trace.lines().collect();
+    let at = lines.iter().position(|line| line.contains("x / (1 - x)")).unwrap();
+    // Before 3.11 nothing is marked.
+    if lines[at + 1].contains('^') {
+        let begin = |line: &str| line.len() - line.trim_start().len();
+        assert_eq!(begin(lines[at]), begin(lines[at + 1]), "{trace}");
+    }
+    bench.close().await;
+}

@@ -84,3 +84,18 @@ async fn a_long_query_is_stopped_and_the_state_kept() {
     assert_eq!(bench.answer(SQL, "SELECT x FROM t").await.rows, Some(1));
     bench.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_attached_is_listed_as_well() {
+    let bench = Bench::new();
+    let code = "CREATE TABLE own (a); ATTACH ':memory:' AS \"o't\"; CREATE TABLE \"o't\".other (b); \
+                CREATE INDEX \"o't\".byb ON other (b); CREATE TEMP TABLE brief (c);";
+    bench.value(SQL, code).await;
+    let tables = bench.value(SQL, ".tables").await;
+    for name in ["own", "o't.other", "brief", "(3 rows)"] {
+        assert!(tables.contains(name), "{name}: {tables}");
+    }
+    assert!(bench.value(SQL, ".schema other").await.starts_with("CREATE TABLE"), "its schema");
+    assert!(bench.value(SQL, ".indexes").await.contains("o't.byb"), "its index");
+    bench.close().await;
+}

@@ -237,3 +237,39 @@ async fn parts_of_a_project_are_linted_by_their_own_tools() {
     assert_eq!(outside["kind"], "conflict", "{outside:#}");
     assert!(outside["error"].as_str().unwrap().contains("in no git repository"), "{outside:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_files_that_a_project_names_are_linted() {
+    let wrong = "def f() -> int:\n    return 'x'\n";
+    let Some(project) = Project::python(&[
+        ("pyproject.toml", "[tool.mypy]\nfiles = ['src']\n"),
+        ("src/a.py", wrong),
+        ("tests/b.py", wrong),
+    ]) else {
+        return;
+    };
+    let all = project.call("code_lint", json!({ "tool": "mypy" })).await;
+    assert_eq!(brief(&all), ["src/a.py:2:12 error return-value"], "{all:#}");
+    let asked = project.call("code_lint", json!({ "tool": "mypy", "path": "tests" })).await;
+    assert_eq!(brief(&asked), ["tests/b.py:2:12 error return-value"], "{asked:#}");
+    project.write("pyproject.toml", "");
+    project.write("mypy.ini", "[mypy]\nfiles =\n    tests\n");
+    let ini = project.call("code_lint", json!({ "tool": "mypy" })).await;
+    assert_eq!(brief(&ini), ["tests/b.py:2:12 error return-value"], "{ini:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_is_known_by_its_first_line() {
+    if !has("shellcheck") {
+        return;
+    }
+    let project = Project::of(&[
+        ("bin/run", "#!/usr/bin/env bash\necho $1\n"),
+        ("bin/other", "#!/usr/bin/python3\nimport os\n"),
+        ("plain", "echo $1\n"),
+    ]);
+    for path in [".", "bin/run"] {
+        let answer = project.call("code_lint", json!({ "path": path })).await;
+        assert_eq!(brief(&answer), ["bin/run:2:6 info SC2086"], "{path}: {answer:#}");
+    }
+}

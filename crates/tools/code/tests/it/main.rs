@@ -10,3 +10,4 @@ mod format;
 mod lint;
 mod repl;
 mod test;
+mod test_choice;

@@ -187,6 +187,18 @@ async fn jest_vitest_and_mocha_tell_each_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_javascript_that_cannot_be_read_says_where() {
+    let manifest = r#"{"name":"x","scripts":{"test":"jest"}}"#;
+    let text = "test('a', () => {});\nlet let = ;\n";
+    let files = [("package.json", manifest), ("a.test.js", text)];
+    let Some(project) = Project::node(&files) else { return };
+    let answer = project.call("code_test", json!({})).await;
+    let case = &answer["failures"][0];
+    assert!(case["message"].as_str().unwrap().starts_with("SyntaxError: "), "{answer:#}");
+    assert_eq!((&case["file"], &case["line"]), (&json!("a.test.js"), &json!(2)), "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn make_test_is_judged_by_its_end() {
     if !has("make") {
         return;

@@ -290,7 +290,11 @@ impl CodeDebug {
         let seconds = began.elapsed().as_secs();
         output.add_note(&match (met, asked) {
             (Met::Stopped(_), _) => {
-                format!("It had not stopped after {seconds} s, so it was paused here.")
+                // The start of the program is part of the time that it was given.
+                format!(
+                    "It had not stopped when its time was up (after {seconds} s of running), so it \
+                     was paused here."
+                )
             }
             (Met::Ended(_), _) => String::new(),
             (Met::Running, Ok(())) => format!(

@@ -76,6 +76,7 @@ pub(super) fn walls<'a>(
         "EACCES",
         "EPERM",
         "Read-only file system",
+        "EROFS",
         "Network is unreachable",
     ];
     let held = cx.confinement.as_deref()?;

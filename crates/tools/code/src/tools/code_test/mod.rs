@@ -1,26 +1,25 @@
 //! `code_test`: a project's own tests, and which of them fail and why.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use hermes_checks::Said;
 use hermes_checks::test::{self, Case, Choice, NoRunner, Outcome, Results, Wish};
 use hermes_core::{Effect, Example, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, Workplace};
-use hermes_exec::Input;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{self, Desk};
-use crate::program::{Ran, fresh, tail};
+use crate::program::{Ran, tail};
 
+mod attempt;
 mod fit;
+mod memory;
 mod report;
+
+use memory::Memory;
 
 /// Failing tests that are told in full.
 const FAILURES: u64 = 30;
 /// Seconds that the tests may take.
 const LIMIT: u64 = 600;
-/// The session's document of tests that failed, by folder and runner.
-const DOCUMENT: &str = "code_test";
 
 #[derive(Debug, Default)]
 pub(crate) struct CodeTest;
@@ -45,12 +44,11 @@ pub(crate) struct Args {
 
 impl Args {
     /// The path, and the name of a test that stands behind it, as in
-    /// `test_a.py::Sum::test_two[3]`; what is in brackets is no part of a name.
+    /// `test_a.py::Sum::test_two[3]`.
     fn place(&self) -> (Option<&str>, Option<&str>) {
         let Some(path) = self.path.as_deref() else { return (None, None) };
         let Some((file, rest)) = path.split_once("::") else { return (Some(path), None) };
-        let name = rest.split('[').next().unwrap_or(rest).rsplit("::").next();
-        (Some(file), name.filter(|name| !name.is_empty()))
+        (Some(file), Some(rest).filter(|name| !name.is_empty()))
     }
 }
 
@@ -139,55 +137,43 @@ impl Tool for CodeTest {
         checks::effects(at, args.place().0, false)
     }
 
-    async fn run(&self, mut args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        if let (Some(path), Some(name)) = args.place() {
-            let (path, name) = (path.to_owned(), name.to_owned());
-            args.path = Some(path);
-            args.filter.get_or_insert(name);
-        }
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let limit = checks::limit(args.timeout, LIMIT);
-        let desk = Desk::at(cx, args.path.as_deref(), limit).await?;
+        let (path, name) = args.place();
+        let desk = Desk::at(cx, path, limit).await?;
         let choice = choose(&args, &desk)?;
         let Some(program) = choice.program.clone() else {
             return Err(checks::missing(choice.runner.name, &choice.install));
         };
         let mut notes = Vec::new();
-        if args.filter.is_some() && !choice.runner.filters {
+        let aim = choice.aim(&desk.survey, name, args.filter.as_deref());
+        let is_some = !aim.name.is_empty() || aim.filter.is_some();
+        if is_some && !choice.runner.filters {
             notes.push(format!("{} cannot run some tests only; all were run.", choice.runner.name));
         }
-        let key = format!("{} {}", choice.folder.display(), choice.runner.name);
-        let only = match args.failed_only {
-            true => known(&desk, &key, &choice)?,
-            false => Vec::new(),
-        };
-        let report = desk.bench.scratch()?.join(fresh());
+        let memory = Memory::of(&desk, &choice);
+        let only = if args.failed_only { memory.known(&aim)? } else { Vec::new() };
+        let asked = only.len() as u64;
+        let is_whole = !is_some && aim.targets.is_empty() && only.is_empty();
         let wish = Wish {
-            target: choice.target.clone(),
-            filter: args.filter.clone(),
+            targets: aim.targets,
+            name: aim.name,
+            filter: aim.filter,
             only,
-            report: report.display().to_string(),
-            folder: None,
+            ..Wish::default()
         };
-        let asked = wish.only.len() as u64;
-        let words = choice.words(wish);
-        let reporting = choice.reporting(words.clone(), &report.display().to_string());
-        let began = report::Began { program: &program, words: &reporting, file: &report };
-        let (ran, told) = began.run(&desk, &choice).await?;
-        if checks::is_missing(&ran) {
-            return Err(checks::missing(choice.runner.name, &choice.install));
-        }
-        let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, report: &told };
-        let results = choice.read(&said, ran.code());
-        let results = settle(results, &ran, &choice, &mut notes);
+        let run = attempt::Attempt { desk: &desk, choice: &choice, program: &program };
+        let done = run.run(wish).await?;
+        notes.extend(done.note);
+        let results = settle(done.results, &done.ran, &choice, &mut notes);
+        // One that was cut off has not come to all of them.
+        memory.remember(&results, is_whole && done.ran.exit.is_some())?;
         let has_run = results.passed + results.failed + results.errors;
-        if has_run > 0 {
-            remember(&desk, &key, &results)?;
-        }
         if (1..asked).contains(&has_run) {
             notes.push(format!("Of the {asked} tests that failed, only {has_run} ran."));
         }
-        let command = desk.command(&program, &words);
-        Ok(answer(results, &ran, &choice, &args, &desk, command, notes))
+        let command = desk.command(&program, &done.words);
+        Ok(answer(results, &done.ran, &choice, &args, &desk, command, notes))
     }
 }
 
@@ -201,35 +187,6 @@ fn choose(args: &Args, desk: &Desk<'_>) -> Result<Choice, ToolError> {
                 .with_hint(format!("Give another path, or 'tool': {}.", names.join(", ")))
         }
     })
-}
-
-type Failed = BTreeMap<String, Vec<String>>;
-
-/// The tests that failed the last time.
-fn known(desk: &Desk<'_>, key: &str, choice: &Choice) -> Result<Vec<String>, ToolError> {
-    if !choice.runner.filters {
-        return Err(ToolError::invalid(format!(
-            "{} cannot run some tests only",
-            choice.runner.name
-        ))
-        .with_hint("Leave failed_only out, or choose the runner that it starts with 'tool'."));
-    }
-    let failed: Failed = desk.cx.session.read(DOCUMENT)?;
-    match failed.get(key) {
-        Some(failed) if !failed.is_empty() => Ok(failed.clone()),
-        Some(_) => Err(ToolError::conflict("No test failed the last time")
-            .with_hint("There is nothing to run again; leave failed_only out to run all.")),
-        None => Err(ToolError::conflict("These tests have not been run in this session")
-            .with_hint("Run them all first, without failed_only.")),
-    }
-}
-
-fn remember(desk: &Desk<'_>, key: &str, results: &Results) -> Result<(), ToolError> {
-    const MOST: usize = 2_000;
-    let bad = results.cases.iter().filter(|case| case.is_bad() && !case.id.is_empty());
-    let ids: Vec<String> = bad.take(MOST).map(|case| case.id.clone()).collect();
-    desk.cx.session.update(DOCUMENT, |failed: &mut Failed| failed.insert(key.to_owned(), ids))?;
-    Ok(())
 }
 
 /// What became of the tests, if that can be made out at all.
@@ -337,8 +294,9 @@ fn status(results: &Results, ran: &Ran, args: &Args, notes: &mut Vec<String>) ->
             return Status::Passed;
         }
         if ran.code() == 0 || results.skipped == 0 {
-            notes.push(match (&args.filter, results.skipped) {
-                (Some(filter), _) => format!("No tests ran: none fits '{filter}'."),
+            let wanted = args.filter.as_deref().or(args.place().1);
+            notes.push(match (wanted, results.skipped) {
+                (Some(wanted), _) => format!("No tests ran: none fits '{wanted}'."),
                 (None, 0) => "No tests ran.".to_owned(),
                 (None, skipped) => format!("No tests ran: {skipped} were skipped."),
             });

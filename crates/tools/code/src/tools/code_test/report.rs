@@ -5,8 +5,8 @@ use std::path::Path;
 
 use hermes_checks::test::Choice;
 use hermes_core::ToolError;
+use hermes_exec::Input;
 
-use super::Input;
 use crate::checks::Desk;
 use crate::program::{Ran, fresh};
 

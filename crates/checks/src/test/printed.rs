@@ -1,0 +1,114 @@
+//! What pytest prints while it runs, for a run that was cut off before it could
+//! write its report: a line for each test, begun before the test is.
+
+use super::case::{Case, Outcome, Results};
+use super::trace;
+use crate::Said;
+
+/// The most tests that may have been running at once and are told.
+const RUNNING: usize = 20;
+
+/// What is known of a run without a report; none if nothing is.
+pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut running: Vec<&str> = Vec::new();
+    let lines = said.stdout.lines().skip_while(|line| !line.starts_with("collect"));
+    for line in lines.take_while(|line| !line.starts_with("====")) {
+        match line_of(line) {
+            Some((id, Some(outcome))) => {
+                running.retain(|known| *known != id);
+                let mut case = Case::new(id, outcome);
+                case.file = id.split("::").next().map(str::to_owned);
+                // An error may follow on what the test itself has said.
+                cases.retain(|known| known.id != case.id);
+                cases.push(case);
+            }
+            Some((id, None)) if !running.contains(&id) => running.push(id),
+            _ => {}
+        }
+    }
+    if cases.is_empty() && running.is_empty() {
+        return None;
+    }
+    let dump = fatal(said);
+    for id in running.into_iter().take(RUNNING) {
+        let mut case = Case::cut_off(id, code);
+        case.file = id.split("::").next().map(str::to_owned);
+        if let Some(dump) = dump {
+            let first = dump.lines().next().unwrap_or_default();
+            case.message = format!("{}: {}", case.message, first.trim());
+            case.traceback = trace::trim(dump);
+            if let Some((file, line)) = trace::blame(dump, false) {
+                (case.file, case.line) = (Some(file), Some(line));
+            }
+        }
+        cases.push(case);
+    }
+    Some(Results { root: root(said), ..Results::of(cases) })
+}
+
+/// The folder that files are told from.
+pub(super) fn root(said: &Said<'_>) -> Option<String> {
+    let begin = said.stdout.lines().take(40);
+    let root = begin.filter_map(|line| line.strip_prefix("rootdir: ")).next()?;
+    // Older versions put the name of a file behind it.
+    Some(root.split(", ").next().unwrap_or(root).to_owned())
+}
+
+/// What Python says when it comes to its end by force.
+fn fatal<'a>(said: &Said<'a>) -> Option<&'a str> {
+    [said.stderr, said.stdout].into_iter().find_map(|text| {
+        let at = text.find("Fatal Python error")?;
+        text.get(at..)
+    })
+}
+
+/// `tests/test_a.py::test_x PASSED [ 50%]`, and that of several at once, `[gw0]
+/// [ 50%] PASSED tests/test_a.py::test_x`: the test, and what became of it.
+fn line_of(line: &str) -> Option<(&str, Option<Outcome>)> {
+    let Some(rest) = line.strip_prefix("[gw") else { return plain(line) };
+    // An id in brackets may have blanks in it, but no outcome.
+    let rest = rest.split_once("] ").map_or(rest, |(_, rest)| rest);
+    let rest = rest.split_once("%] ").map_or(rest, |(_, rest)| rest);
+    let (word, id) = rest.split_once(' ')?;
+    Some((id.trim(), Some(word_of(word)?))).filter(|(id, _)| is_id(id))
+}
+
+fn plain(line: &str) -> Option<(&str, Option<Outcome>)> {
+    let line = line.trim_end();
+    // How far it has come stands at the end.
+    let line = match line.rfind(" [") {
+        Some(at) if line.ends_with("%]") => line.get(..at)?.trim_end(),
+        _ => line,
+    };
+    // Behind the outcome there may be a reason.
+    let words = ["PASSED", "FAILED", "SKIPPED", "ERROR", "XFAIL", "XPASS"];
+    let found = words.iter().filter_map(|word| {
+        let at = line.rfind(&format!(" {word}"))?;
+        let rest = line.get(at + 1 + word.len()..)?;
+        (rest.is_empty() || rest.starts_with(' ')).then_some((at, *word))
+    });
+    let (id, outcome) = match found.max_by_key(|(at, _)| *at) {
+        Some((at, word)) => (line.get(..at)?, word_of(word)),
+        None => (line, None),
+    };
+    Some((id.trim(), outcome)).filter(|(id, _)| is_id(id))
+}
+
+fn word_of(word: &str) -> Option<Outcome> {
+    match word {
+        "PASSED" | "XPASS" => Some(Outcome::Passed),
+        "FAILED" => Some(Outcome::Failed),
+        "ERROR" => Some(Outcome::Error),
+        "SKIPPED" | "XFAIL" => Some(Outcome::Skipped),
+        _ => None,
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    text.find(".py::").is_some_and(|at| !text.get(..at).unwrap_or_default().contains(": "))
+}
+
+#[cfg(test)]
+#[path = "printed_tests.rs"]
+mod tests;

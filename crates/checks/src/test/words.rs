@@ -1,0 +1,349 @@
+//! The words of each runner's command: which tests it is to run.
+
+use std::path::Path;
+
+use super::{Wish, node, table};
+use crate::survey::is_one_of;
+
+fn words(fixed: &[&str]) -> Vec<String> {
+    fixed.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn bare(target: &str) -> &str {
+    target.strip_prefix("./").unwrap_or(target)
+}
+
+/// An expression that matches just these names.
+fn exactly(names: &[String]) -> String {
+    let names = names.iter().map(|name| escape(name)).collect::<Vec<_>>().join("|");
+    format!("^({names})$")
+}
+
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if r"\^$.|?*+()[]{}/".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+/// A name without the values that a test was given.
+fn plain(name: &str) -> &str {
+    name.split('[').next().unwrap_or(name)
+}
+
+pub(super) fn pytest(wish: &Wish) -> Vec<String> {
+    // One line for each test, written before it begins: if the run is cut off,
+    // they say how far it came. A number also holds against the project's `-q`.
+    let mut all =
+        words(&["--verbosity=1", "--color=no", "--tb=short", "-o", "junit_family=xunit1"]);
+    all.push(format!("--junitxml={}", wish.report));
+    let parts: Vec<&str> = match wish.is_strict() {
+        true => Vec::new(),
+        false => wish.name.iter().map(|part| plain(part)).collect(),
+    };
+    let named = wish.filter.as_deref().map(|filter| match filter.split_once("::") {
+        // Each part is looked for by itself.
+        Some(_) => filter.split("::").map(plain).collect::<Vec<_>>().join(" and "),
+        None => filter.to_owned(),
+    });
+    let wanted = parts.into_iter().map(str::to_owned).chain(named).filter(|part| !part.is_empty());
+    let wanted: Vec<String> = wanted.collect();
+    match wanted.as_slice() {
+        [] => {}
+        [one] => all.push(format!("-k={one}")),
+        many => all.push(format!("-k=({})", many.join(") and ("))),
+    }
+    if !wish.only.is_empty() {
+        all.extend_from_slice(&wish.only);
+        return all;
+    }
+    let name = if wish.is_strict() { wish.name.as_slice() } else { &[] };
+    all.extend(wish.targets.iter().map(|target| {
+        let parts = [target].into_iter().chain(name);
+        parts.map(String::as_str).collect::<Vec<_>>().join("::")
+    }));
+    all
+}
+
+pub(super) fn unittest(wish: &Wish) -> Vec<String> {
+    let mut all = words(&["-m", "unittest"]);
+    let target = wish.targets.first().map_or(".", |target| bare(target));
+    if target.ends_with(".py") {
+        // Its folder is searched for this name alone; several files that are
+        // meant have one name, and are below what they have in common.
+        let name = target.rsplit_once('/').map_or(target, |(_, name)| name);
+        let folder = common(&wish.targets);
+        all.extend(words(&["discover", "-v", "-s", &folder, "-p", name]));
+    } else {
+        let folder = if target == "." { wish.folder.as_deref().unwrap_or(".") } else { target };
+        all.extend(words(&["discover", "-v", "-s", folder]));
+        // Both ways of calling a file of tests are usual.
+        all.extend(words(&["-p", "*test*.py"]));
+    }
+    let mut wanted: Vec<String> = wish.filter.iter().map(|name| name.replace("::", ".")).collect();
+    // What has an asterisk is matched as a whole.
+    wanted.extend(wish.only.iter().flat_map(|name| [format!("*{name}"), format!("*{name}.*")]));
+    let parts: Vec<&str> = wish.name.iter().map(|part| plain(part)).collect();
+    let name = parts.join(".");
+    match (name.is_empty(), wish.is_strict()) {
+        (true, _) => {}
+        (_, true) => wanted.extend([format!("*.{name}"), format!("*.{name}.*")]),
+        (_, false) => wanted.push(name),
+    }
+    all.extend(wanted.into_iter().flat_map(|name| ["-k".to_owned(), name]));
+    all
+}
+
+/// The folder that all of these files are below.
+fn common(files: &[String]) -> String {
+    let mut folders = files.iter().filter_map(|file| Path::new(bare(file)).parent());
+    let Some(mut found) = folders.next() else { return ".".to_owned() };
+    for folder in folders {
+        while !folder.starts_with(found) {
+            found = found.parent().unwrap_or(Path::new(""));
+        }
+    }
+    if found.as_os_str().is_empty() { ".".to_owned() } else { found.display().to_string() }
+}
+
+pub(super) fn cargo(wish: &Wish) -> Vec<String> {
+    rust(&["test", "--no-fail-fast", "--color=never"], wish)
+}
+
+pub(super) fn nextest(wish: &Wish) -> Vec<String> {
+    let fixed = [
+        "nextest",
+        "run",
+        "--no-fail-fast",
+        "--color=never",
+        "--status-level=all",
+        "--final-status-level=none",
+        "--failure-output=immediate",
+        "--success-output=never",
+    ];
+    rust(&fixed, wish)
+}
+
+fn rust(fixed: &[&str], wish: &Wish) -> Vec<String> {
+    let mut all = words(fixed);
+    let targets = || wish.targets.iter().map(|target| bare(target));
+    for target in targets() {
+        // A file or a folder of `tests` is a program of its own.
+        let own = [("tests/", "--test"), ("src/bin/", "--bin"), ("examples/", "--example")];
+        let found = own.iter().find_map(|(place, word)| Some((word, target.strip_prefix(place)?)));
+        let Some((word, rest)) = found else { continue };
+        let name = rest.split('/').next().unwrap_or(rest);
+        let name = name.strip_suffix(".rs").unwrap_or(name);
+        if !all.iter().any(|word| word == name) && !name.is_empty() {
+            all.extend([(*word).to_owned(), name.to_owned()]);
+        }
+    }
+    if !wish.only.is_empty() {
+        // The words for examples in the documentation are taken apart at their
+        // blanks, so that they can only be asked for by their file.
+        let is_doc = |name: &String| name.contains(" - ") && name.contains(" (line ");
+        all.push("--".to_owned());
+        all.extend((!wish.only.iter().any(is_doc)).then(|| "--exact".to_owned()));
+        for name in &wish.only {
+            let name = if is_doc(name) { name.split(' ').next().unwrap_or(name) } else { name };
+            if !all.iter().any(|word| word == name) {
+                all.push(name.to_owned());
+            }
+        }
+        return all;
+    }
+    let name = wish.name.join("::");
+    let modules: Vec<String> = targets().map(module).collect();
+    match (&wish.filter, name.is_empty(), wish.is_strict()) {
+        (Some(filter), true, _) => all.extend(["--".to_owned(), filter.clone()]),
+        (_, false, true) => {
+            all.extend(words(&["--", "--exact"]));
+            all.extend(modules.iter().flat_map(|module| full_names(module, &name)));
+        }
+        (_, false, false) => all.extend(["--".to_owned(), name]),
+        (None, true, true) if modules.iter().all(|module| !module.is_empty()) => {
+            all.extend((!modules.is_empty()).then(|| "--".to_owned()));
+            all.extend(modules.iter().map(|module| format!("{module}::")));
+        }
+        (None, true, _) => {}
+    }
+    all
+}
+
+/// The module that a file is, if nothing says otherwise: empty for that of a
+/// whole program.
+fn module(target: &str) -> String {
+    let path = target.strip_suffix(".rs").unwrap_or(target);
+    let mut parts: Vec<&str> = path.split('/').collect();
+    let places = ["src", "tests", "examples", "benches"];
+    let begin = parts.iter().position(|part| places.contains(part)).map_or(0, |at| at + 1);
+    let place = begin.checked_sub(1).and_then(|at| parts.get(at)).copied();
+    parts.drain(..begin);
+    // The first name below is that of the program.
+    if place != Some("src") && !parts.is_empty() {
+        parts.remove(0);
+    } else if parts.first() == Some(&"bin") {
+        parts.drain(..parts.len().min(2));
+    }
+    if matches!(parts.last(), Some(&("lib" | "main" | "mod" | "."))) {
+        parts.pop();
+    }
+    // Tests in a file beside the one that they test.
+    let beside = parts.last().and_then(|last| last.strip_suffix("_tests"));
+    if let Some(tested) = beside {
+        parts.pop();
+        parts.extend([tested, "tests"]);
+    }
+    parts.join("::")
+}
+
+/// The names that a test of a module may have: its own, or one in the module
+/// for tests within.
+fn full_names(module: &str, name: &str) -> Vec<String> {
+    if module.is_empty() {
+        return ["", "tests::", "test::"].map(|inner| format!("{inner}{name}")).to_vec();
+    }
+    // Some say all of it, although the file says it already.
+    if name.starts_with(&format!("{module}::")) {
+        return vec![name.to_owned()];
+    }
+    ["", "tests::", "test::"].map(|inner| format!("{module}::{inner}{name}")).to_vec()
+}
+
+pub(super) fn jest(wish: &Wish) -> Vec<String> {
+    let mut fixed = vec!["--ci", "--json", "--testLocationInResults", "--colors=false"];
+    // Otherwise a name is an expression that others match as well.
+    let is_file = |target: &String| is_one_of(Path::new(target), table::SCRIPT);
+    if !wish.targets.is_empty() && wish.targets.iter().all(is_file) {
+        fixed.push("--runTestsByPath");
+    }
+    javascript(&fixed, &format!("--outputFile={}", wish.report), wish)
+}
+
+/// The usual reporter as well, as the other one knows nothing of errors outside
+/// of tests.
+pub(super) fn vitest(wish: &Wish) -> Vec<String> {
+    let fixed = ["run", "--reporter=default", "--reporter=json", "--no-color"];
+    javascript(&fixed, &format!("--outputFile.json={}", wish.report), wish)
+}
+
+fn javascript(fixed: &[&str], report: &str, wish: &Wish) -> Vec<String> {
+    let mut all = words(fixed);
+    all.push(report.to_owned());
+    all.extend(pattern(wish).into_iter().flat_map(|wanted| ["-t".to_owned(), wanted]));
+    all.extend(wish.targets.iter().map(|target| bare(target).to_owned()));
+    all
+}
+
+pub(super) fn mocha(wish: &Wish) -> Vec<String> {
+    let mut all =
+        words(&["--reporter=json", "--reporter-option", &format!("output={}", wish.report)]);
+    all.extend(pattern(wish).into_iter().flat_map(|wanted| ["--grep".to_owned(), wanted]));
+    all.extend(wish.targets.iter().cloned());
+    all
+}
+
+/// What the whole name of a test has to match: that of its groups and its own,
+/// with blanks between.
+fn pattern(wish: &Wish) -> Option<String> {
+    if !wish.only.is_empty() {
+        return Some(exactly(&wish.only));
+    }
+    let name = wish.names().join(" ");
+    match (name.is_empty(), wish.is_strict()) {
+        (false, true) => Some(exactly(&[name])),
+        // A group, or a test without the groups around it.
+        (false, false) => Some(format!("(^| ){}( |$)", escape(&name))),
+        (true, _) => {
+            let filter = wish.filter.as_ref()?;
+            Some(escape(&filter.replace(" > ", " ").replace("::", " ")))
+        }
+    }
+}
+
+pub(super) fn node(wish: &Wish) -> Vec<String> {
+    let mut all = words(&["--test"]);
+    let named = wish.names().join(&node::BETWEEN.to_string());
+    let ids = match wish.only.is_empty() && !named.is_empty() {
+        true => vec![named],
+        false => wish.only.clone(),
+    };
+    let wanted = match (&wish.filter, ids.is_empty()) {
+        (_, false) => Some(exactly(&known_as(&ids, wish.tries))),
+        (Some(filter), _) => Some(escape(&filter.replace(" > ", " "))),
+        _ => None,
+    };
+    all.extend(wanted.map(|wanted| format!("--test-name-pattern={wanted}")));
+    all.extend(wish.targets.iter().cloned());
+    all
+}
+
+/// What Node has to be asked for: newer versions know a test by its name and
+/// those around it together; before, it was known by its own, and one within
+/// another test is only reached if that runs as well, with all that is in it.
+fn known_as(ids: &[String], tries: u8) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for id in ids {
+        let parts: Vec<&str> = id.split(node::BETWEEN).collect();
+        let kept = match tries {
+            0 => 0,
+            1 => 1,
+            _ => parts.len(),
+        };
+        let own = parts.iter().rev().take(kept).map(|part| (*part).to_owned());
+        for name in [parts.join(" ")].into_iter().chain(own) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+pub(super) fn go(wish: &Wish) -> Vec<String> {
+    let mut all = words(&["test", "-json"]);
+    // One test within another: each level is an expression of its own.
+    let levels = |name: &str| {
+        let levels = name.split('/').map(|level| exactly(&[level.to_owned()]));
+        levels.collect::<Vec<_>>().join("/")
+    };
+    let name = wish.name.join("/");
+    let wanted = match (wish.only.as_slice(), &wish.filter) {
+        ([one], _) => Some(levels(one)),
+        ([], _) if !name.is_empty() && wish.is_strict() => Some(levels(&name)),
+        ([], _) if !name.is_empty() => Some(name),
+        ([], filter) => filter.clone(),
+        (many, _) => {
+            let mut tops: Vec<String> = Vec::new();
+            for top in many.iter().filter_map(|name| name.split('/').next()) {
+                if !tops.iter().any(|known| known == top) {
+                    tops.push(top.to_owned());
+                }
+            }
+            Some(exactly(&tops))
+        }
+    };
+    all.extend(wanted.into_iter().flat_map(|wanted| ["-run".to_owned(), wanted]));
+    let mut folders: Vec<String> = wish.targets.iter().map(|target| package(target)).collect();
+    folders.dedup();
+    if folders.is_empty() {
+        folders.push("./...".to_owned());
+    }
+    all.extend(folders);
+    all
+}
+
+fn package(target: &str) -> String {
+    match target.ends_with(".go") {
+        true => target.rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned(),
+        false => format!("{target}/..."),
+    }
+}
+
+#[cfg(test)]
+#[path = "words_tests.rs"]
+mod tests;
