@@ -24,8 +24,10 @@ pub struct Allowance {
 /// What was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spent {
-    /// How often the model was asked.
+    /// How many of its rounds are used up.
     pub rounds: u32,
+    /// How often a model was asked, by those below it, too.
+    pub asked: u32,
     /// How many tool calls were made.
     pub calls: u32,
     /// What the model took.
@@ -145,6 +147,16 @@ impl Budget {
     /// The model was asked.
     pub fn spend_round(&self) {
         self.lock().rounds += 1;
+        self.count_asked();
+    }
+
+    /// Rounds are each agent's own; what was asked is counted for the whole tree,
+    /// as calls and tokens are.
+    fn count_asked(&self) {
+        self.lock().asked += 1;
+        if let Some(parent) = &self.inner.parent {
+            parent.count_asked();
+        }
     }
 
     /// The last round does not count.

@@ -6,10 +6,13 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use hermes_core::Workplace;
+use hermes_core::{Annotations, Effect, Proposal, Scope, Session, Verdict, Workplace};
+use hermes_engine::Engine;
+use hermes_files::{Walk, open_file, real_path};
 use hermes_threats::{Level, scan};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The names of such files. Of one folder the first that is there counts.
 const NAMES: [&str; 7] =
@@ -25,22 +28,63 @@ const CLOSED: &str = "</project>";
 /// The most folders that are looked at for one call.
 const FOLDERS: usize = 20;
 
+/// Why a file, by its real place, may not be read; none if it may.
+pub type Gate = Arc<dyn Fn(&Path) -> Option<String> + Send + Sync>;
+
+/// The gate that judges as the tool that reads files is judged. Nobody is asked:
+/// what needs a yes is not read.
+pub fn reading(engine: &Engine, session: &Session, cwd: &Path) -> Gate {
+    let (engine, session, at) = (engine.clone(), session.clone(), Workplace::new(cwd, None));
+    Arc::new(move |real| {
+        let effects = [Effect::path(Scope::FILE_READ, real)];
+        let proposal = Proposal {
+            tool: "read_file",
+            toolset: "file",
+            arguments: &json!({"path": real}),
+            effects: &effects,
+            annotations: Annotations { read_only: true, ..Annotations::default() },
+            workplace: &at,
+            call_id: "",
+            session: &session,
+            task_id: "",
+            depth: 0,
+        };
+        match engine.judge(&proposal).verdict {
+            Verdict::Allow => None,
+            Verdict::Ask { reason, .. } | Verdict::Deny { reason, .. } => Some(reason),
+        }
+    })
+}
+
 /// What a project says, and what of it has been told. By default it says
 /// nothing.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Guidance {
     root: Option<PathBuf>,
     cwd: PathBuf,
     told: HashSet<PathBuf>,
+    gate: Option<Gate>,
+    refused: Vec<String>,
+}
+
+impl std::fmt::Debug for Guidance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Guidance").field("root", &self.root).finish_non_exhaustive()
+    }
 }
 
 impl Guidance {
     /// That of the project around a folder: the repository that it is in, or
-    /// the folder alone.
-    pub fn of(cwd: &Path) -> Self {
+    /// the folder alone. Of its files those are read that the gate lets through.
+    pub fn of(cwd: &Path, gate: Gate) -> Self {
         let cwd = fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
         let root = cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&cwd);
-        Self { root: Some(root.to_owned()), told: HashSet::new(), cwd }
+        Self { root: Some(root.to_owned()), gate: Some(gate), cwd, ..Self::default() }
+    }
+
+    /// What was not told and why, for the user; each is given once.
+    pub fn take_refused(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.refused)
     }
 
     /// What is told at the beginning: from the root of the project down to the
@@ -80,52 +124,76 @@ impl Guidance {
 
     fn tell(&mut self, folders: &[PathBuf], most: usize) -> Option<String> {
         let root = self.root.clone()?;
-        let mut told = String::new();
+        let mut told: Vec<String> = Vec::new();
         for folder in folders {
             if !self.told.insert(folder.clone()) {
                 continue;
             }
-            let Some((name, text)) = read_first(folder, most) else { continue };
-            let path = folder.join(name);
-            let shown = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
-            if !told.is_empty() {
-                told.push_str("\n\n");
-            }
-            match scan(&text, Level::Context).first() {
-                None => told.push_str(&format!("## {shown}\n\n{}", text.trim())),
-                Some(finding) => told.push_str(&format!(
-                    "## {shown}\n\n[Not shown: it holds text that looks like an attack on the \
-                     reader ({}).]",
-                    finding.id
-                )),
+            for name in NAMES {
+                let path = folder.join(name);
+                let shown = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+                let why = match self.read(&path, &root, most) {
+                    Ok(None) => continue,
+                    Ok(Some(text)) => match scan(&text, Level::Context).first() {
+                        None => {
+                            told.push(format!("## {shown}\n\n{}", text.trim()));
+                            break;
+                        }
+                        Some(finding) => format!(
+                            "it holds text that looks like an attack on the reader ({})",
+                            finding.id
+                        ),
+                    },
+                    Err(why) => why,
+                };
+                told.push(format!("## {shown}\n\n[Not shown: {why}.]"));
+                self.refused.push(format!("{} is not told to the model: {why}.", path.display()));
+                break;
             }
         }
-        (!told.is_empty()).then_some(told)
+        (!told.is_empty()).then(|| told.join("\n\n"))
+    }
+
+    /// What a file says; none if it is not there or says nothing. A link may
+    /// lead to another file of the project, not out of it, and what is read is
+    /// the place that was judged.
+    fn read(&self, path: &Path, root: &Path, most: usize) -> Result<Option<String>, String> {
+        match fs::metadata(path) {
+            // A pipe of that name would be waited for.
+            Ok(found) if found.is_file() => {}
+            _ => return Ok(None),
+        }
+        let Ok(real) = real_path(path) else { return Ok(None) };
+        if !real.starts_with(root) {
+            return Err("it leads out of the project".to_owned());
+        }
+        if let Some(why) = self.gate.as_ref().and_then(|gate| gate(&real)) {
+            let why = why.trim_end_matches('.');
+            return Err(format!("it may not be read ({why})"));
+        }
+        let bound = u64::try_from(most).unwrap_or(u64::MAX).saturating_mul(4);
+        let mut bytes = Vec::new();
+        let read = open_file(&real, Walk::default())
+            .and_then(|file| file.take(bound.saturating_add(1)).read_to_end(&mut bytes));
+        if read.is_err() {
+            return Ok(None);
+        }
+        Ok(excerpt(&bytes, most))
     }
 }
 
-/// The first such file of a folder that says something.
-fn read_first(folder: &Path, most: usize) -> Option<(&'static str, String)> {
-    NAMES.into_iter().find_map(|name| {
-        let path = folder.join(name);
-        // A pipe of that name would be waited for.
-        if !fs::metadata(&path).ok()?.is_file() {
-            return None;
-        }
-        let mut bytes = Vec::new();
-        let bound = u64::try_from(most).unwrap_or(u64::MAX).saturating_mul(4);
-        fs::File::open(&path).ok()?.take(bound + 1).read_to_end(&mut bytes).ok()?;
-        let text = String::from_utf8_lossy(&bytes);
-        let text = text.trim_start_matches('\u{feff}');
-        if text.trim().is_empty() {
-            return None;
-        }
-        let mut kept: String = text.chars().take(most).collect();
-        if kept.len() < text.len() {
-            kept.push_str("\n[The rest is left out; read the file for it.]");
-        }
-        Some((name, kept))
-    })
+/// The beginning of a text; none if there is nothing in it.
+fn excerpt(bytes: &[u8], most: usize) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim().is_empty() {
+        return None;
+    }
+    let mut kept: String = text.chars().take(most).collect();
+    if kept.len() < text.len() {
+        kept.push_str("\n[The rest is left out; read the file for it.]");
+    }
+    Some(kept)
 }
 
 /// The places that a call names: its paths, and words of a command that look

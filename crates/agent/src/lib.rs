@@ -26,7 +26,7 @@ mod watcher;
 pub use agent::{Agent, Makeup, Manner, Reminder};
 pub use budget::{Allowance, Budget, Spent};
 pub use conversation::Conversation;
-pub use guidance::Guidance;
+pub use guidance::{Gate, Guidance, reading};
 pub use history::SessionJournal;
 pub use interrupt::{Interrupt, Level};
 pub use journal::{Entry, Journal, JournalError, NoJournal};

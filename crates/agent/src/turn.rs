@@ -11,7 +11,7 @@ use hermes_llm::{
     Asked, Choice, Event, Fault, FaultKind, Finish, Gathering, Message, Part, Reply, Request, Usage,
 };
 
-use crate::agent::{Agent, call_of};
+use crate::agent::{Agent, Makeup, call_of};
 use crate::budget::Budget;
 use crate::journal::JournalError;
 use crate::ledger::Ledger;
@@ -61,6 +61,17 @@ impl From<JournalError> for Stop {
     fn from(error: JournalError) -> Self {
         Self::Journal(error)
     }
+}
+
+/// What the model is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    /// To go on.
+    Work,
+    /// To say what came of it, with the tools in sight.
+    Summary,
+    /// The same, without any.
+    BareSummary,
 }
 
 /// What has come of a turn so far.
@@ -128,7 +139,7 @@ impl Agent {
                 return self.sum_up(what, next, budget, tally).await;
             }
             self.make_room(budget).await?;
-            let reply = self.ask(budget, tally, Choice::Auto).await?;
+            let reply = self.ask(budget, tally, Wish::Work).await?;
             tally.text = std::mem::take(&mut tally.paused) + &reply.text;
             let finish = reply.finish.clone();
             let calls = reply.calls.clone();
@@ -166,6 +177,7 @@ impl Agent {
                 }
                 continue;
             }
+            let reply = self.as_taken(reply);
             self.add(Message::Assistant(reply))?;
             let only_script = calls.iter().all(|call| call.name == "execute_code");
             let results = self.make_calls(&calls, budget, tally).await?;
@@ -187,19 +199,14 @@ impl Agent {
     }
 
     /// Asks the model until its answer can be used.
-    async fn ask(
-        &mut self,
-        budget: &Budget,
-        tally: &mut Tally,
-        choice: Choice,
-    ) -> Result<Reply, Stop> {
+    async fn ask(&mut self, budget: &Budget, tally: &mut Tally, wish: Wish) -> Result<Reply, Stop> {
         let mut room = self.makeup.manner.max_tokens;
         let mut is_shortest = false;
         for attempt in 0.. {
             budget.spend_round();
             tally.asked += 1;
             self.see(&Notice::Asking { round: tally.asked });
-            let request = Request { is_shortest, ..self.request(choice.clone(), room) };
+            let request = Request { is_shortest, ..self.request(wish, room) };
             let reply = match self.listen(&request).await {
                 Err(Stop::Fault(fault)) if fault.kind == FaultKind::Length && !is_shortest => {
                     // The server knows better how long the conversation is.
@@ -260,16 +267,19 @@ impl Agent {
         Err(Stop::Interrupted(None))
     }
 
-    fn request(&self, choice: Choice, room: Option<u64>) -> Request {
+    fn request(&self, wish: Wish, room: Option<u64>) -> Request {
         let manner = &self.makeup.manner;
         let (history, _) = mend(self.conversation.messages().to_vec());
         let system = Message::system(self.system());
         // Nobody has said this, so it is no part of the conversation.
-        let last_word = (choice == Choice::None).then(|| Message::user(SUM_UP));
+        let last_word = (wish != Wish::Work).then(|| Message::user(SUM_UP));
         let messages = std::iter::once(system).chain(history).chain(last_word).collect();
         Request {
-            tools: Arc::clone(&self.makeup.tools),
-            choice,
+            tools: match wish {
+                Wish::Work | Wish::Summary => Arc::clone(&self.makeup.tools),
+                Wish::BareSummary => Arc::default(),
+            },
+            choice: if wish == Wish::Work { Choice::Auto } else { Choice::None },
             max_tokens: room,
             temperature: manner.temperature,
             effort: manner.effort.clone(),
@@ -389,9 +399,11 @@ impl Agent {
             // What a folder says helps nobody who may not look into it.
             if result.is_success()
                 && let Ok(arguments) = serde_json::from_str(&call.arguments)
-                && let Some(told) = self.makeup.guidance.of_call(&arguments)
             {
-                besides.push(told);
+                besides.extend(self.makeup.guidance.of_call(&arguments));
+                for refused in self.makeup.guidance.take_refused() {
+                    self.see(&Notice::Warning(&refused));
+                }
             }
             if at == last {
                 let news = self.makeup.news.as_ref();
@@ -432,11 +444,51 @@ impl Agent {
         let is_late = budget.deadline().is_some_and(|end| end <= Instant::now());
         let is_broke = is_late || budget.short_of(next, 1).is_some();
         if tally.asked > 0 && !is_answered && !is_broke {
-            let reply = self.ask(budget, tally, Choice::None).await?;
+            let reply = self.summary(budget, tally).await?;
             tally.text.clone_from(&reply.text);
             self.add(Message::Assistant(Reply { calls: Vec::new(), ..reply }))?;
         }
         Ok(End::Budget(what))
+    }
+
+    /// The closing answer. The tools stay in the request, because it is the
+    /// longest beginning that a server has kept, and are forbidden; a server that
+    /// does not know how to forbid them is asked once more without any.
+    async fn summary(&mut self, budget: &Budget, tally: &mut Tally) -> Result<Reply, Stop> {
+        let reply = self.ask(budget, tally, Wish::Summary).await?;
+        if !reply.text.trim().is_empty() || reply.finish == Finish::Filtered {
+            return Ok(reply);
+        }
+        let next = self.next_like(tally.last);
+        let is_late = budget.deadline().is_some_and(|end| end <= Instant::now());
+        if !is_late && budget.short_of(next, 1).is_none() {
+            self.spent(&reply.usage)?;
+            self.see(&Notice::Again { why: "there was no summary in the answer" });
+            match self.ask(budget, tally, Wish::BareSummary).await {
+                Ok(reply) if !reply.text.trim().is_empty() => return Ok(reply),
+                Ok(_) | Err(Stop::Fault(_)) => {}
+                Err(stop) => return Err(stop),
+            }
+        }
+        self.see(&Notice::Warning("The model gave no summary of what was done."));
+        Ok(reply)
+    }
+
+    /// An answer with its calls as they will be taken. The model reads them again
+    /// with every request and goes by what it sees, so that a name or arguments
+    /// that had to be mended must not stand beside a result as if they were right.
+    fn as_taken(&self, mut reply: Reply) -> Reply {
+        let Makeup { engine, caller, .. } = &self.makeup;
+        for call in &mut reply.calls {
+            let Some((name, mended)) = engine.as_taken(&call.name, &call.arguments, caller) else {
+                continue;
+            };
+            call.name = name;
+            if let Some(mended) = mended {
+                call.arguments = mended.to_string();
+            }
+        }
+        reply
     }
 
     /// A call that was only spoken is not made unless that is how this model asks:

@@ -93,7 +93,10 @@ impl Prompts {
 fn prompt(index: usize, line: &[u8]) -> Result<Prompt, String> {
     let read: Line = serde_json::from_slice(line).map_err(|e| match e.classify() {
         // The line is ours to tell; the parser knows only this one.
-        serde_json::error::Category::Data => e.to_string(),
+        serde_json::error::Category::Data => {
+            let told = e.to_string();
+            told.split(" at line ").next().unwrap_or(&told).to_owned()
+        }
         _ => format!("it is not JSON (column {})", e.column()),
     })?;
     if read.prompt.trim().is_empty() {

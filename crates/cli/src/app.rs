@@ -20,7 +20,7 @@ use hermes_exec::{Jobs, Place};
 use hermes_files::Journals;
 use hermes_history::Summaries;
 use hermes_mcp::client::Servers;
-use hermes_store::FileSessions;
+use hermes_store::{FileSessions, regular};
 use serde_json::Value;
 
 use crate::args::{CallOptions, Choice, Global};
@@ -134,6 +134,12 @@ impl App {
     pub(crate) fn ready(&self) -> Result<Ready, Failure> {
         let ready = self.prepare()?;
         self.warn_about(&ready.config);
+        // Without its keys much would fail for reasons that do not show.
+        let env = ready.home.env_file();
+        let told = hermes_store::dotenv::Dotenv::load(&env).problems;
+        for problem in told.iter().filter(|problem| problem.line == 0) {
+            self.terminal.warn(&format!("{} is not read: {}", env.display(), problem.message));
+        }
         Ok(ready)
     }
 
@@ -436,7 +442,7 @@ fn variables(home: &Home) -> indexmap::IndexMap<String, String> {
 /// The user's own toolsets.
 fn load_toolsets(home: &Home, snapshot: &Snapshot) -> Result<Toolsets, Failure> {
     let path = home.toolsets_file();
-    match std::fs::read_to_string(&path) {
+    match regular::read_text(&path) {
         Ok(text) => read_toolsets(&path, &text, snapshot),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Toolsets::default()),
         Err(e) => Err(Failure::usage(format!("{} cannot be read: {e}", path.display()))

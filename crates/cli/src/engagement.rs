@@ -8,10 +8,12 @@ use hermes::core::{NoticeQueue, Session};
 use hermes::engine::{Caller, Definitions};
 use hermes_agent::{
     Agent, Allowance, Budget, Guidance, Makeup, Notice, Prompt, Reminder, SessionJournal, Watcher,
+    reading,
 };
 use hermes_history::{Beginning, History, Store, Timestamp, local};
 use hermes_llm::{Message, Setback, Told};
 use hermes_memory::Memory;
+use hermes_store::regular;
 use serde_json::Value;
 
 use crate::app::Ready;
@@ -53,7 +55,7 @@ pub(crate) struct Engagement {
     /// How its model was found.
     pub(crate) how: String,
     /// What the user should know before it begins.
-    pub(crate) warning: Option<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// What was before a session goes on.
@@ -78,18 +80,23 @@ impl Ready {
         caller.scope = Some(Arc::clone(&definitions.scope));
         let store = self.history()?;
         let mut guidance = match terms.is_at_home {
-            true => Guidance::of(&caller.cwd),
+            true => {
+                let gate = reading(&self.engine, &caller.session, &caller.cwd);
+                Guidance::of(&caller.cwd, gate)
+            }
             false => Guidance::default(),
         };
         let project = guidance.opening();
+        let mut warnings = guidance.take_refused();
         let session = caller.session.id().to_owned();
         let Past { history, system, warning } = match terms.resume {
             Some(_) => go_on(&store, &session, &caller.cwd)?,
             None => Past::default(),
         };
+        warnings.extend(warning);
         let system = match system {
             Some(system) => system,
-            None => self.prompt(&caller, &definitions, project, &terms).text(),
+            None => self.prompt(&caller, &definitions, project, &terms, &mut warnings).text(),
         };
         if terms.resume.is_none() {
             let beginning = Beginning {
@@ -119,7 +126,7 @@ impl Ready {
             depth: 0,
         };
         let agent = Agent::new(makeup, history);
-        Ok(Engagement { agent, session, store, definitions, how: found.how, warning })
+        Ok(Engagement { agent, session, store, definitions, how: found.how, warnings })
     }
 
     /// The session that is meant by an id, the beginning of one, or `last`.
@@ -151,6 +158,7 @@ impl Ready {
         definitions: &Definitions,
         project: Option<String>,
         terms: &Terms<'_>,
+        warnings: &mut Vec<String>,
     ) -> Prompt {
         let place = &self.config.settings.terminal.backend;
         let mut surroundings = vec![format!("Folder: {}", caller.cwd.display())];
@@ -167,22 +175,32 @@ impl Ready {
         surroundings.push(format!("Today: {}", &local(Timestamp::now())[..10]));
         let remembers = definitions.scope.contains("memory") && terms.is_at_home;
         let memory = self.engine.ports().get::<Memory>().filter(|_| remembers);
+        let memory = memory.map(|memory| memory.snapshot());
+        warnings.extend(memory.iter().flat_map(|memory| memory.warnings.iter().cloned()));
         Prompt {
-            identity: self.persona(),
+            identity: self.persona(warnings),
             surroundings,
             has_tools: !definitions.visible.is_empty(),
             has_hidden_tools: !definitions.deferred.is_empty(),
             is_alone: terms.is_alone,
             project,
-            memory: memory.map(|memory| memory.snapshot().text()),
+            memory: memory.map(|memory| memory.text()),
             besides: None,
         }
     }
 
     /// What the user has written about who the agent is.
-    fn persona(&self) -> Option<String> {
-        let text = std::fs::read_to_string(self.home.root().join("SOUL.md")).ok()?;
-        Some(text).filter(|text| !text.trim().is_empty())
+    fn persona(&self, warnings: &mut Vec<String>) -> Option<String> {
+        let path = self.home.root().join("SOUL.md");
+        match regular::read(&path) {
+            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned())
+                .filter(|text| !text.trim().is_empty()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => {
+                warnings.push(format!("{} cannot be read: {error}.", path.display()));
+                None
+            }
+        }
     }
 
     /// What a task may use.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hermes::core::{Approver, Availability, BoxFuture, NoticeQueue};
-use hermes_agent::{Guidance, Journal, Reminder, SessionJournal};
+use hermes_agent::{Gate, Guidance, Journal, Reminder, SessionJournal};
 use hermes_config::Home;
 use hermes_delegation::{Child, Found, Supply};
 use hermes_exec::Jobs;
@@ -107,8 +107,8 @@ impl Supply for Stock {
         Some(news(&self.notices))
     }
 
-    fn guidance(&self, cwd: &Path) -> Guidance {
-        Guidance::of(cwd)
+    fn guidance(&self, cwd: &Path, gate: Gate) -> Guidance {
+        Guidance::of(cwd, gate)
     }
 
     fn farewell<'a>(&'a self, child: &'a str, status: &'a str) -> BoxFuture<'a, ()> {

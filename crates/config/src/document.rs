@@ -1,10 +1,10 @@
 //! config.yaml as it was written: every key in its order, known or not, with the place it was said at.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use hermes_store::regular;
 use serde_json::{Map, Value};
 
 use crate::error::{ConfigError, Diagnostic, Place};
@@ -194,17 +194,11 @@ pub(crate) fn describe(value: &Value) -> String {
 /// The text of a file, `None` if it does not exist; size and encoding checked.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
     let fail = |source| ConfigError::Read { path: path.to_owned(), source };
-    // Opening a pipe would wait for somebody to write to it.
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-        return Err(fail(std::io::Error::other("it is not a regular file")));
-    }
-    let file = match File::open(path) {
-        Ok(file) => file,
+    let bytes = match regular::read_at_most(path, MAX_BYTES as u64 + 1) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fail(error)),
     };
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(fail)?;
     if bytes.len() > MAX_BYTES {
         return Err(ConfigError::TooLarge { path: path.to_owned() });
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hermes_agent::{Agent, Budget, Makeup, Manner, Outcome, Standing};
+use hermes_agent::{Agent, Budget, Makeup, Manner, Outcome, Standing, reading};
 use hermes_core::{
     ApprovalRequest, Approver, BoxFuture, CancellationToken, Decision, MemorySessions, Ports,
     Session, Taint, ToolError, Workplace,
@@ -142,7 +142,8 @@ impl Parent {
         let cwd = self.workplace.cwd();
         let may_delegate = order.scope.contains(crate::delegate_task::NAME);
         let mut system = prompt::system(&order.goal, cwd, &order.allowance, may_delegate);
-        let mut guidance = self.crew.supply.guidance(cwd);
+        let gate = reading(&self.engine, &session, cwd);
+        let mut guidance = self.crew.supply.guidance(cwd, gate);
         if let Some(opening) = guidance.opening() {
             system.push_str("\n\n");
             system.push_str(&opening);

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use hermes_agent::{Guidance, Journal, Manner, NoJournal, Reminder};
+use hermes_agent::{Gate, Guidance, Journal, Manner, NoJournal, Reminder};
 use hermes_core::{Approver, Availability, BoxFuture, CancellationToken, ToolError};
 use hermes_engine::Engine;
 use hermes_llm::Model;
@@ -67,8 +67,8 @@ pub trait Supply: Send + Sync {
         None
     }
 
-    /// What the project says that it works in.
-    fn guidance(&self, _cwd: &Path) -> Guidance {
+    /// What the project says that it works in, as far as the gate lets it be read.
+    fn guidance(&self, _cwd: &Path, _gate: Gate) -> Guidance {
         Guidance::default()
     }
 

@@ -2,7 +2,7 @@
 
 use hermes_agent::{End, Spent};
 use hermes_core::{ErrorKind, ToolError};
-use hermes_llm::FaultKind;
+use hermes_llm::{Fault, FaultKind};
 use serde::Serialize;
 
 use crate::board::{Change, Step};
@@ -152,11 +152,30 @@ impl Cause {
             },
             End::Fault(fault) => {
                 let silent = fault.kind == FaultKind::Silence;
-                let cause = Self::failed(fault.into());
+                let cause = Self::failed(of_model(fault));
                 if silent { Self { status: Status::Timeout, ..cause } } else { cause }
             }
             End::Journal(why) => Self::failed(ToolError::unavailable(why)),
         }
+    }
+}
+
+/// A fault of the model behind a sub-agent, as the parent is told of it. The
+/// request was not the parent's, so nothing is wrong with its arguments.
+fn of_model(fault: Fault) -> ToolError {
+    const HINT: &str = "The model of the sub-agent did not answer. Do the task yourself, or name \
+                        another model; the same call would fail again.";
+    let (is_passing, hint) = (fault.kind.is_passing(), fault.hint.clone());
+    let error = ToolError::from(fault);
+    let kind = match error.kind() {
+        ErrorKind::InvalidArguments => ErrorKind::Unavailable,
+        kind => kind,
+    };
+    let error = ToolError::new(kind, error.message());
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None if is_passing => error,
+        None => error.with_hint(HINT),
     }
 }
 
@@ -190,12 +209,7 @@ impl Total {
 impl From<Spent> for Total {
     fn from(spent: Spent) -> Self {
         let tokens = Tokens { input: spent.usage.input, output: spent.usage.output };
-        Self {
-            api_calls: spent.rounds,
-            tool_calls: spent.calls,
-            tokens,
-            cost_usd: spent.usage.cost,
-        }
+        Self { api_calls: spent.asked, tool_calls: spent.calls, tokens, cost_usd: spent.usage.cost }
     }
 }
 

@@ -12,6 +12,7 @@ use hermes_core::{
     Availability, Checkpoints, DynTool, Policy, Ports, Proposal, Ruling, ToolCall, ToolResult,
     Verdict,
 };
+use serde_json::Value;
 
 use crate::availability::{Checks, Lookup};
 use crate::caller::Caller;
@@ -19,7 +20,7 @@ use crate::definitions::{Cache, Deferral, Definitions, Sources, ToolScope};
 use crate::entry::Entry;
 use crate::guard::{GuardSettings, LoopGuard};
 use crate::hooks::{Hook, Hooks};
-use crate::pipeline::Flight;
+use crate::pipeline::{Flight, as_taken};
 use crate::record::Recorder;
 use crate::registry::{Owner, Registry, RegistryError, Snapshot};
 use crate::secrecy::{NoSecrets, Secrets};
@@ -223,6 +224,24 @@ impl Engine {
 
     pub(crate) fn search_limits(&self) -> SearchLimits {
         self.inner.search_limits
+    }
+
+    /// A call as it will be taken: its name and, where their text has to be
+    /// mended, its arguments. None if there is no such tool for this caller.
+    pub fn as_taken(
+        &self,
+        name: &str,
+        arguments: &str,
+        caller: &Caller,
+    ) -> Option<(String, Option<Value>)> {
+        let snapshot = caller.snapshot.clone().unwrap_or_else(|| self.snapshot());
+        as_taken(&snapshot, caller.scope.as_deref(), name, arguments)
+    }
+
+    /// What the policy says to something that is not a call: what the program
+    /// does by itself is judged by the same rules.
+    pub fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
+        self.policy().judge(proposal)
     }
 
     pub(crate) fn policy(&self) -> Arc<dyn Policy> {

@@ -1,6 +1,7 @@
 //! The contract of whoever answers requests.
 
 use std::fmt::Debug;
+use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
@@ -25,6 +26,12 @@ pub trait Model: Debug + Send + Sync {
     /// Whether another model is asked if this one cannot answer.
     fn has_others(&self) -> bool {
         false
+    }
+
+    /// The last trouble with it that was not the end, and when that was. Whoever
+    /// loses patience meanwhile can say why there is no answer.
+    fn last_trouble(&self) -> Option<(Instant, String)> {
+        None
     }
 
     /// Asks it. Nothing has been answered if this fails.

@@ -19,7 +19,7 @@ pub(crate) fn written_out(messages: &[Message], speaks_calls: bool) -> Cow<'_, [
         match message {
             Message::Tool(answer) => {
                 let result = json!({"name": answer.name, "content": answer.content});
-                let text = format!("<tool_response>\n{result}\n</tool_response>");
+                let text = format!("<tool_response>\n{}\n</tool_response>", inside(&result));
                 let images = answer.images.iter().cloned().map(Part::Image);
                 let parts = std::iter::once(Part::Text { text }).chain(images);
                 match written.last_mut() {
@@ -35,6 +35,13 @@ pub(crate) fn written_out(messages: &[Message], speaks_calls: bool) -> Cow<'_, [
     Cow::Owned(written)
 }
 
+/// JSON as it stands inside a block. A `<` can only be in a string, where its
+/// escape means the same; so nothing that is shown can close the block or open
+/// another.
+fn inside(json: &Value) -> String {
+    json.to_string().replace("<tool_", "\\u003ctool_").replace("</tool_", "\\u003c/tool_")
+}
+
 fn spoken(reply: &Reply) -> Reply {
     let mut text = reply.text.clone();
     for call in &reply.calls {
@@ -44,7 +51,7 @@ fn spoken(reply: &Reply) -> Reply {
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(&format!("<tool_call>\n{call}\n</tool_call>"));
+        text.push_str(&format!("<tool_call>\n{}\n</tool_call>", inside(&call)));
     }
     Reply { text, calls: Vec::new(), reasoning: None, ..reply.clone() }
 }

@@ -77,6 +77,7 @@ struct Inner {
     told: Told,
     /// The seat that answered last.
     last: AtomicUsize,
+    trouble: Mutex<Option<(Instant, String)>>,
 }
 
 /// One model, and the keys that it can be asked with.
@@ -104,7 +105,13 @@ impl Steady {
             Seat { keys, state: Mutex::new(state) }
         };
         let seats = models.into_iter().filter(|keys| !keys.is_empty()).map(seat).collect();
-        Self(Arc::new(Inner { seats, retries, told, last: AtomicUsize::new(0) }))
+        Self(Arc::new(Inner {
+            seats,
+            retries,
+            told,
+            last: AtomicUsize::new(0),
+            trouble: Mutex::default(),
+        }))
     }
 
     fn current(&self) -> Option<&Arc<dyn Model>> {
@@ -123,6 +130,10 @@ impl Model for Steady {
 
     fn has_others(&self) -> bool {
         self.0.seats.len() > 1
+    }
+
+    fn last_trouble(&self) -> Option<(Instant, String)> {
+        self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>> {
@@ -246,6 +257,8 @@ impl Inner {
     }
 
     fn tell(&self, seat: &Seat, fault: &Fault, remedy: Remedy) {
+        let trouble = Some((Instant::now(), fault.message.clone()));
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
         (self.told)(&Setback { model: seat.name(), fault, remedy });
     }
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_store::atomic::write_atomic;
+use hermes_store::regular;
+use hermes_text::{binary, codec::detect};
 
 use crate::error::MemoryError;
 
@@ -17,13 +19,41 @@ const POLL: Duration = Duration::from_millis(10);
 /// Who may read the files.
 const MODE: u32 = 0o600;
 
+/// A text and how it is written.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) text: String,
+    /// The encoding, if it is not UTF-8: some editor has written it so.
+    pub(crate) encoding: Option<String>,
+}
+
+/// What a file holds; none if it is not there. A text in another encoding is read in that, so that what a
+/// person wrote is not lost for a letter with an accent.
+pub(crate) fn read_kept(path: &Path) -> Result<Option<Kept>, MemoryError> {
+    let bytes = match regular::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(MemoryError::io("read", path, error)),
+    };
+    Ok(Some(match String::from_utf8(bytes) {
+        Ok(text) => Kept { text, encoding: None },
+        Err(error) => {
+            let bytes = error.into_bytes();
+            let format = detect(&bytes, true);
+            if let Some(why) = binary::reason(&bytes, format) {
+                let why = format!("it is not text ({why})");
+                return Err(MemoryError::io("read", path, io::Error::other(why)));
+            }
+            let text = format.decode(&bytes).text.into_owned();
+            let encoding = format.label().unwrap_or_else(|| "an unknown encoding".to_owned());
+            Kept { text, encoding: Some(encoding) }
+        }
+    }))
+}
+
 /// The text of a file; none if it is not there.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, MemoryError> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(MemoryError::io("read", path, error)),
-    }
+    Ok(read_kept(path)?.map(|kept| kept.text))
 }
 
 /// Replaces a file as a whole.
@@ -61,7 +91,7 @@ pub(crate) fn back_up(path: &Path) -> Result<PathBuf, MemoryError> {
         more += 1;
         copy = with_suffix(path, &format!(".bak.{}.{more}", now_ms() / 1000));
     }
-    let bytes = std::fs::read(path).map_err(|e| MemoryError::io("read", path, e))?;
+    let bytes = regular::read(path).map_err(|e| MemoryError::io("read", path, e))?;
     write_atomic(&copy, &bytes, MODE).map_err(|e| MemoryError::io("write", &copy, e))?;
     Ok(copy)
 }
@@ -79,15 +109,8 @@ pub(crate) fn lock(path: &Path) -> Result<File, MemoryError> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
-    let mut options = File::options();
-    options.create(true).truncate(false).write(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(MODE);
-    }
     let cannot = |e| MemoryError::io("lock", &path, e);
-    let file = options.open(&path).map_err(cannot)?;
+    let file = regular::open_lock(&path, MODE).map_err(cannot)?;
     let end = Instant::now() + PATIENCE;
     loop {
         match file.try_lock() {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::{Effect, Operation, State};
 use crate::error::MemoryError;
-use crate::files;
+use crate::files::{self, Kept};
 use crate::form::{is_list, join, parse, preview, size_of};
 use crate::search::{Hit, find};
 use crate::snapshot::{Snapshot, block};
@@ -167,6 +167,7 @@ impl Memory {
             let Ok(limit) = self.limit(target) else { continue };
             let shown = match self.state(target) {
                 Ok(State { entries, archive }) => {
+                    snapshot.warnings.extend(self.misread(target));
                     let usage = usage(&entries, limit);
                     let warnings = &mut snapshot.warnings;
                     block(target.heading(), &usage, &entries, archive.len(), warnings)
@@ -237,6 +238,16 @@ impl Memory {
         })
     }
 
+    /// A sentence on a list that another program has written as no list is.
+    fn misread(&self, target: Target) -> Option<String> {
+        let file = self.file(target);
+        let encoding = files::read_kept(&file).ok()??.encoding?;
+        Some(format!(
+            "{} is not UTF-8 and was read as {encoding}; save it as UTF-8 if it is shown wrongly",
+            file.display()
+        ))
+    }
+
     fn state(&self, target: Target) -> Result<State, MemoryError> {
         let entries = parse(&files::read(&self.file(target))?.unwrap_or_default());
         let mut archive = parse(&files::read(&self.archive_file(target))?.unwrap_or_default());
@@ -254,10 +265,18 @@ impl Memory {
     ) -> Result<Written, MemoryError> {
         let file = self.file(target);
         let lock = files::lock(&file)?;
-        let raw = files::read(&file)?.unwrap_or_default();
+        let Kept { text: raw, encoding } = files::read_kept(&file)?.unwrap_or_default();
         let before = self.state(target)?;
         let mut after = before.clone();
-        let effect = change(&raw, &mut after)?;
+        let mut effect = change(&raw, &mut after)?;
+        if let Some(encoding) = encoding.filter(|_| before != after) {
+            // What is written is UTF-8; how it was written can be looked up.
+            let backup = files::back_up(&file)?;
+            effect.notes.push(format!(
+                "The file was {encoding} and is UTF-8 now; a copy of it as it was is {}.",
+                backup.display()
+            ));
+        }
         let version = if before == after {
             None
         } else {

@@ -1,12 +1,13 @@
 //! Secrets in one file that only its owner can read.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_store::atomic::write_atomic;
+use hermes_store::regular;
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
@@ -251,7 +252,7 @@ impl Vault {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             create_private_folder(folder).map_err(failed)?;
         }
-        let file = open_private(&path).map_err(failed)?;
+        let file = regular::open_lock(&path, FILE_MODE).map_err(failed)?;
         file.lock().map_err(failed)?;
         Ok(file)
     }
@@ -299,14 +300,9 @@ impl Vault {
         match fs::metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.io("read", error)),
-            // Opening a pipe would wait for a writer.
-            Ok(found) if !found.is_file() => {
-                let error = io::Error::new(io::ErrorKind::InvalidInput, "it is not a file");
-                return Err(self.io("read", error));
-            }
             Ok(_) => {}
         }
-        let mut file = File::open(&self.path).map_err(|error| self.io("read", error))?;
+        let mut file = regular::open(&self.path).map_err(|error| self.io("read", error))?;
         let found = file.metadata().map_err(|error| self.io("read", error))?;
         check(&found)?;
         let mut bytes = Vec::new();
@@ -346,17 +342,6 @@ impl Vault {
 fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-#[cfg(unix)]
-fn open_private(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    OpenOptions::new().create(true).truncate(false).write(true).mode(FILE_MODE).open(path)
-}
-
-#[cfg(not(unix))]
-fn open_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).truncate(false).write(true).open(path)
 }
 
 #[cfg(unix)]

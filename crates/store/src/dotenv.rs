@@ -11,6 +11,8 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
+use crate::regular;
+
 /// More than any such file should hold.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
@@ -63,7 +65,7 @@ impl Dotenv {
             }
             _ => {}
         }
-        match fs::read(path) {
+        match regular::read(path) {
             Ok(bytes) => Self::parse(&bytes),
             Err(error) if error.kind() == ErrorKind::NotFound => Self::default(),
             Err(error) => whole(error.to_string()),

@@ -1,4 +1,4 @@
-//! State on disk: atomic files, locks, session documents, `.env` files.
+//! State on disk: atomic files, locks, session documents, `.env` files, reading without waiting.
 
 pub mod atomic;
 pub mod dotenv;
@@ -6,6 +6,7 @@ mod error;
 mod lock;
 mod names;
 mod record;
+pub mod regular;
 mod sessions;
 
 pub use error::StoreError;

@@ -1,10 +1,10 @@
 //! An exclusive lock between processes, held on a file beside what it guards.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::atomic;
+use crate::{atomic, regular};
 
 /// Held until dropped. The system lets go of it when the process dies.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ impl Lock {
     /// Waits for the lock on `path`, which is created if need be.
     pub(crate) fn acquire(path: &Path) -> io::Result<Self> {
         loop {
-            let file = open(path)?;
+            let file = regular::open_lock(path, 0o600)?;
             file.lock()?;
             // Whoever held it may have removed the file meanwhile; then the
             // next one to come locks another file of that name.
@@ -33,17 +33,6 @@ impl Lock {
         }
         self.file.unlock()
     }
-}
-
-#[cfg(unix)]
-fn open(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).truncate(false).write(true).open(path)
 }
 
 #[cfg(unix)]

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::lock::Lock;
 use crate::names::{MARK, file_stem};
 use crate::record::Record;
-use crate::{StoreError, atomic};
+use crate::{StoreError, atomic, regular};
 
 const FILE_MODE: u32 = 0o600;
 
@@ -105,7 +105,7 @@ impl FileSessions {
 
     fn load(&self, session: &str) -> Result<Option<Record>, StoreError> {
         let path = self.file(session);
-        match fs::read(&path) {
+        match regular::read(&path) {
             Ok(bytes) => Record::parse(&path, &bytes).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(StoreError::io("read", &path, error)),
@@ -170,7 +170,7 @@ fn describe(path: PathBuf) -> Option<SessionEntry> {
 
 /// The id inside a file whose name does not show all of it.
 fn written_id(path: &Path) -> Option<String> {
-    Record::parse(path, &fs::read(path).ok()?).ok().map(|record| record.session)
+    Record::parse(path, &regular::read(path).ok()?).ok().map(|record| record.session)
 }
 
 #[cfg(unix)]

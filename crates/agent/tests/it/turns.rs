@@ -92,6 +92,60 @@ async fn the_budget_ends_a_turn_with_a_summary() {
 }
 
 #[tokio::test]
+async fn a_summary_that_comes_as_a_call_is_asked_for_without_tools() {
+    let list = || Act::Says(calls(&[("", "directory_list", r#"{"path":"."}"#)]));
+    let budget = || Budget::new(Allowance { rounds: Some(1), ..Allowance::default() });
+    let shown: std::sync::Arc<[_]> = [serde_json::json!({"type": "function"})].into();
+    let mut scene = Scene::new(vec![list(), list(), Act::Says(text("One look."))]);
+    scene.agent.makeup_mut().tools = shown.clone();
+    let outcome = scene.agent.turn(said("go"), &budget()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Budget("1 rounds".into()), "One look."));
+    let asked = scene.model.asked.lock().unwrap().clone();
+    assert_eq!(asked.iter().map(|it| it.tools.len()).collect::<Vec<_>>(), [1, 1, 0]);
+    assert_eq!(shape(&scene.book.0.lock().unwrap()), "uata", "the call was not made");
+    // If that does not help, it is told.
+    let mut scene = Scene::new(vec![list(), list(), list()]);
+    let outcome = scene.agent.turn(said("go"), &budget()).await;
+    assert!(matches!(outcome.end, End::Budget(_)));
+    let seen = scene.eyes.0.lock().unwrap();
+    assert!(seen.iter().any(|it| it.contains("no summary")), "{seen:?}");
+}
+
+#[tokio::test]
+async fn the_model_reads_its_calls_as_they_were_taken() {
+    let mut scene = Scene::new(vec![
+        Act::Says(calls(&[
+            ("a", "WriteFile", "{'path': 'a.txt', 'content': 'x', }"),
+            ("b", "functions.write_file", r#""{\"path\":\"b.txt\",\"content\":\"x\"}""#),
+            ("c", "write_file", r#"{ "path": "c.txt", "content": "x" }"#),
+            ("d", "write_file", "no arguments at all"),
+            ("e", "no_such_thing_at_all", "{'path': 'e.txt'}"),
+        ])),
+        Act::Says(text("Written.")),
+    ]);
+    scene.agent.turn(said("go"), &plenty()).await;
+    let asked = scene.model.asked.lock().unwrap();
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        let written = scene.folder.path().join(name).exists();
+        assert!(written, "{name}: {:#?}", asked[1].messages);
+    }
+    let Message::Assistant(reply) = &asked[1].messages[2] else { panic!("not an answer") };
+    let read: Vec<_> =
+        reply.calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
+    assert_eq!(
+        read,
+        [
+            ("write_file", r#"{"path":"a.txt","content":"x"}"#),
+            ("write_file", r#"{"path":"b.txt","content":"x"}"#),
+            // What was right stays as it was written.
+            ("write_file", r#"{ "path": "c.txt", "content": "x" }"#),
+            ("write_file", "no arguments at all"),
+            ("no_such_thing_at_all", "{'path': 'e.txt'}"),
+        ]
+    );
+}
+
+#[tokio::test]
 async fn a_child_spends_what_its_parent_has_left() {
     let parent = Budget::new(Allowance { calls: Some(3), ..Allowance::default() });
     parent.spend_calls(1);

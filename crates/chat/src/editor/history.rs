@@ -1,9 +1,11 @@
 //! The lines that were sent before, shared with other conversations through a file.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use hermes_store::regular;
 
 /// So many lines are remembered.
 const MOST: usize = 2_000;
@@ -62,12 +64,7 @@ impl History {
 }
 
 fn load(path: &Path) -> io::Result<Vec<String>> {
-    let file = File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Ok(Vec::new());
-    }
-    let mut bytes = Vec::new();
-    file.take(LARGEST_FILE).read_to_end(&mut bytes)?;
+    let bytes = regular::read_at_most(path, LARGEST_FILE)?;
     let text = String::from_utf8_lossy(&bytes);
     let mut lines: Vec<String> = text.lines().map(unescaped).collect();
     if lines.len() > 2 * MOST {
@@ -80,6 +77,11 @@ fn load(path: &Path) -> io::Result<Vec<String>> {
 /// The file, locked. Another process may have put a new one in its place meanwhile.
 fn locked(path: &Path) -> io::Result<File> {
     loop {
+        // What is no file is not written to: a pipe would be waited for.
+        match regular::open(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
         file.lock()?;
         let (ours, theirs) = (file.metadata()?, std::fs::metadata(path)?);

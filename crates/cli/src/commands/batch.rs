@@ -121,7 +121,7 @@ pub(crate) fn run(app: &App, command: Batch) -> Outcome {
     }
     prompts.prompts.truncate(args.limit.unwrap_or(usize::MAX));
     let ready = app.ready()?;
-    let work = plan(&args, prompts, &ready)?;
+    let work = plan(app, &args, prompts, &ready)?;
     // The conversations have none of their tools, but this is for the user to
     // say by leaving the word out.
     ready.join_servers(app, Wanted::Nothing)?;
@@ -137,7 +137,7 @@ pub(crate) fn run(app: &App, command: Batch) -> Outcome {
     report(app, &args, &summary)
 }
 
-fn plan(args: &Run, prompts: Prompts, ready: &Ready) -> Result<Work, Failure> {
+fn plan(app: &App, args: &Run, prompts: Prompts, ready: &Ready) -> Result<Work, Failure> {
     let distribution = match args.distribution.contains('=') {
         true => Distribution::parse(&args.distribution)?,
         false => distributions::find(&args.distribution)?,
@@ -145,9 +145,8 @@ fn plan(args: &Run, prompts: Prompts, ready: &Ready) -> Result<Work, Failure> {
     let snapshot = ready.engine.snapshot();
     let toolsets = ready.engine.toolsets();
     distribution.check(&toolsets, &*snapshot)?;
-    let drawable = distribution.shares.iter().map(|share| share.toolset.clone());
     Ok(Work {
-        toolsets: drawable.filter(|name| toolsets.contains(name, &*snapshot)).collect(),
+        toolsets: drawable(app, &distribution, ready)?,
         tools: snapshot.entries().iter().map(|entry| entry.name().to_owned()).collect(),
         prompts,
         output: std::path::absolute(args.output())?,
@@ -163,6 +162,38 @@ fn plan(args: &Run, prompts: Prompts, ready: &Ready) -> Result<Work, Failure> {
         distribution,
         needs_reasoning: args.need_reasoning,
     })
+}
+
+/// The toolsets of which a conversation would have a tool. One that has none that
+/// works here is not drawn, or what is written down would name tools that the model
+/// was never shown.
+fn drawable(app: &App, distribution: &Distribution, ready: &Ready) -> Result<Vec<String>, Failure> {
+    let (mut drawable, mut idle) = (Vec::new(), Vec::new());
+    for share in distribution.shares.iter().filter(|share| share.percent > 0) {
+        let choice = Choice { toolsets: vec![share.toolset.clone()], without: without() };
+        let (definitions, _) = runtime::brief(ready.told_tools(&choice))??;
+        let has_tools = !(definitions.visible.is_empty() && definitions.deferred.is_empty());
+        if has_tools { &mut drawable } else { &mut idle }.push(share.toolset.clone());
+    }
+    if drawable.is_empty() {
+        let name = &distribution.name;
+        let message = format!(
+            "No toolset of the distribution '{name}' has a tool that works here: {}",
+            idle.join(", ")
+        );
+        return Err(Failure::failed(ErrorKind::Unavailable, message)
+            .hint("`hermes tools list --all` tells why; name others with --distribution."));
+    }
+    if !idle.is_empty() {
+        app.terminal
+            .warn(&format!("Not drawn, because none of its tools works here: {}", idle.join(", ")));
+    }
+    Ok(drawable)
+}
+
+/// What no conversation of a batch has: nobody is there to answer.
+fn without() -> Vec<String> {
+    vec!["clarify".into()]
 }
 
 fn report(app: &App, args: &Run, summary: &Summary) -> Outcome {
@@ -265,7 +296,7 @@ impl Desk {
         caller.approver = None;
         caller.cancel = self.cancel.child_token();
         let budget = ready.budget(Some(self.max_turns), None);
-        let choice = Choice { toolsets: toolsets.to_vec(), without: vec!["clarify".into()] };
+        let choice = Choice { toolsets: toolsets.to_vec(), without: without() };
         let terms = Terms {
             source: "batch",
             model: self.model.as_deref(),

@@ -84,6 +84,8 @@ impl From<MemoryError> for Failure {
             MemoryError::Off(_) => Failure::failed(ErrorKind::Unavailable, text)
                 .hint("memory.memory_enabled and memory.user_profile_enabled in config.yaml switch them on."),
             MemoryError::Busy { .. } => Failure::failed(ErrorKind::Timeout, text),
+            MemoryError::Io { .. } => Failure::failed(ErrorKind::Unavailable, text)
+                .hint("Check the files in HERMES_HOME/memories."),
             _ => Failure::failed(ErrorKind::Internal, text).hint("Check the files in HERMES_HOME/memories."),
         }
     }
@@ -183,7 +185,8 @@ fn search(app: &App, lists: &Lists, words: &str) -> Result<(), Failure> {
     }
     for (target, hit) in found {
         let mark = if hit.tier == Tier::Archive { " (archived)" } else { "" };
-        app.terminal.line(&format!("{target}{mark}: {}", one_line(&hit.text)))?;
+        let text = hit.text.lines().map(one_line).collect::<Vec<_>>().join(" ⏎ ");
+        app.terminal.line(&format!("{target}{mark}: {text}"))?;
     }
     Ok(())
 }

@@ -73,6 +73,29 @@ fn each_prompt_is_a_conversation_of_its_own() {
 }
 
 #[test]
+fn toolsets_without_a_tool_that_works_are_not_drawn() {
+    let server = ModelServer::start(vec![Scene::says("Hello.").again()]);
+    let context = with_model(&server);
+    context.file("prompts.jsonl", "{\"prompt\":\"Hi.\"}\n{\"prompt\":\"Ho.\"}\n{\"x\":1}\n");
+    let with = |distribution: &str, output: &str| {
+        let output = format!("--output={output}");
+        let args = ["batch", "run", "prompts.jsonl", "--seed=1", &output, "--distribution"];
+        context.run(args.into_iter().chain([distribution]))
+    };
+    let run = with("research", "out").succeeds();
+    assert!(run.stderr.contains("web, browser, vision"), "{}", run.stderr);
+    assert!(run.stderr.contains("prompts.jsonl:3: missing field `prompt`\n"), "{}", run.stderr);
+    for row in rows(&context, "trajectories.jsonl") {
+        assert_eq!(row["toolsets_used"], json!(["terminal"]));
+        let system = row["conversations"][0]["value"].as_str().unwrap_or_default();
+        assert!(!system.contains("<tools>[]"), "{system}");
+    }
+    let refused = with("safe", "none").exits(4);
+    assert!(refused.stderr.contains("No toolset of the distribution 'safe'"), "{}", refused.stderr);
+    assert!(!context.work().join("none").exists());
+}
+
+#[test]
 fn a_batch_that_is_killed_goes_on() {
     let server =
         ModelServer::start(vec![Scene::of([Step::Wait(15), Step::Text("Done.".into())]).again()]);

@@ -381,6 +381,55 @@ fn the_project_and_the_memory_are_told() {
 }
 
 #[test]
+fn a_project_cannot_show_the_model_what_is_not_its_own() {
+    use std::os::unix::fs::symlink;
+    let server = ModelServer::start(vec![
+        Scene::calls("read_file", r#"{"path":"sub/a.txt"}"#),
+        Scene::says("Read."),
+    ]);
+    let context = with_model(&server);
+    let outside = context.root().join("private.txt");
+    std::fs::write(&outside, "SECRET OUTSIDE").expect("written");
+    symlink(&outside, context.work().join("AGENTS.md")).expect("linked");
+    std::fs::create_dir(context.work().join("sub")).expect("made");
+    context.file("sub/a.txt", "x\n");
+    // In the project, and protected all the same.
+    context.file(".env", "KEY=SECRETINSIDE\n");
+    symlink("../.env", context.work().join("sub/CLAUDE.md")).expect("linked");
+    let run = context.run(["run", "Look at it"]).succeeds();
+    assert!(run.stderr.contains("leads out of the project"), "{}", run.stderr);
+    assert!(run.stderr.contains("CLAUDE.md is not told to the model"), "{}", run.stderr);
+    let asked = server.asked();
+    let system = asked[0]["messages"][0]["content"].to_string();
+    assert!(system.contains("AGENTS.md") && system.contains("Not shown"), "{system}");
+    for request in asked {
+        assert!(!request.to_string().contains("SECRET"), "{request}");
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_is_not_waited_for() {
+    let server = ModelServer::start(vec![Scene::says("Hello.").again()]);
+    let context = with_model(&server);
+    let memories = context.home().join("memories");
+    std::fs::create_dir_all(&memories).expect("made");
+    for pipe in [memories.join("MEMORY.md"), context.home().join("SOUL.md")] {
+        let made = std::process::Command::new("mkfifo").arg(pipe).status();
+        assert!(made.expect("mkfifo").success());
+    }
+    let run = context.run(["run", "Hello"]).succeeds();
+    assert!(run.stderr.contains("MEMORY.md: it is not a regular file"), "{}", run.stderr);
+    assert!(run.stderr.contains("SOUL.md cannot be read"), "{}", run.stderr);
+    let refused = context.run(["call", "memory", "action=add", "target=memory", "content=x"]);
+    assert!(refused.stdout.contains("\"unavailable\""), "{}", refused.stdout);
+    std::fs::remove_file(memories.join("MEMORY.md")).expect("removed");
+    let made = std::process::Command::new("mkfifo").arg(context.home().join(".env")).status();
+    assert!(made.expect("mkfifo").success());
+    let run = context.run(["run", "Hello"]).succeeds();
+    assert!(run.stderr.contains(".env is not read: it is not a regular file"), "{}", run.stderr);
+}
+
+#[test]
 fn standard_input_can_be_a_part_of_the_task() {
     let server = ModelServer::start(vec![Scene::says("Seen.")]);
     let context = with_model(&server);

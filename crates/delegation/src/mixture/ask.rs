@@ -196,8 +196,13 @@ async fn ask(
 }
 
 async fn reply(mixture: &Mixture, voice: &Voice, request: &Request) -> Result<Reply, Fault> {
+    let began = Instant::now();
     let late = || {
-        let message = format!("It did not answer within {} s", seconds(mixture.patience));
+        let mut message = format!("It did not answer within {} s", seconds(mixture.patience));
+        let trouble = voice.model.last_trouble().filter(|(at, _)| *at >= began);
+        if let Some((_, why)) = trouble {
+            message.push_str(&format!("; the last attempt failed: {why}"));
+        }
         Fault::new(FaultKind::Silence, message)
     };
     let asked = tokio::time::timeout(mixture.patience, voice.model.reply(request)).await;

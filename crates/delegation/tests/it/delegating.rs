@@ -151,6 +151,16 @@ async fn when_all_fail_the_call_fails_and_says_why() {
 }
 
 #[tokio::test]
+async fn a_refusal_of_the_model_is_not_blamed_on_the_arguments() {
+    let refused = json!({"error": {"message": "refused child", "type": "invalid_request_error"}});
+    let stage = Stage::new([Scene::fails(400, refused)]);
+    let error = stage.refusal(json!({"goal": "anything"})).await;
+    assert_eq!(error["kind"], "unavailable", "{error}");
+    let hint = error["hint"].as_str().unwrap();
+    assert!(hint.contains("model") && !hint.contains("arguments"), "{error}");
+}
+
+#[tokio::test]
 async fn a_configured_model_takes_the_place_of_the_parents() {
     let mut plan = Plan::default();
     let other = hermes_testkit::models::ModelServer::start([says("think", "Thought.", 5)]);
@@ -209,6 +219,7 @@ async fn an_orchestrator_has_sub_agents_of_its_own_and_they_have_none() {
     let deep = stage.folder.path().join("deep.txt");
     assert_eq!(report["artifacts"][0]["path"], deep.to_str().unwrap(), "what is below counts");
     assert_eq!(report["tokens"]["input"], 400, "and so does what it took");
+    assert_eq!(report["api_calls"], 4, "and how often was asked");
     assert_eq!(budget.spent().usage.input, 600, "and the first's own");
 
     let has = |part: &str| stage.offered(part).contains(&"delegate_task".to_owned());

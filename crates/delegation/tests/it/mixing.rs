@@ -4,6 +4,7 @@ use std::time::Duration;
 use hermes_agent::Allowance;
 use hermes_core::ToolCall;
 use hermes_delegation::Mixture;
+use hermes_llm::{Retries, Steady};
 use hermes_testkit::models::{ModelServer, Scene, Step};
 use serde_json::{Value, json};
 
@@ -92,6 +93,28 @@ async fn a_model_that_never_ends_is_left_behind() {
     let opinions = told["opinions"].as_array().unwrap();
     let endless = opinions.iter().find(|opinion| opinion["model"] == "endless").unwrap();
     assert_eq!(endless["status"], "failed", "whoever loses patience first: {endless}");
+}
+
+#[tokio::test]
+async fn a_model_that_fails_until_patience_ends_is_told_with_its_failure() {
+    let one = ModelServer::start([answer("Rayleigh.", 1)]);
+    let broken = json!({"error": {"message": "the disk is full"}});
+    let failing = ModelServer::start([Scene::fails(500, broken).again()]);
+    let mut plan = plan(&[("one", &one.url()), ("failing", &failing.url())], None);
+    let retries = Retries { most: 1_000, ..Retries::default() };
+    let steady = Steady::new(
+        vec![vec![model_at(&failing.url(), "failing")]],
+        retries,
+        std::sync::Arc::new(|_| {}),
+    );
+    plan.stock.models.insert("failing".to_owned(), std::sync::Arc::new(steady));
+    plan.mixture.patience = Duration::from_millis(800);
+    let stage = Stage::with([answer("Rayleigh it is.", 1)], plan);
+    let told = mix(&stage).await;
+    let opinions = told["opinions"].as_array().unwrap();
+    let failing = opinions.iter().find(|opinion| opinion["model"] == "failing").unwrap();
+    let why = failing["error"].as_str().unwrap();
+    assert!(why.contains("within 0.8 s") && why.contains("the disk is full"), "{failing}");
 }
 
 #[tokio::test]

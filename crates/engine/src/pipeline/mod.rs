@@ -50,6 +50,8 @@ use crate::guard::Footprint;
 use crate::onlooker::Begun;
 use crate::registry::Snapshot;
 
+pub(crate) use resolve::as_taken;
+
 /// A batch under way: what every call of it shares.
 pub(crate) struct Flight {
     pub(crate) engine: Engine,

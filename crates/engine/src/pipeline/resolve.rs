@@ -68,12 +68,49 @@ async fn find(
     find_in(&flight.engine.snapshot(), scope, written, notes)
 }
 
+/// A call as it is taken: its name and, where their text had to be mended, its
+/// arguments. None if it cannot be taken for anything. Whoever shows the model
+/// what it has called shows it this, so that it learns what is right.
+pub(crate) fn as_taken(
+    snapshot: &Snapshot,
+    scope: Option<&ToolScope>,
+    name: &str,
+    arguments: &str,
+) -> Option<(String, Option<Value>)> {
+    let name = name_in(snapshot, scope, name, &mut Vec::new()).ok()?;
+    let entry = snapshot.find(&name)?;
+    if serde_json::from_str::<Map<String, Value>>(arguments).is_ok() {
+        return Some((name, None));
+    }
+    let text = Arguments::Text(arguments.to_owned());
+    let mended = match read(entry, text, &mut Vec::new()) {
+        // What was cut off and might change something is not run.
+        Ok((_, true)) if !entry.spec().annotations.read_only => None,
+        Ok((value, _)) => Some(value),
+        Err(_) => None,
+    };
+    Some((name, mended))
+}
+
 fn find_in(
     snapshot: &Snapshot,
     scope: Option<&ToolScope>,
     written: &str,
     notes: &mut Vec<String>,
 ) -> Result<(Arc<Entry>, Preset), ToolError> {
+    let name = name_in(snapshot, scope, written, notes)?;
+    let preset = snapshot.alias(&name).and_then(|alias| alias.preset.clone());
+    let entry = snapshot.find(&name).cloned();
+    entry.map(|entry| (entry, preset)).ok_or_else(|| unknown(snapshot, scope, written))
+}
+
+/// The name by which the tool is known that is meant.
+fn name_in(
+    snapshot: &Snapshot,
+    scope: Option<&ToolScope>,
+    written: &str,
+    notes: &mut Vec<String>,
+) -> Result<String, ToolError> {
     if written.trim().is_empty() {
         // Listing the tools here would only invite a weak model to go on.
         return Err(ToolError::not_found("The call names no tool").with_hint(
@@ -89,14 +126,11 @@ fn find_in(
         // It is no misspelling, so nothing else was meant.
         return Err(unknown(snapshot, scope, written));
     }
-    let name = match snapshot.absence(names::bare(written)) {
-        _ if known(written) => written.to_owned(),
-        Some(why) => return Err(why.clone()),
-        None => read_name(snapshot, scope, written, known, all, notes)?,
-    };
-    let preset = snapshot.alias(&name).and_then(|alias| alias.preset.clone());
-    let entry = snapshot.find(&name).cloned();
-    entry.map(|entry| (entry, preset)).ok_or_else(|| unknown(snapshot, scope, written))
+    match snapshot.absence(names::bare(written)) {
+        _ if known(written) => Ok(written.to_owned()),
+        Some(why) => Err(why.clone()),
+        None => read_name(snapshot, scope, written, known, all, notes),
+    }
 }
 
 /// The name that was meant by one that does not exist.
@@ -180,7 +214,7 @@ fn read(
                     entry.name()
                 ))
                 .with_hint("Send one JSON object.")
-                .with("example", entry.schema().example(&Value::Null))
+                .with("example", example(entry))
             })?;
             notes.extend(parsed.repairs.iter().map(|repair| format!("JSON: {repair}")));
             (parsed.value, parsed.guessed)
@@ -198,8 +232,17 @@ fn read(
             entry.name(),
             hermes_schema::excerpt::excerpt_value(&other, 60)
         ))
-        .with("example", entry.schema().example(&Value::Null))),
+        .with("example", example(entry))),
     }
+}
+
+/// Arguments that show how the tool is called. Where the schema alone demands
+/// nothing, the tool's own example says more.
+fn example(entry: &Entry) -> Value {
+    let made = entry.schema().example(&Value::Null);
+    let is_bare = made.as_object().is_some_and(Map::is_empty);
+    let own = || serde_json::from_str(&entry.spec().examples.first()?.arguments).ok();
+    if is_bare { own().unwrap_or(made) } else { made }
 }
 
 fn unwrap(arguments: Value) -> Result<(String, Arguments), ToolError> {

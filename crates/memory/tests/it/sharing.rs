@@ -44,9 +44,9 @@ fn text_of_a_persons_own_is_not_reshaped() {
 fn a_file_that_is_not_text_is_left_alone() {
     let home = tempfile::tempdir().expect("a folder");
     let memory = Memory::new(home.path(), Limits::default());
-    std::fs::write(memory.file(Target::Memory), b"caf\xe9").expect("by hand");
+    std::fs::write(memory.file(Target::Memory), b"\x7fELF\0\xe9\0\0").expect("by hand");
     assert!(matches!(memory.apply(Target::Memory, &[add("x")]), Err(MemoryError::Io { .. })));
-    assert_eq!(std::fs::read(memory.file(Target::Memory)).expect("the file"), b"caf\xe9");
+    assert_eq!(std::fs::read(memory.file(Target::Memory)).expect("the file"), b"\x7fELF\0\xe9\0\0");
     assert_eq!(memory.snapshot().warnings.len(), 1);
 }
 
@@ -121,4 +121,39 @@ for n in range(30):
     }
     assert!(child.wait().expect("it ends").success());
     assert_eq!(memory.search(Target::Memory, "").expect("all").len(), 61);
+}
+
+#[test]
+fn a_list_in_another_encoding_is_read_told_of_and_kept() {
+    let home = tempfile::tempdir().expect("a folder");
+    let memory = Memory::new(home.path(), Limits::default());
+    let written = b"Caf\xe9 cr\xe8me, d\xe9j\xe0 vu\n\xa7\nother";
+    std::fs::write(memory.file(Target::User), written).expect("by hand");
+    let snapshot = memory.snapshot();
+    assert!(snapshot.text().contains("Café crème"), "{snapshot:?}");
+    assert!(snapshot.warnings[0].contains("USER.md is not UTF-8"), "{snapshot:?}");
+    let done = memory.apply(Target::User, &[add("new")]).expect("an addition");
+    assert!(done.notes.iter().any(|note| note.contains("a copy")), "{done:?}");
+    let text = std::fs::read_to_string(memory.file(Target::User)).expect("UTF-8 now");
+    assert_eq!(text, "Café crème, déjà vu\n§\nother\n§\nnew");
+    let copies: Vec<_> = std::fs::read_dir(home.path())
+        .expect("the folder")
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().contains(".bak."))
+        .map(|entry| std::fs::read(entry.path()).expect("the copy"))
+        .collect();
+    assert_eq!(copies, [written.to_vec()]);
+    assert_eq!(memory.snapshot().warnings, Vec::<String>::new());
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_list_is_not_waited_for() {
+    let home = tempfile::tempdir().expect("a folder");
+    let memory = Memory::new(home.path(), Limits::default());
+    let made = Command::new("mkfifo").arg(memory.file(Target::Memory)).status();
+    assert!(made.expect("mkfifo").success());
+    let snapshot = memory.snapshot();
+    assert!(snapshot.warnings[0].contains("not a regular file"), "{snapshot:?}");
+    let refused = memory.apply(Target::Memory, &[add("x")]);
+    assert!(matches!(refused, Err(MemoryError::Io { .. })), "{refused:?}");
 }

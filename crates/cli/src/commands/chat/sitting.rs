@@ -142,7 +142,7 @@ impl<'a> Sitting<'a> {
         if goes_on {
             orders::show_again(self);
         }
-        if let Some(warning) = &self.engaged.warning {
+        for warning in &self.engaged.warnings {
             self.screen.warn(warning);
         }
         self.show_status();

@@ -196,7 +196,13 @@ fn say(terminal: Terminal, json: bool, event: &Event<'_>) {
         ),
         Event::Ended(run) => (
             json!({ "type": "ended", "run": run }),
-            format!("{}: {}  {}", run.id, run.status.name(), one_line(&outcome(run))),
+            format!(
+                "{}: {} ({})  {}",
+                one_line(&run.job),
+                run.status.name(),
+                run.id,
+                one_line(&outcome(run))
+            ),
         ),
         Event::Trouble(what) => {
             (json!({ "type": "trouble", "error": what }), format!("trouble: {}", one_line(what)))

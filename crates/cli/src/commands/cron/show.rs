@@ -127,5 +127,6 @@ pub(super) fn told(run: &Run) -> String {
         Some(format!("not sent to {}: {}", delivery.target, delivery.error.as_ref()?))
     });
     parts.extend(lost);
-    if parts.is_empty() { run.output.clone().unwrap_or_default() } else { parts.join("; ") }
+    parts.extend(run.output.clone());
+    parts.join("; ")
 }

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use clap::Args;
 use hermes::core::ErrorKind;
+use hermes::engine::Caller;
 use hermes_agent::{Agent, Budget, End, Notice, Outcome as Ended, Watcher};
 use hermes_delegation::Crew;
 use hermes_llm::Part;
@@ -105,7 +106,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
     let ready = Arc::new(ready);
     let working = Arc::clone(&ready);
     let ended = runtime::with_tools(&cancel, async move {
-        let engaged = working.engage(caller, terms.borrow()).await;
+        let engaged = begin(Arc::clone(&working), caller, terms).await;
         let ended = match engaged {
             Ok(engaged) => {
                 let json = json.then_some(terminal);
@@ -128,6 +129,26 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
     ready.settle(app);
     let (ended, session) = ended?;
     report(app, &ended, &session, began)
+}
+
+/// Puts the agent together. Its files may lie where nobody answers, so that whoever
+/// wants an end meanwhile does not wait for them.
+async fn begin(
+    ready: Arc<Ready>,
+    caller: Caller,
+    terms: OwnedTerms,
+) -> Result<Engagement, Failure> {
+    let cancel = caller.cancel.clone();
+    let engaging = tokio::spawn(async move { ready.engage(caller, terms.borrow()).await });
+    tokio::select! {
+        biased;
+        engaged = engaging => engaged.unwrap_or_else(|crash| {
+            Err(Failure::failed(ErrorKind::Internal, format!("The agent cannot begin: {crash}")))
+        }),
+        () = cancel.cancelled() => {
+            Err(Failure::failed(ErrorKind::Cancelled, "It was stopped before it began"))
+        }
+    }
 }
 
 /// [`Terms`] that can be taken along.
@@ -163,7 +184,7 @@ async fn see_through(
     budget: &Budget,
     json: Option<crate::terminal::Terminal>,
 ) -> (Ended, String) {
-    let Engagement { mut agent, session, store, definitions, how, warning } = engaged;
+    let Engagement { mut agent, session, store, definitions, how, warnings } = engaged;
     if let Some(terminal) = json {
         let line = json!({
             "type": "session",
@@ -176,8 +197,8 @@ async fn see_through(
         });
         let _ = terminal.send(&line.to_string());
     }
-    if let Some(warning) = warning {
-        agent.makeup().watcher.see(&Notice::Warning(&warning));
+    for warning in &warnings {
+        agent.makeup().watcher.see(&Notice::Warning(warning));
     }
     let mut ended = agent.turn(said, budget).await;
     hear_out(ready, &mut agent, &session, budget, &mut ended).await;

@@ -304,8 +304,14 @@ fn explain(error: MemoryError, lists: &Lists, target: Target) -> ToolError {
         MemoryError::Busy { .. } => ToolError::new(ErrorKind::Timeout, text)
             .with_hint("Nothing was written. Try again."),
         MemoryError::Io { source, .. } => {
-            let kind = ToolError::io("", source).kind();
-            ToolError::new(kind, text)
+            let kind = match ToolError::io("", source).kind() {
+                // The file is as somebody left it, which is no fault of ours.
+                ErrorKind::Internal => ErrorKind::Unavailable,
+                kind => kind,
+            };
+            ToolError::new(kind, text).with_hint(
+                "Nothing was written. Tell the user, who must put the file in order; go on without it.",
+            )
         }
         _ => ToolError::internal(text),
     }

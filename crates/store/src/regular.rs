@@ -1,0 +1,80 @@
+//! Files that the program reads by itself. A pipe of such a name would be waited for, merely opening some
+//! devices does something, and others never end: only regular files are opened.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::path::Path;
+
+/// What is said of anything else.
+const ANOTHER: &str = "it is not a regular file";
+
+/// Opens a regular file to read, without waiting for anybody. Links are followed.
+pub fn open(path: &Path) -> io::Result<File> {
+    require(&std::fs::metadata(path)?)?;
+    let file = unwaiting().read(true).open(path)?;
+    // Something else may have taken its place since the look.
+    require(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// All of a regular file.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// All of a regular file, which is text.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    open(path)?.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The beginning of a regular file, at most so many bytes.
+pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The file that is locked by whoever changes what it stands beside; made if need be.
+pub fn open_lock(path: &Path, mode: u32) -> io::Result<File> {
+    if let Ok(found) = std::fs::metadata(path) {
+        require(&found)?;
+    }
+    let mut options = unwaiting();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(mode);
+    }
+    #[cfg(not(unix))]
+    let _ = mode;
+    let file = options.open(path)?;
+    require(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn require(found: &std::fs::Metadata) -> io::Result<()> {
+    if found.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if found.is_file() { Ok(()) } else { Err(io::Error::other(ANOTHER)) }
+}
+
+fn unwaiting() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
+    }
+    options
+}
+
+#[cfg(test)]
+#[path = "regular_tests.rs"]
+mod tests;
