@@ -37,6 +37,9 @@ pub struct Outcome {
     pub stdout_bytes_total: u64,
     /// How many are left out.
     pub stdout_bytes_omitted: u64,
+    /// What held it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
     /// What else one should know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
@@ -125,6 +128,7 @@ impl Telling<'_> {
             stdout_bytes_captured: printed.total_bytes - printed.omitted_bytes,
             stdout_bytes_total: printed.total_bytes,
             stdout_bytes_omitted: printed.omitted_bytes,
+            sandbox: job.held.clone(),
             error: self.error(&errors),
             warning: self.warnings(&errors),
         }

@@ -1,6 +1,10 @@
 //! Python as far as it is told without a grammar, and told rightly: brackets,
 //! quotes and indentation. Whatever leaves a doubt is no problem.
 
+/// Strings within strings that are read. A text of nothing else would take all
+/// of the stack.
+const DEEPEST: usize = 32;
+
 /// What is wrong, and at which byte.
 pub(super) type Fault = (usize, String);
 
@@ -25,6 +29,8 @@ struct Reader<'t> {
     last: Option<u8>,
     /// The line before opens a block.
     opens: bool,
+    /// Expressions in strings that are open.
+    depth: usize,
     /// What blocks are indented with; more than one kind is not judged.
     has_tabs: bool,
     has_spaces: bool,
@@ -144,6 +150,10 @@ impl Reader<'_> {
     /// What stands in braces in a string: an expression, and how it is shown.
     /// Quotes in it may be those of the string.
     fn field(&mut self, quote: u8) -> Read {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(None);
+        }
         let outside = std::mem::take(&mut self.open);
         self.at += 1;
         let mut is_shown = false;
@@ -165,6 +175,7 @@ impl Reader<'_> {
             }
         }
         self.at += 1;
+        self.depth -= 1;
         self.open = outside;
         Ok(())
     }

@@ -33,6 +33,14 @@ fn what_is_python_is_not_told() {
 }
 
 #[test]
+fn what_is_nested_without_end_is_not_told() {
+    for part in ["f'{", "f'{x:{", "f'{(", "["] {
+        let told = told(&part.repeat(200_000));
+        assert!(told.is_empty() || told.ends_with("was never closed"), "{told}");
+    }
+}
+
+#[test]
 fn brackets_quotes_and_indentation_are_told() {
     for (text, wanted) in [
         ("def f(:\n    pass\n", "5 '(' was never closed"),

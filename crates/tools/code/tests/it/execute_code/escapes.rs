@@ -71,6 +71,7 @@ open({outside:?}, "w")
     assert!(output.contains("call alpha\nscratch 1\n"), "{answer}");
     assert!(!output.contains("the secret"), "{answer}");
     assert!(text(&answer["warning"]).contains("the network is off"), "{answer}");
+    assert!(text(&answer["sandbox"]).contains("landlock"), "{answer}");
     desk.close().await;
 }
 
