@@ -108,3 +108,33 @@ async fn what_is_left_elsewhere_is_listed_and_ends_with_us() {
     place.cleanup().await;
     assert_eq!(pids.iter().filter(|pid| is_running(pid)).count(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_crash_has_left_elsewhere_is_told_and_can_be_ended() {
+    let jobs = tempfile::tempdir().unwrap();
+    let desk = || {
+        let backend: Arc<dyn Backend> = Arc::new(Elsewhere::new(NextDoor::default()));
+        let jobs = Some(jobs.path().to_owned());
+        Desk::with(Desired { backend: Some(backend), jobs, ..Desired::default() })
+    };
+    let first = desk();
+    let id = first.start("sleep 600").await;
+    let second = desk();
+    assert_eq!(listed(&second).await, Vec::<Value>::new(), "its owner lives");
+    // As if its owner were gone.
+    let file = jobs.path().join("running").join(format!("{}.json", id.as_str().unwrap()));
+    let mut note: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    note["entry"]["owner_started"] = json!(1);
+    note["entry"]["cwd"] = json!(second.path());
+    fs::write(&file, note.to_string()).unwrap();
+    let list = second.call("process", json!({ "action": "list" })).await;
+    let line = &list["processes"][0];
+    assert_eq!((&line["session_id"], &line["status"]), (&id, &json!("unknown")), "{list}");
+    assert!(list["note"].as_str().unwrap().contains("next door"), "{list}");
+    assert_eq!(second.process("poll", &id).await["kind"], "conflict");
+    assert_eq!(second.process("kill", &id).await["status"], "killed");
+    eventually("it is gone", || processes_of(&id) == 0).await;
+    assert_eq!(listed(&second).await, Vec::<Value>::new());
+    first.engine.shutdown().await;
+    second.engine.shutdown().await;
+}

@@ -149,8 +149,17 @@ impl Tool for Process {
         *self.jobs.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&jobs);
         if args.action == Action::List {
             let mut lines = lines(&jobs.of(cx.session.id())).await;
-            lines.extend(left::here(&jobs, cx).await.iter().map(Line::left_over));
-            return Ok(Output::list(lines));
+            let left = left::here(&jobs, cx).await;
+            lines.extend(left.iter().map(Line::left_over));
+            let mut output = Output::list(lines);
+            for (entry, place) in left.iter().filter_map(|it| Some((it, it.elsewhere.as_ref()?))) {
+                output.add_note(&format!(
+                    "{} was left in {place} by an earlier hermes that did not end well; whether it \
+                     still runs is not known. The next command there ends it, or action=kill.",
+                    entry.id
+                ));
+            }
+            return Ok(output);
         }
         let Some(id) = args.session_id.as_deref() else {
             return Err(ToolError::invalid("Which process? session_id is missing")

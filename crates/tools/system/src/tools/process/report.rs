@@ -63,8 +63,9 @@ impl Line {
             session_id: entry.id.clone(),
             command: shortened(&entry.command),
             cwd: entry.cwd.display().to_string(),
-            pid: Some(entry.pid),
-            status: "running",
+            pid: Some(entry.pid).filter(|_| entry.elsewhere.is_none()),
+            // Nobody here sees what runs elsewhere.
+            status: if entry.elsewhere.is_some() { "unknown" } else { "running" },
             uptime_seconds: started.elapsed().unwrap_or_default().as_secs(),
             exit_code: None,
             output_bytes: None,
