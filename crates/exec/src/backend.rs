@@ -40,7 +40,7 @@ pub trait Backend: Debug + Send + Sync {
     fn start<'a>(&'a self, job: &'a str, order: Order)
     -> BoxFuture<'a, Result<Started, ToolError>>;
 
-    /// Ends what it keeps going between programs.
+    /// Ends what it keeps going between programs, and what they have left there.
     fn cleanup(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -138,6 +138,18 @@ pub trait Control: Debug + Send + Sync {
     /// Whether it is known to have ended, although nobody has been told yet.
     fn is_over(&self) -> bool {
         false
+    }
+
+    /// It has ended: whether something that it has started still runs. Where
+    /// that costs more than a moment, it is looked for only if that `is_likely`.
+    fn leaves(&self, is_likely: bool) -> BoxFuture<'_, bool> {
+        let _ = is_likely;
+        Box::pin(async { false })
+    }
+
+    /// It has ended: waits until nothing that it has started runs any more.
+    fn deserted(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
     }
 
     /// Sends it, and what it has started, a signal; to how many processes.

@@ -19,6 +19,7 @@ use crate::output::{Log, Source, Spill};
 use crate::ready;
 use crate::screen::Screen;
 use crate::state::Frame;
+use crate::strays;
 use crate::tree::{Root, Signal};
 
 /// Bytes that are read at a time.
@@ -72,7 +73,7 @@ pub struct Job {
     is_deaf: AtomicBool,
     last: Mutex<Instant>,
     ended: watch::Sender<Option<Ended>>,
-    /// After how long nothing that it started had its output open any more.
+    /// After how long nothing that it started was there any more.
     over: OnceLock<Duration>,
     /// For whoever wants to know all that it has written by now.
     behind: mpsc::UnboundedSender<oneshot::Sender<bool>>,
@@ -97,7 +98,7 @@ pub struct Ended {
     pub exit: Exit,
     /// After how long.
     pub after: Duration,
-    /// Whether something that it started still has its output open.
+    /// Whether something that it started is known to run on.
     pub lingers: bool,
 }
 
@@ -264,8 +265,9 @@ impl Job {
     pub async fn end(&self, grace: Duration) {
         self.control.end(grace).await;
         let mut ended = self.ended.subscribe();
-        // Its end has yet to be noticed.
-        let _ = tokio::time::timeout(grace, ended.wait_for(Option::is_some)).await;
+        // Its end, and that of what it left, has yet to be noticed.
+        let is_over = |ended: &Option<Ended>| ended.is_some_and(|ended| !ended.lingers);
+        let _ = tokio::time::timeout(grace, ended.wait_for(is_over)).await;
     }
 
     /// How it has ended by itself, also if that was only just now and has yet to
@@ -321,6 +323,14 @@ impl Job {
                 () = tokio::time::sleep_until(next.into()) => {}
             }
         }
+    }
+
+    /// Whether it waits for somebody to type at this moment, as far as can be
+    /// told: it has said nothing for a while.
+    pub async fn is_asking(&self) -> bool {
+        let silent = lock(&self.last).elapsed();
+        let is_silent = self.ended().is_none() && silent >= HUSH;
+        is_silent && self.asks().await == Some(Pause::Question)
     }
 
     /// Whether it waits for somebody to type.
@@ -380,7 +390,8 @@ impl Job {
         tokio::pin!(ended);
         while self.ended().is_none() || !output.is_empty() {
             if let Some(exit) = exit.filter(|_| output.is_empty()) {
-                self.finish(exit, false);
+                let leaves = self.leaves().await;
+                self.finish(exit, leaves);
                 break;
             }
             tokio::select! {
@@ -412,6 +423,12 @@ impl Job {
                 }
             }
         }
+        // Nobody is told any more where its streams stand: they have ended.
+        drop(calls);
+        if self.ended().is_some_and(|ended| ended.lingers) {
+            // What has closed its streams may go on without them.
+            self.control.deserted().await;
+        }
         self.ended.send_if_modified(|ended| match ended {
             Some(ended) if ended.lingers => {
                 let _ = self.over.set(self.began.elapsed());
@@ -421,6 +438,12 @@ impl Job {
             _ => false,
         });
         self.input.lock().await.take();
+    }
+
+    /// Whether it has left something running that holds none of its streams.
+    async fn leaves(&self) -> bool {
+        // A place that is lost is not asked.
+        self.trouble().is_none() && self.control.leaves(strays::are_likely(&self.command)).await
     }
 
     async fn take(&self, source: Source, bytes: &[u8]) {

@@ -375,14 +375,34 @@ impl Jobs {
         tokio::spawn(Attendant::new(Arc::clone(listed), what, breakers).serve());
     }
 
-    /// Jobs that an earlier program has left, the oldest first. Looks at all
-    /// processes if there may be some.
+    /// Jobs that an earlier program has left, the oldest first; behind them
+    /// those that it may have left in other places. Looks at all processes if
+    /// there may be some.
     pub fn left_over(&self) -> Vec<Entry> {
         // Nobody makes a folder to see that there is nothing in it.
         if !self.folder.join("running").is_dir() {
             return Vec::new();
         }
-        self.leftovers().map(Leftovers::orphans).unwrap_or_default()
+        let Some(leftovers) = self.leftovers() else { return Vec::new() };
+        let mut left = leftovers.orphans();
+        left.extend(leftovers.astray());
+        left
+    }
+
+    /// Ends a job that an earlier program has left in another place.
+    ///
+    /// # Errors
+    /// If that is not the place of these, or cannot be reached.
+    pub async fn end_elsewhere(&self, entry: &Entry) -> Result<(), ToolError> {
+        let place = entry.elsewhere.as_deref().unwrap_or("this machine");
+        if self.backend.is_here() || place != self.backend.whereabouts() {
+            let message = format!("{} was started in another place: {place}", entry.id);
+            return Err(ToolError::conflict(message)
+                .with_hint("Choose that place in the settings, and end it there."));
+        }
+        let Some(leftovers) = self.leftovers() else { return Ok(()) };
+        leftovers.end_there(vec![entry.clone()], &*self.backend, &self.fresh_id()).await?;
+        Ok(())
     }
 
     /// Ends a job that an earlier program has left; whether nothing of it is

@@ -32,6 +32,7 @@ pub mod screen;
 pub mod singularity;
 pub mod ssh;
 pub mod state;
+mod strays;
 pub mod surroundings;
 mod times;
 pub mod transfer;

@@ -18,6 +18,7 @@ use crate::order::{Input, Order, Output, Size};
 use crate::output::Source;
 use crate::ready;
 use crate::screen::pty::{self, Pty};
+use crate::strays;
 use crate::tree::{self, Root, Signal};
 
 /// Bytes that a pipe holds, so that a chatty program seldom waits.
@@ -250,6 +251,21 @@ impl Control for Process {
 
     fn is_over(&self) -> bool {
         !tree::is_alive(self.root.pid, self.root.started)
+    }
+
+    fn leaves(&self, is_likely: bool) -> BoxFuture<'_, bool> {
+        Box::pin(async move {
+            // The group of a shell has in it what that has left, unless it has
+            // a session of its own; asking for it is a single step.
+            if !is_likely && !tree::has_group(self.root.pid) {
+                return false;
+            }
+            strays::are_there(&self.root).await
+        })
+    }
+
+    fn deserted(&self) -> BoxFuture<'_, ()> {
+        Box::pin(strays::gone(&self.root))
     }
 
     fn signal(&self, signal: Signal) -> BoxFuture<'_, usize> {

@@ -10,6 +10,7 @@ use hermes_exec::leftovers::Entry;
 use serde_json::{Value, json};
 
 use crate::app::{App, Ready};
+use crate::commands::runtime;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::guarding::Keeper;
 use crate::table::Table;
@@ -49,7 +50,7 @@ pub(crate) fn run(app: &App, command: &Processes) -> Outcome {
                     .hint("`hermes processes list` shows those that there are."));
             }
             for entry in &meant {
-                end(&jobs, entry)?;
+                end(app, &jobs, entry)?;
             }
             let ids: Vec<&str> = meant.iter().map(|entry| entry.id.as_str()).collect();
             if app.json {
@@ -63,12 +64,31 @@ pub(crate) fn run(app: &App, command: &Processes) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn end(jobs: &Jobs, entry: &Entry) -> Result<(), Failure> {
+fn end(app: &App, jobs: &Jobs, entry: &Entry) -> Result<(), Failure> {
+    if entry.elsewhere.is_some() {
+        return end_elsewhere(app, entry);
+    }
     if jobs.end_left_over(entry) {
         return Ok(());
     }
     let message = format!("Some processes of {} could not be ended", entry.id);
     Err(Failure::failed(ErrorKind::Conflict, message).hint("They may belong to another user."))
+}
+
+/// Ends what was left in the place of the settings.
+fn end_elsewhere(app: &App, entry: &Entry) -> Result<(), Failure> {
+    let ready = app.ready()?;
+    runtime::early(async {
+        // A place that is not the one that is meant need not be opened.
+        let is_there = entry.elsewhere.as_ref() == Some(&ready.ground.backend().whereabouts());
+        let reached = if is_there { ready.ground.reach().await.map(drop) } else { Ok(()) };
+        let ended = match reached {
+            Ok(()) => ready.jobs.end_elsewhere(entry).await.map_err(Failure::from),
+            Err(failure) => Err(failure),
+        };
+        ready.ground.leave().await;
+        ended
+    })?
 }
 
 fn list(app: &App, left: &[Entry]) -> Result<(), Failure> {
@@ -84,10 +104,15 @@ fn list(app: &App, left: &[Entry]) -> Result<(), Failure> {
     }
     let mut table = Table::default();
     for entry in left {
-        let kind = if entry.detached { "detached" } else { "left over" };
+        let kind = match &entry.elsewhere {
+            // Nobody here sees whether it still runs.
+            Some(place) => format!("perhaps left in {place}"),
+            None if entry.detached => "detached".to_owned(),
+            None => "left over".to_owned(),
+        };
         table.row([
             (entry.id.clone(), Some(Style::Bold)),
-            (kind.to_owned(), None),
+            (kind, None),
             (format!("{} s", age(entry).as_secs()), Some(Style::Dim)),
             (entry.cwd.display().to_string(), None),
             (one_line(&entry.command), None),
@@ -100,7 +125,8 @@ fn list(app: &App, left: &[Entry]) -> Result<(), Failure> {
 fn line(entry: &Entry) -> Value {
     json!({
         "session_id": entry.id,
-        "pid": entry.pid,
+        "pid": Some(entry.pid).filter(|_| entry.elsewhere.is_none()),
+        "place": entry.elsewhere,
         "command": entry.command,
         "cwd": entry.cwd.display().to_string(),
         "session": entry.session,
@@ -127,8 +153,10 @@ impl Ready {
         };
         let command = self.secrets.redactor().redact(&first.command).into_owned();
         let command: String = command.chars().take(SHOWN).collect();
+        // Nobody here sees whether what is elsewhere still runs.
+        let has = if first.elsewhere.is_some() { "may have" } else { "has" };
         app.terminal.warn(&format!(
-            "An earlier hermes has left `{}` running{others}; see `hermes processes list`",
+            "An earlier hermes {has} left `{}` running{others}; see `hermes processes list`",
             one_line(&command)
         ));
     }

@@ -359,6 +359,10 @@ impl Way for Docker {
         lock(&self.news).take()
     }
 
+    fn lasts(&self) -> bool {
+        self.settings.persistent
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let mut opening = self.opening.lock().await;

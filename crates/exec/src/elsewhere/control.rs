@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::remarks::Remarks;
@@ -25,6 +25,10 @@ const QUESTION: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_secs(5);
 /// A silent program is not looked at more often: each look is a trip.
 const SELDOM: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether what a program has left still runs; the time
+/// between two looks grows from the first to the second.
+const STRAYS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// When a carrier is told again of its terminal's size.
 const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
@@ -82,6 +86,8 @@ pub(super) struct Remote<W> {
     asked: Mutex<Option<(Instant, Waiting)>>,
     /// Where what is to be told beside its output goes.
     remarks: Option<Remarks>,
+    /// Something was done about what it has left.
+    stirred: Notify,
 }
 
 /// Where something can be said beside the program.
@@ -140,8 +146,15 @@ impl<W: Way> Remote<W> {
             drop(voice);
             sender.send_replace(Some(end));
         });
-        let asked = Mutex::default();
-        Self { carrier, way, local, endings, mark, unwanted, ended, told, asked, remarks }
+        let (asked, stirred) = (Mutex::default(), Notify::new());
+        Self { carrier, way, local, endings, mark, unwanted, ended, told, asked, remarks, stirred }
+    }
+
+    /// Whether something of it runs there; none if nobody answers.
+    async fn is_there(&self) -> Option<bool> {
+        let text = script::presence(&self.mark);
+        let done = ask(&*self.way, &self.local, &text, ANSWER).await.ok()?;
+        done.is_well().then(|| done.output.starts_with(script::SOMEBODY))
     }
 }
 
@@ -265,6 +278,7 @@ impl<W: Way> Control for Remote<W> {
             let _ = tokio::time::timeout(CLOSING, ended.wait_for(Option::is_some)).await;
             // If the way there is broken, this end of it can still be ended.
             self.carrier.end(grace).await;
+            self.stirred.notify_one();
         })
     }
 
@@ -275,6 +289,21 @@ impl<W: Way> Control for Remote<W> {
 
     fn is_over(&self) -> bool {
         is_over(&self.ended, self.told.as_ref())
+    }
+
+    fn leaves(&self, is_likely: bool) -> BoxFuture<'_, bool> {
+        Box::pin(async move { is_likely && self.is_there().await == Some(true) })
+    }
+
+    fn deserted(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let mut pause = STRAYS.0;
+            // Once it was to be ended, nobody asks for long.
+            while self.is_there().await != Some(false) && !self.unwanted.load(Ordering::Acquire) {
+                let _ = tokio::time::timeout(pause, self.stirred.notified()).await;
+                pause = (pause * 2).min(STRAYS.1);
+            }
+        })
     }
 
     fn signal(&self, signal: Signal) -> BoxFuture<'_, usize> {

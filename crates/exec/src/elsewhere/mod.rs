@@ -19,6 +19,7 @@ use std::fmt::Debug;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
@@ -40,6 +41,10 @@ pub use script::quote;
 
 /// How long a place has to answer the first question.
 const FIRST: Duration = Duration::from_secs(30);
+/// How long what went its own way may take to end by itself.
+const STRAY: Duration = Duration::from_millis(500);
+/// How long a place has to end what is left there.
+const PARTING: Duration = Duration::from_secs(4);
 /// Bytes of an answer to a question of ours.
 const MOST: usize = 4 * 1024 * 1024;
 
@@ -110,6 +115,11 @@ pub trait Way: Debug + Send + Sync + 'static {
         None
     }
 
+    /// Whether what programs have left there goes on when this is closed.
+    fn lasts(&self) -> bool {
+        true
+    }
+
     /// Ends what it keeps going.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
@@ -139,6 +149,10 @@ pub struct Elsewhere<W> {
     local: Arc<Local>,
     found: OnceCell<Found>,
     endings: Endings,
+    /// What all programs that were started there bear behind their marks.
+    sign: String,
+    /// Whether there was one.
+    was_used: AtomicBool,
 }
 
 /// A place as it was found.
@@ -154,8 +168,14 @@ struct Found {
 impl<W: Way> Elsewhere<W> {
     /// The place at the end of this way.
     pub fn new(way: W) -> Self {
-        let endings = Endings::default();
-        Self { way: Arc::new(way), local: Arc::default(), found: OnceCell::new(), endings }
+        Self {
+            way: Arc::new(way),
+            local: Arc::default(),
+            found: OnceCell::new(),
+            endings: Endings::default(),
+            sign: script::fresh_word(),
+            was_used: AtomicBool::new(false),
+        }
     }
 
     /// The way there.
@@ -211,7 +231,8 @@ impl<W: Way> Backend for Elsewhere<W> {
             let found = self.find().await?;
             let terminal = matches!(order.output, Output::Terminal(_));
             let mark = mark_of(job);
-            let text = script::of(&order, &found.bare, &mark);
+            let text = script::of(&order, &found.bare, &mark, &self.sign);
+            self.was_used.store(true, Ordering::Relaxed);
             let end = script::fresh_word();
             let (loader, sent) = if terminal {
                 // A terminal would show what it is sent, and cut it.
@@ -268,12 +289,24 @@ impl<W: Way> Backend for Elsewhere<W> {
             // What a place that does not answer was asked to end: the carriers
             // of these questions are not to outlive us.
             self.endings.give_up().await;
+            self.end_strays().await;
             self.way.close().await;
         })
     }
 }
 
 impl<W: Way> Elsewhere<W> {
+    /// Ends what programs have left there, wherever that has gone: nobody here
+    /// would ever know of it.
+    async fn end_strays(&self) {
+        if !self.was_used.swap(false, Ordering::Relaxed) || !self.way.lasts() {
+            return;
+        }
+        let text = script::ending_all(&self.sign, STRAY);
+        // A place that does not answer cannot be waited for: we are about to end.
+        let _ = ask(&*self.way, &self.local, &text, STRAY + PARTING).await;
+    }
+
     /// Leaves a text there for a shell that reads it, and throws it away.
     async fn leave(&self, text: Vec<u8>, word: &str) -> Result<String, ToolError> {
         let end = script::fresh_word();

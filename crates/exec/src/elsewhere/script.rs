@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use crate::backend::{Place, Shell};
 use crate::order::{Input, Order, Output};
-use crate::tree::{MARK, Signal};
+use crate::ssh::marked;
+use crate::tree::{self, MARK, Signal};
 
 mod members;
 
@@ -35,8 +36,14 @@ pub fn quote(bytes: &[u8]) -> Vec<u8> {
     word
 }
 
-/// What a shell there does to become the program that was ordered.
-pub(super) fn of(order: &Order, found: &BTreeMap<OsString, OsString>, mark: &str) -> Vec<u8> {
+/// What a shell there does to become the program that was ordered. It bears the
+/// mark of its job, and behind that the sign of whoever has started it.
+pub(super) fn of(
+    order: &Order,
+    found: &BTreeMap<OsString, OsString>,
+    mark: &str,
+    sign: &str,
+) -> Vec<u8> {
     let mut text = Vec::new();
     let mut line = |parts: &[&[u8]]| {
         parts.iter().for_each(|part| text.extend_from_slice(part));
@@ -53,7 +60,8 @@ pub(super) fn of(order: &Order, found: &BTreeMap<OsString, OsString>, mark: &str
             line(&[b"export ", name.as_bytes(), b"=", &quote(value.as_bytes())]);
         }
     }
-    line(&[b"export ", MARK.as_bytes(), b"=", &quote(mark.as_bytes())]);
+    let borne = tree::mark(Some(mark), sign);
+    line(&[b"export ", MARK.as_bytes(), b"=", &quote(borne.as_bytes())]);
     line(&[members::remember(mark).as_bytes()]);
     if order.output == Output::Together {
         line(&[b"exec 2>&1"]);
@@ -144,6 +152,33 @@ pub(super) fn ending(mark: &str, grace: Duration) -> String {
          sleep 0.1 2>/dev/null || sleep 1; i=$((i+1)); done; [ -z \"$a\" ]",
         members(mark)
     )
+}
+
+/// What [`presence`] says if something is there.
+pub(super) const SOMEBODY: &[u8] = b"somebody";
+
+/// Says whether something with this mark runs.
+pub(super) fn presence(mark: &str) -> String {
+    format!(
+        "{} q=$(m) || exit 75; for p in $q; do case $(z $p) in Z*|'') ;; \
+         *) echo somebody; exit 0;; esac; done; echo nobody",
+        members(mark)
+    )
+}
+
+/// Ends everything that bears the sign of a program of ours, whichever job it is
+/// of. Where there is no `/proc`, that is only found by what `ps` shows.
+pub(super) fn ending_all(sign: &str, grace: Duration) -> String {
+    format!(
+        "if [ -r /proc/self/stat ]; then {}; else {}; fi",
+        ending(&any_of(sign), grace),
+        marked::ending_all(sign, grace)
+    )
+}
+
+/// The pattern of marks with this sign behind the job.
+fn any_of(sign: &str) -> String {
+    format!("[^/]*[/]{sign}")
 }
 
 /// Kills everything with this mark, and starts nothing for it: for a place

@@ -36,7 +36,7 @@ fn a_program_gets_its_words_and_what_it_is_to_read() {
         order("sh", &["-c", "printf '<%s>' \"$@\" \"$odd\"; cat", "sh", "a b", "it's\n$HOME"]);
     order.environment.insert("odd".into(), "x'y\n\\z".into());
     order.input = Input::Open;
-    let said = run(&of(&order, &BTreeMap::new(), "job"), b"and this");
+    let said = run(&of(&order, &BTreeMap::new(), "job", "us"), b"and this");
     assert_eq!(said, "<a b><it's\n$HOME><x'y\n\\z>and this");
 }
 
@@ -44,8 +44,8 @@ fn a_program_gets_its_words_and_what_it_is_to_read() {
 fn what_it_is_not_to_find_is_taken_away() {
     let order = order("sh", &["-c", "echo \"${gone-no} $HERMES_JOB\""]);
     let found = BTreeMap::from([("gone".into(), "1".into())]);
-    let text = [b"gone=1; export gone\n".as_slice(), &of(&order, &found, "a/b")].concat();
-    assert_eq!(run(&text, b""), "no a/b\n");
+    let text = [b"gone=1; export gone\n".as_slice(), &of(&order, &found, "a/b", "us")].concat();
+    assert_eq!(run(&text, b""), "no a/b/us\n");
 }
 
 #[test]

@@ -30,12 +30,38 @@ impl Leftovers {
         entries
     }
 
+    /// The jobs in any other place whose owner is gone, the oldest first. Nobody
+    /// here can tell whether they still run; those that were looked for and not
+    /// found are not among them.
+    pub fn astray(&self) -> Vec<Entry> {
+        let notes = self.notes().into_iter().filter(|note| !note.missed);
+        let entries = notes.map(|note| note.entry).filter(|it| {
+            it.elsewhere.is_some()
+                && !it.detached
+                && !tree::is_alive(it.owner_pid, it.owner_started)
+        });
+        entries.collect()
+    }
+
     /// Ends them there, and says how many processes there were.
     ///
     /// # Errors
     /// If the place cannot be reached.
     pub async fn end_adrift(&self, backend: &dyn Backend, word: &str) -> Result<usize, ToolError> {
-        let entries = self.adrift(&backend.whereabouts());
+        self.end_there(self.adrift(&backend.whereabouts()), backend, word).await
+    }
+
+    /// Ends these in the place that they are in, and says how many processes
+    /// there were.
+    ///
+    /// # Errors
+    /// If the place cannot be reached.
+    pub async fn end_there(
+        &self,
+        entries: Vec<Entry>,
+        backend: &dyn Backend,
+        word: &str,
+    ) -> Result<usize, ToolError> {
         if entries.is_empty() {
             return Ok(0);
         }
@@ -61,6 +87,8 @@ impl Leftovers {
                 && (ended > 0 || now.as_secs().saturating_sub(entry.at) > DAY.as_secs())
             {
                 let _ = self.forget(&entry.id);
+            } else if done.is_well() {
+                let _ = self.note(&entry, true);
             }
         }
         Ok(ended)

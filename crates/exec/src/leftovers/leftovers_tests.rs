@@ -208,7 +208,8 @@ fn entries_of_other_places_are_left_alone() {
     let list = Leftovers::open(folder.path()).unwrap();
     let job = Job::start("sleep 60");
     let put = |id: &str, place: Place| {
-        let note = Note { place, entry: Entry { id: id.to_owned(), ..abandoned(&job) } };
+        let note =
+            Note { place, entry: Entry { id: id.to_owned(), ..abandoned(&job) }, missed: false };
         let path = folder.path().join(format!("{id}.json"));
         fs::write(&path, serde_json::to_vec(&note).unwrap()).unwrap();
         path

@@ -76,6 +76,9 @@ impl Entry {
 struct Note {
     place: Place,
     entry: Entry,
+    /// It was looked for elsewhere, and nothing was found.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    missed: bool,
 }
 
 /// What an owner writes of itself: the id and the start of this process.
@@ -99,10 +102,14 @@ impl Leftovers {
 
     /// Writes a job down, or writes it down anew.
     pub fn record(&self, entry: &Entry) -> io::Result<()> {
+        self.note(entry, false)
+    }
+
+    fn note(&self, entry: &Entry, missed: bool) -> io::Result<()> {
         let path = self.file(&entry.id)?;
         let mut entry = entry.clone();
         cut(&mut entry.command);
-        let note = Note { place: self.place.clone(), entry };
+        let note = Note { place: self.place.clone(), entry, missed };
         let bytes = serde_json::to_vec(&note)?;
         let temporary = self.folder.join(format!(".{}.{}", note.entry.id, std::process::id()));
         let written = write_private(&temporary, &bytes);
@@ -177,21 +184,25 @@ impl Leftovers {
 
     /// All entries of this machine, whether anything is left of them or not.
     fn read(&self) -> Vec<Entry> {
+        self.notes().into_iter().map(|note| note.entry).collect()
+    }
+
+    fn notes(&self) -> Vec<Note> {
         let Ok(files) = fs::read_dir(&self.folder) else { return Vec::new() };
-        let mut found: Vec<Entry> =
+        let mut found: Vec<Note> =
             files.flatten().filter_map(|file| self.read_one(&file.path())).collect();
-        found.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+        found.sort_by(|a, b| (a.entry.at, &a.entry.id).cmp(&(b.entry.at, &b.entry.id)));
         found
     }
 
-    fn read_one(&self, path: &Path) -> Option<Entry> {
+    fn read_one(&self, path: &Path) -> Option<Note> {
         let note = load(path).filter(|note| self.file(&note.entry.id).is_ok_and(|it| it == path));
         let Some(note) = note else {
             remove_after(path, DAY);
             return None;
         };
         match self.place.relation(&note.place) {
-            Relation::Same => Some(note.entry),
+            Relation::Same => Some(note),
             Relation::Past => {
                 let _ = fs::remove_file(path);
                 None

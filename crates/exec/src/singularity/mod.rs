@@ -377,6 +377,11 @@ impl Way for Singularity {
         lock(&self.news).take()
     }
 
+    /// All of it ends with its instance.
+    fn lasts(&self) -> bool {
+        false
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             let mut opening = self.opening.lock().await;

@@ -174,6 +174,14 @@ impl Control for Moored {
         self.control.is_over()
     }
 
+    fn leaves(&self, is_likely: bool) -> BoxFuture<'_, bool> {
+        self.control.leaves(is_likely)
+    }
+
+    fn deserted(&self) -> BoxFuture<'_, ()> {
+        self.control.deserted()
+    }
+
     fn signal(&self, signal: Signal) -> BoxFuture<'_, usize> {
         self.control.signal(signal)
     }

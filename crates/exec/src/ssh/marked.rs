@@ -20,15 +20,27 @@ pub(crate) fn ending(marks: &[String], grace: Duration) -> String {
         return "echo 0".to_owned();
     }
     let patterns = patterns.join("|");
-    let rounds = grace.as_millis().div_ceil(100);
     format!(
         "if [ -r /proc/self/environ ]; then a=; for f in /proc/[0-9]*; do \
          tr '\\0' '\\n' 2>/dev/null <$f/environ | grep -qE '^({patterns})' && \
-         a=\"$a ${{f#/proc/}}\"; done 2>/dev/null; else {}; fi; \
-         set -- $a; n=$#; [ $n = 0 ] || {{ kill -TERM $a 2>/dev/null; i=0; \
+         a=\"$a ${{f#/proc/}}\"; done 2>/dev/null; else {}; fi; {}",
+        by_ps(&patterns),
+        end_them(grace)
+    )
+}
+
+/// Ends what bears this sign behind any mark, as far as `ps` shows it.
+pub(crate) fn ending_all(sign: &str, grace: Duration) -> String {
+    format!("{}; {}", by_ps(&format!("{MARK}=[^/ ]*/{sign}($|[/ ])")), end_them(grace))
+}
+
+/// Ends those in `a`, and says how many there were.
+fn end_them(grace: Duration) -> String {
+    let rounds = grace.as_millis().div_ceil(100);
+    format!(
+        "set -- $a; n=$#; [ $n = 0 ] || {{ kill -TERM $a 2>/dev/null; i=0; \
          while [ $i -lt {rounds} ] && kill -0 $a 2>/dev/null; do \
-         sleep 0.1 2>/dev/null || sleep 1; i=$((i+1)); done; kill -KILL $a 2>/dev/null; }}; echo $n",
-        by_ps(&patterns)
+         sleep 0.1 2>/dev/null || sleep 1; i=$((i+1)); done; kill -KILL $a 2>/dev/null; }}; echo $n"
     )
 }
 

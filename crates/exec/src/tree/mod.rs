@@ -92,6 +92,16 @@ pub fn is_alive(pid: u32, started: u64) -> bool {
     process::look(pid).is_some_and(|found| found.started == started && found.is_alive())
 }
 
+/// Whether somebody is in this group: its first process may be gone. A number
+/// that is free may be a stranger's by now.
+pub(crate) fn has_group(group: u32) -> bool {
+    let group = i32::try_from(group).ok().and_then(rustix::process::Pid::from_raw);
+    // One that may not be signalled is there as well.
+    group.is_some_and(|group| {
+        rustix::process::test_kill_process_group(group) != Err(rustix::io::Errno::SRCH)
+    })
+}
+
 /// The processes of a job that still run; none where the system does not say.
 pub fn members(root: &Root) -> Vec<Member> {
     Table::read_for(root).map(|table| table.members(root)).unwrap_or_default()

@@ -102,6 +102,24 @@ async fn programs_run_on_a_host_as_everywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_programs_have_left_there_ends_with_us() {
+    let Some(server) = Server::find() else { return };
+    let scene = server.scene().await;
+    let number = scene.number();
+    let script = format!(
+        "sleep {number} >/dev/null 2>&1 </dev/null & \
+         (setsid nohup sleep {number} >/dev/null 2>&1 </dev/null &); echo done"
+    );
+    let outcome = scene.run(scene.sh(&script)).await;
+    assert_eq!(outcome.text(), "done\n");
+    scene.until("both run", || async { scene.count(&number).await == 2 }).await;
+    scene.backend.cleanup().await;
+    let later = server.scene().await;
+    assert_eq!(later.count(&number).await, 0);
+    leave(&later).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_host_with_another_key_is_refused() {
     let Some(mut server) = Server::find() else { return };
     let key = server.new_key();

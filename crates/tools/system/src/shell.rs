@@ -339,9 +339,14 @@ pub(crate) fn text(state: &ShellState) -> String {
     lines.collect::<String>() + &state.prelude()
 }
 
-/// Forgets all that commands have left behind; where the session is then.
+/// Forgets all that commands have left behind.
+pub(crate) fn forget(cx: &ToolContext) -> Result<(), ToolError> {
+    Ok(cx.session.update(DOCUMENT, |kept: &mut Kept| *kept = Kept::default())?)
+}
+
+/// The same, and goes back to where the session has begun; which folder that is.
 pub(crate) fn reset(cx: &ToolContext) -> Result<PathBuf, ToolError> {
-    cx.session.update(DOCUMENT, |kept: &mut Kept| *kept = Kept::default())?;
+    forget(cx)?;
     let beginning = cx.session.beginning()?;
     cx.session.set_cwd(beginning.as_deref())?;
     Ok(beginning.unwrap_or_else(|| cx.workplace.cwd().to_path_buf()))

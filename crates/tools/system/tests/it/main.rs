@@ -8,6 +8,7 @@ mod elsewhere;
 mod faults;
 mod notices;
 mod processes;
+mod strays;
 mod sudo;
 mod terminal;
 mod waiting;

@@ -101,6 +101,37 @@ async fn an_open_input_is_answered_question_by_question() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_that_asks_is_seen_by_whoever_looks() {
+    let desk = Desk::new();
+    let id = desk.start("read -p 'name? ' name; echo got $name; sleep 60").await;
+    let asked = desk.process("wait", &id).await;
+    assert_eq!(asked["status"], "awaiting_input", "{asked}");
+    for action in ["poll", "log"] {
+        assert_eq!(desk.process(action, &id).await["status"], "awaiting_input", "{action}");
+    }
+    let list = desk.call("process", json!({ "action": "list" })).await;
+    assert_eq!(list["processes"][0]["status"], "awaiting_input", "{list}");
+    let submit = json!({ "action": "submit", "session_id": id, "data": "Ada" });
+    assert_eq!(desk.call("process", submit).await["status"], "running");
+    assert_eq!(desk.process("poll", &id).await["status"], "running");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_has_closed_its_input_is_no_defect() {
+    let desk = Desk::new();
+    let id = desk.start("exec <&-; echo closed; sleep 60").await;
+    let write = json!({ "action": "write", "session_id": id, "data": "x" });
+    let mut answer = desk.call("process", write.clone()).await;
+    // It may have had no time to close it.
+    while answer["kind"].is_null() {
+        answer = desk.call("process", write.clone()).await;
+    }
+    assert_eq!(answer["kind"], "conflict", "{answer}");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn input_is_open_when_a_command_goes_to_the_background() {
     let desk = Desk::new();
     let command = "sleep 2; while read line; do echo \"got $line\"; done";

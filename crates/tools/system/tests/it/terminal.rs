@@ -248,6 +248,23 @@ async fn a_reset_says_where_the_session_is_then() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_command_with_a_reset_says_where_the_next_one_will_be() {
+    let desk = Desk::new();
+    for command in ["true", "pwd", "export A=1", "cd /usr", "sleep 60 & wait; exit 3"] {
+        desk.run("mkdir -p sub && cd sub").await;
+        for workdir in [None, Some("/etc")] {
+            let arguments = json!({
+                "command": command, "reset": true, "workdir": workdir, "timeout": 1,
+            });
+            let answer = desk.call("terminal", arguments).await;
+            assert_eq!(desk.output("pwd -P").await.trim_end(), answer["cwd"], "{answer}");
+        }
+        desk.call("terminal", json!({ "command": "", "reset": true })).await;
+    }
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn it_is_said_what_was_too_much_and_who_ended_it() {
     let desk = Desk::new();
     let answer = desk.run("printf -v big '%02000000d' 7; small=1").await;

@@ -49,6 +49,9 @@ pub(super) async fn answer(
     let Some(entry) = entries.iter().find(|entry| entry.id == id) else {
         return Err(unknown(id, &entries, jobs, cx));
     };
+    if let Some(place) = &entry.elsewhere {
+        return elsewhere(action, entry, place, jobs, cx).await;
+    }
     if let (Action::Poll | Action::Log | Action::Wait, Some(file)) = (action, &entry.output) {
         return look(args, entry, file, cx).await;
     }
@@ -67,6 +70,23 @@ pub(super) async fn answer(
             .with_hint("They may belong to another user."));
     }
     Ok(Output::named(id, "killed"))
+}
+
+/// The answer about one that an earlier program has started in another place.
+async fn elsewhere(
+    action: Action,
+    entry: &Entry,
+    place: &str,
+    jobs: &Jobs,
+    cx: &ToolContext,
+) -> Result<Output, ToolError> {
+    if action != Action::Kill {
+        let message = format!("The process was started by an earlier hermes, in {place}");
+        return Err(ToolError::conflict(message)
+            .with_hint("It is not known whether it still runs; action=kill ends it if it does."));
+    }
+    cx.race(jobs.end_elsewhere(entry)).await??;
+    Ok(Output::named(&entry.id, "killed"))
 }
 
 /// What a process has written that goes on by itself, once it has ended if

@@ -29,6 +29,8 @@ const PAGE: usize = 200;
 const ECHO: Duration = Duration::from_secs(10);
 /// ... as long as there is something; one that asks is known by then.
 const HUSH: Duration = Duration::from_millis(600);
+/// How long it may take to find out whether a process asks for something.
+const LOOK: Duration = Duration::from_secs(3);
 /// How long a process may take to read what it is sent.
 const SENDING: Duration = Duration::from_secs(2);
 
@@ -146,10 +148,18 @@ impl Tool for Process {
         let jobs = Jobs::port(cx);
         *self.jobs.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&jobs);
         if args.action == Action::List {
-            let mut lines: Vec<Line> =
-                jobs.of(cx.session.id()).iter().map(|listed| Line::of(listed)).collect();
-            lines.extend(left::here(&jobs, cx).await.iter().map(Line::left_over));
-            return Ok(Output::list(lines));
+            let mut lines = lines(&jobs.of(cx.session.id())).await;
+            let left = left::here(&jobs, cx).await;
+            lines.extend(left.iter().map(Line::left_over));
+            let mut output = Output::list(lines);
+            for (entry, place) in left.iter().filter_map(|it| Some((it, it.elsewhere.as_ref()?))) {
+                output.add_note(&format!(
+                    "{} was left in {place} by an earlier hermes that did not end well; whether it \
+                     still runs is not known. The next command there ends it, or action=kill.",
+                    entry.id
+                ));
+            }
+            return Ok(output);
         }
         let Some(id) = args.session_id.as_deref() else {
             return Err(ToolError::invalid("Which process? session_id is missing")
@@ -179,7 +189,33 @@ fn command(args: &Args) -> Option<Effect> {
     Some(Effect { scope: Scope::TERMINAL_EXECUTE, resource })
 }
 
+/// Those of a session, with what they do at this moment.
+async fn lines(jobs: &[Arc<Listed>]) -> Vec<Line> {
+    // Elsewhere each of them is a trip.
+    let asked: Vec<_> = jobs
+        .iter()
+        .map(|listed| {
+            let listed = Arc::clone(listed);
+            tokio::spawn(async move { is_asking(&listed).await })
+        })
+        .collect();
+    let mut lines = Vec::new();
+    for (listed, is_asking) in jobs.iter().zip(asked) {
+        let is_asking = is_asking.await.unwrap_or(false);
+        lines.push(Line::of(listed, is_asking));
+    }
+    lines
+}
+
+/// Whether it waits for somebody to type. A place that does not say so soon is
+/// not waited for.
+async fn is_asking(listed: &Listed) -> bool {
+    tokio::time::timeout(LOOK, listed.job.is_asking()).await.unwrap_or(false)
+}
+
 async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output, ToolError> {
+    let is_look = matches!(args.action, Action::Log | Action::Poll);
+    let is_asking = is_look && is_asking(listed).await;
     let mut output = match args.action {
         Action::Log => log(args, listed),
         Action::Wait => wait(args, listed, cx).await,
@@ -221,6 +257,8 @@ async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output
     };
     if listed.job.ended().is_some() {
         listed.see_end();
+    } else if is_asking {
+        output.status = "awaiting_input";
     }
     if listed.reason() == Some("inactivity") {
         output.add_note("It was ended because it wrote nothing for too long.");
@@ -336,7 +374,11 @@ async fn type_in(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<bool,
     let sending = tokio::spawn(async move { job.write(&bytes).await });
     match cx.race(tokio::time::timeout(SENDING, sending)).await? {
         Ok(Ok(sent)) => {
-            sent.map(|()| true).map_err(|error| ToolError::io("The process's input", &error))
+            // It may close its input, or its terminal, and go on.
+            sent.map(|()| true).map_err(|error| {
+                ToolError::conflict(format!("The process no longer takes input: {error}"))
+                    .with_hint("It has closed its input, or ends just now; action=poll shows.")
+            })
         }
         Ok(Err(broken)) => Err(ToolError::internal(format!("The text was not sent: {broken}"))),
         Err(_elapsed) => Ok(false),

@@ -38,14 +38,15 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn of(listed: &Listed) -> Self {
+    pub(super) fn of(listed: &Listed, is_asking: bool) -> Self {
         let job = &listed.job;
+        let runs = job.ended().is_none();
         Self {
             session_id: job.id.clone(),
             command: shortened(&job.command),
             cwd: listed.directory.display().to_string(),
             pid: job.pid,
-            status: status(listed),
+            status: if runs && is_asking { "awaiting_input" } else { status(listed) },
             uptime_seconds: job.age().as_secs(),
             exit_code: code(job),
             output_bytes: Some(job.log().len()),
@@ -62,8 +63,9 @@ impl Line {
             session_id: entry.id.clone(),
             command: shortened(&entry.command),
             cwd: entry.cwd.display().to_string(),
-            pid: Some(entry.pid),
-            status: "running",
+            pid: Some(entry.pid).filter(|_| entry.elsewhere.is_none()),
+            // Nobody here sees what runs elsewhere.
+            status: if entry.elsewhere.is_some() { "unknown" } else { "running" },
             uptime_seconds: started.elapsed().unwrap_or_default().as_secs(),
             exit_code: None,
             output_bytes: None,

@@ -37,6 +37,8 @@ pub(super) struct Call<'a> {
     pub(super) jobs: &'a Jobs,
     pub(super) job: Arc<Job>,
     pub(super) directory: PathBuf,
+    /// Where its session is.
+    pub(super) session: PathBuf,
     pub(super) raised: Option<Raised>,
     /// Where it writes, if it is to outlive us.
     pub(super) file: Option<PathBuf>,
@@ -129,7 +131,7 @@ impl Call<'_> {
     /// Where the next command will be if this one does not move: a folder that
     /// was named for this one is for this one only.
     fn stays(&self) -> &Path {
-        if self.args.workdir.is_some() { self.cx.workplace.cwd() } else { &self.directory }
+        if self.args.workdir.is_some() { &self.session } else { &self.directory }
     }
 
     async fn wait(&self, limits: &Limits) -> Pause {

@@ -130,7 +130,7 @@ impl Tool for Terminal {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         cx.permit(&Scope::TERMINAL_EXECUTE, &resource(&args, &cx.workplace))?;
-        let fresh = if args.reset { Some(shell::reset(cx)?) } else { None };
+        let fresh = if args.reset { Some(reset(&args, cx)?) } else { None };
         if args.command.trim().is_empty() {
             return empty(fresh.as_deref());
         }
@@ -161,7 +161,8 @@ impl Tool for Terminal {
         let job = jobs.as_long_as(limit, Stage::Starting, cx, started).await?;
         let folder = directory.clone();
         let is_background = args.background || args.detach;
-        let call = Call { args, cx, jobs: &jobs, job, directory, raised, file };
+        let session = fresh.unwrap_or_else(|| cx.workplace.cwd().to_path_buf());
+        let call = Call { args, cx, jobs: &jobs, job, directory, session, raised, file };
         let mut output =
             if is_background { call.background().await? } else { call.foreground(after).await? };
         if let Some(warning) = self.warned.about(&[&folder, jobs.folder()]) {
@@ -174,6 +175,18 @@ impl Tool for Terminal {
         if let Some(jobs) = self.jobs.get() {
             jobs.close().await;
         }
+    }
+}
+
+/// Has the shell start over; where the session is then. A command of the same
+/// call was judged for the folder that it is in, so it runs there, and the session
+/// stays there with it.
+fn reset(args: &Args, cx: &ToolContext) -> Result<PathBuf, ToolError> {
+    if args.command.trim().is_empty() || args.workdir.is_some() {
+        shell::reset(cx)
+    } else {
+        shell::forget(cx)?;
+        Ok(cx.workplace.cwd().to_path_buf())
     }
 }
 
@@ -227,7 +240,10 @@ fn detach(args: &Args, jobs: &Jobs, command: &mut String) -> Result<PathBuf, Too
     }
     if jobs.backend().name() != "local" {
         return Err(ToolError::invalid("Only commands of this machine can be detached")
-            .with_hint("Use background, or nohup on the other machine."));
+            .with_hint(
+                "Use background. What is to go on there without hermes needs a service of that \
+                 machine, such as systemd-run or at.",
+            ));
     }
     let file = jobs.lasting_folder()?.join("output.log");
     // The process writes to it by itself, whatever that is: it is for nobody else.

@@ -1,0 +1,19 @@
+use super::are_likely;
+
+#[test]
+fn a_command_that_sends_something_away_is_known() {
+    for command in [
+        "sleep 9 & echo ok",
+        "sleep 9 >/dev/null 2>&1 &",
+        "(sleep 9&)",
+        "a && b & c",
+        "setsid server",
+        "redis-server --daemonize yes",
+        "tmux new -d",
+    ] {
+        assert!(are_likely(command), "{command}");
+    }
+    for command in ["true", "a && b", "make 2>&1 | tail", "make &>log", "a |& b", "cat <&3"] {
+        assert!(!are_likely(command), "{command}");
+    }
+}
