@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::Said;
 use crate::finding::Finding;
 use crate::install::{Home, install};
-use crate::survey::{Folder, Survey, is_one_of};
+use crate::survey::{Folder, Survey};
 
 pub use edits::Edit;
 pub use table::LINTERS;

@@ -49,7 +49,7 @@ pub(super) fn names_files(linter: &str, folder: &Folder) -> bool {
             let names = ["files", "packages", "modules"];
             let table = |name: &&str| folder.has_table("pyproject.toml", &["tool", "mypy", name]);
             let files = ["mypy.ini", ".mypy.ini", "setup.cfg"];
-            names.iter().any(|name| table(&name))
+            names.iter().any(table)
                 || files.iter().any(|file| folder.has_setting(file, "mypy", &names))
         }
         "pyright" => has_any(folder, &["pyrightconfig.json"]) || python_tool(folder, "pyright"),

@@ -73,7 +73,7 @@ impl<'a> Memory<'a> {
     pub(super) fn remember(&self, results: &Results, is_whole: bool) -> Result<(), ToolError> {
         let known = || results.cases.iter().filter(|case| !case.id.is_empty());
         let ran = |case: &&Case| case.outcome != Outcome::Skipped;
-        if known().filter(ran).next().is_none() && results.passed == 0 {
+        if !known().any(|case| ran(&case)) && results.passed == 0 {
             return Ok(());
         }
         let ended: BTreeSet<&str> = known().filter(ran).map(|case| case.id.as_str()).collect();
