@@ -34,6 +34,11 @@ fn a_note_is_shown_edited_and_rolled_back() {
     assert!(table.contains("rollback to 1"), "{table}");
     let found = context.run(["memory", "search", "MAKE"]).succeeds().stdout;
     assert_eq!(found, "memory: Builds with make.\n");
+    context
+        .run(["call", "memory", "action=add", "target=memory", "content=a\n§\nb deep"])
+        .succeeds();
+    let found = context.run(["memory", "search", "deep"]).succeeds().stdout;
+    assert_eq!(found, "memory: a ⏎ § ⏎ b deep\n");
 }
 
 #[test]

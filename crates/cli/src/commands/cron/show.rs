@@ -130,3 +130,7 @@ pub(super) fn told(run: &Run) -> String {
     parts.extend(run.output.clone());
     parts.join("; ")
 }
+
+#[cfg(test)]
+#[path = "show_tests.rs"]
+mod tests;
