@@ -1,6 +1,7 @@
 //! The way to a server: its program is started, or its address called, and it
 //! is asked which protocol it speaks.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hermes_core::{ErrorKind, ToolError};
@@ -36,6 +37,9 @@ pub(crate) enum Trouble {
     Unclear(ToolError),
     /// It has answered, and does not want to.
     Refused(ToolError),
+    /// It does not want to because it has said yes to the other way, so late
+    /// that nobody waited for it any more.
+    Belated(ToolError),
     /// It cannot.
     Final(ToolError),
 }
@@ -43,7 +47,10 @@ pub(crate) enum Trouble {
 impl Trouble {
     fn into_error(self) -> ToolError {
         match self {
-            Self::Unclear(error) | Self::Refused(error) | Self::Final(error) => error,
+            Self::Unclear(error)
+            | Self::Refused(error)
+            | Self::Belated(error)
+            | Self::Final(error) => error,
         }
     }
 }
@@ -59,7 +66,7 @@ pub(crate) async fn open(server: &Server) -> Result<Connection, ToolError> {
     let first = match &settings.link {
         Link::Program { .. } => {
             server.unless_stopped(osv::check(server)).await??;
-            start(server, kept, until).await
+            start(server, kept, settings.probe_timeout, until).await
         }
         Link::Http { .. } => server.unless_stopped(http::call(server, kept, until)).await?,
     };
@@ -76,10 +83,14 @@ pub(crate) async fn open(server: &Server) -> Result<Connection, ToolError> {
     match (trouble, &settings.link) {
         (Trouble::Unclear(error), _) if Instant::now() >= until => Err(error),
         (Trouble::Refused(error), Link::Program { .. }) if kept == Some(Era::Legacy) => {
-            start(server, None, until).await.map_err(|_| error)
+            start(server, None, settings.probe_timeout, until).await.map_err(|_| error)
+        }
+        (Trouble::Belated(error), Link::Program { .. }) => {
+            let left = until.saturating_duration_since(Instant::now());
+            start(server, Some(Era::Modern), left, until).await.map_err(|_| error)
         }
         (Trouble::Unclear(error), Link::Program { .. }) => {
-            start(server, other, until).await.map_err(|_| error)
+            start(server, other, settings.probe_timeout, until).await.map_err(|_| error)
         }
         (Trouble::Unclear(error), Link::Http { .. }) if kept == Some(Era::Legacy) => {
             let called = server.unless_stopped(http::call(server, None, until)).await?;
@@ -89,8 +100,14 @@ pub(crate) async fn open(server: &Server) -> Result<Connection, ToolError> {
     }
 }
 
-/// Starts the program and greets it.
-async fn start(server: &Server, era: Option<Era>, until: Instant) -> Result<Connection, Trouble> {
+/// Starts the program and greets it. Whether it speaks the newer protocol it may
+/// say for as long as there is patience.
+async fn start(
+    server: &Server,
+    era: Option<Era>,
+    patience: Duration,
+    until: Instant,
+) -> Result<Connection, Trouble> {
     let (settings, shared) = (server.settings(), server.shared());
     let Link::Program { command, args, env, cwd } = &settings.link else {
         return Err(Trouble::Final(ToolError::internal("This server is no program")));
@@ -106,7 +123,7 @@ async fn start(server: &Server, era: Option<Era>, until: Instant) -> Result<Conn
     };
     server.unless_stopped(std::future::ready(())).await.map_err(Trouble::Final)?;
     let (program, stdin, stdout) = Program::start(&plan).await.map_err(Trouble::Final)?;
-    let pipes = Pipes::new(stdout, stdin, program.tail.clone(), settings.probe_timeout);
+    let pipes = Pipes::new(stdout, stdin, program.tail.clone(), patience);
     let late_yes = pipes.late_yes();
     let greeting = Connection::greet(server.name().into(), server.host(), pipes, era);
     let left = until.saturating_duration_since(Instant::now());
@@ -114,6 +131,9 @@ async fn start(server: &Server, era: Option<Era>, until: Instant) -> Result<Conn
     let has_answered = matches!(&greeted, Ok(Ok(Err(error))) if has_answered(error));
     let trouble = match greeted {
         Ok(Ok(Ok(connection))) => return Ok(connection.to(program, late_yes)),
+        Ok(Ok(Err(error))) if is_refusal(&error) && late_yes.load(Ordering::Relaxed) => {
+            Trouble::Belated(explain(server, &error))
+        }
         Ok(Ok(Err(error))) if is_refusal(&error) => Trouble::Refused(explain(server, &error)),
         Ok(Ok(Err(error))) => Trouble::Unclear(explain(server, &error)),
         Ok(Err(_)) => Trouble::Final(late(server)),
@@ -153,6 +173,7 @@ async fn give_up(
         }
         Trouble::Unclear(error) => Trouble::Unclear(with_words(error, exit.as_deref(), &words)),
         Trouble::Refused(error) => Trouble::Refused(with_words(error, None, &words)),
+        Trouble::Belated(error) => Trouble::Belated(with_words(error, None, &words)),
         Trouble::Final(error) => Trouble::Final(with_words(error, exit.as_deref(), &words)),
     }
 }

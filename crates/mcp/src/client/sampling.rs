@@ -187,7 +187,9 @@ impl Sampling {
         let mut request = Request::new(model, conversation);
         let wanted = params.get("maxTokens").and_then(Value::as_u64).unwrap_or(u64::MAX);
         request.max_tokens = Some(wanted.clamp(1, u64::from(limits.max_tokens)));
-        request.temperature = params.get("temperature").and_then(Value::as_f64);
+        let temperature = params.get("temperature").and_then(Value::as_f64);
+        // The library has it with seven digits, and JSON would show sixteen.
+        request.temperature = temperature.map(|it| (it * 1e6).round() / 1e6);
         request.patience = limits.timeout;
         if let Some(tools) = tools {
             request.tools = tools.iter().map(definition).collect();

@@ -288,6 +288,16 @@ async fn a_server_that_was_only_slow_to_start_is_not_taken_for_an_old_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_slow_to_start_and_takes_no_greeting_is_started_again() {
+    let world = World::new();
+    let entry = with(odd(&["modern", "belated"]), json!({"probe_timeout": 0.1}));
+    let servers = world.ready(&json!({ "odd": entry })).await;
+    assert_eq!(servers.status()[0].protocol.as_deref(), Some("2026-07-28"));
+    assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn all_that_a_server_says_of_a_refusal_is_told() {
     let world = World::new();
     let servers = world.ready(&json!({"odd": odd(&[])})).await;

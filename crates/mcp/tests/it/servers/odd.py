@@ -327,7 +327,10 @@ def main():
             named = {} if "nameless" in MODES else {"serverInfo": {"name": "odd", "version": "1"}}
             answer(id, {"protocolVersion": version,
                         "capabilities": {"tools": {"listChanged": True}, "logging": {}}, **named})
+        elif method == "initialize" and "belated" in MODES:
+            refuse(id, -32600, "this connection speaks 2026-07-28")
         elif method == "server/discover" and MODERN:
+            time.sleep(0.3 if "belated" in MODES else 0)
             discover(id)
         elif method == "server/discover" and "deaf" in MODES:
             os._exit(9)
