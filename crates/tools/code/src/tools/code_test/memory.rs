@@ -33,7 +33,9 @@ impl<'a> Memory<'a> {
         let name = self.choice.runner.name;
         if !self.choice.runner.filters {
             return Err(ToolError::invalid(format!("{name} cannot run some tests only"))
-                .with_hint("Leave failed_only out, or choose the runner that it starts with 'tool'."));
+                .with_hint(
+                    "Leave failed_only out, or choose the runner that it starts with 'tool'.",
+                ));
         }
         let failed: Failed = self.desk.cx.session.read(DOCUMENT)?;
         let Some(known) = failed.get(&self.key) else {
@@ -43,10 +45,12 @@ impl<'a> Memory<'a> {
         let meant = self.choice.within(known.clone(), &aim.targets);
         // A name is only compared with names.
         let has = |id: &String, part: &str| id.to_lowercase().contains(&part.to_lowercase());
-        let is_named = |id: &String| aim.filter.as_deref().is_none_or(|filter| {
-            let is_plain = filter.chars().all(|c| c.is_alphanumeric() || c == '_');
-            !is_plain || has(id, filter)
-        });
+        let is_named = |id: &String| {
+            aim.filter.as_deref().is_none_or(|filter| {
+                let is_plain = filter.chars().all(|c| c.is_alphanumeric() || c == '_');
+                !is_plain || has(id, filter)
+            })
+        };
         let meant: Vec<String> = meant.into_iter().filter(is_named).collect();
         if meant.is_empty() {
             return Err(ToolError::conflict("No test failed the last time")
@@ -65,7 +69,9 @@ impl<'a> Memory<'a> {
             return "Run them all first, without failed_only.".to_owned();
         }
         let shown = shown.into_iter().take(8).collect::<Vec<_>>().join(", ");
-        format!("Run them all first, without failed_only. Tests failed in: {shown} (give it as 'path').")
+        format!(
+            "Run them all first, without failed_only. Tests failed in: {shown} (give it as 'path')."
+        )
     }
 
     /// Keeps what became of the tests; those that did not run are as before,

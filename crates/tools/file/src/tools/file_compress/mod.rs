@@ -280,11 +280,12 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let oversight = Oversight { stopped: &stopped, progress: &progress };
     let shown = usize::try_from(args.limit.clamp(1, ENTRIES)).unwrap_or(usize::MAX);
     match args.action.plain() {
-        Action::Create => create(args, &archive, &choice, cx, oversight)
-            .map(|(format, created)| {
+        Action::Create => {
+            create(args, &archive, &choice, cx, oversight).map(|(format, created)| {
                 let place = |name: &Path| packed_from(args, name, &cx.workplace);
                 Output::created(&archive, format, created, shown, place)
-            }),
+            })
+        }
         Action::List => {
             let page = Page { offset: args.offset, limit: shown as u64 };
             let files = Files::new(cx);

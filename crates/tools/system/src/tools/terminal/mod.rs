@@ -239,11 +239,10 @@ fn detach(args: &Args, jobs: &Jobs, command: &mut String) -> Result<PathBuf, Too
             .with_hint("Leave out pty, or start it inside of tmux or screen."));
     }
     if jobs.backend().name() != "local" {
-        return Err(ToolError::invalid("Only commands of this machine can be detached")
-            .with_hint(
-                "Use background. What is to go on there without hermes needs a service of that \
+        return Err(ToolError::invalid("Only commands of this machine can be detached").with_hint(
+            "Use background. What is to go on there without hermes needs a service of that \
                  machine, such as systemd-run or at.",
-            ));
+        ));
     }
     let file = jobs.lasting_folder()?.join("output.log");
     // The process writes to it by itself, whatever that is: it is for nobody else.
