@@ -330,7 +330,7 @@ fn compile(pattern: &str, spelling: Spelling) -> Result<Vec<Matcher>, String> {
     Ok(matchers)
 }
 
-/// A path as [`Spelling::Loose`] compares it: one form for every letter, no
+/// A path as rules that deny compare it: one form for every letter, no
 /// capitals, no dots or blanks at the end of a name.
 pub fn fold(path: &Path) -> Cow<'_, Path> {
     let bytes = path.as_os_str().as_bytes();
