@@ -59,7 +59,7 @@ pub fn open_lock(path: &Path, mode: u32) -> io::Result<File> {
 
 fn require(found: &std::fs::Metadata) -> io::Result<()> {
     if found.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
+        return Err(rustix::io::Errno::ISDIR.into());
     }
     if found.is_file() { Ok(()) } else { Err(io::Error::other(ANOTHER)) }
 }
