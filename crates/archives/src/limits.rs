@@ -49,7 +49,13 @@ impl Budget {
 
     /// Counts an entry.
     pub(crate) fn count_entry(&self) -> Result<(), ToolError> {
-        self.entries.set(self.entries.get().saturating_add(1));
+        self.count_entries(1)
+    }
+
+    /// Counts entries of which the archive tells how many they are, before any
+    /// of them comes out.
+    pub(crate) fn count_entries(&self, more: u64) -> Result<(), ToolError> {
+        self.entries.set(self.entries.get().saturating_add(more));
         let most = self.limits.entries;
         if self.entries.get() <= most {
             return Ok(());

@@ -72,5 +72,6 @@ pub(crate) const TYPE_BITS: u32 = 0o170_000;
 pub(crate) const TYPE_FILE: u32 = 0o100_000;
 pub(crate) const TYPE_FOLDER: u32 = 0o040_000;
 pub(crate) const TYPE_LINK: u32 = 0o120_000;
+pub(crate) const TYPE_PIPE: u32 = 0o010_000;
 /// Targets of links are no longer than a path can be.
 pub(crate) const LONGEST_TARGET: u64 = 4096;

@@ -117,6 +117,7 @@ impl Keeper {
         let since = now();
         let mut capture = Capture::keeping(&store.objects, store.limits);
         let mut met = Vec::new();
+        let mut inner = Vec::new();
         let mut whole = change.open_ended;
         for place in change.places {
             let place = real(place)?;
@@ -128,6 +129,10 @@ impl Keeper {
                 whole = true;
                 continue;
             }
+            if change.open_ended && place.starts_with(workspace) {
+                inner.push(place);
+                continue;
+            }
             turn.meet(&place, &mut capture, store.limits, &mut met).map_err(|error| {
                 ToolError::io(format!("{} cannot be kept", place.display()), &error)
             })?;
@@ -135,12 +140,22 @@ impl Keeper {
         let tree = match whole.then(|| self.snapshot(change, workspace, &mut capture)) {
             None => None,
             // What the call names can be kept all the same.
-            Some(Err(error)) if error.kind() == ErrorKind::Limit && !met.is_empty() => {
+            Some(Err(error))
+                if error.kind() == ErrorKind::Limit && !(met.is_empty() && inner.is_empty()) =>
+            {
                 self.trouble(error.message().to_owned());
                 None
             }
             Some(kept) => Some(kept?),
         };
+        // A tree is without what git ignores, and git brings none of that back.
+        let listing = tree.as_ref().map(|tree| &*tree.listing);
+        let spared = self.spared(change);
+        for place in inner.iter().filter(|place| !spared.iter().any(|own| place.starts_with(own))) {
+            turn.meet_unlisted(place, listing, &mut capture, store.limits, &mut met).map_err(
+                |error| ToolError::io(format!("{} cannot be kept", place.display()), &error),
+            )?;
+        }
         turn.note(store, change, met, tree, workspace, since)
             .map_err(|error| store.failed("write in", store.root(), &error))
     }
@@ -237,6 +252,10 @@ impl Keeper {
         } else {
             for place in change.places {
                 let place = real(place)?;
+                // Two sights of the tree tell of what is in it.
+                if call.tree.is_some() && place != workspace && place.starts_with(workspace) {
+                    continue;
+                }
                 turn.revisit(&place, &mut capture, store.limits, &mut seen)
                     .map_err(|error| ToolError::io(place.display(), &error))?;
             }

@@ -21,6 +21,9 @@ use crate::tree::{Ground, Listing};
 /// Entries below one folder that is about to change.
 const FOLDER_ENTRIES: usize = 50_000;
 
+/// The same where git ignores it: what was built can be built again.
+const UNLISTED_ENTRIES: usize = 2_000;
+
 /// Times of files are this coarse.
 pub(crate) const COARSE: i64 = 20_000_000;
 
@@ -189,6 +192,38 @@ impl Turn {
             Some(target) if target != place => self.meet(&target, capture, limits, met),
             _ => Ok(()),
         }
+    }
+
+    /// [`Self::meet`] for a place in the workspace, of which the listing has
+    /// kept what it names.
+    pub(crate) fn meet_unlisted(
+        &self,
+        place: &Path,
+        listing: Option<&Listing>,
+        capture: &mut Capture<'_>,
+        limits: Limits,
+        met: &mut Vec<Seen>,
+    ) -> io::Result<()> {
+        let limits = Limits { tree_entries: limits.tree_entries.min(UNLISTED_ENTRIES), ..limits };
+        let workspace = self.manifest.workspace();
+        let is_listed = |path: &Path| {
+            let path = path.strip_prefix(workspace).unwrap_or(path);
+            listing.is_some_and(|listing| listing.entries.contains_key(path))
+        };
+        let mut ahead = vec![place.to_path_buf()];
+        while let Some(path) = ahead.pop() {
+            // Who takes a repository's history away is asked about that.
+            if path.iter().any(|part| part == ".git") {
+                continue;
+            }
+            if !is_listed(&path) {
+                self.meet(&path, capture, limits, met)?;
+            } else if fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+                let inside = fs::read_dir(&path).into_iter().flatten().flatten();
+                ahead.extend(inside.map(|entry| entry.path()));
+            }
+        }
+        Ok(())
     }
 
     /// What was at a path when the turn began, as far as that is known.

@@ -1,4 +1,6 @@
-//! What commands change outside the working folder, as far as they name it.
+//! What commands change, as far as they name it: outside the working folder
+//! nothing else of it is known, and inside it files that git ignores are not
+//! kept with the tree.
 
 use std::path::{Path, PathBuf};
 
@@ -15,8 +17,7 @@ struct Shell {
     text: String,
 }
 
-/// The files outside the working folder that the commands of a call name as
-/// what they write or delete. Of a folder only its removal counts: who writes
+/// The files that the commands of a call name as what they write or delete. Of a folder only its removal counts: who writes
 /// in it leaves the rest alone.
 pub(crate) fn named(flight: &Flight, call: &Known) -> Vec<PathBuf> {
     let is_command = |resource: &Resource| *resource != Resource::Any;
@@ -44,8 +45,7 @@ pub(crate) fn named(flight: &Flight, call: &Known) -> Vec<PathBuf> {
         let counts = effect.scope == Scope::FILE_DELETE
             || effect.scope == Scope::FILE_WRITE && !path.is_dir();
         let is_file = !["/dev", "/proc", "/sys"].iter().any(|top| path.starts_with(top));
-        let is_outside = !path.starts_with(usual.cwd()) && path.parent().is_some();
-        (counts && is_file && is_outside).then(|| path.to_path_buf())
+        (counts && is_file && path.parent().is_some()).then(|| path.to_path_buf())
     });
     let mut paths: Vec<PathBuf> = paths.collect();
     paths.sort();

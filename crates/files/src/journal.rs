@@ -13,9 +13,9 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -31,6 +31,9 @@ use crate::write::{Existing, PRIVATE};
 const FRESH: Duration = Duration::from_millis(50);
 /// The ending of a journal whose change is complete.
 const DONE: &str = "done";
+/// The ending of a process's note of the one folder in which it is about to
+/// rename a file.
+const NOTE: &str = "note";
 /// Bytes of a journal that are read.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
@@ -76,6 +79,33 @@ pub struct Journals {
     folder: PathBuf,
     /// When somebody looked last.
     looked: Mutex<Option<Instant>>,
+    note: Mutex<Option<Note>>,
+}
+
+/// A file that is there as long as this process.
+#[derive(Debug)]
+struct Note {
+    path: PathBuf,
+    /// Shows that its maker lives.
+    file: File,
+}
+
+/// A folder that is noted, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Noted<'a>(MutexGuard<'a, Option<Note>>);
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        if let Some(note) = &*self.0 {
+            let _ = note.file.set_len(0);
+        }
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 /// A change that is written down, until this is dropped.
@@ -117,7 +147,7 @@ pub(crate) fn path_of(spot: &Spot) -> io::Result<Vec<u8>> {
 impl Journals {
     /// Those in this folder, which is made when it is needed.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), looked: Mutex::new(None) }
+        Self { folder: folder.into(), looked: Mutex::new(None), note: Mutex::new(None) }
     }
 
     /// Takes back what somebody was killed at. Says what that was.
@@ -137,6 +167,27 @@ impl Journals {
             drop(looked);
             self.recover();
         }
+    }
+
+    /// Notes the folder of a single file that is about to be replaced: for a
+    /// moment the new one has a name of ours there. Two short system calls,
+    /// since every write has them. Nothing if it cannot be noted.
+    pub(crate) fn note(&self, spot: &Spot) -> Option<Noted<'_>> {
+        let mut note = self.note.lock().unwrap_or_else(PoisonError::into_inner);
+        if note.is_none() {
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).ok()?;
+            let path = self.folder.join(Scratch::Journal.name()).with_extension(NOTE);
+            let made = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&path);
+            let file = made.ok()?;
+            crate::scratch::claim(&file);
+            *note = Some(Note { path, file });
+        }
+        let at = Spot { folder: spot.folder.try_clone().ok()?, name: Scratch::Journal.name() };
+        let marks = vec![path_of(&at).ok()?];
+        let plan = Plan { entries: Vec::new(), made: Vec::new(), marks };
+        let text = serde_json::to_vec(&plan).ok()?;
+        note.as_ref()?.file.write_all_at(&text, 0).ok()?;
+        Some(Noted(note))
     }
 
     /// Writes down what is about to be done, and marks these folders.
@@ -176,15 +227,25 @@ impl Journals {
     }
 }
 
-impl Drop for Journal {
-    fn drop(&mut self) {
-        // From here on nobody takes it back.
+impl Journal {
+    /// The change is made: from here on nobody takes it back, but what was put
+    /// aside for it is still there.
+    pub(crate) fn complete(&mut self) {
         let done = self.path.with_extension(DONE);
         if fs::rename(&self.path, &done).is_ok() {
+            self.path = done;
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.complete();
+        if self.path.extension() == Some(OsStr::new(DONE)) {
             for (folder, name) in &self.marks {
                 let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
             }
-            let _ = fs::remove_file(done);
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
@@ -205,13 +266,14 @@ fn recover(at: &Path) -> Option<Recovered> {
     let mut text = Vec::new();
     File::from(file.try_clone().ok()?).take(LONGEST).read_to_end(&mut text).ok()?;
     let Ok(plan) = serde_json::from_slice::<Plan>(&text) else {
-        // It was cut off itself, before anything was done; or is being made.
-        if is_old(&file) {
+        // It was cut off itself, before anything was done; or is being made. An
+        // empty note has nothing to say.
+        if is_old(&file) || at.extension() == Some(OsStr::new(NOTE)) {
             let _ = fs::remove_file(at);
         }
         return None;
     };
-    let recovered = (!is_done).then(|| plan.take_back());
+    let recovered = (!is_done && !plan.entries.is_empty()).then(|| plan.take_back());
     for mark in &plan.marks {
         if let Ok(spot) = Spot::reach(&path(mark), Walk::default())
             && Scratch::of(&spot.name) == Some(Scratch::Journal)

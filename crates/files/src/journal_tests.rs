@@ -67,3 +67,35 @@ fn nothing_is_taken_back_of_what_is_done_or_still_being_done() {
     assert_eq!((journals.recover().len(), marks()), (0, 0));
     assert!(file.exists() && !elsewhere.exists() && !done.exists());
 }
+
+#[test]
+fn a_name_that_a_killed_single_write_left_goes_at_the_next_look() {
+    let world = tempfile::tempdir().expect("a folder");
+    let root = fs::canonicalize(world.path()).expect("a folder");
+    let users = root.join("users");
+    fs::create_dir(&users).expect("made");
+    let file = users.join("file");
+    fs::write(&file, "old").expect("written");
+    let journals = Journals::new(root.join("ours"));
+    let notes = || fs::read_dir(root.join("ours")).map_or(0, Iterator::count);
+    let spot = Spot::reach(&file, Walk::default()).expect("there");
+
+    let noted = journals.note(&spot).expect("noted");
+    // As long as its maker lives nobody touches anything.
+    assert_eq!((Journals::new(root.join("ours")).recover(), notes()), (Vec::new(), 1));
+    let text = {
+        let path = noted.0.as_ref().expect("a note").path.clone();
+        fs::read(path).expect("text")
+    };
+    drop(noted);
+    drop(journals);
+    assert_eq!(notes(), 0);
+
+    let stray = users.join(Scratch::File.name());
+    fs::write(&stray, "new").expect("written");
+    let dead = root.join("ours").join(Scratch::Journal.name()).with_extension(NOTE);
+    fs::write(&dead, text).expect("written");
+    assert_eq!(Journals::new(root.join("ours")).recover(), []);
+    assert!(!stray.exists() && !dead.exists());
+    assert_eq!(fs::read_to_string(&file).expect("text"), "old");
+}

@@ -14,7 +14,9 @@ use zip::{CompressionMethod, System, ZipArchive};
 use super::{Appetite, Tour, Visitor};
 use crate::gauge::Metered;
 use crate::limits::{Purpose, Spending};
-use crate::member::{LONGEST_TARGET, Member, Nature, TYPE_BITS, TYPE_FILE, TYPE_FOLDER, TYPE_LINK};
+use crate::member::{
+    LONGEST_TARGET, Member, Nature, TYPE_BITS, TYPE_FILE, TYPE_FOLDER, TYPE_LINK, TYPE_PIPE,
+};
 
 pub(super) fn visit(tour: &Tour<'_>, each: &mut Visitor<'_>) -> Result<(), ToolError> {
     let source = BufReader::new(Metered { inner: tour.source()?, gauge: tour.gauge });
@@ -25,8 +27,8 @@ pub(super) fn visit(tour: &Tour<'_>, each: &mut Visitor<'_>) -> Result<(), ToolE
     if archive.has_overlapping_entries().map_err(|error| explain(tour, error))? {
         return Err(refuse("its entries share bytes with one another, as those of bombs do"));
     }
+    tour.budget.count_entries(archive.len() as u64)?;
     for index in 0..archive.len() {
-        tour.budget.count_entry()?;
         show(tour, &mut archive, index, each)?;
     }
     Ok(())
@@ -103,6 +105,8 @@ fn describe<R: Read>(entry: &ZipFile<'_, R>) -> Member {
         TYPE_FOLDER => Nature::Folder,
         0 | TYPE_FILE if name.ends_with(b"/") => Nature::Folder,
         0 | TYPE_FILE => Nature::File,
+        // What was packed from a pipe has the pipe's mode, and content.
+        TYPE_PIPE if entry.compressed_size() > 0 => Nature::File,
         _ => Nature::Special,
     };
     Member {

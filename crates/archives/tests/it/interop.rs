@@ -236,3 +236,16 @@ fn files_with_holes_of_gnu_tar_are_read_in_every_dialect() {
         fs::remove_dir_all(place.at("out")).unwrap();
     }
 }
+
+#[test]
+fn what_was_packed_from_a_pipe_is_a_file() {
+    let place = Place::new();
+    place.python(
+        "import zipfile, stat\nz = zipfile.ZipFile('a.zip', 'w')\ni = zipfile.ZipInfo('-')\n\
+         i.create_system = 3\ni.external_attr = (stat.S_IFIFO | 0o600) << 16\n\
+         z.writestr(i, 'v')\nz.close()",
+    );
+    let out = place.unpack("a.zip", "out").unwrap();
+    assert!(out.skipped.is_empty(), "{:?}", out.skipped);
+    assert_eq!(fs::read_to_string(place.at("out/-")).unwrap(), "v");
+}

@@ -406,3 +406,41 @@ fn folders_that_a_long_file_brought_go_with_it() {
     context.run(["redo"]).succeeds();
     assert_eq!(read(&context, "new/deep/long.txt").map(|text| text.len()), Some(100_000));
 }
+
+#[test]
+fn a_file_that_a_command_names_by_a_way_out_of_the_folder_comes_back() {
+    let context = TestContext::new();
+    context.file("in/x.txt", "x\n");
+    context.file("out/precious.txt", "precious\n");
+    let inside = context.work().join("in");
+    let inside = inside.to_str().expect("a path");
+    for command in ["rm ../out/precious.txt", "echo lost > ../out/precious.txt"] {
+        let call = format!("command={command}");
+        context.run(["call", "-C", inside, "terminal", &call]).succeeds();
+        assert_ne!(read(&context, "out/precious.txt").as_deref(), Some("precious\n"));
+        context.run(["undo", "-C", inside]).succeeds();
+        assert_eq!(read(&context, "out/precious.txt").as_deref(), Some("precious\n"), "{command}");
+    }
+}
+
+#[test]
+fn an_ignored_file_that_a_command_names_comes_back() {
+    let context = TestContext::new();
+    fs::create_dir(context.work().join(".git")).expect("a folder");
+    context.file(".gitignore", "*.local\nbuild/\n");
+    context.file("db.local", "precious\n");
+    context.file("build/a.o", "object\n");
+    context.file("kept.txt", "kept\n");
+    for command in ["rm db.local", "echo x > db.local; echo y > tracked", "rm -r build"] {
+        let call = format!("command={command}");
+        context.run(["call", "terminal", &call]).succeeds();
+        context.run(["undo"]).succeeds();
+        assert_eq!(read(&context, "db.local").as_deref(), Some("precious\n"), "{command}");
+        assert_eq!(read(&context, "build/a.o").as_deref(), Some("object\n"), "{command}");
+        assert_eq!(read(&context, "tracked"), None, "{command}");
+    }
+    context.run(["call", "terminal", "command=echo new > made.local"]).succeeds();
+    context.run(["undo"]).succeeds();
+    assert_eq!(read(&context, "made.local"), None);
+    assert_eq!(read(&context, "kept.txt").as_deref(), Some("kept\n"));
+}

@@ -201,7 +201,10 @@ impl<'c> Work<'c> {
             let may_replace =
                 matches!(step.change, Change::Write { existing: Existing::Replace, .. });
             match (may_replace && now.is_some(), is_one) {
-                (true, true) => new.replace(name).map_err(failed)?,
+                (true, true) => {
+                    let _noted = self.journals.as_ref().and_then(|it| it.note(&step.spot));
+                    new.replace(name).map_err(failed)?;
+                }
                 (true, false) => {
                     let old = new.swap(name, &step.aside).map_err(failed)?;
                     self.done.push((at, Undo::Restore(old)));
@@ -237,10 +240,15 @@ impl<'c> Work<'c> {
 
     /// The last of it: what was kept aside goes.
     pub(super) fn settle(self) {
-        // From here on it is done.
-        drop(self.journal);
-        drop(self.done);
-        for step in &self.steps {
+        let Self { mut journal, done, steps, .. } = self;
+        // From here on it is done. What was put aside goes while the journal
+        // still tells of it.
+        if let Some(journal) = &mut journal {
+            journal.complete();
+        }
+        drop(done);
+        drop(journal);
+        for step in &steps {
             // The content of a new file is on the disk; its name follows with
             // the next commit of the file system, as it does for editors.
             if matches!(step.change, Change::Remove { .. }) {

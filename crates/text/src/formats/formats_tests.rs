@@ -413,3 +413,10 @@ proptest! {
         let _ = recognise(&text);
     }
 }
+
+#[test]
+fn the_heading_of_a_hunk_chooses_between_places() {
+    let text = "def a():\n    x = 1\n\ndef b():\n    x = 1\n";
+    let patch = "--- a/file\n+++ b/file\n@@ -50,1 +50,1 @@ def b():\n-    x = 1\n+    x = 2\n";
+    assert_eq!(updated(patch, text), "def a():\n    x = 1\n\ndef b():\n    x = 2\n");
+}

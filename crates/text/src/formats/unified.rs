@@ -154,7 +154,10 @@ fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk,
     let said = extent(head);
     let mut made =
         Hunk { line: said.map(|said| said.start).filter(|start| *start > 0), ..Hunk::default() };
-    if said.is_none() {
+    if said.is_some() {
+        let behind = head.trim_start_matches('@').split_once("@@").map(|(_, behind)| behind.trim());
+        made.heading = behind.map(telling).filter(|it| !it.is_empty()).map(str::to_owned);
+    } else {
         let hint = telling(head.trim_start_matches('@').trim().trim_end_matches('@').trim());
         made.hints.extend((!hint.is_empty()).then(|| hint.to_owned()));
     }

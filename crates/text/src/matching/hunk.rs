@@ -34,6 +34,9 @@ pub struct Hunk {
     pub lines: Vec<HunkLine>,
     /// Lines above it, the outermost first.
     pub hints: Vec<String>,
+    /// What it is said to be in, as git writes it behind the numbers. It only
+    /// chooses between places.
+    pub heading: Option<String>,
     /// The number of its first old line, from 1. It only chooses between
     /// places that agree exactly.
     pub line: Option<usize>,

@@ -51,8 +51,26 @@ pub(crate) fn place(
             was applied there."
         )
     });
-    let found = search(hunk, table, rigour, hinted)?;
+    let found = search(hunk, table, rigour, hinted);
+    let found = found.or_else(|misfit| below_heading(hunk, table, rigour, misfit))?;
     settle(hunk, table, found, warning)
+}
+
+/// The only one of several places that is where the heading says.
+fn below_heading<'h>(
+    hunk: &'h Hunk,
+    table: &Table<'_>,
+    rigour: Rigour,
+    misfit: Misfit,
+) -> Result<Found<'h>, Misfit> {
+    let is_open = hunk.hints.is_empty() && matches!(misfit, Misfit::Ambiguous { .. });
+    let Some(heading) = hunk.heading.as_ref().filter(|_| is_open) else { return Err(misfit) };
+    match Regions::of(table, std::slice::from_ref(heading)) {
+        Ok(Some(regions)) if !regions.list.is_empty() => {
+            search(hunk, table, rigour, Some(&regions)).map_err(|_| misfit)
+        }
+        _ => Err(misfit),
+    }
 }
 
 /// The row at which the hunk says to be, if it agrees exactly there.

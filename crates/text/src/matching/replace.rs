@@ -248,8 +248,20 @@ impl<'t> Search<'t> {
             edits.extend(made);
         }
         let warnings = warnings(self.text, &found, (old, new), rows);
-        let lines = found.iter().map(|place| rows.span(place)).collect();
+        let lines = found.iter().map(|place| self.touched(place, new)).collect();
         Ok(Replacement { edits, strategy, places: found, lines, warnings })
+    }
+
+    /// The lines of a place that change: the next one, too, if it is joined to
+    /// what the place becomes.
+    fn touched(&self, place: &Range<usize>, new: &str) -> Lines {
+        let rows = &self.table().rows;
+        let lines = rows.span(place);
+        let is_start = |at: usize| rows.get(rows.at(at)).is_none_or(|row| row.start == at);
+        let keeps_break = new.ends_with('\n') || new.is_empty() && is_start(place.start);
+        let is_joined =
+            !place.is_empty() && place.end < self.text.len() && is_start(place.end) && !keeps_break;
+        Lines { last: lines.last + usize::from(is_joined), ..lines }
     }
 
     fn shift(

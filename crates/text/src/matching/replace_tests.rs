@@ -384,3 +384,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_line_that_is_joined_to_the_new_text_is_among_its_lines() {
+    let lines = |text: &str, old: &str, new: &str| {
+        let made = replace(text, &ask(old, new)).expect("one place");
+        (made.lines[0].first, made.lines[0].last)
+    };
+    assert_eq!(lines("a\nb\nc\n", "a\n", "x\ny"), (1, 2));
+    assert_eq!(lines("a\nb\nc\n", "a\n", "x\ny\n"), (1, 1));
+    assert_eq!(lines("a\nb\nc\n", "\nb\n", "X\nY"), (1, 3));
+    assert_eq!(lines("a\nb\nc\n", "b\n", ""), (2, 2));
+    assert_eq!(lines("a\nb\nc\n", "c\n", "x"), (3, 3));
+    assert_eq!(lines("a\r\nb\r\n", "a\n", "x"), (1, 2));
+}

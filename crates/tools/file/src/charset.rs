@@ -67,16 +67,36 @@ pub(crate) fn of_new(cx: &ToolContext, path: &Path) -> TextFormat {
 pub(crate) fn named(name: &str) -> Result<(&'static Encoding, bool), ToolError> {
     let plain = name.trim().to_ascii_lowercase();
     let without = ["-bom", "-sig", "_bom", "_sig"].iter().find_map(|mark| plain.strip_suffix(mark));
-    let label = match without.unwrap_or(&plain) {
-        "utf16" => "utf-16",
-        other => other,
-    };
-    match Encoding::for_label_no_replacement(label.as_bytes()) {
+    let label = without.unwrap_or(&plain);
+    let known = |label: &str| Encoding::for_label_no_replacement(label.as_bytes());
+    match known(label).or_else(|| known(&of_the_web(label))) {
         Some(encoding) => Ok((encoding, without.is_some())),
         None => Err(ToolError::invalid(format!("There is no encoding '{name}'")).with_hint(
             "Names are those of the web, such as utf-8, utf-8-bom, utf-16le, windows-1252, \
              shift_jis, gbk.",
         )),
+    }
+}
+
+/// The web's name for what other programs call differently.
+fn of_the_web(label: &str) -> String {
+    let bare: String = label.chars().filter(char::is_ascii_alphanumeric).collect();
+    let number = |prefix: &str| bare.strip_prefix(prefix).map(str::to_owned);
+    match bare.as_str() {
+        "utf8" => "utf-8".to_owned(),
+        "utf16" => "utf-16".to_owned(),
+        "utf16le" | "ucs2" => "utf-16le".to_owned(),
+        "utf16be" => "utf-16be".to_owned(),
+        "cp932" | "ms932" => "shift_jis".to_owned(),
+        "cp936" => "gbk".to_owned(),
+        "cp949" => "euc-kr".to_owned(),
+        "cp950" => "big5".to_owned(),
+        "macroman" => "macintosh".to_owned(),
+        _ => match (number("windows").or_else(|| number("cp")), number("iso8859")) {
+            (Some(page), _) => format!("windows-{page}"),
+            (_, Some(part)) => format!("iso-8859-{part}"),
+            _ => bare,
+        },
     }
 }
 
@@ -91,3 +111,7 @@ fn said(cx: &ToolContext, path: &Path) -> Option<Charset> {
     let real = files.real(path);
     editorconfig::charset(&configs, real.as_deref().unwrap_or(path))
 }
+
+#[cfg(test)]
+#[path = "charset_tests.rs"]
+mod tests;

@@ -231,6 +231,11 @@ pub(crate) fn standing<'h>(
     }
 }
 
+/// Whether the caller has seen a version of the file.
+pub(crate) fn saw_any(cx: &ToolContext, path: &Path) -> bool {
+    record(cx, path).is_some_and(|record| record.seen.contains_key(&*cx.task_id))
+}
+
 /// Whether the caller was shown all of the version that it saw last.
 pub(crate) fn saw_all(cx: &ToolContext, path: &Path) -> bool {
     let record = record(cx, path);

@@ -468,3 +468,22 @@ proptest! {
         prop_assert!(after.ends_with(&lines[last.min(lines.len())..].concat()));
     }
 }
+
+#[tokio::test]
+async fn the_lines_of_a_replacement_are_all_that_changed() {
+    for (old, new, before, after) in [
+        ("a\n", "x\ny", [1, 2], [1, 2]),
+        ("a\n", "x", [1, 2], [1, 1]),
+        ("c\n", "x\ny", [3, 3], [3, 4]),
+        ("\nb\n", "X\nY", [1, 3], [1, 2]),
+        ("b\n", "B\nC\n", [2, 2], [2, 3]),
+    ] {
+        let (answer, _) = replace("a\nb\nc\n", old_new(old, new)).await;
+        let range = &answer["line_ranges"][0];
+        assert_eq!(
+            (&range["before"], &range["after"]),
+            (&json!(before), &json!(after)),
+            "{answer}"
+        );
+    }
+}

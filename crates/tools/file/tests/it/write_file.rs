@@ -657,3 +657,30 @@ async fn the_file_behind_a_link_is_named() {
     assert_eq!(made["created"], true);
     assert_eq!(made["resolved_path"], json!(caller.path("nox")), "{made}");
 }
+
+#[tokio::test]
+async fn a_named_version_counts_also_where_there_is_nothing_to_do() {
+    let place = Place::new();
+    place.write("c", "0");
+    let caller = Caller::new(&place);
+    let hash = caller.call("read_file", json!({"path": "c"})).await["hash"].clone();
+    place.write("c", "1");
+    let answer = caller
+        .call("write_file", json!({"path": "c", "content": "1", "expected_hash": hash}))
+        .await;
+    assert_eq!(answer["kind"], "conflict", "{answer}");
+}
+
+#[tokio::test]
+async fn a_file_that_was_seen_and_is_gone_is_told_of() {
+    let place = Place::new();
+    let path = place.write("g", "seen\n");
+    let caller = Caller::new(&place);
+    caller.call("read_file", json!({"path": "g"})).await;
+    fs::remove_file(path).unwrap();
+    let answer = caller.call("write_file", json!({"path": "g", "content": "anew\n"})).await;
+    assert_eq!(answer["created"], true);
+    assert!(answer["note"].as_str().unwrap().contains("was gone"), "{answer}");
+    let answer = caller.call("write_file", json!({"path": "other", "content": "x\n"})).await;
+    assert!(answer.get("note").is_none(), "{answer}");
+}

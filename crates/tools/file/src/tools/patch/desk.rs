@@ -9,7 +9,9 @@ use encoding_rs::Encoding;
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::Files;
 use hermes_text::codec::{TextFormat, Unencodable};
-use hermes_text::matching::{Hunk, Lines, Request, Rigour, apply, change, compose, replace};
+use hermes_text::matching::{
+    Hunk, Lines, Replacement, Request, Rigour, apply, change, compose, replace,
+};
 use hermes_text::{Document, Edit};
 
 use super::links::{self, Links};
@@ -206,7 +208,7 @@ impl<'a> Desk<'a> {
             refusal::mismatch(path, &text, request, mismatch, hash)
         })?;
         let changed = change(&text, &made.edits);
-        let after = after(&made.edits, &made.places, &made.lines, &text);
+        let after = after(&made, &text, &changed);
         for (before, after) in made.lines.iter().zip(after) {
             let path = path.to_path_buf();
             self.spots.push(Spot { path, strategy: made.strategy, before: *before, after });
@@ -454,24 +456,23 @@ fn encode(format: TextFormat, text: &str) -> Result<Vec<u8>, Unencodable> {
 }
 
 /// The lines of the places of a replacement, afterwards.
-fn after(
-    edits: &[Edit],
-    places: &[std::ops::Range<usize>],
-    before: &[Lines],
-    text: &str,
-) -> Vec<Lines> {
+fn after(made: &Replacement, text: &str, changed: &str) -> Vec<Lines> {
     let feeds = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
-    let mut edits = edits.iter().peekable();
+    let mut edits = made.edits.iter().peekable();
     let mut drift: isize = 0;
-    let mut after = Vec::with_capacity(places.len());
-    for (place, lines) in places.iter().zip(before) {
+    let mut after = Vec::with_capacity(made.places.len());
+    for (place, lines) in made.places.iter().zip(&made.lines) {
         let first = lines.first.saturating_add_signed(drift);
         while let Some(edit) = edits.next_if(|edit| edit.range.end <= place.end) {
             let gone = text.get(edit.range.clone()).map_or(0, feeds);
             drift += feeds(&edit.text).cast_signed() - gone.cast_signed();
         }
-        let last = lines.last.saturating_add_signed(drift).max(first);
-        after.push(Lines { first, last });
+        let mut last = lines.last.saturating_add_signed(drift);
+        // Whether the last line is closed may have changed with it.
+        if place.end == text.len() && text.contains('\n') {
+            last = feeds(changed) + usize::from(!changed.ends_with('\n'));
+        }
+        after.push(Lines { first, last: last.max(first) });
     }
     after
 }

@@ -92,6 +92,7 @@ pub(crate) struct Output {
 }
 
 const PART: &str = "You had read only a part of the file that this replaces.";
+const GONE: &str = "The file that you had seen was gone; it was made anew.";
 const BINARY: &str = "The file that this replaces is not text.";
 
 fn is_false(value: &bool) -> bool {
@@ -202,7 +203,8 @@ fn write(
         if !args.keep_numbers {
             refuse_numbered(bytes, text)?;
         }
-        match unchanged {
+        // Who names a version means it, also where there is nothing to do.
+        match unchanged && expected.is_none() {
             true => Ok(Sight::Whole),
             false => conflict::check(cx, path, expected.as_ref(), old, text),
         }
@@ -231,9 +233,10 @@ fn write(
             note: None,
         }
     };
+    let is_gone = old.is_none() && known::saw_any(cx, path);
     let tell = |output: Output, sight| Output {
         replaced_unseen: differs.filter(|_| sight == Sight::None).map(Replaced::of),
-        note: note(differs, sight, disguise),
+        note: note(differs, sight, disguise, is_gone),
         ..output
     };
     if args.dry_run || unchanged {
@@ -265,9 +268,15 @@ fn write(
 }
 
 /// What whoever wrote it should know.
-fn note(replaced: Option<&Original>, sight: Sight, disguise: Option<Disguise>) -> Option<String> {
+fn note(
+    replaced: Option<&Original>,
+    sight: Sight,
+    disguise: Option<Disguise>,
+    is_gone: bool,
+) -> Option<String> {
     let mut notes = Vec::new();
     match replaced {
+        None if is_gone => notes.push(GONE.to_owned()),
         Some(old) if old.document().is_err() => notes.push(BINARY.to_owned()),
         _ if sight == Sight::Part => notes.push(PART.to_owned()),
         _ => {}
