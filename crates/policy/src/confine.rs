@@ -10,7 +10,7 @@ use crate::judge::{Examination, Finding};
 use crate::level::{Answer, Level, Restriction, Selectors};
 use crate::pattern::{PathPattern, fold, is_within};
 use crate::permissions::{Permissions, folder};
-use crate::repositories::{self, Kept, Use};
+use crate::repositories::{self, Case, Kept, Use};
 use crate::sensitive::Sensitive;
 use crate::sightings::Sightings;
 
@@ -109,20 +109,32 @@ impl Permissions {
 
     /// What stays as it is of repositories, and of our own files in projects.
     fn kept(&self, write: &[PathBuf], exam: &Examination, cwd: &Path) -> Kept {
-        let seen = self.sightings();
-        let within = |path: &Path| write.iter().any(|tree| is_within(path, tree));
-        let is_open = |path: &Path| self.laid_open().iter().any(|pattern| pattern.matches(path));
-        let git_runs = exam.command_effects.iter().any(|e| e.scope == Scope::GIT_WRITE);
         let changed = |scope: Option<&Scope>| -> Vec<PathBuf> {
             let about = |finding: &&Finding| scope.is_none_or(|it| finding.effect.scope == *it);
             changes(exam).filter(about).filter_map(place).collect()
         };
-        let (changed, deleted) = (changed(None), changed(Some(&Scope::FILE_DELETE)));
+        let case = Case {
+            write: write.to_vec(),
+            cwd: cwd.to_path_buf(),
+            changed: changed(None),
+            deleted: changed(Some(&Scope::FILE_DELETE)),
+            git_runs: exam.command_effects.iter().any(|e| e.scope == Scope::GIT_WRITE),
+            settings: exam.settings,
+            typed: exam.typed,
+        };
+        self.sightings().kept(case, |case| self.kept_in(case))
+    }
+
+    fn kept_in(&self, case: &Case) -> Kept {
+        let Case { write, cwd, changed, deleted, git_runs, settings, typed } = case;
+        let seen = self.sightings();
+        let within = |path: &Path| write.iter().any(|tree| is_within(path, tree));
+        let is_open = |path: &Path| self.laid_open().iter().any(|pattern| pattern.matches(path));
         let used = |git: &Path| {
             let touches = || changed.iter().any(|path| path != git && path.starts_with(git));
-            let some = git_runs || exam.typed || touches();
+            let some = *git_runs || *typed || touches();
             match some || repositories::is_opened(git, is_open) {
-                true if git_runs && exam.settings => Use::Git,
+                true if *git_runs && *settings => Use::Git,
                 true => Use::Some,
                 false => Use::Nothing,
             }
@@ -168,7 +180,7 @@ impl Permissions {
         }
         // What is empty may be a place to put something, and git sweeps away
         // what is empty in there.
-        let workspace = self.places().workspace.as_ref().filter(|_| !git_runs);
+        let workspace = self.places().workspace.as_ref().filter(|_| !*git_runs);
         if let Some(workspace) = workspace.filter(|it| within(it) && !seen.is_empty(it)) {
             let ours = workspace.join(OURS);
             if !seen.exists(&ours) {

@@ -18,8 +18,25 @@ pub(crate) enum Use {
     Git,
 }
 
+/// All that what stays as it is depends on, besides the rules and the files.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    /// The trees that can be written.
+    pub(crate) write: Vec<PathBuf>,
+    /// The working folder.
+    pub(crate) cwd: PathBuf,
+    /// What the call says that it changes, and what of that it deletes.
+    pub(crate) changed: Vec<PathBuf>,
+    pub(crate) deleted: Vec<PathBuf>,
+    /// Whether git runs that writes, and may change settings.
+    pub(crate) git_runs: bool,
+    pub(crate) settings: bool,
+    /// Whether commands are typed later.
+    pub(crate) typed: bool,
+}
+
 /// What stays as it is, by how it is held; see `Confinement`.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) read_only: Vec<PathBuf>,
     pub(crate) nested: Vec<PathBuf>,

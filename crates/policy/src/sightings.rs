@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::repositories::{Case, Kept};
+
 /// How long a look at the files counts. A child process that starts later is
 /// looked after anew.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// More places are not kept.
 const MOST: usize = 1024;
+const MOST_CASES: usize = 16;
 
 /// The last looks. They serve the bounds of child processes, which are made
 /// for every command; what a call itself touches is always looked up anew.
@@ -20,6 +23,7 @@ pub(crate) struct Sightings(Mutex<Option<Seen>>);
 #[derive(Debug)]
 struct Seen {
     since: Instant,
+    kept: Vec<(Case, Kept)>,
     secrets: HashMap<PathBuf, Vec<PathBuf>>,
     places: HashMap<PathBuf, Vec<PathBuf>>,
     there: HashMap<PathBuf, bool>,
@@ -31,20 +35,40 @@ struct Seen {
 impl Sightings {
     fn with<T>(&self, look: impl FnOnce(&mut Seen) -> T) -> T {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = last.take().filter(|seen| {
+        let is_stale = |seen: &mut Seen| {
             let kept = seen.there.len() + seen.folders.len() + seen.real.len();
-            seen.since.elapsed() < FRESH && kept < MOST
-        });
-        let seen = last.insert(fresh.unwrap_or_else(|| Seen {
+            seen.since.elapsed() >= FRESH || kept >= MOST
+        };
+        // In its place: it is asked for many a time with every command.
+        last.take_if(is_stale);
+        look(last.get_or_insert_with(|| Seen {
             since: Instant::now(),
+            kept: Vec::new(),
             secrets: HashMap::new(),
             places: HashMap::new(),
             there: HashMap::new(),
             folders: HashMap::new(),
             empty: HashMap::new(),
             real: HashMap::new(),
-        }));
-        look(seen)
+        }))
+    }
+
+    /// What stays as it is in a case, by what was seen.
+    pub(crate) fn kept(&self, case: Case, look: impl FnOnce(&Case) -> Kept) -> Kept {
+        let (since, known) = self.with(|seen| {
+            let known = seen.kept.iter().find(|(known, _)| *known == case);
+            (seen.since, known.map(|(_, kept)| kept.clone()))
+        });
+        known.unwrap_or_else(|| {
+            let kept = look(&case);
+            self.with(|seen| {
+                // A part of it may be from before, and counts no longer than that.
+                if seen.since == since && seen.kept.len() < MOST_CASES {
+                    seen.kept.push((case, kept.clone()));
+                }
+            });
+            kept
+        })
     }
 
     /// The secrets that are there, seen from that folder.
@@ -97,3 +121,7 @@ fn remember(
         None => *known.entry(path.to_owned()).or_insert(look(path)),
     }
 }
+
+#[cfg(test)]
+#[path = "sightings_tests.rs"]
+mod tests;

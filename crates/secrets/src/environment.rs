@@ -1,6 +1,10 @@
 //! What a child process gets to see of our environment: what is known to be
 //! needed, and never a secret.
 
+use std::env;
+use std::ffi::OsString;
+use std::sync::{Mutex, PoisonError};
+
 use crate::names::{is_secret, is_secret_value, split_words};
 
 /// Passed on under exactly these names.
@@ -72,6 +76,33 @@ pub fn child_env(
     extra: &[String],
 ) -> Vec<(String, String)> {
     vars.filter(|(name, value)| may_pass(name, value, extra)).collect()
+}
+
+/// The variables of this program that a child process may have.
+pub fn own_env() -> Vec<(String, String)> {
+    static JUDGED: Mutex<Judged> = Mutex::new(Judged { all: Vec::new(), passed: Vec::new() });
+    JUDGED.lock().unwrap_or_else(PoisonError::into_inner).pass(env::vars_os().collect())
+}
+
+/// Variables that were judged. There is a child with every command, and they
+/// are hardly ever others.
+#[derive(Debug, Default)]
+struct Judged {
+    all: Vec<(OsString, OsString)>,
+    passed: Vec<(String, String)>,
+}
+
+impl Judged {
+    /// Those of them that a child process may have.
+    fn pass(&mut self, all: Vec<(OsString, OsString)>) -> Vec<(String, String)> {
+        if self.all != all {
+            let text = |it: &OsString| it.to_str().map(str::to_owned);
+            let vars = all.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+            self.passed = child_env(vars, &[]);
+            self.all = all;
+        }
+        self.passed.clone()
+    }
 }
 
 fn may_pass(name: &str, value: &str, extra: &[String]) -> bool {

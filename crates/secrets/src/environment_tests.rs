@@ -9,6 +9,19 @@ fn passed(vars: &[(&str, &str)], extra: &[&str]) -> Vec<String> {
 }
 
 #[test]
+fn a_variable_that_has_changed_is_judged_anew() {
+    let vars = |value: &str| vec![("EDITOR".into(), value.into()), ("HOME".into(), "/h".into())];
+    let names = |passed: Vec<(String, String)>| passed.into_iter().map(|it| it.0).collect();
+    let mut judged = Judged::default();
+    let mut passed = |value: &str| -> Vec<String> { names(judged.pass(vars(value))) };
+    assert_eq!(passed("vi"), ["EDITOR", "HOME"]);
+    assert_eq!(passed("vi"), ["EDITOR", "HOME"]);
+    assert_eq!(passed("ghp_0123456789abcdef0123456789"), ["HOME"]);
+    assert_eq!(passed("nano"), ["EDITOR", "HOME"]);
+    assert_eq!(judged.pass(vec![("EDITOR".into(), "ed".into())]).len(), 1);
+}
+
+#[test]
 fn what_programs_need_passes() {
     let vars = [
         ("PATH", "/usr/bin"),

@@ -15,7 +15,7 @@ mod secret;
 pub mod vault;
 mod wording;
 
-pub use environment::child_env;
+pub use environment::{child_env, own_env};
 pub use names::{Shown, is_secret, is_secret_name, is_secret_value, shown};
 pub use redact::{Redactor, RedactorError};
 pub use secret::Secret;

@@ -30,8 +30,9 @@ struct Shared<'a> {
     failed: i32,
 }
 
-/// Enough for the name of a folder and a few calls, with room to spare.
-const STACK_SIZE: usize = 128 << 10;
+/// Enough for the name of a folder and a few calls, with room to spare. More
+/// than twice as much would have the allocator tidy up with every spawn.
+const STACK_SIZE: usize = 32 << 10;
 
 /// The process and a descriptor for it.
 pub(crate) fn spawn(start: &Start<'_>) -> io::Result<(i32, OwnedFd)> {

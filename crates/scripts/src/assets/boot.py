@@ -1,5 +1,5 @@
 def _():
-    import sys
+    import _warnings, sys
     path, tools = sys.argv[1:]
     sys.argv[:] = [path]
     sys.path.insert(0, tools)
@@ -12,6 +12,30 @@ def _():
     del names["_"]
     names["__file__"] = path
     with open(path, "rb") as file:
-        code = file.read()
-    exec(compile(code, path, "exec", dont_inherit=True), names)
+        text = file.read()
+    # compile() first makes every class of the module ast, which takes longer than all else that is
+    # done here. exec() compiles without them: it is stopped before the first line, and what it has
+    # made gets its name. Whatever there is to complain of, compile() complains of.
+    code = None
+    def stop(frame, *_):
+        nonlocal code
+        code = frame.f_code
+        raise RuntimeError
+    def named(code):
+        own = tuple([named(it) if type(it) is type(code) else it for it in code.co_consts])
+        return code.replace(co_filename=path, co_consts=own)
+    if sys.gettrace() is None:
+        _warnings.filters.insert(0, ("error", None, Warning, None, 0))
+        sys.settrace(stop)
+        try:
+            exec(text, names)
+        except Exception:
+            pass
+        sys.settrace(None)
+        del _warnings.filters[0]
+    if code and code.co_filename == "<string>":
+        code = named(code)
+    else:
+        code = compile(text, path, "exec", dont_inherit=True)
+    exec(code, names)
 _()

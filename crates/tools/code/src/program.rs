@@ -2,7 +2,6 @@
 //! give it, where the session's commands run.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use hermes_core::{ToolContext, ToolError};
 use hermes_exec::output::Source;
 use hermes_exec::surroundings::Surroundings;
 use hermes_exec::{Exit, GRACE, Input, Job, Jobs, Order, Output, Patience, Pause};
+use hermes_secrets::own_env;
 
 /// How often one hears of a program that runs.
 const TICK: Duration = Duration::from_secs(1);
@@ -27,13 +27,6 @@ const CACHES: [(&str, &str); 5] = [
     ("npm_config_cache", "npm"),
     ("PIP_CACHE_DIR", "pip"),
 ];
-
-/// What of our own environment may be passed on.
-pub(crate) fn own() -> Vec<(String, String)> {
-    let own = env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    hermes_secrets::child_env(own, &[])
-}
 
 /// A name that nothing else has.
 pub(crate) fn fresh() -> String {
@@ -115,7 +108,7 @@ impl<'a> Bench<'a> {
     /// That of a call.
     pub(crate) async fn of(cx: &'a ToolContext) -> Result<Self, ToolError> {
         let jobs = Jobs::port(cx);
-        let around = Surroundings::of(&jobs, Output::Apart, cx, own).await?;
+        let around = Surroundings::of(&jobs, Output::Apart, cx, own_env).await?;
         let is_here = around.place.is_none();
         let mut environment = around.environment();
         if is_here && cx.confinement.is_some() {

@@ -12,6 +12,7 @@ use hermes_core::{Scope, SessionError, ToolContext, ToolError, Variables};
 use hermes_exec::state::{self, Frame, Report, ShellState};
 use hermes_exec::surroundings::{DOCUMENT, Kept, Surroundings};
 use hermes_exec::{Exit, Input, Job, Jobs, Order, Output, Place, Shell};
+use hermes_secrets::own_env;
 
 /// What a shell ends with when a command is not found.
 const NOT_FOUND: i32 = 127;
@@ -40,7 +41,7 @@ impl Prepared {
         jobs: &Jobs,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
-        let around = Surroundings::of(jobs, how.output, cx, own).await?;
+        let around = Surroundings::of(jobs, how.output, cx, own_env).await?;
         match around.place.clone() {
             None => Self::here(command, around, how, jobs, cx),
             Some(place) => Ok(Self::elsewhere(command, around, how, &place, |script| {
@@ -246,18 +247,17 @@ impl After {
     }
 
     fn state(&self, job: &Job) -> Option<ShellState> {
-        let dump = match &self.from {
-            From::File(report) => {
+        // Such a command was not told to report.
+        let foregone = || state::foregone(&self.before, &self.command);
+        let read = |dump: &[u8]| state::read(dump, &self.base);
+        match &self.from {
+            From::Posix => state::read_posix(&job.report()?, &self.before, &self.base),
+            From::Bash => foregone().or_else(|| read(&job.report()?)),
+            From::File(report) => foregone().or_else(|| {
                 let dump = std::fs::read(report);
                 let _ = std::fs::remove_file(report);
-                dump.ok()
-            }
-            From::Posix => return state::read_posix(&job.report()?, &self.before, &self.base),
-            From::Bash => job.report(),
-        };
-        match state::foregone(&self.before, &self.command) {
-            Some(after) => Some(after),
-            None => state::read(&dump?, &self.base),
+                read(&dump.ok()?)
+            }),
         }
     }
 }
@@ -350,13 +350,6 @@ pub(crate) fn reset(cx: &ToolContext) -> Result<PathBuf, ToolError> {
     let beginning = cx.session.beginning()?;
     cx.session.set_cwd(beginning.as_deref())?;
     Ok(beginning.unwrap_or_else(|| cx.workplace.cwd().to_path_buf()))
-}
-
-/// What of our own environment may be passed on.
-pub(crate) fn own() -> Vec<(String, String)> {
-    let own = env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    hermes_secrets::child_env(own, &[])
 }
 
 fn fresh() -> String {

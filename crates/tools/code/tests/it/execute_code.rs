@@ -59,6 +59,34 @@ async fn an_error_is_told_as_python_tells_it() {
     desk.close().await;
 }
 
+/// `compile()` makes every class of `ast`, which takes a millisecond and more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_is_compiled_under_its_name_and_without_the_classes_of_ast() {
+    let desk = Desk::new();
+    let code = r#"
+import sys
+look = "any(it.__name__ == 'AST' for it in object.__subclasses__())"
+has_made = eval(look)
+def outer():
+    return (lambda: sys._getframe().f_code)()
+names = {it.co_filename for it in (sys._getframe().f_code, outer.__code__, outer())}
+print(names == {__file__}, outer().co_name, sys.gettrace())
+import subprocess, warnings
+# What the interpreter has installed may need them from the start.
+bare = subprocess.run([sys.executable, "-c", f"print({look})"], stdout=subprocess.PIPE)
+print(bare.stdout.decode().strip() == str(has_made))
+print([it for it in warnings.filters if it[0] == "error"])
+"#;
+    let answer = desk.run(code).await;
+    assert_eq!(answer["output"], "True <lambda> None\nTrue\n[]\n", "{answer}");
+    let warned = desk.run("print(1 is 1)").await;
+    let output = text(&warned["output"]);
+    assert!(output.starts_with("True\n--- stderr ---\n"), "{warned}");
+    assert!(output.contains("script.py:1: SyntaxWarning: \"is\" with"), "{warned}");
+    assert_eq!(output.matches("SyntaxWarning").count(), 1, "{warned}");
+    desk.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_are_functions_that_give_values_and_raise_errors() {
     let desk = Desk::new();

@@ -12,6 +12,7 @@ use hermes_core::{
 use hermes_exec::surroundings::{self, Kept, Surroundings};
 use hermes_exec::{Jobs, Output};
 use hermes_files::Files;
+use hermes_secrets::own_env;
 use serde::{Deserialize, Serialize};
 
 use crate::afar;
@@ -178,7 +179,7 @@ impl Tool for EnvManager {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
         let jobs = Jobs::port(cx);
-        let around = Surroundings::of(&jobs, Output::Together, cx, shell::own).await?;
+        let around = Surroundings::of(&jobs, Output::Together, cx, own_env).await?;
         let view = View::of(around, cx.workplace.cwd());
         match args.action {
             Action::Get => get(needed(args.name, "name", "get")?, &view),

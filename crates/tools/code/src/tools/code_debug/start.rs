@@ -7,9 +7,9 @@ use hermes_core::{Confinement, Resource, Scope, ToolContext, ToolError, Workplac
 use hermes_debug::{Context, Found, Kind, Launch, Session, Target, Wanted, look};
 use hermes_exec::surroundings::Surroundings;
 use hermes_exec::{Jobs, Output};
+use hermes_secrets::own_env;
 
 use super::{Args, Place, is_test};
-use crate::program;
 
 /// Most breakpoints of one call.
 const MOST: usize = 200;
@@ -56,7 +56,7 @@ impl Start {
         }
         let wanted = wanted(&args.breakpoints, &folder, cx)?;
         let jobs = Jobs::port(cx);
-        let around = Surroundings::of(&jobs, Output::Apart, cx, program::own).await?;
+        let around = Surroundings::of(&jobs, Output::Apart, cx, own_env).await?;
         let mut environment = around.environment();
         let more = args.env.iter().flatten().map(|(name, value)| (name.into(), value.into()));
         environment.extend(more);

@@ -8,9 +8,9 @@ use hermes_core::{
 };
 use hermes_exec::Jobs;
 use hermes_scripts::{Language, Mode, Outcome, Script, Scripts, Status};
+use hermes_secrets::own_env;
 use serde::Deserialize;
 
-use crate::program::own;
 
 /// The longest that settings can ask for; the tool keeps to its own limits.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 + 30);
@@ -113,7 +113,7 @@ impl Tool for ExecuteCode {
             }),
             timeout: args.timeout.map(Duration::from_secs),
         };
-        self.scripts.run(&script, &Jobs::port(cx), own, cx).await
+        self.scripts.run(&script, &Jobs::port(cx), own_env, cx).await
     }
 
     async fn teardown(&self) {

@@ -10,9 +10,9 @@ use hermes_core::{
 };
 use hermes_exec::Jobs;
 use hermes_repl::{Ask, Interpreters, Language, Limits, Stopped};
+use hermes_secrets::own_env;
 use serde::Deserialize;
 
-use crate::program::own;
 
 mod report;
 mod shells;
@@ -204,7 +204,7 @@ impl Repl {
             code: args.code,
             jobs: Jobs::port(cx),
             limits: limits(cx),
-            own,
+            own: own_env,
         };
         let answer = self.interpreters.run(ask, cx).await;
         if is_bash {
