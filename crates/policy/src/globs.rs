@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::pattern::{fold_text, plain};
 
@@ -19,7 +19,7 @@ pub(crate) struct Globs {
     patterns: Vec<String>,
     /// Folders that many of the patterns begin with, as patterns.
     bases: Vec<String>,
-    groups: OnceLock<Groups>,
+    groups: OnceLock<Option<Groups>>,
 }
 
 /// The patterns by what a path needs.
@@ -52,7 +52,7 @@ struct Below {
 /// A few patterns that are matched together.
 #[derive(Debug, Clone, Default)]
 struct Group {
-    patterns: Vec<String>,
+    globs: Vec<Glob>,
     made: OnceLock<Option<GlobSet>>,
 }
 
@@ -62,10 +62,10 @@ impl Globs {
         Self { patterns, bases: bases.to_vec(), groups: OnceLock::new() }
     }
 
-    /// Whether one of them matches. Nothing if one that may could not be made.
+    /// Whether one of them matches. Nothing if they cannot be had.
     pub(crate) fn is_match(&self, folded: &Path) -> Option<bool> {
         let groups = self.groups.get_or_init(|| Groups::of(&self.patterns, &self.bases));
-        let met = groups.met(folded.as_os_str().as_bytes());
+        let met = groups.as_ref()?.met(folded.as_os_str().as_bytes());
         // Every other group says no.
         let mut answers = met.map(|group| group.is_match(folded));
         answers.find(|answer| *answer != Some(false)).unwrap_or(Some(false))
@@ -73,7 +73,7 @@ impl Globs {
 }
 
 impl Groups {
-    fn of(patterns: &[String], bases: &[String]) -> Self {
+    fn of(patterns: &[String], bases: &[String]) -> Option<Self> {
         // Folded as the paths are: a set that is blind to case would be one
         // large regular expression.
         let bases = bases.iter().filter(|base| !base.is_empty());
@@ -81,9 +81,9 @@ impl Groups {
         let mut groups = Self::default();
         for pattern in patterns {
             let pattern = fold_text(pattern);
-            groups.place(&pattern, &bases).patterns.push(pattern);
+            groups.place(&pattern, &bases).globs.extend(globs(&pattern)?);
         }
-        groups
+        Some(groups)
     }
 
     /// Where a pattern belongs.
@@ -149,24 +149,26 @@ impl Below {
 
 impl Group {
     fn is_match(&self, folded: &Path) -> Option<bool> {
-        if self.patterns.is_empty() {
+        if self.globs.is_empty() {
             return Some(false);
         }
-        let made = self.made.get_or_init(|| set(&self.patterns)).as_ref();
+        let made = self.made.get_or_init(|| set(&self.globs)).as_ref();
         made.map(|set| set.is_match(folded))
     }
 }
 
-/// One set of patterns, each tree with its own root.
-fn set(patterns: &[String]) -> Option<GlobSet> {
+fn set(globs: &[Glob]) -> Option<GlobSet> {
     let mut builder = GlobSetBuilder::new();
-    for pattern in patterns {
-        for text in [Some(pattern.as_str()), pattern.strip_suffix("/**")].into_iter().flatten() {
-            let glob = GlobBuilder::new(text).literal_separator(true).build();
-            builder.add(glob.ok()?);
-        }
-    }
+    globs.iter().for_each(|glob| {
+        builder.add(glob.clone());
+    });
     builder.build().ok()
+}
+
+/// What a pattern means: a tree has its own root in it.
+fn globs(pattern: &str) -> Option<Vec<Glob>> {
+    let texts = [Some(pattern), pattern.strip_suffix("/**")].into_iter().flatten();
+    texts.map(|text| GlobBuilder::new(text).literal_separator(true).build().ok()).collect()
 }
 
 /// The folder that a pattern begins with, and the rest of it.
