@@ -23,6 +23,7 @@ impl Globs {
         let parts: Vec<String> = parts.chain(["x", "", "x.json"].map(str::to_owned)).collect();
         let filled = |part: String, with: &str| {
             let part = part.replace("[[]", "[").replace("[]]", "]").replace("[*]", "\u{1}");
+            let part = part.replace("[{]", "{").replace("[}]", "}");
             part.replace('*', with).replace('\u{1}', "*")
         };
         let with = || select(vec!["", "x", "7", ".x", "x/x"]);
