@@ -1,5 +1,7 @@
 //! What a tool is handed while it runs.
 
+use std::borrow::Cow;
+use std::ffi::OsString;
 use std::fmt;
 use std::future::Future;
 use std::path::{Component, Path, PathBuf};
@@ -49,30 +51,44 @@ impl Workplace {
     /// The absolute form of a path: joined to the working folder, `.` and `..`
     /// folded. Nothing is looked up.
     pub fn fold(&self, path: &Path) -> PathBuf {
-        let joined = self.cwd.join(path);
+        let joined: Cow<'_, Path> =
+            if path.is_absolute() { path.into() } else { self.cwd.join(path).into() };
         if is_folded(&joined) {
-            return joined;
+            return joined.into_owned();
         }
-        let mut folded = PathBuf::new();
+        let mut parts = Vec::with_capacity(16);
         for part in joined.components() {
             match part {
                 Component::ParentDir => {
-                    folded.pop();
+                    parts.pop_if(|part| matches!(part, Component::Normal(_)));
                 }
                 Component::CurDir => {}
-                other => folded.push(other),
+                other => parts.push(other),
             }
         }
-        folded
+        let mut folded = OsString::with_capacity(joined.as_os_str().len());
+        let mut separated = true;
+        for part in parts {
+            if !separated {
+                folded.push("/");
+            }
+            folded.push(part);
+            separated = part == Component::RootDir;
+        }
+        folded.into()
     }
 }
 
 /// Whether a path has no part that says nothing or climbs, at a glance.
 pub fn is_folded(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
-    let plain = |pair: &[u8]| pair[0] != b'/' || !matches!(pair[1], b'/' | b'.');
+    let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
+    // Every pair is looked at, which a processor does many at a time.
+    let is_plain = |plain: bool, (byte, next): (&u8, &u8)| {
+        plain & ((*byte != b'/') | ((*next != b'/') & (*next != b'.')))
+    };
     bytes.first() == Some(&b'/')
-        && bytes.windows(2).all(plain)
+        && pairs.fold(true, is_plain)
         && (bytes.len() == 1 || bytes.last() != Some(&b'/'))
 }
 

@@ -12,6 +12,8 @@ fn a_path_is_folded_whichever_way_it_is_written() {
         ("/etc/../usr/.x", "/usr/.x"),
         ("~/.x/y", "/home/me/.x/y"),
         ("..", "/srv"),
+        ("/../../a", "/a"),
+        ("../../../..", "/"),
         ("/", "/"),
         ("", "/srv/here"),
         ("a.b/c..", "/srv/here/a.b/c.."),

@@ -78,17 +78,22 @@ impl Scope {
 
     /// The part before the colon.
     pub fn family(&self) -> &str {
-        match self.0.split_once(':') {
+        match self.colon().and_then(|at| self.0.get(..at)) {
             // One server has nothing to do with another.
-            _ if self.is_elsewhere() => &self.0,
-            None => &self.0,
-            Some((family, _)) => family,
+            None | Some("mcp") => &self.0,
+            Some(family) => family,
         }
     }
 
     /// The part after the colon.
     pub fn verb(&self) -> &str {
-        self.0.split_once(':').map_or("", |(_, verb)| verb)
+        self.colon().and_then(|at| self.0.get(at + 1..)).unwrap_or("")
+    }
+
+    /// Asked for every effect of every command: a search made for long texts
+    /// takes longer than these few letters do.
+    fn colon(&self) -> Option<usize> {
+        self.0.bytes().position(|byte| byte == b':')
     }
 
     /// Whether two calls with this effect may touch the same thing at once.

@@ -154,10 +154,12 @@ impl Permissions {
         }
         // Where a working tree has its repository, whether or not the file that
         // says so can be written.
-        for git in cwd.ancestors().map(|folder| folder.join(".git")) {
-            for git in seen.places(&git, || repositories::linked(&git)) {
-                kept.around(&git, used(&git), seen);
-            }
+        let linked = || {
+            let all = cwd.ancestors().map(|folder| folder.join(".git"));
+            all.flat_map(|git| repositories::linked(&git)).collect()
+        };
+        for git in seen.linked(cwd, linked) {
+            kept.around(&git, used(&git), seen);
         }
         let searched = self.searched(cwd);
         for folder in searched.iter().filter(|folder| within(folder)) {
@@ -261,6 +263,8 @@ impl Permissions {
                     paths.filter(|path| self.sensitive().refuses_read(&fold(path)).is_some()),
                 );
             }
+            // Each call will put its own among them, in this order.
+            sort(&mut found);
             found
         })
     }
@@ -316,9 +320,19 @@ fn repository_elsewhere(write: &[PathBuf], exam: &Examination, cwd: &Path) -> Op
     if !git_runs && !exam.typed {
         return None;
     }
-    let git = cwd.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
-    let is_written = write.iter().any(|tree| is_within(&git, tree));
-    is_written.then(|| repositories::elsewhere(&git)).flatten()
+    let is_written = |git: &Path| write.iter().any(|tree| is_within(git, tree));
+    // Above the last folder whose repository can be written, nothing that may be
+    // there makes a difference.
+    let is_own = |folder: &Path, tree: &Path| {
+        tree.as_os_str().as_bytes().ends_with(b"/.git") && tree.parent() == Some(folder)
+    };
+    let may_be =
+        |folder: &&Path| write.iter().any(|tree| is_within(folder, tree) || is_own(folder, tree));
+    let folders: Vec<&Path> = cwd.ancestors().collect();
+    let last = folders.iter().rposition(may_be)?;
+    let mut all = folders.iter().take(last + 1).map(|folder| folder.join(".git"));
+    let git = all.find(|git| git.exists())?;
+    is_written(&git).then(|| repositories::elsewhere(&git)).flatten()
 }
 
 /// The places outside of the rules' trees that the call would change if
@@ -450,11 +464,18 @@ fn dedupe_exact(paths: &mut Vec<PathBuf>) {
 
 /// Leaves out what another entry contains.
 fn dedupe(trees: &mut Vec<PathBuf>) {
-    // In order, a folder stands before what is in it.
-    fn order(path: &Path) -> impl Iterator<Item = u8> {
-        let bytes = path.as_os_str().as_bytes().iter();
-        bytes.map(|byte| if *byte == b'/' { 0 } else { *byte })
-    }
-    trees.sort_by(|a, b| order(a).cmp(order(b)));
+    sort(trees);
     trees.dedup_by(|tree, last| is_within(tree, last));
+}
+
+/// Puts every folder before what is in it.
+fn sort(trees: &mut [PathBuf]) {
+    let order = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
+    trees.sort_by(|a, b| {
+        let (a, b) = (a.as_os_str().as_bytes(), b.as_os_str().as_bytes());
+        match a.iter().zip(b).find(|(a, b)| a != b) {
+            Some((a, b)) => order(a).cmp(&order(b)),
+            None => a.len().cmp(&b.len()),
+        }
+    });
 }

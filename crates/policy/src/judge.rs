@@ -91,8 +91,11 @@ impl Permissions {
     /// Finds out everything about a call.
     pub fn examine(&self, proposal: &Proposal<'_>) -> Examination {
         let count = proposal.effects.len();
+        // A command makes room for what is in it itself.
+        let in_parts = |effect: &Effect| effect.scope == Scope::TERMINAL_EXECUTE;
+        let plain = if proposal.effects.iter().any(in_parts) { 0 } else { count };
         let mut exam = Examination {
-            findings: Vec::with_capacity(count),
+            findings: Vec::with_capacity(plain),
             grants: Vec::with_capacity(count),
             ..Examination::default()
         };
@@ -187,17 +190,17 @@ impl Permissions {
             }
             danger(found, answer, effect, leaf, identity)
         };
+        let mut strays = Strays::default();
+        analysis.leaves.iter_mut().for_each(|leaf| strays.add(leaf));
+        let count = analysis.leaves.iter().map(|leaf| leaf.effects.len()).sum();
+        exam.findings.reserve(count + analysis.all_findings().count());
         for found in &analysis.findings {
             exam.findings.push(danger(found, &whole, None));
         }
-        let mut strays = Strays::default();
-        analysis.leaves.iter_mut().for_each(|leaf| strays.add(leaf));
         let by_command = self.layers().any(Profile::judges_files_by_command);
         let mut allowed: Vec<(&Scope, &OsStr)> = Vec::new();
         let mut glances = Glances::default();
-        let count = analysis.leaves.iter().map(|leaf| leaf.effects.len()).sum();
         let mut heard = Vec::with_capacity(count);
-        exam.findings.reserve(count);
         for (index, leaf) in analysis.leaves.iter().enumerate() {
             exam.settings |= hermes_shell::changes_settings(leaf);
             let text: Arc<str> = leaf.text.as_str().into();
@@ -234,6 +237,7 @@ impl Permissions {
         let effects = analysis.leaves.into_iter().flat_map(|leaf| leaf.effects).zip(heard);
         // The walls of a shell that lasts are those it was started with.
         let effects = effects.filter(|(_, heard)| *heard && !apart).map(|(effect, _)| effect);
+        exam.command_effects.reserve(if apart { 0 } else { count });
         exam.command_effects.extend(effects);
         runs
     }

@@ -16,6 +16,7 @@ mod confine;
 mod document;
 mod error;
 mod glances;
+mod globs;
 mod history;
 mod hosts;
 mod judge;

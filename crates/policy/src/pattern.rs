@@ -285,7 +285,7 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// The path that a pattern without wildcards is.
-fn plain(pattern: &str) -> Option<PathBuf> {
+pub(crate) fn plain(pattern: &str) -> Option<PathBuf> {
     let mut text = String::with_capacity(pattern.len());
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
@@ -335,9 +335,11 @@ fn compile(pattern: &str, spelling: Spelling) -> Result<Vec<Matcher>, String> {
 pub fn fold(path: &Path) -> Cow<'_, Path> {
     let bytes = path.as_os_str().as_bytes();
     let is_small = |b: &u8| b.is_ascii() && !b.is_ascii_uppercase();
+    let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
+    let trails = |byte: &u8, next: &u8| ((*byte == b'.') | (*byte == b' ')) & (*next == b'/');
     let is_plain = bytes.iter().fold(true, |plain, b| plain & is_small(b))
         && !matches!(bytes, [.., b'.' | b' '])
-        && !bytes.windows(2).any(|pair| matches!(pair, [b'.' | b' ', b'/']));
+        && !pairs.fold(false, |any, (byte, next)| any | trails(byte, next));
     if is_plain {
         return Cow::Borrowed(path);
     }

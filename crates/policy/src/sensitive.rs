@@ -4,11 +4,9 @@
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
-use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
-
-use crate::pattern::{Places, escape, fold, fold_text, is_within};
+use crate::globs::Globs;
+use crate::pattern::{Places, escape, fold, is_within};
 use crate::scattered::{is_scattered, spread};
 
 /// Below the home folder: neither read nor written.
@@ -368,9 +366,9 @@ const OURS_FLEETING: &[&str] = &[
 /// The protected places, ready to be asked.
 #[derive(Debug, Clone)]
 pub struct Sensitive {
-    secret: Set,
-    protected: Set,
-    open: Set,
+    secret: Globs,
+    protected: Globs,
+    open: Globs,
     hermes: PathBuf,
     /// What can be named one by one, for the sandbox.
     named: Vec<PathBuf>,
@@ -384,15 +382,18 @@ pub struct Sensitive {
 impl Sensitive {
     /// The protected places of this user on this machine.
     pub fn new(places: &Places) -> Self {
+        let pattern = |base: &Path| escape(base.to_string_lossy().trim_end_matches('/'));
         let below = |base: Option<&Path>, list: &[&str]| -> Vec<String> {
-            let base = base.map(|base| escape(base.to_string_lossy().trim_end_matches('/')));
-            base.iter()
+            base.map(pattern)
+                .iter()
                 .flat_map(|base| list.iter().map(move |item| format!("{base}/{item}")))
                 .collect()
         };
         let home = |list: &[&str]| below(places.home.as_deref().map(fold).as_deref(), list);
         let ours = |list: &[&str]| below(Some(&fold(&places.hermes)), list);
         let owned = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect();
+        let known = places.home.iter().chain([&places.hermes]);
+        let bases: Vec<String> = known.map(|base| pattern(&fold(base))).collect();
         let secret: [Vec<String>; 3] = [owned(SECRETS), home(HOME_SECRETS), ours(OURS_SECRET)];
         let protected: [Vec<String>; 3] = [owned(PROTECTED), home(HOME_STARTUP), ours(&["**"])];
         let of_home = |list| named(places.home.as_deref(), list);
@@ -406,9 +407,9 @@ impl Sensitive {
         ];
         let scattered = scattered.concat().into_iter().filter(|item| is_scattered(item)).collect();
         Self {
-            secret: Set::of(secret.concat()),
-            protected: Set::of(protected.concat()),
-            open: Set::of(ours(OURS_OPEN)),
+            secret: Globs::new(secret.concat(), &bases),
+            protected: Globs::new(protected.concat(), &bases),
+            open: Globs::new(ours(OURS_OPEN), &bases),
             hermes: fold(&places.hermes).into_owned(),
             named: [
                 named(None, SECRETS),
@@ -436,10 +437,6 @@ impl Sensitive {
     /// Why a file must not be read, if so. The path is real and
     /// [folded](crate::fold).
     pub fn refuses_read(&self, folded: &Path) -> Option<&'static str> {
-        self.refuses_looks(folded, &Candidate::new(folded))
-    }
-
-    fn refuses_looks(&self, folded: &Path, candidate: &Candidate<'_>) -> Option<&'static str> {
         if let Some(device) = device(folded) {
             // To list a folder is not to open what is in it.
             let is_harmless = HARMLESS_DEVICES.contains(&&*device) || folded.is_dir();
@@ -449,25 +446,23 @@ impl Sensitive {
             return None;
         }
         // A set that could not be made holds everything.
-        let is_secret = self.secret.made().is_none_or(|set| set.is_match_candidate(candidate));
+        let is_secret = self.secret.is_match(folded).unwrap_or(true);
         is_secret.then_some("a private key, a credential store or a secret")
     }
 
     /// Why a file must not be written or deleted, if so; the same of the path.
     pub fn refuses_write(&self, folded: &Path) -> Option<&'static str> {
-        let candidate = Candidate::new(folded);
-        if let Some(why) = self.refuses_looks(folded, &candidate) {
+        if let Some(why) = self.refuses_read(folded) {
             return Some(why);
         }
         if device(folded).is_some_and(|device| HARMLESS_DEVICES.contains(&&*device)) {
             return None;
         }
-        let is_open = || self.open.made().is_some_and(|set| set.is_match_candidate(&candidate));
+        let is_open = || self.open.is_match(folded).unwrap_or(false);
         if is_within(folded, &self.hermes) && is_open() {
             return None;
         }
-        let is_protected =
-            self.protected.made().is_none_or(|set| set.is_match_candidate(&candidate));
+        let is_protected = self.protected.is_match(folded).unwrap_or(true);
         is_protected.then_some("part of the system's, the shell's or hermes's own set-up")
     }
 
@@ -507,39 +502,6 @@ impl Sensitive {
 fn is_example(path: &Path) -> bool {
     let name = path.as_os_str().as_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     EXAMPLES.iter().any(|example| example.as_bytes().eq_ignore_ascii_case(name))
-}
-
-/// Patterns for folded paths, made into one when somebody first asks: that takes
-/// longer than the rest of many a program.
-#[derive(Debug, Clone)]
-struct Set {
-    patterns: Vec<String>,
-    made: OnceLock<Option<GlobSet>>,
-}
-
-impl Set {
-    fn of(patterns: Vec<String>) -> Self {
-        Self { patterns, made: OnceLock::new() }
-    }
-
-    /// Nothing if they cannot be had.
-    fn made(&self) -> Option<&GlobSet> {
-        self.made.get_or_init(|| set(&self.patterns)).as_ref()
-    }
-}
-
-/// Folded as the paths are: a set that is blind to case would be one large
-/// regular expression.
-fn set(patterns: &[String]) -> Option<GlobSet> {
-    let mut builder = GlobSetBuilder::new();
-    for pattern in patterns {
-        let pattern = fold_text(pattern);
-        for text in [Some(pattern.as_str()), pattern.strip_suffix("/**")].into_iter().flatten() {
-            let glob = GlobBuilder::new(text).literal_separator(true).build();
-            builder.add(glob.ok()?);
-        }
-    }
-    builder.build().ok()
 }
 
 /// What of a path is below `/dev`.

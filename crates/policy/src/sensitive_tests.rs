@@ -172,8 +172,8 @@ fn without_a_home_the_rest_is_protected() {
 
 #[test]
 fn a_set_that_could_not_be_made_holds_everything() {
-    let unmade = || super::Set::of(vec!["/a/[".to_owned()]);
-    assert!(unmade().made().is_none());
+    let unmade = || super::Globs::new(vec!["/a/[".to_owned()], &[]);
+    assert!(unmade().is_match(Path::new("/ws/a")).is_none());
     let broken = Sensitive {
         secret: unmade(),
         protected: unmade(),
@@ -209,5 +209,30 @@ fn what_has_a_star_in_its_name_is_found_for_the_sandbox() {
     assert!(!is_scattered("**/.env") && !is_scattered("/proc/*/environ"));
     if std::path::Path::new("/etc/shadow").exists() {
         assert!(Sensitive::new(&places("/home/me")).present().contains(&"/etc/shadow".into()));
+    }
+}
+
+/// However the patterns are kept apart, they answer as one set of all would.
+#[test]
+fn a_divided_set_answers_as_one() {
+    use proptest::prelude::*;
+    let homes =
+        ["/home/me", "/", "/home/me/", "/Users/Some One", "/srv/[a]*b/{c}", "/tmp/h", "/h/é"];
+    for home in homes {
+        let sensitive = Sensitive::new(&places(home));
+        for globs in [&sensitive.secret, &sensitive.protected, &sensitive.open] {
+            let one = globs.as_one();
+            let matched = std::cell::Cell::new(0);
+            let config =
+                ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() };
+            proptest!(config, |(path in globs.paths())| {
+                for path in [path.as_path(), &Path::new("/").join(&path), &fold(&path)] {
+                    let answer = globs.is_match(path);
+                    prop_assert_eq!(answer, Some(one.is_match(path)), "{}", path.display());
+                    matched.set(matched.get() + usize::from(answer == Some(true)));
+                }
+            });
+            assert!(matched.get() > 100, "{home}: the paths are made so that some match");
+        }
     }
 }

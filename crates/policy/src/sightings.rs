@@ -26,6 +26,7 @@ struct Seen {
     kept: Vec<(Case, Kept)>,
     secrets: HashMap<PathBuf, Vec<PathBuf>>,
     places: HashMap<PathBuf, Vec<PathBuf>>,
+    linked: HashMap<PathBuf, Vec<PathBuf>>,
     there: HashMap<PathBuf, bool>,
     folders: HashMap<PathBuf, bool>,
     empty: HashMap<PathBuf, bool>,
@@ -46,6 +47,7 @@ impl Sightings {
             kept: Vec::new(),
             secrets: HashMap::new(),
             places: HashMap::new(),
+            linked: HashMap::new(),
             there: HashMap::new(),
             folders: HashMap::new(),
             empty: HashMap::new(),
@@ -84,6 +86,14 @@ impl Sightings {
         self.with(|seen| match seen.places.get(at) {
             Some(found) => found.clone(),
             None => seen.places.entry(at.to_owned()).or_insert(look()).clone(),
+        })
+    }
+
+    /// The repositories that working trees from that folder up lead to.
+    pub(crate) fn linked(&self, from: &Path, look: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
+        self.with(|seen| match seen.linked.get(from) {
+            Some(found) => found.clone(),
+            None => seen.linked.entry(from.to_owned()).or_insert(look()).clone(),
         })
     }
 

@@ -65,11 +65,15 @@ impl Kinds {
 
     /// What the schema says about the type: by `type`, or by the values it lists.
     fn stated(schema: &Map<String, Value>) -> Option<Self> {
-        if schema.contains_key("type") {
-            let names = positions::type_names(schema);
-            return Some(names.into_iter().map(Self::named).fold(Self::default(), Self::or));
+        match positions::get(schema, "type") {
+            Some(Value::String(name)) => return Some(Self::named(name)),
+            Some(_) => {
+                let names = positions::type_names(schema);
+                return Some(names.into_iter().map(Self::named).fold(Self::default(), Self::or));
+            }
+            None => {}
         }
-        let listed = match (schema.get("const"), schema.get("enum")) {
+        let listed = match (positions::get(schema, "const"), positions::get(schema, "enum")) {
             (Some(value), _) => std::slice::from_ref(value),
             (None, Some(Value::Array(values))) => values.as_slice(),
             _ => return None,

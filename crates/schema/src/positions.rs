@@ -128,9 +128,19 @@ fn is_name_list(keyword: &str, value: &Value) -> bool {
     keyword == "dependencies" && value.is_array()
 }
 
+/// What a keyword of a schema says. Most schemas have a handful of them, among which it is sooner
+/// found by looking than by its hash.
+pub(crate) fn get<'s>(schema: &'s Map<String, Value>, keyword: &str) -> Option<&'s Value> {
+    const FEW: usize = 8;
+    if schema.len() > FEW {
+        return schema.get(keyword);
+    }
+    schema.iter().find(|(own, _)| *own == keyword).map(|(_, value)| value)
+}
+
 /// The types that a schema's `type` names, in order; none if it has no `type`.
 pub(crate) fn type_names(schema: &Map<String, Value>) -> Vec<&str> {
-    match schema.get("type") {
+    match get(schema, "type") {
         Some(Value::String(name)) => vec![name],
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
@@ -150,5 +160,9 @@ pub(crate) fn is_null_schema(schema: &Value) -> bool {
 
 /// The property names in `required`.
 pub(crate) fn required_names(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    get(schema, "required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
 }

@@ -133,7 +133,7 @@ impl Walk<'_> {
         let computes =
             matches!(first, Some(Part::Text { text, .. }) if text.starts_with([':', '[']));
         if computes {
-            for part in &argument.parts {
+            for part in argument.parts.iter() {
                 if let Part::Text { text, .. } = part {
                     self.computed_names(text);
                 }

@@ -16,14 +16,13 @@ pub(crate) enum Piece<'a> {
 
 /// Whether the word has something to expand.
 pub(crate) fn has_braces(raw: &Raw) -> bool {
-    let braced =
-        |part: &Part| matches!(part, Part::Text { text, quoted: false } if text.contains('{'));
+    let braced = |part: &Part| matches!(part, Part::Text { text, quoted: false } if text.bytes().any(|b| b == b'{'));
     if !raw.parts.iter().any(braced) {
         return false;
     }
     let mut open = false;
     let mut separated = false;
-    for part in &raw.parts {
+    for part in raw.parts.iter() {
         if let Part::Text { text, quoted: false } = part {
             open |= text.contains('{');
             separated |= text.contains(',') || text.contains("..");
@@ -38,7 +37,7 @@ pub(crate) fn has_braces(raw: &Raw) -> bool {
 /// All words that this one stands for; None if there are too many.
 pub(crate) fn expand(raw: &Raw) -> Option<Vec<Vec<Piece<'_>>>> {
     let mut start = Vec::new();
-    for part in &raw.parts {
+    for part in raw.parts.iter() {
         match part {
             Part::Text { text, quoted: false } => start.extend(text.chars().map(Piece::Unquoted)),
             part => start.push(Piece::Part(part)),

@@ -86,9 +86,23 @@ impl Fields {
     }
 }
 
+/// The word that a written one is, if there is nothing to expand in it.
+fn plain(raw: &Raw) -> Option<Word> {
+    let [Part::Text { text, quoted }] = &*raw.parts else { return None };
+    let expands = !quoted && (text.starts_with('~') || text.bytes().any(|byte| byte == b'{'));
+    let glob = !quoted && has_glob(text);
+    (!expands).then(|| Word { glob, ..Word::literal(text.as_str()) })
+}
+
 impl Walk<'_> {
     /// Adds all words that a written word becomes: none, one or many.
     pub(crate) fn expand_into(&mut self, raw: &Raw, words: &mut Vec<Word>) {
+        // Most words stand for themselves.
+        if let Some(word) = plain(raw) {
+            self.spend(word.text.len() / 64 + 1);
+            words.push(word);
+            return;
+        }
         if self.is_no_argument(raw) {
             return;
         }
@@ -112,8 +126,7 @@ impl Walk<'_> {
 
     /// `"$@"` without arguments is no word at all.
     fn is_no_argument(&self, raw: &Raw) -> bool {
-        let [Part::Text { text, quoted: true }, Part::Parameter(parameter)] = raw.parts.as_slice()
-        else {
+        let [Part::Text { text, quoted: true }, Part::Parameter(parameter)] = &*raw.parts else {
             return false;
         };
         text.is_empty()

@@ -27,7 +27,8 @@ pub fn takes_history(program: &str, scope: &Scope, path: &Path) -> bool {
 
 /// The same where a glob may find hidden files, even if it has no dot.
 pub(crate) fn takes(program: &str, scope: &Scope, path: &Path, hidden: bool) -> bool {
-    if HARMLESS.contains(&program) {
+    // Only a name with a dot can be that of a repository's folder.
+    if HARMLESS.contains(&program) || !(hidden || has_dotted_part(path)) {
         return false;
     }
     let parts = parts(path);
@@ -46,10 +47,12 @@ pub(crate) fn takes(program: &str, scope: &Scope, path: &Path, hidden: bool) -> 
 /// Whether this is the name of a part of a repository that holds its history,
 /// or a glob that finds one.
 pub fn is_history(name: &str) -> bool {
-    match has_glob(name) {
-        true => HISTORY.iter().any(|own| glob_match(name, own)),
-        false => HISTORY.contains(&name),
-    }
+    HISTORY.contains(&name) || has_glob(name) && HISTORY.iter().any(|own| glob_match(name, own))
+}
+
+fn has_dotted_part(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    bytes.first() == Some(&b'.') || bytes.windows(2).any(|pair| pair == b"/.")
 }
 
 fn is_git(part: &str, hidden: bool) -> bool {

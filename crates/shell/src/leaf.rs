@@ -138,10 +138,13 @@ impl Word {
     /// A glob of what it may be, if what is not known of it is only a part of
     /// a name: neither a folder nor the way out of one.
     pub(crate) fn as_glob(&self) -> Option<Self> {
+        if self.known || !self.named {
+            return None;
+        }
         let text = self.text.replace(NUMBER, "[0-9]*").replace(NAME, "*");
         let says_nothing =
             |part: &str| part.contains('*') && part.trim_matches(['*', '.']).is_empty();
-        if self.known || !self.named || text.split('/').any(says_nothing) {
+        if text.split('/').any(says_nothing) {
             return None;
         }
         Some(Self { text, known: true, glob: true, ..self.clone() })

@@ -1,6 +1,7 @@
 //! Redirects as the walk meets them, and the files that they write, which a
 //! later command may run.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Resource, Scope as Permission};
@@ -10,6 +11,7 @@ use crate::leaf::{Finding, Leaf, Taint, Word};
 use crate::programs::{self, recipes, wholesale};
 use crate::site::{Act, Site};
 use crate::syntax::{Part, Redirect, RedirectKind};
+use crate::text::base_name;
 use crate::walk::Walk;
 
 /// More files are not kept.
@@ -85,7 +87,7 @@ impl Walk<'_> {
     /// Files that a command empties since it prints nothing.
     pub(crate) fn emptied(&mut self, redirects: &[Redirect]) {
         let hand_written = redirects.iter().any(|redirect| {
-            let target = redirect.target.get().map(|raw| raw.parts.as_slice());
+            let target = redirect.target.get().map(|raw| &*raw.parts);
             redirect.kind == RedirectKind::Write
                 && matches!(target, Some([Part::Text { text, .. }]) if wholesale::is_by_hand(text))
         });
@@ -104,8 +106,7 @@ impl Walk<'_> {
     pub(crate) fn remember(&mut self, redirects: &[Redirect], out: &Stream) {
         for redirect in redirects {
             let writes = matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append);
-            let Some([Part::Text { text, .. }]) =
-                redirect.target.get().map(|raw| raw.parts.as_slice())
+            let Some([Part::Text { text, .. }]) = redirect.target.get().map(|raw| &*raw.parts)
             else {
                 continue;
             };
@@ -175,9 +176,13 @@ impl Walk<'_> {
             return;
         }
         // The last part of a path stays when it is made absolute, but for `..`.
-        let named = |word: &Word| match Path::new(&word.text).file_name() {
-            Some(name) => self.files.keys().any(|path| path.file_name() == Some(name)),
-            None => true,
+        let ends = |path: &Path, name: &str| {
+            path.as_os_str().as_encoded_bytes().ends_with(name.as_bytes())
+                && path.file_name() == Some(OsStr::new(name))
+        };
+        let named = |word: &Word| match base_name(&word.text) {
+            "" | "." | ".." => true,
+            name => self.files.keys().any(|path| ends(path, name)),
         };
         for word in words.iter_mut().filter(|word| named(word)) {
             if let Some(stream) = self.absolute(word).and_then(|path| self.files.get(&path)) {

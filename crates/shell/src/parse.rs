@@ -301,7 +301,7 @@ impl<'s> Reader<'s> {
     fn parenthesised(&mut self) -> Command {
         if self.rest().starts_with("((") && self.closes_arithmetic(2) {
             self.pos += 2;
-            let words = vec![Raw { parts: vec![Part::Arithmetic(self.arithmetic(b'(', b')', 2))] }];
+            let words = vec![Part::Arithmetic(self.arithmetic(b'(', b')', 2)).into()];
             let redirects = self.redirects();
             return Command::compound(words, Command::empty(), redirects);
         }
@@ -368,8 +368,7 @@ impl<'s> Reader<'s> {
             self.pos += 2;
             let head = self.rest().bytes().take(64).filter(|byte| *byte != b' ');
             endless = head.take(2).eq(*b";;");
-            let parts = vec![Part::Arithmetic(self.arithmetic(b'(', b')', 2))];
-            words.push(Raw { parts });
+            words.push(Part::Arithmetic(self.arithmetic(b'(', b')', 2)).into());
         } else {
             self.keyword().clone_into(&mut name);
             self.pos += name.len();
@@ -567,7 +566,7 @@ fn strip(mut raw: Raw, cut: usize) -> Raw {
     if let Some(Part::Text { text, .. }) = raw.parts.first_mut() {
         text.drain(..cut.min(text.len()));
         if text.is_empty() {
-            raw.parts.remove(0);
+            raw.parts.remove_first();
         }
     }
     raw
@@ -577,12 +576,6 @@ fn positional() -> Raw {
     let name = "@".to_owned();
     let operator = crate::syntax::Operator::Plain;
     let argument = Raw::default();
-    Raw {
-        parts: vec![Part::Parameter(Box::new(crate::syntax::Parameter {
-            name,
-            operator,
-            argument,
-            quoted: true,
-        }))],
-    }
+    let parameter = crate::syntax::Parameter { name, operator, argument, quoted: true };
+    Part::Parameter(Box::new(parameter)).into()
 }

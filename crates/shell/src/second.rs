@@ -51,13 +51,19 @@ pub(crate) fn disagrees(
 /// Whether the source has something that could be read in two ways at all:
 /// escapes, comments, heredocs, and brackets that are no plain group.
 fn is_unusual(source: &str) -> bool {
-    let is_mark = |pair: &[u8]| match pair {
-        [b'\\' | b'`' | b'#' | b'\r', _] | [_, b'\\' | b'`' | b'#' | b'\r'] => true,
-        [before, b'('] => matches!(before, b'(' | b'=' | b'@' | b'!' | b'?' | b'*' | b'+'),
-        [b'$', after] => matches!(after, b'\'' | b'"' | b'{'),
-        _ => matches!(pair, b"<<" | b"[["),
+    let bytes = source.as_bytes();
+    let before = |at: usize| at.checked_sub(1).and_then(|at| bytes.get(at));
+    let is_mark = |(at, byte): (usize, &u8)| match byte {
+        b'\\' | b'`' | b'#' | b'\r' => bytes.len() > 1,
+        b'(' => {
+            let before = before(at);
+            matches!(before, Some(b'(' | b'=' | b'@' | b'!' | b'?' | b'*' | b'+'))
+        }
+        b'$' => matches!(bytes.get(at + 1), Some(b'\'' | b'"' | b'{')),
+        b'<' | b'[' => before(at) == Some(byte),
+        _ => false,
     };
-    source.as_bytes().windows(2).any(is_mark)
+    bytes.iter().enumerate().any(is_mark)
         || source.contains("case ")
         || source.contains("function ")
 }

@@ -126,23 +126,64 @@ fn ends_telling(path: &str) -> bool {
 
 /// Whether a secret is named anywhere in the source of a command.
 pub(crate) fn mentioned(source: &str) -> bool {
-    let is_quote = |byte: &u8| matches!(byte, b'\'' | b'"' | b'\\');
-    let plain: Vec<u8> = source.bytes().filter(|byte| !is_quote(byte)).collect();
-    plain.split(|byte| !is_of_name(*byte)).any(|word| {
-        let Ok(word) = str::from_utf8(word) else { return false };
-        match word.bytes().any(|byte| matches!(byte, b'.' | b'/' | b'_')) {
-            true => any_tells(word.split('/')) || ends_telling(word),
-            // All others have one of these in them, or need a folder.
-            false => TELLING.contains(&word),
+    let source = source.as_bytes();
+    let mut start = 0;
+    let mut kinds = 0;
+    for (at, byte) in source.iter().enumerate() {
+        let kind = KINDS[usize::from(*byte)];
+        kinds |= kind;
+        if kind == 0 {
+            if is_secret(source.get(start..at).unwrap_or_default(), kinds) {
+                return true;
+            }
+            (start, kinds) = (at + 1, 0);
         }
-    })
+    }
+    is_secret(source.get(start..).unwrap_or_default(), kinds)
 }
 
-/// Whether a byte may stand in the name of a secret, all of which are ASCII,
-/// or is a part of a letter that another name begins or ends with.
-fn is_of_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/' | b'_' | b'-' | b'~') || byte >= 128
+/// Whether a word that has bytes of these kinds in it names a secret.
+fn is_secret(word: &[u8], kinds: u8) -> bool {
+    if kinds & QUOTE != 0 {
+        let plain: Vec<u8> = word.iter().copied().filter(|byte| kind(*byte) != QUOTE).collect();
+        return is_secret(&plain, kinds & !QUOTE);
+    }
+    match kinds & MARK != 0 {
+        true => {
+            let names = |word: &str| any_tells(word.split('/')) || ends_telling(word);
+            str::from_utf8(word).is_ok_and(names)
+        }
+        // All others have one of these in them, or need a folder.
+        false => TELLING.iter().any(|name| name.as_bytes() == word),
+    }
 }
+
+/// May stand in the name of a secret, all of which are ASCII, or is a part of a
+/// letter that another name begins or ends with.
+const NAME: u8 = 1;
+/// The same, and nearly every such name has one of these.
+const MARK: u8 = 2;
+/// May stand anywhere in a name, and is not of it.
+const QUOTE: u8 = 4;
+
+const fn kind(byte: u8) -> u8 {
+    match byte {
+        b'.' | b'/' | b'_' => MARK,
+        b'\'' | b'"' | b'\\' => QUOTE,
+        b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'~' | 128.. => NAME,
+        _ => 0,
+    }
+}
+
+static KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        kinds[byte] = kind(byte as u8);
+        byte += 1;
+    }
+    kinds
+};
 
 /// What a glob, as an absolute path, may match.
 pub(crate) fn matched(glob: &Path, home: Option<&Path>, hidden: bool) -> Vec<PathBuf> {

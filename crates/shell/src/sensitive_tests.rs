@@ -29,3 +29,24 @@ fn globs_that_find_nothing_private() {
         assert!(found(glob).is_empty(), "{glob} {:?}", found(glob));
     }
 }
+
+#[test]
+fn a_secret_is_found_wherever_a_command_names_it() {
+    for source in [
+        "cat .env",
+        "cat \"$x\" .e'n'v",
+        "x=/home/user/.ssh/\\id_rsa; cat $x",
+        "f=prod.id_ed25519",
+        "cat /etc/shadow",
+        "(shadow)",
+        "é;credentials",
+        "cat $d/credentials.json",
+    ] {
+        assert!(mentioned(source), "{source}");
+    }
+    for source in
+        ["", "''", "cat .env.example", "shadows", "éshadow", "src/main.rs a_b ~/x", ".e nv"]
+    {
+        assert!(!mentioned(source), "{source}");
+    }
+}

@@ -2,6 +2,7 @@
 //! made of parts. Nothing is expanded yet.
 
 use std::cell::OnceCell;
+use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
 /// A command of any kind.
@@ -94,13 +95,76 @@ pub(crate) enum RedirectKind {
 /// A word as written.
 #[derive(Debug, Default)]
 pub(crate) struct Raw {
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Parts,
+}
+
+/// The parts of a word. Most words have but one, which needs no memory of its
+/// own.
+#[derive(Debug)]
+pub(crate) enum Parts {
+    One(Part),
+    Many(Vec<Part>),
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Parts::Many(Vec::new())
+    }
+}
+
+impl Deref for Parts {
+    type Target = [Part];
+
+    fn deref(&self) -> &[Part] {
+        match self {
+            Parts::One(part) => std::slice::from_ref(part),
+            Parts::Many(parts) => parts,
+        }
+    }
+}
+
+impl DerefMut for Parts {
+    fn deref_mut(&mut self) -> &mut [Part] {
+        match self {
+            Parts::One(part) => std::slice::from_mut(part),
+            Parts::Many(parts) => parts,
+        }
+    }
+}
+
+impl Parts {
+    pub(crate) fn push(&mut self, part: Part) {
+        *self = match std::mem::take(self) {
+            Parts::One(first) => Parts::Many(vec![first, part]),
+            Parts::Many(parts) if parts.is_empty() => Parts::One(part),
+            Parts::Many(mut parts) => {
+                parts.push(part);
+                Parts::Many(parts)
+            }
+        };
+    }
+
+    /// Takes the first one away.
+    pub(crate) fn remove_first(&mut self) {
+        match self {
+            Parts::Many(parts) if !parts.is_empty() => drop(parts.remove(0)),
+            _ => *self = Parts::default(),
+        }
+    }
+
+    /// All of them, as a list.
+    pub(crate) fn into_vec(self) -> Vec<Part> {
+        match self {
+            Parts::One(part) => vec![part],
+            Parts::Many(parts) => parts,
+        }
+    }
 }
 
 impl Raw {
     /// The text, if the word has no quotes and nothing to expand.
     pub(crate) fn bare(&self) -> Option<&str> {
-        match self.parts.as_slice() {
+        match &*self.parts {
             [Part::Text { text, quoted: false }] => Some(text),
             _ => None,
         }
@@ -108,7 +172,13 @@ impl Raw {
 
     /// A word that stands for exactly this text.
     pub(crate) fn literal(text: impl Into<String>) -> Self {
-        Raw { parts: vec![Part::Text { text: text.into(), quoted: true }] }
+        Part::Text { text: text.into(), quoted: true }.into()
+    }
+}
+
+impl From<Part> for Raw {
+    fn from(part: Part) -> Self {
+        Raw { parts: Parts::One(part) }
     }
 }
 

@@ -28,6 +28,12 @@ pub(crate) fn by_name<T>(
 #[derive(Debug)]
 pub(crate) struct Quick(u64);
 
+impl Quick {
+    fn add(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+}
+
 impl Default for Quick {
     fn default() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
@@ -36,9 +42,20 @@ impl Default for Quick {
 
 impl Hasher for Quick {
     fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let word = chunk.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        let (chunks, rest) = bytes.as_chunks::<8>();
+        chunks.iter().for_each(|chunk| self.add(u64::from_le_bytes(*chunk)));
+        // Both ends of what is left, which meet or overlap.
+        match (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+            (Some(first), Some(last)) => {
+                let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+                self.add(u64::from(first) << 32 | u64::from(last));
+            }
+            _ => {
+                if let [first, .., last] | [first @ last] = rest {
+                    let middle = rest.get(rest.len() / 2).unwrap_or(last);
+                    self.add(u64::from(u32::from_le_bytes([*first, *middle, *last, 1])));
+                }
+            }
         }
     }
 

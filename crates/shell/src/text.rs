@@ -92,14 +92,22 @@ fn in_set(set: &[char], c: char) -> bool {
 pub(crate) fn has_glob(text: &str) -> bool {
     let bytes = text.as_bytes();
     let set = |at: usize| bytes.get(at + 2..).is_some_and(|rest| rest.contains(&b']'));
-    bytes.iter().any(|byte| matches!(byte, b'*' | b'?'))
-        || bytes.iter().position(|byte| *byte == b'[').is_some_and(set)
+    // Hardly any word has one of these.
+    bytes.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['))
+        && (bytes.iter().any(|byte| matches!(byte, b'*' | b'?'))
+            || bytes.iter().position(|byte| *byte == b'[').is_some_and(set))
+}
+
+/// What stands after the last slash.
+pub(crate) fn base_name(path: &str) -> &str {
+    let start = path.bytes().rposition(|byte| byte == b'/').map_or(0, |slash| slash + 1);
+    path.get(start..).unwrap_or(path)
 }
 
 /// The program that a path or a name means: its base name, with full-width and
 /// similar letters folded to plain ones.
 pub(crate) fn program_name(word: &str) -> Cow<'_, str> {
-    let name = word.rsplit('/').next().unwrap_or(word);
+    let name = base_name(word);
     if name.is_ascii() { name.into() } else { name.nfkc().collect() }
 }
 
@@ -119,7 +127,9 @@ pub(crate) fn looks_alike(name: &str) -> bool {
 /// A finding if the source has characters that cannot be seen or that reorder
 /// what is seen.
 pub(crate) fn hidden_characters(source: &str) -> Option<Finding> {
-    if source.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t')) {
+    // Every byte is looked at, which a processor does many at a time.
+    let is_shown = |b: u8| matches!(b, b' '..=b'~') | (b == b'\n') | (b == b'\t');
+    if source.bytes().fold(true, |shown, b| shown & is_shown(b)) {
         return None;
     }
     let control = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');

@@ -18,6 +18,8 @@ use crate::{blocks, sensitive};
 
 /// More leaves than this are not looked at one by one.
 const MAX_LEAVES: usize = 3000;
+/// How long the source of one leaf is, more or less.
+const LEAF_LENGTH: usize = 20;
 /// The bound of all work together.
 const FUEL: usize = 1_500_000;
 /// How far walking may nest.
@@ -117,6 +119,10 @@ impl<'a> Walk<'a> {
             return Stream::unknown();
         }
         let script = parse(source, self.depth / 2);
+        if self.leaves.is_empty() {
+            // They are large, and a vector that grows is copied again and again.
+            self.leaves.reserve((source.len() / LEAF_LENGTH + 1).min(64));
+        }
         match script.problem {
             Some(Problem::Syntax) => self.note(Finding::ask(
                 "unparsable",
@@ -390,7 +396,7 @@ impl<'a> Walk<'a> {
         let words = self.words(simple);
         let mut assigned = Vec::new();
         for assignment in &simple.assignments {
-            if let [Part::Array(elements)] = assignment.value.parts.as_slice() {
+            if let [Part::Array(elements)] = &*assignment.value.parts {
                 let words = self.elements(elements);
                 self.scope.set_array(&assignment.name, words, assignment.append);
                 continue;
@@ -455,15 +461,15 @@ impl<'a> Walk<'a> {
         let mut words = Vec::with_capacity(simple.words.len());
         for raw in &simple.words {
             let assigns =
-                matches!(raw.parts.first(), Some(Part::Text { text, .. }) if text.contains('='));
+                || matches!(raw.parts.first(), Some(Part::Text { text, .. }) if text.contains('='));
             if let ([Part::Text { text, .. }, Part::Array(elements)], true) =
-                (raw.parts.as_slice(), declares)
+                (&*raw.parts, declares)
             {
                 let elements = self.elements(elements);
                 let name = text.trim_end_matches('=');
                 self.scope.set_array(name.trim_end_matches('+'), elements, name.ends_with('+'));
                 words.push(Word::literal(name.trim_end_matches('+')));
-            } else if declares && assigns {
+            } else if declares && assigns() {
                 words.push(self.expand_whole(raw));
             } else {
                 self.expand_into(raw, &mut words);

@@ -1,13 +1,13 @@
 //! Reads words: quotes, escapes, parameters and substitutions.
 
 use crate::parse::{Reader, parse};
-use crate::syntax::{Command, Operator, Parameter, Part, Problem, Raw};
+use crate::syntax::{Command, Operator, Parameter, Part, Parts, Problem, Raw};
 
 /// The name in front of `=`, whether it is `+=`, and how many bytes of the
 /// word are taken by both.
 pub(crate) fn assignment_name(raw: &Raw) -> Option<(String, bool, usize)> {
     let Some(Part::Text { text, quoted: false }) = raw.parts.first() else { return None };
-    let (left, _) = text.split_once('=')?;
+    let left = text.get(..text.bytes().position(|byte| byte == b'=')?)?;
     let (name, append) = left.strip_suffix('+').map_or((left, false), |name| (name, true));
     let plain = name.split_once('[').map_or(name, |(name, _)| name);
     let starts = plain.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -20,27 +20,18 @@ fn operates(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
 }
 
-/// Collects parts, joining neighbouring text.
-#[derive(Default)]
-struct Parts {
-    all: Vec<Part>,
-}
-
 impl Parts {
+    /// Adds text, joining what is side by side.
     fn text(&mut self, piece: &str, is_quoted: bool) {
-        match self.all.last_mut() {
+        match self.last_mut() {
             Some(Part::Text { text, quoted }) if *quoted == is_quoted => text.push_str(piece),
-            _ => {
-                // Most words have but one part.
-                self.all.reserve_exact(usize::from(self.all.is_empty()));
-                self.all.push(Part::Text { text: piece.to_owned(), quoted: is_quoted });
-            }
+            _ => self.push(Part::Text { text: piece.to_owned(), quoted: is_quoted }),
         }
     }
 
     /// Marks that quotes were here, so that an empty word is still a word.
     fn quotes(&mut self) {
-        if self.all.is_empty() {
+        if self.is_empty() {
             self.text("", true);
         }
     }
@@ -68,7 +59,7 @@ impl Reader<'_> {
                 _ => self.unquoted(&mut parts),
             }
         }
-        Raw { parts: parts.all }
+        Raw { parts }
     }
 
     /// One unquoted piece that is not an operator.
@@ -108,18 +99,18 @@ impl Reader<'_> {
 
     /// `name=(…)` or an extended glob; false if neither.
     fn parenthesis(&mut self, parts: &mut Parts) -> bool {
-        let Some(Part::Text { text, quoted: false }) = parts.all.last() else { return false };
-        if text.ends_with('=') && parts.all.len() == 1 {
+        let Some(Part::Text { text, quoted: false }) = parts.last() else { return false };
+        if text.ends_with('=') && parts.len() == 1 {
             self.pos += 1;
             let elements = self.elements();
-            parts.all.push(Part::Array(elements));
+            parts.push(Part::Array(elements));
             return true;
         }
         if !text.ends_with(['@', '!', '?', '*', '+']) {
             return false;
         }
         // The pattern may match anything, which is what a star says.
-        if let Some(Part::Text { text, .. }) = parts.all.last_mut() {
+        if let Some(Part::Text { text, .. }) = parts.last_mut() {
             text.pop();
         }
         let inside = self.rest().split(')').next().unwrap_or("");
@@ -148,7 +139,8 @@ impl Reader<'_> {
             self.fail(Problem::Syntax);
         }
         // What runs inside the pattern runs all the same.
-        parts.all.extend(inner.all.into_iter().filter(|part| !matches!(part, Part::Text { .. })));
+        let inner = inner.into_vec().into_iter();
+        inner.filter(|part| !matches!(part, Part::Text { .. })).for_each(|part| parts.push(part));
         true
     }
 
@@ -233,7 +225,7 @@ impl Reader<'_> {
         while !self.at_end() {
             self.quoted(&mut parts, "\\$`");
         }
-        Raw { parts: parts.all }
+        Raw { parts }
     }
 
     fn backticks(&mut self, parts: &mut Parts, quoted: bool) {
@@ -271,14 +263,14 @@ impl Reader<'_> {
         if let Some(problem) = script.problem {
             self.fail(problem);
         }
-        parts.all.push(Part::Output { body: Box::new(script.body), quoted });
+        parts.push(Part::Output { body: Box::new(script.body), quoted });
     }
 
     fn process(&mut self, parts: &mut Parts) {
         let writes = self.byte() == Some(b'>');
         self.pos += 2;
         let body = self.substitution();
-        parts.all.push(Part::Process { body, writes });
+        parts.push(Part::Process { body, writes });
     }
 
     /// Commands up to the closing parenthesis.
@@ -306,18 +298,18 @@ impl Reader<'_> {
                 if self.byte_at(2) == Some(b'(') && self.closes_arithmetic(3) {
                     self.pos += 3;
                     let inner = self.arithmetic(b'(', b')', 2);
-                    parts.all.push(Part::Arithmetic(inner));
+                    parts.push(Part::Arithmetic(inner));
                 } else {
                     self.pos += 2;
                     let body = self.substitution();
-                    parts.all.push(Part::Output { body, quoted });
+                    parts.push(Part::Output { body, quoted });
                 }
             }
             Some(b'[') => {
                 // The old form of arithmetic.
                 self.pos += 2;
                 let inner = self.arithmetic(b'[', b']', 1);
-                parts.all.push(Part::Arithmetic(inner));
+                parts.push(Part::Arithmetic(inner));
             }
             Some(b'{') => self.braced(parts, quoted),
             Some(c) if c.is_ascii_alphabetic() || c == b'_' => {
@@ -327,12 +319,12 @@ impl Reader<'_> {
                     .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
                     .unwrap_or(rest.len());
                 self.pos += end;
-                parts.all.push(plain(rest.get(..end).unwrap_or(""), quoted));
+                parts.push(plain(rest.get(..end).unwrap_or(""), quoted));
             }
             Some(c) if c.is_ascii_digit() || b"@*#?$!-".contains(&c) => {
                 let name = self.rest().get(1..2).unwrap_or("");
                 self.pos += 2;
-                parts.all.push(plain(name, quoted));
+                parts.push(plain(name, quoted));
             }
             _ => {
                 parts.text("$", quoted);
@@ -386,7 +378,7 @@ impl Reader<'_> {
         };
         let argument = self.until_brace(quoted);
         self.depth -= 1;
-        parts.all.push(Part::Parameter(Box::new(Parameter { name, operator, argument, quoted })));
+        parts.push(Part::Parameter(Box::new(Parameter { name, operator, argument, quoted })));
     }
 
     /// `[@]`, `[*]` or a number in brackets, if one is next.
@@ -434,7 +426,7 @@ impl Reader<'_> {
                 }
             }
         }
-        Raw { parts: parts.all }
+        Raw { parts }
     }
 
     /// Whether what starts `skip` bytes ahead ends with `))`.
@@ -462,7 +454,7 @@ impl Reader<'_> {
     pub(crate) fn arithmetic(&mut self, opening: u8, closing: u8, open: usize) -> Vec<Part> {
         let mut parts = Parts::default();
         if !self.enter() {
-            return parts.all;
+            return parts.into_vec();
         }
         let mut open = open;
         loop {
@@ -494,7 +486,7 @@ impl Reader<'_> {
             }
         }
         self.depth -= 1;
-        parts.all
+        parts.into_vec()
     }
 
     /// `$'…'` after its opening quote.

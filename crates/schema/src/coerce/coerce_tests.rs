@@ -445,3 +445,17 @@ fn floats_in_parsed_text_become_integers_at_once() {
     let coerced = coerce(&schema, json!({"list": "[1.0]"}), &[]);
     assert_eq!(coerced.value.to_string(), json!({"list": [1]}).to_string());
 }
+
+#[test]
+fn a_schema_of_many_keywords_coerces_like_one_of_few() {
+    let few = json!({"type": ["integer", "null"]});
+    let mut many = few.clone();
+    for n in 0..12 {
+        many[format!("x-{n}")] = json!(n);
+    }
+    for value in [json!("3"), json!("null"), json!("x"), json!([4]), json!(2.0)] {
+        assert_eq!(coerce_one(&few, &value), coerce_one(&many, &value), "{value}");
+    }
+    let kept = json!({"type": "integer", "anyOf": [{"minimum": 5}, {"maximum": 1}]});
+    assert_becomes(&kept, &json!("7"), &json!(7), &["number"]);
+}

@@ -49,7 +49,7 @@ pub(super) fn matches(
     facets: &[Node<'_>],
     at_top: bool,
 ) -> Vec<(String, String)> {
-    let says = |keyword: &str| facets.iter().any(|facet| facet.schema.get(keyword).is_some());
+    let says = |keyword: &str| facets.iter().any(|facet| facet.get(keyword).is_some());
     if says("patternProperties") {
         return Vec::new();
     }

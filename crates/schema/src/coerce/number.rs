@@ -20,6 +20,9 @@ struct Decimal {
 /// Takes what Python's `float` takes (blanks around, a sign, `.5`, `1e3`, `1_000`), but neither
 /// infinities nor anything that a JSON number could not hold exactly.
 pub(super) fn parse(text: &str, integers_only: bool) -> Option<Value> {
+    if let Some(integer) = short(text.trim()) {
+        return Some(Value::Number(integer));
+    }
     let decimal = Decimal::parse(text.trim())?;
     if let Some(integer) = decimal.to_integer() {
         return Some(Value::Number(integer));
@@ -28,6 +31,15 @@ pub(super) fn parse(text: &str, integers_only: bool) -> Option<Value> {
         return None;
     }
     decimal.to_float().map(Value::Number)
+}
+
+/// An integer that is written as most are: a few digits, maybe with a minus.
+fn short(text: &str) -> Option<Number> {
+    const SAFE_DIGITS: usize = 18;
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_short = (1..=SAFE_DIGITS).contains(&digits.len());
+    let plain = is_short && digits.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| text.parse::<i64>().ok()).flatten().map(Number::from)
 }
 
 /// An integral float as the integer it is.

@@ -71,3 +71,17 @@ fn integral_floats_become_integers_if_some_integer_is_equal() {
         assert_eq!(integral(other), None, "{other}");
     }
 }
+
+#[test]
+fn short_integers_are_what_the_long_way_makes_of_them() {
+    for text in
+        ["0", "-0", "7", "007", "-12", "100", "-900", "999999999999999999", "-1000000000000"]
+    {
+        let long = Decimal::parse(text).and_then(|decimal| decimal.to_integer());
+        assert_eq!(short(text), long, "{text}");
+        assert_eq!(parse(text, true), long.map(Value::Number), "{text}");
+    }
+    for text in ["", "-", "+1", "--1", "1-", "1_0", "1.0", "1e3", "1000000000000000000", "१"] {
+        assert_eq!(short(text), None, "{text}");
+    }
+}

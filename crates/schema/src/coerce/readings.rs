@@ -125,8 +125,8 @@ fn choices(text: &str, schemas: &[Node<'_>]) -> Vec<Reading> {
     let listed: Vec<&str> = schemas
         .iter()
         .flat_map(|node| {
-            let several = node.schema.get("enum").and_then(Value::as_array).into_iter().flatten();
-            several.chain(node.schema.get("const")).filter_map(Value::as_str)
+            let several = node.get("enum").and_then(Value::as_array).into_iter().flatten();
+            several.chain(node.get("const")).filter_map(Value::as_str)
         })
         .collect();
     // No choice is longer than this; a long text is not worth folding.

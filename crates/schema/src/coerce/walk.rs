@@ -57,19 +57,15 @@ struct Walk<'s> {
 }
 
 impl<'s> Walk<'s> {
-    /// Coerces the value at a position with these schemas.
-    fn visit(&mut self, value: &mut Value, nodes: &[Node<'s>]) {
+    /// Coerces the value at a position with these schemas; whether it satisfies them then, if it
+    /// was looked at.
+    fn visit(&mut self, value: &mut Value, nodes: &[Node<'s>]) -> Option<bool> {
         if self.depth == MAX_VISITS || !self.spend(value) {
-            return;
+            return None;
         }
         let valid = self.compiled.accepts(value, nodes);
-        if valid && !self.respell {
-            return;
-        }
-        if !valid && self.inside_valid {
-            return;
-        }
-        self.improve(value, nodes, valid);
+        let is_done = if valid { !self.respell } else { self.inside_valid };
+        Some(if is_done { valid } else { self.improve(value, nodes, valid) })
     }
 
     /// Whether the value satisfies the schemas afterwards.
@@ -97,8 +93,8 @@ impl<'s> Walk<'s> {
 
     /// An invalid value: first what is inside it, then the value itself. Whether it is valid then.
     fn mend(&mut self, value: &mut Value, nodes: &[Node<'s>]) -> bool {
-        let facets = self.compiled.conjunction(nodes);
         if value.is_object() || value.is_array() {
+            let facets = self.compiled.conjunction(nodes);
             if let Value::Object(map) = value {
                 self.match_keys(map, &facets);
             }
@@ -271,15 +267,17 @@ impl<'s> Walk<'s> {
         if let Some(rule) = rule {
             self.log.push(&self.path, original, Some(&candidate), rule);
         }
+        let mut valid = None;
         if let Some(schemas) = inside {
             // Text that was parsed may bring floats of its own.
             let respell = self.respell;
             self.respell |= Survey::of(&candidate).integral_float;
-            self.visit(&mut candidate, schemas);
+            valid = self.visit(&mut candidate, schemas).filter(|_| std::ptr::eq(schemas, nodes));
             self.respell = respell;
         }
         let log = std::mem::replace(&mut self.log, outer);
-        (log.len() > 0 && self.compiled.accepts(&candidate, nodes)).then_some((candidate, log))
+        let fits = || valid.unwrap_or_else(|| self.compiled.accepts(&candidate, nodes));
+        (log.len() > 0 && fits()).then_some((candidate, log))
     }
 
     fn adopt(&mut self, value: &mut Value, outcome: Outcome) -> bool {

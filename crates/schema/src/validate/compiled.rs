@@ -1,5 +1,6 @@
 //! The compiled form: one validator for the whole, and one for any part on demand.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 use std::fmt;
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::{SchemaError, nullable};
 use crate::depth::Survey;
-use crate::pointer;
+use crate::{pointer, positions};
 
 /// The address under which parts of the document refer to it; nothing is ever fetched from it.
 const DOCUMENT: &str = "urn:hermes:schema";
@@ -54,14 +55,19 @@ impl<'s> Node<'s> {
         self.schema.as_object()
     }
 
+    /// What a keyword says.
+    pub(crate) fn get(&self, keyword: &str) -> Option<&'s Value> {
+        positions::get(self.keywords()?, keyword)
+    }
+
     /// The schema that a keyword holds.
     pub(crate) fn child(&self, keyword: &str) -> Option<Self> {
-        Some(Self { schema: self.schema.get(keyword)? })
+        Some(Self { schema: self.get(keyword)? })
     }
 
     /// The schemas that a keyword lists.
     pub(crate) fn list(&self, keyword: &str) -> Vec<Self> {
-        let Some(Value::Array(members)) = self.schema.get(keyword) else {
+        let Some(Value::Array(members)) = self.get(keyword) else {
             return Vec::new();
         };
         members.iter().map(|schema| Self { schema }).collect()
@@ -175,23 +181,21 @@ impl Compiled {
     }
 
     /// All schemas that apply together with these: references and `allOf` followed.
-    pub(crate) fn conjunction<'s>(&'s self, nodes: &[Node<'s>]) -> Vec<Node<'s>> {
+    pub(crate) fn conjunction<'s, 'n>(&'s self, nodes: &'n [Node<'s>]) -> Cow<'n, [Node<'s>]> {
         self.spread(nodes, &["allOf"])
     }
 
     /// All schemas that apply or may apply: `anyOf` and `oneOf` followed as well.
-    pub(crate) fn alternatives<'s>(&'s self, nodes: &[Node<'s>]) -> Vec<Node<'s>> {
+    pub(crate) fn alternatives<'s, 'n>(&'s self, nodes: &'n [Node<'s>]) -> Cow<'n, [Node<'s>]> {
         self.spread(nodes, &["allOf", "anyOf", "oneOf"])
     }
 
-    fn spread<'s>(&'s self, nodes: &[Node<'s>], through: &[&str]) -> Vec<Node<'s>> {
+    fn spread<'s, 'n>(&'s self, nodes: &'n [Node<'s>], through: &[&str]) -> Cow<'n, [Node<'s>]> {
         let leads_on = |node: &Node<'_>| {
-            node.keywords().is_some_and(|k| {
-                k.contains_key("$ref") || through.iter().any(|keyword| k.contains_key(*keyword))
-            })
+            ["$ref"].iter().chain(through).any(|keyword| node.get(keyword).is_some())
         };
         if nodes.len() < 2 && !nodes.iter().any(leads_on) {
-            return nodes.to_vec();
+            return nodes.into();
         }
         let mut found: Vec<Node<'s>> = Vec::new();
         let mut seen: Vec<usize> = Vec::new();
@@ -201,7 +205,7 @@ impl Compiled {
                 continue;
             }
             seen.push(node.address());
-            if let Some(reference) = node.schema.get("$ref").and_then(Value::as_str) {
+            if let Some(reference) = node.get("$ref").and_then(Value::as_str) {
                 if let Some((schema, _)) = pointer::follow(&self.document, reference) {
                     open.push(Node { schema });
                 }
@@ -214,7 +218,7 @@ impl Compiled {
             }
             found.push(node);
         }
-        found
+        found.into()
     }
 
     /// Up to draft 7, whatever stands beside `$ref` counts for nothing.

@@ -14,7 +14,7 @@ pub(crate) fn property_nodes<'s>(facets: &[Node<'s>], key: &str) -> Vec<Node<'s>
             let properties = facet.child("properties");
             properties.and_then(|named| named.child(key)).or_else(|| {
                 let open = facet.child("additionalProperties")?;
-                let unclear = facet.schema.get("patternProperties").is_some();
+                let unclear = facet.get("patternProperties").is_some();
                 (open.schema.is_object() && !unclear).then_some(open)
             })
         })
@@ -43,9 +43,9 @@ pub(crate) fn tuple_length(facets: &[Node<'_>]) -> usize {
 
 /// The schemas of the leading items, and the keyword for the items after them.
 fn tuple_of<'s>(facet: &Node<'s>) -> (Vec<Node<'s>>, &'static str) {
-    if facet.schema.get("prefixItems").is_some_and(Value::is_array) {
+    if facet.get("prefixItems").is_some_and(Value::is_array) {
         (facet.list("prefixItems"), "items")
-    } else if facet.schema.get("items").is_some_and(Value::is_array) {
+    } else if facet.get("items").is_some_and(Value::is_array) {
         (facet.list("items"), "additionalItems")
     } else {
         (Vec::new(), "items")
@@ -57,23 +57,20 @@ pub(crate) fn is_closed(facets: &[Node<'_>]) -> bool {
     facets.iter().any(|facet| {
         ["additionalProperties", "unevaluatedProperties"]
             .iter()
-            .any(|keyword| facet.schema.get(keyword) == Some(&Value::Bool(false)))
+            .any(|keyword| facet.get(keyword) == Some(&Value::Bool(false)))
     })
 }
 
 /// The names of all declared properties, in order.
 pub(crate) fn known_properties<'s>(facets: &[Node<'s>]) -> Vec<&'s str> {
-    let mut names: Vec<&str> = Vec::new();
-    let mut seen = std::collections::HashSet::new();
-    for facet in facets {
-        let properties = facet.schema.get("properties").and_then(Value::as_object);
-        for name in properties.into_iter().flat_map(|properties| properties.keys()) {
-            if seen.insert(name.as_str()) {
-                names.push(name);
-            }
-        }
+    let declared = |facet: &Node<'s>| facet.get("properties").and_then(Value::as_object);
+    let all = facets.iter().filter_map(declared).flat_map(|properties| properties.keys());
+    // One schema names no property twice.
+    if facets.len() < 2 {
+        return all.map(String::as_str).collect();
     }
-    names
+    let mut seen = std::collections::HashSet::new();
+    all.map(String::as_str).filter(|name| seen.insert(*name)).collect()
 }
 
 /// Whether some schema requires the property.

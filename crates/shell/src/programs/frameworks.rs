@@ -50,8 +50,7 @@ pub(super) fn describe(act: &mut Act<'_>) {
     let words = act.words;
     let first = words.iter().enumerate().take(4);
     let script = first.filter(|(_, word)| !word.text.starts_with('-')).find_map(|(at, word)| {
-        let name = word.text.rfind('/').and_then(|at| word.text.get(at + 1..));
-        let name = name.unwrap_or(&word.text);
+        let name = crate::text::base_name(&word.text);
         BY_NAME.get(name).map(|orders| (at, name, *orders))
     });
     let Some((at, name, orders)) = script else { return };

@@ -107,9 +107,15 @@ pub(super) fn is_path_of_tool(tool: &Word) -> bool {
 
 /// Whether anybody may have put a repository there.
 fn is_foreign(act: &Act<'_>, path: &std::path::Path) -> bool {
+    let cwd = act.site.at.cwd();
+    // Mostly it is the project, written the same way.
+    let (own, here) = (cwd.as_os_str().as_encoded_bytes(), path.as_os_str().as_encoded_bytes());
+    if here.strip_prefix(own).is_some_and(|rest| matches!(rest, [] | [b'/', ..])) {
+        return false;
+    }
     let shared = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|place| path.starts_with(place));
-    let made = path.components().any(|part| part.as_os_str().to_string_lossy().starts_with("tmp."));
-    shared && !made && !path.starts_with(act.site.at.cwd()) && !act.site.at.cwd().starts_with(path)
+    let made = || path.iter().any(|part| part.as_encoded_bytes().starts_with(b"tmp."));
+    shared && !path.starts_with(cwd) && !cwd.starts_with(path) && !made()
 }
 
 /// Describes git.
