@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelTaskParams, ClientJsonRpcMessage, ClientRequest,
-    ErrorCode, GetPromptRequestParams, GetTaskParams, InitializeRequestParams, JsonRpcVersion2_0,
-    PaginatedRequestParams, ReadResourceRequestParams, RequestId, UpdateTaskParams,
+    ErrorCode, ErrorData, GetPromptRequestParams, GetTaskParams, InitializeRequestParams,
+    JsonRpcVersion2_0, PaginatedRequestParams, ReadResourceRequestParams, RequestId,
+    ServerJsonRpcMessage, UpdateTaskParams,
 };
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -50,6 +51,12 @@ impl Refusal {
 
     fn invalid(message: impl Into<Cow<'static, str>>, id: Option<RequestId>) -> Self {
         Self { code: ErrorCode::INVALID_REQUEST, message: message.into(), id }
+    }
+
+    /// The same as a message.
+    pub(crate) fn to_message(&self) -> ServerJsonRpcMessage {
+        let error = ErrorData::new(self.code, self.message.clone(), None);
+        ServerJsonRpcMessage::error(error, self.id.clone())
     }
 
     /// As it is sent. An id that cannot be told is null.
