@@ -19,7 +19,7 @@ use hermes_exec::output::Mask;
 use hermes_exec::{Jobs, Place};
 use hermes_files::Journals;
 use hermes_history::Summaries;
-use hermes_mcp::client::Servers;
+use hermes_mcp::client::{Servers, names};
 use hermes_store::{FileSessions, regular};
 use serde_json::Value;
 
@@ -525,6 +525,11 @@ impl Ready {
         let named =
             |name: &String| matches!(&error, ToolsetError::Unknown { name: n, .. } if n == name);
         let off = self.config.settings.agent.disabled_toolsets.iter().any(named);
+        let unasked = self.unasked();
+        if let Some(server) = unasked.iter().find(|it| named(&names::toolset(it))) {
+            let text = format!("The MCP server '{server}' has not been asked yet for its tools");
+            return Failure::usage(text).hint(format!("`hermes mcp test {server}` asks it."));
+        }
         let failure = Failure::from(error).into_usage();
         if off {
             let message = format!("agent.disabled_toolsets in config.yaml: {}", failure.message);

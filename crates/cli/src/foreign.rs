@@ -95,6 +95,25 @@ impl Ready {
         }
     }
 
+    /// The same, and tells of servers that have never been asked: a list without
+    /// their tools looks as if there were none.
+    pub(crate) fn look_at_servers(&self, app: &App) {
+        self.recall_servers();
+        let unasked = self.unasked();
+        if let Some(first) = unasked.first() {
+            app.terminal.note(&format!(
+                "Nothing is known yet of the tools of the MCP server {}; `hermes mcp test {first}` \
+                 asks it.",
+                unasked.join(", ")
+            ));
+        }
+    }
+
+    /// The servers of which nothing is known.
+    pub(crate) fn unasked(&self) -> Vec<&str> {
+        self.servers.get().map(|servers| servers.awaited()).unwrap_or_default()
+    }
+
     /// Waits a short while for the servers of which nothing is known.
     async fn await_all(&self, app: &App, servers: &Servers) {
         let patience = self.patience();
@@ -136,7 +155,7 @@ impl Ready {
     }
 
     /// How long servers are waited for of which nothing is known yet.
-    fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         let set = KeyPath::of(["mcp_discovery_timeout"]).and_then(|path| self.config.get(&path));
         let set = set.and_then(|(value, _)| value.as_f64()).filter(|seconds| *seconds >= 0.0);
         set.and_then(|it| Duration::try_from_secs_f64(it).ok()).unwrap_or(PATIENCE)

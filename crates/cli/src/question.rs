@@ -9,10 +9,6 @@ use tokio::sync::oneshot;
 use crate::keyboard::Keyboard;
 use crate::terminal::{Asking, one_line};
 
-/// What stands for the answer of somebody who gives none.
-const NO_ANSWER: &str =
-    "[The user does not want to answer. Decide by what is known, and say what you assumed.]";
-
 impl Clarify for Keyboard {
     fn ask<'a>(
         &'a self,
@@ -22,11 +18,11 @@ impl Clarify for Keyboard {
         Box::pin(async move {
             if let Some(screen) = self.screen() {
                 return match screen.ask(put(question, choices)).await {
-                    Some(Answer::Text(text)) => meant(&text, choices),
-                    Some(Answer::Key(key)) => meant(&key.to_string(), choices),
+                    Some(Answer::Text(text)) => Some(meant(&text, choices)),
+                    Some(Answer::Key(key)) => Some(meant(&key.to_string(), choices)),
                     None if screen.form() == Form::Piped => None,
                     // Somebody is there, who has put the question aside.
-                    None => Some(NO_ANSWER.to_owned()),
+                    None => Some(String::new()),
                 };
             }
             let _turn = self.take_turn().await?;
@@ -41,7 +37,7 @@ impl Clarify for Keyboard {
                 let read = io::stdin().lock().read_line(&mut line);
                 let _ = send.send(read.ok().filter(|read| *read > 0).map(|_| line));
             });
-            meant(&typed.await.ok().flatten()?, choices)
+            Some(meant(&typed.await.ok().flatten()?, choices))
         })
     }
 }
@@ -73,12 +69,12 @@ fn written(question: &str, choices: &[String]) -> String {
     text
 }
 
-/// The choice of a number, or the words themselves; none for an empty line.
-fn meant(line: &str, choices: &[String]) -> Option<String> {
+/// The choice of a number, or the words themselves.
+fn meant(line: &str, choices: &[String]) -> String {
     let line = line.trim();
     let number = line.trim_end_matches([')', '.']).parse::<usize>().ok();
     let chosen = number.and_then(|number| choices.get(number.checked_sub(1)?));
-    chosen.cloned().or_else(|| (!line.is_empty()).then(|| line.to_owned()))
+    chosen.map_or(line, String::as_str).to_owned()
 }
 
 #[cfg(test)]

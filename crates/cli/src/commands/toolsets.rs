@@ -48,7 +48,7 @@ impl From<DistributionError> for Failure {
 
 pub(crate) fn run(app: &App, command: Toolsets) -> Outcome {
     let ready = app.ready()?;
-    ready.recall_servers();
+    ready.look_at_servers(app);
     match command {
         Toolsets::List => list(app, &ready),
         Toolsets::Show { name } => show(app, &ready, &name),

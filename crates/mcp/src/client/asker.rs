@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use hermes_core::{BoxFuture, Clarify};
+use hermes_schema::Schema;
 use serde_json::{Map, Value};
 
+use super::format;
 use super::plain::excerpt;
 
 /// What a server wants of the user.
@@ -69,6 +71,8 @@ pub struct Field {
     pub kind: FieldKind,
     /// What it is if nothing is said.
     pub default: Option<Value>,
+    /// What the server says of it, with the bounds of its value.
+    pub schema: Value,
 }
 
 /// What kind of value is wanted.
@@ -118,14 +122,31 @@ impl Field {
                 required: required.contains(&name.as_str()),
                 kind: FieldKind::of(property),
                 default: property.get("default").cloned(),
+                schema: property.clone(),
             }
         };
         properties.iter().take(MOST_FIELDS).map(read).collect()
     }
 
-    /// The value that a person's words mean.
+    /// The value that a person's words mean; if there is none, what is wanted.
     pub fn read(&self, words: &str) -> Result<Value, String> {
-        let words = words.trim();
+        let value = self.mean(words.trim())?;
+        let schema = Schema::new(self.schema.clone());
+        // Bounds that nobody can read are for the server to judge.
+        if schema.compile().is_ok()
+            && let Err(violations) = schema.check(&value)
+            && let Some(first) = violations.into_iter().next()
+        {
+            return Err(first.expected);
+        }
+        let format = self.schema.get("format").and_then(Value::as_str);
+        match format.zip(value.as_str()).and_then(|(format, text)| format::wanted(format, text)) {
+            Some(wanted) => Err(wanted.to_owned()),
+            None => Ok(value),
+        }
+    }
+
+    fn mean(&self, words: &str) -> Result<Value, String> {
         match &self.kind {
             FieldKind::Text => Ok(words.into()),
             FieldKind::Number { whole: true } => {
@@ -244,6 +265,7 @@ impl ByClarify {
             };
         }
         let mut filled = Map::new();
+        let mut is_touched = false;
         for field in fields {
             let choices: Vec<String> = match &field.kind {
                 FieldKind::Choice { options, many: false } => {
@@ -270,6 +292,7 @@ impl ByClarify {
                 match field.read(&words) {
                     Ok(value) => {
                         filled.insert(field.name.clone(), value);
+                        is_touched = true;
                         break;
                     }
                     Err(wanted) => {
@@ -278,8 +301,21 @@ impl ByClarify {
                 }
             }
         }
+        // Who has only passed over the questions has agreed to nothing.
+        if !is_touched {
+            let question = format!("{message}\nNothing was filled in. Send it like that?");
+            return match self.agree(&question, "Accept").await {
+                Answer::Agreed => Answer::Filled(filled),
+                other => other,
+            };
+        }
         Answer::Filled(filled)
     }
+}
+
+/// Whether an address leads to a page, and does nothing else.
+fn is_page(url: &str) -> bool {
+    reqwest::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
 impl Asker for ByClarify {
@@ -297,6 +333,7 @@ impl Asker for ByClarify {
                     let text = format!("The MCP server '{server}' asks: {message}");
                     self.fill(&text, fields).await
                 }
+                Question::Visit { url, .. } if !is_page(url) => Answer::Refused,
                 Question::Visit { message, url } => {
                     let text = format!(
                         "The MCP server '{server}' asks: {message}\n\

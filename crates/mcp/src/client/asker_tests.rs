@@ -60,6 +60,44 @@ async fn who_leaves_out_what_is_needed_refuses() {
 }
 
 #[tokio::test]
+async fn a_form_holds_the_bounds_of_its_fields() {
+    let schema = json!({
+        "required": ["name", "age", "mail", "some"],
+        "properties": {
+            "name": {"type": "string", "minLength": 2, "maxLength": 4},
+            "age": {"type": "integer", "minimum": 0, "maximum": 5},
+            "mail": {"type": "string", "format": "email"},
+            "some": {"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 1},
+            "torn": {"type": "string", "pattern": "["},
+        }
+    });
+    let form = Question::Form { message: "Who?".to_owned(), fields: Field::of_schema(&schema) };
+    let words = ["x", "Annabel", "Ann", "99", "5", "notmail", "a@b.c", "a,b", "b", "any"];
+    let asker = Script::asker(&words.map(Some));
+    let Answer::Filled(filled) = asker.ask("s", &form).await else { panic!("filled in") };
+    let wanted = json!({"name": "Ann", "age": 5, "mail": "a@b.c", "some": ["b"], "torn": "any"});
+    assert_eq!(Value::Object(filled), wanted);
+}
+
+#[tokio::test]
+async fn who_only_passes_over_a_form_is_asked_whether_to_send_it() {
+    let schema = json!({"properties": {"a": {"type": "string"}, "b": {"default": true}}});
+    let form = Question::Form { message: "Who?".to_owned(), fields: Field::of_schema(&schema) };
+    let sent = Script::asker(&[Some(""), Some(""), Some("Accept")]).ask("s", &form).await;
+    assert_eq!(sent, Answer::Filled(Map::from_iter([("b".to_owned(), json!(true))])));
+    let unsent = Script::asker(&[Some(""), Some(""), Some("")]).ask("s", &form).await;
+    assert_eq!(unsent, Answer::Refused);
+}
+
+#[tokio::test]
+async fn nobody_is_sent_to_what_is_no_page() {
+    for url in ["javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "x"] {
+        let visit = Question::Visit { message: "Pay".into(), url: url.into() };
+        assert_eq!(Script::asker(&[]).ask("s", &visit).await, Answer::Refused, "{url}");
+    }
+}
+
+#[tokio::test]
 async fn a_visit_and_a_sample_are_agreed_to() {
     let visit = Question::Visit { message: "Pay".into(), url: "https://x".into() };
     assert_eq!(Script::asker(&[Some("Done")]).ask("s", &visit).await, Answer::Agreed);

@@ -12,7 +12,10 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// not what it answers.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    failures: u32,
+    /// Failures in a row: to start, and in calls. A server that starts every
+    /// time and dies in every call is no better than one that does not start.
+    starts: u32,
+    calls: u32,
     until: Option<Instant>,
     last: Option<Instant>,
 }
@@ -23,7 +26,7 @@ impl Breaker {
     pub(crate) fn admit(&mut self, now: Instant) -> Result<(), (u32, Duration)> {
         match self.until {
             None => Ok(()),
-            Some(until) if now < until => Err((self.failures, until - now)),
+            Some(until) if now < until => Err((self.failures(), until - now)),
             Some(_) => {
                 self.until = Some(now + PAUSE);
                 Ok(())
@@ -31,19 +34,50 @@ impl Breaker {
         }
     }
 
+    /// A call has got its answer.
     pub(crate) fn succeed(&mut self) {
         *self = Self { last: self.last, ..Self::default() };
     }
 
-    /// Something that was tried since `began` has failed. What was under way
+    /// The server has started, which says nothing of its calls.
+    pub(crate) fn started(&mut self) {
+        self.starts = 0;
+        if self.calls < TOO_MANY {
+            self.until = None;
+        }
+    }
+
+    /// A call that was tried since `began` has failed. What was under way
     /// when another failed went down with it, and is no failure of its own.
     pub(crate) fn fail(&mut self, began: Instant, now: Instant) {
-        if self.last.is_some_and(|last| began < last) {
-            return;
+        if self.is_new(began, now) {
+            self.calls = self.calls.saturating_add(1);
+            self.judge(now);
         }
-        self.last = Some(now);
-        self.failures = self.failures.saturating_add(1);
-        if self.failures >= TOO_MANY {
+    }
+
+    /// The same for the server itself, which was started at `began`.
+    pub(crate) fn fail_to_start(&mut self, began: Instant, now: Instant) {
+        if self.is_new(began, now) {
+            self.starts = self.starts.saturating_add(1);
+            self.judge(now);
+        }
+    }
+
+    fn failures(&self) -> u32 {
+        self.starts.saturating_add(self.calls)
+    }
+
+    fn is_new(&mut self, began: Instant, now: Instant) -> bool {
+        let is_new = self.last.is_none_or(|last| began >= last);
+        if is_new {
+            self.last = Some(now);
+        }
+        is_new
+    }
+
+    fn judge(&mut self, now: Instant) {
+        if self.failures() >= TOO_MANY {
             self.until = Some(now + PAUSE);
         }
     }

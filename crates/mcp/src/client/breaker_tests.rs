@@ -29,3 +29,20 @@ fn calls_that_go_down_together_are_one_failure() {
     (0..3).for_each(|_| breaker.fail(later, later));
     assert!(breaker.admit(later).is_err());
 }
+
+#[test]
+fn a_server_that_starts_each_time_and_dies_in_each_call_is_left_alone() {
+    let (mut breaker, now) = (Breaker::default(), Instant::now());
+    for _ in 0..3 {
+        assert!(breaker.admit(now).is_ok());
+        breaker.fail(now, now);
+        breaker.started();
+    }
+    assert_eq!(breaker.admit(now), Err((3, PAUSE)));
+    // One that had only trouble to start is not.
+    breaker.succeed();
+    (0..3).for_each(|_| breaker.fail_to_start(now, now));
+    assert!(breaker.admit(now).is_err());
+    breaker.started();
+    assert!(breaker.admit(now).is_ok());
+}

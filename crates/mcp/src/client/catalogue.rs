@@ -1,7 +1,7 @@
 //! What a server offers, and the copy of it on disk: with that, its tools are
 //! there before it is.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,14 +11,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::connection::{Connection, Era, Patience};
+use super::describe::describe;
 use super::fault::{Fault, odd};
-use super::{digest, names};
+use super::{deep, digest, names};
 
 /// The form of the file. Another one is not read.
 const VERSION: u32 = 1;
 
 /// How many pages of tools are read, and how many tools are taken.
-const PAGES: usize = 50;
+const PAGES: usize = 200;
 const MOST: usize = 2_000;
 
 /// The longest definition of a tool, and of all together, in bytes.
@@ -47,6 +48,14 @@ pub struct Catalogue {
     /// What is wrong with other tools of it, one sentence each.
     #[serde(default)]
     pub problems: Vec<String>,
+    /// The parameters of tools as far as they can be used here, where a part
+    /// of them cannot: what it wants is left to the server. Found out once, since
+    /// reading a schema takes its time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub usable: BTreeMap<String, Value>,
+    /// What is worth knowing and no problem, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl Catalogue {
@@ -62,6 +71,8 @@ impl Catalogue {
             prompts: info.capabilities.prompts.is_some(),
             tools: Vec::new(),
             problems: Vec::new(),
+            usable: BTreeMap::new(),
+            notes: Vec::new(),
         };
         if info.capabilities.tools.is_some() {
             it.ask_for_tools(connection, patience).await?;
@@ -128,8 +139,11 @@ impl Catalogue {
             (count, true) => format!("More than {count} more tools"),
         };
         let taken = self.tools.len();
-        let text =
-            format!("{which} are left out: {taken} are taken, and no more than {MOST} can be");
+        let bound = match taken + self.problems.len() < MOST {
+            true => format!("no more than {PAGES} pages are read"),
+            false => format!("no more than {MOST} can be"),
+        };
+        let text = format!("{which} are left out: {taken} are taken, and {bound}");
         self.problems.insert(0, text);
     }
 
@@ -143,7 +157,15 @@ impl Catalogue {
     }
 
     fn take(&mut self, definition: Value, known: &mut HashSet<String>, room: &mut usize) {
-        let length = definition.to_string().len();
+        let text = definition.to_string();
+        let length = text.len();
+        if text.contains(deep::MARK) {
+            let name = definition.get("name").and_then(Value::as_str).unwrap_or("?");
+            let name = super::plain::excerpt(name, 100);
+            self.problems
+                .push(format!("The tool '{name}' is left out: its definition is nested too deep"));
+            return;
+        }
         if length > LONGEST.min(*room) {
             let name = definition.get("name").and_then(Value::as_str).unwrap_or("?");
             let name = super::plain::excerpt(name, 100);
@@ -176,8 +198,27 @@ impl Catalogue {
             let name = super::plain::excerpt(&tool.name, 100);
             self.problems.push(format!("A second tool named '{name}' is left out"));
         } else if let Ok(definition) = serde_json::to_value(&tool) {
+            self.note_unusable(&tool.name, &definition);
             self.tools.push(definition);
         }
+    }
+
+    /// Finds out whether all that a tool says of its parameters can be used.
+    fn note_unusable(&mut self, name: &str, definition: &Value) {
+        let parameters = describe("", definition).parameters;
+        let (usable, dropped) = hermes_schema::mend(parameters);
+        let Some(first) = dropped.first() else { return };
+        let more = match dropped.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        self.notes.push(format!(
+            "The tool '{}' says something of its parameters that cannot be checked here, and is \
+             left to the server: {}{more}",
+            super::plain::excerpt(name, 100),
+            super::plain::excerpt(&hermes_schema::dotted(first), 200)
+        ));
+        self.usable.insert(name.to_owned(), usable);
     }
 
     /// The file of a server with these settings.

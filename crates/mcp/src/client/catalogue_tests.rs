@@ -16,6 +16,8 @@ fn empty() -> Catalogue {
         prompts: false,
         tools: Vec::new(),
         problems: Vec::new(),
+        usable: BTreeMap::new(),
+        notes: Vec::new(),
     }
 }
 
@@ -27,6 +29,31 @@ fn more_tools_than_can_be_taken_are_told_of() {
     assert_eq!((0..MOST + 3).filter(took).count(), MOST);
     catalogue.tell_left_out(3, false);
     assert!(catalogue.problems[0].starts_with("3 more tools are left out"));
+}
+
+#[test]
+fn it_is_told_which_bound_leaves_tools_out() {
+    let mut catalogue = empty();
+    let (mut known, mut room) = (HashSet::new(), LONGEST_TOGETHER);
+    catalogue.add(tool("only", 1), &mut known, &mut room);
+    catalogue.tell_left_out(0, true);
+    assert!(catalogue.problems[0].ends_with("no more than 200 pages are read"), "{catalogue:?}");
+}
+
+#[test]
+fn a_tool_whose_parameters_cannot_all_be_read_is_taken_and_noted() {
+    let mut catalogue = empty();
+    let (mut known, mut room) = (HashSet::new(), LONGEST_TOGETHER);
+    let torn = json!({"name": "torn", "inputSchema": {"type": "object", "properties": {
+        "a": {"type": "string", "pattern": "["}, "b": {"type": "integer"}}}});
+    catalogue.add(torn.clone(), &mut known, &mut room);
+    catalogue.add(tool("good", 1), &mut known, &mut room);
+    // What it says of itself is kept as it is: that is what is pinned.
+    assert_eq!(catalogue.tools[0]["inputSchema"], torn["inputSchema"]);
+    let usable = json!({"a": {"type": "string"}, "b": {"type": "integer"}});
+    assert_eq!(catalogue.usable["torn"]["properties"], usable);
+    assert_eq!((catalogue.usable.len(), catalogue.problems.len()), (1, 0));
+    assert!(catalogue.notes[0].contains("$.properties.a.pattern"), "{:?}", catalogue.notes);
 }
 
 #[test]

@@ -21,6 +21,7 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::content;
 use super::fault::{Fault, odd};
 use super::host::Host;
 use super::program::Program;
@@ -249,7 +250,9 @@ impl Connection {
                     return self.follow(made.task, patience, cx).await;
                 }
                 ServerResult::EmptyResult(_) => return Ok(CallToolResult::success(Vec::new())),
-                other => return Err(made(self.odd(&other))),
+                other => {
+                    return content::salvage(&other).ok_or_else(|| made(self.odd(&other)));
+                }
             }
         }
         Err(self.endless())

@@ -9,6 +9,7 @@ use hermes_core::{Attachment, ToolError, ToolOutput};
 use hermes_schema::Schema;
 use rmcp::model::{
     CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, ResourceContents,
+    ServerResult,
 };
 use serde_json::{Map, Value, json};
 
@@ -47,16 +48,62 @@ impl Media {
         Ok(Attachment { media_type: excerpt(media_type, 100), path })
     }
 
+    /// Puts what is structured and a file in truth into one, like any other.
+    fn lift_files(&self, value: &mut Value, attachments: &mut Vec<Attachment>) {
+        match value {
+            Value::Array(items) => {
+                items.iter_mut().for_each(|item| self.lift_files(item, attachments));
+            }
+            Value::Object(fields) => {
+                let text = |key: &str| fields.get(key).and_then(Value::as_str);
+                let file = match (text("type"), text("mimeType")) {
+                    (Some(kind @ ("image" | "audio")), Some(media_type)) => {
+                        text("data").map(|data| ("data", kind, data, media_type))
+                    }
+                    (_, media_type) if fields.contains_key("uri") => text("blob").map(|data| {
+                        ("blob", "resource", data, media_type.unwrap_or("application/octet-stream"))
+                    }),
+                    _ => None,
+                };
+                let Some((key, what, data, media_type)) = file else {
+                    fields.values_mut().for_each(|field| self.lift_files(field, attachments));
+                    return;
+                };
+                let told = match self.keep(data, media_type) {
+                    Ok(kept) => {
+                        let told = line(what, &kept);
+                        if !attachments.iter().any(|it| it.path == kept.path) {
+                            attachments.push(kept);
+                        }
+                        told
+                    }
+                    Err(why) => unreadable(what, &why),
+                };
+                fields.insert(key.to_owned(), told.into());
+            }
+            _ => {}
+        }
+    }
+
     /// Keeps it and says so in a line.
     fn place(&self, what: &str, data: &str, media_type: &str, into: &mut Gathered) {
         match self.keep(data, media_type) {
             Ok(kept) => {
-                into.texts.push(format!("[{what} {}: {}]", kept.media_type, kept.path.display()));
+                into.texts.push(line(what, &kept));
                 into.attachments.push(kept);
             }
-            Err(why) => into.texts.push(format!("[{what} that cannot be read: {why}]")),
+            Err(why) => into.texts.push(unreadable(what, &why)),
         }
     }
+}
+
+/// What stands for a file.
+fn line(what: &str, kept: &Attachment) -> String {
+    format!("[{what} {}: {}]", kept.media_type, kept.path.display())
+}
+
+fn unreadable(what: &str, why: &str) -> String {
+    format!("[{what} that cannot be read: {why}]")
 }
 
 /// The ending of a file of that type.
@@ -86,17 +133,19 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, block: &ContentBlock, reader: &str, media: &Media) {
+    fn add(&mut self, block: &ContentBlock, reader: Option<&str>, media: &Media) {
         match block {
             ContentBlock::Text(text) => self.texts.push(text.text.clone()),
             ContentBlock::Image(image) => media.place("image", &image.data, &image.mime_type, self),
             ContentBlock::Audio(audio) => media.place("audio", &audio.data, &audio.mime_type, self),
             ContentBlock::Resource(embedded) => self.add_resource(&embedded.resource, media),
             ContentBlock::ResourceLink(link) => {
+                let how = reader.map(|reader| format!(": read it with {reader}"));
                 self.texts.push(format!(
-                    "[resource {} ({}): read it with {reader}]",
+                    "[resource {} ({}){}]",
                     excerpt(&link.uri, 500),
-                    excerpt(&link.name, 200)
+                    excerpt(&link.name, 200),
+                    how.unwrap_or_default()
                 ));
             }
             _ => self.texts.push("[content of a kind that is not known]".to_owned()),
@@ -119,10 +168,24 @@ impl Gathered {
 pub(crate) struct Source<'a> {
     pub(crate) server: &'a str,
     pub(crate) tool: &'a str,
-    /// The tool that reads what an answer refers to.
-    pub(crate) reader: &'a str,
+    /// The tool that reads what an answer refers to, if there is one.
+    pub(crate) reader: Option<&'a str>,
     /// The form that structured answers have, by the server's own word.
     pub(crate) form: Option<&'a Schema>,
+}
+
+/// A result of which some blocks are of a kind that is not known: the others
+/// can be told, and of these that they are there.
+pub(crate) fn salvage(result: &ServerResult) -> Option<CallToolResult> {
+    let mut result = serde_json::to_value(result).ok()?;
+    for block in result.get_mut("content")?.as_array_mut()? {
+        if serde_json::from_value::<ContentBlock>(block.clone()).is_err() {
+            let kind = block.get("type").and_then(Value::as_str).unwrap_or("none");
+            let text = format!("[content of a kind that is not known here: {}]", excerpt(kind, 50));
+            *block = json!({"type": "text", "text": text});
+        }
+    }
+    serde_json::from_value(result).ok()
 }
 
 /// The result of a tool.
@@ -136,6 +199,7 @@ pub(crate) fn of_call(
     result.content.iter().for_each(|block| gathered.add(block, from.reader, media));
     let text = gathered.texts.join("\n");
     let structured = result.structured_content.as_ref().filter(|it| !it.is_null());
+    let structured = structured.filter(|it| !is_content(it, &result.content));
     if result.is_error == Some(true) {
         let said = match (text.trim().is_empty(), structured) {
             (true, Some(structured)) => structured.to_string(),
@@ -149,14 +213,19 @@ pub(crate) fn of_call(
         ));
     }
     let mut object = Map::new();
-    match structured {
+    let told = structured.map(|structured| {
+        let mut told = structured.clone();
+        media.lift_files(&mut told, &mut gathered.attachments);
+        told
+    });
+    match told {
         // It is the same in another form, or the only form.
-        Some(structured) if text.is_empty() || says_the_same(&text, structured) => {
-            object.insert("result".to_owned(), structured.clone());
+        Some(told) if text.is_empty() || says_the_same(&text, &told) => {
+            object.insert("result".to_owned(), told);
         }
-        Some(structured) => {
+        Some(told) => {
             object.insert("result".to_owned(), text.into());
-            object.insert("structuredContent".to_owned(), structured.clone());
+            object.insert("structuredContent".to_owned(), told);
         }
         None => {
             object.insert("result".to_owned(), text.into());
@@ -182,6 +251,20 @@ fn misfit(form: &Schema, structured: &Value) -> Option<String> {
     ))
 }
 
+/// Whether what is structured is the content itself, as some servers have it.
+fn is_content(structured: &Value, content: &[ContentBlock]) -> bool {
+    let list = match structured {
+        Value::Object(fields) if fields.len() == 1 => fields.values().next(),
+        other => Some(other),
+    };
+    let Some(Value::Array(list)) = list else { return false };
+    list.len() == content.len()
+        && !list.is_empty()
+        && list.iter().zip(content).all(|(item, block)| {
+            serde_json::from_value::<ContentBlock>(item.clone()).is_ok_and(|it| it == *block)
+        })
+}
+
 fn says_the_same(text: &str, structured: &Value) -> bool {
     let only = structured.as_object().filter(|fields| fields.len() == 1);
     // Plain text that some servers wrap, for want of an object.
@@ -205,7 +288,7 @@ pub(crate) fn of_resource(result: &ReadResourceResult, media: &Media) -> ToolOut
 pub(crate) fn of_prompt(
     result: &GetPromptResult,
     media: &Media,
-    reader: &str,
+    reader: Option<&str>,
 ) -> Result<ToolOutput, ToolError> {
     let mut attachments = Vec::new();
     let mut messages = Vec::new();

@@ -6,7 +6,7 @@ fn answer(result: Value) -> (Result<ToolOutput, ToolError>, tempfile::TempDir) {
     let result: CallToolResult = serde_json::from_value(result).unwrap();
     let form = Schema::new(json!({"properties": {"n": {"type": "integer"}}}));
     let from =
-        Source { server: "s", tool: "t", reader: "mcp__s__read_resource", form: Some(&form) };
+        Source { server: "s", tool: "t", reader: Some("mcp__s__read_resource"), form: Some(&form) };
     (of_call(&from, &result, &media), folder)
 }
 
@@ -63,6 +63,30 @@ fn an_image_is_a_file_and_not_text() {
 }
 
 #[test]
+fn a_picture_in_what_is_structured_is_a_file_too() {
+    let pixels = STANDARD.encode(b"\x89PNG not really");
+    let block = json!({"type": "image", "data": pixels, "mimeType": "image/png"});
+    // As the server for files does: it is the content once more.
+    let same = json!({"content": [block], "structuredContent": {"content": [block]}});
+    let (output, _folder) = answer(same);
+    let output = output.unwrap();
+    let told: Value = serde_json::from_str(output.content()).unwrap();
+    assert!(told["result"].as_str().unwrap().starts_with("[image image/png"), "{told}");
+    assert!(told.get("structuredContent").is_none(), "{told}");
+    assert_eq!(output.attachments.len(), 1);
+    let blob = json!({"uri": "x://y", "blob": STANDARD.encode("hello")});
+    let others = json!({"content": [block], "structuredContent": {"all": [block, blob]}});
+    let (output, _folder) = answer(others);
+    let output = output.unwrap();
+    let told: Value = serde_json::from_str(output.content()).unwrap();
+    let all = &told["structuredContent"]["all"];
+    assert_eq!(all[0]["data"], told["result"], "{told}");
+    assert!(all[1]["blob"].as_str().unwrap().starts_with("[resource application"), "{told}");
+    assert!(!output.content().contains(&pixels));
+    assert_eq!(output.attachments.len(), 2);
+}
+
+#[test]
 fn types_of_strangers_make_harmless_names() {
     assert_eq!(extension("image/svg+xml; charset=utf-8"), "svg");
     assert_eq!(extension("text/../../etc"), "etc");
@@ -85,4 +109,10 @@ fn links_tell_how_to_follow_them() {
     let link = json!({"content": [{"type": "resource_link", "uri": "x://y", "name": "n"}]});
     let text = content(link)["result"].as_str().unwrap().to_owned();
     assert!(text.contains("x://y") && text.contains("mcp__s__read_resource"), "{text}");
+    // But not where nothing follows them.
+    let mut gathered = Gathered::default();
+    let link = json!({"type": "resource_link", "uri": "x://y", "name": "n"});
+    let media = Media::new("/nowhere".into());
+    gathered.add(&serde_json::from_value(link).unwrap(), None, &media);
+    assert_eq!(gathered.texts, ["[resource x://y (n)]"]);
 }

@@ -103,7 +103,7 @@ impl Extra {
         patience: Patience,
         cx: &ToolContext,
         media: &Media,
-        reader: &str,
+        reader: Option<&str>,
     ) -> Result<Result<ToolOutput, ToolError>, Fault> {
         let server = connection.name();
         let text = |name: &str| {

@@ -9,11 +9,13 @@ mod breaker;
 mod catalogue;
 mod connection;
 mod content;
+mod deep;
 mod describe;
 mod dial;
 mod digest;
 mod extras;
 mod fault;
+mod format;
 mod host;
 mod http;
 mod listen;
@@ -163,6 +165,9 @@ pub struct Status {
     /// What is wrong with it, one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// What is worth knowing of its tools and no problem, one sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Why it is not there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -420,6 +425,13 @@ impl Servers {
         Ok(())
     }
 
+    /// Ends a server and takes its tools away. What is known of it is kept.
+    pub async fn retire(&self, name: &str) {
+        let Some(server) = self.servers.get(name) else { return };
+        server.end().await;
+        server.withdraw();
+    }
+
     /// Forgets a server: its tools, what they were like, its login.
     pub async fn forget(&self, name: &str) -> Result<(), ToolError> {
         let server = self.get(name)?;
@@ -493,6 +505,7 @@ fn status_of(server: &Server) -> Status {
         held_back: published.held_back.into_keys().collect(),
         news: published.news,
         problems: server.notes().into_iter().chain(published.problems).collect(),
+        notes: catalogue.as_ref().map(|it| it.notes.clone()).unwrap_or_default(),
         error: match phase {
             Phase::Down(_, error) => Some(error.message().to_owned()),
             _ => None,

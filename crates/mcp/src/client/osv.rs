@@ -144,12 +144,19 @@ fn look(words: Vec<&str>, levels: usize, into: &mut Vec<Package>) {
     let Some((first, args)) = words.split_first() else { return };
     let program = first.rsplit(['/', '\\']).next().unwrap_or(first);
     let program = program.strip_suffix(".cmd").or(program.strip_suffix(".exe")).unwrap_or(program);
+    // Those that have commands may have options before them.
+    let args = match program {
+        "npm" | "pnpm" | "yarn" | "bun" => past_options(args, &NPM),
+        "uv" => past_options(args, &UV),
+        "pipx" => past_options(args, &PIPX),
+        _ => args,
+    };
     match (program, args) {
         ("npx" | "bunx", rest)
         | ("npm", ["exec" | "x", rest @ ..])
         | ("pnpm" | "yarn", ["dlx", rest @ ..])
         | ("bun", ["x", rest @ ..]) => into.extend(named(rest, &NPM).filter_map(npm)),
-        ("uvx", rest) | ("uv", ["tool", "run", rest @ ..]) => {
+        ("uvx", rest) | ("uv", ["tool", "run", rest @ ..] | ["x", rest @ ..]) => {
             into.extend(named(rest, &UV).filter_map(pypi));
         }
         // What is run is here already; what it is run with may not be.
@@ -159,6 +166,7 @@ fn look(words: Vec<&str>, levels: usize, into: &mut Vec<Package>) {
         ("env" | "nohup" | "nice" | "setsid" | "stdbuf" | "timeout" | "time" | "exec", rest)
             if levels > 0 =>
         {
+            let rest = if program == "env" { split_strings(rest) } else { rest.to_vec() };
             let fetcher = rest.iter().position(|word| is_fetcher(word) || is_shell(word));
             let rest = fetcher.and_then(|at| rest.get(at..)).unwrap_or_default();
             look(rest.to_vec(), levels - 1, into);
@@ -175,6 +183,32 @@ fn look(words: Vec<&str>, levels: usize, into: &mut Vec<Package>) {
         }
         _ => {}
     }
+}
+
+/// The arguments of `env`, with those taken apart that are several in one.
+fn split_strings<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    let mut all = Vec::new();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let text = match arg.strip_prefix("--split-string") {
+            Some("") => args.next().copied(),
+            Some(rest) => rest.strip_prefix('='),
+            // Other flags may be before it.
+            None if arg.starts_with('-') && !arg.starts_with("--") => match arg.split_once('S') {
+                Some((_, "")) => args.next().copied(),
+                Some((_, text)) => Some(text),
+                None => None,
+            },
+            None => None,
+        };
+        match text {
+            Some(text) => {
+                all.extend(text.split_whitespace().map(|word| word.trim_matches(['"', '\''])));
+            }
+            None => all.push(*arg),
+        }
+    }
+    all
 }
 
 fn base(word: &str) -> &str {
@@ -210,7 +244,54 @@ struct Options {
 const NPM: Options = Options {
     naming: &["--package", "-p"],
     besides: &[],
-    valued: &["-c", "--call", "--cache", "--registry", "--userconfig", "-w"],
+    valued: &[
+        "-c",
+        "--call",
+        "-w",
+        "--workspace",
+        "-C",
+        "--prefix",
+        "--dir",
+        "--cwd",
+        "--cache",
+        "--registry",
+        "--scope",
+        "--tag",
+        "--otp",
+        "--before",
+        "--omit",
+        "--include",
+        "--loglevel",
+        "--logs-dir",
+        "--logs-max",
+        "--reporter",
+        "--userconfig",
+        "--globalconfig",
+        "--location",
+        "--config",
+        "--shell",
+        "--script-shell",
+        "--node-options",
+        "-n",
+        "--node-arg",
+        "--user-agent",
+        "--proxy",
+        "--https-proxy",
+        "--noproxy",
+        "--local-address",
+        "--ca",
+        "--cafile",
+        "--cert",
+        "--key",
+        "--install-strategy",
+        "--maxsockets",
+        "--fetch-retries",
+        "--fetch-timeout",
+        "--cpu",
+        "--os",
+        "--libc",
+        "--allow-build",
+    ],
 };
 const UV: Options = Options {
     naming: &["--from"],
@@ -218,12 +299,16 @@ const UV: Options = Options {
     valued: &[
         "--python",
         "-p",
+        "--python-platform",
         "--with-editable",
         "--with-requirements",
         "--index",
+        "--default-index",
         "--index-url",
         "-i",
         "--extra-index-url",
+        "--index-strategy",
+        "--keyring-provider",
         "--find-links",
         "-f",
         "--directory",
@@ -231,13 +316,61 @@ const UV: Options = Options {
         "--cache-dir",
         "--config-file",
         "--env-file",
+        "--color",
+        "--allow-insecure-host",
+        "--refresh-package",
+        "--upgrade-package",
+        "-P",
+        "--reinstall-package",
+        "--no-build-package",
+        "--no-binary-package",
+        "--no-build-isolation-package",
+        "--resolution",
+        "--prerelease",
+        "--fork-strategy",
+        "--exclude-newer",
+        "--link-mode",
+        "--config-setting",
+        "-C",
+        "--constraints",
+        "-c",
+        "--build-constraints",
+        "-b",
+        "--overrides",
+        "--torch-backend",
     ],
 };
 const PIPX: Options = Options {
     naming: &["--spec"],
     besides: &["--with"],
-    valued: &["--python", "--pip-args", "--index-url", "--fetch-missing-python"],
+    valued: &["--python", "--pip-args", "--index-url", "-i", "--fetch-missing-python", "--backend"],
 };
+
+impl Options {
+    /// Whether an option is followed by a value. Settings for one registry or
+    /// scope always are.
+    fn takes_value(&self, option: &str) -> bool {
+        self.naming.contains(&option)
+            || self.besides.contains(&option)
+            || self.valued.contains(&option)
+            || option.contains(':')
+    }
+}
+
+/// What comes after the options at the beginning.
+fn past_options<'a, 'b>(args: &'b [&'a str], options: &Options) -> &'b [&'a str] {
+    let mut rest = args;
+    while let [option, after @ ..] = rest
+        && option.starts_with('-')
+        && *option != "--"
+    {
+        rest = match after {
+            [_, after @ ..] if options.takes_value(option) => after,
+            after => after,
+        };
+    }
+    rest
+}
 
 /// What the options and arguments of a fetching program mean.
 #[derive(Default)]
@@ -263,7 +396,7 @@ fn wanted<'a>(args: &[&'a str], options: &Options) -> Wanted<'a> {
         let (option, value) = arg.split_once('=').map_or((*arg, None), |(o, v)| (o, Some(v)));
         let (naming, besides) =
             (options.naming.contains(&option), options.besides.contains(&option));
-        if !naming && !besides && !options.valued.contains(&option) {
+        if !options.takes_value(option) {
             continue;
         }
         let Some(value) = value.or_else(|| args.next().copied()) else { break };
@@ -301,6 +434,10 @@ fn npm(spec: &str) -> Option<Package> {
         Some(at) => (&spec[..at], Some(&spec[at + 1..])),
         None => (spec, None),
     };
+    // A name of the user's own for a package; which one comes after it.
+    if let Some(meant) = version.and_then(|version| version.strip_prefix("npm:")) {
+        return npm(meant);
+    }
     let is_exact = |it: &&str| it.starts_with(|c: char| c.is_ascii_digit());
     let version = version.filter(is_exact).map(str::to_owned);
     Some(Package { name: name.to_owned(), ecosystem: "npm", version })
@@ -317,7 +454,10 @@ fn pypi(spec: &str) -> Option<Package> {
         .or_else(|| spec.split_once('@').map(|(_, version)| version.trim()));
     let is_exact = |it: &&str| it.starts_with(|c: char| c.is_ascii_digit()) && !it.contains('*');
     let version = version.filter(is_exact).map(str::to_owned);
-    (!name.is_empty()).then(|| Package { name: name.to_lowercase(), ecosystem: "PyPI", version })
+    // The form in which the index knows it: `A__b.c` is `a-b-c`.
+    let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
+    let name = parts.collect::<Vec<_>>().join("-").to_lowercase();
+    (!name.is_empty()).then_some(Package { name, ecosystem: "PyPI", version })
 }
 
 #[cfg(test)]

@@ -24,6 +24,14 @@ fn packages_are_found_in_commands() {
     is("uvx --from pkg[x]==1.0 cmd", "pkg", "PyPI", Some("1.0"));
     is("uvx pkg@1.4.2", "pkg", "PyPI", Some("1.4.2"));
     is("uv tool run pkg>=2", "pkg", "PyPI", None);
+    is("npx --loglevel error pkg", "pkg", "npm", None);
+    is("npx --@scope:registry https://h @scope/pkg@1.0.0", "@scope/pkg", "npm", Some("1.0.0"));
+    is("npx -y alias@npm:pkg@1.0.0", "pkg", "npm", Some("1.0.0"));
+    is("npx -y alias@npm:@scope/pkg", "@scope/pkg", "npm", None);
+    is("npm --loglevel error exec pkg", "pkg", "npm", None);
+    is("uv --directory /x --quiet tool run pkg", "pkg", "PyPI", None);
+    is("uv x pkg", "pkg", "PyPI", None);
+    is("uvx My__Pkg.x", "my-pkg-x", "PyPI", None);
     is("pipx run --spec pkg==1.1 cmd", "pkg", "PyPI", Some("1.1"));
 }
 
@@ -56,6 +64,9 @@ fn what_a_package_brings_along_and_what_others_start_is_looked_at() {
     assert_eq!(names("npx", &["-p", "a", "--package=b", "cmd"]), "a b");
     assert_eq!(names("env", &["-i", "X=1", "npx", "-y", "evil"]), "evil");
     assert_eq!(names("/usr/bin/env", &["uvx", "evil"]), "evil");
+    assert_eq!(names("/usr/bin/env", &["-S", "npx evil"]), "evil");
+    assert_eq!(names("env", &["-iSnpx -y 'evil'"]), "evil");
+    assert_eq!(names("env", &["X=1", "--split-string=uvx evil", "-v"]), "evil");
     assert_eq!(names("timeout", &["600", "npx", "evil"]), "evil");
     assert_eq!(names("sh", &["-c", "cd /x && X=1 exec npx -y evil@1.0.0 | tee log"]), "evil");
     assert_eq!(names("bash", &["-lc", "uvx 'evil'"]), "evil");

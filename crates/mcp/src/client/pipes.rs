@@ -264,7 +264,7 @@ where
 
 /// Reads a message. Half a character, or what is none, does not lose the rest.
 pub(crate) fn read_message(text: &[u8]) -> Result<ServerJsonRpcMessage, serde_json::Error> {
-    serde_json::from_slice(text).or_else(|error| {
+    let read = serde_json::from_slice(text).or_else(|error| {
         let lossy = String::from_utf8_lossy(text);
         let mended = hermes_llm::whole_characters(&lossy);
         match (&lossy, mended) {
@@ -274,7 +274,19 @@ pub(crate) fn read_message(text: &[u8]) -> Result<ServerJsonRpcMessage, serde_js
             }
             (std::borrow::Cow::Borrowed(_), None) => Err(error),
         }
-    })
+    });
+    read.or_else(|error| read_deep_list(text).ok_or(error))
+}
+
+/// A list of tools of which one is nested too deep: the others can be had. An
+/// answer is told as it is, or not at all.
+fn read_deep_list(text: &[u8]) -> Option<ServerJsonRpcMessage> {
+    let message = serde_json::from_slice(&super::deep::cut(text)).ok()?;
+    let is_list = matches!(
+        &message,
+        JsonRpcMessage::Response(it) if matches!(it.result, ServerResult::ListToolsResult(_))
+    );
+    is_list.then_some(message)
 }
 
 fn failed(

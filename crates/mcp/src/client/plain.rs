@@ -39,5 +39,5 @@ pub(crate) fn strip_hidden(text: &str, longest: usize) -> String {
 
 /// The beginning of a text, for a message.
 pub(crate) fn excerpt(text: &str, longest: usize) -> String {
-    strip_hidden(text.trim(), longest)
+    strip_hidden(&strip_controls(text.trim()), longest)
 }

@@ -50,12 +50,18 @@ pub(crate) struct RemoteTool {
 }
 
 impl RemoteTool {
-    /// The tool of that definition.
-    pub(crate) fn new(server: &Arc<Server>, definition: &Value, standing: &Standing) -> Self {
+    /// The tool of that definition. `usable` are its parameters as far as they
+    /// can be used here, if that is not all of them.
+    pub(crate) fn new(
+        server: &Arc<Server>,
+        definition: &Value,
+        usable: Option<&Value>,
+        standing: &Standing,
+    ) -> Self {
         let name = name_of(definition);
         let shown = &*names::safe(server.name(), name);
         // What a changed tool says of itself is not told before it is accepted.
-        let (told, held_back) = match standing {
+        let (mut told, held_back) = match standing {
             Standing::Good => (describe(server.name(), definition), None),
             Standing::Changed { was, difference } => {
                 (describe(server.name(), was), Some(changed(server.name(), shown, difference)))
@@ -73,6 +79,9 @@ impl RemoteTool {
                 (told, Some(why))
             }
         };
+        if let (Some(usable), None) = (usable, &held_back) {
+            told.parameters = usable.clone();
+        }
         let hint = |key: &str| {
             definition.get("annotations").and_then(|it| it.get(key)).and_then(Value::as_bool)
         };
@@ -217,19 +226,18 @@ impl RemoteTool {
     ) -> Result<Result<ToolOutput, ToolError>, Fault> {
         let (server, media) = (self.server.name(), self.server.media());
         let patience = self.server.patience();
-        let catalogue = self.server.catalogue();
-        let reader = catalogue.and_then(|it| extras::Extra::ReadResource.name(&it));
-        let reader = names::wire(server, reader.unwrap_or("read_resource"));
+        let reader = self.server.reader();
+        let reader = reader.as_deref();
         match &self.deed {
             Deed::Call => {
                 let result = connection.call_tool(&self.tool, arguments, patience, cx).await?;
                 let shown = names::safe(server, &self.tool);
                 let form = self.form.as_deref();
-                let from = content::Source { server, tool: &shown, reader: &reader, form };
+                let from = content::Source { server, tool: &shown, reader, form };
                 Ok(content::of_call(&from, &result, media))
             }
             Deed::Extra(extra) => {
-                extra.run(connection, &arguments, patience, cx, media, &reader).await
+                extra.run(connection, &arguments, patience, cx, media, reader).await
             }
         }
     }

@@ -54,7 +54,7 @@ impl Shared {
     pub(crate) async fn listing(&self) -> Result<Arc<Listing>, ToolsetError> {
         // A client searches for itself, or not at all.
         let deferral = Deferral { mode: DeferMode::Off, ..Deferral::default() };
-        let definitions = self.engine.definitions(&self.settings.selection, deferral).await?;
+        let definitions = self.engine.definitions(&self.selection(), deferral).await?;
         let mut latest = self.catalogue.latest.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = latest.as_ref().filter(|l| Arc::ptr_eq(&l.definitions, &definitions)) {
             return Ok(Arc::clone(kept));

@@ -74,7 +74,8 @@ impl Shared {
     /// Looks at the registry, and at the skills, for as long as somebody may
     /// want to know.
     pub(crate) async fn watch(self: Arc<Self>) {
-        let seen = || (self.engine.snapshot().generation(), self.engine.toolsets());
+        let seen =
+            || (self.engine.snapshot().generation(), self.engine.toolsets(), self.selection());
         let mut before = seen();
         let mut told = None;
         let mut offered = None;
@@ -86,7 +87,8 @@ impl Shared {
                 self.watch_skills(&mut offered).await;
             }
             let now = seen();
-            if now.0 == before.0 && Arc::ptr_eq(&now.1, &before.1) {
+            if now.0 == before.0 && Arc::ptr_eq(&now.1, &before.1) && Arc::ptr_eq(&now.2, &before.2)
+            {
                 continue;
             }
             before = now;

@@ -19,13 +19,13 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::request::{self, Reply, brief};
+use super::sessions::Sessions;
 use super::{Server, Token, batch, cors, message, reply};
 
 /// Where the server answers.
@@ -113,11 +113,9 @@ where
     H: ServerHandler + Send + 'static,
     F: Fn() -> H + Send + Sync + 'static,
 {
-    let mut sessions = LocalSessionManager::default();
-    sessions.session_config.keep_alive = Some(IDLE);
     let address = listener.local_addr().ok().map(|address| address.ip());
     let config = door.config(address, stop.clone());
-    let sessions = Arc::new(sessions);
+    let sessions = Arc::new(Sessions::new(IDLE));
     let service = StreamableHttpService::new(move || Ok(make()), Arc::clone(&sessions), config);
     let entrance =
         Arc::new(Entrance { access: door.access, service, sessions, batching: Mutex::default() });
@@ -154,8 +152,8 @@ where
 /// The way in, for every connection.
 struct Entrance<H> {
     access: Access,
-    service: StreamableHttpService<H, LocalSessionManager>,
-    sessions: Arc<LocalSessionManager>,
+    service: StreamableHttpService<H, Sessions>,
+    sessions: Arc<Sessions>,
     /// The sessions in which several messages may come as one.
     batching: Mutex<HashSet<HeaderValue>>,
 }

@@ -313,7 +313,7 @@ where
 }
 
 /// The id of a message that is to be answered.
-fn id_of(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
+pub(super) fn id_of(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
     match message {
         ClientJsonRpcMessage::Request(message) => Some(&message.id),
         _ => None,
@@ -321,7 +321,7 @@ fn id_of(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
 }
 
 /// The id of the request that a message answers.
-fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
+pub(super) fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
     match message {
         ServerJsonRpcMessage::Response(message) => Some(&message.id),
         ServerJsonRpcMessage::Error(message) => message.id.as_ref(),

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelTaskParams, ClientJsonRpcMessage, ClientRequest,
-    ErrorCode, GetPromptRequestParams, GetTaskParams, InitializeRequestParams, JsonRpcVersion2_0,
-    PaginatedRequestParams, ReadResourceRequestParams, RequestId, UpdateTaskParams,
+    ErrorCode, ErrorData, GetPromptRequestParams, GetTaskParams, InitializeRequestParams,
+    JsonRpcVersion2_0, PaginatedRequestParams, ReadResourceRequestParams, RequestId,
+    ServerJsonRpcMessage, UpdateTaskParams,
 };
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -52,6 +53,12 @@ impl Refusal {
         Self { code: ErrorCode::INVALID_REQUEST, message: message.into(), id }
     }
 
+    /// The same as a message.
+    pub(crate) fn to_message(&self) -> ServerJsonRpcMessage {
+        let error = ErrorData::new(self.code, self.message.clone(), None);
+        ServerJsonRpcMessage::error(error, self.id.clone())
+    }
+
     /// As it is sent. An id that cannot be told is null.
     pub(crate) fn to_json(&self) -> String {
         let error = json!({ "code": self.code.0, "message": self.message });
@@ -68,7 +75,7 @@ pub(crate) fn read(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Refusal>
     }
     match serde_json::from_slice(text) {
         Ok(message) => refuse_cursor(text).map_or(Ok(Some(message)), Err),
-        Err(error) => match refuse(text, &error.to_string()) {
+        Err(_) => match refuse(text) {
             Some(refusal) => Err(refusal),
             None => Ok(None),
         },
@@ -113,7 +120,7 @@ fn read_call(text: &[u8]) -> Option<ClientJsonRpcMessage> {
 }
 
 /// What is wrong with a text that is no message.
-pub(crate) fn refuse(text: &[u8], why: &str) -> Option<Refusal> {
+pub(crate) fn refuse(text: &[u8]) -> Option<Refusal> {
     let parsed = match std::str::from_utf8(text) {
         Ok(text) => serde_json::from_str::<IgnoredAny>(text).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
@@ -142,15 +149,22 @@ pub(crate) fn refuse(text: &[u8], why: &str) -> Option<Refusal> {
     }
     let id = field("id").and_then(|raw| serde_json::from_str(raw).ok());
     let wrong = if !is_current {
-        "`jsonrpc` must be \"2.0\""
+        "`jsonrpc` must be \"2.0\"".to_owned()
     } else if !field("method").is_some_and(is_text) {
-        "`method` must be a text"
+        "`method` must be a text".to_owned()
     } else if id.is_none() {
-        "`id` must be a whole number or a text"
-    } else if why.contains("recursion limit") {
-        "it is nested too deeply"
+        "`id` must be a whole number or a text".to_owned()
     } else {
-        "it is not a message of the protocol"
+        // What can be passed over need not be what can be read.
+        match serde_json::from_slice::<Value>(text).map_err(|error| error.to_string()) {
+            Err(error) if error.contains("recursion limit") => "it is nested too deeply".to_owned(),
+            Err(error) => format!("it cannot be read: {error}"),
+            Ok(read) if read.get("params").is_some_and(|it| !it.is_object() && !it.is_null()) => {
+                let message = "Invalid params: they must be an object".into();
+                return Some(Refusal { code: ErrorCode::INVALID_PARAMS, message, id });
+            }
+            Ok(_) => "it is not a message of the protocol".to_owned(),
+        }
     };
     Some(Refusal::invalid(format!("Invalid request: {wrong}"), id))
 }

@@ -45,6 +45,15 @@ fn what_is_json_and_no_message_is_told_so_with_its_id() {
 }
 
 #[test]
+fn it_is_told_why_a_request_cannot_be_read() {
+    let list = refused(br#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#);
+    assert_eq!(list["error"]["code"], -32602, "{list}");
+    let half = refused(br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\ud800"}}"#);
+    assert_eq!(half["error"]["code"], -32600, "{half}");
+    assert!(half["error"]["message"].as_str().unwrap().contains("cannot be read"), "{half}");
+}
+
+#[test]
 fn nobody_answers_an_answer_or_a_notification() {
     for text in [
         r#"{"jsonrpc":"2.0","id":{},"result":{}}"#,

@@ -26,14 +26,15 @@ mod replies;
 mod reply;
 mod request;
 mod secret;
+mod sessions;
 mod skills;
 mod stdio;
 mod task;
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::CancellationToken;
 use hermes_engine::toolsets::Selection;
@@ -62,7 +63,7 @@ pub struct Settings {
     pub version: String,
     /// What a model should know of it, in a few sentences.
     pub instructions: Option<String>,
-    /// Which tools it offers.
+    /// Which tools it offers at first.
     pub selection: Selection,
     /// Whether the client's user may be asked, where the client can do that.
     pub asks: bool,
@@ -100,6 +101,8 @@ pub struct Server {
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) settings: Settings,
+    /// Which tools are offered now.
+    selection: Mutex<Arc<Selection>>,
     pub(crate) catalogue: Catalogue,
     pub(crate) changes: Changes,
     pub(crate) replies: Replies,
@@ -121,6 +124,7 @@ impl Server {
     pub fn new(engine: Engine, settings: Settings, callers: Callers) -> io::Result<Self> {
         let shared = Shared {
             engine,
+            selection: Mutex::new(Arc::new(settings.selection.clone())),
             settings,
             catalogue: Catalogue::default(),
             changes: Changes::default(),
@@ -135,6 +139,12 @@ impl Server {
         Ok(Self { shared: Arc::new(shared) })
     }
 
+    /// From now on these tools are offered; clients are told if that makes a
+    /// difference.
+    pub fn select(&self, selection: Selection) {
+        *self.shared.selection.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(selection);
+    }
+
     /// What answers one client.
     pub fn handler(&self, carrier: Carrier) -> Handler {
         Handler::new(Arc::clone(&self.shared), carrier)
@@ -142,6 +152,10 @@ impl Server {
 }
 
 impl Shared {
+    pub(crate) fn selection(&self) -> Arc<Selection> {
+        Arc::clone(&self.selection.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     pub(crate) fn caller(&self, session: &str) -> Caller {
         (self.callers)(session)
     }

@@ -135,7 +135,7 @@ where
 
 /// What is said of a body that is no message.
 pub(crate) fn refuse(body: &[u8]) -> Reply {
-    let refusal = message::refuse(body, "").unwrap_or_else(Refusal::of_reply);
+    let refusal = message::refuse(body).unwrap_or_else(Refusal::of_reply);
     told(&refusal, StatusCode::BAD_REQUEST)
 }
 

@@ -53,7 +53,8 @@ pub(super) fn explain(
                         explain(document, inner, violations);
                     }
                 }
-                None => violations.push(scene.no_alternative()),
+                None => violations
+                    .push(scene.none_given(context).unwrap_or_else(|| scene.no_alternative())),
             }
         }
         kind => {
@@ -171,6 +172,27 @@ impl Scene<'_> {
             received: format!("{} {}", kind_of(&value), excerpt_value(&value, excerpt::SHORT)),
             message: format!("unknown property `{shown}`; {hint}"),
         }
+    }
+
+    /// An object that lacks what each of the alternatives wants, and nothing
+    /// else is wrong with it.
+    fn none_given(&self, branches: &[Vec<ValidationError<'_>>]) -> Option<Violation> {
+        let mut wanted = Vec::new();
+        for branch in branches {
+            let names = branch.iter().map(|error| match error.kind() {
+                Kind::Required { property }
+                    if error.instance_path() == self.error.instance_path() =>
+                {
+                    Some(format!("`{}`", property.as_str()?))
+                }
+                _ => None,
+            });
+            wanted.push(names.collect::<Option<Vec<String>>>()?.join(" and "));
+        }
+        wanted.dedup();
+        wanted.truncate(MOST_NAMES);
+        (!wanted.is_empty())
+            .then(|| self.violation(&format!("an object with {}", wanted.join(", or with ")), None))
     }
 
     fn no_alternative(&self) -> Violation {

@@ -66,6 +66,11 @@ impl Schema {
         &self.raw
     }
 
+    /// The schema as it was given, for others.
+    pub fn into_raw(self) -> Value {
+        Arc::unwrap_or_clone(self.raw)
+    }
+
     /// Compiles the schema now, if it was not yet.
     ///
     /// # Errors

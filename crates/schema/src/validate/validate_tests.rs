@@ -311,3 +311,14 @@ fn nested_unions_are_refused_without_going_through_every_reading() {
     let shallow = json!({"a": {"z": 1}});
     assert!(schema.check(&shallow).unwrap_err()[0].message != violations[0].message);
 }
+
+#[test]
+fn an_object_that_lacks_each_of_several_is_told_which() {
+    let schema = Schema::new(json!({
+        "type": "object",
+        "properties": {"a": {}, "b": {}, "c": {}},
+        "anyOf": [{"required": ["a"]}, {"required": ["b", "c"]}],
+    }));
+    let violations = schema.check(&json!({})).unwrap_err();
+    assert_eq!(violations[0].expected, "an object with `a`, or with `b` and `c`");
+}

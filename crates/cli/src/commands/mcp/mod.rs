@@ -2,6 +2,7 @@
 //! Context Protocol.
 
 mod add;
+mod reload;
 mod serve;
 mod servers;
 

@@ -15,6 +15,7 @@ use hermes_mcp::server::{
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use super::reload::Reload;
 use crate::app::{App, BEGINNING, Ready};
 use crate::args::{CallOptions, Choice};
 use crate::commands::runtime;
@@ -60,13 +61,14 @@ pub(crate) struct Serve {
 }
 
 pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
-    let ready = app.ready()?;
+    let ready = Arc::new(app.ready()?);
     // Tools of other servers are passed on where that is wanted, and no server
     // is started for who does not want its tools, unless it is required.
     let passes_on = args.toolsets.iter().any(|name| name.starts_with("mcp-"));
     let wanted = if passes_on { Wanted::All } else { Wanted::Nothing };
     ready.join_servers(app, wanted)?;
-    let mut settings = settings(&ready, args)?;
+    let choice = choice(args);
+    let mut settings = settings(&ready, args, &choice)?;
     let caller = app.caller_anyhow(&ready, &args.options, &[], Some(BEGINNING))?;
     if !args.no_skills {
         settings.skills = Some(Arc::new(skills(app, &ready, args, &caller.cwd)?));
@@ -81,7 +83,16 @@ pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
     };
     let (terminal, json) = (app.terminal, app.json);
     let (engine, leaving) = (ready.engine.clone(), ready.leaving());
+    let reload = Reload {
+        app: app.clone(),
+        ready: Arc::clone(&ready),
+        server: server.clone(),
+        choice,
+        passes_on,
+    };
     let served = runtime::with_tools(&stop.clone(), async move {
+        let over = CancellationToken::new();
+        let reloading = tokio::spawn(reload.watch(over.clone()));
         let served = match entrance {
             None => serve_stdio(&server, server.handler(Carrier::Pipe), stop).await,
             Some(entrance) => {
@@ -92,6 +103,8 @@ pub(crate) fn run(app: &App, args: &Serve) -> Outcome {
             }
         };
         engine.shutdown().await;
+        over.cancel();
+        let _ = reloading.await;
         leaving.leave().await;
         served
     })?;
@@ -104,13 +117,18 @@ fn cannot_serve(error: &io::Error) -> Failure {
     Failure::failed(ErrorKind::Internal, format!("The server has failed: {error}"))
 }
 
-fn settings(ready: &Ready, args: &Serve) -> Result<Settings, Failure> {
+/// What is to be offered.
+fn choice(args: &Serve) -> Choice {
     let (mut toolsets, mut without) = (args.toolsets.clone(), args.without.clone());
     if toolsets.is_empty() {
         toolsets.push(USUAL.to_owned());
         without.extend(PRIVATE.map(str::to_owned));
     }
-    let selection = ready.selection(&Choice { toolsets, without });
+    Choice { toolsets, without }
+}
+
+fn settings(ready: &Ready, args: &Serve, choice: &Choice) -> Result<Settings, Failure> {
+    let selection = ready.selection(choice);
     // A toolset that does not exist is found out now, not at the first list.
     let snapshot = ready.engine.snapshot();
     ready.engine.toolsets().select(&selection, &*snapshot).map_err(|e| ready.misnamed(e))?;

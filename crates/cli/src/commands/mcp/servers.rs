@@ -248,6 +248,9 @@ pub(super) fn show(app: &App, trial: &Trial) -> Result<(), Failure> {
     for problem in &status.problems {
         app.terminal.warn(problem);
     }
+    for note in &status.notes {
+        app.terminal.note(note);
+    }
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use crate::failure::{Exit, Outcome};
 
 pub(crate) fn run(app: &App, format: ExportFormat, choice: &Choice, names: &[String]) -> Outcome {
     let ready = app.ready()?;
-    ready.recall_servers();
+    ready.look_at_servers(app);
     let entries = if names.is_empty() {
         let mut all = list::chosen(&ready, &ready.selection(choice))?;
         all.retain(|e| e.toolset() != BRIDGE);

@@ -17,7 +17,7 @@ use crate::tokens;
 
 pub(crate) fn run(app: &App, choice: &Choice, cost: bool, only_available: bool) -> Outcome {
     let ready = app.ready()?;
-    ready.recall_servers();
+    ready.look_at_servers(app);
     let entries = chosen(&ready, &choice.selection())?;
     let states = runtime::brief(ready.engine.availability(&entries))?;
     let mut rows: Vec<(Arc<Entry>, Availability)> = entries.into_iter().zip(states).collect();

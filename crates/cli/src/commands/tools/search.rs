@@ -9,7 +9,7 @@ use crate::terminal::Style;
 
 pub(crate) fn run(app: &App, query: &str, limit: usize) -> Outcome {
     let ready = app.ready()?;
-    ready.recall_servers();
+    ready.look_at_servers(app);
     let scope = ready.engine.everything();
     let found = scope.index().search(query, limit);
     if app.json {

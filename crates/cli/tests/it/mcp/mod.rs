@@ -1,6 +1,7 @@
 //! `hermes mcp serve`, with clients that are not ours: the official Python
 //! SDK over both carriers and in both eras of the protocol.
 
+mod reload;
 mod servers;
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -510,6 +511,11 @@ fn known_tools_of_servers_are_shown_like_others() {
     }
     assert!(context.run(["toolsets", "list"]).succeeds().stdout.contains("mcp-odd"));
     let new = context.run(["tools", "show", "mcp__new__x"]).exits(4);
+    assert!(new.stderr.contains("'new' has not been asked yet"), "{}", new.stderr);
+    // Those that nobody has asked yet are not passed over in silence.
+    let listed = context.run(["tools", "list"]).succeeds();
+    assert!(listed.stderr.contains("`hermes mcp test new` asks it"), "{}", listed.stderr);
+    let new = context.run(["tools", "list", "--toolset", "mcp-new"]).exits(2);
     assert!(new.stderr.contains("'new' has not been asked yet"), "{}", new.stderr);
 }
 

@@ -8,7 +8,10 @@ it should be ends the program with a traceback.
 
 import http.client
 import json
+import pathlib
 import sys
+import threading
+import time
 import urllib.parse
 
 URL, TOKEN = sys.argv[1:]
@@ -120,6 +123,20 @@ expect(status("POST", json.dumps([ping]).encode()), 400)
 got, _, text = ask("initialize", {**HELLO, "protocolVersion": 5})
 expect((got, json.loads(text)["error"]["code"]), (400, -32602))
 assert "protocolVersion" in text, text
+
+# An id that belongs to a request which is not answered yet.
+gate, first = pathlib.Path("gate"), []
+wait = {"command": "touch begun; while ! test -e gate; do sleep 0.05; done; echo through"}
+asking = threading.Thread(target=lambda: first.append(ask("tools/call", {"name": "terminal", "arguments": wait}, **session)))
+asking.start()
+while not pathlib.Path("begun").exists():
+    time.sleep(0.01)
+got, _, text = ask("tools/call", {"name": "todo", "arguments": {}}, **session)
+expect(said(text)["error"]["code"], -32600)
+gate.touch()
+asking.join()
+assert "through" in first[0][2], first
+expect(said(ask("ping", **session)[2])["result"], {})
 
 # Pages in a browser: those of this machine and those that were named, no others.
 WANTS = {"Access_Control_Request_Method": "POST",

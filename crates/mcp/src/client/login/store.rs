@@ -16,8 +16,10 @@ use hermes_store::atomic::write_atomic;
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
 
-/// How long before its end a token is no longer used, in seconds.
+/// How long before its end a token is no longer used, in seconds, and in parts
+/// of its life: one that has just come is good, however short it lives.
 const MARGIN: u64 = 30;
+const PART: u64 = 10;
 
 /// How long others may be busy with a login.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -231,10 +233,13 @@ impl Store {
         let Some(text) = tokens.get("access_token").and_then(Value::as_str) else {
             return Ok(None);
         };
-        let lasting = tokens.get("expires_in").and_then(Value::as_f64);
-        let end = self.received(&tokens).zip(lasting).map(|(at, lasting)| at + lasting as u64);
+        // Who says that it lives no time at all says nothing of it.
+        let lasting = tokens.get("expires_in").and_then(Value::as_f64).map(|it| it as u64);
+        let lasting = lasting.filter(|lasting| *lasting > 0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let is_stale = end.is_some_and(|end| end < now + MARGIN);
+        let is_stale = self.received(&tokens).zip(lasting).is_some_and(|(at, lasting)| {
+            at.saturating_add(lasting) <= now + MARGIN.min(lasting / PART)
+        });
         Ok(Some(Token { text: text.to_owned(), is_stale }))
     }
 

@@ -65,6 +65,26 @@ async fn files_of_hermes_agent_are_read() {
     assert_eq!((token.text.as_str(), token.is_stale), ("b", false));
 }
 
+#[test]
+fn a_token_that_has_just_come_is_good_however_short_it_lives() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, value: Value| {
+        std::fs::write(folder.path().join(name), value.to_string()).unwrap();
+    };
+    write("s.client.json", json!({"client_id": "c"}));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let store = Store::new(folder.path(), "s", "https://h");
+    let is_stale = |lasting: u64, left: u64| {
+        let times = json!({"access_token": "a", "expires_in": lasting, "expires_at": now + left});
+        write("s.json", times);
+        store.token().unwrap().unwrap().is_stale
+    };
+    assert!(!is_stale(20, 20) && is_stale(20, 1));
+    assert!(!is_stale(3_600, 60) && is_stale(3_600, 29));
+    // Who says that it lives no time at all says nothing of it.
+    assert!(!is_stale(0, 0));
+}
+
 #[tokio::test]
 async fn a_rejected_token_is_forgotten_and_the_registration_kept() {
     let folder = tempfile::tempdir().unwrap();

@@ -385,7 +385,7 @@ impl Server {
             match opened {
                 Ok(connection) => {
                     let connection = Arc::new(connection);
-                    lock(&self.breaker).succeed();
+                    lock(&self.breaker).started();
                     *lock(&self.used) = Instant::now();
                     let since = Instant::now();
                     self.phase.send_replace(Phase::Ready(Arc::clone(&connection)));
@@ -413,7 +413,7 @@ impl Server {
                     if super::login::is_wanted(&error) {
                         tries = TRIES;
                     } else {
-                        lock(&self.breaker).fail(began, Instant::now());
+                        lock(&self.breaker).fail_to_start(began, Instant::now());
                     }
                     self.fail(error);
                 }

@@ -156,7 +156,8 @@ impl Server {
             .iter()
             .zip(&standings)
             .map(|(definition, standing)| {
-                let mut tool = RemoteTool::new(self, definition, standing);
+                let usable = catalogue.usable.get(name_of(definition));
+                let mut tool = RemoteTool::new(self, definition, usable, standing);
                 tool.is_news = pins.is_news(name_of(definition));
                 tool
             })
@@ -167,6 +168,14 @@ impl Server {
             self.add_aliases(&mut tools, &definitions);
         }
         (tools, problems)
+    }
+
+    /// The tool that reads what answers refer to, if there is one.
+    pub(crate) fn reader(&self) -> Option<String> {
+        let catalogue = self.catalogue()?;
+        let mut extras = Extra::of(&catalogue, &self.settings.tools).into_iter();
+        let (_, name) = extras.find(|(extra, _)| *extra == Extra::ReadResource)?;
+        Some(names::wire(&self.name, name))
     }
 
     /// Gives tools the names that they have in Hermes Agent, where those are

@@ -32,6 +32,84 @@ async fn answers_are_told_as_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn content_of_an_unknown_kind_does_not_lose_the_rest() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&[])})).await;
+    let answer = world.call("mcp__odd__hologram", json!({})).await;
+    let told = answer["result"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    assert!(told.contains("hologram") && told.ends_with("\nrest"), "{told}");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_tool_that_is_nested_too_deep_costs_the_others_nothing() {
+    let world = World::new();
+    let mut schema = json!({"type": "string"});
+    for _ in 0..58 {
+        schema = json!({"type": "object", "properties": {"a": schema}});
+    }
+    // Deeper than can be read, and than can be written here.
+    let deep = schema.to_string().replace(
+        r#"{"type":"string"}"#,
+        &format!("{}{{}}{}", r#"{"not":"#.repeat(30), "}".repeat(30)),
+    );
+    let good = json!({"name": "good", "inputSchema": {"type": "object"}});
+    let file = world.path("tools.json");
+    let tools = format!(r#"[{good}, {{"name": "deep", "inputSchema": {deep}}}]"#);
+    std::fs::write(&file, tools).unwrap();
+    let servers = world.ready(&json!({"odd": odd(&[&format!("tools={}", file.display())])})).await;
+    assert_eq!(world.call("mcp__odd__good", json!({})).await, json!({"result": "I am good"}));
+    let problems = servers.status().remove(0).problems.join("\n");
+    assert!(
+        problems.contains("'deep' is left out: its definition is nested too deep"),
+        "{problems}"
+    );
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_with_a_pattern_that_cannot_be_read_here_can_be_called() {
+    let world = World::new();
+    let tool = |name: &str, property: Value| {
+        json!({"name": name, "inputSchema": {"type": "object", "properties": {
+            "a": property, "n": {"type": "integer"}}}})
+    };
+    let tools = json!([
+        tool("dash", json!({"type": "string", "pattern": "[^]["})),
+        tool("typo", json!({"type": "strng"})),
+        tool("dangling", json!({"$ref": "#/$defs/none"})),
+    ]);
+    let file = world.path("tools.json");
+    std::fs::write(&file, tools.to_string()).unwrap();
+    let servers = world.ready(&json!({"odd": odd(&[&format!("tools={}", file.display())])})).await;
+    for name in ["dash", "typo", "dangling"] {
+        let tool = format!("mcp__odd__{name}");
+        let answer = world.call(&tool, json!({"a": "zz"})).await;
+        assert_eq!(answer, json!({"result": format!("I am {name}")}));
+        // The rest of what it says is held.
+        let wrong = world.call(&tool, json!({"n": "many"})).await;
+        assert_eq!(wrong["kind"], "invalid_arguments", "{wrong}");
+    }
+    let status = servers.status().remove(0);
+    assert_eq!((status.notes.len(), status.problems.len()), (3, 0), "{status:?}");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_dies_in_every_call_is_left_alone() {
+    let world = World::new();
+    let servers = world.ready(&json!({"odd": odd(&[])})).await;
+    for number in 0..3 {
+        let file = world.path(&number.to_string()).display().to_string();
+        let lost = world.call("mcp__odd__die", json!({"file": file})).await;
+        assert_eq!(lost["effect_disposition"], "unknown", "{lost}");
+    }
+    let alone = world.call("mcp__odd__echo", json!({"text": "hi"})).await;
+    assert!(text(&alone).contains("3 times in a row and is left alone"), "{alone}");
+    servers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn garbage_and_floods_do_no_harm() {
     let world = World::new();
     let servers = world.ready(&json!({"odd": odd(&[])})).await;

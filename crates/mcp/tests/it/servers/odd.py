@@ -55,7 +55,7 @@ def tool(name, **more):
 
 
 NAMES = ("echo env pid die flood garbage wrong_id sleep progress structured image fail add_tool "
-         "spawn elicit visit pay sample roots big cancelled log count meet here deep task left old_task worded_task refuse").split()
+         "spawn elicit visit pay sample roots big cancelled log count meet here deep task left old_task worded_task refuse hologram").split()
 
 
 def tools():
@@ -248,6 +248,8 @@ def call(id, params):
         return answer(id, {**text({"n": 5}), "structuredContent": {"n": 5}})
     if name == "image":
         return answer(id, {"content": [{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}]})
+    if name == "hologram":
+        return answer(id, {"content": [{"type": "hologram", "light": 3}, {"type": "text", "text": "rest"}]})
     if name == "refuse":
         return refuse(id, -32000, "the quota is used up", {"left": 0})
     if name == "fail":

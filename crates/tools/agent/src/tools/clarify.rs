@@ -37,6 +37,10 @@ pub(crate) struct Answer {
     note: Option<String>,
 }
 
+/// What is told of somebody who is there and says nothing.
+const UNWILLING: &str =
+    "The user does not want to answer. Decide by what is known, and say what you assumed.";
+
 impl Tool for Clarify {
     type Args = Args;
     type Output = Answer;
@@ -96,8 +100,11 @@ impl Tool for Clarify {
                 .with("question", question)
                 .with("choices_offered", choices));
         };
-        let note = (over > 0)
+        let mut note = (over > 0)
             .then(|| format!("{over} choices were over the limit of {MOST} and not offered"));
+        if response.trim().is_empty() {
+            note = Some(UNWILLING.to_owned());
+        }
         Ok(Answer { question, choices_offered: choices, user_response: response, note })
     }
 }

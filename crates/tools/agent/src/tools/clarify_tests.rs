@@ -54,6 +54,13 @@ async fn too_many_choices_are_said_to_be() {
 }
 
 #[tokio::test]
+async fn who_says_nothing_does_not_want_to_answer() {
+    let answer = ask(Some(user(Some(""))), json!({"question": "Which?"})).await.unwrap();
+    assert_eq!(answer["user_response"], "");
+    assert!(answer["note"].as_str().unwrap().contains("does not want to answer"), "{answer}");
+}
+
+#[tokio::test]
 async fn without_anybody_the_caller_gets_the_question() {
     for nobody in [None, Some(user(None))] {
         let error = ask(nobody, json!({"question": "Which?", "choices": ["a"]})).await.unwrap_err();

@@ -1,0 +1,321 @@
+//! Sessions of the older protocol over HTTP. The library keeps them; here is
+//! what it does not see to: a request whose id belongs to one that is not
+//! answered yet is refused, and an answer that nobody was there to read waits
+//! for its client for a while.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::{Stream, StreamExt as _, future, stream};
+use rmcp::RoleServer;
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::{
+    ServerSseMessage, SessionId, SessionManager,
+};
+
+use super::lines::{answered, id_of};
+use super::message::Refusal;
+use super::reply::MOMENT;
+
+type Pipe = <LocalSessionManager as SessionManager>::Transport;
+type Fault = <LocalSessionManager as SessionManager>::Error;
+
+/// How many answers wait for clients that have gone, how large they may be
+/// together, and how long they wait.
+const MOST: usize = 64;
+const LARGEST: usize = 8 << 20;
+const AGE: Duration = Duration::from_secs(5 * 60);
+
+/// All sessions.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    local: LocalSessionManager,
+    books: Mutex<HashMap<SessionId, Arc<Book>>>,
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+/// What a client waits for.
+#[derive(Debug)]
+struct Book {
+    session: SessionId,
+    open: Mutex<HashMap<RequestId, Arc<Asked>>>,
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+/// A request that is not answered yet.
+#[derive(Debug)]
+struct Asked {
+    began: Instant,
+    /// The stream of events that carries its answer.
+    stream: OnceLock<String>,
+    /// Whether something came before the answer.
+    has_begun: AtomicBool,
+}
+
+/// Answers that were given while their clients may have been away.
+#[derive(Debug, Default)]
+struct Shelf {
+    kept: VecDeque<Kept>,
+    size: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    session: SessionId,
+    stream: String,
+    answer: Arc<ServerJsonRpcMessage>,
+    size: usize,
+    since: Instant,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sessions {
+    /// Sessions that are kept for so long when nothing is heard of them.
+    pub(crate) fn new(idle: Duration) -> Self {
+        let mut local = LocalSessionManager::default();
+        local.session_config.keep_alive = Some(idle);
+        Self { local, books: Mutex::default(), shelf: Arc::default() }
+    }
+
+    fn book(&self, session: &SessionId) -> Option<Arc<Book>> {
+        lock(&self.books).get(session).cloned()
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = Fault;
+    type Transport = Attended;
+
+    async fn create_session(&self) -> Result<(SessionId, Attended), Fault> {
+        let (session, pipe) = self.local.create_session().await?;
+        let book = Arc::new(Book {
+            session: session.clone(),
+            open: Mutex::default(),
+            shelf: Arc::clone(&self.shelf),
+        });
+        lock(&self.books).insert(session.clone(), Arc::clone(&book));
+        Ok((session, Attended { pipe, book }))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Fault> {
+        self.local.initialize_session(id, message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Fault> {
+        self.local.has_session(id).await
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Fault> {
+        lock(&self.books).remove(id);
+        lock(&self.shelf).forget(id);
+        self.local.close_session(id).await
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Fault> {
+        let request = id_of(&message).cloned();
+        let asked = Arc::new(Asked::now());
+        let book = self.book(id);
+        if let (Some(book), Some(request)) = (&book, &request)
+            && !book.begin(request, &asked)
+        {
+            let refusal = Refusal::taken(request).to_message();
+            let refusal = ServerSseMessage::from_message(refusal);
+            return Ok(stream::once(future::ready(refusal)).left_stream());
+        }
+        match self.local.create_stream(id, message).await {
+            Ok(events) => Ok(events.inspect(move |event| asked.see(event)).right_stream()),
+            Err(fault) => {
+                if let (Some(book), Some(request)) = (&book, &request) {
+                    lock(&book.open).remove(request);
+                }
+                Err(fault)
+            }
+        }
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), Fault> {
+        if let ClientJsonRpcMessage::Notification(message) = &message
+            && let ClientNotification::CancelledNotification(given_up) = &message.notification
+            && let (Some(book), Some(request)) = (self.book(id), &given_up.params.request_id)
+        {
+            lock(&book.open).remove(request);
+        }
+        self.local.accept_message(id, message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Fault> {
+        self.local.create_standalone_stream(id).await
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Fault> {
+        // The library forgets a stream with its answer.
+        if let Some((index, stream)) = place(&last_event_id)
+            && let Some(answer) = lock(&self.shelf).find(id, stream)
+        {
+            let mut event = ServerSseMessage::default();
+            event.event_id = Some(format!("{}/{stream}", index.saturating_add(1)));
+            event.message = Some(answer);
+            return Ok(stream::once(future::ready(event)).left_stream());
+        }
+        Ok(self.local.resume(id, last_event_id).await?.right_stream())
+    }
+}
+
+impl Book {
+    /// False if a request of this id waits for its answer already.
+    fn begin(&self, request: &RequestId, asked: &Arc<Asked>) -> bool {
+        let mut open = lock(&self.open);
+        if open.contains_key(request) {
+            return false;
+        }
+        open.insert(request.clone(), Arc::clone(asked));
+        true
+    }
+
+    /// A message goes out. If it is an answer, its request is no longer open,
+    /// and it is kept where its client may come back for it.
+    fn note(&self, message: &ServerJsonRpcMessage) {
+        let Some(request) = answered(message) else { return };
+        let asked = lock(&self.open).remove(request);
+        if let Some(stream) = asked.as_ref().and_then(|asked| asked.resumable()) {
+            lock(&self.shelf).keep(&self.session, stream, message);
+        }
+    }
+}
+
+impl Asked {
+    fn now() -> Self {
+        let (stream, has_begun) = (OnceLock::new(), AtomicBool::new(false));
+        Self { began: Instant::now(), stream, has_begun }
+    }
+
+    /// An event of its stream is on its way to the client.
+    fn see(&self, event: &ServerSseMessage) {
+        if let Some((_, stream)) = event.event_id.as_deref().and_then(place) {
+            self.stream.get_or_init(|| stream.to_owned());
+        }
+        if event.message.is_some() {
+            self.has_begun.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The stream of a request whose client can know it. An answer that is
+    /// there in a moment is no stream, and comes or is lost as a whole.
+    fn resumable(&self) -> Option<&str> {
+        let is_stream =
+            self.has_begun.load(Ordering::Relaxed) || self.began.elapsed() >= MOMENT / 2;
+        self.stream.get().map(String::as_str).filter(|_| is_stream)
+    }
+}
+
+impl Shelf {
+    fn keep(&mut self, session: &SessionId, stream: &str, answer: &ServerJsonRpcMessage) {
+        let mut size = Size(0);
+        if serde_json::to_writer(&mut size, answer).is_err() || size.0 > LARGEST {
+            return;
+        }
+        self.size += size.0;
+        self.kept.push_back(Kept {
+            session: session.clone(),
+            stream: stream.to_owned(),
+            answer: Arc::new(answer.clone()),
+            size: size.0,
+            since: Instant::now(),
+        });
+        while self.kept.len() > MOST
+            || self.size > LARGEST
+            || self.kept.front().is_some_and(|oldest| oldest.since.elapsed() >= AGE)
+        {
+            let Some(oldest) = self.kept.pop_front() else { break };
+            self.size -= oldest.size;
+        }
+    }
+
+    fn find(&self, session: &SessionId, stream: &str) -> Option<Arc<ServerJsonRpcMessage>> {
+        let is_it = |kept: &&Kept| kept.session == *session && kept.stream == stream;
+        self.kept.iter().find(is_it).map(|kept| Arc::clone(&kept.answer))
+    }
+
+    fn forget(&mut self, session: &SessionId) {
+        self.kept.retain(|kept| kept.session != *session);
+        self.size = self.kept.iter().map(|kept| kept.size).sum();
+    }
+}
+
+/// The place of an event: its number, and its stream where that is one of a
+/// request.
+fn place(event: &str) -> Option<(usize, &str)> {
+    let (index, stream) = event.split_once('/')?;
+    Some((index.parse().ok()?, stream))
+}
+
+/// Counts what is written.
+struct Size(usize);
+
+impl io::Write for Size {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The messages of a session, whose answers are noted.
+pub(crate) struct Attended {
+    pipe: Pipe,
+    book: Arc<Book>,
+}
+
+impl Transport<RoleServer> for Attended {
+    type Error = <Pipe as Transport<RoleServer>>::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.book.note(&message);
+        self.pipe.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        self.pipe.receive().await
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.pipe.close().await
+    }
+}
+
+#[cfg(test)]
+#[path = "sessions_tests.rs"]
+mod tests;
