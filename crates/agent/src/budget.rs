@@ -111,7 +111,7 @@ impl Budget {
         } else if left.tokens == Some(0) {
             Some(format!("{} tokens", may.tokens.unwrap_or_default()))
         } else if left.cost.is_some_and(|cost| cost <= 0.0) {
-            Some(format!("{:.2} dollars", may.cost.unwrap_or_default()))
+            Some(format!("{} dollars", money(may.cost.unwrap_or_default())))
         } else if left.time == Some(Duration::ZERO) {
             Some(format!("{} seconds", may.time.unwrap_or_default().as_secs()))
         } else {
@@ -137,7 +137,7 @@ impl Budget {
             }
             (_, Some(left)) if left < cost => {
                 let most = may.cost.unwrap_or_default();
-                Some(format!("all but {left:.4} of {most:.2} dollars"))
+                Some(format!("all but {} of {} dollars", money(left), money(most)))
             }
             _ => None,
         };
@@ -183,5 +183,28 @@ impl Budget {
 
     fn lock(&self) -> MutexGuard<'_, Spent> {
         self.inner.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An amount of dollars with its cents, or as many digits as a small one needs.
+fn money(amount: f64) -> String {
+    if amount >= 0.1 || amount <= 0.0 {
+        return format!("{amount:.2}");
+    }
+    // Two digits that say something.
+    let digits = (1.0 - amount.log10().floor()).clamp(2.0, 9.0) as usize;
+    let text = format!("{amount:.digits$}");
+    let short = text.trim_end_matches('0');
+    text.get(..short.len().max(4)).unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::money;
+
+    #[test]
+    fn small_amounts_are_not_nothing() {
+        let shown = [0.0, 12.0, 0.25, 0.05, 0.01, 0.004, 0.0006, 0.000_612].map(money);
+        assert_eq!(shown, ["0.00", "12.00", "0.25", "0.05", "0.01", "0.004", "0.0006", "0.00061"]);
     }
 }

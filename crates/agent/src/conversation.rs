@@ -43,6 +43,11 @@ impl Conversation {
         *self = Self::new(messages);
     }
 
+    /// Whether the server has counted, with what the model is told besides.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.counted.is_some()
+    }
+
     /// About how many tokens it takes: what the server has counted, and an
     /// estimate for what came after.
     pub fn tokens(&self) -> u64 {

@@ -1,22 +1,34 @@
 //! A journal that is a session of the history.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_history::Store;
 
 use crate::journal::{Entry, Journal, JournalError};
 
-/// Writes a conversation down as a session of the history.
+/// Writes a conversation down as a session of the history. Clones are the same
+/// journal.
 #[derive(Debug, Clone)]
 pub struct SessionJournal {
     store: Arc<Store>,
     session: Arc<str>,
+    /// The last message that was there when the conversation was read.
+    before: i64,
+    /// What was written since: another process may write to the session, too, and
+    /// a summary does not stand for what its writer has not seen.
+    own: Arc<Mutex<HashSet<i64>>>,
 }
 
 impl SessionJournal {
-    /// For a session that has begun.
+    /// For a session that has just begun.
     pub fn new(store: Arc<Store>, session: impl Into<Arc<str>>) -> Self {
-        Self { store, session: session.into() }
+        Self::after(store, session, 0)
+    }
+
+    /// For a session that goes on from this message, by its number.
+    pub fn after(store: Arc<Store>, session: impl Into<Arc<str>>, before: i64) -> Self {
+        Self { store, session: session.into(), before, own: Arc::default() }
     }
 
     /// The session's id.
@@ -27,10 +39,19 @@ impl SessionJournal {
 
 impl Journal for SessionJournal {
     fn write(&self, entry: Entry<'_>) -> Result<(), JournalError> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         let written = match entry {
-            Entry::Message(message) => self.store.append(&self.session, message).map(drop),
-            Entry::Revised(message) => self.store.revise(&self.session, message).map(drop),
-            Entry::Compressed(messages) => self.store.compress(&self.session, messages),
+            Entry::Message(message) => {
+                self.store.append(&self.session, message).map(|id| own.extend([id]))
+            }
+            Entry::Revised(message) => {
+                self.store.revise(&self.session, message).map(|id| own.extend([id]))
+            }
+            Entry::Compressed(messages) => {
+                let is_known = |id: i64| id <= self.before || own.contains(&id);
+                let new = self.store.compress(&self.session, messages, &is_known);
+                new.map(|new| own.extend(new))
+            }
             Entry::Spent(usage) => self.store.spend(&self.session, usage),
         };
         written.map_err(|error| JournalError(format!("{error}. {}", error.hint())))

@@ -21,3 +21,30 @@ fn what_is_written_is_what_the_session_goes_on_with() {
     let error = journal.write(Entry::Message(&one)).unwrap_err();
     assert!(error.to_string().contains(&id), "{error}");
 }
+
+#[test]
+fn a_summary_does_not_stand_for_what_another_process_has_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
+    let id = store.begin(&Beginning { source: "cli".into(), ..Beginning::default() }).unwrap();
+    let first = SessionJournal::new(Arc::clone(&store), id.as_str());
+    let [old, mine, theirs, answer, sum, other] =
+        ["old", "mine", "theirs", "answer", "sum", "other sum"].map(Message::user);
+    first.write(Entry::Message(&old)).unwrap();
+    let before = store.reader().last_message().unwrap();
+    let [mine_journal, their_journal] =
+        [0, 1].map(|_| SessionJournal::after(Arc::clone(&store), id.as_str(), before));
+    mine_journal.write(Entry::Message(&mine)).unwrap();
+    their_journal.write(Entry::Message(&theirs)).unwrap();
+    let texts = || -> Vec<String> {
+        let info = store.reader().session(&id).unwrap();
+        let conversation = store.reader().conversation(&info).unwrap();
+        conversation.iter().map(Message::text).collect()
+    };
+    mine_journal.write(Entry::Compressed(&[sum, mine.clone()])).unwrap();
+    assert_eq!(texts(), ["sum", "mine", "theirs"]);
+    their_journal.write(Entry::Message(&answer)).unwrap();
+    // The other one knows nothing of the summary and of what was said there.
+    their_journal.write(Entry::Compressed(&[other])).unwrap();
+    assert_eq!(texts(), ["other sum", "sum", "mine"]);
+}

@@ -6,6 +6,7 @@
 //! [`Watcher`] and written down in a [`Journal`] before it has effects.
 
 mod agent;
+mod aside;
 mod budget;
 mod conversation;
 mod guidance;
@@ -13,6 +14,7 @@ mod history;
 mod interrupt;
 mod journal;
 mod ledger;
+mod listen;
 mod mend;
 mod outcome;
 mod picture;

@@ -34,12 +34,22 @@ pub enum End {
     Budget(String),
     /// Somebody stopped it.
     Interrupted,
+    /// The model goes in circles; how, in words.
+    Halted(String),
     /// The model asked again and again for what does not exist.
     Lost,
     /// The model cannot be asked.
     Fault(Fault),
     /// What happened cannot be written down, so nothing more is done.
     Journal(String),
+}
+
+impl Outcome {
+    /// The model was not asked.
+    pub(crate) fn refused(fault: Fault) -> Self {
+        let (text, usage) = (String::new(), Usage::default());
+        Self { text, end: End::Fault(fault), asked: 0, calls: 0, usage }
+    }
 }
 
 impl End {
@@ -58,6 +68,7 @@ impl End {
             Self::Silent => "The model has answered nothing.".to_owned(),
             Self::Budget(what) => format!("Stopped: {what} are used up."),
             Self::Interrupted => "Stopped.".to_owned(),
+            Self::Halted(why) => format!("Stopped going in circles: {why}."),
             Self::Lost => "Stopped: the model asks for tools that do not exist.".to_owned(),
             Self::Fault(fault) => match &fault.hint {
                 Some(hint) => format!("{fault}. {hint}"),
@@ -77,6 +88,7 @@ impl End {
             Self::Silent => "silent",
             Self::Budget(_) => "budget",
             Self::Interrupted => "interrupted",
+            Self::Halted(_) => "halted",
             Self::Lost => "lost",
             Self::Fault(_) => "fault",
             Self::Journal(_) => "journal",

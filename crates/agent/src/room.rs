@@ -37,29 +37,53 @@ struct ContextMark {
     generation: u64,
 }
 
+/// How a conversation is shortened, in tokens.
+struct Cut {
+    /// How much of its end stays word by word.
+    kept: u64,
+    /// From how much of the rest a summary is made.
+    read: u64,
+    /// What it may take in all before what the user has said goes to a file.
+    most: u64,
+    /// Whether it must be shorter, with or without a summary.
+    is_needed: bool,
+}
+
 impl Agent {
     /// Shortens the conversation because somebody wants it; whether that was
     /// possible. [`crate::Interrupt::stop_turn`] stops it.
     pub async fn compact(&mut self, budget: &Budget) -> Result<bool, End> {
         self.interrupt.begin(Some(&self.makeup.caller.cancel));
-        self.compress(budget).await.map_err(End::from)
+        let cut = Cut { is_needed: false, ..self.cut() };
+        self.shorten(cut, budget).await.map_err(End::from)
     }
 
     /// Shortens the conversation if it fills the window.
     pub(crate) async fn make_room(&mut self, budget: &Budget) -> Result<(), Stop> {
         let window = self.makeup.model.window().unwrap_or(WINDOW);
         let full = (window as f64 * self.makeup.manner.full) as u64;
-        if self.conversation.tokens() > full {
-            self.compress(budget).await?;
+        let is_counted = self.conversation.is_counted();
+        let used = self.conversation.tokens() + if is_counted { 0 } else { self.base() };
+        if used <= full {
+            return Ok(());
+        }
+        // What the turn is about is not summed up, so that there is no use in trying
+        // before there is something else.
+        let messages = self.conversation.messages();
+        let asked = tokens(&Message::User { content: asked(messages, messages.len()) });
+        let fixed = self.base() + asked + window / 8;
+        if used > fixed.min(window / 10 * 9) {
+            self.shorten(self.cut(), budget).await?;
         }
         Ok(())
     }
 
-    /// Shortens the conversation for the model's window; whether that was
-    /// possible.
-    async fn compress(&mut self, budget: &Budget) -> Result<bool, Stop> {
+    /// How a conversation is shortened for the model's window.
+    fn cut(&self) -> Cut {
         let window = self.makeup.model.window().unwrap_or(WINDOW);
-        self.shorten((window as f64 * KEPT) as u64, window / 2, budget).await
+        let kept = (window as f64 * KEPT) as u64;
+        let most = self.room().unwrap_or(u64::MAX);
+        Cut { kept, read: window / 2, most, is_needed: true }
     }
 
     /// Shortens a conversation that the server finds too long, whatever the
@@ -68,12 +92,14 @@ impl Agent {
         let window = self.makeup.model.window().unwrap_or(WINDOW);
         let all = sum(self.conversation.messages());
         let kept = ((all as f64 * KEPT) as u64).min((window as f64 * KEPT) as u64);
-        self.shorten(kept, (all / 2).min(window / 2), budget).await
+        let read = (all / 2).min(window / 2);
+        self.shorten(Cut { kept, read, most: kept * 3, is_needed: true }, budget).await
     }
 
-    /// Keeps the end of the conversation, at most so many tokens of it, and what
-    /// the turn is about; the rest is summed up from at most so many tokens.
-    async fn shorten(&mut self, kept: u64, read: u64, budget: &Budget) -> Result<bool, Stop> {
+    /// Keeps the end of the conversation and what the turn is about; the rest is
+    /// summed up. Whether that was possible.
+    async fn shorten(&mut self, cut: Cut, budget: &Budget) -> Result<bool, Stop> {
+        let kept = cut.kept;
         let messages = self.conversation.messages();
         let estimate = sum(messages);
         if estimate == 0 {
@@ -85,7 +111,7 @@ impl Agent {
         if let [only @ Message::User { .. }] = old {
             opening.push(only.clone());
         } else if !old.is_empty() {
-            let summary = self.summarise(old, bytes(read), budget).await?;
+            let summary = self.summarise(old, &cut, budget).await?;
             let mut told = format!("{SUMMED_UP}\n\n{}", short(&summary, MOST.min(bytes(kept))));
             let session = &self.makeup.caller.session;
             if let Some(open) = self.makeup.reminder.as_ref().and_then(|remind| remind(session)) {
@@ -99,15 +125,15 @@ impl Agent {
             let content = std::iter::once(Part::Text { text: told }).chain(asked).collect();
             opening.push(Message::User { content });
         }
-        let openings = opening.len();
         let mut shorter = opening;
         shorter.extend(recent.iter().cloned());
         let each = (bytes(kept) / shorter.len().max(1)).max(LONG);
-        // What the user has said only if nothing else helps.
-        for from in [openings, 0] {
-            if sum(&shorter) > kept * 3 {
-                shorter.iter_mut().skip(from).for_each(|message| squeeze(message, each));
-            }
+        if sum(&shorter) > kept * 3 {
+            shorter.iter_mut().for_each(|message| squeeze(message, each));
+        }
+        // What the user has said goes to a file, and only if nothing else helps.
+        if sum(&shorter) > cut.most {
+            shorter.iter_mut().for_each(|message| self.set_texts_aside(message, each));
         }
         // What saves next to nothing is not worth what it loses.
         // Both by the same measure, so that they can be compared.
@@ -126,19 +152,15 @@ impl Agent {
     /// What was shown before has left the context. If that cannot be noted, a
     /// tool may only say that something was shown already.
     pub(crate) fn has_left_context(&self) {
+        self.makeup.engine.context_left(&self.makeup.caller);
         let session = &self.makeup.caller.session;
         let _ = session.update("context", |mark: &mut ContextMark| mark.generation += 1);
     }
 
-    async fn summarise(
-        &self,
-        old: &[Message],
-        most: usize,
-        budget: &Budget,
-    ) -> Result<String, Stop> {
+    async fn summarise(&self, old: &[Message], cut: &Cut, budget: &Budget) -> Result<String, Stop> {
         let mut messages =
             vec![Message::system("You sum up conversations so that work can go on.")];
-        messages.push(Message::user(short(&transcript(old), most)));
+        messages.push(Message::user(short(&transcript(old), bytes(cut.read))));
         messages.push(Message::user(SUMMARISE));
         let (messages, _) = crate::mend(messages);
         let request = Request {
@@ -149,8 +171,11 @@ impl Agent {
         let stopped = self.interrupt.turn();
         let reply = stopped.run_until_cancelled(self.makeup.model.reply(&request)).await;
         let reply: Reply = match reply.ok_or(Stop::Interrupted(None))? {
-            // Even that is too long for this server.
-            Err(fault) if fault.kind == FaultKind::Length => return Ok(self.unsummed(old)),
+            // Even that is too long for this server, or it cannot be asked now. A task goes
+            // on without, as long as it can.
+            Err(fault) if cut.is_needed || fault.kind == FaultKind::Length => {
+                return Ok(self.unsummed(old));
+            }
             reply => reply.map_err(Stop::Fault)?,
         };
         budget.spend_usage(reply.usage);
@@ -188,17 +213,11 @@ fn asked(messages: &[Message], cut: usize) -> Vec<Part> {
     said.flatten().filter(|part| !is_summary(part)).collect()
 }
 
-/// Shortens what is longer than so many bytes in a message.
+/// Shortens what is longer than so many bytes in a message, unless a user has
+/// said it.
 fn squeeze(message: &mut Message, most: usize) {
     match message {
-        Message::System { .. } => {}
-        Message::User { content } => {
-            for part in content {
-                if let Part::Text { text } = part {
-                    *text = short(text, most);
-                }
-            }
-        }
+        Message::System { .. } | Message::User { .. } => {}
         Message::Assistant(reply) => {
             reply.text = short(&reply.text, most);
             for call in &mut reply.calls {
@@ -235,7 +254,7 @@ fn sum(messages: &[Message]) -> u64 {
 }
 
 /// About how many bytes so many tokens are.
-fn bytes(tokens: u64) -> usize {
+pub(crate) fn bytes(tokens: u64) -> usize {
     usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX)
 }
 

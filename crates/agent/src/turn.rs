@@ -4,25 +4,24 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::StreamExt as _;
 use hermes_core::{ErrorKind, Status, ToolCall, ToolResult};
 use hermes_engine::Onlooker;
-use hermes_llm::{
-    Asked, Choice, Event, Fault, FaultKind, Finish, Gathering, Message, Part, Reply, Request, Usage,
-};
+use hermes_llm::{Asked, Choice, Fault, FaultKind, Finish, Message, Part, Reply, Request, Usage};
 
 use crate::agent::{Agent, Makeup, call_of};
 use crate::budget::Budget;
 use crate::journal::JournalError;
 use crate::ledger::Ledger;
+use crate::listen::Heard;
 use crate::mend::mend;
 use crate::outcome::{End, Outcome};
-use crate::spoken::Aloud;
 use crate::watcher::{Calls, Notice};
 
 /// How often an answer that was cut off in the middle of a call is asked for
 /// again, each time with more room.
 const CUT_OFF: u32 = 4;
+/// How often one that broke off there, which its model has tried to mend before.
+const BROKEN: u32 = 1;
 /// How often a conversation is shortened that the server finds too long.
 const SHORTER: u32 = 3;
 /// The room for an answer where nothing was said, and the most.
@@ -32,6 +31,10 @@ const MOST_ROOM: u64 = 32_768;
 const SUM_UP: &str = "\
 The budget of this task is used up, so no more tools can be called. Say in a few sentences what was \
 done, what was found, and what is left to do.";
+/// The same for one that goes in circles.
+const GIVE_UP: &str = "\
+The same tool keeps failing, so no more tools can be called. Say in a few sentences what was done, what \
+fails and why, and what could be tried instead.";
 /// How often in a row a model may ask for nothing but what does not exist.
 const STRIKES: u32 = 3;
 /// How often in a turn an answer that says nothing is asked for again.
@@ -68,10 +71,10 @@ impl From<JournalError> for Stop {
 enum Wish {
     /// To go on.
     Work,
-    /// To say what came of it, with the tools in sight.
-    Summary,
+    /// To say what came of it, with the tools in sight, asked in these words.
+    Summary(&'static str),
     /// The same, without any.
-    BareSummary,
+    BareSummary(&'static str),
 }
 
 /// What has come of a turn so far.
@@ -103,6 +106,10 @@ impl Agent {
     /// Says something to the model, and sees it through to the end.
     pub async fn turn(&mut self, mut said: Vec<Part>, budget: &Budget) -> Outcome {
         self.turns += 1;
+        self.makeup.engine.new_turn(&self.makeup.caller);
+        if let Err(fault) = self.fit(&mut said) {
+            return Outcome::refused(fault);
+        }
         if let Some(before) = self.unheard.take() {
             let text = "[Said before, while you were at work:]".to_owned();
             let until = Part::Text { text: "[Said now:]".to_owned() };
@@ -136,7 +143,7 @@ impl Agent {
             // What is left must do for this request and for the closing one.
             let next = self.next_like(tally.last);
             if let Some(what) = budget.exhausted().or_else(|| budget.short_of(next, 2)) {
-                return self.sum_up(what, next, budget, tally).await;
+                return self.close(End::Budget(what), SUM_UP, next, budget, tally).await;
             }
             self.make_room(budget).await?;
             let reply = self.ask(budget, tally, Wish::Work).await?;
@@ -195,6 +202,10 @@ impl Agent {
             if self.interrupt.turn().is_cancelled() {
                 return Err(Stop::Interrupted(None));
             }
+            if let Some(why) = self.makeup.engine.halted(&self.makeup.caller) {
+                let next = self.next_like(tally.last);
+                return self.close(End::Halted(why), GIVE_UP, next, budget, tally).await;
+            }
         }
     }
 
@@ -202,12 +213,13 @@ impl Agent {
     async fn ask(&mut self, budget: &Budget, tally: &mut Tally, wish: Wish) -> Result<Reply, Stop> {
         let mut room = self.makeup.manner.max_tokens;
         let mut is_shortest = false;
+        let mut broken_off = 0;
         for attempt in 0.. {
             budget.spend_round();
             tally.asked += 1;
             self.see(&Notice::Asking { round: tally.asked });
             let request = Request { is_shortest, ..self.request(wish, room) };
-            let reply = match self.listen(&request).await {
+            let heard = match self.listen(&request).await {
                 Err(Stop::Fault(fault)) if fault.kind == FaultKind::Length && !is_shortest => {
                     // The server knows better how long the conversation is.
                     if attempt < SHORTER && self.compress_more(budget).await? {
@@ -232,10 +244,13 @@ impl Agent {
                 }
                 listened => listened?,
             };
-            let (reply, broken) = reply;
+            let Heard { reply, broken, void } = heard;
             tally.broken = broken;
-            budget.spend_usage(reply.usage);
-            tally.usage += reply.usage;
+            self.spent(&void)?;
+            for usage in [void, reply.usage] {
+                budget.spend_usage(usage);
+                tally.usage += usage;
+            }
             tally.last = reply.usage;
             self.warn_of_price(budget, &reply.usage);
             self.conversation.count(&reply.usage);
@@ -251,10 +266,14 @@ impl Agent {
             }
             let is_cut = matches!(reply.finish, Finish::Length | Finish::Broken);
             if is_cut && !reply.calls.is_empty() {
-                if attempt < CUT_OFF && budget.exhausted().is_none() {
+                let is_mended = reply.finish == Finish::Broken && request.takes_back;
+                broken_off += u32::from(is_mended);
+                if attempt < CUT_OFF && broken_off <= BROKEN && budget.exhausted().is_none() {
                     self.spent(&reply.usage)?;
                     self.see(&Notice::Again { why: "the answer was cut off in a tool call" });
-                    room = Some((room.unwrap_or(ROOM) * 2).min(MOST_ROOM));
+                    // Where nobody said how much there is, it is what was used up.
+                    let had = room.unwrap_or(ROOM).max(reply.usage.output);
+                    room = Some((had * 2).min(MOST_ROOM.max(had)));
                     continue;
                 }
                 // Half a call is not made.
@@ -272,18 +291,22 @@ impl Agent {
         let (history, _) = mend(self.conversation.messages().to_vec());
         let system = Message::system(self.system());
         // Nobody has said this, so it is no part of the conversation.
-        let last_word = (wish != Wish::Work).then(|| Message::user(SUM_UP));
+        let last_word = match wish {
+            Wish::Work => None,
+            Wish::Summary(words) | Wish::BareSummary(words) => Some(Message::user(words)),
+        };
         let messages = std::iter::once(system).chain(history).chain(last_word).collect();
         Request {
             tools: match wish {
-                Wish::Work | Wish::Summary => Arc::clone(&self.makeup.tools),
-                Wish::BareSummary => Arc::default(),
+                Wish::Work | Wish::Summary(_) => Arc::clone(&self.makeup.tools),
+                Wish::BareSummary(_) => Arc::default(),
             },
             choice: if wish == Wish::Work { Choice::Auto } else { Choice::None },
             max_tokens: room,
             temperature: manner.temperature,
             effort: manner.effort.clone(),
             speaks_calls: manner.speaks_calls,
+            takes_back: self.makeup.watcher.takes_back(),
             ..Request::new(manner.model.clone(), messages)
         }
     }
@@ -297,79 +320,6 @@ impl Agent {
             system.push_str(&crate::spoken::told(&self.makeup.tools));
         }
         system
-    }
-
-    /// Listens to one answer; why it broke off, if it did in the middle.
-    async fn listen(&self, request: &Request) -> Result<(Reply, Option<Fault>), Stop> {
-        let stopped = self.interrupt.turn();
-        let late = self.time_is_up();
-        tokio::pin!(late);
-        let asked = tokio::select! {
-            biased;
-            () = stopped.cancelled() => return Err(Stop::Interrupted(None)),
-            fault = &mut late => return Err(Stop::Fault(fault)),
-            asked = self.makeup.model.ask(request) => asked.map_err(Stop::Fault)?,
-        };
-        let mut stream = asked;
-        let mut gathering = Gathering::default();
-        let mut aloud = request.speaks_calls.then(Aloud::default);
-        loop {
-            let event = tokio::select! {
-                biased;
-                () = stopped.cancelled() => {
-                    return Err(Stop::Interrupted(so_far(gathering, request.speaks_calls)));
-                }
-                fault = &mut late => return Err(Stop::Fault(fault)),
-                event = stream.next() => event,
-            };
-            match event {
-                None => {
-                    let rest = aloud.map(Aloud::end).unwrap_or_default();
-                    if !rest.is_empty() {
-                        self.see(&Notice::Text(&rest));
-                    }
-                    return Ok((gathering.finish(), None));
-                }
-                Some(Ok(event)) => {
-                    match &event {
-                        Event::Text(text) => match &mut aloud {
-                            None => self.see(&Notice::Text(text)),
-                            Some(aloud) => {
-                                let said = aloud.hear(text);
-                                if !said.is_empty() {
-                                    self.see(&Notice::Text(&said));
-                                }
-                            }
-                        },
-                        Event::Thought(text) => self.see(&Notice::Thought(text)),
-                        Event::Again => {
-                            aloud = request.speaks_calls.then(Aloud::default);
-                            self.see(&Notice::Again { why: "the answer broke off" });
-                        }
-                        _ => {}
-                    }
-                    gathering.add(&event);
-                }
-                Some(Err(fault)) => {
-                    let reply = gathering.finish();
-                    // What was said stays said; half a call is asked for again.
-                    if fault.kind.is_passing() && !(reply.text.is_empty() && reply.calls.is_empty())
-                    {
-                        return Ok((reply, Some(fault)));
-                    }
-                    return Err(Stop::Fault(fault));
-                }
-            }
-        }
-    }
-
-    /// Waits until the time is up that there is for all of it.
-    async fn time_is_up(&self) -> Fault {
-        match self.makeup.caller.deadline {
-            None => std::future::pending().await,
-            Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        }
-        Fault::new(FaultKind::Silence, "The time for this task is up")
     }
 
     /// Makes the calls of an answer. Each gets its one result, whatever happens.
@@ -430,11 +380,12 @@ impl Agent {
         Usage { input, cost: last.cost.map(|cost| cost * growth), ..last }
     }
 
-    /// There is nothing left: one more answer without tools, so that what was
-    /// found out is not lost; unless there is no money or time for even that.
-    async fn sum_up(
+    /// It does not go on: one more answer without tools, so that what was found
+    /// out is not lost; unless there is no money or time for even that.
+    async fn close(
         &mut self,
-        what: String,
+        end: End,
+        words: &'static str,
         next: Usage,
         budget: &Budget,
         tally: &mut Tally,
@@ -444,18 +395,23 @@ impl Agent {
         let is_late = budget.deadline().is_some_and(|end| end <= Instant::now());
         let is_broke = is_late || budget.short_of(next, 1).is_some();
         if tally.asked > 0 && !is_answered && !is_broke {
-            let reply = self.summary(budget, tally).await?;
+            let reply = self.summary(words, budget, tally).await?;
             tally.text.clone_from(&reply.text);
             self.add(Message::Assistant(Reply { calls: Vec::new(), ..reply }))?;
         }
-        Ok(End::Budget(what))
+        Ok(end)
     }
 
     /// The closing answer. The tools stay in the request, because it is the
     /// longest beginning that a server has kept, and are forbidden; a server that
     /// does not know how to forbid them is asked once more without any.
-    async fn summary(&mut self, budget: &Budget, tally: &mut Tally) -> Result<Reply, Stop> {
-        let reply = self.ask(budget, tally, Wish::Summary).await?;
+    async fn summary(
+        &mut self,
+        words: &'static str,
+        budget: &Budget,
+        tally: &mut Tally,
+    ) -> Result<Reply, Stop> {
+        let reply = self.ask(budget, tally, Wish::Summary(words)).await?;
         if !reply.text.trim().is_empty() || reply.finish == Finish::Filtered {
             return Ok(reply);
         }
@@ -464,7 +420,7 @@ impl Agent {
         if !is_late && budget.short_of(next, 1).is_none() {
             self.spent(&reply.usage)?;
             self.see(&Notice::Again { why: "there was no summary in the answer" });
-            match self.ask(budget, tally, Wish::BareSummary).await {
+            match self.ask(budget, tally, Wish::BareSummary(words)).await {
                 Ok(reply) if !reply.text.trim().is_empty() => return Ok(reply),
                 Ok(_) | Err(Stop::Fault(_)) => {}
                 Err(stop) => return Err(stop),
@@ -545,19 +501,6 @@ fn tidy(mut reply: Reply, speaks_calls: bool, earlier: &[Message]) -> Reply {
         }
     }
     reply
-}
-
-/// What was said of an answer that is not heard to its end; half a call is not
-/// kept.
-fn so_far(gathering: Gathering, speaks_calls: bool) -> Option<Box<Reply>> {
-    let mut reply = gathering.finish();
-    if speaks_calls {
-        let end = crate::spoken::call_in(&reply.text).unwrap_or(reply.text.len());
-        reply.text.truncate(end);
-    }
-    reply.calls.clear();
-    reply.finish = Finish::Broken;
-    (!reply.text.trim().is_empty()).then(|| Box::new(reply))
 }
 
 /// The ids of the calls that a message asks for.

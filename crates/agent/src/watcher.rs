@@ -65,6 +65,12 @@ pub enum Notice<'a> {
 pub trait Watcher: Send + Sync {
     /// Called as it happens; it should not take long.
     fn see(&self, notice: &Notice<'_>);
+
+    /// Whether what was shown of an answer can be taken back, so that one which
+    /// breaks off may begin anew. People do not forget what they have read.
+    fn takes_back(&self) -> bool {
+        true
+    }
 }
 
 /// Nobody wants to see it.

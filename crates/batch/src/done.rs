@@ -1,6 +1,6 @@
 //! What a batch has done so far, read from its lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
@@ -56,8 +56,7 @@ pub(crate) struct Sums {
 impl Done {
     /// Reads the lines of a batch; torn ones are cut off.
     pub(crate) fn read(folder: &Folder, prompts: &Prompts) -> Result<Self, BatchError> {
-        let hashes: BTreeMap<usize, &str> =
-            prompts.prompts.iter().map(|prompt| (prompt.index, prompt.hash.as_str())).collect();
+        let mut found = Vec::new();
         let mut done = Self { files: folder.batches()?, ..Self::default() };
         for (number, path) in done.files.iter().enumerate() {
             folder.cut_torn(path)?;
@@ -78,17 +77,47 @@ impl Done {
                 });
                 at += length;
                 match place {
-                    Some(place)
-                        if hashes.get(&place.mark.prompt_index)
-                            == Some(&place.mark.metadata.prompt_hash.as_str()) =>
-                    {
-                        done.places.entry(place.mark.prompt_index).or_insert(place);
-                    }
-                    _ => done.strange += 1,
+                    Some(place) => found.push(place),
+                    None => done.strange += 1,
                 }
             }
         }
+        done.assign(found, prompts);
         Ok(done)
+    }
+
+    /// Which prompt each line is about: the one with the same text. Its number has
+    /// changed if lines were added or taken out before it.
+    fn assign(&mut self, found: Vec<Place>, prompts: &Prompts) {
+        let mut open: HashMap<&str, VecDeque<usize>> = HashMap::new();
+        for prompt in &prompts.prompts {
+            open.entry(&prompt.hash).or_default().push_back(prompt.index);
+        }
+        // Those first that are where they were, so that lines of the same text do not
+        // trade places.
+        let mut moved = Vec::new();
+        for place in found {
+            let index = place.mark.prompt_index;
+            let same = open.get_mut(place.mark.metadata.prompt_hash.as_str());
+            match same
+                .and_then(|same| same.iter().position(|open| *open == index).map(|at| (same, at)))
+            {
+                Some((same, at)) => {
+                    same.remove(at);
+                    self.places.insert(index, place);
+                }
+                None => moved.push(place),
+            }
+        }
+        moved.sort_by_key(|place| place.mark.prompt_index);
+        for place in moved {
+            match open.get_mut(place.mark.metadata.prompt_hash.as_str()).map(VecDeque::pop_front) {
+                Some(Some(index)) => drop(self.places.insert(index, place)),
+                // It is there already.
+                Some(None) => {}
+                None => self.strange += 1,
+            }
+        }
     }
 
     /// Whether a prompt is done.
@@ -115,7 +144,7 @@ impl Done {
         let mut sums = Sums::default();
         let mut to = BufWriter::new(File::create(&temporary).map_err(wrong)?);
         let mut open: BTreeMap<usize, File> = BTreeMap::new();
-        for place in self.places.values() {
+        for (index, place) in &self.places {
             let is_known = |name: &String| known.is_empty() || known.contains(name);
             let mut used = place.mark.tool_stats.iter().filter(|(_, stats)| stats.count > 0);
             let why = match used.find(|(name, _)| !is_known(name)) {
@@ -126,7 +155,7 @@ impl Done {
                 None => None,
             };
             if let Some(why) = why {
-                let prompt_index = place.mark.prompt_index;
+                let prompt_index = *index;
                 sums.left_out.push(LeftOut { prompt_index, why });
                 continue;
             }
@@ -139,11 +168,26 @@ impl Done {
                 }
             };
             from.seek(SeekFrom::Start(place.from)).map_err(wrong)?;
-            std::io::copy(&mut from.take(place.length), &mut to).map_err(wrong)?;
+            if *index == place.mark.prompt_index {
+                std::io::copy(&mut from.take(place.length), &mut to).map_err(wrong)?;
+                continue;
+            }
+            let mut line = Vec::new();
+            from.take(place.length).read_to_end(&mut line).map_err(wrong)?;
+            to.write_all(&renumbered(line, place.mark.prompt_index, *index)).map_err(wrong)?;
         }
         to.flush().and_then(|()| to.get_ref().sync_all()).map_err(wrong)?;
         std::fs::rename(&temporary, &path).map_err(wrong)?;
         Ok(sums)
+    }
+}
+
+/// A line with the number that its prompt has now, which stands at its beginning.
+fn renumbered(line: Vec<u8>, before: usize, now: usize) -> Vec<u8> {
+    let start = |index: usize| format!("{{\"prompt_index\":{index},").into_bytes();
+    match line.strip_prefix(start(before).as_slice()) {
+        Some(rest) => [&start(now), rest].concat(),
+        None => line,
     }
 }
 

@@ -302,7 +302,8 @@ impl App {
         let choice = Choice { toolsets: toolsets.to_vec(), without: Vec::new() };
         let selection = ready.selection(&choice);
         if selection.enabled.is_some() || !selection.disabled.is_empty() {
-            let chosen = runtime::brief(ready.engine.definitions(&selection, ready.deferral()))?;
+            let chosen =
+                runtime::brief(ready.engine.definitions(&selection, ready.deferral(None)))?;
             caller.scope = Some(Arc::clone(&chosen.map_err(|e| ready.misnamed(e))?.scope));
         }
         if self.terminal.stderr_is_person && !self.json {
@@ -545,8 +546,9 @@ impl Ready {
         selection
     }
 
-    /// How definitions are deferred, by the settings.
-    pub(crate) fn deferral(&self) -> Deferral {
+    /// How definitions are deferred, by the settings and by what the model's server
+    /// says of its window.
+    pub(crate) fn deferral(&self, window: Option<u64>) -> Deferral {
         let search = &self.config.settings.tool_search;
         Deferral {
             mode: match search.enabled {
@@ -555,7 +557,7 @@ impl Ready {
                 ToolSearchMode::Off => DeferMode::Off,
             },
             threshold_pct: search.threshold_pct.round().clamp(0.0, 100.0) as u8,
-            window: self.config.settings.model.context_length,
+            window: self.config.settings.model.context_length.or(window),
         }
     }
 }

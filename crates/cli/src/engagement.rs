@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes::core::{NoticeQueue, Session};
-use hermes::engine::{Caller, Definitions};
+use hermes::engine::{Caller, Definitions, Limits};
 use hermes_agent::{
     Agent, Allowance, Budget, Guidance, Makeup, Notice, Prompt, Reminder, SessionJournal, Watcher,
     reading,
@@ -62,6 +62,8 @@ pub(crate) struct Engagement {
 #[derive(Default)]
 struct Past {
     history: Vec<Message>,
+    /// The last message that was there when it was read.
+    last: i64,
     system: Option<String>,
     warning: Option<String>,
 }
@@ -75,9 +77,11 @@ impl Ready {
     ) -> Result<Engagement, Failure> {
         let Chosen { found, manner } = self.models.find(terms.model, told(&terms.watcher)).await?;
         self.stock.begin(caller.session.id(), caller.approver.clone());
-        let (definitions, tools) = self.told_tools(terms.choice).await?;
+        let window = found.model.window();
+        let (definitions, tools) = self.told_tools(terms.choice, window).await?;
         let mut caller = caller;
         caller.scope = Some(Arc::clone(&definitions.scope));
+        caller.limits = window.map(|window| Limits::for_window(Some(window)));
         let store = self.history()?;
         let mut guidance = match terms.is_at_home {
             true => {
@@ -89,7 +93,7 @@ impl Ready {
         let project = guidance.opening();
         let mut warnings = guidance.take_refused();
         let session = caller.session.id().to_owned();
-        let Past { history, system, warning } = match terms.resume {
+        let Past { history, last, system, warning } = match terms.resume {
             Some(_) => go_on(&store, &session, &caller.cwd)?,
             None => Past::default(),
         };
@@ -98,6 +102,7 @@ impl Ready {
             Some(system) => system,
             None => self.prompt(&caller, &definitions, project, &terms, &mut warnings).text(),
         };
+        warnings.extend(told_fullness(window, system.len() + definitions.json.len()));
         if terms.resume.is_none() {
             let beginning = Beginning {
                 id: Some(session.clone()),
@@ -110,14 +115,14 @@ impl Ready {
             };
             store.begin(&beginning)?;
         }
-        let journal = Arc::new(SessionJournal::new(Arc::clone(&store), session.clone()));
+        let journal = SessionJournal::after(Arc::clone(&store), session.clone(), last);
         let makeup = Makeup {
             engine: self.engine.clone(),
             caller,
             model: found.model,
             tools,
             system,
-            journal,
+            journal: Arc::new(journal),
             watcher: terms.watcher,
             manner,
             reminder: Some(todo_reminder()),
@@ -144,9 +149,10 @@ impl Ready {
     pub(crate) async fn told_tools(
         &self,
         choice: &Choice,
+        window: Option<u64>,
     ) -> Result<(Arc<Definitions>, Arc<[Value]>), Failure> {
         let selection = self.selection(choice);
-        let definitions = self.engine.definitions(&selection, self.deferral()).await;
+        let definitions = self.engine.definitions(&selection, self.deferral(window)).await;
         let definitions = definitions.map_err(|error| self.misnamed(error))?;
         let tools: Vec<Value> = serde_json::from_str(&definitions.json).unwrap_or_default();
         Ok((definitions, tools.into()))
@@ -210,6 +216,17 @@ impl Ready {
     }
 }
 
+/// What is said of a model whose window is all but full before anybody has spoken.
+fn told_fullness(window: Option<u64>, length: usize) -> Option<String> {
+    let (window, taken) = (window?, length as u64 / 4);
+    (taken > window / 2).then(|| {
+        format!(
+            "Instructions and tools take about {taken} of the {window} tokens of the model's window. \
+             Choose fewer tools with --toolsets, or give the model a larger window."
+        )
+    })
+}
+
 /// What a session is told besides: processes that have ended, and so on.
 pub(crate) fn news(notices: &Arc<NoticeQueue>) -> Reminder {
     let notices = Arc::clone(notices);
@@ -248,6 +265,7 @@ pub(crate) fn told(watcher: &Arc<dyn Watcher>) -> Told {
 fn go_on(store: &Store, session: &str, cwd: &Path) -> Result<Past, Failure> {
     let reader = store.reader();
     let info = reader.session(session)?;
+    let last = reader.last_message()?;
     let history = reader.conversation(&info)?;
     let mut system = reader.system(&info)?;
     store.reopen(session)?;
@@ -258,5 +276,5 @@ fn go_on(store: &Store, session: &str, cwd: &Path) -> Result<Past, Failure> {
         warning = Some(format!("This session has worked in {before}; it goes on in {now}."));
         system.push_str(&format!("\n\nThe folder is another one now: {now}"));
     }
-    Ok(Past { history, system, warning })
+    Ok(Past { history, last, system, warning })
 }

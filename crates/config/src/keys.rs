@@ -159,6 +159,8 @@ keys! {
         "The language of the server: chat_completions, responses, anthropic_messages or gemini; unset means that the address decides."
     MODEL_MAX_TOKENS: Option<u64> = "model.max_tokens", POSITIVE, Preset::Unset;
         "The most tokens of one answer; unset means what the server allows."
+    MODEL_PATIENCE: Option<u64> = "model.patience", POSITIVE, Preset::Unset;
+        "How many seconds the model may be silent before it is asked again; unset means 600 before an answer begins (1800 on this machine) and 180 in it."
     MODEL_TOOL_CALLS: String = "model.tool_calls", Kind::Choice(&["auto", "native", "text"]), Preset::Text("auto");
         "How the model asks for tools: `native`, in its `text`, or `auto` to use text if the server says that it cannot do otherwise."
     CONTEXT_LENGTH: Option<u64> = "model.context_length", POSITIVE, Preset::Unset;

@@ -151,6 +151,8 @@ pub struct Model {
     pub api_mode: Option<String>,
     /// The most tokens of an answer, if that is bounded.
     pub max_tokens: Option<u64>,
+    /// How many seconds it may be silent, if that was said.
+    pub patience: Option<u64>,
     /// `auto`, `native` or `text`.
     pub tool_calls: String,
     /// The context window in tokens, if it was given.
@@ -351,6 +353,7 @@ impl Settings {
                 base_url: from.read(keys::MODEL_BASE_URL),
                 api_mode: from.read(keys::MODEL_API_MODE),
                 max_tokens: from.read(keys::MODEL_MAX_TOKENS),
+                patience: from.read(keys::MODEL_PATIENCE),
                 tool_calls: from.read(keys::MODEL_TOOL_CALLS),
                 context_length: from.read(keys::CONTEXT_LENGTH),
             },

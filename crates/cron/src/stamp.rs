@@ -2,7 +2,7 @@
 //! every reader of ISO 8601 understands.
 
 use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
+use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Deserializer, Serializer, de};
 
@@ -33,7 +33,12 @@ pub(crate) fn read(text: &str, zone: &TimeZone) -> Option<Timestamp> {
         return Some(whole(zoned.timestamp()));
     }
     let local = text.parse::<DateTime>().ok()?;
-    Some(whole(zone.to_ambiguous_zoned(local).compatible().ok()?.timestamp()))
+    let found = zone.to_ambiguous_zoned(local);
+    let leaps = matches!(found.offset(), AmbiguousOffset::Gap { .. });
+    let at = found.compatible().ok()?.timestamp();
+    // What the clock leaps over is right after the leap.
+    let leap = zone.preceding(later(at, 1)).next().filter(|_| leaps);
+    Some(whole(leap.map_or(at, |leap| leap.timestamp())))
 }
 
 /// A point in time as files hold it.

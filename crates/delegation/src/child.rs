@@ -9,10 +9,10 @@ use hermes_core::{
     ApprovalRequest, Approver, BoxFuture, CancellationToken, Decision, MemorySessions, Ports,
     Session, Taint, ToolError, Workplace,
 };
-use hermes_engine::{Caller, Engine};
+use hermes_engine::{Caller, Engine, Limits};
 use hermes_llm::{Model, Part};
 use hermes_threats::{Level, label, scan};
-use tokio::sync::Semaphore;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep_until;
 
 use crate::board::{Board, Eyes};
@@ -87,14 +87,15 @@ impl Parent {
         self.standing.as_ref().map_or(0, |standing| standing.depth).saturating_add(1)
     }
 
-    /// Sees one task through.
+    /// Sees one task through, once it is its turn.
     pub(crate) async fn work(
         &self,
+        turn: impl Future<Output = Result<OwnedSemaphorePermit, AcquireError>>,
         order: &Order,
         board: &Arc<Board>,
         cancel: &CancellationToken,
     ) -> Report {
-        let Some(Ok(_turn)) = cancel.run_until_cancelled(self.lane.acquire()).await else {
+        let Some(Ok(_turn)) = cancel.run_until_cancelled(turn).await else {
             return self.report(order, board, None, Cause::interrupted());
         };
         let stop = cancel.child_token();
@@ -171,6 +172,7 @@ impl Parent {
             Arc::new(OnBehalf { asked, goal: excerpt(&order.goal, SHOWN) }) as Arc<dyn Approver>
         });
         caller.scope = Some(Arc::clone(&order.scope));
+        caller.limits = self.model.window().map(|window| Limits::for_window(Some(window)));
         caller.ports = Some(Arc::new(Ports::clone(&self.ports).with(asked)));
         caller.who = "subagent".into();
         let eyes = Eyes {

@@ -144,6 +144,7 @@ impl Cause {
             }
             End::Budget(what) => partial("budget", format!("It has used up {what}")),
             End::Interrupted => Self::interrupted(),
+            End::Halted(why) => partial("halted", format!("It went in circles: {why}")),
             End::Lost => Self {
                 exit_reason: "lost",
                 ..Self::failed(ToolError::not_found(

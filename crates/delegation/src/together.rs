@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use hermes_core::{CancellationToken, ToolError};
@@ -32,7 +33,17 @@ pub(crate) async fn see_through(
     for (at, order) in orders.iter().enumerate() {
         let (parent, order) = (Arc::clone(&parent), Arc::clone(order));
         let (board, cancel) = (Arc::clone(&board), cancel.clone());
-        let task = working.spawn(async move { (at, parent.work(&order, &board, &cancel).await) });
+        // They stand in line as they stand in the list, whichever is woken first.
+        let mut turn = Box::pin(Arc::clone(&parent.lane).acquire_owned());
+        let begun = futures_util::poll!(turn.as_mut());
+        let turn = async move {
+            match begun {
+                Poll::Ready(turn) => turn,
+                Poll::Pending => turn.await,
+            }
+        };
+        let task =
+            working.spawn(async move { (at, parent.work(turn, &order, &board, &cancel).await) });
         places.insert(task.id(), at);
     }
     let out_of_patience = async {

@@ -116,7 +116,7 @@ pub(crate) async fn fly_alone(flight: Arc<Flight>, call: ToolCall) -> ToolResult
 
 /// Puts the largest results into files until the rest fits.
 fn keep_within_budget(flight: &Flight, results: &mut [ToolResult]) {
-    let budget = flight.engine.limits().per_batch;
+    let budget = flight.limits().per_batch;
     let mut total: usize = results.iter().map(|r| r.content.len()).sum();
     if total <= budget {
         return;
@@ -125,9 +125,10 @@ fn keep_within_budget(flight: &Flight, results: &mut [ToolResult]) {
     order.sort_by_key(|&at| {
         let result = &results[at];
         // What bounds itself can be read again in pages, so it goes last.
-        let pinned = flight.snapshot.get(&result.name).is_some_and(|entry| {
-            flight.engine.limits().for_tool(entry.spec().result_limit).is_none()
-        });
+        let pinned = flight
+            .snapshot
+            .get(&result.name)
+            .is_some_and(|entry| flight.limits().for_tool(entry.spec().result_limit).is_none());
         (pinned, std::cmp::Reverse(result.content.len()))
     });
     for at in order {

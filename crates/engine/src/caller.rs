@@ -10,6 +10,7 @@ use hermes_core::{Approver, CancellationToken, Ports, Session, Workplace};
 use crate::definitions::ToolScope;
 use crate::onlooker::Onlooker;
 use crate::registry::Snapshot;
+use crate::spill::Limits;
 
 /// Whoever makes calls: a person, a model's turn, a script, another agent.
 #[derive(Clone)]
@@ -35,6 +36,8 @@ pub struct Caller {
     pub approver: Option<Arc<dyn Approver>>,
     /// What may be called; none means every tool.
     pub scope: Option<Arc<ToolScope>>,
+    /// How much of results reaches the model; none means as much as the engine says.
+    pub limits: Option<Limits>,
     /// Go through every stage but the run, and tell what would happen.
     pub dry_run: bool,
     /// Whether text from strangers is wrapped in a label that a model can see;
@@ -69,6 +72,7 @@ impl Caller {
             onlooker: None,
             approver: None,
             scope: None,
+            limits: None,
             dry_run: false,
             labels: true,
             ports: None,

@@ -20,6 +20,16 @@ const KEPT: usize = 16;
 /// is not known.
 const UNKNOWN_WINDOW_TOKENS: usize = 20_000;
 
+/// The part of a window that definitions may fill before core tools are deferred,
+/// too: one of so many. A small window would have no room for the conversation.
+const MOST_OF_WINDOW: u64 = 3;
+
+/// What the search itself takes, about.
+const BRIDGE_TOKENS: usize = 250;
+
+/// Shown even then, the first of them first.
+const ESSENTIAL: &[&str] = &["terminal", "read_file", "write_file", "patch", "search_files"];
+
 /// When tools are deferred behind the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum DeferMode {
@@ -242,7 +252,7 @@ async fn assemble(
 }
 
 /// Which tools are shown and which are found through the search. Core tools
-/// are always shown.
+/// are always shown, but for a window that they would fill.
 fn split(usable: &[Arc<Entry>], deferral: Deferral) -> (Vec<Arc<Entry>>, Vec<Arc<Entry>>) {
     let (core, others): (Vec<_>, Vec<_>) =
         usable.iter().cloned().partition(|e| CORE_TOOLS.contains(&e.name()));
@@ -250,8 +260,7 @@ fn split(usable: &[Arc<Entry>], deferral: Deferral) -> (Vec<Arc<Entry>>, Vec<Arc
         DeferMode::On => true,
         DeferMode::Off => false,
         DeferMode::Auto => {
-            let cost: usize =
-                others.iter().map(|e| e.definition().chars().count().div_ceil(4)).sum();
+            let cost: usize = others.iter().map(cost).sum();
             let bound = match deferral.window {
                 Some(window) => {
                     let bound = window.saturating_mul(u64::from(deferral.threshold_pct)) / 100;
@@ -262,7 +271,44 @@ fn split(usable: &[Arc<Entry>], deferral: Deferral) -> (Vec<Arc<Entry>>, Vec<Arc
             cost >= bound.max(1)
         }
     };
-    if defer && !others.is_empty() { (core, others) } else { (usable.to_vec(), Vec::new()) }
+    let (mut shown, mut deferred) = match defer && !others.is_empty() {
+        true => (core, others),
+        false => (usable.to_vec(), Vec::new()),
+    };
+    let window = deferral.window.filter(|_| deferral.mode != DeferMode::Off);
+    if let Some(window) = window {
+        let most = usize::try_from(window / MOST_OF_WINDOW).unwrap_or(usize::MAX);
+        if shown.iter().map(cost).sum::<usize>() > most {
+            let (kept, rest) = essential(shown, most.saturating_sub(BRIDGE_TOKENS));
+            shown = kept;
+            deferred.extend(rest);
+            deferred.sort_by(|a, b| a.name().cmp(b.name()));
+        }
+    }
+    (shown, deferred)
+}
+
+/// Those tools of a window's share that matter most, and the rest.
+fn essential(tools: Vec<Arc<Entry>>, most: usize) -> (Vec<Arc<Entry>>, Vec<Arc<Entry>>) {
+    let place = |name: &str| {
+        let order = ESSENTIAL.iter().chain(CORE_TOOLS);
+        order.copied().position(|known| known == name).unwrap_or(usize::MAX)
+    };
+    let mut by_rank = tools;
+    by_rank.sort_by_key(|entry| place(entry.name()));
+    let mut left = most;
+    let (mut kept, rest): (Vec<_>, Vec<_>) = by_rank.into_iter().partition(|entry| {
+        let fits = cost(entry) <= left;
+        left -= if fits { cost(entry) } else { 0 };
+        fits
+    });
+    kept.sort_by(|a, b| a.name().cmp(b.name()));
+    (kept, rest)
+}
+
+/// About how many tokens a definition takes.
+fn cost(entry: &Arc<Entry>) -> usize {
+    entry.definition().chars().count().div_ceil(4)
 }
 
 fn array(entries: &[Arc<Entry>]) -> String {

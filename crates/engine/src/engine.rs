@@ -305,6 +305,23 @@ impl Engine {
         self.inner.guard.reset((caller.session.id(), &caller.task_id));
     }
 
+    /// What the caller was shown before has left its context: to look again is no
+    /// circle.
+    pub fn context_left(&self, caller: &Caller) {
+        self.inner.guard.forget_answers((caller.session.id(), &caller.task_id));
+    }
+
+    /// Why the caller's turn must end, in words: it goes in circles, and the
+    /// settings say that it is to be stopped.
+    pub fn halted(&self, caller: &Caller) -> Option<String> {
+        self.inner.guard.halted((caller.session.id(), &caller.task_id))
+    }
+
+    /// Puts a text that is too large for a model into a file that it can read.
+    pub fn set_aside(&self, id: &str, text: &str) -> std::io::Result<std::path::PathBuf> {
+        self.inner.spill.save(id, "txt", text)
+    }
+
     /// Takes every tool down that was set up.
     pub async fn shutdown(&self) {
         let replaced = self.inner.registry.take_retired();

@@ -1,7 +1,7 @@
 //! Noticing that a model goes round in circles: the same call that keeps
 //! failing, or that keeps giving what it gave before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -111,6 +111,8 @@ fn digest(value: &Value, near: bool, hasher: &mut FoldHasher<'_>) {
 struct Memory {
     failures: HashMap<u64, u32>,
     tool_failures: HashMap<u64, u32>,
+    /// Those of both that are commands which ran and failed.
+    commands: HashSet<u64>,
     answers: HashMap<u64, Answers>,
 }
 
@@ -162,11 +164,27 @@ impl LoopGuard {
         self.lock().remove(&key(walker));
     }
 
+    /// Forgets what somebody was shown.
+    pub(crate) fn forget_answers(&self, walker: Walker<'_>) {
+        if let Some(memory) = self.lock().get_mut(&key(walker)) {
+            memory.answers.clear();
+        }
+    }
+
+    /// Why a turn must end: a tool fails whatever is tried with it.
+    pub(crate) fn halted(&self, walker: Walker<'_>) -> Option<String> {
+        let stop = self.settings.stop?;
+        let sessions = self.lock();
+        let failures = sessions.get(&key(walker))?.tool_failures.values().max()?;
+        let is_over = *failures >= stop.same_tool_failure;
+        is_over.then(|| format!("one tool has failed or was refused {failures} times in a row"))
+    }
+
     /// Whether the call may go on.
     pub(crate) fn judge(&self, walker: Walker<'_>, print: &Footprint) -> Verdict {
         let Some(stop) = self.settings.stop else { return Verdict::Allow };
-        let sessions = self.lock();
-        let Some(memory) = sessions.get(&key(walker)) else { return Verdict::Allow };
+        let mut sessions = self.lock();
+        let Some(memory) = sessions.get_mut(&key(walker)) else { return Verdict::Allow };
         let failures = memory.failures.get(&print.exact).copied().unwrap_or(0);
         let tool = memory.tool_failures.get(&print.tool).copied().unwrap_or(0);
         let same = memory.answers.get(&print.exact).map_or(0, |answers| answers.count);
@@ -179,6 +197,8 @@ impl LoopGuard {
         } else {
             return Verdict::Allow;
         };
+        // Whoever is refused and asks again gets nowhere, either.
+        bump(&mut memory.tool_failures, print.tool);
         Verdict::Deny {
             reason: format!("Stopped going in circles: {reason}"),
             rule: "loop-guard".into(),
@@ -206,7 +226,11 @@ impl LoopGuard {
         }
         let memory = sessions.entry(key(walker)).or_default();
         memory.trim();
-        if !status.is_success() {
+        let has_failed = status.is_success() && is_failed_command(content);
+        if has_failed {
+            memory.commands.extend([print.exact, print.tool]);
+        }
+        if has_failed || !status.is_success() {
             let exact = bump(&mut memory.failures, print.exact);
             let tool = bump(&mut memory.tool_failures, print.tool);
             let warn = self.settings.warn?;
@@ -225,8 +249,13 @@ impl LoopGuard {
         memory.failures.remove(&print.exact);
         memory.tool_failures.remove(&print.tool);
         let Some(likeness) = print.near else {
-            // Something changed: looking again makes sense from here on.
+            // Something changed: looking again makes sense from here on, and so does
+            // a command that failed before, such as a test.
             memory.answers.clear();
+            for key in std::mem::take(&mut memory.commands) {
+                memory.failures.remove(&key);
+                memory.tool_failures.remove(&key);
+            }
             return None;
         };
         let mut hasher = hasher();
@@ -255,6 +284,17 @@ impl LoopGuard {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Memory>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a result tells of a command that ran and failed. It did what the call
+/// asked for, so that it is no error of the tool.
+fn is_failed_command(content: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Ran {
+        exit_code: i64,
+    }
+    content.contains("\"exit_code\"")
+        && serde_json::from_str::<Ran>(content).is_ok_and(|ran| ran.exit_code != 0)
 }
 
 fn bump(counts: &mut HashMap<u64, u32>, key: u64) -> u32 {

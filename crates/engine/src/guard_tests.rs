@@ -71,3 +71,60 @@ fn memory_is_bounded() {
     assert!(sessions.len() <= SESSIONS + 1);
     assert!(sessions.values().all(|m| m.answers.len() <= CALLS + 2));
 }
+
+fn run(command: &str) -> Footprint {
+    Footprint::new("terminal", &json!({ "command": command }), false)
+}
+
+const FAILED: &str = r#"{"output":"no","exit_code":1}"#;
+
+#[test]
+fn commands_that_fail_count() {
+    let guard = LoopGuard::new(GuardSettings::default());
+    let note = |command: &str, content: &str| {
+        guard.note(("s", "t"), &run(command), Status::Success, content)
+    };
+    assert_eq!(note("false", FAILED), None);
+    assert!(note("false", FAILED).is_some_and(|told| told.contains("failed 2 times")));
+    assert!(note("ls /nowhere", FAILED).is_some_and(|told| told.contains("3 times in a row")));
+    assert_eq!(note("true", r#"{"output":"","exit_code":0}"#), None);
+    assert_eq!(note("ls /nowhere", r#"{"output":"","exit_code":null}"#), None);
+    assert_eq!(note("ls /nowhere", FAILED), None, "counting begins anew");
+}
+
+#[test]
+fn a_test_that_fails_again_after_an_edit_is_no_circle() {
+    let guard = LoopGuard::new(GuardSettings::default());
+    let edit = Footprint::new("patch", &json!({}), false);
+    for _ in 0..6 {
+        assert_eq!(guard.note(("s", "t"), &run("make test"), Status::Success, FAILED), None);
+        assert_eq!(guard.note(("s", "t"), &edit, Status::Success, "{}"), None);
+    }
+}
+
+#[test]
+fn who_fails_on_and_on_is_halted() {
+    let stop = Some(GuardSettings::STOP);
+    let guard = LoopGuard::new(GuardSettings { stop, ..GuardSettings::default() });
+    // Other arguments each time: the tool is what fails.
+    for at in 0..8 {
+        assert_eq!(guard.halted(("s", "t")), None);
+        let print = run(&format!("ls /nowhere{at}"));
+        assert_eq!(guard.judge(("s", "t"), &print), Verdict::Allow);
+        guard.note(("s", "t"), &print, Status::Success, FAILED);
+    }
+    assert!(guard.halted(("s", "t")).is_some_and(|why| why.contains("8 times")));
+    assert_eq!(guard.halted(("s", "another")), None);
+    guard.reset(("s", "t"));
+    assert_eq!(guard.halted(("s", "t")), None);
+    // The same call is refused from the fifth failure on, which does not go on for ever.
+    for _ in 0..5 {
+        assert_eq!(guard.judge(("s", "t"), &run("false")), Verdict::Allow);
+        guard.note(("s", "t"), &run("false"), Status::Success, FAILED);
+    }
+    for _ in 0..3 {
+        assert_eq!(guard.halted(("s", "t")), None);
+        assert!(matches!(guard.judge(("s", "t"), &run("false")), Verdict::Deny { .. }));
+    }
+    assert!(guard.halted(("s", "t")).is_some());
+}

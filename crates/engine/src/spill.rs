@@ -157,7 +157,7 @@ impl Spill {
         Spilled { content: Value::Object(summary).to_string(), path: saved.ok() }
     }
 
-    fn save(&self, call_id: &str, extension: &str, text: &str) -> io::Result<PathBuf> {
+    pub(crate) fn save(&self, call_id: &str, extension: &str, text: &str) -> io::Result<PathBuf> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let owner = self.owner()?;
         let path = self.folder.join(file_name(call_id, extension));

@@ -260,6 +260,13 @@ impl Reader {
         })
     }
 
+    /// The number of the last message that anybody has kept; zero if there is none.
+    pub fn last_message(&self) -> Result<i64, HistoryError> {
+        self.read(|connection| {
+            connection.query_row("SELECT coalesce(max(id), 0) FROM messages", [], |row| row.get(0))
+        })
+    }
+
     /// What the model was told before anything else.
     pub fn system(&self, session: &SessionInfo) -> Result<Option<String>, HistoryError> {
         self.read(|connection| {

@@ -208,8 +208,16 @@ impl Store {
 
     /// From now on these messages stand for what was sent before, which is
     /// kept and found as ever. Those at the end that were said before are not
-    /// kept twice.
-    pub fn compress(&self, session: &str, messages: &[Message]) -> Result<(), HistoryError> {
+    /// kept twice. Gives the numbers of those that are new.
+    ///
+    /// They stand only for what is known, by its number, to whoever has made them:
+    /// what another process has added meanwhile follows after them.
+    pub fn compress(
+        &self,
+        session: &str,
+        messages: &[Message],
+        is_known: &dyn Fn(i64) -> bool,
+    ) -> Result<Vec<i64>, HistoryError> {
         let at = Timestamp::now().as_millisecond();
         self.change(|step| {
             let Some(key) = key_of(step, session)? else {
@@ -222,30 +230,37 @@ impl Store {
             ))?;
             let mut live = live.query([key])?;
             // From the end, as long as they are the same.
-            let mut same = Vec::new();
-            for message in messages.iter().rev() {
-                let Some(row) = live.next()? else { break };
+            let (mut same, mut others) = (Vec::new(), Vec::new());
+            let mut wanted = messages.iter().rev();
+            let mut next = wanted.next();
+            while let Some(row) = live.next()? {
                 let kept = kept(row)?;
-                if kept.message != *message {
-                    break;
+                if !is_known(kept.id) {
+                    others.push(kept.id);
+                } else if next.is_some_and(|message| kept.message == *message) {
+                    same.push(kept.id);
+                    next = wanted.next();
+                } else {
+                    next = None;
                 }
-                same.push(kept.id);
             }
             drop(live);
             step.execute("UPDATE messages SET state = 2 WHERE session = ?1 AND state = 0", [key])?;
-            let new = messages.len() - same.len();
-            for message in messages.iter().take(new) {
+            let count = messages.len() - same.len();
+            let mut new = Vec::with_capacity(count);
+            for message in messages.iter().take(count) {
                 let fields = Fields::of(message);
                 step.prepare_cached(INSERT)?.execute(&fields.params(&key, &at, &Some(0))[..])?;
+                new.push(step.last_insert_rowid());
             }
             let mut again = step.prepare_cached(
                 "INSERT INTO messages (session, at, echo, role) SELECT session, at, id, role \
                  FROM messages WHERE id = ?1",
             )?;
-            for id in same.into_iter().rev() {
+            for id in same.into_iter().rev().chain(others.into_iter().rev()) {
                 again.execute([id])?;
             }
-            Ok(Ok(()))
+            Ok(Ok(new))
         })
     }
 

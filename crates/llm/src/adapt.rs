@@ -1,6 +1,6 @@
 //! Parameters that a server refuses. What models take differs, also behind
 //! the same address, and the server's own words say it best: what it names is
-//! left out or renamed, and that is remembered.
+//! left out, renamed or made smaller, and that is remembered.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::{Map, Value};
 
 use crate::endpoint::{Dialect, Endpoint};
+use crate::request::Request;
 
 /// What requests may go without, by the keys that lead to it. The rest is
 /// what is asked.
@@ -53,11 +54,28 @@ const REFUSALS: &[&str] = &[
     "cannot find field",
 ];
 
+/// What bounds the length of an answer.
+const ROOM: &[&str] = &[
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "generationConfig.maxOutputTokens",
+];
+/// How a server says that it allows less of it.
+const TOO_MUCH: &[&str] =
+    &["too large", "maximum", "at most", "less than or equal", "<=", "exceeds", "greater than"];
+/// A number that is smaller is none of tokens.
+const LEAST_ROOM: u64 = 256;
+
 /// What is done to the requests to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     LeaveOut(&'static str),
     Rename(&'static str, &'static str),
+    /// No more than so many.
+    Cap(&'static str, u64),
+    /// No pictures.
+    Blind,
 }
 
 /// What servers refuse, by address and model.
@@ -91,6 +109,24 @@ impl Learnt {
         true
     }
 
+    /// Whether a model takes no pictures.
+    pub(crate) fn is_blind(&self, endpoint: &Endpoint, request: &Request) -> bool {
+        let places = self.lock();
+        let known = places.get(&place_of(endpoint, &request.model));
+        known.is_some_and(|known| known.contains(&Change::Blind))
+    }
+
+    /// Remembers that it takes none; whether that is new.
+    pub(crate) fn learn_blind(&self, endpoint: &Endpoint, request: &Request) -> bool {
+        let mut places = self.lock();
+        let known = places.entry(place_of(endpoint, &request.model)).or_default();
+        let is_new = !known.contains(&Change::Blind);
+        if is_new {
+            known.push(Change::Blind);
+        }
+        is_new
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<(String, String), Vec<Change>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -100,6 +136,15 @@ impl Change {
     fn apply(&self, body: &mut Value) {
         match *self {
             Self::LeaveOut(path) => drop(take(body, path)),
+            Self::Cap(path, most) => {
+                if let Some((holder, key)) = holder(body, path)
+                    && holder.get(&key).and_then(Value::as_u64).is_some_and(|asked| asked > most)
+                {
+                    holder.insert(key, Value::from(most));
+                }
+            }
+            // Pictures are taken out of what is asked, not of how it is written.
+            Self::Blind => {}
             Self::Rename(from, to) => {
                 if let Some(value) = take(body, from)
                     && let Value::Object(body) = body
@@ -112,7 +157,12 @@ impl Change {
 }
 
 fn place(endpoint: &Endpoint, body: &Value) -> (String, String) {
-    let model = body["model"].as_str().unwrap_or(&endpoint.model);
+    place_of(endpoint, body["model"].as_str().unwrap_or_default())
+}
+
+/// The same for a model by its name; the usual one if that is empty.
+fn place_of(endpoint: &Endpoint, model: &str) -> (String, String) {
+    let model = if model.is_empty() { &endpoint.model } else { model };
     (format!("{}:{}", endpoint.dialect.name(), endpoint.base_url), model.to_owned())
 }
 
@@ -139,14 +189,29 @@ fn refused(endpoint: &Endpoint, said: &str, body: &Value) -> Option<Change> {
     let error = json.get("error").filter(|error| error.is_object()).unwrap_or(&json);
     let words = words(error).unwrap_or(said).to_lowercase();
     let text = said.to_lowercase();
+    let is_own = |path: &str| !endpoint.extra.contains_key(path.split('.').next().unwrap_or(path));
+    let named = named(error);
+    // What a conversation takes as a whole is another matter.
+    if TOO_MUCH.iter().any(|word| words.contains(word)) && !words.contains("context") {
+        let is_meant = |path: &str| {
+            let by_name = named.as_deref().is_some_and(|named| is_same(path, named));
+            is_own(path) && (by_name || mention(&words, path).is_some())
+        };
+        let cap = ROOM.iter().copied().find_map(|path| {
+            let asked = path.split('.').try_fold(body, |value, key| value.get(key))?.as_u64()?;
+            let most = is_meant(path).then(|| largest_below(&words, asked))??;
+            Some(Change::Cap(path, most))
+        });
+        if cap.is_some() {
+            return cap;
+        }
+    }
     if !REFUSALS.iter().any(|refusal| text.contains(refusal)) {
         return None;
     }
-    let is_own = |path: &str| !endpoint.extra.contains_key(path.split('.').next().unwrap_or(path));
     let must_stay = |path: &str| endpoint.dialect == Dialect::Anthropic && path == "max_tokens";
     let may_go = |path: &&str| has(body, path) && is_own(path) && !must_stay(path);
     let spare = || SPARE.iter().copied().filter(may_go);
-    let named = named(error);
     let path = spare().find(|path| named.as_deref().is_some_and(|named| is_same(path, named)));
     let path = path.or_else(|| {
         let place = |path: &str| {
@@ -161,6 +226,13 @@ fn refused(endpoint: &Endpoint, said: &str, body: &Value) -> Option<Change> {
         return Some(Change::Rename(path, other));
     }
     Some(Change::LeaveOut(path))
+}
+
+/// The largest number in a text that is smaller than this one.
+fn largest_below(text: &str, bound: u64) -> Option<u64> {
+    let numbers =
+        text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
+    numbers.filter(|number| (LEAST_ROOM..bound).contains(number)).max()
 }
 
 /// What the server says in words.

@@ -104,3 +104,40 @@ fn two_names_that_are_both_refused_are_tried_once_each() {
     learnt.apply(&endpoint, &mut other);
     assert_eq!(other["max_tokens"], 9);
 }
+
+#[test]
+fn an_answer_is_given_the_room_that_a_server_names() {
+    let cases = [
+        (
+            Dialect::Anthropic,
+            "max_tokens: 16384 > 8192, which is the maximum allowed number of output tokens for claude-3-5-sonnet-20241022",
+            Some(8_192),
+        ),
+        (
+            Dialect::Chat,
+            "max_tokens is too large: 16384. This model supports at most 4096 completion tokens, whereas you provided 16384.",
+            Some(4_096),
+        ),
+        (Dialect::Chat, "max_tokens must be less than or equal to 8000", Some(8_000)),
+        (Dialect::Chat, "max_tokens is too large for gpt-4-32k", None),
+        (
+            Dialect::Chat,
+            "'max_tokens' is too large: 16384. This model's maximum context length is 8192 tokens and your request has 5000 input tokens.",
+            None,
+        ),
+    ];
+    for (dialect, said, most) in cases {
+        let learnt = Learnt::default();
+        let asked = json!({"model": "m", "max_tokens": 16_384});
+        let said = json!({"error": {"message": said}}).to_string();
+        let mut body = asked.clone();
+        assert_eq!(learnt.learn(&endpoint(dialect), &said, &mut body), most.is_some(), "{said}");
+        assert_eq!(body["max_tokens"], json!(most.unwrap_or(16_384)), "{said}");
+        // It is remembered, and less stays less.
+        for (asked, sent) in [(16_384, most.unwrap_or(16_384)), (100, 100)] {
+            let mut later = json!({"model": "m", "max_tokens": asked});
+            learnt.apply(&endpoint(dialect), &mut later);
+            assert_eq!(later["max_tokens"], sent, "{said}");
+        }
+    }
+}

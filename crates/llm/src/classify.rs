@@ -26,7 +26,28 @@ const LENGTH: &[&str] = &[
     "request_too_large",
     "maximum prompt length",
     "exceeds the model's maximum",
+    "exceeded model token limit",
+    "prompt exceeds max length",
+    "range of input length should be",
+    "`inputs` tokens + `max_new_tokens` must be",
+    "prompt token count",
+    "max_prompt_tokens_exceeded",
 ];
+const NO_IMAGES: &[&str] = &[
+    "image_url is only supported",
+    "unknown variant `image_url`",
+    "image input is not supported",
+    "images are not supported",
+    "not support image",
+    "not support vision",
+    "support image input",
+    "not a multimodal model",
+    "at most 0 image",
+    "vision is not supported",
+    "vision is not enabled",
+];
+/// How a server says that it could not read the call that its model wrote.
+const MALFORMED: &[&str] = &["tool_use_failed"];
 const NO_TOOLS: &[&str] = &[
     "does not support tools",
     "does not support tool",
@@ -117,6 +138,12 @@ fn kind(status: Option<u16>, text: &str, says_when: bool) -> FaultKind {
     if has(NO_TOOLS) {
         return FaultKind::NoTools;
     }
+    if !is_rate && has(NO_IMAGES) {
+        return FaultKind::NoImages;
+    }
+    if status.is_none_or(|status| status == 400) && has(MALFORMED) {
+        return FaultKind::Malformed;
+    }
     if status == Some(413) || (!is_rate && has(LENGTH)) {
         return FaultKind::Length;
     }
@@ -155,6 +182,8 @@ fn hint(kind: FaultKind, status: Option<u16>) -> Option<&'static str> {
         FaultKind::Refused => "say it in another way, or use another model",
         FaultKind::Model => "check the model's name: `model.default` in config.yaml",
         FaultKind::NoTools => "this model asks for tools in its text only",
+        FaultKind::NoImages => "this model takes no pictures; use one that does",
+        FaultKind::Malformed => "ask again, or use another model",
         FaultKind::Request if status == Some(404) => {
             "check `model.base_url`; for most servers it ends in /v1"
         }

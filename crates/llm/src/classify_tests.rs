@@ -58,6 +58,42 @@ fn servers_errors_as_they_word_them() {
         ),
         (413, "", Length),
         (
+            400,
+            r#"{"error":{"message":"Invalid request: Your request exceeded model token limit: 8192","type":"invalid_request_error"}}"#,
+            Length,
+        ),
+        (400, r#"{"error":{"code":"1261","message":"Prompt exceeds max length"}}"#, Length),
+        (
+            400,
+            r#"{"error":{"message":"<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"}}"#,
+            Length,
+        ),
+        (
+            422,
+            r#"{"error":{"message":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000 `inputs` tokens"}}"#,
+            Length,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"prompt token count of 70000 exceeds the limit of 64000","code":"model_max_prompt_tokens_exceeded"}}"#,
+            Length,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"Invalid content type. image_url is only supported by certain models."}}"#,
+            NoImages,
+        ),
+        (
+            404,
+            r#"{"error":{"message":"No endpoints found that support image input","code":404}}"#,
+            NoImages,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"Failed to call a function.","code":"tool_use_failed","failed_generation":"<function=x"}}"#,
+            Malformed,
+        ),
+        (
             404,
             r#"{"error":{"message":"The model `gpt-9` does not exist","code":"model_not_found"}}"#,
             Model,

@@ -1,12 +1,14 @@
 //! A model at a server: where it is, which language it speaks, with what keys.
 
 use std::fmt;
+use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
 use crate::fault::{Fault, FaultKind};
+use crate::http::is_loopback;
 use crate::reply::Usage;
 
 /// A model at a server.
@@ -28,6 +30,11 @@ pub struct Endpoint {
     pub extra: Map<String, Value>,
     /// How many tokens a conversation may have, if that was said.
     pub window: Option<u64>,
+    /// Whether that is only what is usual, and the server knows better once the
+    /// model has answered.
+    pub is_window_guessed: bool,
+    /// How long the model may be silent, if that was said.
+    pub patience: Option<Duration>,
     /// The most tokens of an answer, if a request does not say.
     pub max_tokens: Option<u64>,
     /// What tokens cost.
@@ -140,6 +147,8 @@ impl Endpoint {
             headers: Vec::new(),
             extra: Map::new(),
             window: None,
+            is_window_guessed: false,
+            patience: None,
             max_tokens: None,
             prices: None,
         }
@@ -177,6 +186,11 @@ impl Endpoint {
         let whole = format!("{}/{path}", url.path().trim_end_matches('/'));
         url.set_path(&whole);
         Ok(url)
+    }
+
+    /// Whether it is this machine's own.
+    pub(crate) fn is_here(&self) -> bool {
+        self.base().is_ok_and(|url| is_loopback(&url))
     }
 
     /// Who made pieces that only they can read.

@@ -39,6 +39,10 @@ pub enum FaultKind {
     Model,
     /// The model can ask for tools in its text only.
     NoTools,
+    /// The model takes no pictures.
+    NoImages,
+    /// The model has written a call that its server cannot read.
+    Malformed,
     /// The server does not understand the request.
     Request,
     /// The server cannot be reached, or the connection broke.
@@ -88,9 +92,11 @@ impl std::error::Error for Fault {}
 impl From<Fault> for ToolError {
     fn from(fault: Fault) -> Self {
         let kind = match fault.kind {
-            FaultKind::Key | FaultKind::Quota | FaultKind::Model | FaultKind::NoTools => {
-                ErrorKind::Unavailable
-            }
+            FaultKind::Key
+            | FaultKind::Quota
+            | FaultKind::Model
+            | FaultKind::NoTools
+            | FaultKind::NoImages => ErrorKind::Unavailable,
             FaultKind::Rate | FaultKind::Length => ErrorKind::Limit,
             FaultKind::Silence => ErrorKind::Timeout,
             FaultKind::Refused => ErrorKind::Denied,
@@ -98,6 +104,7 @@ impl From<Fault> for ToolError {
             FaultKind::Overloaded
             | FaultKind::Network
             | FaultKind::Server
+            | FaultKind::Malformed
             | FaultKind::Protocol => ErrorKind::Network,
         };
         let error = Self::new(kind, fault.message);

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::reply::Reply;
 
+/// What stands for an image that a model cannot see.
+const UNSEEN: &str = "[Here is a picture, which this model cannot see.]";
+
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
@@ -76,6 +79,34 @@ impl Message {
     /// What holds for the whole conversation.
     pub fn system(text: impl Into<String>) -> Self {
         Self::System { text: text.into() }
+    }
+
+    /// Whether there is an image in it.
+    pub(crate) fn has_images(&self) -> bool {
+        match self {
+            Self::User { content } => content.iter().any(|part| matches!(part, Part::Image(_))),
+            Self::Tool(answer) => !answer.images.is_empty(),
+            Self::System { .. } | Self::Assistant(_) => false,
+        }
+    }
+
+    /// The same with a note in place of each image.
+    pub(crate) fn without_images(mut self) -> Self {
+        match &mut self {
+            Self::User { content } => {
+                for part in content.iter_mut().filter(|part| matches!(part, Part::Image(_))) {
+                    *part = Part::Text { text: UNSEEN.to_owned() };
+                }
+            }
+            Self::Tool(answer) => {
+                for _ in answer.images.drain(..) {
+                    answer.content.push_str("\n\n");
+                    answer.content.push_str(UNSEEN);
+                }
+            }
+            Self::System { .. } | Self::Assistant(_) => {}
+        }
+        self
     }
 
     /// Its text, without images.

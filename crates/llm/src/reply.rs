@@ -137,6 +137,8 @@ pub enum Event {
     Finish(Finish),
     /// What came so far is void: the answer begins anew.
     Again,
+    /// Something that the user should know.
+    Warning(&'static str),
 }
 
 /// Adds the pieces of an answer up.
@@ -172,6 +174,7 @@ impl Gathering {
             Event::Usage(usage) => self.reply.usage = *usage,
             Event::Finish(finish) => self.finish = Some(finish.clone()),
             Event::Again => *self = Self::default(),
+            Event::Warning(_) => {}
         }
     }
 

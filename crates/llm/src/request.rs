@@ -33,8 +33,11 @@ pub struct Request {
     /// Whether the conversation cannot be made shorter: a model that finds it
     /// too long is passed over, if there is another.
     pub is_shortest: bool,
-    /// How long it may be silent.
-    pub patience: Duration,
+    /// Whether an answer that breaks off may begin anew: what was shown of it
+    /// can be taken back, which [`crate::Event::Again`] asks for.
+    pub takes_back: bool,
+    /// How long it may be silent; none is as long as is usual for its server.
+    pub patience: Option<Duration>,
 }
 
 /// Whether a model may ask for tools.
@@ -65,7 +68,8 @@ impl Request {
             schema: None,
             speaks_calls: false,
             is_shortest: false,
-            patience: Duration::from_secs(180),
+            takes_back: true,
+            patience: None,
         }
     }
 }

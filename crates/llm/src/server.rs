@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -14,8 +14,10 @@ use crate::classify::classify;
 use crate::dialect::{self, Heard, Pieces};
 use crate::endpoint::{Dialect, Endpoint, Key, Prices};
 use crate::fault::{Fault, FaultKind};
+use crate::find::window;
 use crate::halves;
 use crate::http::{Http, Trouble, broken, place, read, silent};
+use crate::message::Message;
 use crate::model::{Model, Stream};
 use crate::reply::{Event, Finish};
 use crate::request::Request;
@@ -27,6 +29,15 @@ const WHOLE: usize = 64 * 1024 * 1024;
 /// The longest answer, in bytes: many times what any model writes.
 const LONGEST: usize = 16 * 1024 * 1024;
 
+/// How long a server may be silent before its answer begins, and in it.
+const FIRST: Duration = Duration::from_secs(600);
+const WITHIN: Duration = Duration::from_secs(180);
+/// The same for one on this machine, which may have no more than a processor.
+const FIRST_HERE: Duration = Duration::from_secs(1_800);
+/// How long a server may take for a question beside the conversation.
+const ASIDE: Duration = Duration::from_secs(2);
+const BLIND: &str = "The model takes no pictures; it is told where there are some.";
+
 /// A model at a server, asked with one key.
 #[derive(Debug)]
 pub struct Server {
@@ -35,13 +46,15 @@ pub struct Server {
     key: Option<Key>,
     /// Zero means that it is not known.
     window: AtomicU64,
+    is_window_guessed: AtomicBool,
 }
 
 impl Server {
     /// A model at a server. The key is one of the endpoint's.
     pub fn new(http: Arc<Http>, endpoint: Arc<Endpoint>, key: Option<Key>) -> Self {
         let window = AtomicU64::new(endpoint.window.unwrap_or_default());
-        Self { http, endpoint, key, window }
+        let is_window_guessed = AtomicBool::new(endpoint.is_window_guessed);
+        Self { http, endpoint, key, window, is_window_guessed }
     }
 
     /// Where it is.
@@ -49,35 +62,73 @@ impl Server {
         &self.endpoint
     }
 
-    /// It has turned out how long a conversation may be.
-    pub fn set_window(&self, tokens: u64) {
-        self.window.store(tokens, Ordering::Relaxed);
+    /// A model that has answered is in memory, and its server knows how long a
+    /// conversation may be. Once is enough.
+    async fn learn_window(&self) {
+        if !self.is_window_guessed.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let told = window::learn_late(&self.http, &self.endpoint, ASIDE).await;
+        if let Some(tokens) = told.filter(|tokens| *tokens > 0) {
+            self.window.store(tokens, Ordering::Relaxed);
+        }
+    }
+
+    /// How long the server may be silent before an answer, and in it.
+    fn patience(&self, request: &Request) -> (Duration, Duration) {
+        match request.patience.or(self.endpoint.patience) {
+            Some(patience) => (patience, patience),
+            // A small machine reads a long conversation slowly.
+            None if self.endpoint.is_here() => (FIRST_HERE, WITHIN),
+            None => (FIRST, WITHIN),
+        }
     }
 
     async fn begin(&self, request: &Request) -> Result<Stream, Fault> {
-        let (path, mut body) = dialect::write(&self.endpoint, request);
-        self.http.learnt.apply(&self.endpoint, &mut body);
+        let learnt = &self.http.learnt;
+        let shown = request.messages.iter().any(Message::has_images);
+        let unseen = || {
+            let messages = request.messages.iter().cloned().map(Message::without_images);
+            Request { messages: messages.collect(), ..request.clone() }
+        };
+        let (path, mut body) = match shown && learnt.is_blind(&self.endpoint, request) {
+            true => dialect::write(&self.endpoint, &unseen()),
+            false => dialect::write(&self.endpoint, request),
+        };
+        learnt.apply(&self.endpoint, &mut body);
         let mut url = self.endpoint.url(&path)?;
         if self.endpoint.dialect == Dialect::Gemini {
             url.set_query(Some("alt=sse"));
         }
         let headers = self.endpoint.headers(self.key.as_ref())?;
-        let patience = request.patience;
+        let (first, patience) = self.patience(request);
+        let mut queue = VecDeque::new();
         // Each refusal takes something out of the request, so it comes to an end.
         let answer = loop {
             let (url, headers) = (url.clone(), headers.clone());
             let bytes = body.to_string().into_bytes();
-            match self.http.send(Method::POST, url, headers, Some(bytes), patience).await {
+            match self.http.send(Method::POST, url, headers, Some(bytes), first).await {
                 Ok(answer) => break answer,
                 Err(Trouble::Fault(fault)) => return Err(fault),
                 Err(Trouble::Failed(failed)) => {
                     let status = failed.status.as_u16();
                     if matches!(status, 400 | 422)
-                        && self.http.learnt.learn(&self.endpoint, &failed.body, &mut body)
+                        && learnt.learn(&self.endpoint, &failed.body, &mut body)
                     {
                         continue;
                     }
                     let mut fault = classify(Some(status), Some(&failed.headers), &failed.body);
+                    let is_blind = shown && fault.kind == FaultKind::NoImages;
+                    if is_blind && learnt.learn_blind(&self.endpoint, request) {
+                        body = dialect::write(&self.endpoint, &unseen()).1;
+                        learnt.apply(&self.endpoint, &mut body);
+                        queue.push_back(Ok(Event::Warning(BLIND)));
+                        continue;
+                    }
+                    if fault.kind == FaultKind::Malformed {
+                        let malformed = Ok(Event::Finish(Finish::Malformed));
+                        return Ok(futures_util::stream::iter([malformed]).boxed());
+                    }
                     self.key.iter().for_each(|key| key.scrub(&mut fault.message));
                     return Err(fault);
                 }
@@ -86,16 +137,18 @@ impl Server {
         if kind_is(&answer, "text/html") {
             return Err(no_answer(&url));
         }
+        self.learn_window().await;
         let mut listening = Listening {
             url,
             key: self.key.clone(),
+            first,
             patience,
             prices: self.endpoint.prices,
             pieces: dialect::reader(&self.endpoint, request),
             answer: None,
             reader: sse::Reader::default(),
             held: None,
-            queue: VecDeque::new(),
+            queue,
             finished: false,
             spoken: false,
             length: 0,
@@ -159,6 +212,8 @@ fn no_answer(url: &Url) -> Fault {
 struct Listening {
     url: Url,
     key: Option<Key>,
+    /// How long it may be silent before it begins, and then.
+    first: Duration,
     patience: Duration,
     prices: Option<Prices>,
     pieces: Box<dyn Pieces>,
@@ -182,8 +237,9 @@ impl Listening {
             if let Some(event) = self.queue.pop_front() {
                 return Some((event, self));
             }
+            let patience = if self.spoken { self.patience } else { self.first };
             let answer = self.answer.as_mut()?;
-            match tokio::time::timeout(self.patience, answer.chunk()).await {
+            match tokio::time::timeout(patience, answer.chunk()).await {
                 Ok(Ok(Some(piece))) => match self.reader.take(&piece) {
                     Ok(sent) => self.take(sent),
                     Err(fault) => self.fail(fault),
@@ -201,7 +257,7 @@ impl Listening {
                 // What counts was there already.
                 Ok(Err(_)) | Err(_) if self.finished => self.answer = None,
                 Ok(Err(error)) => self.fail(broken(&self.url, &error)),
-                Err(_) => self.fail(silent(&self.url, self.patience)),
+                Err(_) => self.fail(silent(&self.url, patience)),
             }
         }
     }
@@ -250,7 +306,9 @@ impl Listening {
             None => {
                 let start: String = data.chars().take(120).collect();
                 let message = format!("{} sent what is no JSON: {start}", place(&self.url));
-                self.fail(Fault::new(FaultKind::Protocol, message));
+                // What speaks the language was damaged on its way.
+                let kind = if self.spoken { FaultKind::Network } else { FaultKind::Protocol };
+                self.fail(Fault::new(kind, message));
             }
         }
     }
@@ -264,15 +322,19 @@ impl Listening {
         match heard {
             Ok(Heard::More) => {}
             Ok(Heard::All) => self.answer = None,
+            Err(fault) if fault.kind == FaultKind::Malformed => {
+                self.push(Event::Finish(Finish::Malformed));
+                self.answer = None;
+            }
             Err(fault) => self.fail(fault),
         }
     }
 
     /// An answer that came as a whole, not in pieces.
     async fn take_whole(&mut self, answer: Response) -> Result<(), Fault> {
-        let bytes = tokio::time::timeout(self.patience, read(answer, WHOLE)).await;
+        let bytes = tokio::time::timeout(self.first, read(answer, WHOLE)).await;
         let bytes = bytes
-            .map_err(|_| silent(&self.url, self.patience))?
+            .map_err(|_| silent(&self.url, self.first))?
             .map_err(|error| broken(&self.url, &error))?;
         let data = parsed(&String::from_utf8_lossy(&bytes)).ok_or_else(|| {
             Fault::new(FaultKind::Protocol, format!("{} sent what is no JSON", place(&self.url)))

@@ -30,15 +30,12 @@ pub struct Retries {
     pub first: Duration,
     /// No pause is longer; a server that wants a longer one is not waited for.
     pub longest: Duration,
-    /// Whether also after something of an answer was shown. It is taken back
-    /// with [`Event::Again`].
-    pub late: bool,
 }
 
 impl Default for Retries {
     fn default() -> Self {
         let (first, longest) = (Duration::from_secs(1), Duration::from_secs(60));
-        Self { most: 3, first, longest, late: false }
+        Self { most: 3, first, longest }
     }
 }
 
@@ -139,14 +136,16 @@ impl Model for Steady {
     fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>> {
         Box::pin(async move {
             let begun = self.0.begin(request).await?;
-            if !self.0.retries.late {
+            if !request.takes_back {
                 return Ok(begun.stream());
             }
             let again = Again {
                 inner: Arc::clone(&self.0),
                 request: request.clone(),
+                seat: begun.seat,
                 stream: begun.stream(),
-                left: self.0.retries.most,
+                tried: 0,
+                passed: 0,
             };
             Ok(stream::unfold(again, Again::next).boxed())
         })
@@ -155,6 +154,8 @@ impl Model for Steady {
 
 /// An answer of which something can be shown.
 struct Begun {
+    /// Who answers.
+    seat: usize,
     first: VecDeque<Event>,
     rest: Stream,
 }
@@ -172,13 +173,16 @@ async fn open(model: &dyn Model, request: &Request) -> Result<Begun, Fault> {
     let mut first = VecDeque::new();
     while let Some(event) = rest.next().await {
         let event = event?;
-        let is_silent = matches!(event, Event::Model(_) | Event::Usage(_) | Event::Opaque(_));
+        let is_silent = matches!(
+            event,
+            Event::Model(_) | Event::Usage(_) | Event::Opaque(_) | Event::Warning(_)
+        );
         first.push_back(event);
         if !is_silent {
             break;
         }
     }
-    Ok(Begun { first, rest })
+    Ok(Begun { seat: 0, first, rest })
 }
 
 impl Inner {
@@ -202,7 +206,7 @@ impl Inner {
                 Ok(begun) => {
                     self.last.store(at, Ordering::Relaxed);
                     seat.lock().passed_over = None;
-                    return Ok(begun);
+                    return Ok(Begun { seat: at, ..begun });
                 }
                 Err(fault) if fault.kind == FaultKind::Length && request.is_shortest => fault,
                 Err(fault) if !fault.kind.is_theirs() => return Err(fault),
@@ -308,31 +312,58 @@ impl Seat {
 struct Again {
     inner: Arc<Inner>,
     request: Request,
+    /// Who answers.
+    seat: usize,
     stream: Stream,
-    left: u32,
+    /// How often it has begun anew there.
+    tried: u32,
+    /// How many were passed over because their answers broke off.
+    passed: usize,
 }
 
 impl Again {
     async fn next(mut self) -> Option<(Result<Event, Fault>, Self)> {
-        match self.stream.next().await? {
-            Err(fault) if fault.kind.is_passing() && self.left > 0 => {
-                self.left -= 1;
-                let seat = self.inner.seats.get(self.inner.last.load(Ordering::Relaxed));
-                let pause = self.inner.pause(0);
-                if let Some(seat) = seat {
-                    self.inner.tell(seat, &fault, Remedy::Pause(pause));
+        let fault = match self.stream.next().await? {
+            Err(fault) if fault.kind.is_passing() => fault,
+            event => return Some((event, self)),
+        };
+        let Some(pause) = self.remedy(&fault) else { return Some((Err(fault), self)) };
+        tokio::time::sleep(pause).await;
+        match self.inner.begin(&self.request).await {
+            Ok(begun) => {
+                if begun.seat != self.seat {
+                    self.tried = 0;
                 }
-                tokio::time::sleep(pause).await;
-                match self.inner.begin(&self.request).await {
-                    Ok(begun) => {
-                        self.stream = begun.stream();
-                        Some((Ok(Event::Again), self))
-                    }
-                    Err(fault) => Some((Err(Fault { is_late: true, ..fault }), self)),
-                }
+                self.seat = begun.seat;
+                self.stream = begun.stream();
+                Some((Ok(Event::Again), self))
             }
-            event => Some((event, self)),
+            Err(fault) => {
+                self.stream = stream::empty().boxed();
+                Some((Err(Fault { is_late: true, ..fault }), self))
+            }
         }
+    }
+
+    /// How long to wait before it is asked again: the same model, or the next one
+    /// once this has broken off too often. None if nobody is left.
+    fn remedy(&mut self, fault: &Fault) -> Option<Duration> {
+        let inner = Arc::clone(&self.inner);
+        let seat = inner.seats.get(self.seat)?;
+        if self.tried < inner.retries.most {
+            let pause = inner.pause(self.tried);
+            self.tried += 1;
+            inner.tell(seat, fault, Remedy::Pause(pause));
+            return Some(pause);
+        }
+        let next = inner.seats.get(self.seat + 1)?;
+        self.passed += 1;
+        if self.passed >= inner.seats.len() {
+            return None;
+        }
+        seat.lock().passed_over = Some(Instant::now() + TOO_OFTEN);
+        inner.tell(seat, fault, Remedy::Model(next.name().to_owned()));
+        Some(Duration::ZERO)
     }
 }
 

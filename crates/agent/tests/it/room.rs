@@ -174,3 +174,79 @@ async fn a_summary_can_be_stopped() {
     assert_eq!(done, Err(End::Interrupted));
     assert_eq!(scene.agent.conversation().messages(), past(3, 10_000));
 }
+
+/// Lines that can be told from one another.
+fn report(lines: usize) -> String {
+    (0..lines).map(|at| format!("line {at:06} of the report\n")).collect()
+}
+
+#[tokio::test]
+async fn what_fits_is_sent_whole_however_long() {
+    // 4/5 of the window, which is more than a conversation may fill.
+    let long = report(5_000);
+    let window = long.len() as u64 / 4 / 4 * 5;
+    let list = Act::Says(calls(&[("1", "directory_list", r#"{"path":"."}"#)]));
+    let acts = vec![list, Act::Says(text("Read."))];
+    let mut scene = Scene::with(Scripted::following(acts, Some(window)), Vec::new());
+    let outcome = scene.agent.turn(said(&long), &plenty()).await;
+    assert_eq!((outcome.end, outcome.asked), (End::Done, 2));
+    for asked in scene.model.asked.lock().unwrap().iter() {
+        assert_eq!(asked.messages[1].text(), long);
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_in_a_file_that_the_model_is_told_of() {
+    let long = report(20_000);
+    let acts = vec![Act::Says(text("I read it there."))];
+    let mut scene = Scene::with(Scripted::following(acts, Some(16_000)), Vec::new());
+    let outcome = scene.agent.turn(said(&long), &plenty()).await;
+    assert_eq!(outcome.end, End::Done);
+    let asked = scene.model.asked.lock().unwrap();
+    let told = asked[0].messages[1].text();
+    assert!(told.starts_with("line 000000") && told.ends_with("line 019999 of the report\n"));
+    assert!(told.len() < 16_000 * 4 && told.contains("20000 lines") && told.contains("read_file"));
+    let path = told.split("is in the file ").nth(1).and_then(|rest| rest.split(". Read").next());
+    assert_eq!(std::fs::read_to_string(path.unwrap()).unwrap(), long);
+    let seen = scene.eyes.0.lock().unwrap();
+    assert!(seen.iter().any(|line| line.contains("does not fit")), "{seen:?}");
+}
+
+#[tokio::test]
+async fn what_the_server_finds_too_long_is_not_cut_in_silence_either() {
+    let long = report(4_000);
+    let acts = vec![too_long(), Act::Says(text("I read it there."))];
+    let mut scene = Scene::with(Scripted::following(acts, Some(200_000)), Vec::new());
+    let outcome = scene.agent.turn(said(&long), &plenty()).await;
+    assert_eq!(outcome.end, End::Done);
+    let asked = scene.model.asked.lock().unwrap();
+    assert_eq!(asked[0].messages[1].text(), long);
+    let told = asked[1].messages[1].text();
+    assert!(told.contains("The whole does not fit here") && told.contains("read_file"), "{told}");
+}
+
+#[tokio::test]
+async fn who_cannot_read_files_is_not_asked_for_what_does_not_fit() {
+    let mut scene = Scene::with(Scripted::following(Vec::new(), Some(16_000)), past(1, 100));
+    let engine = hermes_engine::Engine::builder().build().unwrap();
+    scene.agent.makeup_mut().engine = engine;
+    let outcome = scene.agent.turn(said(&report(20_000)), &plenty()).await;
+    let End::Fault(fault) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert_eq!(fault.kind, FaultKind::Length);
+    assert!(fault.hint.is_some());
+    assert_eq!(scene.agent.conversation().messages(), past(1, 100), "the session can go on");
+}
+
+#[tokio::test]
+async fn a_summary_that_fails_does_not_end_the_task() {
+    let down = Act::Fails(Fault::new(FaultKind::Server, "boom"));
+    let acts = vec![down, Act::Says(text("Here."))];
+    let mut scene = Scene::with(Scripted::following(acts, Some(4_000)), past(6, 8_000));
+    let outcome = scene.agent.turn(said("go on"), &plenty()).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Here."));
+    // Somebody who wants it shorter can wait until it can be summed up.
+    let down = Act::Fails(Fault::new(FaultKind::Server, "boom"));
+    let mut scene = Scene::with(Scripted::following(vec![down], Some(4_000)), past(6, 8_000));
+    assert!(matches!(scene.agent.compact(&plenty()).await, Err(End::Fault(_))));
+    assert_eq!(scene.agent.conversation().messages(), past(6, 8_000));
+}

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use hermes_agent::{Allowance, Budget, End};
+use hermes_engine::{Engine, GuardSettings};
 use hermes_llm::{Choice, Event, Fault, FaultKind, Finish, Image, Message, Part, Usage};
 
 use crate::script::{Act, Scene, calls, text};
@@ -305,7 +306,7 @@ async fn the_closing_request_is_paid_for_by_the_budget() {
     let dollar = Budget::new(Allowance { cost: Some(1.0), ..Allowance::default() });
     let outcome = scene.agent.turn(said("go"), &dollar).await;
     let End::Budget(what) = outcome.end else { panic!("{:?}", outcome.end) };
-    assert_eq!((what.as_str(), &*outcome.text), ("all but 0.4000 of 1.00 dollars", "Two looks."));
+    assert_eq!((what.as_str(), &*outcome.text), ("all but 0.40 of 1.00 dollars", "Two looks."));
     assert!(dollar.spent().usage.cost.unwrap() <= 1.0);
 
     let mut scene = Scene::new(vec![look(0.0, 30_000), look(0.0, 31_000), closing(0.0)]);
@@ -409,4 +410,63 @@ async fn a_call_that_its_server_cannot_read_is_asked_for_again() {
         panic!("it goes on");
     };
     assert!(why.contains("cannot read"), "{why}");
+}
+
+#[tokio::test]
+async fn a_model_that_goes_in_circles_is_halted_with_a_last_word() {
+    let missing = |at: usize| {
+        let arguments = format!(r#"{{"path":"missing{at}.txt"}}"#);
+        Act::Says(calls(&[("", "read_file", &arguments)]))
+    };
+    let mut acts: Vec<Act> = (0..8).map(missing).collect();
+    acts.push(Act::Says(text("There is nothing to read.")));
+    let mut scene = Scene::new(acts);
+    let guard = GuardSettings { stop: Some(GuardSettings::STOP), ..GuardSettings::default() };
+    let engine = Engine::builder().tools(hermes_tools_file::tools()).guard(guard).build().unwrap();
+    scene.agent.makeup_mut().engine = engine;
+    let outcome = scene.agent.turn(said("go"), &plenty()).await;
+    assert!(matches!(outcome.end, End::Halted(_)), "{:?}", outcome.end);
+    assert_eq!((outcome.text.as_str(), outcome.asked), ("There is nothing to read.", 9));
+    assert!(outcome.end.why().unwrap().contains("circles"));
+    assert_eq!(scene.model.asked.lock().unwrap()[8].choice, Choice::None);
+}
+
+#[tokio::test]
+async fn a_new_turn_is_a_new_beginning() {
+    let missing = || Act::Says(calls(&[("", "read_file", r#"{"path":"missing.txt"}"#)]));
+    let done = || Act::Says(text("No."));
+    let mut scene = Scene::new(vec![missing(), done(), missing(), done()]);
+    for _ in 0..2 {
+        scene.agent.turn(said("go"), &plenty()).await;
+    }
+    let book = scene.book.0.lock().unwrap();
+    assert!(!book.iter().any(|message| message.text().contains("_warning")), "{book:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_begins_anew_counts_for_what_it_took() {
+    let mut anew = vec![
+        Event::Text("Half".into()),
+        Event::Usage(Usage { input: 50, output: 5, ..Usage::default() }),
+        Event::Again,
+    ];
+    anew.extend(text("Whole."));
+    let mut scene = Scene::new(vec![Act::Says(anew)]);
+    let budget = plenty();
+    let outcome = scene.agent.turn(said("go"), &budget).await;
+    assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Whole."));
+    assert_eq!((outcome.usage.input, budget.spent().usage.output), (150, 15));
+    assert_eq!(scene.book.1.lock().unwrap().input, 50);
+    assert!(scene.eyes.0.lock().unwrap().contains(&"again".to_owned()));
+}
+
+#[tokio::test]
+async fn the_room_for_an_answer_grows_from_what_was_used_up() {
+    let mut cut = calls(&[("1", "write_file", r#"{"path":"b.txt","content":"x"}"#)]);
+    cut.pop();
+    cut.push(Event::Usage(Usage { input: 9, output: 12_000, ..Usage::default() }));
+    cut.push(Event::Finish(Finish::Length));
+    let mut scene = Scene::new(vec![Act::Says(cut), Act::Says(text("Never mind."))]);
+    scene.agent.turn(said("go"), &plenty()).await;
+    assert_eq!(scene.model.asked.lock().unwrap()[1].max_tokens, Some(24_000));
 }

@@ -136,6 +136,31 @@ fn a_prompt_that_has_changed_is_another_one() {
 }
 
 #[test]
+fn lines_that_move_are_not_run_again() {
+    let place = Place::new();
+    let before = "{\"prompt\":\"one\"}\n{\"prompt\":\"two\"}\n{\"prompt\":\"one\"}\n";
+    work(place.batch(before), &Arc::new(Parrot::default())).unwrap();
+    let mut again =
+        place.batch(&format!("{{\"prompt\":\"new\"}}\n{before}{{\"prompt\":\"one\"}}\n"));
+    again.resume = true;
+    let parrot = Arc::new(Parrot::default());
+    let summary = work(again, &parrot).unwrap();
+    assert_eq!((summary.done_before, summary.done, summary.strange), (3, 5, 0));
+    assert_eq!(asked(&parrot).into_keys().collect::<Vec<_>>(), [0, 4]);
+    let rows = place.rows("trajectories.jsonl");
+    let shown: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            (
+                row["prompt_index"].as_u64().unwrap(),
+                row["conversations"][1]["value"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(shown, [(0, "new"), (1, "one"), (2, "two"), (3, "one"), (4, "one")]);
+}
+
+#[test]
 fn the_whole_leaves_out_what_is_not_wanted() {
     let place = Place::new();
     let lines = "{\"prompt\":\"think\"}\n{\"prompt\":\"act\"}\n";

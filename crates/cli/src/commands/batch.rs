@@ -171,7 +171,7 @@ fn drawable(app: &App, distribution: &Distribution, ready: &Ready) -> Result<Vec
     let (mut drawable, mut idle) = (Vec::new(), Vec::new());
     for share in distribution.shares.iter().filter(|share| share.percent > 0) {
         let choice = Choice { toolsets: vec![share.toolset.clone()], without: without() };
-        let (definitions, _) = runtime::brief(ready.told_tools(&choice))??;
+        let (definitions, _) = runtime::brief(ready.told_tools(&choice, None))??;
         let has_tools = !(definitions.visible.is_empty() && definitions.deferred.is_empty());
         if has_tools { &mut drawable } else { &mut idle }.push(share.toolset.clone());
     }
@@ -263,7 +263,11 @@ impl Desk {
     fn folder(&self, prompt: &Prompt) -> (PathBuf, bool) {
         match &prompt.cwd {
             Some(dir) => (self.base.join(dir), false),
-            None => (self.folders.join(prompt.index.to_string()), true),
+            // Its number may have been another one's, whose files stay.
+            None => {
+                let hash: String = prompt.hash.chars().take(8).collect();
+                (self.folders.join(format!("{}-{hash}", prompt.index)), true)
+            }
         }
     }
 
@@ -335,6 +339,8 @@ impl Desk {
         let fault = match &outcome.end {
             End::Fault(fault) => Some(fault.to_string()),
             End::Journal(why) => Some(why.clone()),
+            // Half an answer teaches nobody anything.
+            End::Broken(_) => outcome.end.why(),
             End::Interrupted => Some("it was stopped".to_owned()),
             _ => None,
         };

@@ -66,8 +66,11 @@ fn each_prompt_is_a_conversation_of_its_own() {
     assert_eq!(said(&rows[1], 2), "<think>\n\n</think>\nHello.");
     assert_eq!(rows[1]["metadata"]["model"], "scripted");
     // The file is in the folder of its prompt, and the other left none.
-    assert!(context.work().join("out").join("work/0/a.txt").exists());
-    assert!(!context.work().join("out").join("work/2").exists());
+    let folders = std::fs::read_dir(context.work().join("out/work")).unwrap();
+    let folders: Vec<_> = folders.map(|entry| entry.unwrap().path()).collect();
+    let [folder] = &folders[..] else { panic!("{folders:?}") };
+    assert!(folder.file_name().unwrap().to_string_lossy().starts_with("0-"), "{folder:?}");
+    assert!(folder.join("a.txt").exists());
     let taken = context.run(RUN).exits(2);
     assert!(taken.stdout.contains("--resume"), "{}", taken.stdout);
 }
@@ -134,6 +137,29 @@ fn what_fails_says_so() {
     assert_eq!(run.json()["summary"]["failed"], 1);
     let failure = rows(&context, "failures.jsonl")[0]["error"].to_string();
     assert!(failure.contains("No such model"), "{failure}");
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_asked_for_again_and_never_kept() {
+    let half = Scene::of([Step::Text("Let me ".into()), Step::Cut]);
+    let unread = json!({"error": {"message": "Failed to call", "code": "tool_use_failed"}});
+    let unread = Scene::fails(400, unread).when("Count.");
+    let hello = [half.when("Say hello."), Scene::says("Hello.").when("Say hello.")];
+    let scenes = hello.into_iter().chain(std::iter::repeat_n(unread, 4));
+    let server = ModelServer::start(scenes.collect::<Vec<_>>());
+    let context = with_model(&server);
+    context.file("prompts.jsonl", "{\"prompt\":\"Say hello.\"}\n{\"prompt\":\"Count.\"}\n");
+    let run = context.run(RUN).exits(1);
+    let summary = run.json()["summary"].clone();
+    assert_eq!((&summary["done"], &summary["failed"]), (&json!(1), &json!(1)), "{summary}");
+    let failed = rows(&context, "failures.jsonl");
+    assert!(failed[0]["error"].to_string().contains("broke off"), "{failed:?}");
+    server.add(Scene::says("One."));
+    let again = context.run(RUN.iter().copied().chain(["--resume"])).succeeds();
+    assert_eq!(again.json()["summary"]["done"], 2);
+    let rows = rows(&context, "trajectories.jsonl");
+    let said: Vec<&Value> = rows.iter().map(|row| &row["conversations"][2]["value"]).collect();
+    assert_eq!(said, ["<think>\n\n</think>\nHello.", "<think>\n\n</think>\nOne."]);
 }
 
 #[test]

@@ -37,4 +37,5 @@ mod stream;
 mod surface;
 mod tools;
 mod toolsets;
+mod troubles;
 mod walls;

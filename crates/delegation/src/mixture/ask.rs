@@ -171,7 +171,7 @@ async fn ask(
         max_tokens: Some(voice.manner.max_tokens.unwrap_or(mixture.max_tokens)),
         temperature: voice.temperature,
         effort: voice.manner.effort.clone(),
-        patience: mixture.patience,
+        patience: Some(mixture.patience),
         ..Request::new(voice.manner.model.clone(), messages)
     };
     let reply = reply(mixture, voice, &request).await;

@@ -231,3 +231,17 @@ async fn an_orchestrator_has_sub_agents_of_its_own_and_they_have_none() {
     assert!(answer.content.contains("not allowed here"), "it is said that it worked alone");
     assert_eq!(dug.1.len(), 4);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn tasks_begin_in_the_order_of_the_list() {
+    let settings = Settings { at_once: 1, ..Settings::default() };
+    let plan = Plan { settings, ..Plan::default() };
+    let stage = Stage::with(vec![Scene::says("Done.").again()], plan);
+    let goals: Vec<String> = (0..8).map(|at| format!("goal {at}")).collect();
+    let tasks: Vec<_> = goals.iter().map(|goal| json!({"goal": goal})).collect();
+    stage.delegate(json!({"tasks": tasks})).await;
+    let asked = stage.server.asked();
+    let place = |goal: &String| asked.iter().position(|asked| asked.to_string().contains(goal));
+    let order: Vec<_> = goals.iter().map(place).collect();
+    assert_eq!(order, (0..8).map(Some).collect::<Vec<_>>());
+}

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Flight, Known, Landed};
 use crate::guard::Footprint;
 use crate::sanitize::{sanitize_error, shorten, strip_framing};
-use crate::spill::exceeds;
+use crate::spill::{Limits, exceeds};
 
 impl Flight {
     /// The whole answer, as it came out of the tool.
@@ -47,7 +47,7 @@ impl Flight {
             .and_then(|print| guard.note(self.walker(), print, result.status, &result.content));
         // An error has no business being large, whoever raised it.
         let limit = if result.is_success() { limit } else { ResultLimit::Default };
-        if let Some(limit) = self.engine.limits().for_tool(limit)
+        if let Some(limit) = self.limits().for_tool(limit)
             && exceeds(&result.content, limit)
         {
             self.spill(result, limit);
@@ -55,6 +55,11 @@ impl Flight {
         if let Some(warning) = warning {
             annotate(&mut result.content, "_warning", &warning);
         }
+    }
+
+    /// How much of the results reaches the model.
+    pub(crate) fn limits(&self) -> Limits {
+        self.caller.limits.unwrap_or_else(|| self.engine.limits())
     }
 
     /// Puts a result into a file, but for its ends.

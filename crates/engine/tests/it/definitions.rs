@@ -183,3 +183,29 @@ proptest! {
         prop_assert_eq!(&*one, &*two);
     }
 }
+
+#[tokio::test]
+async fn a_small_window_is_not_filled_with_definitions() {
+    let core = ["terminal", "read_file", "write_file", "patch", "search_files", "memory", "todo"];
+    let words = "Words that take their room in the window of a model. ";
+    let long: &'static str = Box::leak(words.repeat(16).into_boxed_str());
+    let tools = core.iter().map(|name| named(name, "file", long)).collect();
+    let (engine, _caller, _dir) = engine(tools);
+    let of = async |mode, window| {
+        let deferral = Deferral { mode, threshold_pct: 10, window };
+        engine.definitions(&only(&["file"]), deferral).await.unwrap()
+    };
+    for (window, all) in [(None, true), (Some(200_000), true), (Some(2_500), false)] {
+        let definitions = of(DeferMode::Auto, window).await;
+        assert_eq!(definitions.deferred.is_empty(), all, "{window:?}");
+        if let Some(window) = window {
+            assert!(definitions.json.len() as u64 / 4 <= window / 3, "{window}");
+        }
+        let names = names(&definitions.json);
+        assert!(names.contains(&"terminal".to_owned()), "{names:?}");
+        assert_eq!(names.contains(&"tool_search".to_owned()), !all, "{names:?}");
+        assert_eq!(definitions.scope.entries().len(), core.len());
+    }
+    // Who says that nothing is deferred gets all of them.
+    assert!(of(DeferMode::Off, Some(2_500)).await.deferred.is_empty());
+}

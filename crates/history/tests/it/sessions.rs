@@ -166,7 +166,7 @@ fn a_summary_stands_for_what_is_kept() {
     scratch.begin("s", "cli");
     let turns = ["one", "two", "three", "four"].map(|text| scratch.say("s", text));
     let shorter = [Message::user("sum"), Message::user("three"), Message::user("four")];
-    scratch.store.compress("s", &shorter).unwrap();
+    scratch.store.compress("s", &shorter, &|_| true).unwrap();
     scratch.say("s", "five");
     assert_eq!(scratch.texts("s"), ["sum", "three", "four", "five"]);
     let info = scratch.info("s");
@@ -178,7 +178,10 @@ fn a_summary_stands_for_what_is_kept() {
     assert_eq!(shown.len(), 6, "nothing is shown twice");
 
     // Again: the summary itself is folded.
-    scratch.store.compress("s", &[Message::user("sum 2"), Message::user("five")]).unwrap();
+    scratch
+        .store
+        .compress("s", &[Message::user("sum 2"), Message::user("five")], &|_| true)
+        .unwrap();
     assert_eq!(scratch.texts("s"), ["sum 2", "five"]);
     let count = |text: &str| {
         let query = Query { text: text.into(), limit: 9, ..Query::default() };
@@ -207,7 +210,7 @@ fn a_turn_after_a_summary_can_be_taken_back_alone() {
         scratch.say("s", text);
     }
     let shorter = ["sum", "two", "three"].map(Message::user);
-    scratch.store.compress("s", &shorter).unwrap();
+    scratch.store.compress("s", &shorter, &|_| true).unwrap();
     scratch.store.undo("s", 1).unwrap();
     assert_eq!(scratch.texts("s"), ["sum", "two"]);
     scratch.store.undo("s", 1).unwrap();

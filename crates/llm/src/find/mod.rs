@@ -5,7 +5,7 @@ mod local;
 mod naming;
 mod providers;
 mod settings;
-mod window;
+pub(crate) mod window;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,6 +65,7 @@ pub async fn find(
         how = format!("{} on this machine, port {}", local.name, local.port);
         let mut endpoint = local.endpoint(model);
         endpoint.window = config["model"]["context_length"].as_u64();
+        endpoint.patience = config["model"]["patience"].as_u64().map(Duration::from_secs);
         endpoints.push(endpoint);
     }
     for endpoint in &mut endpoints {
@@ -72,7 +73,7 @@ pub async fn find(
             endpoint.model = local::first_model(http, endpoint).await?;
         }
         if endpoint.window.is_none() {
-            endpoint.window = window::learn(http, endpoint, PATIENCE).await;
+            window::learn(http, endpoint, PATIENCE).await;
         }
     }
     let endpoints: Vec<Arc<Endpoint>> = endpoints.into_iter().map(Arc::new).collect();

@@ -1,5 +1,7 @@
 //! The models that the configuration and the environment name.
 
+use std::time::Duration;
+
 use reqwest::Url;
 use serde_json::{Map, Value};
 
@@ -13,7 +15,7 @@ use crate::http::is_loopback;
 /// nothing is.
 ///
 /// `model` is a name, or has `default`, `provider`, `base_url`, `api_key`,
-/// `key_env`, `api_mode`, `context_length`, `max_tokens`, `prices`;
+/// `key_env`, `api_mode`, `context_length`, `max_tokens`, `patience`, `prices`;
 /// `providers` are servers by name with the same keys; `fallback_providers` is
 /// a list of what to ask when that fails.
 pub fn configured(config: &Value, env: Lookup<'_>) -> Result<Vec<Endpoint>, Fault> {
@@ -56,6 +58,8 @@ struct Wish<'a> {
     model: Option<String>,
     base_url: Option<String>,
     keys: Vec<Key>,
+    /// The variable that is to hold the key.
+    key_env: Option<String>,
     dialect: Option<Dialect>,
     rest: Option<&'a Map<String, Value>>,
 }
@@ -114,8 +118,9 @@ impl<'a> Reading<'a> {
             text(&["api_key", "apiKey"]).iter().map(|key| Key::new(key)).collect();
         let more = section.get("api_keys").and_then(Value::as_array).into_iter().flatten();
         keys.extend(more.filter_map(Value::as_str).map(|key| Key::new(&self.expand(key))));
-        if let Some(name) = text(&["key_env", "api_key_env", "keyEnv", "apiKeyEnv"]) {
-            keys.extend(self.keys(&[&name]));
+        let key_env = text(&["key_env", "api_key_env", "keyEnv", "apiKeyEnv"]);
+        if let Some(name) = &key_env {
+            keys.extend(self.keys(&[name]));
         }
         let dialect = text(&["api_mode", "transport", "apiMode"]);
         Wish {
@@ -123,6 +128,7 @@ impl<'a> Reading<'a> {
             model: text(&["default", "model", "default_model", "name", "defaultModel"]),
             base_url: text(&["base_url", "url", "api", "baseUrl"]),
             keys,
+            key_env,
             dialect: dialect.and_then(|name| Dialect::from_name(&name)),
             rest: Some(section),
         }
@@ -192,7 +198,7 @@ impl<'a> Reading<'a> {
         for section in [behind.rest, wish.rest].into_iter().flatten() {
             add_rest(&mut endpoint, section);
         }
-        check_key(&endpoint, known)?;
+        check_key(&endpoint, known, wish.key_env.or(behind.key_env).as_deref())?;
         Ok(endpoint)
     }
 
@@ -239,6 +245,7 @@ fn add_rest(endpoint: &mut Endpoint, section: &Map<String, Value>) {
     let count = |name: &str| section.get(name).and_then(Value::as_u64).filter(|n| *n > 0);
     endpoint.window = count("context_length").or(endpoint.window);
     endpoint.max_tokens = count("max_tokens").or(endpoint.max_tokens);
+    endpoint.patience = count("patience").map(Duration::from_secs).or(endpoint.patience);
     if let Some(Value::Object(headers)) = section.get("extra_headers") {
         let pairs = headers.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
         endpoint.headers.extend(pairs.map(|(name, value)| (name.clone(), value.to_owned())));
@@ -258,13 +265,20 @@ fn add_rest(endpoint: &mut Endpoint, section: &Map<String, Value>) {
 }
 
 /// A provider that wants a key and has none is a fault at once, not later.
-fn check_key(endpoint: &Endpoint, known: Option<&Provider>) -> Result<(), Fault> {
-    let Some(known) = known else { return Ok(()) };
-    let Some(variable) = known.keys.first() else { return Ok(()) };
-    let is_own_address = endpoint.base_url == known.base_url;
-    if !endpoint.keys.is_empty() || !is_own_address || is_here(&endpoint.base_url) {
+fn check_key(
+    endpoint: &Endpoint,
+    known: Option<&Provider>,
+    key_env: Option<&str>,
+) -> Result<(), Fault> {
+    if !endpoint.keys.is_empty() {
         return Ok(());
     }
+    // At another address than its own a provider may want none, and neither does a
+    // server on this machine, unless somebody says where the key is.
+    let known = known.filter(|known| endpoint.base_url == known.base_url);
+    let known = known.filter(|_| !is_here(&endpoint.base_url));
+    let usual = || known.and_then(|known| known.keys.first().copied());
+    let Some(variable) = key_env.or_else(usual) else { return Ok(()) };
     let message = format!("there is no key for {}", endpoint.provider);
     Err(Fault::new(FaultKind::Key, message)
         .with_hint(format!("set {variable} in the environment or in .env")))

@@ -128,3 +128,26 @@ fn what_is_missing_is_said() {
     let config = json!({"model": {"provider": "w"}, "providers": {"w": {"model": "x"}}});
     assert!(read(config, &[]).unwrap_err().message.contains("base_url"));
 }
+
+#[test]
+fn a_variable_for_the_key_that_is_not_set_is_told_of() {
+    for url in ["https://models.example/v1", "http://127.0.0.1:9/v1"] {
+        let config = json!({"model": {"default": "m", "base_url": url, "key_env": "WORK_KEY"}});
+        let fault = read(config.clone(), &[]).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Key);
+        assert!(fault.hint.unwrap().contains("WORK_KEY"));
+        assert_eq!(one(config, &[("WORK_KEY", "k")]).keys, [Key::new("k")]);
+    }
+    let behind = json!({
+        "model": {"default": "m", "provider": "work"},
+        "providers": {"work": {"base_url": "https://models.example/v1", "key_env": "WORK_KEY"}},
+    });
+    assert_eq!(read(behind, &[]).unwrap_err().kind, FaultKind::Key);
+}
+
+#[test]
+fn how_long_a_model_may_be_silent() {
+    let config =
+        json!({"model": {"default": "m", "base_url": "http://127.0.0.1:9", "patience": 7}});
+    assert_eq!(one(config, &[]).patience, Some(Duration::from_secs(7)));
+}

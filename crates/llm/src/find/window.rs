@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::local::beside;
 use crate::endpoint::{Dialect, Endpoint};
-use crate::http::{Http, is_loopback};
+use crate::http::Http;
 
 /// Well-known families, the longer names first.
 const FAMILIES: &[(&str, u64)] = &[
@@ -35,6 +35,10 @@ const FAMILIES: &[(&str, u64)] = &[
     ("qwen3", 131_072),
 ];
 
+/// What Ollama gives a model unless somebody says otherwise. What is beyond that it
+/// cuts off without a word, so that a larger guess would lose the beginning.
+const OLLAMA: u64 = 4_096;
+
 /// The window of a well-known model.
 pub fn usual_window(model: &str) -> Option<u64> {
     let name = model.rsplit('/').next().unwrap_or(model).to_lowercase();
@@ -43,20 +47,47 @@ pub fn usual_window(model: &str) -> Option<u64> {
 
 /// The window of a model: what its server says, else what is known of its
 /// family. A server far away is asked only if nothing is known.
-pub(crate) async fn learn(http: &Http, endpoint: &Endpoint, patience: Duration) -> Option<u64> {
-    let is_here = endpoint.base().is_ok_and(|url| is_loopback(&url));
+pub(crate) async fn learn(http: &Http, endpoint: &mut Endpoint, patience: Duration) {
+    let is_here = endpoint.is_here();
     let known = usual_window(&endpoint.model);
     if !is_here && known.is_some() {
-        return known;
+        endpoint.window = known;
+        return;
     }
     let asking = Asking { http, endpoint, patience };
-    match endpoint.dialect {
-        Dialect::Gemini => asking.gemini().await,
+    let told = match endpoint.dialect {
+        Dialect::Gemini => asking.gemini().await.map(Told::Known),
         Dialect::Anthropic => None,
         Dialect::Chat | Dialect::Responses => asking.chat(is_here).await,
+    };
+    let told = told.filter(|told| told.tokens() > 0);
+    endpoint.is_window_guessed = matches!(told, Some(Told::Guessed(_)));
+    endpoint.window = told.map(Told::tokens).or(known);
+}
+
+/// The window of a model that has answered, and so is in memory; for servers that
+/// do not know it before.
+pub(crate) async fn learn_late(
+    http: &Http,
+    endpoint: &Endpoint,
+    patience: Duration,
+) -> Option<u64> {
+    Asking { http, endpoint, patience }.loaded().await
+}
+
+/// What a server says of a window.
+#[derive(Debug, Clone, Copy)]
+enum Told {
+    Known(u64),
+    /// It will be known once the model is in memory.
+    Guessed(u64),
+}
+
+impl Told {
+    fn tokens(self) -> u64 {
+        let (Self::Known(tokens) | Self::Guessed(tokens)) = self;
+        tokens
     }
-    .filter(|tokens| *tokens > 0)
-    .or(known)
 }
 
 struct Asking<'a> {
@@ -79,10 +110,10 @@ impl Asking<'_> {
         about["inputTokenLimit"].as_u64()
     }
 
-    async fn chat(&self, is_here: bool) -> Option<u64> {
+    async fn chat(&self, is_here: bool) -> Option<Told> {
         let list = self.get(self.endpoint.url("models").ok());
         if !is_here {
-            return self.listed(&list.await);
+            return self.listed(&list.await).map(Told::Known);
         }
         let (list, props, ollama, studio) = tokio::join!(
             list,
@@ -91,12 +122,14 @@ impl Asking<'_> {
             self.get(beside(self.endpoint, "api/v0/models")),
         );
         // What the server has room for counts, not what the model was made for.
-        props["default_generation_settings"]["n_ctx"]
-            .as_u64()
-            .or(ollama)
-            .or_else(|| self.entry(&studio["data"])?["loaded_context_length"].as_u64())
-            .or_else(|| self.listed(&list))
-            .or_else(|| self.entry(&studio["data"])?["max_context_length"].as_u64())
+        props["default_generation_settings"]["n_ctx"].as_u64().map(Told::Known).or(ollama).or_else(
+            || {
+                let studio = self.entry(&studio["data"]).unwrap_or(&Value::Null);
+                let loaded = studio["loaded_context_length"].as_u64();
+                let listed = loaded.or_else(|| self.listed(&list));
+                listed.or_else(|| studio["max_context_length"].as_u64()).map(Told::Known)
+            },
+        )
     }
 
     fn entry<'v>(&self, list: &'v Value) -> Option<&'v Value> {
@@ -113,14 +146,17 @@ impl Asking<'_> {
             .or_else(|| entry["meta"]["n_ctx_train"].as_u64())
     }
 
-    /// Ollama says it of a model in memory; of another, what it was given or
-    /// made for.
-    async fn ollama(&self) -> Option<u64> {
+    /// What Ollama says of a model in memory.
+    async fn loaded(&self) -> Option<u64> {
         let loaded = self.get(beside(self.endpoint, "api/ps")).await;
-        if let Some(tokens) =
-            self.entry(&loaded["models"]).and_then(|one| one["context_length"].as_u64())
-        {
-            return Some(tokens);
+        self.entry(&loaded["models"])?["context_length"].as_u64()
+    }
+
+    /// Of a model that is not in memory Ollama tells what it was given; if that is
+    /// nothing, what it was made for, which is not what it will get.
+    async fn ollama(&self) -> Option<Told> {
+        if let Some(tokens) = self.loaded().await {
+            return Some(Told::Known(tokens));
         }
         let url = beside(self.endpoint, "api/show")?;
         let body = json!({"model": self.endpoint.model});
@@ -131,9 +167,10 @@ impl Asking<'_> {
             let line = lines.lines().find_map(|line| line.trim().strip_prefix("num_ctx"))?;
             line.trim().parse().ok()
         });
-        given.or_else(|| {
+        given.map(Told::Known).or_else(|| {
             let info = about["model_info"].as_object()?;
-            info.iter().find(|(key, _)| key.ends_with(".context_length"))?.1.as_u64()
+            let most = info.iter().find(|(key, _)| key.ends_with(".context_length"))?.1.as_u64()?;
+            Some(Told::Guessed(most.min(OLLAMA)))
         })
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn of(endpoint: Endpoint) -> Arc<dyn Model> {
 
 pub(crate) fn ask(text: &str) -> Request {
     let mut request = Request::new("", vec![Message::system("Be brief."), Message::user(text)]);
-    request.patience = Duration::from_secs(20);
+    request.patience = Some(Duration::from_secs(20));
     request
 }
 

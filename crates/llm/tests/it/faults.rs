@@ -101,7 +101,7 @@ async fn an_error_in_the_middle_of_an_answer() {
 async fn silence_before_and_in_an_answer() {
     for steps in [vec![Step::Text("A".into()), Step::Hang], vec![Step::Wait(60_000)]] {
         let server = ModelServer::start([Scene::of(steps)]);
-        let request = Request { patience: Duration::from_millis(300), ..ask("Hi") };
+        let request = Request { patience: Some(Duration::from_millis(300)), ..ask("Hi") };
         let fault = model(&server, Dialect::Chat).reply(&request).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Silence);
     }
@@ -115,7 +115,7 @@ async fn slow_but_not_silent() {
     }
     let server = ModelServer::start([Scene::of(steps)]);
     // Longer than any pause, shorter than the whole.
-    let request = Request { patience: Duration::from_millis(400), ..ask("Hi") };
+    let request = Request { patience: Some(Duration::from_millis(400)), ..ask("Hi") };
     assert_eq!(model(&server, Dialect::Chat).reply(&request).await.unwrap().text.len(), 10);
 }
 
@@ -314,4 +314,72 @@ async fn an_answer_without_end_is_not_kept() {
         })
         .sum();
     assert_eq!(kept, 16 << 20);
+}
+
+#[tokio::test]
+async fn a_model_that_takes_no_pictures_is_told_where_they_are() {
+    let refusal = json!({"error": {"message": "Invalid content type. image_url is only supported by certain models."}});
+    let server = ModelServer::start([
+        Scene::fails(400, refusal).when("image_url"),
+        Scene::says("I cannot see it.").again(),
+    ]);
+    let model = model(&server, Dialect::Chat);
+    let image = hermes_llm::Image { media_type: "image/png".into(), data: "AAAA".into() };
+    let mut request = ask("Look:");
+    request
+        .messages
+        .push(hermes_llm::Message::User { content: vec![hermes_llm::Part::Image(image)] });
+    let (seen, fault) = events(&*model, &request).await;
+    assert!(fault.is_none(), "{fault:?}");
+    assert!(seen.iter().any(|event| matches!(event, Event::Warning(_))), "{seen:?}");
+    // From then on it is not shown any, and nobody is warned again.
+    let (seen, _) = events(&*model, &request).await;
+    assert!(!seen.iter().any(|event| matches!(event, Event::Warning(_))), "{seen:?}");
+    let asked = server.asked();
+    assert_eq!(asked.len(), 3);
+    for asked in &asked[1..] {
+        let asked = asked.to_string();
+        assert!(asked.contains("cannot see") && !asked.contains("image_url"), "{asked}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_its_server_cannot_read_is_no_fault() {
+    let failed =
+        json!({"error": {"message": "Failed to call a function.", "code": "tool_use_failed"}});
+    let server = ModelServer::start([
+        Scene::fails(400, failed.clone()),
+        Scene::of([Step::Text("I".into()), Step::Fail(failed)]),
+    ]);
+    let model = model(&server, Dialect::Chat);
+    for _ in 0..2 {
+        let reply = model.reply(&with_tools(ask("Hi"))).await.unwrap();
+        assert_eq!(reply.finish, Finish::Malformed);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_line_breaks_the_answer_off() {
+    let damaged = || Step::Raw("data: {\"choices\": [{\n\n".into());
+    let server = ModelServer::start([
+        Scene::of([Step::Text("Half".into()), damaged()]),
+        Scene::of([damaged()]),
+    ]);
+    let model = model(&server, Dialect::Chat);
+    let (_, fault) = events(&*model, &ask("Hi")).await;
+    let fault = fault.unwrap();
+    assert_eq!((fault.kind, fault.is_late), (FaultKind::Network, true));
+    // A server that has not said anything sensible yet may be no model server.
+    let (_, fault) = events(&*model, &ask("Hi")).await;
+    assert_eq!(fault.unwrap().kind, FaultKind::Protocol);
+}
+
+#[tokio::test]
+async fn how_long_a_model_may_be_silent_can_be_said() {
+    let server = ModelServer::start([Scene::of([Step::Hang])]);
+    let mut endpoint = endpoint(&server, Dialect::Chat);
+    endpoint.patience = Some(Duration::from_millis(200));
+    let request = Request { patience: None, ..ask("Hi") };
+    let (_, fault) = events(&*of(endpoint), &request).await;
+    assert_eq!(fault.unwrap().kind, FaultKind::Silence);
 }

@@ -91,6 +91,8 @@ async fn windows_as_servers_tell_them() {
             14,
         ),
         (vec![("/api/show", json!({"model_info": {"qwen2.context_length": 15}}))], 15),
+        // What it was made for is not what it gets.
+        (vec![("/api/show", json!({"model_info": {"qwen2.context_length": 131_072}}))], 4_096),
         (
             vec![(
                 "/api/v0/models",
@@ -109,4 +111,20 @@ async fn windows_as_servers_tell_them() {
     let config = json!({"model": {"default": "m", "base_url": here.url(), "context_length": 7}});
     assert_eq!(look(config, &[], &[]).await.unwrap().model.window(), Some(7));
     assert!(here.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_model_that_has_answered_is_asked_about_again() {
+    let loaded = json!({"models": [{"name": "scripted", "context_length": 32_768}]});
+    let here = server(&[("/api/ps", loaded)]);
+    let mut endpoint = crate::desk::endpoint(&here, hermes_llm::Dialect::Chat);
+    (endpoint.window, endpoint.is_window_guessed) = (Some(4_096), true);
+    let model = crate::desk::of(endpoint);
+    assert_eq!(model.window(), Some(4_096));
+    for _ in 0..2 {
+        model.reply(&ask("Hi")).await.unwrap();
+        assert_eq!(model.window(), Some(32_768));
+    }
+    let asked = here.requests().iter().filter(|asked| asked.path.ends_with("/api/ps")).count();
+    assert_eq!(asked, 1);
 }

@@ -20,7 +20,7 @@ async fn a_real_model_answers_and_is_held_to_a_schema() {
     let mut request = Request::new("", vec![Message::user("Say hello in three words.")]);
     request.max_tokens = Some(16);
     request.temperature = Some(0.0);
-    request.patience = Duration::from_secs(300);
+    request.patience = Some(Duration::from_secs(300));
     let reply = found.model.reply(&request).await.unwrap();
     assert!(!reply.text.is_empty());
     assert!(reply.usage.input > 0 && reply.usage.output > 0, "{:?}", reply.usage);

@@ -16,7 +16,7 @@ type Seen = Arc<Mutex<Vec<(String, FaultKind, Remedy)>>>;
 
 fn quick() -> Retries {
     let first = Duration::from_millis(5);
-    Retries { most: 3, first, longest: Duration::from_secs(5), late: false }
+    Retries { most: 3, first, longest: Duration::from_secs(5) }
 }
 
 fn of(endpoints: Vec<Endpoint>, retries: Retries) -> (Arc<dyn Model>, Seen) {
@@ -154,23 +154,42 @@ async fn a_conversation_that_cannot_be_shorter_is_for_the_next_model() {
 }
 
 #[tokio::test]
-async fn nothing_that_was_shown_is_asked_for_again() {
+async fn nothing_that_was_shown_for_good_is_asked_for_again() {
     let late = || Scene::of([Step::Text("Half".into()), Step::Cut]);
     // It breaks before anything was shown: asked again. After: not.
     let early = Scene::of([Step::Fail(json!({"error": {"code": 503, "message": "x"}}))]);
     let server = ModelServer::start([early, late(), Scene::says("Whole.")]);
     let (model, _) = of(vec![endpoint(&server, Dialect::Chat)], quick());
-    let (seen, fault) = events(&*model, &ask("Hi")).await;
+    let request = Request { takes_back: false, ..ask("Hi") };
+    let (seen, fault) = events(&*model, &request).await;
     assert!(seen.contains(&Event::Text("Half".into())));
     assert!(fault.unwrap().is_late);
     assert_eq!(server.requests().len(), 2);
 
-    // Unless somebody said so.
+    // Unless it can be taken back.
     let server = ModelServer::start([late(), late(), Scene::says("Whole.")]);
-    let retries = Retries { late: true, ..quick() };
-    let (model, _) = of(vec![endpoint(&server, Dialect::Chat)], retries);
+    let (model, _) = of(vec![endpoint(&server, Dialect::Chat)], quick());
     let reply = model.reply(&ask("Hi")).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.finish), ("Whole.", Finish::Stop));
+}
+
+#[tokio::test]
+async fn an_answer_that_always_breaks_off_is_for_another_model() {
+    let late = || Scene::of([Step::Text("Half".into()), Step::Cut]);
+    let first = ModelServer::start([late().again()]);
+    let second = ModelServer::start([Scene::says("Whole.")]);
+    let endpoints = vec![endpoint(&first, Dialect::Chat), endpoint(&second, Dialect::Chat)];
+    let (model, _) = of(endpoints, quick());
+    let reply = model.reply(&ask("Hi")).await.unwrap();
+    assert_eq!((reply.text.as_str(), reply.finish), ("Whole.", Finish::Stop));
+    assert_eq!(first.requests().len(), 4);
+
+    // With nobody left, it is what came last.
+    let server = ModelServer::start([late().again()]);
+    let (model, _) = of(vec![endpoint(&server, Dialect::Chat)], quick());
+    let fault = model.reply(&ask("Hi")).await.unwrap_err();
+    assert!(fault.is_late && fault.kind == FaultKind::Network);
+    assert_eq!(server.requests().len(), 4);
 }
 
 #[tokio::test]

@@ -190,7 +190,7 @@ impl Sampling {
         let temperature = params.get("temperature").and_then(Value::as_f64);
         // The library has it with seven digits, and JSON would show sixteen.
         request.temperature = temperature.map(|it| (it * 1e6).round() / 1e6);
-        request.patience = limits.timeout;
+        request.patience = Some(limits.timeout);
         if let Some(tools) = tools {
             request.tools = tools.iter().map(definition).collect();
             request.choice = match params.pointer("/toolChoice/mode").and_then(Value::as_str) {

@@ -42,6 +42,10 @@ pub(crate) struct Chat {
 }
 
 pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
+    if app.json {
+        return Err(Failure::usage("A conversation is for people, and is not told as JSON")
+            .hint("`hermes --json run TASK` tells what happens, a line each."));
+    }
     let ready = Arc::new(app.ready()?);
     ready.warn_of_leftovers(app);
     ready.notices.listen();

@@ -210,7 +210,8 @@ async fn toolsets(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure
     let split = |c: char| c == ',' || c.is_whitespace();
     let names = wanted.split(split).filter(|name| !name.is_empty()).map(str::to_owned);
     let choice = crate::args::Choice { toolsets: names.collect(), without: Vec::new() };
-    let (definitions, tools) = sitting.ready.told_tools(&choice).await?;
+    let window = sitting.engaged.agent.makeup().model.window();
+    let (definitions, tools) = sitting.ready.told_tools(&choice, window).await?;
     // Who says which tools are used wants no others to join.
     sitting.ready.forget_late();
     let makeup = sitting.engaged.agent.makeup_mut();

@@ -79,6 +79,10 @@ impl Shown {
 }
 
 impl Watcher for Shown {
+    fn takes_back(&self) -> bool {
+        false
+    }
+
     fn see(&self, notice: &Notice<'_>) {
         let screen = &self.screen;
         match notice {

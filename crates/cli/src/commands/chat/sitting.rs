@@ -252,7 +252,11 @@ impl<'a> Sitting<'a> {
         if newcomers.is_empty() {
             return;
         }
-        match self.ready.told_tools(&self.args.choice).await {
+        match self
+            .ready
+            .told_tools(&self.args.choice, self.engaged.agent.makeup().model.window())
+            .await
+        {
             Ok((definitions, tools)) => {
                 let makeup = self.engaged.agent.makeup_mut();
                 makeup.caller.scope = Some(Arc::clone(&definitions.scope));

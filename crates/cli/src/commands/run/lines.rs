@@ -111,6 +111,11 @@ fn refresh(lines: &Weak<Lines>) {
 }
 
 impl Watcher for Lines {
+    /// In a pipe the answer is written when it is whole.
+    fn takes_back(&self) -> bool {
+        !self.terminal.stdout_is_person
+    }
+
     fn see(&self, notice: &Notice<'_>) {
         let mut state = self.lock();
         match notice {

@@ -259,6 +259,7 @@ pub(crate) fn exit_of(end: &End) -> Exit {
         | End::Withheld
         | End::Silent
         | End::Budget(_)
+        | End::Halted(_)
         | End::Lost
         | End::Journal(_) => Exit::Failed,
     }

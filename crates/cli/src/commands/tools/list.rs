@@ -82,7 +82,7 @@ fn sent(ready: &Ready, choice: &Choice) -> Result<Value, Failure> {
     if selection.enabled.is_none() {
         selection.enabled = Some(ready.config.settings.toolsets.clone());
     }
-    let definitions = runtime::brief(ready.engine.definitions(&selection, ready.deferral()))?;
+    let definitions = runtime::brief(ready.engine.definitions(&selection, ready.deferral(None)))?;
     let definitions = definitions.map_err(|e| ready.misnamed(e))?;
     let snapshot = ready.engine.snapshot();
     let count: usize = definitions

@@ -14,7 +14,8 @@ use crate::spoken::written_out;
 
 /// The body of a request.
 pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value {
-    let is_router = endpoint.is_at("openrouter.ai");
+    // A go-between in front of it has another address.
+    let is_router = endpoint.is_at("openrouter.ai") || endpoint.provider == "openrouter";
     let is_openai = endpoint.is_at("api.openai.com") || endpoint.is_at("openai.azure.com");
     let marks = is_router && model.contains("claude");
     let mut body = Map::new();

@@ -26,6 +26,14 @@ fn what_openrouter_wants_besides() {
         .map(|message| message["content"][0].get("cache_control").is_some())
         .collect();
     assert_eq!(marked, [true, true, false, true]);
+    // It is what it is called, whatever stands in front of it.
+    let behind = Endpoint {
+        provider: "openrouter".into(),
+        ..Endpoint::new(Dialect::Chat, "http://127.0.0.1:8080/v1", "anthropic/claude-x")
+    };
+    let request = Request::new("", vec![Message::system("S"), Message::user("one")]);
+    let sent = body(&behind, "anthropic/claude-x", &request);
+    assert_eq!(sent.to_string().matches("cache_control").count(), 2);
     let plain = at("https://openrouter.ai/api/v1", "qwen/qwen3");
     assert!(!plain.to_string().contains("cache_control"));
 }

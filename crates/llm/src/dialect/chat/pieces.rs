@@ -27,6 +27,8 @@ pub(crate) struct Reader {
 
 #[derive(Debug, Default)]
 struct Slot {
+    /// Its place among the calls of the answer.
+    place: usize,
     /// The place that the server gives it.
     index: Option<u64>,
     id: String,
@@ -86,7 +88,7 @@ impl Reader {
             let name = if is_new_name { name } else { "" };
             slot.name.push_str(name);
             let id = (!slot.id.is_empty()).then(|| slot.id.clone());
-            events.push(Event::Call { index: at, id, name: name.to_owned() });
+            events.push(Event::Call { index: slot.place, id, name: name.to_owned() });
         }
         let text = match call.pointer("/function/arguments") {
             Some(Value::String(text)) => text.clone(),
@@ -95,7 +97,7 @@ impl Reader {
         };
         if !text.is_empty() {
             slot.has_arguments = true;
-            events.push(Event::Arguments { index: at, text });
+            events.push(Event::Arguments { index: slot.place, text });
         }
     }
 
@@ -115,7 +117,12 @@ impl Reader {
         match found {
             Some(at) if !is_other(&self.calls[at]) => at,
             _ => {
-                self.calls.push(Slot { index, ..Slot::default() });
+                // Calls may begin in another order than they stand in.
+                let is_free = |place: &usize| self.calls.iter().all(|slot| slot.place != *place);
+                let wanted = index.and_then(|index| usize::try_from(index).ok()).filter(is_free);
+                let last = self.calls.iter().map(|slot| slot.place + 1).max();
+                let place = wanted.unwrap_or_else(|| last.unwrap_or_default());
+                self.calls.push(Slot { place, index, ..Slot::default() });
                 self.calls.len() - 1
             }
         }

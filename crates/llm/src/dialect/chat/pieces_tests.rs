@@ -53,3 +53,24 @@ fn thoughts_in_words_go_back_to_the_model_that_had_them() {
     assert_eq!(sent("m")["messages"][0]["reasoning_content"], "hm");
     assert!(sent("other")["messages"][0].get("reasoning_content").is_none());
 }
+
+#[test]
+fn calls_stand_in_their_order_however_they_come() {
+    let mut reader = Reader::new("o".to_owned(), "m");
+    let mut gathering = Gathering::default();
+    let piece = |index: u64, id: &str, name: &str| {
+        let function = json!({"name": name, "arguments": "{}"});
+        let call = json!({"index": index, "id": id, "function": function});
+        json!({"choices": [{"delta": {"tool_calls": [call]}}]})
+    };
+    // The last two share a place, and stay in the order of their coming.
+    for chunk in
+        [piece(1, "b", "two"), piece(0, "a", "one"), piece(2, "c", "three"), piece(2, "d", "four")]
+    {
+        let mut events = Vec::new();
+        reader.take(&chunk, &mut events).expect("understood");
+        events.iter().for_each(|event| gathering.add(event));
+    }
+    let names: Vec<String> = gathering.finish().calls.into_iter().map(|call| call.name).collect();
+    assert_eq!(names, ["one", "two", "three", "four"]);
+}

@@ -118,7 +118,7 @@ async fn reading_around_a_message_follows_it_to_its_session() {
     }
     let own = ask(&history, "s1b", around("s1b", ids[4])).await.unwrap_err();
     assert_eq!(own.kind(), ErrorKind::InvalidArguments);
-    history.store().unwrap().compress("s1b", &[Message::user("summary")]).unwrap();
+    history.store().unwrap().compress("s1b", &[Message::user("summary")], &|_| true).unwrap();
     assert!(ask(&history, "s1b", around("s1b", ids[4])).await.is_ok(), "it is out of sight now");
     let lost = ask(&history, "me", json!({"around_message_id": 3})).await.unwrap_err();
     assert_eq!(lost.kind(), ErrorKind::InvalidArguments);

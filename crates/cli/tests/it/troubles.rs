@@ -1,0 +1,72 @@
+//! `hermes run` with models that are small, or whose answers break off.
+
+use std::collections::BTreeMap;
+
+use hermes_testkit::models::{ModelServer, Scene, Script, Step};
+use serde_json::{Value, json};
+
+use crate::context::TestContext;
+
+/// A home whose model is that server, of which nothing else is said.
+fn with_model(server: &ModelServer) -> TestContext {
+    let context = TestContext::new();
+    context.settings(format!("model:\n  default: scripted\n  base_url: {}\n", server.url()));
+    context
+}
+
+/// A server that says how large its window is, as llama.cpp does.
+fn with_window(tokens: u64) -> ModelServer {
+    let props = json!({"default_generation_settings": {"n_ctx": tokens}});
+    let pages = BTreeMap::from([("/props".to_owned(), props)]);
+    ModelServer::start(Script { scenes: vec![Scene::says("Here.").again()], pages })
+}
+
+fn tools(asked: &Value) -> Vec<&str> {
+    let tools = asked["tools"].as_array().expect("tools");
+    tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect()
+}
+
+#[test]
+fn a_small_window_that_the_server_tells_gets_fewer_tools() {
+    let mut counts = Vec::new();
+    for window in [4_096, 8_192, 131_072] {
+        let server = with_window(window);
+        let run = with_model(&server).run(["run", "hello"]).succeeds();
+        // The server is asked about itself before.
+        let asked = server.asked().pop().expect("a request");
+        let shown = tools(&asked);
+        assert!(shown.contains(&"read_file") && shown.contains(&"terminal"), "{shown:?}");
+        assert_eq!(shown.contains(&"tool_search"), window < 100_000, "{shown:?}");
+        let taken = asked["tools"].to_string().len() as u64 / 4;
+        assert!(taken < window / 5 * 2, "{taken} of {window}");
+        assert!(!run.stderr.contains("of the model's window"), "{}", run.stderr);
+        counts.push(shown.len());
+    }
+    assert!(counts[0] < counts[1] && counts[1] < counts[2], "{counts:?}");
+    // One that is full before anybody speaks is told of.
+    let server = with_window(512);
+    let run = with_model(&server).run(["run", "hello"]).succeeds();
+    assert!(run.stderr.contains("of the 512 tokens of the model's window"), "{}", run.stderr);
+}
+
+#[test]
+fn an_answer_that_nobody_has_seen_is_asked_for_again() {
+    let half = || Scene::of([Step::Text("Let me look at ".into()), Step::Cut]);
+    let server = ModelServer::start(vec![half(), Scene::says("Done.")]);
+    let run = with_model(&server).run(["run", "hello"]).succeeds();
+    assert_eq!(run.stdout, "Done.\n");
+    // Programs are told that what they have seen does not count.
+    let server = ModelServer::start(vec![half(), Scene::says("Done.")]);
+    let run = with_model(&server).run(["--json", "run", "hello"]).succeeds();
+    let events: Vec<Value> =
+        run.stdout.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect();
+    let again = events.iter().position(|event| event["type"] == "again").expect("again");
+    assert!(events[..again].iter().any(|event| event["text"] == "Let me look at "));
+    assert_eq!(events.last().map(|event| &event["text"]), Some(&json!("Done.")));
+}
+
+#[test]
+fn a_conversation_is_not_told_as_json() {
+    let run = TestContext::new().run(["--json", "chat"]).exits(2);
+    assert!(run.stdout.contains("not told as JSON"), "{}", run.stdout);
+}
