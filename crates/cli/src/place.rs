@@ -1,5 +1,6 @@
 //! Where commands run and files are, by the settings.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +26,7 @@ pub(crate) fn backend(
     let terminal = &settings.terminal;
     Ok(match terminal.backend.as_str() {
         "docker" => Arc::new(Docker::place(docker(terminal, home, started_in))),
-        "ssh" => Arc::new(Host::new(ssh(terminal)?)),
+        "ssh" => Arc::new(Host::new(ssh(terminal, home)?)),
         "singularity" => Arc::new(Singularity::place(singularity(terminal, home)?)),
         _ => Arc::new(Local::default()),
     })
@@ -65,7 +66,7 @@ fn docker(terminal: &Terminal, home: &Home, started_in: &Path) -> docker::Settin
     }
 }
 
-fn ssh(terminal: &Terminal) -> Result<ssh::Settings, Failure> {
+fn ssh(terminal: &Terminal, home: &Home) -> Result<ssh::Settings, Failure> {
     let given = &terminal.ssh;
     let host = given.host.clone().ok_or_else(|| {
         Failure::usage("Commands are to run on another host, but terminal.ssh_host is not set")
@@ -80,6 +81,7 @@ fn ssh(terminal: &Terminal) -> Result<ssh::Settings, Failure> {
         directory: terminal.cwd.clone(),
         sync: synced(&given.sync, "terminal.sync", |here, there| (here, there))?,
         sync_back: synced(&given.sync_back, "terminal.sync_back", |there, here| (here, there))?,
+        storage: Some(home.root().join("sandboxes").join("ssh")),
         config: given.config.clone().map(Into::into),
         ..ssh::Settings::default()
     })
@@ -231,6 +233,10 @@ impl Shared {
             hands.close().await;
         }
         self.backend.cleanup().await;
+        // No answer is to come any more that could tell it.
+        if let Some(news) = self.backend.news() {
+            let _ = writeln!(std::io::stderr(), "warning: {news}");
+        }
     }
 }
 

@@ -131,3 +131,26 @@ async fn what_is_written_to_a_file_is_taken_in() {
     assert_eq!(listed.news(100).text, "one\ntwo\n");
     bench.jobs.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_call_within_another_has_left_is_ended_with_that() {
+    let bench = Bench::new();
+    let start = async |script: &str, call: Option<&str>| {
+        let listed = bench.start(script, Attention::default()).await;
+        if let Some(call) = call {
+            listed.started_within(&call.into());
+        }
+        listed
+    };
+    let inner = start("sleep 601", Some("a.2")).await;
+    let brief = start("true", Some("a.1")).await;
+    let others = [start("sleep 602", None).await, start("sleep 603", Some("ab.1")).await];
+    while !crate::jobs::is_over(&brief.job) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(bench.jobs.end_within("s", "a").await, ["sleep 601"]);
+    assert!(crate::jobs::is_over(&inner.job));
+    assert!(others.iter().all(|listed| listed.job.ended().is_none()));
+    assert_eq!(bench.jobs.end_within("another", "ab").await, Vec::<String>::new());
+    bench.jobs.close().await;
+}

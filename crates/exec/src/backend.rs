@@ -42,6 +42,12 @@ pub trait Backend: Debug + Send + Sync {
 
     /// Ends what it keeps going between programs, and what they have left there.
     fn cleanup(&self) -> BoxFuture<'_, ()>;
+
+    /// What nobody has heard yet of what has happened to the place, as when it
+    /// was cleaned up; it is told once.
+    fn news(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What is found where programs run.

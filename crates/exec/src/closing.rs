@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::job::Job;
-use crate::jobs::is_over;
+use crate::jobs::{Jobs, is_over};
+use crate::listed::Listed;
 use crate::tree::{self, Root, Table};
 
 /// How long they may take to go by themselves, and then by force.
@@ -19,6 +20,20 @@ const FORCED: Duration = Duration::from_millis(500);
 
 /// How often it is looked whether they are gone.
 const TICK: Duration = Duration::from_millis(10);
+
+impl Jobs {
+    /// Ends what the calls have left running that this one has made; the
+    /// commands of those.
+    pub async fn end_within(&self, session: &str, call: &str) -> Vec<String> {
+        let left = |listed: &Arc<Listed>| listed.is_within(call) && !is_over(&listed.job);
+        let left: Vec<_> = self.of(session).into_iter().filter(left).collect();
+        left.iter().for_each(|listed| listed.see_end());
+        if !left.is_empty() {
+            end(left.iter().map(|listed| Arc::clone(&listed.job)).collect()).await;
+        }
+        left.iter().map(|listed| listed.job.command.clone()).collect()
+    }
+}
 
 /// Ends these jobs and all that they have started.
 pub(crate) async fn end(jobs: Vec<Arc<Job>>) {

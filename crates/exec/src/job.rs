@@ -168,7 +168,7 @@ impl Job {
             held,
             began: now,
             control,
-            log: Mutex::new(Log::new(spill)),
+            log: Mutex::new(Log::new(spill).growing()),
             screen: size.map(|size| Mutex::new(Screen::new(size.rows, size.columns))),
             frame: frame.map(Mutex::new),
             input: tokio::sync::Mutex::new(input),
@@ -425,6 +425,7 @@ impl Job {
         }
         // Nobody is told any more where its streams stand: they have ended.
         drop(calls);
+        self.log().close();
         if self.ended().is_some_and(|ended| ended.lingers) {
             // What has closed its streams may go on without them.
             self.control.deserted().await;
@@ -475,6 +476,9 @@ impl Job {
             if !errors.is_empty() {
                 log.push(Source::Stderr, &errors);
             }
+        }
+        if !lingers {
+            self.log().close();
         }
         let after = self.began.elapsed();
         self.ended.send_replace(Some(Ended { exit, after, lingers }));

@@ -293,48 +293,54 @@ impl Jobs {
 
     /// Lists a job, so that it can be asked for.
     pub fn list(&self, job: Arc<Job>, session: &str, directory: PathBuf) -> Arc<Listed> {
-        self.list_as(job, session, directory, None)
+        // Without it a crash leaves a process that nobody knows of.
+        let _: io::Result<()> = self.write_down(&job, session, &directory, None);
+        self.enter(Listed::new(job, session, directory, false))
     }
 
     /// Lists a job that is to outlive this program, and writes to this file.
+    ///
+    /// # Errors
+    /// If it cannot be written down: nobody would find it again. It is not
+    /// listed then, and ends with this program.
     pub fn list_detached(
         &self,
         job: Arc<Job>,
         session: &str,
         directory: PathBuf,
         output: PathBuf,
-    ) -> Arc<Listed> {
+    ) -> io::Result<Arc<Listed>> {
+        self.write_down(&job, session, &directory, Some(output))?;
         lock(&self.ran).retain(|root| root.job != job.id);
         #[cfg(target_os = "linux")]
         if let Some(root) = job.root() {
             crate::guardian::release(root.pid);
         }
-        self.list_as(job, session, directory, Some(output))
+        Ok(self.enter(Listed::new(job, session, directory, true)))
     }
 
-    fn list_as(
-        &self,
-        job: Arc<Job>,
-        session: &str,
-        directory: PathBuf,
-        output: Option<PathBuf>,
-    ) -> Arc<Listed> {
-        let detached = output.is_some();
+    fn enter(&self, listed: Listed) -> Arc<Listed> {
         self.prune();
-        self.write_down(&job, session, &directory, output);
-        let listed = Arc::new(Listed::new(job, session, directory, detached));
+        let listed = Arc::new(listed);
         lock(&self.table).insert(listed.job.id.clone(), Arc::clone(&listed));
         listed
     }
 
     /// Writes a job down that runs for longer, so that the next program finds
     /// it if this one crashes.
-    fn write_down(&self, job: &Job, session: &str, directory: &Path, output: Option<PathBuf>) {
+    fn write_down(
+        &self,
+        job: &Job,
+        session: &str,
+        directory: &Path,
+        output: Option<PathBuf>,
+    ) -> io::Result<()> {
         let elsewhere = (!self.backend.is_here()).then(|| self.backend.whereabouts());
         if job.pid.is_none() && elsewhere.is_none() {
-            return;
+            return Ok(());
         }
-        let Some(leftovers) = self.leftovers() else { return };
+        let unwritable = || io::Error::other("the folder for that cannot be made");
+        let leftovers = self.leftovers().ok_or_else(unwritable)?;
         let pid = job.pid.unwrap_or_default();
         let (owner_pid, owner_started) = leftovers::owner();
         let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -352,14 +358,13 @@ impl Jobs {
             output,
             elsewhere,
         };
-        // Without it a crash leaves a process that nobody knows of.
-        let _: io::Result<()> = leftovers.record(&entry);
+        leftovers.record(&entry)
     }
 
     /// Keeps a job that is not listed written down, as long as what is given
     /// back lives.
     pub fn vouch(&self, job: &Job, session: &str, directory: &Path) -> Vouched<'_> {
-        self.write_down(job, session, directory, None);
+        let _: io::Result<()> = self.write_down(job, session, directory, None);
         Vouched { jobs: self, id: job.id.clone() }
     }
 

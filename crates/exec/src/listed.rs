@@ -26,6 +26,8 @@ pub struct Listed {
     /// Why we have ended it.
     reason: OnceLock<&'static str>,
     notices: OnceLock<Arc<dyn Notices>>,
+    /// The call that started it, if another tool made that.
+    call: OnceLock<Arc<str>>,
 }
 
 impl fmt::Debug for Listed {
@@ -65,6 +67,7 @@ impl Listed {
             end_is_seen: AtomicBool::new(false),
             reason: OnceLock::new(),
             notices: OnceLock::new(),
+            call: OnceLock::new(),
         }
     }
 
@@ -91,11 +94,23 @@ impl Listed {
         News { text, skipped: skipped + piece.from.saturating_sub(start) }
     }
 
-    /// All that was written is told, by other means.
-    pub fn catch_up(&self) {
+    /// So many bytes of its output were told by other means, but for a
+    /// character or an order to the terminal that was not complete.
+    pub fn catch_up(&self, bytes: u64) {
         let mut told = self.told();
-        told.offset = self.job.log().len();
-        told.cleaner = Cleaner::default();
+        told.offset = bytes;
+        told.cleaner = self.job.log().cleaner_at(bytes);
+    }
+
+    /// It was started by a call that another one has made, as a script does.
+    pub fn started_within(&self, call: &Arc<str>) {
+        let _ = self.call.set(Arc::clone(call));
+    }
+
+    /// Whether a call that this one has made has started it.
+    pub(crate) fn is_within(&self, call: &str) -> bool {
+        let inner = self.call.get().and_then(|inner| inner.strip_prefix(call));
+        inner.is_some_and(|rest| rest.starts_with('.'))
     }
 
     /// Its session knows that it has ended; nobody needs to be told.

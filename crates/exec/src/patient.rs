@@ -176,6 +176,10 @@ impl Backend for Patient {
             self.inner.cleanup().await;
         })
     }
+
+    fn news(&self) -> Option<String> {
+        self.inner.news()
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -13,6 +13,8 @@ use crate::offer::Offered;
 
 /// Process ids that are looked at one by one after a script has ended.
 const FEW: u32 = 4_096;
+/// Characters of a command.
+const COMMAND: usize = 100;
 /// Characters of an error's line.
 const LINE: usize = 500;
 
@@ -190,6 +192,15 @@ impl Telling<'_> {
             ));
         }
         (!all.is_empty()).then(|| all.join(". "))
+    }
+}
+
+/// A command for a warning.
+pub(crate) fn shortened(command: &str) -> String {
+    let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(COMMAND) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
     }
 }
 

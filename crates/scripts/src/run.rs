@@ -280,6 +280,13 @@ impl Run<'_> {
             self.cx.cancel.cancel();
             let _ = tokio::time::timeout(SETTLE, self.desk.quiet()).await;
         }
+        let within = jobs.end_within(self.cx.session.id(), &self.cx.call_id).await;
+        if !within.is_empty() {
+            let commands: Vec<String> = within.iter().map(|it| finish::shortened(it)).collect();
+            let said = format!("What terminal had left running was ended: {}", commands.join("; "));
+            warning =
+                Some(warning.map_or_else(|| said.clone(), |first| format!("{first}. {said}")));
+        }
         match guard {
             Guard::Here(door, room) => {
                 drop(door);

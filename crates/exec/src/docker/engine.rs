@@ -61,6 +61,8 @@ pub(super) struct Found {
     pub(super) owner: String,
     /// When it was made, in seconds of the Unix time.
     pub(super) made: u64,
+    /// Whether the engine was told to bound its disk.
+    pub(super) holds_disk: bool,
 }
 
 impl Engine {
@@ -170,7 +172,8 @@ impl Engine {
                     "Check the name in `terminal.docker_image`; `{name} pull {image}` fetches it."
                 ));
         }
-        if has("executable file not found") || has("\"sh\": no such file") {
+        let no_shell = ["executable file not found", "\"sh\": no such file", "exec sh failed"];
+        if no_shell.into_iter().any(has) {
             return ToolError::unavailable(format!(
                 "docker: the image {image} has no shell: {said}"
             ))
@@ -192,7 +195,7 @@ impl Engine {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let labels = ["settings", "task", "profile", "home", "persistent", "owner", "made"]
+        let labels = ["settings", "task", "profile", "home", "persistent", "owner", "made", "disk"]
             .map(|label| format!("{{{{index .Config.Labels \"hermes.{label}\"}}}}"));
         let format = format!("{{{{.Id}}}}\t{{{{.State.Running}}}}\t{}", labels.join("\t"));
         let words = ["inspect", "--type", "container", "--format", &format];
@@ -265,6 +268,7 @@ fn found(line: &str) -> Option<Found> {
         persistent: fields.next()? == "1",
         owner: fields.next()?,
         made: fields.next()?.parse().ok()?,
+        holds_disk: fields.next()? == "1",
     })
 }
 

@@ -119,8 +119,9 @@ impl Lifeline {
         self.control.end(GRACE).await;
     }
 
-    /// The bounds that are wanted and do not hold there.
-    pub(super) fn unheld(&self, settings: &Settings) -> Vec<Limit> {
+    /// The bounds that are wanted and do not hold there. That of the disk is
+    /// not seen there; whoever made the container knows whether it has one.
+    pub(super) fn unheld(&self, settings: &Settings, holds_disk: bool) -> Vec<Limit> {
         let value = |name: &str| {
             let line = self.said.lines().find_map(|line| line.strip_prefix(name));
             line.map(str::trim).and_then(|line| line.split(' ').next()).unwrap_or_default()
@@ -130,8 +131,7 @@ impl Lifeline {
             Limit::Memory => value("memory").parse::<u64>().is_ok_and(|bytes| bytes < 1 << 60),
             Limit::Processors => value("processors").parse::<u64>().is_ok(),
             Limit::Processes => value("processes").parse::<u64>().is_ok(),
-            // Not told; an engine that cannot hold it makes no container.
-            Limit::Disk => true,
+            Limit::Disk => holds_disk,
         };
         let wanted = Limit::ALL.into_iter().filter(|limit| limit.words(settings).is_some());
         wanted.filter(|limit| !is_held(limit)).collect()

@@ -23,6 +23,8 @@ const STAY: &str = "while :; do sleep 86400; done";
 pub(super) struct Made {
     pub(super) id: String,
     pub(super) lifeline: Lifeline,
+    /// Whether its disk is bounded.
+    pub(super) holds_disk: bool,
 }
 
 /// Makes containers.
@@ -74,14 +76,16 @@ impl Maker<'_> {
         if !is_refused {
             return Err(self.explain(cut));
         }
-        // If it runs without any, some of them are the reason.
-        if !self.can_run(&[]).await? {
-            return Err(self.explain(cut));
+        // If it runs without any, some of them are the reason; if not, what it
+        // says without them is.
+        if let Some(errors) = self.refusal(&[]).await? {
+            let is_silent = errors.trim().is_empty();
+            return Err(self.explain(if is_silent { cut } else { Cut::Engine(errors) }));
         }
         let mut left_out = Vec::new();
         for limit in Limit::ALL {
             if let Some(words) = limit.words(self.settings)
-                && !self.can_run(&words).await?
+                && self.refusal(&words).await?.is_some()
             {
                 left_out.push(limit);
             }
@@ -94,11 +98,11 @@ impl Maker<'_> {
     }
 
     /// Holds on to a container that stays.
-    pub(super) async fn tie(&self, id: String) -> Result<Made, Cut> {
+    pub(super) async fn tie(&self, id: String, holds_disk: bool) -> Result<Made, Cut> {
         let script = Lifeline::script(self.settings);
         let words = ["exec", "--interactive", &id, "sh", "-c", &script];
         let lifeline = Lifeline::tie(self.engine, &words).await?;
-        Ok(Made { id, lifeline })
+        Ok(Made { id, lifeline, holds_disk })
     }
 
     pub(super) fn explain(&self, cut: Cut) -> ToolError {
@@ -128,8 +132,9 @@ impl Maker<'_> {
 
     async fn try_to_make(&self, fingerprint: &str, left_out: &[Limit]) -> Result<Made, Cut> {
         let name = shape::name(self.settings, &fresh_word());
+        let holds_disk = self.settings.disk_mb.is_some() && !left_out.contains(&Limit::Disk);
         let mut words = vec!["--name".to_owned(), name.clone()];
-        words.extend(self.labels(fingerprint));
+        words.extend(self.labels(fingerprint, holds_disk));
         words.extend(shape::words(self.settings, left_out));
         words.extend([self.settings.image.clone(), "-c".to_owned()]);
         let words = words.iter().map(String::as_str);
@@ -144,7 +149,15 @@ impl Maker<'_> {
                 }
                 return Err(Cut::Engine(done.errors));
             }
-            return self.tie(String::from_utf8_lossy(&done.output).trim().to_owned()).await;
+            let id = String::from_utf8_lossy(&done.output).trim().to_owned();
+            return match self.tie(id, holds_disk).await {
+                Ok(made) => Ok(made),
+                Err(cut) => {
+                    let cut = self.cause(cut, &name).await;
+                    self.engine.remove(&name).await;
+                    Err(cut)
+                }
+            };
         }
         let script = Lifeline::script(self.settings);
         let first = ["run", "--rm", "--interactive"];
@@ -161,20 +174,37 @@ impl Maker<'_> {
         if !seen.is_well() {
             return Err(Cut::Engine(seen.errors));
         }
-        Ok(Made { id: String::from_utf8_lossy(&seen.output).trim().to_owned(), lifeline })
+        let id = String::from_utf8_lossy(&seen.output).trim().to_owned();
+        Ok(Made { id, lifeline, holds_disk })
     }
 
-    /// Whether a container with these words runs at all.
-    async fn can_run(&self, words: &[String]) -> Result<bool, ToolError> {
+    /// What a container that has ended at once said itself, which is more than
+    /// that it does not run.
+    async fn cause(&self, cut: Cut, name: &str) -> Cut {
+        let is_away = matches!(&cut, Cut::Engine(errors) if engine::is_container_away(errors));
+        if !is_away {
+            return cut;
+        }
+        match self.engine.ask(&["logs", "--tail", "5", name]).await {
+            Ok(done) if done.is_well() && !done.errors.trim().is_empty() => {
+                Cut::Engine(done.errors)
+            }
+            _ => cut,
+        }
+    }
+
+    /// Why a container with these words does not run at all; none if it does.
+    async fn refusal(&self, words: &[String]) -> Result<Option<String>, ToolError> {
         let image = self.settings.image.as_str();
         let first = ["run", "--rm", "--network", "none", "--entrypoint", "sh"];
         let words = self.settings.extra_arguments.iter().chain(words).map(String::as_str);
         let words: Vec<&str> = first.into_iter().chain(words).chain([image, "-c", ":"]).collect();
-        Ok(self.engine.run(&words, MAKE).await?.is_well())
+        let done = self.engine.run(&words, MAKE).await?;
+        Ok((!done.is_well()).then_some(done.errors))
     }
 
     /// What tells it from others.
-    fn labels(&self, fingerprint: &str) -> Vec<String> {
+    fn labels(&self, fingerprint: &str, holds_disk: bool) -> Vec<String> {
         let persistent = if self.settings.persistent { "1" } else { "0" };
         let labels = [
             ("settings", fingerprint),
@@ -184,6 +214,7 @@ impl Maker<'_> {
             ("persistent", persistent),
             ("owner", &owner::us()),
             ("made", &now().to_string()),
+            ("disk", if holds_disk { "1" } else { "0" }),
         ]
         .map(|(name, value)| format!("hermes.{name}={value}"));
         let all = std::iter::once("hermes=1".to_owned()).chain(labels);

@@ -171,7 +171,7 @@ impl Docker {
                         continue;
                     }
                 }
-                return self.tie(found.id.clone()).await;
+                return self.tie(found).await;
             }
             self.check_unused(found).await?;
             self.tell(
@@ -206,8 +206,9 @@ impl Docker {
     }
 
     /// Holds on to a container that stays.
-    async fn tie(&self, id: String) -> Result<Made, ToolError> {
-        self.maker().tie(id).await.map_err(|cut| self.maker().explain(cut))
+    async fn tie(&self, found: &Found) -> Result<Made, ToolError> {
+        let made = self.maker().tie(found.id.clone(), found.holds_disk).await;
+        made.map_err(|cut| self.maker().explain(cut))
     }
 
     fn maker(&self) -> Maker<'_> {
@@ -217,7 +218,7 @@ impl Docker {
     /// What holds its programs.
     fn describe(&self, made: &Made) -> String {
         let Settings { image, network, persistent, .. } = &self.settings;
-        let unheld = made.lifeline.unheld(&self.settings);
+        let unheld = made.lifeline.unheld(&self.settings, made.holds_disk);
         let (loose, tight): (Vec<Limit>, Vec<Limit>) =
             Limit::ALL.into_iter().partition(|limit| unheld.contains(limit));
         let words = |limits: Vec<Limit>| -> Vec<String> {

@@ -40,6 +40,28 @@ impl Limit {
     }
 }
 
+/// Folders that are in memory, in every container, and how.
+const IN_MEMORY: [(&str, &str); 3] = [
+    ("/tmp", "exec,nosuid,nodev,size=512m,mode=1777"),
+    ("/var/tmp", "noexec,nosuid,nodev,size=256m,mode=1777"),
+    ("/run", "noexec,nosuid,nodev,size=64m,mode=755"),
+];
+/// Those of a container that does not stay.
+const PASSING: [(&str, &str); 3] = [
+    ("/workspace", "exec,nosuid,nodev,size=10g,mode=1777"),
+    ("/home", "exec,nosuid,nodev,size=1g,mode=755"),
+    ("/root", "exec,nosuid,nodev,size=1g,mode=700"),
+];
+/// What is kept here of a container that stays, and where it is there.
+const KEPT: [(&str, &str); 2] = [("home", "/root"), ("workspace", "/workspace")];
+
+/// Whether the user has something of their own in this place: an engine takes
+/// only one.
+fn is_declared(settings: &Settings, folder: &str) -> bool {
+    let targets = settings.volumes.iter().filter_map(|volume| volume.split(':').nth(1));
+    targets.into_iter().any(|there| Path::new(there) == Path::new(folder))
+}
+
 /// Everything that a container is made with, without its name, its labels and
 /// its image.
 pub(super) fn words(settings: &Settings, left_out: &[Limit]) -> Vec<String> {
@@ -50,9 +72,10 @@ pub(super) fn words(settings: &Settings, left_out: &[Limit]) -> Vec<String> {
         add(&["--cap-add", &capability]);
     }
     add(&["--security-opt", "no-new-privileges"]);
-    add(&["--tmpfs", "/tmp:rw,exec,nosuid,nodev,size=512m,mode=1777"]);
-    add(&["--tmpfs", "/var/tmp:rw,noexec,nosuid,nodev,size=256m,mode=1777"]);
-    add(&["--tmpfs", "/run:rw,noexec,nosuid,nodev,size=64m,mode=755"]);
+    for (folder, how) in IN_MEMORY.into_iter().filter(|(folder, _)| !is_declared(settings, folder))
+    {
+        add(&["--tmpfs", &format!("{folder}:rw,{how}")]);
+    }
     if settings.init {
         add(&["--init"]);
     }
@@ -69,13 +92,14 @@ pub(super) fn words(settings: &Settings, left_out: &[Limit]) -> Vec<String> {
     }
     match &settings.storage {
         _ if !settings.persistent => {
-            add(&["--tmpfs", "/workspace:rw,exec,nosuid,nodev,size=10g,mode=1777"]);
-            add(&["--tmpfs", "/home:rw,exec,nosuid,nodev,size=1g,mode=755"]);
-            add(&["--tmpfs", "/root:rw,exec,nosuid,nodev,size=1g,mode=700"]);
+            for (folder, how) in PASSING.into_iter().filter(|(it, _)| !is_declared(settings, it)) {
+                add(&["--tmpfs", &format!("{folder}:rw,{how}")]);
+            }
         }
         Some(storage) => {
-            add(&["--volume", &format!("{}:/root", storage.join("home").display())]);
-            add(&["--volume", &format!("{}:/workspace", storage.join("workspace").display())]);
+            for (name, folder) in KEPT.into_iter().filter(|(_, it)| !is_declared(settings, it)) {
+                add(&["--volume", &format!("{}:{folder}", storage.join(name).display())]);
+            }
         }
         None => {}
     }
@@ -125,8 +149,8 @@ pub(super) fn check_volumes(settings: &Settings) -> Result<(), ToolError> {
         }
     }
     if let Some(storage) = settings.storage.as_ref().filter(|_| settings.persistent) {
-        for folder in ["home", "workspace"] {
-            std::fs::create_dir_all(storage.join(folder)).map_err(|error| {
+        for (name, _) in KEPT {
+            std::fs::create_dir_all(storage.join(name)).map_err(|error| {
                 ToolError::io(format!("{} cannot be made", storage.display()), &error)
             })?;
         }

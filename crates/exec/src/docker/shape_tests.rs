@@ -98,3 +98,30 @@ fn a_folder_has_no_slash_at_its_end() {
     assert_eq!(folder("/a//"), "/a");
     assert_eq!(folder("/"), "/");
 }
+
+#[test]
+fn what_is_declared_takes_the_place_of_what_is_there_by_default() {
+    let targets = |settings: &Settings| -> Vec<String> {
+        let made = words(settings, &[]);
+        let mounts = made.windows(2).filter(|it| it[0] == "--tmpfs" || it[0] == "--volume");
+        mounts
+            .map(|it| it[1].split(':').find(|part| part.len() > 1).unwrap_or_default().to_owned())
+            .collect()
+    };
+    let ours = |persistent: bool, volumes: &[&str]| Settings {
+        persistent,
+        storage: Some("/kept".into()),
+        volumes: volumes.iter().map(|&it| it.to_owned()).collect(),
+        ..Settings::default()
+    };
+    let declared = ["/a:/workspace/", "/b:/root:ro", "/c:/tmp"];
+    assert_eq!(
+        targets(&ours(false, &declared)),
+        ["/var/tmp", "/run", "/home", "/a", "/b", "/c"],
+        "a tmpfs is named by its folder, a volume by where it comes from"
+    );
+    assert_eq!(targets(&ours(true, &declared)), ["/var/tmp", "/run", "/a", "/b", "/c"]);
+    // What lies below leaves the rest as it is.
+    let below = targets(&ours(true, &["/a:/workspace/thing"]));
+    assert_eq!(below, ["/tmp", "/var/tmp", "/run", "/kept/home", "/kept/workspace", "/a"]);
+}

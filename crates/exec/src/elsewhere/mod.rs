@@ -293,6 +293,10 @@ impl<W: Way> Backend for Elsewhere<W> {
             self.way.close().await;
         })
     }
+
+    fn news(&self) -> Option<String> {
+        self.way.news()
+    }
 }
 
 impl<W: Way> Elsewhere<W> {

@@ -6,6 +6,9 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
+use memchr::memrchr;
+
+use super::clean::Cleaner;
 use super::disk::Disk;
 use super::index::{Index, count_newlines};
 use super::runs::{Runs, Total};
@@ -33,6 +36,8 @@ pub struct Log {
     index: Index,
     runs: Runs,
     total: Total,
+    /// More may come: a character whose end is missing is not shown yet.
+    is_growing: bool,
 }
 
 impl Log {
@@ -48,7 +53,38 @@ impl Log {
             index: Index::default(),
             runs: Runs::default(),
             total: Total::default(),
+            is_growing: false,
         }
+    }
+
+    /// The same for what is still being written.
+    #[must_use]
+    pub fn growing(mut self) -> Self {
+        self.is_growing = true;
+        self
+    }
+
+    /// No more will come.
+    pub fn close(&mut self) {
+        self.is_growing = false;
+    }
+
+    pub(super) fn is_growing(&self) -> bool {
+        self.is_growing
+    }
+
+    /// A cleaner for what comes after this place. If that is in the middle of a
+    /// character or of an order to the terminal, it knows.
+    pub(crate) fn cleaner_at(&self, place: u64) -> Cleaner {
+        let start = place.saturating_sub(BLOCK as u64);
+        let piece = self.since(start, to_index(place - start));
+        let known = to_index(place.saturating_sub(piece.from)).min(piece.bytes.len());
+        let bytes = piece.bytes.get(..known).unwrap_or_default();
+        let line = memrchr(b'\n', bytes).map_or(0, |end| end + 1);
+        let mut cleaner = Cleaner::new();
+        cleaner.feed(bytes.get(line..).unwrap_or_default());
+        cleaner.flush();
+        cleaner
     }
 
     /// Adds what came from a source. If the disk is full, the file stops

@@ -34,6 +34,9 @@ impl Log {
             page.add(&piece.bytes);
             at = piece.next.max(at + 1);
         }
+        if let Some(line) = page.line.as_mut().filter(|_| self.is_growing()) {
+            line.hold_back();
+        }
         page.close();
         (page.lines, total)
     }
@@ -113,6 +116,11 @@ impl Page {
 }
 
 impl OpenLine {
+    /// Leaves out a character of which more may come.
+    fn hold_back(&mut self) {
+        self.text += &std::mem::take(&mut self.cleaner).flush();
+    }
+
     fn lose(&mut self) {
         self.text += &std::mem::take(&mut self.cleaner).finish();
         self.text += LOST;

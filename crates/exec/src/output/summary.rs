@@ -41,9 +41,14 @@ impl Log {
         }
         let beginning = self.beginning(source, total);
         let head = Part::first(&beginning, budget / 5 * 2);
-        let left = total.bytes - head.raw.len() as u64;
+        let mut left = total.bytes - head.raw.len() as u64;
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(END);
-        let ending = self.ending(source, most);
+        let mut ending = self.ending(source, most);
+        if self.is_growing() {
+            let whole = whole_characters(&ending);
+            left -= (ending.len() - whole) as u64;
+            ending.truncate(whole);
+        }
         let is_cut = (ending.len() as u64) < left;
         let tail = Part::last(&ending, is_cut, budget - budget / 5 * 2);
 
@@ -76,7 +81,7 @@ impl Log {
             }
             ControlFlow::Continue(())
         });
-        text += &cleaner.finish();
+        text += &(if self.is_growing() { cleaner.flush() } else { cleaner.finish() });
         (is_whole && text.len() <= budget).then_some(text)
     }
 

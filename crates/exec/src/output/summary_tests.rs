@@ -156,3 +156,32 @@ fn half_a_character_at_the_end_is_found() {
         assert_eq!(whole_characters(bytes), whole, "{bytes:?}");
     }
 }
+
+#[test]
+fn half_a_character_is_not_shown_as_long_as_more_may_come() {
+    let bytes = "a\u{65e5}".as_bytes();
+    let mut log = Log::new(None).growing();
+    log.push(Source::Stdout, &bytes[..3]);
+    assert_eq!((log.summary(100).text.as_str(), log.page(1, 9).0), ("a", vec!["a".to_owned()]));
+    let mut cleaner = log.cleaner_at(3);
+    assert_eq!(cleaner.feed(&bytes[3..]) + &cleaner.flush(), "\u{65e5}");
+    // Nor in the middle of a text that is cut.
+    let mut long = Log::new(None).growing();
+    long.push(Source::Stdout, &[&b"long line\n".repeat(100)[..], &bytes[..3]].concat());
+    let summary = long.summary(100);
+    assert!(summary.text.ends_with("\na") && summary.is_cut, "{}", summary.text);
+    log.close();
+    assert_eq!(log.summary(100).text, "a\u{FFFD}");
+    assert_eq!(log.page(1, 9).0, ["a\u{FFFD}"]);
+}
+
+#[test]
+fn an_order_goes_on_where_a_text_was_told() {
+    let mut log = Log::new(None).growing();
+    log.push(Source::Stdout, b"first\x1b[0m\nand \x1b[3");
+    assert_eq!(log.summary(100).text, "first\nand ");
+    let mut cleaner = log.cleaner_at(log.len());
+    assert_eq!(cleaner.feed(b"1mred\n"), "red\n");
+    // It ended with its line.
+    assert_eq!(log.cleaner_at(10).feed(b"1m\n"), "1m\n");
+}

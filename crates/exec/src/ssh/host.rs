@@ -114,6 +114,10 @@ impl Backend for Host {
     fn cleanup(&self) -> BoxFuture<'_, ()> {
         self.place.cleanup()
     }
+
+    fn news(&self) -> Option<String> {
+        self.place.news()
+    }
 }
 
 /// Listens for the end of a program, in the stream that carries its errors.

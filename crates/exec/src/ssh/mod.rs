@@ -68,7 +68,13 @@ impl Ssh {
     }
 
     fn tell(&self, news: impl IntoIterator<Item = String>) {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner).extend(news);
+        let mut all = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        for news in news {
+            // What was not heard yet need not be said again.
+            if !all.contains(&news) {
+                all.push(news);
+            }
+        }
     }
 
     async fn connect(&self) -> Result<(), ToolError> {

@@ -24,6 +24,8 @@ pub struct Settings {
     pub sync: Vec<Synced>,
     /// What is fetched when the place is closed.
     pub sync_back: Vec<Synced>,
+    /// A folder here that remembers what was fetched, for the next program.
+    pub storage: Option<PathBuf>,
     /// Bytes that are fetched at most.
     pub most: u64,
     /// How long a host has to answer.
@@ -49,6 +51,7 @@ impl Default for Settings {
             directory: None,
             sync: Vec::new(),
             sync_back: Vec::new(),
+            storage: None,
             most: 2 * 1024 * 1024 * 1024,
             connect_timeout: Duration::from_secs(10),
             persist: Duration::from_secs(300),

@@ -125,7 +125,7 @@ impl Reader {
         }
         for (place, (marks, name)) in listed.iter().enumerate() {
             let length = match listed.get(place + 1) {
-                Some((_, next)) => find_head(rest, next),
+                Some((_, next)) => find_head(rest, &declared(marks, name), next),
                 None => Some(rest.len()),
             };
             let Some(length) = length else {
@@ -142,7 +142,10 @@ impl Reader {
                 continue;
             }
             if self.has_room("function", name, body.len()) {
-                let function = Function { marks: marks.clone(), text: body.trim_end().to_owned() };
+                let text = body.trim_end();
+                // Its marks are told behind it as well, and are kept by themselves.
+                let text = text.strip_suffix(&declared(marks, name)).unwrap_or(text).trim_end();
+                let function = Function { marks: marks.clone(), text: text.to_owned() };
                 self.state.functions.insert(name.clone(), function);
             }
         }
@@ -306,14 +309,21 @@ fn split_options(list: &[u8]) -> BTreeSet<&str> {
         .collect()
 }
 
+/// What is told of a function with marks, as one that is exported, in the list
+/// and again behind its text; nothing of any other.
+fn declared(marks: &str, name: &str) -> String {
+    if marks.is_empty() { String::new() } else { format!("\ndeclare -f{marks} {name}") }
+}
+
 /// Where the function of this name begins, after the end of another one. That
-/// end is a brace, and maybe redirections.
-fn find_head(text: &[u8], name: &str) -> Option<usize> {
+/// end is a brace, maybe redirections, and maybe a line with its marks.
+fn find_head(text: &[u8], marks: &str, name: &str) -> Option<usize> {
     [format!("\n{name} () \n{{ \n"), format!("\nfunction {name} () \n{{ \n")]
         .iter()
         .filter_map(|head| {
             memchr::memmem::find_iter(text, head.as_bytes()).find(|at| {
                 let before = text.get(..*at).unwrap_or_default();
+                let before = before.strip_suffix(marks.as_bytes()).unwrap_or(before);
                 let line = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
                 before.get(line) == Some(&b'}')
             })

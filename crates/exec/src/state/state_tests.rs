@@ -172,6 +172,21 @@ fn functions_aliases_options_umask_and_parameters_are_kept() {
     assert_eq!(session.says("umask"), "0022\n");
 }
 
+/// Behind the text of an exported function bash says so once more.
+#[test]
+fn an_exported_function_lasts_beside_others() {
+    let mut session = session!();
+    session.says("f() { echo F; }; g() { echo G; } 2>&1; export -f f g; declare -ft f");
+    for command in ["eval 'x=1'", "trap - EXIT", "h() { :; }; export -f h"] {
+        session.says(command);
+        assert_eq!(session.state.dropped(), Vec::<String>::new(), "{command}");
+        assert_eq!(session.says("f; bash -c 'f; g'"), "F\nF\nG\n", "{command}");
+    }
+    let kept = session.state.clone();
+    session.says("eval :");
+    assert_eq!(session.state.functions, kept.functions);
+}
+
 #[test]
 fn a_virtual_environment_is_entered_and_left() {
     let mut session = session!();

@@ -334,3 +334,70 @@ async fn a_program_that_found_no_container_is_told_that_it_is_gone() {
     assert!(error.message().contains("stopped or removed"), "{error}");
     place.cleanup().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_declared_folder_takes_the_place_of_the_default_one() {
+    let Some(engine) = engine() else { return };
+    let (folder, storage) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(folder.path().join("mine"), "seen").unwrap();
+    for persistent in [false, true] {
+        let settings = Settings {
+            persistent,
+            storage: Some(storage.path().into()),
+            volumes: vec![format!("{}:/workspace", folder.path().display())],
+            ..engine.settings("declared-place")
+        };
+        let backend = place(&settings);
+        let scene = Scene::open(backend.clone()).await;
+        assert_eq!(scene.run(scene.sh("cat /workspace/mine")).await.text(), "seen");
+        let id = backend.way().container().unwrap();
+        backend.cleanup().await;
+        engine.say(&["rm", "--force", &id]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bound_on_the_disk_is_claimed_only_where_the_engine_keeps_it() {
+    let Some(engine) = engine() else { return };
+    let settings =
+        Settings { disk_mb: Some(10), persistent: true, ..engine.settings("disk-bound") };
+    // Whoever finds the container knows it as well as whoever has made it.
+    for _ in 0..2 {
+        let backend = place(&settings);
+        let scene = Scene::open(backend.clone()).await;
+        let id = backend.way().container().unwrap();
+        let kept = engine.say(&["inspect", "--format", "{{.HostConfig.StorageOpt}}", &id]);
+        let job = scene.start(scene.sh("true")).await;
+        let held = job.held.clone().unwrap();
+        scene.finish(&job).await;
+        let is_claimed = held.contains("at most 10 MB of disk");
+        assert_eq!(is_claimed, kept.contains("size:10m"), "{held} {kept}");
+        assert_ne!(is_claimed, held.contains("not held by this engine: 10 MB of disk"), "{held}");
+        backend.cleanup().await;
+    }
+    for id in engine.containers(&settings) {
+        engine.say(&["rm", "--force", &id]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_without_a_shell_is_told_as_that() {
+    let Some(engine) = engine() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // An archive with nothing in it.
+    let archive = folder.path().join("empty.tar");
+    std::fs::write(&archive, [0; 10240]).unwrap();
+    engine.say(&["import", archive.to_str().unwrap(), "local/shell-less:1"]);
+    for (persistent, disk_mb) in [(true, None), (true, Some(10)), (false, Some(10))] {
+        let settings = Settings {
+            image: "local/shell-less:1".into(),
+            persistent,
+            disk_mb,
+            ..engine.settings("shell-less")
+        };
+        let error = place(&settings).open().await.unwrap_err();
+        assert!(error.message().contains("has no shell"), "{error}");
+        assert_eq!(engine.containers(&settings), Vec::<String>::new());
+    }
+    engine.say(&["rmi", "local/shell-less:1"]);
+}

@@ -351,6 +351,28 @@ async fn declared_files_are_sent_when_they_change_and_fetched_at_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn results_are_fetched_by_one_program_after_the_other() {
+    let Some(mut server) = Server::find() else { return };
+    let (there, back) = (server.path("out"), server.path("back"));
+    server.settings.storage = Some(server.path("kept"));
+    server.settings.sync_back =
+        vec![Synced { local: back.clone(), remote: there.to_str().unwrap().to_owned() }];
+    fs::create_dir(&there).unwrap();
+    let run = async |text: &str| {
+        let scene = server.scene().await;
+        scene.run(scene.sh(&format!("echo {text} >'{}/s'", there.display()))).await;
+        leave(&scene).await;
+        (fs::read_to_string(back.join("s")).unwrap(), scene.backend.news())
+    };
+    assert_eq!(run("first").await, ("first\n".into(), None));
+    assert_eq!(run("second").await, ("second\n".into(), None));
+    fs::write(back.join("s"), "mine").unwrap();
+    let (text, news) = run("third").await;
+    assert_eq!(text, "mine");
+    assert!(news.unwrap().contains("changed here as well"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_sent_is_an_error_and_nothing_runs() {
     let Some(mut server) = Server::find() else { return };
     let here = server.path("here");

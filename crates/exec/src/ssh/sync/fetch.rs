@@ -4,13 +4,15 @@
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
 
 use hermes_core::ToolError;
 
 use super::super::connection::{Connection, word};
 use super::checksum::Sum;
+use super::last::Seen;
 use super::snapshot::Stamp;
 use super::{Known, Root, stream};
 use crate::backend::Exit;
@@ -30,6 +32,18 @@ const MOST: usize = 100_000;
 pub(super) struct Fetched {
     pub(super) known: Known,
     pub(super) news: Vec<String>,
+    /// What both sides had in common when last seen, for the next program.
+    pub(super) seen: Seen,
+}
+
+/// What is known before anything is fetched.
+#[derive(Debug)]
+pub(super) struct Before {
+    pub(super) known: Known,
+    /// What an earlier program has fetched.
+    pub(super) last: Seen,
+    /// When the place was opened.
+    pub(super) opened: SystemTime,
 }
 
 /// Fetches a file or a folder.
@@ -38,7 +52,7 @@ pub(super) async fn fetch(
     socket: Option<&Path>,
     root: &Root,
     most: u64,
-    known: &Known,
+    before: Before,
 ) -> Result<Fetched, ToolError> {
     let script = format!(
         "r={}; if [ -d \"$r\" ]; then cd \"$r\" && echo hermes-archive-d && exec tar -cf - .; \
@@ -52,17 +66,22 @@ pub(super) async fn fetch(
         Exit::Code(NOTHING) => return Err(ToolError::not_found("it is not there")),
         _ => return Err(ToolError::unavailable(done.errors.trim().to_owned())),
     }
-    let (root, known, host) = (root.clone(), known.clone(), connection.host().to_owned());
-    let taken = tokio::task::spawn_blocking(move || take(file, &root, &known, &host)).await;
+    let (root, host) = (root.clone(), connection.host().to_owned());
+    let taken = tokio::task::spawn_blocking(move || take(file, &root, &before, &host)).await;
     let taken = taken.map_err(|error| ToolError::internal(error.to_string()))?;
     taken.map_err(|error| ToolError::io("what came cannot be unpacked", &error))
 }
 
 /// Takes out of an archive what has changed.
-pub(super) fn take(mut file: File, root: &Root, known: &Known, host: &str) -> io::Result<Fetched> {
+pub(super) fn take(
+    mut file: File,
+    root: &Root,
+    before: &Before,
+    host: &str,
+) -> io::Result<Fetched> {
     let is_folder = skip_greeting(&mut file)?;
     let mut archive = tar::Archive::new(BufReader::new(file));
-    let mut taker = Taker { root, known, host, fetched: Fetched::default(), odd: 0 };
+    let mut taker = Taker { root, before, host, fetched: Fetched::default(), odd: 0 };
     for (count, entry) in archive.entries()?.enumerate() {
         let mut entry = entry?;
         if count >= MOST {
@@ -79,10 +98,25 @@ pub(super) fn take(mut file: File, root: &Root, known: &Known, host: &str) -> io
             continue;
         };
         let relative = if is_folder { parts } else { Vec::new() };
-        let mode = entry.header().mode().unwrap_or(0o600) & 0o777;
-        taker.consider(&relative, mode, &mut entry)?;
+        let header = entry.header();
+        let facts = Facts {
+            mode: header.mode().unwrap_or(0o600) & 0o777,
+            modified: header.mtime().unwrap_or(0),
+        };
+        taker.consider(&relative, facts, &mut entry)?;
     }
     Ok(taker.end())
+}
+
+/// Whether a file here was left alone since then, and is no younger than the
+/// one there.
+fn is_old(here: &fs::Metadata, since: SystemTime, there: Facts) -> bool {
+    let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = (since.as_secs(), since.subsec_nanos());
+    // What is put here with an old time is new all the same.
+    let put = (here.ctime(), u32::try_from(here.ctime_nsec()).unwrap_or_default());
+    let put = (u64::try_from(put.0).unwrap_or_default(), put.1);
+    put < since && u64::try_from(here.mtime()).unwrap_or_default() <= there.modified
 }
 
 /// Goes to where the archive begins; whether it is one of a folder.
@@ -113,9 +147,17 @@ fn parts(name: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(parts)
 }
 
+/// What the archive says of a file.
+#[derive(Debug, Clone, Copy)]
+struct Facts {
+    mode: u32,
+    /// In seconds of the Unix time.
+    modified: u64,
+}
+
 struct Taker<'a> {
     root: &'a Root,
-    known: &'a Known,
+    before: &'a Before,
     host: &'a str,
     fetched: Fetched,
     odd: usize,
@@ -126,10 +168,11 @@ impl Taker<'_> {
     fn consider(
         &mut self,
         relative: &[Vec<u8>],
-        mode: u32,
+        facts: Facts,
         from: &mut impl Read,
     ) -> io::Result<()> {
-        let name = self.root.name(&relative.join(&b'/'));
+        let below = relative.join(&b'/');
+        let name = self.root.name(&below);
         let Some(folder) = self.folder(relative)? else {
             return self.refuse(&name, "a link or a file is in its way here");
         };
@@ -141,25 +184,35 @@ impl Taker<'_> {
         io::copy(from, taken.as_file_mut())?;
         taken.as_file_mut().rewind()?;
         let (there, _) = Sum::read(taken.as_file_mut())?;
-        let here = match fs::symlink_metadata(&path) {
-            Ok(facts) if facts.is_file() => Some(Sum::read(File::open(&path)?)?.0),
+        let found = fs::symlink_metadata(&path);
+        let here = match &found {
+            Ok(found) if found.is_file() => Some(Sum::read(File::open(&path)?)?.0),
             Ok(_) => return self.refuse(&name, "something else has its name here"),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
+            Err(_) => return found.map(|_| ()),
         };
-        let sent = self.known.get(&name).filter(|file| file.local == path);
-        let sent = sent.and_then(|file| file.there);
-        if here == Some(there) || sent == Some(there) {
+        let sent = self.before.known.get(&name).filter(|file| file.local == path);
+        // Whoever throws away what was fetched wants it again.
+        let last = || here.and_then(|_| self.before.last.get(&below));
+        let base = sent.and_then(|file| file.there).or_else(last);
+        if here == Some(there) || base == Some(there) {
+            self.fetched.seen.note(&below, there);
             return Ok(());
         }
-        // It has changed there; what is here must be what was sent.
-        if here != sent {
+        // It has changed there. What is here must be what was sent or fetched; if
+        // nobody knows what that was, older than what is there and left alone.
+        let is_old = found.is_ok_and(|found| is_old(&found, self.before.opened, facts));
+        if here != base && !(base.is_none() && is_old) {
+            if let Some(base) = base {
+                self.fetched.seen.note(&below, base);
+            }
             let why =
                 if here.is_some() { "it was changed here as well" } else { "it was removed here" };
             return self.refuse(&name, why);
         }
-        taken.as_file().set_permissions(Permissions::from_mode(mode))?;
+        taken.as_file().set_permissions(Permissions::from_mode(facts.mode))?;
         taken.persist(&path)?;
+        self.fetched.seen.note(&below, there);
         let stamp = Stamp::of(&fs::symlink_metadata(&path)?);
         let file = super::File { local: path, stamp, sum: there, there: Some(there) };
         self.fetched.known.insert(name, file);
@@ -168,7 +221,7 @@ impl Taker<'_> {
 
     /// The folder that a file belongs in, which is made if need be; none if
     /// there is something else in its place.
-    fn folder(&self, relative: &[Vec<u8>]) -> io::Result<Option<PathBuf>> {
+    fn folder(&mut self, relative: &[Vec<u8>]) -> io::Result<Option<PathBuf>> {
         let inner = match relative.split_last() {
             Some((_, inner)) => inner,
             None => {
@@ -180,12 +233,17 @@ impl Taker<'_> {
         // The folder itself may be a link: whoever declared it meant that.
         DirBuilder::new().recursive(true).create(&self.root.local)?;
         let mut folder = self.root.local.clone();
-        for part in inner {
+        for (at, part) in inner.iter().enumerate() {
             folder.push(std::ffi::OsStr::from_bytes(part));
             match fs::symlink_metadata(&folder) {
                 Ok(facts) if facts.is_dir() => {}
                 Ok(_) => return Ok(None),
-                Err(_) => fs::create_dir(&folder)?,
+                Err(_) => {
+                    fs::create_dir(&folder)?;
+                    // It is there already, so it is not sent back.
+                    let name = self.root.name(&inner.get(..=at).unwrap_or_default().join(&b'/'));
+                    self.fetched.known.insert(name, super::File::folder(folder.clone()));
+                }
             }
         }
         Ok(Some(folder))

@@ -8,12 +8,14 @@
 
 mod checksum;
 mod fetch;
+mod last;
 mod pack;
 mod snapshot;
 mod stream;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use hermes_core::ToolError;
 
@@ -21,6 +23,7 @@ use super::connection::{Connection, after};
 use super::settings::{Settings, Synced, expand};
 use crate::backend::Exit;
 use checksum::Sum;
+use last::Last;
 use snapshot::{Entry, Kind, Stamp};
 
 /// A file that changes while it is read is read again so often.
@@ -35,6 +38,10 @@ pub(super) struct Sync {
     fetched: Vec<Root>,
     most: u64,
     known: Known,
+    /// What the last program has fetched.
+    last: Last,
+    /// When it was first opened.
+    opened: Option<SystemTime>,
 }
 
 /// A file or folder that is here and there.
@@ -60,6 +67,14 @@ struct File {
     there: Option<Sum>,
 }
 
+impl File {
+    /// A folder that is here and there.
+    fn folder(local: PathBuf) -> Self {
+        let sum = Sum::of(b"");
+        Self { local, stamp: Stamp::folder(), sum, there: Some(sum) }
+    }
+}
+
 /// What has to be done there.
 #[derive(Debug, PartialEq, Eq)]
 struct Change {
@@ -73,6 +88,8 @@ struct Change {
 enum What {
     Put(Entry, Sum),
     Remove,
+    /// If there is nothing in it.
+    RemoveFolder,
 }
 
 impl Sync {
@@ -83,6 +100,8 @@ impl Sync {
             fetched: roots(&settings.sync_back),
             most: settings.most,
             known: Known::new(),
+            last: Last::of(settings),
+            opened: None,
         }
     }
 
@@ -92,6 +111,7 @@ impl Sync {
         connection: &Connection,
         socket: Option<&Path>,
     ) -> Result<Vec<String>, ToolError> {
+        self.opened.get_or_insert_with(SystemTime::now);
         if self.sent.is_empty() {
             return Ok(Vec::new());
         }
@@ -119,10 +139,14 @@ impl Sync {
         socket: Option<&Path>,
     ) -> Vec<String> {
         let mut news = Vec::new();
+        let opened = self.opened.unwrap_or_else(SystemTime::now);
         for root in self.fetched.clone() {
-            match fetch::fetch(connection, socket, &root, self.most, &self.known).await {
+            let known =
+                fetch::Before { known: self.known.clone(), last: self.last.read(&root), opened };
+            match fetch::fetch(connection, socket, &root, self.most, known).await {
                 Ok(fetched) => {
                     self.known.extend(fetched.known);
+                    self.last.write(&root, &fetched.seen);
                     news.extend(fetched.news);
                 }
                 Err(error) => news.push(format!(
@@ -185,10 +209,11 @@ fn prepare(roots: &[Root], mut known: Known) -> Result<Option<Prepared>, ToolErr
         let is_gone = |(name, file): &(&Vec<u8>, &File)| {
             is_in(root, name) && file.local.starts_with(&root.local) && !here.contains_key(*name)
         };
-        changes.extend(known.iter().filter(is_gone).map(|(name, file)| Change {
+        // What is in a folder goes before it.
+        changes.extend(known.iter().rev().filter(is_gone).map(|(name, file)| Change {
             name: name.clone(),
             expected: file.there,
-            what: What::Remove,
+            what: if file.stamp.is_folder() { What::RemoveFolder } else { What::Remove },
         }));
         for (name, entry) in here {
             let before = known.get(&name).filter(|file| file.local == entry.path);
@@ -250,7 +275,7 @@ fn note(known: &mut Known, changes: &[Change], refused: &[usize], host: &str) ->
         let is_refused = refused.contains(&at);
         let name = String::from_utf8_lossy(&change.name);
         match &change.what {
-            What::Remove => {
+            What::Remove | What::RemoveFolder => {
                 known.remove(&change.name);
                 if is_refused {
                     news.push(format!(
@@ -279,6 +304,7 @@ impl Entry {
     fn sum(&self) -> Result<Option<Sum>, ToolError> {
         match &self.kind {
             Kind::Link(target) => Ok(Some(Sum::of(target))),
+            Kind::Folder => Ok(Some(Sum::of(b""))),
             Kind::File => {
                 let failed = |error| ToolError::io(self.path.display(), &error);
                 let file = std::fs::File::open(&self.path).map_err(failed)?;

@@ -21,13 +21,13 @@ pub(super) const RECEIVER: &str = "echo hermes-sync; u=$(umask); umask 077; \
     d=$HOME/.hermes-sync-$$; mkdir \"$d\" || exit 3; trap 'rm -rf \"$d\"' EXIT; \
     trap 'exit 1' HUP INT TERM; tar -xopf - -C \"$d\" || exit 3; umask $u; cd \"$d\" && sh ./moves";
 
-/// What the script can do: put a file, a link, or take one away. Whatever is
+/// What the script can do: put a file, a link, a folder, or take one away. Whatever is
 /// not as it was left is refused.
 const WORDS: &str = r#"
 s() { cksum <"$1" 2>/dev/null; }
 r() { echo "refused $1"; }
 f() {
-  if [ -d "$3" ] && [ ! -L "$3" ]; then r $1; return; fi
+  if [ -d "$3" ] && [ ! -L "$3" ] && ! rmdir "$3" 2>/dev/null; then r $1; return; fi
   if [ -f "$3" ] && [ ! -L "$3" ]; then
     o=$(s "$3")
     if [ "$o" = "$(s "$2")" ]; then :
@@ -39,7 +39,7 @@ f() {
 }
 l() {
   if [ -L "$3" ]; then rm -f "$3" || exit 3
-  elif [ -e "$3" ]; then r $1; return; fi
+  elif [ -e "$3" ] && ! rmdir "$3" 2>/dev/null; then r $1; return; fi
   ln -s "$2" "$3" || exit 3
 }
 d() {
@@ -49,6 +49,10 @@ d() {
   elif [ -e "$2" ]; then r $1; fi
 }
 p() { [ -d "$1" ] || mkdir -p "$1" || exit 3; }
+e() {
+  if [ -f "$2" ] && [ "$3" != - ] && [ "$(s "$2")" = "$3" ]; then rm -f "$2"; fi
+  if [ -d "$2" ]; then :; elif [ -e "$2" ] || [ -L "$2" ]; then r $1; else p "$2"; fi
+}
 "#;
 
 /// The archive, at its beginning; none if a file changed meanwhile.
@@ -64,6 +68,13 @@ pub(super) fn pack(changes: &[Change]) -> Result<Option<File>, ToolError> {
             What::Remove => {
                 line(&mut script, &[&b"d "[..], &number(at), &name, &quoted(&expected)])
             }
+            // One that is used there stays, and nobody needs to know.
+            What::RemoveFolder => {
+                line(&mut script, &[&b"rmdir "[..], &name, b" 2>/dev/null"]);
+            }
+            What::Put(entry, _) if entry.kind == Kind::Folder => {
+                line(&mut script, &[&b"e "[..], &number(at), &name, &quoted(&expected)]);
+            }
             What::Put(entry, sum) => {
                 let parent = parent(&change.name);
                 if parent != folder {
@@ -71,6 +82,7 @@ pub(super) fn pack(changes: &[Change]) -> Result<Option<File>, ToolError> {
                     folder = parent.to_vec();
                 }
                 match &entry.kind {
+                    Kind::Folder => {}
                     Kind::Link(target) => {
                         line(&mut script, &[&b"l "[..], &number(at), &quote(target), b" ", &name]);
                     }

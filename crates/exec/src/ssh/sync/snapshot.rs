@@ -13,7 +13,7 @@ const MOST: usize = 100_000;
 /// Folders within folders at most.
 const DEEPEST: usize = 200;
 
-/// A file or a link.
+/// A file, a link or a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     /// Its name below the folder; nothing if it was declared itself.
@@ -28,6 +28,8 @@ pub(super) enum Kind {
     File,
     /// Its target. What is behind it was not declared.
     Link(Vec<u8>),
+    /// By itself; what is in it has entries of its own.
+    Folder,
 }
 
 /// What changes when a file does.
@@ -38,7 +40,19 @@ pub(super) struct Stamp {
     pub(super) modified: (i64, i64),
 }
 
+/// The mode of every folder: which rights it has is the other side's own.
+const FOLDER: u32 = 0o40000;
+
 impl Stamp {
+    /// That of a folder, which is the same whatever comes and goes in it.
+    pub(super) fn folder() -> Self {
+        Self { size: 0, mode: FOLDER, modified: (0, 0) }
+    }
+
+    pub(super) fn is_folder(&self) -> bool {
+        self.mode == FOLDER
+    }
+
     pub(super) fn of(facts: &Metadata) -> Self {
         Self {
             size: facts.size(),
@@ -48,7 +62,7 @@ impl Stamp {
     }
 }
 
-/// All files and links at a path; none if there is nothing.
+/// All files, links and folders at a path; none if there is nothing.
 pub(super) fn take(root: &Path) -> Result<Option<Vec<Entry>>, ToolError> {
     let mut entries = Vec::new();
     let mut left = vec![(root.to_owned(), Vec::new(), 0)];
@@ -75,6 +89,8 @@ pub(super) fn take(root: &Path) -> Result<Option<Vec<Entry>>, ToolError> {
                 below.extend_from_slice(name.as_bytes());
                 left.push((inner.path(), below, depth + 1));
             }
+            let stamp = Stamp::folder();
+            entries.push(Entry { relative, path, kind: Kind::Folder, stamp });
         } else if facts.is_file() {
             entries.push(Entry { relative, path, kind: Kind::File, stamp });
         } else if facts.is_symlink() {

@@ -11,12 +11,14 @@ struct Scene {
     here: TempDir,
     there: TempDir,
     known: Known,
+    last: last::Seen,
 }
 
 impl Scene {
     fn new() -> Self {
         let folder = || tempfile::tempdir().unwrap();
-        Self { here: folder(), there: folder(), known: Known::new() }
+        let last = last::Seen::default();
+        Self { here: folder(), there: folder(), known: Known::new(), last }
     }
 
     fn root(&self) -> Root {
@@ -61,11 +63,18 @@ impl Scene {
     }
 
     fn pull(&mut self) -> Vec<String> {
+        self.pull_since(SystemTime::now())
+    }
+
+    /// Fetches what has changed, in a place that was opened then.
+    fn pull_since(&mut self, opened: SystemTime) -> Vec<String> {
         let mut file = tempfile::tempfile().unwrap();
         let script = "cd ~/p && echo Welcome && echo hermes-archive-d && tar -cf - .";
         file.write_all(&self.run(script, Stdio::null()).stdout).unwrap();
-        let fetched = fetch::take(file, &self.root(), &self.known, "there").unwrap();
+        let before = fetch::Before { known: self.known.clone(), last: self.last.clone(), opened };
+        let fetched = fetch::take(file, &self.root(), &before, "there").unwrap();
         self.known.extend(fetched.known);
+        self.last = fetched.seen;
         fetched.news
     }
 }
@@ -83,7 +92,8 @@ fn only_what_has_changed_is_sent_and_what_is_gone_goes() {
     scene.write("a", "1");
     scene.write("deep/it's odd\n", "2");
     std::os::unix::fs::symlink("a", scene.here.path().join("p/link")).unwrap();
-    assert_eq!(scene.push(), (3, vec![]));
+    // Three of them, and two folders.
+    assert_eq!(scene.push(), (5, vec![]));
     assert_eq!(fs::read_to_string(scene.there("deep/it's odd\n")).unwrap(), "2");
     assert_eq!(fs::read_link(scene.there("link")).unwrap(), Path::new("a"));
     assert_eq!(scene.push(), (0, vec![]));
@@ -195,7 +205,12 @@ fn nothing_is_unpacked_outside_of_its_folder() {
     header.set_entry_type(tar::EntryType::Symlink);
     builder.append_link(&mut header, "leads", "/etc/passwd").unwrap();
     let file = builder.into_inner().unwrap();
-    let fetched = fetch::take(file, &scene.root(), &scene.known, "there").unwrap();
+    let before = fetch::Before {
+        known: Known::new(),
+        last: last::Seen::default(),
+        opened: SystemTime::now(),
+    };
+    let fetched = fetch::take(file, &scene.root(), &before, "there").unwrap();
     scene.known.extend(fetched.known);
     let names: Vec<_> = scene.known.keys().map(|name| String::from_utf8_lossy(name)).collect();
     assert_eq!(names, ["~/p/good"]);
@@ -222,7 +237,8 @@ fn half_an_archive_changes_nothing() {
     let output = scene.run(pack::RECEIVER, Stdio::from(half));
     assert!(!output.status.success());
     assert_eq!(fs::read_dir(scene.there.path()).unwrap().count(), 0);
-    assert_eq!(scene.push().0, 1);
+    // It and its folder.
+    assert_eq!(scene.push().0, 2);
 }
 
 #[test]
@@ -237,4 +253,111 @@ fn names_there_have_one_spelling() {
     assert_eq!(name(""), "~/f");
     assert_eq!(name("/"), "/f");
     assert_eq!(name("/srv/a"), "/srv/a/f");
+}
+
+#[test]
+fn folders_come_and_go_as_well() {
+    let mut scene = Scene::new();
+    let here = scene.here.path().join("p");
+    fs::create_dir_all(here.join("refs/heads")).unwrap();
+    fs::create_dir_all(here.join("turns")).unwrap();
+    scene.push();
+    assert!(scene.there("refs/heads").is_dir() && scene.there("turns").is_dir());
+    // What lies in it there is not known here, so its folder stays.
+    fs::create_dir(here.join("used")).unwrap();
+    scene.push();
+    fs::write(scene.there("used/theirs"), "x").unwrap();
+    for folder in ["refs/heads", "refs", "turns", "used"] {
+        fs::remove_dir(here.join(folder)).unwrap();
+    }
+    scene.write("turns", "into a file");
+    assert_eq!(scene.push(), (4, vec![]));
+    assert!(!scene.there("refs").exists());
+    assert_eq!(fs::read_to_string(scene.there("turns")).unwrap(), "into a file");
+    assert!(scene.there("used/theirs").exists());
+    fs::remove_file(here.join("turns")).unwrap();
+    fs::create_dir(here.join("turns")).unwrap();
+    assert_eq!(scene.push(), (1, vec![]));
+    assert!(scene.there("turns").is_dir());
+}
+
+/// Programs one after the other, each of which fetches what is there.
+#[test]
+fn what_was_fetched_is_fetched_again_when_it_has_changed_there() {
+    let mut scene = Scene::new();
+    let here = scene.here.path().join("p");
+    let say = |name: &str| fs::read_to_string(here.join(name)).ok();
+    fs::create_dir(scene.there.path().join("p")).unwrap();
+    fs::write(scene.there("s"), "first").unwrap();
+    assert_eq!(scene.pull(), Vec::<String>::new());
+    for text in ["second", "third"] {
+        scene.known.clear();
+        fs::write(scene.there("s"), text).unwrap();
+        assert_eq!(scene.pull(), Vec::<String>::new());
+        assert_eq!(say("s").as_deref(), Some(text));
+    }
+    // Changed here, and not there.
+    scene.known.clear();
+    scene.write("s", "mine");
+    assert_eq!(scene.pull(), Vec::<String>::new());
+    assert_eq!(say("s").as_deref(), Some("mine"));
+    // On both sides, between two programs as well: told each time.
+    fs::write(scene.there("s"), "fourth").unwrap();
+    for _ in 0..2 {
+        scene.known.clear();
+        let news = scene.pull_since(SystemTime::now() + std::time::Duration::from_secs(60));
+        assert!(news.len() == 1 && news[0].contains("changed here as well"), "{news:?}");
+        assert_eq!(say("s").as_deref(), Some("mine"));
+    }
+    // Thrown away, it comes again.
+    fs::remove_file(here.join("s")).unwrap();
+    scene.known.clear();
+    assert_eq!(scene.pull(), Vec::<String>::new());
+    assert_eq!(say("s").as_deref(), Some("fourth"));
+}
+
+#[test]
+fn of_what_was_never_fetched_the_older_one_is_replaced_if_it_was_left_alone() {
+    let mut scene = Scene::new();
+    let later = SystemTime::now() + std::time::Duration::from_secs(60);
+    fs::create_dir(scene.there.path().join("p")).unwrap();
+    for name in ["old", "new", "touched"] {
+        scene.write(name, "mine");
+        fs::write(scene.there(name), "theirs").unwrap();
+    }
+    age(&scene.here.path().join("p/old"));
+    age(&scene.there("new"));
+    let news = scene.pull_since(later);
+    assert!(news.len() == 1 && news[0].contains("~/p/new"), "{news:?}");
+    let here = |scene: &Scene, name: &str| {
+        fs::read_to_string(scene.here.path().join("p").join(name)).unwrap()
+    };
+    assert_eq!(here(&scene, "old"), "theirs");
+    assert_eq!(here(&scene, "new"), "mine");
+    // Written while the place was open.
+    let mut scene = Scene::new();
+    fs::create_dir(scene.there.path().join("p")).unwrap();
+    fs::write(scene.there("touched"), "theirs").unwrap();
+    let opened = SystemTime::now() - std::time::Duration::from_secs(60);
+    scene.write("touched", "mine");
+    age(&scene.here.path().join("p/touched"));
+    assert_eq!(scene.pull_since(opened).len(), 1);
+    assert_eq!(here(&scene, "touched"), "mine");
+}
+
+#[test]
+fn what_was_fetched_is_remembered_for_each_declaration() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = |host: &str| Settings {
+        host: host.into(),
+        storage: Some(folder.path().join("ssh")),
+        ..Settings::default()
+    };
+    let root = |remote: &str| Root::of(&Synced { local: "/x".into(), remote: remote.into() });
+    let mut seen = last::Seen::default();
+    seen.note(b"a", Sum::of(b"1"));
+    Last::of(&settings("one")).write(&root("~/p"), &seen);
+    assert_eq!(Last::of(&settings("one")).read(&root("~/p")).get(b"a"), Some(Sum::of(b"1")));
+    assert_eq!(Last::of(&settings("two")).read(&root("~/p")).get(b"a"), None);
+    assert_eq!(Last::of(&settings("one")).read(&root("~/q")).get(b"a"), None);
 }

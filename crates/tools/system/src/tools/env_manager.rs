@@ -38,13 +38,13 @@ pub(crate) struct EnvManager;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// load reads a .env file; diff shows what this session changed.
+    /// load reads a file of NAME=value lines; diff shows what this session changed.
     action: Action,
     /// For get, set, unset.
     name: Option<String>,
     /// For set; taken as it is.
     value: Option<String>,
-    /// For load.
+    /// For load. One called .env is read only where the permission profile opens it.
     path: Option<String>,
     /// For list: part of a name, or a pattern such as AWS_*.
     filter: Option<String>,
@@ -148,8 +148,9 @@ impl Tool for EnvManager {
                 .gives(r#"{"name":"APP_MODE","value":"test","source":"session"}"#),
             )
             .example(
-                Example::new("Load a .env file", r#"{"action":"load","path":".env"}"#)
-                    .given(".env", "# local settings\nPORT=8080\nexport API_TOKEN='abc'\n")
+                // A file that is called .env is denied by most profiles.
+                Example::new("Load a file of variables", r#"{"action":"load","path":"dev.env"}"#)
+                    .given("dev.env", "# local settings\nPORT=8080\nexport API_TOKEN='abc'\n")
                     .gives(r#"{"loaded":["API_TOKEN","PORT"]}"#),
             )
             .example(

@@ -1,7 +1,8 @@
 //! A message on the user's desktop, or at least a bell.
 
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hermes_core::{
     Availability, Effect, ErrorKind, Example, JsonSchema, Resource, Scope, Tool, ToolContext,
@@ -18,6 +19,8 @@ const APPLICATION: &str = "hermes";
 const LONGEST_TITLE: usize = 200;
 const LONGEST_MESSAGE: usize = 4_000;
 const ANSWER: usize = 64 * 1024;
+/// How names of images end.
+const IMAGES: [&str; 8] = ["png", "svg", "jpg", "jpeg", "gif", "ico", "webp", "xpm"];
 
 /// Its arguments are title, message and the name of a sound, each as it is.
 const SCRIPT: &str = "on run argv
@@ -230,9 +233,14 @@ impl Args {
         self.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(APPLICATION)
     }
 
-    /// An icon with a slash is a file; all others are names of the theme's.
+    /// An icon with a slash is a file, and so is one that ends like an image;
+    /// all others are names of the theme's, which have no such end.
     fn icon_path(&self, at: &Workplace) -> Option<PathBuf> {
-        let icon = self.icon.as_deref().filter(|icon| icon.contains('/'))?;
+        let is_image = |icon: &str| {
+            let end = Path::new(icon).extension().and_then(OsStr::to_str).unwrap_or_default();
+            IMAGES.iter().any(|image| end.eq_ignore_ascii_case(image))
+        };
+        let icon = self.icon.as_deref().filter(|icon| icon.contains('/') || is_image(icon))?;
         Some(at.resolve(icon))
     }
 

@@ -170,4 +170,8 @@ fn an_icon_of_the_theme_is_no_file() {
     assert_eq!(effects(json!({"message": "x", "icon": "face-smile"})), [show]);
     let file = json!({"message": "x", "icon": "img/a.png"});
     assert_eq!(effects(file), [show, "file:read /srv/img/a.png"]);
+    let file = json!({"message": "x", "icon": "a.PNG"});
+    assert_eq!(effects(file), [show, "file:read /srv/a.PNG"]);
+    let named = json!({"message": "x", "icon": "org.gnome.Terminal"});
+    assert_eq!(effects(named), [show]);
 }

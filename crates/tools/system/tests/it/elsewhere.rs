@@ -152,3 +152,21 @@ async fn files_that_are_waited_for_or_loaded_are_where_commands_run() {
     assert!(port["note"].as_str().unwrap().contains("machine of hermes"), "{port}");
     desk.engine.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_is_not_there_is_an_error() {
+    let desk = desk(NextDoor::default());
+    for background in [false, true] {
+        let arguments =
+            json!({ "command": "true", "workdir": "/no/such", "background": background });
+        let mut answer = desk.call("terminal", arguments).await;
+        if background && answer["status"] == "running" {
+            answer = desk.process("wait", &answer["session_id"]).await;
+            assert_eq!(answer["exit_code"], 126, "{answer}");
+            continue;
+        }
+        assert_eq!(answer["kind"], "not_found", "{answer}");
+        assert!(answer["error"].as_str().unwrap().contains("nothing was run"), "{answer}");
+    }
+    desk.engine.shutdown().await;
+}

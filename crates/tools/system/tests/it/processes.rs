@@ -9,7 +9,7 @@ use hermes_engine::{Caller, Engine};
 use hermes_exec::Jobs;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, eventually, processes_of};
+use crate::desk::{Desired, Desk, eventually, processes_of};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_command_is_ended() {
@@ -422,4 +422,20 @@ async fn nobody_is_asked_about_what_is_typed_into_a_shell_that_has_ended() {
     let refused = desk.call("process", typed("frobnicate")).await;
     assert_eq!(refused["kind"], "conflict", "{refused}");
     desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_written_down_is_not_detached() {
+    let folder = tempfile::tempdir().unwrap();
+    // As on a disk that is full.
+    std::fs::write(folder.path().join("running"), "").unwrap();
+    let desk = Desk::with(Desired { jobs: Some(folder.path().into()), ..Desired::default() });
+    let arguments = json!({ "command": "echo out; sleep 600", "detach": true });
+    let answer = desk.call("terminal", arguments).await;
+    assert!(answer.get("detached").is_none(), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("It is not detached"), "{answer}");
+    let id = answer["session_id"].clone();
+    assert!(processes_of(&id) > 0);
+    desk.engine.shutdown().await;
+    assert_eq!(processes_of(&id), 0, "nobody would find it again");
 }

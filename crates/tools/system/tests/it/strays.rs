@@ -3,8 +3,11 @@
 use std::fs;
 use std::sync::Arc;
 
-use hermes_exec::{Backend, Elsewhere};
+use hermes_core::{Ports, ToolCall, ToolOutput};
+use hermes_engine::{Caller, Engine};
+use hermes_exec::{Backend, Elsewhere, Jobs};
 use hermes_testkit::place::NextDoor;
+use hermes_testkit::probe::Probe;
 use serde_json::{Value, json};
 
 use crate::desk::{Desired, Desk, eventually, processes_of};
@@ -137,4 +140,37 @@ async fn what_a_crash_has_left_elsewhere_is_told_and_can_be_ended() {
     assert_eq!(listed(&second).await, Vec::<Value>::new());
     first.engine.shutdown().await;
     second.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_command_of_a_tool_leaves_is_known_as_the_tools_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = Arc::new(Jobs::local(folder.path().join("jobs")));
+    let ender = Arc::clone(&jobs);
+    let script = Probe::new("script").act(move |_, cx| {
+        let jobs = Arc::clone(&ender);
+        async move {
+            let call = ToolCall::new(
+                format!("{}.1", cx.call_id),
+                "terminal",
+                json!({ "command": "sleep 604 & echo begun" }),
+            );
+            let answer = cx.host.as_ref().unwrap().call(call).await;
+            assert!(answer.content.contains("begun"), "{}", answer.content);
+            let ended = jobs.end_within(cx.session.id(), &cx.call_id).await;
+            ToolOutput::json(&ended)
+        }
+    });
+    let mut tools = hermes_tools_system::tools();
+    tools.push(script.tool());
+    let engine = Engine::builder()
+        .ports(Ports::new().with(jobs))
+        .tools(tools)
+        .spill_to(folder.path().join("spill"))
+        .build()
+        .unwrap();
+    let caller = Caller::new(folder.path());
+    let answer = engine.call(ToolCall::new("a", "script", json!({})), &caller).await;
+    assert!(answer.content.contains("sleep 604 & echo begun"), "{}", answer.content);
+    engine.shutdown().await;
 }

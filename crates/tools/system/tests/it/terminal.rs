@@ -398,3 +398,72 @@ async fn what_has_scrolled_off_a_terminal_is_in_the_output() {
     let brief = desk.call("terminal", json!({ "command": "seq 5", "pty": true })).await;
     assert_eq!((&brief["output"], &brief["screen"]), (&json!(""), &json!("1\n2\n3\n4\n5")));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_character_that_is_cut_by_an_answer_is_whole_in_the_next() {
+    let desk = Desk::new();
+    let command = "printf 'a\\xe6\\x97'; read x; printf '\\xa5b\\033[3'; read x; printf '1mred\\n'";
+    let asked = desk.call("terminal", json!({ "command": command, "open_stdin": true })).await;
+    let id = asked["session_id"].clone();
+    assert_eq!((&asked["status"], &asked["output"]), (&json!("awaiting_input"), &json!("a")));
+    let log = desk.call("process", json!({ "action": "log", "session_id": id })).await;
+    assert_eq!(log["output"], "a", "{log}");
+    for told in ["\u{65e5}b", "red\n"] {
+        let data = json!({ "action": "submit", "session_id": id, "data": "", "timeout": 30 });
+        let mut answer = desk.call("process", data).await;
+        while answer["output"] == "" {
+            answer = desk.call("process", json!({ "action": "poll", "session_id": id })).await;
+        }
+        assert_eq!(answer["output"], told, "{answer}");
+    }
+    // Of an order that is cut, nothing is seen either.
+    let command = "printf '\\033[3'; read x; printf '1mred\\033[0m end\\n'";
+    let asked = desk.call("terminal", json!({ "command": command, "open_stdin": true })).await;
+    assert_eq!(asked["output"], "", "{asked}");
+    assert!(!asked["note"].as_str().unwrap().contains("no text"), "{asked}");
+    let id = asked["session_id"].clone();
+    let data = json!({ "action": "submit", "session_id": id, "data": "", "timeout": 30 });
+    let mut answer = desk.call("process", data).await;
+    while answer["output"] == "" {
+        answer = desk.call("process", json!({ "action": "poll", "session_id": id })).await;
+    }
+    assert_eq!(answer["output"], "red end\n", "{answer}");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn input_that_is_given_leaves_it_open_if_that_is_asked() {
+    let desk = Desk::new();
+    let command = "read a; read b; echo \"[$a][$b]\"";
+    let arguments = json!({ "command": command, "stdin": "first\n", "open_stdin": true });
+    let asked = desk.call("terminal", arguments).await;
+    assert_eq!(asked["status"], "awaiting_input", "{asked}");
+    let id = asked["session_id"].clone();
+    let data = json!({ "action": "submit", "session_id": id, "data": "second", "timeout": 30 });
+    let mut answer = desk.call("process", data).await;
+    while answer["output"] == "" {
+        answer = desk.call("process", json!({ "action": "poll", "session_id": id })).await;
+    }
+    assert_eq!(answer["output"], "[first][second]\n", "{answer}");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_counts_for_nothing_is_told() {
+    let desk = Desk::new();
+    for given in [json!({ "notify_on_complete": true }), json!({ "watch_patterns": ["x"] })] {
+        let mut arguments = given.clone();
+        arguments["command"] = json!("true");
+        let answer = desk.call("terminal", arguments).await;
+        assert!(answer["note"].as_str().unwrap().contains("in the background only"), "{answer}");
+    }
+    for given in [json!({ "stdin": "x" }), json!({ "open_stdin": true })] {
+        let mut arguments = given.clone();
+        arguments["command"] = json!("cat >ran");
+        arguments["detach"] = json!(true);
+        let answer = desk.call("terminal", arguments).await;
+        assert_eq!(answer["kind"], "invalid_arguments", "{answer}");
+    }
+    assert!(!desk.path().join("ran").exists());
+    desk.engine.shutdown().await;
+}

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Confinement, DynTool, Effect, Policy, Ports, Proposal, Ruling, Scope, ToolCall, ToolError,
-    ToolOutput, Verdict,
+    Confinement, DynTool, Effect, Policy, Ports, Proposal, Ruling, Scope, ToolCall, ToolContext,
+    ToolError, ToolOutput, Verdict,
 };
 use hermes_engine::{Caller, Engine};
-use hermes_exec::{Backend, Jobs, Local};
+use hermes_exec::{Backend, Input, Jobs, Local, Order, Output};
 use hermes_scripts::Limits;
 use hermes_testkit::probe::Probe;
 use serde_json::{Value, json};
@@ -175,10 +175,30 @@ fn callables(forever: &Arc<AtomicUsize>) -> Vec<Arc<dyn DynTool>> {
                     open.fetch_sub(1, Ordering::SeqCst);
                     return Err(ToolError::cancelled());
                 }
+                if args["command"] == "sleep 605 &" {
+                    leave_running(&cx).await;
+                }
                 ToolOutput::json(&args)
             }
         });
     vec![read.tool(), write.tool(), terminal.tool(), Probe::new("extra").tool()]
+}
+
+/// What a command leaves, as the real tool lists it.
+async fn leave_running(cx: &ToolContext) {
+    let jobs = Jobs::port(cx);
+    let order = Order {
+        program: "sleep".into(),
+        arguments: vec!["605".into()],
+        environment: std::env::vars_os().collect(),
+        directory: cx.workplace.cwd().to_path_buf(),
+        input: Input::Nothing,
+        output: Output::Together,
+        confinement: None,
+    };
+    let job = jobs.start("sleep 605 &".to_owned(), order).await.unwrap();
+    let listed = jobs.list(job, cx.session.id(), cx.workplace.cwd().to_path_buf());
+    listed.started_within(&cx.call_id);
 }
 
 fn object(names: &[&str]) -> Value {
@@ -186,11 +206,7 @@ fn object(names: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties.collect::<serde_json::Map<_, _>>() })
 }
 
-async fn read(
-    args: &Value,
-    cx: &hermes_core::ToolContext,
-    meeting: &Barrier,
-) -> Result<ToolOutput, ToolError> {
+async fn read(args: &Value, cx: &ToolContext, meeting: &Barrier) -> Result<ToolOutput, ToolError> {
     let name = args["path"].as_str().unwrap_or_default();
     if name == "meet" {
         meeting.wait().await;

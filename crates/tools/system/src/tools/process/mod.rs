@@ -299,6 +299,7 @@ fn log(args: &Args, listed: &Listed) -> Output {
         Some(first) => first,
     };
     let (lines, total) = log.page(first, count);
+    let told = log.len();
     drop(log);
     let last = first + lines.len() as u64;
     let mut output = Output::of(listed);
@@ -306,7 +307,7 @@ fn log(args: &Args, listed: &Listed) -> Output {
     output.showing = (!lines.is_empty()).then(|| format!("lines {first}-{}", last - 1));
     output.output = Some(lines.join("\n"));
     if last > total {
-        listed.catch_up();
+        listed.catch_up(told);
     }
     output
 }

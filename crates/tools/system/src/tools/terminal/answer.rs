@@ -59,6 +59,9 @@ pub(crate) struct Output {
     sandbox: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
+    /// Bytes of its output that are told with this.
+    #[serde(skip)]
+    pub(super) told: u64,
 }
 
 impl Output {
@@ -80,6 +83,7 @@ impl Output {
             ..Self::default()
         };
         let (lost, written) = (log.lost(), log.len());
+        output.told = written;
         drop(log);
         if lost > 0 {
             output.add_note(format!(
@@ -94,7 +98,8 @@ impl Output {
             // What was drawn is not for reading, and all of it can be seen.
             output.output.clear();
         }
-        if written > 0 && output.output.is_empty() && output.screen.is_none() {
+        let is_mute = output.output.is_empty() && output.screen.is_none();
+        if written > 0 && is_mute && job.ended().is_some() {
             output.add_note(format!("It wrote {written} bytes, and no text is among them."));
         }
         for remark in job.remarks() {

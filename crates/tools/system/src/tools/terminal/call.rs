@@ -8,7 +8,7 @@ use hermes_core::{Notices, OutputBounds, ToolContext, ToolError};
 use hermes_exec::{Attention, GRACE, Job, Jobs, Listed, Patience, Pause, Times};
 use serde_json::Value;
 
-use super::Args;
+use super::{Args, no_folder};
 use super::answer::Output;
 use super::sudo::{Outcome, Raised};
 use crate::shell::{self, After};
@@ -110,6 +110,7 @@ impl Call<'_> {
         if moves && !self.jobs.backend().is_here() && output.is_astray(&self.directory, &self.job) {
             shell::retreat(&self.directory, self.cx)?;
         }
+        self.check_folder(&output)?;
         settled.notes.iter().for_each(|note| output.add_note(note));
         if let Some(error) = error {
             let cancelled = pause == Pause::Cancelled;
@@ -123,6 +124,12 @@ impl Call<'_> {
                 "A command is waited for at most {} s; use background for longer ones.",
                 limits.seconds
             ));
+        }
+        if self.args.notify_on_complete || self.args.watch_patterns.is_some() {
+            output.add_note(
+                "notify_on_complete and watch_patterns count in the background only; this was \
+                 waited for.",
+            );
         }
         self.tell_of_sudo(&mut output);
         Ok(output)
@@ -154,7 +161,7 @@ impl Call<'_> {
     fn turn(self, pause: Pause) -> Output {
         let listed = self.list();
         let mut output = self.describe(self.stays());
-        listed.catch_up();
+        listed.catch_up(output.told);
         output.session_id = Some(self.job.id.clone());
         output.pid = self.job.pid;
         let (status, note) = match pause {
@@ -180,7 +187,7 @@ impl Call<'_> {
     }
 
     pub(super) async fn background(self) -> Result<Output, ToolError> {
-        let listed = self.list();
+        let (listed, detached) = self.detach();
         let mut heard = Output::default();
         self.attend(&listed, &mut heard);
         // One that cannot even start is better told at once.
@@ -188,24 +195,30 @@ impl Call<'_> {
         let patience = Patience { until, silence: None, cancel: &self.cx.cancel };
         self.job.wait(&patience).await;
         let mut output = self.describe(self.stays());
-        listed.catch_up();
+        listed.catch_up(output.told);
         output.session_id = Some(self.job.id.clone());
         output.pid = self.job.pid;
         output.notify_on_complete = heard.notify_on_complete;
         output.watch_patterns = heard.watch_patterns;
         output.notify_unsupported = heard.notify_unsupported;
+        output.detached = detached == Some(Ok(()));
         if let Some(file) = &self.file {
-            output.detached = true;
             output.output_file = Some(file.display().to_string());
         }
         if self.job.ended().is_some() {
             listed.see_end();
+            self.check_folder(&output)?;
             self.tell_of_sudo(&mut output);
             return Ok(output);
         }
         output.status = Some("running");
-        output.add_note(match self.file {
-            Some(_) => format!(
+        output.add_note(match detached {
+            Some(Err(error)) => format!(
+                "It is not detached, and ends with hermes: it could not be written down, so \
+                 nobody would find it again ({error}). See that there is room in {}.",
+                self.jobs.folder().display()
+            ),
+            Some(Ok(())) => format!(
                 "It goes on when hermes ends, and nothing ends it but process action=kill, now \
                  or later in this folder, or `hermes processes kill {}`.",
                 self.job.id
@@ -221,12 +234,31 @@ impl Call<'_> {
 
     fn list(&self) -> Arc<Listed> {
         let (job, session) = (Arc::clone(&self.job), self.cx.session.id());
-        match &self.file {
-            Some(file) => {
-                self.jobs.list_detached(job, session, self.directory.clone(), file.clone())
-            }
-            None => self.jobs.list(job, session, self.directory.clone()),
+        let listed = self.jobs.list(job, session, self.directory.clone());
+        if self.cx.inner {
+            listed.started_within(&self.cx.call_id);
         }
+        listed
+    }
+
+    /// Lists it, detached if that is wanted and can be done; why not.
+    fn detach(&self) -> (Arc<Listed>, Option<Result<(), String>>) {
+        let Some(file) = &self.file else { return (self.list(), None) };
+        let (job, session) = (Arc::clone(&self.job), self.cx.session.id());
+        match self.jobs.list_detached(job, session, self.directory.clone(), file.clone()) {
+            Ok(listed) => (listed, Some(Ok(()))),
+            Err(error) => (self.list(), Some(Err(error.to_string()))),
+        }
+    }
+
+    /// Elsewhere the shell finds out whether the folder is there that a command
+    /// is to run in.
+    fn check_folder(&self, output: &Output) -> Result<(), ToolError> {
+        let is_named = self.args.workdir.is_some() && !self.jobs.backend().is_here();
+        if is_named && output.is_astray(&self.directory, &self.job) {
+            return Err(no_folder(&self.directory, output.output.trim()));
+        }
+        Ok(())
     }
 
     /// Has the job looked after, and says what its session will hear of it.

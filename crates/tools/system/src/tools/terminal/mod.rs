@@ -159,6 +159,11 @@ impl Tool for Terminal {
         let id = typed::named(jobs.fresh_id(), is_shell);
         let started = jobs.start_as(id, args.command.clone(), order, frame);
         let job = jobs.as_long_as(limit, Stage::Starting, cx, started).await?;
+        if let Some(text) = args.stdin.clone().filter(|_| args.open_stdin) {
+            let job = Arc::clone(&job);
+            // One that does not read it is no failure.
+            tokio::spawn(async move { job.write(text.as_bytes()).await });
+        }
         let folder = directory.clone();
         let is_background = args.background || args.detach;
         let session = fresh.unwrap_or_else(|| cx.workplace.cwd().to_path_buf());
@@ -193,10 +198,7 @@ fn reset(args: &Args, cx: &ToolContext) -> Result<PathBuf, ToolError> {
 /// A folder that a command is to run in, if it is there. Elsewhere the shell
 /// finds out.
 fn there(folder: PathBuf, jobs: &Jobs) -> Result<PathBuf, ToolError> {
-    let missing = |why: &str| {
-        ToolError::not_found(format!("workdir {}: {why}; nothing was run", folder.display()))
-            .with_hint("Name a folder that exists.")
-    };
+    let missing = |why: &str| no_folder(&folder, why);
     match std::fs::metadata(&folder) {
         _ if !jobs.backend().is_here() => Ok(folder),
         Ok(found) if !found.is_dir() => Err(missing("it is not a folder")),
@@ -205,6 +207,11 @@ fn there(folder: PathBuf, jobs: &Jobs) -> Result<PathBuf, ToolError> {
         }
         _ => Ok(folder),
     }
+}
+
+fn no_folder(folder: &Path, why: &str) -> ToolError {
+    ToolError::not_found(format!("workdir {}: {why}; nothing was run", folder.display()))
+        .with_hint("Name a folder that exists.")
 }
 
 /// The command with its folder and its input, which may be code as well.
@@ -238,6 +245,10 @@ fn detach(args: &Args, jobs: &Jobs, command: &mut String) -> Result<PathBuf, Too
         return Err(ToolError::invalid("A command cannot be detached from its terminal")
             .with_hint("Leave out pty, or start it inside of tmux or screen."));
     }
+    if args.stdin.is_some() || args.open_stdin {
+        return Err(ToolError::invalid("A detached command has nothing to read from")
+            .with_hint("Leave out stdin and open_stdin; what it is to read can be a file: < FILE."));
+    }
     if jobs.backend().name() != "local" {
         return Err(ToolError::invalid("Only commands of this machine can be detached").with_hint(
             "Use background. What is to go on there without hermes needs a service of that \
@@ -265,9 +276,9 @@ fn lay_open(order: &mut Order, file: &Path) {
 
 fn input(args: &Args) -> Input {
     match &args.stdin {
+        // What is given is sent as the first of it.
+        _ if args.open_stdin => Input::Open,
         Some(text) => Input::Given(text.clone().into_bytes()),
-        None if args.detach => Input::Nothing,
-        None if args.open_stdin => Input::Open,
         None => Input::Nothing,
     }
 }
