@@ -249,6 +249,8 @@ impl Walk<'_> {
                 if !writes {
                     word.taint = word.taint.with(stream.taint);
                     word.content = stream.text;
+                    word.hints.extend(stream.names);
+                    word.prints = stream.shape;
                 }
             }
             Part::Arithmetic(inner) => {
@@ -370,7 +372,9 @@ impl Walk<'_> {
         let (array, index) = name.split_once('[').unwrap_or((name, ""));
         let shown = format!("${{{name}}}");
         let Some(words) = self.scope.array(array).map(<[Word]>::to_vec) else {
-            return fields.unknown(&shown, Taint::default());
+            // What was read into it is of one kind.
+            let read = self.scope.get(array).filter(|value| value.text.is_none()).cloned();
+            return fields.value(&read.unwrap_or_else(Value::unknown), &shown, quoted);
         };
         let index = index.trim_end_matches(']');
         if let Ok(index) = index.parse::<usize>() {

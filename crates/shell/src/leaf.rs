@@ -127,6 +127,8 @@ pub struct Word {
     /// What a process substitution would print, or a file holds that the same
     /// command wrote.
     pub(crate) content: Option<String>,
+    /// What stands for what a process substitution would print.
+    pub(crate) prints: Option<&'static str>,
     /// Globs of the paths that an unknown word may hold.
     pub(crate) hints: Vec<String>,
     /// What is not known of it are numbers, names and paths of files that are

@@ -73,6 +73,7 @@ fn a_path_variable_may_lead_to_it() {
         "export PATH=$PWD/bin:$PATH; git fetch",
         "env PATH=/home/user/project/bin:/usr/bin npm install",
         "PATH=$PATH:$PWD/bin; curl https://example.com",
+        "PATH=$PWD/bin:$PATH; PATH=$PATH:/opt/x/bin; curl https://example.com",
     ] {
         let found = findings(source);
         assert!(found.contains(&"Ask shadowing".to_owned()), "{source}: {found:?}");

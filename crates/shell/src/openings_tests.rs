@@ -29,6 +29,7 @@ fn what_may_be_an_option_is_asked_about() {
         "xargs sh < list",
         "cat list | xargs -n1 bash",
         "cat list | xargs python3",
+        "mapfile -t a < o; git reset \"${a[@]}\"",
     ] {
         assert_eq!(look(source).level(), Some(Level::Ask), "{source}");
     }
@@ -127,6 +128,8 @@ fn loops_over_files_of_the_project_stay_there() {
         "grep -rl foo src | xargs sed -i 's/foo/bar/g'",
         "git diff --name-only | sort -u | xargs sed -i s/a/b/",
         "ls *.md | while read f; do pandoc \"$f\" -o \"${f%.md}.html\"; done",
+        "while read -r f; do sed -i s/a/b/ \"$f\"; done < <(find . -name '*.go')",
+        "mapfile -t all < <(git ls-files); sed -i s/a/b/ \"${all[@]}\"",
         "git status --porcelain | awk '{print $2}' | xargs touch",
         "printf '%s\\n' a b c | xargs -I{} touch {}.txt",
     ] {

@@ -118,7 +118,8 @@ impl Scope {
                     || part.starts_with("$PWD")
                     || !part.starts_with(['/', '~', '$'])
             };
-            self.own_programs = value.text.split(':').any(near);
+            let kept = self.own_programs && !value.known && value.text.contains("$PATH");
+            self.own_programs = kept || value.text.split(':').any(near);
         }
     }
 

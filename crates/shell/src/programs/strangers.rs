@@ -140,11 +140,8 @@ fn home(site: &Site<'_>, program: &Word) -> Home {
 /// The python of a virtual environment is the project's own python, and
 /// installs for it.
 pub(crate) fn is_local(site: &Site<'_>, program: &Word) -> bool {
-    match home(site, program) {
-        Home::Searched | Home::Installed => false,
-        Home::Project => !site.absolute(program).is_some_and(|path| is_of_environment(&path)),
-        Home::Elsewhere => true,
-    }
+    let lies_apart = matches!(home(site, program), Home::Project | Home::Elsewhere);
+    lies_apart && !site.absolute(program).is_some_and(|path| is_of_environment(&path))
 }
 
 fn is_of_environment(path: &Path) -> bool {
