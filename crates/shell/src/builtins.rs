@@ -106,10 +106,17 @@ impl Walk<'_> {
                     self.evaluated(&words.text);
                 }
             }
-            "unalias" | "ulimit" | "umask" | "wait" | "jobs" | "fg" | "bg" | "disown" | "exit"
-            | "return" | "break" | "continue" | "logout" | ":" | "true" | "false" | "test"
-            | "[" | "let" | "type" | "pwd" | "dirs" | "times" | "help" | "caller" | "suspend"
-            | "echo" => {}
+            "umask" => {
+                let mask = leaf.words.get(1).map_or("", |word| word.text.as_str());
+                let number = u32::from_str_radix(mask, 8);
+                if number.is_ok_and(|mask| mask & 0o2 == 0) {
+                    let reason = "Lets everybody write to what is made from now on";
+                    leaf.find(Finding::ask("world-writable", reason));
+                }
+            }
+            "unalias" | "ulimit" | "wait" | "jobs" | "fg" | "bg" | "disown" | "exit" | "return"
+            | "break" | "continue" | "logout" | ":" | "true" | "false" | "test" | "[" | "let"
+            | "type" | "pwd" | "dirs" | "times" | "help" | "caller" | "suspend" | "echo" => {}
             _ => return None,
         }
         let out = flow::output(&leaf.program, &leaf.words, input, self.scope.cwd.as_deref());
@@ -200,6 +207,7 @@ impl Walk<'_> {
                     self.scope.refer(name, &value.text);
                     continue;
                 }
+                self.scope.lead(name, &value, self.at);
                 let value = Value::of(&value);
                 self.computed_for(name, &value);
                 self.scope.set(name, value);
@@ -260,7 +268,8 @@ impl Walk<'_> {
             rest = next;
             let once = text.is_none() && self.repeats == 0 && input.connected;
             let taint = if once { input.taint.with(Taint::FOREIGN) } else { input.taint };
-            self.assign(name, Value { text, hints: hints.clone(), taint, shape: None });
+            let shape = input.shape.filter(|_| text.is_none()).map(str::to_owned);
+            self.assign(name, Value { text, hints: hints.clone(), taint, shape });
         }
     }
 

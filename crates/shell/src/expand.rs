@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use crate::braces::{self, Piece};
 use crate::flow::Stream;
-use crate::leaf::{NUMBER, Taint, Word};
+use crate::leaf::{NEAR, NUMBER, Open, Taint, Word};
 use crate::scope::Value;
 use crate::syntax::{Operator, Parameter, Part, Raw};
-use crate::text::has_glob;
+use crate::text::{glob_match, has_glob};
 use crate::walk::Walk;
 
 /// Builds the words that one written word becomes.
@@ -30,6 +30,9 @@ impl Fields {
 
     fn text(&mut self, text: &str, quoted: bool) {
         let word = self.word();
+        if word.open == Open::Whole && !text.is_empty() {
+            word.open = Open::Start;
+        }
         word.text.push_str(text);
         word.glob |= !quoted && has_glob(text);
         if self.grows {
@@ -39,6 +42,9 @@ impl Fields {
 
     fn unknown(&mut self, shown: &str, taint: Taint) {
         let word = self.word();
+        if word.text.is_empty() {
+            word.open = Open::Whole;
+        }
         word.text.push_str(shown);
         word.known = false;
         word.named = false;
@@ -256,6 +262,8 @@ impl Walk<'_> {
                 if !writes {
                     word.taint = word.taint.with(stream.taint);
                     word.content = stream.text;
+                    word.hints.extend(stream.names);
+                    word.prints = stream.shape;
                 }
             }
             Part::Arithmetic(inner) => {
@@ -352,8 +360,22 @@ impl Walk<'_> {
                 ) {
                     self.evaluated(&text);
                 }
-                let own = found.map_or(taint, |value| value.taint);
-                fields.unknown(&shown, word.taint.with(own));
+                let own = found.as_ref().map_or(taint, |value| value.taint);
+                let taint = word.taint.with(own);
+                let text = found.as_ref().and_then(|value| value.text.as_deref());
+                let length = text.map_or(0, str::len).min(MAX_CUT);
+                self.spend(length * length / 4);
+                if let Some(text) = text.and_then(|text| cut(text, &word)) {
+                    let value = Value { text: Some(text.to_owned()), taint, ..Value::default() };
+                    return fields.value(&value, &shown, quoted);
+                }
+                match found.filter(|value| stays_near(value, &word)) {
+                    Some(_) => {
+                        let shape = Some(NEAR.to_owned());
+                        fields.value(&Value { taint, shape, ..Value::unknown() }, &shown, quoted);
+                    }
+                    None => fields.unknown(&shown, taint),
+                }
             }
         }
     }
@@ -363,7 +385,9 @@ impl Walk<'_> {
         let (array, index) = name.split_once('[').unwrap_or((name, ""));
         let shown = format!("${{{name}}}");
         let Some(words) = self.scope.array(array).map(<[Word]>::to_vec) else {
-            return fields.unknown(&shown, Taint::default());
+            // What was read into it is of one kind.
+            let read = self.scope.get(array).filter(|value| value.text.is_none()).cloned();
+            return fields.value(&read.unwrap_or_else(Value::unknown), &shown, quoted);
         };
         let index = index.trim_end_matches(']');
         if let Ok(index) = index.parse::<usize>() {
@@ -392,6 +416,57 @@ impl Walk<'_> {
         fields.value(&value, &word.text, parameter.quoted);
         value
     }
+}
+
+/// Longer values are not cut.
+const MAX_CUT: usize = 256;
+
+/// What `${name%pattern}` and its like leave of a text.
+fn cut<'t>(text: &'t str, operation: &Word) -> Option<&'t str> {
+    let written = operation.known().filter(|_| text.len() <= MAX_CUT)?;
+    let places = || text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    let (front, longest, pattern) = if let Some(pattern) = written.strip_prefix("##") {
+        (true, true, pattern)
+    } else if let Some(pattern) = written.strip_prefix('#') {
+        (true, false, pattern)
+    } else if let Some(pattern) = written.strip_prefix("%%") {
+        (false, true, pattern)
+    } else {
+        (false, false, written.strip_prefix('%')?)
+    };
+    // Other signs of a pattern are not read.
+    if pattern.contains(['[', '(', '?', '\\', '"', '\'']) || pattern.len() > 64 {
+        return None;
+    }
+    let taken = |at: &usize| match front {
+        true => text.get(..*at).is_some_and(|part| glob_match(pattern, part)),
+        false => text.get(*at..).is_some_and(|part| glob_match(pattern, part)),
+    };
+    // Of a beginning the long ones end late, of an end they begin early.
+    let at = if front == longest { places().rev().find(taken) } else { places().find(taken) };
+    match at {
+        None => Some(text),
+        Some(at) if front => text.get(at..),
+        Some(at) => text.get(..at),
+    }
+}
+
+/// Whether a path stays below the folder when a part of it is cut off or
+/// replaced.
+fn stays_near(value: &Value, operation: &Word) -> bool {
+    let near = value.shape.as_deref().is_some_and(|shape| {
+        let word = Word { text: shape.to_owned(), named: true, ..Word::default() };
+        word.is_near()
+    });
+    let text = operation.text.as_str();
+    let put_in = match text.strip_prefix('/') {
+        Some(rest) => rest.trim_start_matches('/').split_once('/').map_or("", |(_, new)| new),
+        None => "",
+    };
+    near && (operation.known || operation.is_near())
+        && text.starts_with(['%', '#', ',', '^', '/'])
+        && !put_in.starts_with('/')
+        && !put_in.contains("..")
 }
 
 /// Whether a variable's name says that its value is a secret.

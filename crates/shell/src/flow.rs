@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use crate::leaf::{NAME, NUMBER, Taint, Word};
+use crate::leaf::{Taint, Word};
+use crate::listing;
 use crate::programs;
 use crate::text::unescape;
 
@@ -111,7 +112,7 @@ pub(crate) fn output(program: &str, words: &[Word], input: &Stream, cwd: Option<
     let mut out = printed(program, words, input, cwd);
     let arguments = words.get(1..).unwrap_or(&[]);
     if out.text.is_none() {
-        out.shape = shape(program, arguments);
+        out.shape = listing::shape(program, arguments, input.shape);
     }
     if programs::never_ends(program, arguments) {
         out.taint = out.taint.with(Taint::ENDLESS);
@@ -185,61 +186,6 @@ fn printed(program: &str, words: &[Word], input: &Stream, cwd: Option<&Path>) ->
         _ if tells_nothing(program, arguments) => unknown(taint),
         _ => unknown(taint.with(Taint::COMPUTED)),
     }
-}
-
-/// What stands for the output of programs that print numbers, or one name that
-/// leads to no other folder.
-fn shape(program: &str, arguments: &[Word]) -> Option<&'static str> {
-    if arguments.iter().any(|word| !word.known || word.glob) && program != "basename" {
-        return None;
-    }
-    let all = |allowed: &[&str]| {
-        let is_one = |word: &Word| {
-            allowed.iter().any(|known| match known.strip_suffix('=') {
-                Some(_) => word.text.starts_with(known),
-                None => word.text == *known,
-            })
-        };
-        arguments.iter().all(is_one)
-    };
-    let options_only = || arguments.iter().all(|word| word.text.starts_with('-'));
-    let verb = arguments.first().map_or("", |word| word.text.as_str());
-    match program {
-        "date" | "gdate" => is_numeric_date(arguments).then_some(NUMBER),
-        "seq" | "nproc" => Some(NUMBER),
-        "id" => (!arguments.is_empty() && all(&["-u", "-g", "-r"])).then_some(NUMBER),
-        "uname" | "arch" | "whoami" | "hostname" if options_only() => Some(NAME),
-        "basename" => Some(NAME),
-        "git" => match verb {
-            // The names of branches and tags have no `..` in them.
-            "rev-parse" => all(&["rev-parse", "--short", "--short=", "HEAD", "--verify"]),
-            "describe" => arguments.iter().skip(1).all(|word| word.text.starts_with('-')),
-            "branch" => all(&["branch", "--show-current"]) && arguments.len() == 2,
-            "rev-list" => arguments.iter().any(|word| word.text == "--count"),
-            _ => false,
-        }
-        .then_some(NAME),
-        _ => None,
-    }
-}
-
-/// Whether a date is asked for in digits and what stands between them.
-fn is_numeric_date(arguments: &[Word]) -> bool {
-    let formats = arguments.iter().filter_map(|word| word.text.strip_prefix('+'));
-    let is_numeric = |format: &str| {
-        let mut letters = format.chars();
-        while let Some(letter) = letters.next() {
-            let is_plain = match letter {
-                '%' => letters.next().is_some_and(|c| "YmdHMSsNFTjuVyIgGwz".contains(c)),
-                other => "-_.:TZ+".contains(other),
-            };
-            if !is_plain {
-                return false;
-            }
-        }
-        !format.is_empty()
-    };
-    formats.clone().count() == 1 && formats.clone().all(is_numeric)
 }
 
 /// Whether git lists the files that it does not know, ignored ones as well.

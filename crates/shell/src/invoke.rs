@@ -65,7 +65,56 @@ impl Walk<'_> {
                 format!("The program name “{}” is written with look-alike letters", first.text);
             leaf.find(Finding::ask("obfuscation", reason));
         }
-        let words: Arc<[Word]> = words.into();
+        if let Some(place) = self.local_program(first) {
+            return self.as_local(place, words.into(), leaf, input);
+        }
+        let (seen, _) = self.mark();
+        let out = self.as_named(words.into(), leaf, input);
+        if self.scope.own_programs {
+            self.leaves_since(seen).for_each(programs::doubt_name);
+        }
+        out
+    }
+
+    /// Where a program is that is not installed.
+    fn local_program(&self, first: &Word) -> Option<String> {
+        if !first.text.contains('/') {
+            return None;
+        }
+        let cwd = self.scope.cwd.clone();
+        let (input, hidden) = (&Stream::unknown(), self.scope.hidden);
+        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden };
+        programs::is_local(&site, first).then(|| match site.absolute(first) {
+            Some(path) => path.to_string_lossy().into_owned(),
+            None => first.text.clone(),
+        })
+    }
+
+    /// Runs a program that anybody may have written and named like a known one.
+    /// What the known one does is still looked at, since it may be a copy of it,
+    /// but it is given nothing for its name.
+    #[inline(never)]
+    fn as_local(
+        &mut self,
+        place: String,
+        words: Arc<[Word]>,
+        leaf: Leaf,
+        input: &Stream,
+    ) -> Stream {
+        let (seen, _) = self.mark();
+        let out = self.apart(|walk| walk.as_named(words, leaf, input));
+        self.leaves_since(seen).for_each(|leaf| programs::without_name(leaf, &place));
+        Stream {
+            text: None,
+            shape: None,
+            connected: true,
+            taint: out.taint.with(Taint::COMPUTED),
+            ..out
+        }
+    }
+
+    /// Runs what is known by this name.
+    fn as_named(&mut self, words: Arc<[Word]>, mut leaf: Leaf, input: &Stream) -> Stream {
         let program = words.first().map(|first| program_name(&first.text)).unwrap_or_default();
         leaf.program = program.as_ref().to_owned();
         leaf.words = Arc::clone(&words);
@@ -107,6 +156,10 @@ impl Walk<'_> {
         let given = wrappers::given(&leaf);
         let given: Vec<_> =
             given.iter().map(|(name, word)| (name.as_str(), word.clone())).collect();
+        let own_programs = self.scope.own_programs;
+        for (name, value) in &given {
+            self.scope.lead(name, value, self.at);
+        }
         let lent = self.scope.lend(&given);
         let folder = wrappers::folder(&leaf);
         let cwd = self.scope.cwd.clone();
@@ -118,6 +171,7 @@ impl Walk<'_> {
             self.scope.cwd = cwd;
         }
         self.scope.take_back(lent);
+        self.scope.own_programs = own_programs;
         out
     }
 

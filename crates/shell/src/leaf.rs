@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use hermes_core::{Effect, Scope};
 
+use crate::text::program_name;
+
 /// What a whole command would do.
 #[derive(Debug, Clone, Default)]
 pub struct Analysis {
@@ -49,6 +51,9 @@ pub struct Leaf {
     pub globs: Vec<(Scope, PathBuf)>,
     /// The words before each wrapper was taken off.
     pub(crate) outer: Vec<Arc<[Word]>>,
+    /// The program that it is or runs under, if that is no installed one: what
+    /// is known of the name does not hold for it.
+    pub(crate) local: Option<String>,
     /// Known to leave everything as it was.
     pub(crate) reads_only: bool,
     /// Reads a file of which nothing is known before it runs.
@@ -75,13 +80,17 @@ impl Leaf {
     }
 
     /// Program and subcommand, without options: `git push`, `npm run test`,
-    /// `ls`. Starts with `sudo` if it runs under that.
+    /// `ls`. Starts with `sudo` if it runs under that, and with the place of a
+    /// program that is not installed.
     pub fn prefix(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         if let Some(raised) = self.via.iter().find(|via| matches!(via.as_str(), "sudo" | "doas")) {
             all.push(raised.clone());
         }
-        all.push(self.program.clone());
+        all.extend(self.local.clone());
+        if self.local.as_deref().is_none_or(|own| program_name(own) != self.program) {
+            all.push(self.program.clone());
+        }
         all.extend(crate::pattern::subcommand(&self.program, &self.words).into_iter().cloned());
         all
     }
@@ -118,16 +127,39 @@ pub struct Word {
     /// What a process substitution would print, or a file holds that the same
     /// command wrote.
     pub(crate) content: Option<String>,
+    /// What stands for what a process substitution would print.
+    pub(crate) prints: Option<&'static str>,
     /// Globs of the paths that an unknown word may hold.
     pub(crate) hints: Vec<String>,
-    /// What is not known of it are numbers and names, without a slash in them.
+    /// What is not known of it are numbers, names and paths of files that are
+    /// here.
     pub(crate) named: bool,
+    /// How much of it is only known at run time.
+    pub(crate) open: Open,
+}
+
+/// How much of a word is only known at run time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Open {
+    /// Nothing, or something behind its beginning.
+    #[default]
+    Within,
+    /// Its beginning: it may turn out to be an option.
+    Start,
+    /// All of it.
+    Whole,
 }
 
 /// Stands in a word for a number that is only known when it runs.
 pub(crate) const NUMBER: &str = "$(number)";
 /// The same for a name.
 pub(crate) const NAME: &str = "$(name)";
+/// The same for the path of a file that is there, below the folder.
+pub(crate) const FOUND: &str = "$(found)";
+/// Stands for words that are read from a list.
+pub(crate) const LISTED: &str = "$input";
+/// The same as [`FOUND`] for a path that was made of one of those.
+pub(crate) const NEAR: &str = "$(near)";
 
 impl Word {
     /// A word that is known.
@@ -135,8 +167,28 @@ impl Word {
         Word { text: text.into(), known: true, ..Word::default() }
     }
 
+    /// Whether what is not known of it is a path below the folder.
+    pub(crate) fn is_near(&self) -> bool {
+        let text = self.text.as_str();
+        !self.known
+            && self.named
+            && (text.contains(FOUND) || text.contains(NEAR))
+            && !text.starts_with(['/', '~'])
+            && !text.split('/').any(|part| part == "..")
+    }
+
+    /// Whether it is the path of a file that is there, and nothing else.
+    pub(crate) fn is_found(&self) -> bool {
+        !self.known && self.named && self.text == FOUND
+    }
+
+    /// Whether it is what `xargs` reads, quotes and options included.
+    pub(crate) fn is_listed(&self) -> bool {
+        !self.known && self.text == LISTED
+    }
+
     /// A glob of what it may be, if what is not known of it is only a part of
-    /// a name: neither a folder nor the way out of one.
+    /// a name, neither a folder nor the way out of one, or a path that is near.
     pub(crate) fn as_glob(&self) -> Option<Self> {
         if self.known || !self.named {
             return None;
@@ -147,6 +199,7 @@ impl Word {
         if text.split('/').any(says_nothing) {
             return None;
         }
+        let text = text.replace(FOUND, "**").replace(NEAR, "**");
         Some(Self { text, known: true, glob: true, ..self.clone() })
     }
 

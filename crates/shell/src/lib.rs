@@ -13,6 +13,7 @@ mod flow;
 mod history;
 mod invoke;
 mod leaf;
+mod listing;
 mod memory;
 mod parse;
 mod pattern;
@@ -30,6 +31,7 @@ mod walk;
 mod words;
 mod wrappers;
 mod wrapping;
+mod xargs;
 
 pub use extent::{Extent, extent};
 pub use history::{is_history, takes_history};
@@ -135,3 +137,9 @@ mod judged_tests;
 #[cfg(test)]
 #[path = "limits_tests.rs"]
 mod limits_tests;
+#[cfg(test)]
+#[path = "local_tests.rs"]
+mod local_tests;
+#[cfg(test)]
+#[path = "openings_tests.rs"]
+mod openings_tests;

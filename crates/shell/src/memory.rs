@@ -63,7 +63,8 @@ impl Walk<'_> {
                                 false => word.taint.with(Taint::COMPUTED),
                             },
                             connected: true,
-                            ..Stream::default()
+                            shape: word.prints,
+                            names: word.hints.clone(),
                         },
                     });
                 }

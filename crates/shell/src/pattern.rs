@@ -110,7 +110,7 @@ pub struct CommandPattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
     /// Program, leading words, and words that must occur.
-    Words { program: String, leading: Vec<String>, flags: Vec<String> },
+    Words { program: String, place: Option<String>, leading: Vec<String>, flags: Vec<String> },
     /// Text with shell syntax, compared with the whole command.
     Text(String),
     /// A whole command, letter by letter.
@@ -142,6 +142,7 @@ impl CommandPattern {
         };
         let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
+        let place = program.contains('/').then(|| program.clone());
         let program =
             if program.contains('/') { program_name(&program).into_owned() } else { program };
         if program.is_empty() {
@@ -156,7 +157,7 @@ impl CommandPattern {
                 _ => leading.push(word),
             }
         }
-        Ok(Self { kind: Kind::Words { program, leading, flags } })
+        Ok(Self { kind: Kind::Words { program, place, leading, flags } })
     }
 
     /// Whether the rule is about this leaf, also through wrappers such as
@@ -177,14 +178,18 @@ impl CommandPattern {
 
     /// Whether the rule, as one that permits, covers this leaf: its words stand
     /// first and in their order, no option that it does not name stands between
-    /// them, and nobody else's rights are used unless it says so. A part of a
+    /// them, and nobody else's rights are used unless it says so. A plain name
+    /// means the installed program: `./git` is another one. A part of a
     /// command may be about another folder than the whole one was.
     pub fn permits(&self, leaf: &Leaf) -> bool {
-        let (program, leading, flags) = match &self.kind {
-            Kind::Words { program, leading, flags } => (program, leading, flags),
+        let (program, place, leading, flags) = match &self.kind {
+            Kind::Words { program, place, leading, flags } => (program, place, leading, flags),
             Kind::Text(_) => return self.matches(leaf),
             Kind::Exact(_) => return false,
         };
+        if !is_meant(program, place.as_deref(), leaf) {
+            return false;
+        }
         if let Some(other) = leaf.via.iter().find(|via| RIGHTS.contains(&via.as_str())) {
             return other == program && self.matches(leaf);
         }
@@ -237,7 +242,7 @@ impl CommandPattern {
     }
 
     fn matches_words(&self, name: &str, words: &[Word]) -> bool {
-        let Kind::Words { program, leading, flags } = &self.kind else { return false };
+        let Kind::Words { program, leading, flags, .. } = &self.kind else { return false };
         if !glob_match(program, name) {
             return false;
         }
@@ -279,6 +284,23 @@ impl CommandPattern {
             }
         }
         true
+    }
+}
+
+/// Whether a rule means the file that a leaf runs, and not another one with the
+/// same name.
+fn is_meant(program: &str, place: Option<&str>, leaf: &Leaf) -> bool {
+    let first = leaf.words.first().map_or("", |word| word.text.as_str());
+    let has_path =
+        |words: &std::sync::Arc<[Word]>| words.first().is_some_and(|word| word.text.contains('/'));
+    let here = |place: &str| {
+        first.contains('/') && tidy(place) == tidy(first) && !leaf.outer.iter().any(has_path)
+    };
+    match (&leaf.local, place) {
+        (None, None) => true,
+        (None, Some(place)) => place.starts_with(['/', '~']) || here(place),
+        (Some(own), Some(place)) => own == place || here(place),
+        (Some(_), None) => program == "*",
     }
 }
 
@@ -393,7 +415,7 @@ impl std::fmt::Display for CommandPattern {
         match &self.kind {
             Kind::Text(text) => f.write_str(text),
             Kind::Exact(text) => write!(f, "= {text}"),
-            Kind::Words { program, leading, flags } => {
+            Kind::Words { program, leading, flags, .. } => {
                 f.write_str(program)?;
                 leading.iter().chain(flags).try_for_each(|word| write!(f, " {word}"))
             }

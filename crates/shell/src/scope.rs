@@ -79,6 +79,8 @@ pub(crate) struct Scope {
     pub(crate) exports_all: bool,
     /// Globs find hidden files as well.
     pub(crate) hidden: bool,
+    /// Programs are looked for in the project before the system.
+    pub(crate) own_programs: bool,
 }
 
 impl Scope {
@@ -90,6 +92,7 @@ impl Scope {
             name: Value::unknown(),
             exports_all: false,
             hidden: false,
+            own_programs: false,
         }
     }
 
@@ -102,7 +105,21 @@ impl Scope {
         Scope {
             names: Rc::new(Names { vars, exported, ..Names::default() }),
             cwd: self.cwd.clone(),
+            own_programs: self.own_programs,
             ..Scope::new(at)
+        }
+    }
+
+    /// Notices that a variable leads to programs of the project.
+    pub(crate) fn lead(&mut self, name: &str, value: &Word, at: &Workplace) {
+        if name == "PATH" {
+            let near = |part: &str| {
+                Path::new(part).starts_with(at.cwd())
+                    || part.starts_with("$PWD")
+                    || !part.starts_with(['/', '~', '$'])
+            };
+            let kept = self.own_programs && !value.known && value.text.contains("$PATH");
+            self.own_programs = kept || value.text.split(':').any(near);
         }
     }
 

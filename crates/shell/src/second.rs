@@ -93,12 +93,32 @@ fn parse(source: &str) -> Option<Tree> {
     })
 }
 
+/// Whether a substitution is all in two pairs of brackets, and no command in
+/// one of them could stand beside another.
+fn is_arithmetic(text: &str) -> bool {
+    let Some(inside) = text.strip_prefix("$((").and_then(|text| text.strip_suffix("))")) else {
+        return false;
+    };
+    let mut depth = 0_i32;
+    let balanced = inside.bytes().all(|byte| {
+        depth += i32::from(byte == b'(') - i32::from(byte == b')');
+        depth >= 0
+    });
+    balanced
+        && depth == 0
+        && !inside.contains("$(")
+        && !inside.contains(['`', '\'', '"', '\\', '\n', '#'])
+}
+
 /// The names of all commands in the tree that are plain words.
 fn names(tree: &Tree, source: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
+        // In a heredoc the grammar takes `$((1 + 1))` for a command.
+        let computed = node.kind() == "command_substitution"
+            && source.get(node.byte_range()).is_some_and(is_arithmetic);
         if node.kind() == "command_name"
             && let Some(word) = node.child(0).filter(|child| child.kind() == "word")
             && node.child_count() == 1
@@ -111,7 +131,7 @@ fn names(tree: &Tree, source: &str) -> Vec<String> {
                 found.push(program_name(&text).into_owned());
             }
         }
-        if cursor.goto_first_child() || cursor.goto_next_sibling() {
+        if !computed && cursor.goto_first_child() || cursor.goto_next_sibling() {
             continue;
         }
         loop {

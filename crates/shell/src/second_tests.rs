@@ -36,6 +36,20 @@ fn what_only_the_grammar_sees_is_asked_about() {
 }
 
 #[test]
+fn sums_in_a_heredoc_are_no_commands() {
+    for source in ["cat <<E\nhi $((1+1))\nE", "n=3; cat <<E > out\n$(( (n + 1) * 2 ))\nE"] {
+        assert!(look(source).findings.is_empty(), "{source}");
+    }
+    let blind = Analysis::default();
+    for source in ["cat <<E\n$((rm x); (ls))\nE", "cat <<E\n$(( $(rm x) + 1 ))\nE"] {
+        assert!(
+            disagrees(source, &blind, &HashSet::from(["cat".to_owned()])).is_some(),
+            "{source}"
+        );
+    }
+}
+
+#[test]
 fn hostile_source_is_given_up() {
     for piece in ["(", "{ ", "$(", "<<a ", "((", "[[ ", "a=(", "`", "case x in ", "\"$(", "{a,"] {
         for source in [piece.repeat(12_000 / piece.len()), piece.repeat(300)] {

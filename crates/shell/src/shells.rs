@@ -34,6 +34,9 @@ impl Walk<'_> {
         let at = self.at;
         let site = Site { at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
         let mut act = Act::bare(&mut leaf, &site);
+        if is_interactive(&outer) && self.scope.get("ENV").is_some() {
+            act.ask("env-override", "Sets ENV, which a shell reads first");
+        }
         let mut name_of = None;
         let (text, arguments) = match code {
             Code::None => {
@@ -54,6 +57,9 @@ impl Walk<'_> {
                     act.ask("dynamic-code", "Runs shell code that is only known when it runs");
                 }
                 act.tainted_code(word.taint);
+                if word.is_listed() {
+                    act.ask("dynamic-code", "Runs what a list says that is only known then");
+                }
                 act.runs(&word);
                 (word.content.map(Word::literal), arguments)
             }
@@ -112,6 +118,12 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// Whether a shell is told to be one that somebody talks to.
+fn is_interactive(words: &[Word]) -> bool {
+    let mut own = words.iter().skip(1).take_while(|word| word.text.starts_with('-'));
+    own.any(|word| !word.text.starts_with("--") && word.text.contains('i'))
 }
 
 /// Whether it is what the whole command was started with.

@@ -244,6 +244,9 @@ impl<'a> Act<'a> {
         if is_stream(&word.text) {
             return;
         }
+        if word.is_near() {
+            return self.change_near(Scope::FILE_WRITE, word);
+        }
         let glob = word.as_glob();
         let word = glob.as_ref().unwrap_or(word);
         if let Some(finding) = blocks::device_write(word) {
@@ -266,7 +269,41 @@ impl<'a> Act<'a> {
         }
     }
 
+    /// A change of files that are below the folder. Which ones is only known
+    /// when it runs, and held by those who watch over the children.
+    fn change_near(&mut self, scope: Scope, word: &Word) {
+        self.history(&scope, word);
+        let whole = word.is_found() && !word.hints.is_empty();
+        let hints = word.hints.iter().filter(|_| whole);
+        let globs = hints.map(|hint| Word { glob: true, ..Word::literal(hint.as_str()) });
+        let globs: Vec<Word> = globs.chain(word.as_glob().filter(|_| !whole)).collect();
+        for resource in globs.iter().map(|glob| self.site.resource(glob)) {
+            self.leaf.effect(Effect { scope: scope.clone(), resource });
+        }
+        self.guess(scope, word);
+    }
+
+    /// A file that is taken away but not lost, as it has another name then.
+    pub(crate) fn take(&mut self, word: &Word) {
+        match word.is_near() {
+            true => self.change_near(Scope::FILE_DELETE, word),
+            false => self.delete(word),
+        }
+    }
+
     pub(crate) fn delete(&mut self, word: &Word) {
+        // All that is there is another matter than files of some kind.
+        let narrow = |hint: &String| {
+            let name = hint.rsplit('/').next().unwrap_or(hint);
+            name.contains(|c: char| c.is_ascii_alphanumeric())
+        };
+        if word.is_near() && !word.hints.is_empty() && word.hints.iter().all(narrow) {
+            return self.change_near(Scope::FILE_DELETE, word);
+        }
+        if word.is_near() {
+            self.history(&Scope::FILE_DELETE, word);
+            return self.leaf.effect(Effect::any(Scope::FILE_DELETE));
+        }
         let glob = word.as_glob();
         let word = glob.as_ref().unwrap_or(word);
         self.history(&Scope::FILE_DELETE, word);
@@ -359,7 +396,7 @@ impl<'a> Act<'a> {
         match kind {
             RedirectKind::Read => self.read(word),
             RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => {
-                if kind == RedirectKind::Write && text.ends_with("{}") {
+                if kind == RedirectKind::Write && (text.ends_with("{}") || word.is_found()) {
                     self.ask("mass-change", "Overwrites every file that is found");
                 }
                 self.write(word);

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use hermes_core::{Effect, Resource, Scope as Permission, Workplace};
 
 use crate::flow::Stream;
-use crate::leaf::{Analysis, Finding, Leaf, Taint, Word};
+use crate::leaf::{Analysis, FOUND, Finding, Leaf, Taint, Word};
+use crate::listing::is_below;
 use crate::parse::{MAX_DEPTH, parse};
 use crate::programs;
 use crate::scope::{Scope, Value};
@@ -139,6 +140,11 @@ impl<'a> Walk<'a> {
     /// How much was found so far.
     pub(crate) fn mark(&self) -> (usize, usize) {
         (self.leaves.len(), self.findings.len())
+    }
+
+    /// The leaves that were added since.
+    pub(crate) fn leaves_since(&mut self, seen: usize) -> impl Iterator<Item = &mut Leaf> {
+        self.leaves.iter_mut().skip(seen)
     }
 
     /// Takes back all that was added since; its findings come back.
@@ -327,7 +333,11 @@ impl<'a> Walk<'a> {
         } else {
             let taint = values.iter().fold(Taint::default(), |all, word| all.with(word.taint));
             // Each of them is the same in this respect, or nothing is known.
-            let mut shapes = values.iter().map(|word| Value::of(word).shape);
+            let shape_of = |word: &Word| match word.known && is_below(word) {
+                true => Some(FOUND.to_owned()),
+                false => Value::of(word).shape,
+            };
+            let mut shapes = values.iter().map(shape_of);
             let first = shapes.next().flatten();
             let shape = first.filter(|first| shapes.all(|s| s.as_ref() == Some(first)));
             let hints = values.into_iter().flat_map(|word| {
@@ -399,6 +409,10 @@ impl<'a> Walk<'a> {
             if let [Part::Array(elements)] = &*assignment.value.parts {
                 let words = self.elements(elements);
                 self.scope.set_array(&assignment.name, words, assignment.append);
+                let name = self.scope.referred(&assignment.name);
+                if let Some(finding) = programs::environment_override(name, &Word::default()) {
+                    leaf.find(finding);
+                }
                 continue;
             }
             let mut value = self.expand_whole(&assignment.value);
@@ -409,12 +423,17 @@ impl<'a> Walk<'a> {
                 value.named &= old.text.is_some();
                 value.text.insert_str(0, old.text.as_deref().unwrap_or(""));
             }
-            let name = self.scope.referred(&assignment.name);
+            let plain = assignment.name.split('[').next().unwrap_or("");
+            let name = self.scope.referred(plain);
             if let Some(finding) = programs::environment_override(name, &value) {
                 leaf.find(finding);
             }
             leaf.effects.extend(programs::proxy_effect(name, &value));
             assigned.push((assignment.name.as_str(), value));
+        }
+        let own_programs = self.scope.own_programs;
+        for (name, value) in &assigned {
+            self.scope.lead(name, value, self.at);
         }
         if words.is_empty() {
             for (name, value) in &assigned {
@@ -437,6 +456,9 @@ impl<'a> Walk<'a> {
         let lent = self.scope.lend(&assigned);
         let out = self.invoke(words, leaf, input);
         self.scope.take_back(lent);
+        if assigned.iter().any(|(name, _)| *name == "PATH") {
+            self.scope.own_programs = own_programs;
+        }
         self.remember(&simple.redirects, &out);
         if out.text.as_deref() == Some("") {
             self.emptied(&simple.redirects);

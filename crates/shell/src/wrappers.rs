@@ -26,6 +26,11 @@ pub(crate) fn peel(act: &mut Act<'_>) -> Option<Inner> {
         "gdb" | "lldb" | "cgdb" => return debugged(leaf),
         "capsh" => return Some(after_dashes(leaf, Some("bash"))),
         "bwrap" | "start-stop-daemon" | "guix" | "nix-shell" | "nix" => return sandboxed(leaf),
+        "yarn" | "bun" | "libtool" => {
+            if let Some(inner) = handed_on(&leaf.program, arguments) {
+                return Some(inner);
+            }
+        }
         "nodemon" | "cargo-watch" | "onchange" | "chokidar" => return watched(leaf),
         "screen" if !arguments.iter().any(|word| matches!(word.text.as_str(), "-X" | "-Q")) => {
             const SCREEN: Wrapper = Wrapper {
@@ -57,7 +62,7 @@ pub(crate) fn peel(act: &mut Act<'_>) -> Option<Inner> {
         if rest.is_empty() {
             rest.push(Word::literal("echo"));
         }
-        supply(&mut rest, arguments, input);
+        crate::xargs::supply(&mut rest, arguments, input);
     }
     if rest.is_empty() {
         alone(leaf);
@@ -69,6 +74,27 @@ pub(crate) fn peel(act: &mut Act<'_>) -> Option<Inner> {
         return Some(Inner::Source(lines(&rest)));
     }
     Some(Inner::Words(rest))
+}
+
+/// What programs with many verbs hand on as it is.
+fn handed_on(program: &str, arguments: &[Word]) -> Option<Inner> {
+    let at = arguments.iter().position(|word| !word.text.starts_with('-'))?;
+    let (own, rest) = arguments.split_at(at);
+    let (verb, words) = rest.split_first()?;
+    match (program, verb.text.as_str()) {
+        ("yarn", "node") => Some(Inner::Words(rest.to_vec())),
+        ("bun", "exec") => words.first().cloned().map(Inner::Source),
+        ("bun", "run") => {
+            let named = words.first()?;
+            let runs = crate::programs::is_command(&named.text) && words.len() > 1;
+            runs.then(|| Inner::Words(words.to_vec()))
+        }
+        ("libtool", _) => {
+            let executes = own.iter().any(|word| word.text == "--mode=execute");
+            executes.then(|| Inner::Words(rest.to_vec()))
+        }
+        _ => None,
+    }
 }
 
 /// Reads the files that list arguments.
@@ -366,39 +392,6 @@ fn alone(leaf: &mut Leaf) {
             leaf.find(Finding::ask("privilege", "Opens a shell with other bounds"));
         }
         _ => leaf.reads_only = true,
-    }
-}
-
-/// The words that xargs adds, if they can be told; an unknown one otherwise.
-fn supply(rest: &mut Vec<Word>, arguments: &[Word], input: &Stream) {
-    let replaced = arguments.iter().position(|word| word.text.starts_with("-I")).map(|at| {
-        let flag = arguments.get(at).map_or("", |word| word.text.as_str());
-        match flag.strip_prefix("-I") {
-            Some("") | None => {
-                arguments.get(at + 1).map_or_else(|| "{}".to_owned(), |word| word.text.clone())
-            }
-            Some(mark) => mark.to_owned(),
-        }
-    });
-    let unknown = Word { text: "$input".to_owned(), taint: input.taint, ..Word::default() };
-    let known: Option<Vec<Word>> = input
-        .text
-        .as_ref()
-        .filter(|text| text.len() < 4096)
-        .map(|text| text.split_whitespace().map(Word::literal).collect());
-    match replaced {
-        None => rest.extend(known.unwrap_or_else(|| vec![unknown])),
-        Some(mark) => {
-            let value = match known.as_deref() {
-                Some([only]) => only.clone(),
-                _ => unknown,
-            };
-            for word in rest.iter_mut().filter(|word| word.text.contains(&mark)) {
-                word.text = word.text.replace(&mark, &value.text);
-                word.known &= value.known;
-                word.named &= value.known;
-            }
-        }
     }
 }
 

@@ -314,7 +314,7 @@ pub(crate) const WRAPPERS: &[Wrapper] = &[
     verb(&["direnv"], &["exec"], &[], 1),
     verb(
         &["npm", "pnpm", "yarn", "lerna", "nx"],
-        &["exec"],
+        &["exec", "x"],
         &["-p", "--package", "-w", "-C", "--filter", "-F", "-c", "--call"],
         0,
     ),

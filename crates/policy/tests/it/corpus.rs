@@ -41,6 +41,34 @@ fn unescape(text: &str) -> String {
 }
 
 #[test]
+fn a_program_of_the_project_is_not_the_one_that_a_rule_names() {
+    let world = World::new();
+    let rules = "profiles:
+  few:
+    extends: default
+    restrictions:
+      terminal:execute: {allowed_commands: [ls, git log, ./gradlew test]}
+  pushes:
+    extends: default
+    approved: [{scope: network:send, commands: [git push]}]
+";
+    let few = world.with(rules, "few").unwrap();
+    for command in ["ls -l", "/bin/ls", "git log", "./gradlew test --info"] {
+        assert_eq!(world.judged(&few, command), Answer::Allow, "{command}");
+    }
+    for command in ["./ls", "bin/git log", "./timeout 5 ls", "tools/gradlew test", "ls; ./ls"] {
+        assert_ne!(world.judged(&few, command), Answer::Allow, "{command}");
+    }
+    let pushes = world.with(rules, "pushes").unwrap();
+    let reaches = |command: &str| {
+        let effects = world.command(&pushes, command).command_effects;
+        effects.iter().any(|effect| matches!(effect.scope.family(), "network" | "git"))
+    };
+    assert!(reaches("git push"));
+    assert!(!reaches("./git push"));
+}
+
+#[test]
 fn nothing_dangerous_runs_and_next_to_nothing_harmless_is_asked_about() {
     let world = World::new();
     world.put("ws/.env", "KEY=1");

@@ -336,6 +336,10 @@ fn is_terraform_order(name: &str, text: &str) -> bool {
 pub(crate) fn environment_override(name: &str, value: &Word) -> Option<Finding> {
     let ask = |reason: String| Some(Finding::ask("env-override", reason));
     let text = value.text.as_str();
+    // The tables in which the shell looks names up.
+    if matches!(name.split('[').next(), Some("BASH_CMDS" | "BASH_ALIASES")) {
+        return Some(Finding::ask("shadowing", "Gives a command another meaning"));
+    }
     let loads = name.starts_with("LD_") && !matches!(name, "LD_LIBRARY_PATH" | "LD_RUN_PATH")
         || name.starts_with("DYLD_") && name != "DYLD_LIBRARY_PATH"
         || name.starts_with("BASH_FUNC")

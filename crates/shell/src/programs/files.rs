@@ -31,6 +31,9 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         }
         "mkdir" | "mkfifo" | "mknod" => {
             let args = Args::parse(words, &["-m", "--mode"]);
+            if let Some(mode) = args.value(&["-m", "--mode"]) {
+                judge_mode(act, &mode.text, false);
+            }
             let count = if act.program == "mknod" { 1 } else { args.operands.len() };
             args.operands.iter().take(count).for_each(|word| act.write(word));
         }
@@ -149,8 +152,17 @@ fn relocate(act: &mut Act<'_>, words: &[Word]) {
     let (sources, target) = ends(&args);
     blocks::guard(act, &sources, "root-move", "Moves away");
     everything(act, &sources, "Moves");
-    sources.iter().for_each(|word| act.delete(word));
+    // Without the slash it may be the one name that all of them get.
+    let inside = |target: &Word| {
+        let path = act.site.absolute(target).filter(|_| target.text.ends_with('/'));
+        target.is_near() || path.is_some_and(|path| path.starts_with(act.site.at.cwd()))
+    };
+    let stays = target.as_ref().is_some_and(inside);
+    for word in &sources {
+        if stays { act.take(word) } else { act.delete(word) }
+    }
     if let Some(target) = target {
+        overwrites(act, &sources, &target);
         if target.text == "/dev/null" {
             act.ask("data-loss", "Moves files to where they are lost");
         }
@@ -186,7 +198,15 @@ fn copy(act: &mut Act<'_>, words: &[Word]) {
         judge_mode(act, &mode.text, args.operands.len() > 2);
     }
     if let Some(target) = target {
+        overwrites(act, &sources, &target);
         act.write(&target);
+    }
+}
+
+/// One file for all that are found, each of which it replaces.
+fn overwrites(act: &mut Act<'_>, sources: &[Word], target: &Word) {
+    if target.is_found() && !sources.iter().any(Word::is_near) {
+        act.ask("mass-change", "Overwrites every file that is found");
     }
 }
 
@@ -203,6 +223,7 @@ fn link(act: &mut Act<'_>, words: &[Word]) {
         }
         (false, Some(target)) => {
             sources.iter().for_each(|word| act.read(word));
+            overwrites(act, &sources, &target);
             act.write(&target);
             for source in &sources {
                 leads(act, &target, source);
@@ -274,17 +295,17 @@ fn synchronise(act: &mut Act<'_>, words: &[Word]) {
         ],
     );
     let Some((target, sources)) = args.operands.split_last() else { return };
+    let machine = |word: &Word| {
+        let daemon = word.text.strip_prefix("rsync://").and_then(super::network::host_of);
+        daemon.or_else(|| super::network::remote_host(&word.text))
+    };
     for source in sources {
-        match super::network::remote_host(&source.text) {
+        match machine(source) {
             Some(host) => act.reach(hermes_core::Scope::NETWORK_FETCH, Some(&host)),
             None => act.read(source),
         }
     }
-    let near: Vec<Word> = sources
-        .iter()
-        .filter(|word| super::network::remote_host(&word.text).is_none())
-        .cloned()
-        .collect();
+    let near: Vec<Word> = sources.iter().filter(|word| machine(word).is_none()).cloned().collect();
     trees::read_whole(act, &near);
     args.values(&["--files-from", "--exclude-from", "--password-file"])
         .iter()
@@ -298,7 +319,7 @@ fn synchronise(act: &mut Act<'_>, words: &[Word]) {
         blocks::guard(act, std::slice::from_ref(target), "root-delete", "Deletes");
         act.ask("recursive-delete", "Deletes what is not in the source");
     }
-    match super::network::remote_host(&target.text) {
+    match machine(target) {
         Some(host) => act.reach(hermes_core::Scope::NETWORK_SEND, Some(&host)),
         None => act.write(target),
     }

@@ -227,6 +227,9 @@ fn interpret(act: &mut Act<'_>, interpreter: &Interpreter) {
     match rest.first() {
         Some(script) if script.text != "-" && !crate::shells::is_input(&script.text) => {
             act.tainted_code(script.taint);
+            if script.is_listed() {
+                act.ask("dynamic-code", "Runs what a list says that is only known then");
+            }
             match &script.content {
                 Some(text) => {
                     code::judge(act, interpreter.language, &Word::literal(text.clone()));

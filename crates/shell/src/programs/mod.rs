@@ -26,6 +26,7 @@ mod listeners;
 mod loading;
 mod loss;
 mod network;
+mod openings;
 mod options;
 mod outputs;
 mod outside;
@@ -37,6 +38,7 @@ mod runners;
 mod scripts;
 mod search;
 mod secrets;
+mod sed;
 mod sequels;
 mod strangers;
 mod system;
@@ -66,6 +68,7 @@ pub use git::{changes_settings, pushed_to};
 pub(crate) use loading::is_elsewhere;
 pub(crate) use loss::{bounds as bounds_output, is_endless, never_ends};
 pub(crate) use sequels::over_several;
+pub(crate) use strangers::{doubt_name, is_command, is_local, without_name};
 
 /// A family: true if the program is one of its own.
 type Family = fn(&mut Act<'_>, &[Word]) -> bool;
@@ -101,6 +104,7 @@ pub(crate) fn describe(act: &mut Act<'_>) {
         return act.only_reads();
     }
     options::describe(act, words);
+    openings::describe(act, words);
     secrets::describe(act);
     runners::describe(act);
     runners::wrapped(act);

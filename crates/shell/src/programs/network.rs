@@ -127,12 +127,21 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         "ping" | "ping6" | "dig" | "nslookup" | "host" | "whois" | "traceroute" | "tracepath"
         | "mtr" | "nmap" | "drill" | "kdig" | "dog" | "doggo" => {
             let args = Args::parse(words, &["-c", "-i", "-W", "-w", "-p", "-t", "-s", "-I", "-m"]);
-            let host = args.operands.iter().find(|word| !word.text.starts_with(['@', '+']));
+            let many = act.program == "nmap";
+            let mut hosts = args.operands.iter().filter(|word| !word.text.starts_with(['@', '+']));
+            let host = hosts.next();
             if let Some(word) = host.filter(|word| !word.known) {
                 reaches_blindly(act, &word.text);
             }
-            let host = host.and_then(Word::known).map(str::to_ascii_lowercase);
-            act.reach(Scope::NETWORK_FETCH, host.as_deref());
+            let first = host.and_then(Word::known).map(str::to_ascii_lowercase);
+            act.reach(Scope::NETWORK_FETCH, first.as_deref().map(first_of_range).as_deref());
+            for word in hosts.filter(|word| many && word.known) {
+                act.reach(Scope::NETWORK_FETCH, Some(&first_of_range(&word.text)));
+            }
+            // Another machine is asked in place of the usual one.
+            for server in words.iter().filter_map(|word| word.text.strip_prefix('@')) {
+                act.reach(Scope::NETWORK_FETCH, Some(&server.to_ascii_lowercase()));
+            }
         }
         "mail" | "mailx" | "sendmail" | "mutt" | "swaks" | "msmtp" | "ssmtp" => {
             act.any(Scope::EMAIL_SEND);
@@ -150,6 +159,20 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         _ => return false,
     }
     true
+}
+
+/// The first address of a range: `10.0.0.0` for `10.0.0.0/24` and `10.0.0.*`.
+fn first_of_range(text: &str) -> String {
+    let address = text.split('/').next().unwrap_or(text);
+    let ranges = |c: char| c.is_ascii_digit() || ".-,*".contains(c);
+    if !address.chars().all(ranges) {
+        return address.to_owned();
+    }
+    let first = |part: &str| match part.split(['-', ',', '*']).next() {
+        Some("") | None => "0".to_owned(),
+        Some(number) => number.to_owned(),
+    };
+    address.split('.').map(first).collect::<Vec<_>>().join(".")
 }
 
 fn ssh(act: &mut Act<'_>, words: &[Word]) {

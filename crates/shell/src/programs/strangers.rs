@@ -1,13 +1,16 @@
 //! Programs by their name alone, and those that nobody here has heard of:
 //! they may do anything, so somebody is asked.
 
-use hermes_core::Scope;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use hermes_core::{Effect, Scope};
 
 use super::installed::is_installed;
 use super::known::{self, Kind};
 use super::tools::asks_about_itself;
-use crate::leaf::Word;
-use crate::site::{Act, Inner};
+use crate::leaf::{Finding, Leaf, Word};
+use crate::site::{Act, Inner, Site};
 use crate::text::program_name;
 
 /// Names that, with arguments after them, are hardly anything but a command.
@@ -55,6 +58,11 @@ const COMMANDS: &[&str] = &[
     "umount",
     "useradd",
 ];
+/// Whether a name is hardly anything but a command.
+pub(crate) fn is_command(name: &str) -> bool {
+    COMMANDS.contains(&&*program_name(name))
+}
+
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"];
 
 /// Options of unknown programs that usually take a command.
@@ -109,19 +117,76 @@ pub(super) enum Home {
 
 /// Where the program of a leaf is.
 pub(super) fn home_of(act: &Act<'_>) -> Home {
-    let Some(first) = act.words.first().filter(|word| word.text.contains('/')) else {
+    act.words.first().map_or(Home::Searched, |first| home(act.site, first))
+}
+
+fn home(site: &Site<'_>, program: &Word) -> Home {
+    if !program.text.contains('/') {
         return Home::Searched;
-    };
-    if first.text.contains("://") {
+    }
+    if program.text.contains("://") {
         return Home::Elsewhere;
     }
-    let Some(path) = act.site.absolute(first) else { return Home::Elsewhere };
-    if path.starts_with(act.site.at.cwd()) {
+    let Some(path) = site.absolute(program) else { return Home::Elsewhere };
+    if path.starts_with(site.at.cwd()) {
         return Home::Project;
     }
     // Scripts that start services are run by their paths.
-    let installed = is_installed(act.site.at, &path) || path.starts_with("/etc/init.d");
+    let installed = is_installed(site.at, &path) || path.starts_with("/etc/init.d");
     if installed { Home::Installed } else { Home::Elsewhere }
+}
+
+/// Whether a program is not an installed one, so that its name says nothing.
+/// The python of a virtual environment is the project's own python, and
+/// installs for it.
+pub(crate) fn is_local(site: &Site<'_>, program: &Word) -> bool {
+    let lies_apart = matches!(home(site, program), Home::Project | Home::Elsewhere);
+    lies_apart && !site.absolute(program).is_some_and(|path| is_of_environment(&path))
+}
+
+fn is_of_environment(path: &Path) -> bool {
+    fn name(path: Option<&Path>) -> Option<&str> {
+        path.and_then(Path::file_name).and_then(OsStr::to_str)
+    }
+    let folder = path.parent();
+    name(Some(path)).is_some_and(is_python)
+        && name(folder) == Some("bin")
+        && matches!(
+            name(folder.and_then(Path::parent)),
+            Some(".venv" | "venv" | "env" | "virtualenv" | ".virtualenv")
+        )
+}
+
+fn is_python(name: &str) -> bool {
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    matches!(plain, "python" | "pypy" | "pip")
+}
+
+/// Effects that open something to a program: it is the installed one of that
+/// name that is trusted with it.
+fn opens(effect: &Effect) -> bool {
+    const OPENING: &[&str] =
+        &["network", "git", "docker", "database", "cloud", "email", "message", "browser"];
+    OPENING.contains(&effect.scope.family())
+}
+
+/// Takes from a leaf what it was given for its name.
+pub(crate) fn without_name(leaf: &mut Leaf, place: &str) {
+    leaf.effects.retain(|effect| !opens(effect));
+    leaf.reads_only = false;
+    leaf.local = Some(place.to_owned());
+}
+
+/// Asks about a leaf that is given something for its name, where a program of
+/// the project may have that name.
+pub(crate) fn doubt_name(leaf: &mut Leaf) {
+    if leaf.effects.iter().any(opens) && !is_python(&leaf.program) {
+        let reason = format!(
+            "“{}” may be a program of the project, as PATH leads there first",
+            leaf.program
+        );
+        leaf.find(Finding::ask("shadowing", reason));
+    }
 }
 
 /// A program that is in no table, or not where programs are.

@@ -369,7 +369,9 @@ pub(super) const OTHERS: &[&str] = &[
 pub(super) const SAFE_PERL_MODULES: &[&str] = &[
     "strict",
     "warnings",
+    "JSON",
     "JSON::PP",
+    "JSON::XS",
     "List::Util",
     "POSIX",
     "Data::Dumper",

@@ -33,7 +33,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
         "tee" | "sponge" => {
             let many = act.leaf.via.iter().any(|via| via == "xargs" || via == "parallel")
                 && words.iter().any(|word| !word.known);
-            if many || words.iter().any(|word| word.glob) {
+            if many || words.iter().any(|word| word.glob || word.is_found()) {
                 act.ask("mass-change", "Overwrites every file that a pattern matches");
             }
             if act.site.input.text.as_deref() == Some("") && !short('a') {
@@ -54,6 +54,15 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
             let target = words.iter().find_map(|word| word.text.strip_prefix("of="));
             emptied(act, target.map(Word::literal).iter());
         }
+        "chmod" if words.iter().any(Word::is_near) && words.iter().any(shuts) => {
+            act.ask("mass-change", "Locks every file that is found");
+        }
+        "chown" | "chgrp" if words.iter().any(Word::is_near) => {
+            act.ask("owner-change", "Gives every file that is found to somebody else");
+        }
+        "truncate" if words.iter().any(Word::is_found) => {
+            act.ask("mass-change", "Cuts off every file that is found");
+        }
         "rename" | "prename" | "perl-rename" => {
             let whole = ["s/.*/", "s/.+/", "s/^.*$/", "s|.*|"];
             if words.iter().any(|word| whole.iter().any(|code| word.text.starts_with(code))) {
@@ -67,8 +76,9 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
             if !short('k') && !short('c') && !has(&["--keep"]) =>
         {
             let sources = |word: &&Word| {
-                word.glob
-                    && (word.text.ends_with("/*") || word.text == "*" || is_by_hand(&word.text))
+                word.is_found() && word.hints.iter().all(|hint| is_by_hand(hint))
+                    || word.glob
+                        && (word.text.ends_with("/*") || word.text == "*" || is_by_hand(&word.text))
             };
             let deep = words.iter().filter(sources).count() > 0 && !(short('d') || short('t'));
             // zstd keeps what it has packed.
@@ -131,6 +141,14 @@ fn temporary_folder(act: &mut Act<'_>, words: &[Word]) {
     }
 }
 
+/// Whether a mode takes files away from their owner.
+fn shuts(word: &Word) -> bool {
+    matches!(
+        word.text.as_str(),
+        "0" | "000" | "0000" | "a-rwx" | "a=" | "u-rwx" | "a-r" | "-rwx" | "u-r" | "u-rw" | "u="
+    )
+}
+
 /// A command that is started for many files, each in place of `{}`.
 pub(super) fn for_each_found(act: &mut Act<'_>, command: &[Word], narrowed: bool) {
     let program = command.first().map(|word| program_name(&word.text));
@@ -138,12 +156,6 @@ pub(super) fn for_each_found(act: &mut Act<'_>, command: &[Word], narrowed: bool
     let operands: Vec<&Word> = words.iter().filter(|word| !word.text.starts_with('-')).collect();
     let found = |word: &&&Word| word.text == "{}";
     let target = operands.last().filter(found).is_some();
-    let shuts = |word: &Word| {
-        matches!(
-            word.text.as_str(),
-            "0" | "000" | "0000" | "a-rwx" | "a=" | "u-rwx" | "a-r" | "-rwx"
-        )
-    };
     let outside = |word: &&&Word| {
         let inside = |path: std::path::PathBuf| path.starts_with(act.site.at.cwd());
         word.text != "{}" && !act.site.absolute(word).is_some_and(inside)
