@@ -209,9 +209,8 @@ impl Telling<'_> {
 fn cause(errors: &str) -> Option<String> {
     let lines = || errors.lines().rev().filter(|line| !line.trim().is_empty());
     // Frames of Node come behind what they belong to.
-    let is_last = |line: &&str| {
-        !line.starts_with("Node.js v") && !line.trim_start().starts_with("at ")
-    };
+    let is_last =
+        |line: &&str| !line.starts_with("Node.js v") && !line.trim_start().starts_with("at ");
     let plain = || lines().find(|line| is_named(line)).or_else(|| lines().find(is_last));
     let told = group(errors).or_else(|| plain().map(str::to_owned))?;
     Some(told.trim().chars().take(LINE).collect())

@@ -142,8 +142,20 @@ impl<'a> Reading<'a> {
     /// Whether a slash begins an expression for texts, and does not divide.
     fn is_expression(&self) -> bool {
         const BEFORE: &[&str] = &[
-            "return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "else", "do",
-            "await", "yield", "instanceof",
+            "return",
+            "typeof",
+            "case",
+            "in",
+            "of",
+            "delete",
+            "void",
+            "throw",
+            "new",
+            "else",
+            "do",
+            "await",
+            "yield",
+            "instanceof",
         ];
         match self.last {
             Last::Nothing | Last::Arrow => true,

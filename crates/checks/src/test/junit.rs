@@ -58,7 +58,9 @@ pub(super) fn pytest(said: &Said<'_>, code: i32) -> Option<Results> {
             case.message = told.trim().to_owned();
         }
         // A file that cannot be read has no frame, but a place.
-        if case.line.is_none() && let Some((file, line)) = unread(&case.traceback) {
+        if case.line.is_none()
+            && let Some((file, line)) = unread(&case.traceback)
+        {
             (case.file, case.line) = (Some(file), Some(line));
         }
     }

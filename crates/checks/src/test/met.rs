@@ -36,9 +36,7 @@ impl Choice {
             "jest" | "vitest" if !case.has_run() => is_like(case, wish),
             // Before 22 it knows a test by its own name alone, and runs one
             // within another only with all that is there.
-            "node" if !wish.only.is_empty() => {
-                wish.only.iter().any(|id| self.is_of(&case.id, id))
-            }
+            "node" if !wish.only.is_empty() => wish.only.iter().any(|id| self.is_of(&case.id, id)),
             "node" if !wish.name.is_empty() && self.has_named(wish, &results) => {
                 is_named(case, wish)
             }

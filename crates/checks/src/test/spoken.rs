@@ -103,7 +103,12 @@ pub(super) fn jest(text: &str) -> Vec<Case> {
         let told = below.iter().take_while(|line| !is_code(line)).filter(|line| !line.is_empty());
         case.message = told.copied().collect::<Vec<_>>().join("\n");
         case.traceback = trace::trim(
-            &below.iter().filter(|line| line.starts_with("at ")).copied().collect::<Vec<_>>().join("\n"),
+            &below
+                .iter()
+                .filter(|line| line.starts_with("at "))
+                .copied()
+                .collect::<Vec<_>>()
+                .join("\n"),
         );
         if let Some((file, line)) = trace::blame(&case.traceback, false) {
             (case.file, case.line) = (Some(file), Some(line));

@@ -46,10 +46,7 @@ fn tests_within_others_are_told_with_their_names() {
     assert_eq!(names, ["top", "grp > inner ok", "grp > inner bad", "later"]);
     let top = &cases[0];
     assert_eq!((top.file.as_deref(), top.line), (Some("/w/a.test.js"), Some(3)));
-    assert_eq!(
-        top.message,
-        "The expression evaluated to a falsy value:\n\n  assert.ok(fixed)"
-    );
+    assert_eq!(top.message, "The expression evaluated to a falsy value:\n\n  assert.ok(fixed)");
     assert_eq!((top.seconds, top.outcome), (Some(1.5), Outcome::Failed));
     assert!(!top.traceback.contains("node:internal"), "{}", top.traceback);
     let inner = &cases[2];

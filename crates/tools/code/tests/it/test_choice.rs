@@ -169,7 +169,10 @@ async fn all_that_failed_runs_again_also_within_groups() {
     assert_eq!(counts(&one), ("failed", [0, 1, 0]), "{one:#}");
     assert!(!one["note"].as_str().unwrap_or_default().contains("just so"), "{one:#}");
     // One of them is gone: that all others pass does not mean that it does.
-    project.write("a.test.js", &text.replace("'inner bad'", "'renamed'").replace("throw new Error('c')", ""));
+    project.write(
+        "a.test.js",
+        &text.replace("'inner bad'", "'renamed'").replace("throw new Error('c')", ""),
+    );
     let rest = call(json!({ "failed_only": true })).await;
     assert_eq!(counts(&rest), ("error", [1, 0, 0]), "{rest:#}");
     assert!(rest["note"].as_str().unwrap().contains("grp > inner bad"), "{rest:#}");
@@ -199,7 +202,8 @@ async fn parts_of_a_workspace_are_named_with_their_tests() {
         return;
     }
     let root = r#"{"name":"mono","private":true,"workspaces":["packages/*"],"scripts":{"test":"npm test --workspaces"}}"#;
-    let api = r#"{"name":"api","version":"1.0.0","scripts":{"test":"node --test --test-reporter=tap"}}"#;
+    let api =
+        r#"{"name":"api","version":"1.0.0","scripts":{"test":"node --test --test-reporter=tap"}}"#;
     let text = "const { describe, it } = require('node:test');\ndescribe('grp', () => {\n  it('ok', () => {});\n  it('inner bad', () => { throw new Error('still'); });\n});\n";
     let files = [
         ("package.json", root),
@@ -210,7 +214,11 @@ async fn parts_of_a_workspace_are_named_with_their_tests() {
     let answer = project.call("code_test", json!({})).await;
     assert_eq!(answer["failed"], 1, "{answer:#}");
     let case = &answer["failures"][0];
-    assert_eq!((&case["name"], &case["line"]), (&json!("grp > inner bad"), &json!(4)), "{answer:#}");
+    assert_eq!(
+        (&case["name"], &case["line"]),
+        (&json!("grp > inner bad"), &json!(4)),
+        "{answer:#}"
+    );
     assert_eq!(case["message"], "still", "{answer:#}");
     let note = answer["note"].as_str().unwrap();
     assert!(note.contains("packages/api (node)"), "{answer:#}");
