@@ -82,7 +82,8 @@ pub(super) fn pytest(said: &Said<'_>, code: i32) -> Option<Results> {
 /// `E     File "/w/test_a.py", line 3`
 fn unread(traceback: &str) -> Option<(String, u64)> {
     let told = traceback.lines().filter_map(|line| line.strip_prefix("E ")).map(str::trim);
-    told.filter(|line| line.starts_with("File \"")).filter_map(trace::place).last()
+    let mut places = told.filter(|line| line.starts_with("File \"")).filter_map(trace::place);
+    places.next_back()
 }
 
 /// `tests/test_a.py` as Python names it.
