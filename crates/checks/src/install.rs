@@ -44,7 +44,7 @@ fn python(survey: &Survey, package: &str) -> String {
         "setup.cfg",
     ];
     if let Some(folder) = survey.nearest(&marks) {
-        let is_known = folder.text("pyproject.toml").contains(package);
+        let is_known = folder.declares(package);
         let has = |name: &str| folder.names.contains(name);
         let is_managed = |tool: &str| folder.has_table("pyproject.toml", &["tool", tool]);
         let named = [

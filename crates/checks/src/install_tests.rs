@@ -14,13 +14,26 @@ fn project(files: &[(&str, &str)]) -> Survey {
 
 #[test]
 fn the_projects_manager_installs_it() {
-    let cases: [(Files<'_>, Home, &str, &str); 9] = [
+    let cases: [(Files<'_>, Home, &str, &str); 11] = [
         (&[("uv.lock", ""), ("pyproject.toml", "")], Home::Python, "ruff", "uv add --dev ruff"),
         (
             &[("uv.lock", ""), ("pyproject.toml", "dev = [\"ruff\"]")],
             Home::Python,
             "ruff",
             "uv sync --all-groups",
+        ),
+        // Its settings do not bring it.
+        (
+            &[("pyproject.toml", "[tool.uv]\n\n[tool.ruff.lint]\nselect = [\"ruff\"]\n")],
+            Home::Python,
+            "ruff",
+            "uv add --dev ruff",
+        ),
+        (
+            &[("pyproject.toml", "[tool.poetry.group.dev.dependencies]\nruff = \"^0.5\"\n")],
+            Home::Python,
+            "ruff",
+            "poetry install",
         ),
         (
             &[("pyproject.toml", "[tool.poetry]")],

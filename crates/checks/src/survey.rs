@@ -429,6 +429,21 @@ impl Folder {
         files.iter().any(|file| mentions(self.text(file), package))
     }
 
+    /// Whether its `pyproject.toml` asks for a package; that it has settings for
+    /// it does not count.
+    pub(crate) fn declares(&self, package: &str) -> bool {
+        let own = format!("tool.{package}");
+        let mut is_own = false;
+        self.text("pyproject.toml").lines().map(str::trim).any(|line| {
+            if let Some(heading) = line.strip_prefix('[') {
+                let name = heading.trim_matches(['[', ']', ' ']);
+                is_own = name == own || name.starts_with(&format!("{own}."));
+                return false;
+            }
+            !is_own && mentions(line, package)
+        })
+    }
+
     /// Whether something in it is called so, up to an ending.
     pub(crate) fn has_prefix(&self, prefix: &str) -> bool {
         self.names.range(prefix.to_owned()..).next().is_some_and(|name| name.starts_with(prefix))

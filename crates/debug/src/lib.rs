@@ -20,7 +20,7 @@ pub use adapter::{Adapter, Launch, Target};
 pub use breakpoints::{Breakpoint, Wanted};
 pub use look::{Found, Kind, look};
 pub use session::{Context, Met, Session, Step};
-pub use sessions::Sessions;
+pub use sessions::{Place, Sessions};
 pub use stack::{Exception, Frame};
 pub use state::{Printed, Stop};
 pub use values::{Bounds, Variable};

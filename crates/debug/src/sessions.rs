@@ -22,48 +22,64 @@ const LONGEST: usize = 100;
 #[derive(Debug, Default)]
 pub struct Sessions {
     all: Mutex<Vec<Arc<Session>>>,
+    /// The places of those that are being started: their sessions and names.
+    taken: Arc<Mutex<Vec<(String, String)>>>,
     last: AtomicU64,
 }
 
+/// The place of a program that is being started; others may take it when this
+/// is let go of.
+#[derive(Debug)]
+pub struct Place {
+    /// The name that it will have.
+    pub name: String,
+    owner: String,
+    taken: Arc<Mutex<Vec<(String, String)>>>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = lock(&self.taken);
+        let own = taken.iter().position(|(owner, name)| *owner == self.owner && *name == self.name);
+        own.map(|at| taken.swap_remove(at));
+    }
+}
+
 impl Sessions {
-    /// The name of a new one: the one that is wanted, or one that no other has.
+    /// A place for a new one: with the name that is wanted, or one that no other
+    /// has. It counts from now on, since to start takes a while.
     ///
     /// # Errors
-    /// If a program of that name is still being debugged, or it is no name.
-    pub fn name(&self, owner: &str, wanted: Option<&str>) -> Result<String, ToolError> {
+    /// If the session has too many already, if a program of that name is still
+    /// being debugged, or if it is no name.
+    pub fn place(&self, owner: &str, wanted: Option<&str>) -> Result<Place, ToolError> {
+        let mut taken = lock(&self.taken);
         let own = self.of(owner);
-        let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
-            loop {
-                let name = format!("debug_{}", self.last.fetch_add(1, Ordering::Relaxed) + 1);
-                if own.iter().all(|one| one.id != name) {
-                    return Ok(name);
-                }
-            }
+        let begun = taken.iter().filter(|(of, _)| of == owner).map(|(_, name)| name.clone());
+        let open = own.iter().filter(|one| !is_over(one)).map(|one| one.id.clone());
+        let mut open: Vec<String> = open.chain(begun).collect();
+        // One that is kept already may still have its place.
+        open.sort_unstable();
+        open.dedup();
+        let name = match wanted.filter(|wanted| !wanted.is_empty()) {
+            Some(wanted) => settled(wanted, &open)?,
+            None => self.fresh(|name| open.iter().any(|it| it == name), &own),
         };
-        if wanted.chars().count() > LONGEST || wanted.chars().any(char::is_control) {
-            return Err(ToolError::invalid(format!(
-                "The name of a session has at most {LONGEST} characters, in one line"
-            )));
+        if open.len() >= MOST {
+            let message = format!("{MOST} programs are being debugged: {}", open.join(", "));
+            return Err(ToolError::limit(message).with_hint("End one with action 'stop'."));
         }
-        if own.iter().any(|one| one.id == wanted && !is_over(one)) {
-            return Err(ToolError::conflict(format!("'{wanted}' is being debugged already"))
-                .with_hint("Go on with it, 'restart' or 'stop' it, or name another session."));
-        }
-        Ok(wanted.to_owned())
+        taken.push((owner.to_owned(), name.clone()));
+        Ok(Place { name, owner: owner.to_owned(), taken: Arc::clone(&self.taken) })
     }
 
-    /// An error if a session may not have one more.
-    ///
-    /// # Errors
-    /// If it has too many already.
-    pub fn check_room(&self, owner: &str) -> Result<(), ToolError> {
-        let open = self.of(owner).into_iter().filter(|one| !is_over(one));
-        let open: Vec<String> = open.map(|one| one.id.clone()).collect();
-        if open.len() < MOST {
-            return Ok(());
+    fn fresh(&self, is_open: impl Fn(&str) -> bool, own: &[Arc<Session>]) -> String {
+        loop {
+            let name = format!("debug_{}", self.last.fetch_add(1, Ordering::Relaxed) + 1);
+            if !is_open(&name) && own.iter().all(|one| one.id != name) {
+                return name;
+            }
         }
-        Err(ToolError::limit(format!("{MOST} programs are being debugged: {}", open.join(", ")))
-            .with_hint("End one with action 'stop'."))
     }
 
     /// Keeps one; one of the same name is let go.
@@ -88,7 +104,8 @@ impl Sessions {
         let own = self.of(owner);
         let found = match id {
             Some(id) => own.iter().find(|one| one.id == id),
-            None => own.iter().rev().find(|one| !is_over(one)).or(own.last()),
+            // That others still run does not make them the one that is meant.
+            None => own.last(),
         };
         if let Some(found) = found {
             found.touch();
@@ -125,8 +142,26 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.all)
     }
+}
+
+/// A name that somebody wants, if it can be one and is free.
+fn settled(wanted: &str, open: &[String]) -> Result<String, ToolError> {
+    if wanted.chars().count() > LONGEST || wanted.chars().any(char::is_control) {
+        return Err(ToolError::invalid(format!(
+            "The name of a session has at most {LONGEST} characters, in one line"
+        )));
+    }
+    if open.iter().any(|name| name == wanted) {
+        return Err(ToolError::conflict(format!("'{wanted}' is being debugged already"))
+            .with_hint("Go on with it, 'restart' or 'stop' it, or name another session."));
+    }
+    Ok(wanted.to_owned())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_over(session: &Session) -> bool {
@@ -150,3 +185,7 @@ async fn watch(session: Weak<Session>) {
         tokio::time::sleep(left).await;
     }
 }
+
+#[cfg(test)]
+#[path = "sessions_tests.rs"]
+mod tests;

@@ -54,6 +54,27 @@ struct State {
     farewell: Option<String>,
     /// How many questions there were.
     count: u64,
+    /// How many calls are at it, one of which may be starting an interpreter.
+    calls: usize,
+}
+
+/// A slot that a call is at: as long as this lasts it counts among those that
+/// are in use.
+#[derive(Debug)]
+struct Claim(Arc<Slot>);
+
+impl Claim {
+    fn of(slot: Arc<Slot>) -> Self {
+        lock(&slot.state).calls += 1;
+        Self(slot)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
+        state.calls = state.calls.saturating_sub(1);
+    }
 }
 
 /// A piece of code for an interpreter.
@@ -124,34 +145,35 @@ impl Interpreters {
             language: ask.language,
             name: ask.name.clone(),
         };
-        let slot = self.slot(&key, ask.limits.sessions)?;
+        let claim = self.claim(&key, ask.limits.sessions)?;
         let mut cx = cx.clone();
         let inner = cx.cancel.child_token();
         // If nobody waits for the answer any more, the code is to stop.
         let _guard = inner.clone().drop_guard();
         cx.cancel = inner;
-        let task = tokio::spawn(async move { slot.run(ask, &key, &cx).await });
+        let task = tokio::spawn(async move { Arc::clone(&claim.0).run(ask, &key, &cx).await });
         task.await.map_err(|error| ToolError::internal(format!("The call broke off: {error}")))?
     }
 
-    fn slot(&self, key: &Key, most: usize) -> Result<Arc<Slot>, ToolError> {
+    /// The slot of an interpreter, which is in use from now on: to start one takes
+    /// a while, and others must not take its place.
+    fn claim(&self, key: &Key, most: usize) -> Result<Claim, ToolError> {
         let mut table = lock(&self.table);
-        if let Some(slot) = table.get(key) {
-            return Ok(Arc::clone(slot));
+        if !table.get(key).is_some_and(|slot| slot.is_used()) {
+            let own = table.iter().filter(|(other, _)| other.session == key.session);
+            let used: Vec<String> = own
+                .filter(|(_, slot)| slot.is_used())
+                .map(|(other, _)| format!("{} {}", other.language.name(), other.name))
+                .collect();
+            if used.len() >= most {
+                let message = format!("There are {} interpreters already", used.len());
+                return Err(ToolError::limit(message).with_hint(format!(
+                    "Close one of them (action=close) or use one: {}.",
+                    used.join(", ")
+                )));
+            }
         }
-        let own = || table.iter().filter(|(other, _)| other.session == key.session);
-        let living: Vec<String> = own()
-            .filter(|(_, slot)| slot.living().is_some())
-            .map(|(other, _)| format!("{} {}", other.language.name(), other.name))
-            .collect();
-        if living.len() >= most {
-            let message = format!("There are {} interpreters already", living.len());
-            return Err(ToolError::limit(message).with_hint(format!(
-                "Close one of them (action=close) or use one: {}.",
-                living.join(", ")
-            )));
-        }
-        Ok(Arc::clone(table.entry(key.clone()).or_default()))
+        Ok(Claim::of(Arc::clone(table.entry(key.clone()).or_default())))
     }
 
     /// Those of a session that run.
@@ -253,6 +275,11 @@ impl Interpreters {
 impl Slot {
     fn is_busy(&self) -> bool {
         self.turn.try_lock().is_err()
+    }
+
+    /// Whether there is an interpreter, or may be one in a moment.
+    fn is_used(&self) -> bool {
+        lock(&self.state).calls > 0 || self.living().is_some()
     }
 
     /// The interpreter, if there is one and it runs.

@@ -75,6 +75,17 @@ impl Start<'_> {
     }
 
     fn refused(&self, why: &str) -> ToolError {
+        // The driver of SQL says so of the file that it was given.
+        if let (Some(said), Some(file)) = (why.strip_prefix("hermes-database: "), &self.database) {
+            let message = format!("The database {} cannot be opened: {said}", file.display());
+            let is_absent = said.starts_with("there is no folder");
+            let error =
+                if is_absent { ToolError::not_found(message) } else { ToolError::invalid(message) };
+            return error.with_hint(
+                "Give 'database' as a file in a folder that is there, or leave it out for one in \
+                 memory.",
+            );
+        }
         let name = self.language.name();
         ToolError::unavailable(format!("No interpreter for {name} can be started: {why}"))
             .with_hint(self.language.advice())

@@ -289,7 +289,9 @@ impl Answer {
                 // Node says so, and then ends itself.
                 let said = self.stderr.text.to_ascii_lowercase();
                 let is_full = exit.code() != 0
-                    && ["out of memory", "allocation failed"].iter().any(|it| said.contains(it));
+                    && ["out of memory", "allocation failed", "memoryerror"]
+                        .iter()
+                        .any(|it| said.contains(it));
                 let why = if is_full { ": it had used up its memory" } else { "" };
                 self.notes.push(format!(
                     "The interpreter {}{why}. Its state is lost; the next call starts a new one.",

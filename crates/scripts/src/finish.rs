@@ -17,6 +17,10 @@ const FEW: u32 = 4_096;
 const COMMAND: usize = 100;
 /// Characters of an error's line.
 const LINE: usize = 500;
+/// Bytes of the standard error that its cause is looked for in.
+const WHOLE: usize = 256 * 1024;
+/// What Node ends with if it waits for something that cannot come.
+const UNSETTLED: i32 = 13;
 
 /// What became of a script.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -100,8 +104,11 @@ impl Telling<'_> {
             let end = tail(&errors.text, self.limits.stderr).to_owned();
             let is_cut = errors.is_cut || end.len() < errors.text.len();
             let unshown = errors.total_bytes.saturating_sub(end.len() as u64);
-            (printed, end, unshown * u64::from(is_cut))
+            // A long message has its begin before that.
+            let whole = log.of(Source::Stderr, WHOLE.max(self.limits.stderr)).text;
+            (printed, (end, whole), unshown * u64::from(is_cut))
         };
+        let (errors, whole) = errors;
         let (status, exit_code) = match &self.end {
             End::Itself(ended) if ended.exit == Exit::Code(0) => (Status::Success, 0),
             End::Itself(ended) => (Status::Error, ended.exit.code()),
@@ -131,7 +138,7 @@ impl Telling<'_> {
             stdout_bytes_total: printed.total_bytes,
             stdout_bytes_omitted: printed.omitted_bytes,
             sandbox: job.held.clone(),
-            error: self.error(&errors),
+            error: self.error(&whole),
             warning: self.warnings(&errors),
         }
     }
@@ -140,6 +147,11 @@ impl Telling<'_> {
         match &self.end {
             End::Itself(ended) => match ended.exit {
                 Exit::Code(0) => None,
+                Exit::Code(UNSETTLED) if self.language == Language::JavaScript => Some(
+                    "The script ended with code 13: it awaits something at its top level that \
+                     nothing can settle any more"
+                        .to_owned(),
+                ),
                 Exit::Code(code) => Some(
                     cause(errors).unwrap_or_else(|| format!("The script ended with code {code}")),
                 ),
@@ -206,22 +218,48 @@ pub(crate) fn shortened(command: &str) -> String {
 
 /// The line that says what went wrong.
 fn cause(errors: &str) -> Option<String> {
-    let is_named = |line: &&str| {
-        let name = line.split([':', ' ']).next().unwrap_or_default();
-        let is_name = name.chars().all(|c| c.is_alphanumeric() || "._$".contains(c));
-        is_name && ["Error", "Exception", "Interrupt"].iter().any(|end| name.ends_with(end))
-    };
-    let mut lines = errors.lines().rev().filter(|line| !line.trim().is_empty());
-    let last = lines.clone().find(|line| !line.starts_with("Node.js v"));
-    let line = lines.find(is_named).or(last)?;
-    Some(line.trim().chars().take(LINE).collect())
+    let lines = || errors.lines().rev().filter(|line| !line.trim().is_empty());
+    // Frames of Node come behind what they belong to.
+    let is_last =
+        |line: &&str| !line.starts_with("Node.js v") && !line.trim_start().starts_with("at ");
+    let plain = || lines().find(|line| is_named(line)).or_else(|| lines().find(is_last));
+    let told = group(errors).or_else(|| plain().map(str::to_owned))?;
+    Some(told.trim().chars().take(LINE).collect())
 }
 
-/// The end of a text, from a whole line on if it is cut.
+/// `ValueError: bad`
+fn is_named(line: &str) -> bool {
+    let name = line.split([':', ' ']).next().unwrap_or_default();
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || "._$".contains(c));
+    is_name && ["Error", "Exception", "Interrupt", "Group"].iter().any(|end| name.ends_with(end))
+}
+
+/// A group of exceptions of Python and the first of them, if that is the last
+/// thing that is told. It is drawn as a tree.
+fn group(errors: &str) -> Option<String> {
+    let at = errors.rfind("  + Exception Group Traceback (most recent call last):\n")?;
+    let tree = errors.get(at..)?;
+    let is_drawn = |line: &str| line.starts_with("  ") || line.trim().is_empty();
+    let mut lines = tree.lines().filter(|_| tree.lines().all(is_drawn));
+    let mut next = || {
+        let bare = lines.by_ref().map(|line| line.trim_start_matches([' ', '|', '+', '-']));
+        // A heading begins with such a word, too.
+        let mut named = bare.filter(|line| is_named(line) && !line.ends_with("call last):"));
+        named.next().map(str::to_owned)
+    };
+    let first = next()?;
+    Some(next().map_or_else(|| first.clone(), |inner| format!("{first}: {inner}")))
+}
+
+/// The end of a text, from a whole line on if it is cut and that does not take
+/// most of it away.
 fn tail(text: &str, most: usize) -> &str {
     let Some(at) = text.len().checked_sub(most).filter(|at| *at > 0) else { return text };
     let cut = text.get(text.ceil_char_boundary(at)..).unwrap_or_default();
-    cut.split_once('\n').map_or(cut, |(_, rest)| if rest.is_empty() { cut } else { rest })
+    match cut.split_once('\n') {
+        Some((part, rest)) if !rest.is_empty() && part.len() <= most / 2 => rest,
+        _ => cut,
+    }
 }
 
 /// Whether the script has more processes than it may. The kernel does not

@@ -119,23 +119,6 @@ fn can_run(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Whether a script is a module to Node: it imports, exports or awaits.
-pub(crate) fn is_module(code: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    let awaits = code.match_indices("await").any(|(at, word)| {
-        let before = code.get(..at).and_then(|text| text.chars().next_back());
-        let after = code.get(at + word.len()..).and_then(|text| text.chars().next());
-        !before.is_some_and(is_word) && !after.is_some_and(is_word)
-    });
-    awaits
-        || code.contains("import.meta")
-        || code.lines().map(str::trim_start).any(|line| {
-            let rest = line.strip_prefix("import").or_else(|| line.strip_prefix("export"));
-            // `import(` is for everybody.
-            rest.is_some_and(|rest| rest.starts_with([' ', '{', '*', '\'', '"', '\t']))
-        })
-}
-
 /// The script with the place of the module for its name, where it imports it.
 /// Node looks for a module beside whoever imports it, and the script is in the
 /// user's folder, as it were.

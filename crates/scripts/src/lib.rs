@@ -18,6 +18,7 @@ mod offer;
 mod room;
 mod run;
 mod stubs;
+mod syntax;
 mod token;
 
 pub use finish::{Outcome, Status};

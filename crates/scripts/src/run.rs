@@ -22,6 +22,7 @@ use crate::limits::{Language, Limits, Mode};
 use crate::offer::{Offered, offered};
 use crate::room::{Room, Rooms};
 use crate::stubs::{Files, Stubs};
+use crate::syntax;
 
 /// What Python is told to do first.
 const BOOT: &str = include_str!("assets/boot.py");
@@ -204,7 +205,7 @@ impl Run<'_> {
                 (words.chain([at("script.py"), at("lib")]).collect(), Input::Nothing)
             }
             Language::JavaScript => {
-                let is_module = interpreter::is_module(code);
+                let is_module = syntax::is_module(code);
                 let kind = if is_module { "module" } else { "commonjs" };
                 let words = [format!("--input-type={kind}").into(), "-r".into(), at("prelude.cjs")];
                 let place = url(&folder.join("node_modules/hermes_tools/index.mjs"));
@@ -236,6 +237,8 @@ impl Run<'_> {
             environment.insert("TMPDIR".into(), work.into());
         }
         let mut set = |name: &str, value: &OsStr| environment.insert(name.into(), value.to_owned());
+        // That of this program may be of another folder.
+        set("PWD", work.unwrap_or_else(|| self.cx.workplace.cwd()).as_os_str());
         set("PYTHONUTF8", "1".as_ref());
         set("PYTHONDONTWRITEBYTECODE", "1".as_ref());
         set("HERMES_RPC_SOCKET", folder.join("door").as_os_str());

@@ -76,6 +76,7 @@ impl Stubs {
 /// The module for Python.
 pub(crate) fn python(tools: &[Offered]) -> String {
     let mut text = PYTHON.to_owned();
+    let begin = text.len();
     for tool in tools {
         let name = python_name(&tool.name);
         let (named, unnamed): (Vec<_>, Vec<_>) =
@@ -93,6 +94,10 @@ pub(crate) fn python(tools: &[Offered]) -> String {
             quoted(&tool.name),
             pairs.join(", "),
         );
+    }
+    // Whoever asks for the types of a function has to find it.
+    if text.get(begin..).is_some_and(|made| made.contains("Literal[")) {
+        text.insert_str(begin, "\n\nfrom typing import Literal\n");
     }
     let names: Vec<String> = tools.iter().map(|tool| quoted(&python_name(&tool.name))).collect();
     let _ = write!(
@@ -126,8 +131,8 @@ fn python_doc(tool: &Offered) -> String {
     text
 }
 
-/// A type as an annotation, which is never looked at by the interpreter, but
-/// has to be one to its eyes.
+/// A type as an annotation, which the interpreter looks at only if somebody
+/// asks for it.
 fn python_type(schema: &Value, depth: usize) -> String {
     if depth == 0 {
         return "object".to_owned();

@@ -51,6 +51,7 @@ fn python_reads_what_is_made_of_odd_schemas() {
     std::fs::write(folder.path().join("hermes_tools.py"), python(&odd())).unwrap();
     let code = "import inspect, hermes_tools as h\n\
                 print(inspect.signature(h.odd))\n\
+                import typing; assert typing.get_type_hints(h.odd)['class_'] == typing.Literal['a', \"b's\"]\n\
                 h._call = lambda tool, given: (tool, given)\n\
                 print(h.odd('p', class_='b', **{'with-dash': 1}))\n\
                 print(h.tools(), callable(h.tool_retry))\n\

@@ -252,3 +252,11 @@ fn edits_that_the_compiler_is_sure_of() {
     assert_eq!(edits::apply(b"short", &found[0]), None);
     assert!(edits::clash(&found[0][0], &found[0][0]) && !edits::clash(&found[0][0], &found[0][1]));
 }
+
+#[test]
+fn a_linter_that_gave_up_has_not_looked_at_all() {
+    let survey = project(&[("mypy.ini", "")], &["a.py"], &["mypy", "ruff"]);
+    let choice = |name| choose(&survey, Some(name)).unwrap().remove(0);
+    assert!(choice("mypy").is_partial(2) && !choice("mypy").is_partial(1));
+    assert!(!choice("ruff").is_partial(2));
+}

@@ -132,6 +132,12 @@ impl Choice {
         is_well.then_some(found)
     }
 
+    /// Whether it has ended with this code before it had looked at all.
+    pub fn is_partial(&self, code: i32) -> bool {
+        // Of mypy: an error that nothing can be checked behind.
+        self.linter.name == "mypy" && code == 2
+    }
+
     /// The same for the files that it was chosen for, and no others beside them.
     fn by_name(mut self) -> Self {
         self.task.targets = self.task.files.clone();

@@ -77,6 +77,11 @@ impl Case {
         case
     }
 
+    /// Whether it was begun at all.
+    pub fn has_run(&self) -> bool {
+        self.outcome != Outcome::Skipped
+    }
+
     /// Whether somebody has to look at it.
     pub fn is_bad(&self) -> bool {
         matches!(self.outcome, Outcome::Failed | Outcome::Error)
@@ -104,6 +109,10 @@ pub struct Results {
     pub root: Option<String>,
     /// Whether the numbers are only what could be made out of the output.
     pub is_guess: bool,
+    /// How many ran besides those that were asked for, and are not told.
+    pub aside: u64,
+    /// Whether one of these is why the runner did not end well.
+    pub is_aside_bad: bool,
 }
 
 impl Results {

@@ -124,7 +124,7 @@ fn case(package: &str, test: &str, outcome: Outcome, output: &str, event: &Value
     let mut case = Case::new(format!("{package}.{test}"), outcome);
     test.clone_into(&mut case.id);
     case.seconds = event.get("Elapsed").and_then(Value::as_f64);
-    if !case.is_bad() {
+    if outcome == Outcome::Passed {
         return case;
     }
     let told = output.lines().filter(|line| {
@@ -135,8 +135,31 @@ fn case(package: &str, test: &str, outcome: Outcome, output: &str, event: &Value
     if let Some((file, line)) = place(told.iter().copied()) {
         (case.file, case.line) = (Some(file), Some(line));
     }
+    let (told, frames) = panic(&told);
     case.message = trace::end(told.join("\n").trim(), 2_000).to_owned();
+    case.traceback = frames.join("\n");
     case
+}
+
+/// What was said before the frames of a panic, and those of the project.
+fn panic<'a>(told: &[&'a str]) -> (Vec<&'a str>, Vec<&'a str>) {
+    let is_panic = told.iter().any(|line| {
+        let bare = line.trim_start();
+        bare.starts_with("panic: ") || bare.starts_with("fatal error: ")
+    });
+    let at = told.iter().position(|line| line.starts_with("goroutine ") && line.ends_with("]:"));
+    let Some((said, frames)) = at.filter(|_| is_panic).and_then(|at| told.split_at_checked(at))
+    else {
+        return (told.to_vec(), Vec::new());
+    };
+    // A line for the function, and a line for its place.
+    let own = frames.windows(2).filter(|pair| match pair {
+        [name, place] => {
+            !name.starts_with('\t') && place.starts_with('\t') && !trace::is_foreign(place)
+        }
+        _ => false,
+    });
+    (said.to_vec(), own.flatten().copied().collect())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ fn events_become_tests() {
         r#"{"Action":"output","Package":"m/a","Test":"TestBad","Output":"--- FAIL: TestBad (0.01s)\n"}"#,
         r#"{"Action":"fail","Package":"m/a","Test":"TestBad","Elapsed":0.01}"#,
         r#"{"Action":"pass","Package":"m/a","Test":"TestOk","Elapsed":0}"#,
+        r#"{"Action":"output","Package":"m/a","Test":"TestSkip","Output":"    a_test.go:9: no network\n"}"#,
         r#"{"Action":"skip","Package":"m/a","Test":"TestSkip","Elapsed":0}"#,
         r#"{"Action":"fail","Package":"m/a","Elapsed":0.2}"#,
         r#"{"Action":"output","Package":"m/b","Output":"FAIL\tm/b [build failed]\n"}"#,
@@ -23,6 +24,7 @@ fn events_become_tests() {
     assert_eq!((bad.name.as_str(), bad.id.as_str()), ("m/a.TestBad", "TestBad"));
     assert_eq!((bad.file.as_deref(), bad.line), (Some("a_test.go"), Some(7)));
     assert_eq!(bad.message, "a_test.go:7: got 1, want 2");
+    assert_eq!(results.cases[2].message, "a_test.go:9: no network");
     let unbuilt = results.cases.last().unwrap();
     assert_eq!(unbuilt.name, "m/b");
     assert!(unbuilt.message.contains("undefined: x"), "{}", unbuilt.message);
@@ -51,6 +53,8 @@ fn a_panic_is_placed_in_the_project() {
     let output = "--- FAIL: TestP (0.00s)\npanic: boom [recovered]\n\ngoroutine 6 [running]:\ntesting.tRunner.func1.2({0x1, 0x2})\n\t/usr/lib/go-1.19/src/testing/testing.go:1396 +0x24e\nm.TestP(0x0?)\n\t/w/a_test.go:4 +0x39\n";
     let case = case("m", "TestP", Outcome::Failed, output, &Value::Null);
     assert_eq!((case.file.as_deref(), case.line), (Some("/w/a_test.go"), Some(4)));
+    assert_eq!(case.message, "panic: boom [recovered]");
+    assert_eq!(case.traceback, "m.TestP(0x0?)\n\t/w/a_test.go:4 +0x39");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! lines in which well-known ones sum up what they did.
 
 use super::case::{Case, Outcome, Results};
-use super::{libtest, trace};
+use super::{libtest, spoken, trace};
 use crate::Said;
 
 pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
@@ -27,7 +27,7 @@ pub(super) fn read(said: &Said<'_>, code: i32) -> Option<Results> {
 fn summed(text: &str) -> Results {
     let mut results = Results::default();
     let mut marks = Results::default();
-    let mut bad = Vec::new();
+    let mut cases = Vec::new();
     for line in text.lines() {
         let bare = line.trim().trim_matches('=').trim();
         if let Some(rest) = bare.strip_prefix("# ") {
@@ -40,15 +40,16 @@ fn summed(text: &str) -> Results {
                 Outcome::Skipped => marks.skipped += 1,
                 _ => marks.failed += 1,
             }
-            bad.extend(Some(case).filter(Case::is_bad));
+            cases.push(case);
         } else if is_summary(bare) {
             words(bare.strip_prefix("Tests:").unwrap_or(bare), &mut results);
         }
     }
     let mut told = if results.total() == 0 { marks } else { results };
     // Some name a test twice.
-    bad.dedup_by(|one, other| one.name == other.name);
-    told.cases.extend(bad);
+    cases.dedup_by(|one, other| one.name == other.name);
+    told.cases.extend(spoken::tap(text).unwrap_or(cases));
+    told.cases.extend(spoken::jest(text));
     told
 }
 
@@ -68,17 +69,7 @@ fn named(line: &str) -> Option<Case> {
         why.clone_into(&mut case.message);
         return Some(case);
     }
-    let (outcome, rest) = match line.strip_prefix("not ok ") {
-        Some(rest) => (Outcome::Failed, rest),
-        None => (Outcome::Passed, line.strip_prefix("ok ")?),
-    };
-    let (number, rest) = rest.split_once(' ')?;
-    number.parse::<u64>().ok()?;
-    let rest = rest.strip_prefix("- ").unwrap_or(rest);
-    let (name, said) = rest.split_once(" # ").unwrap_or((rest, ""));
-    let said = said.to_ascii_lowercase();
-    let is_left = said.starts_with("skip") || said.starts_with("todo");
-    Some(Case::new(name.trim(), if is_left { Outcome::Skipped } else { outcome }))
+    spoken::result(line)
 }
 
 /// Whether a line says nothing but how many.

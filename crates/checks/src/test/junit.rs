@@ -57,6 +57,12 @@ pub(super) fn pytest(said: &Said<'_>, code: i32) -> Option<Results> {
         if let Some(told) = told.filter(|_| case.message == "collection failure") {
             case.message = told.trim().to_owned();
         }
+        // A file that cannot be read has no frame, but a place.
+        if case.line.is_none()
+            && let Some((file, line)) = unread(&case.traceback)
+        {
+            (case.file, case.line) = (Some(file), Some(line));
+        }
     }
     // 3 and 4: pytest itself has failed; what it says is in its output.
     if matches!(code, 3 | 4) && results.errors == 0 {
@@ -71,6 +77,13 @@ pub(super) fn pytest(said: &Said<'_>, code: i32) -> Option<Results> {
     }
     results.cases.retain(|case| case.is_bad() || !case.name.is_empty());
     Some(results)
+}
+
+/// `E     File "/w/test_a.py", line 3`
+fn unread(traceback: &str) -> Option<(String, u64)> {
+    let told = traceback.lines().filter_map(|line| line.strip_prefix("E ")).map(str::trim);
+    let mut places = told.filter(|line| line.starts_with("File \"")).filter_map(trace::place);
+    places.next_back()
 }
 
 /// `tests/test_a.py` as Python names it.
@@ -178,6 +191,10 @@ fn mark(name: &str, tag: &BytesStart<'_>, open: Option<&mut Open>) -> Belongs {
     if open.outcome.is_none() {
         open.outcome = Some(outcome);
         open.message = attribute(tag, "message").unwrap_or_default();
+        if attribute(tag, "type").as_deref() == Some("pytest.xfail") {
+            let why = if open.message.is_empty() { "" } else { ": " };
+            open.message = format!("expected to fail{why}{}", open.message);
+        }
     }
     Belongs::Fault
 }

@@ -44,3 +44,19 @@ fn a_report_that_is_cut_or_none() {
     let deep = "<a>".repeat(200_000);
     assert_eq!(pytest(&report(&deep), 0), None);
 }
+
+#[test]
+fn a_file_that_cannot_be_read_has_its_line() {
+    let xml = r#"<testsuites><testsuite><testcase classname="" name="test_b" file="test_b.py"><error message="collection failure">/v/site-packages/_pytest/python.py:498: in importtestmodule
+    mod = import_path(
+E     File "/w/test_b.py", line 3
+E       def x(
+E            ^
+E   SyntaxError: '(' was never closed</error></testcase>
+<testcase classname="test_a" name="test_x" file="test_a.py"><skipped type="pytest.xfail" message="bug 1"/></testcase></testsuite></testsuites>"#;
+    let results = pytest(&report(xml), 2).unwrap();
+    let case = &results.cases[0];
+    assert_eq!((case.file.as_deref(), case.line), (Some("/w/test_b.py"), Some(3)));
+    assert_eq!(case.message, "SyntaxError: '(' was never closed");
+    assert_eq!(results.cases[1].message, "expected to fail: bug 1");
+}

@@ -7,11 +7,13 @@ mod ground;
 mod guess;
 mod junit;
 mod libtest;
+mod met;
 mod nextest;
 mod node;
 mod parts;
 mod printed;
 mod script;
+mod spoken;
 mod table;
 mod trace;
 mod unittest;
@@ -104,6 +106,9 @@ pub struct Choice {
     /// Folders below whose tests are not among those that it runs, with the
     /// runners for them.
     pub left_out: Vec<(PathBuf, &'static str)>,
+    /// Folders below whose tests it runs without saying much of them, with the
+    /// runners that say more.
+    pub inner: Vec<(PathBuf, &'static str)>,
     tests: Option<String>,
     /// Where it runs, without links.
     real: PathBuf,
@@ -179,7 +184,7 @@ pub fn choose(survey: &Survey, name: Option<&str>) -> Result<Choice, NoRunner> {
         return Ok(choice(survey, runner, None, Vec::new()));
     }
     let mut choice = choose_here(survey)?;
-    choice.left_out = parts::left_out(survey, &choice);
+    (choice.inner, choice.left_out) = parts::split(survey, &choice);
     Ok(choice)
 }
 
@@ -261,6 +266,7 @@ fn choice(
         install: install(survey, runner.home, runner.package),
         others,
         left_out: Vec::new(),
+        inner: Vec::new(),
         tests,
         real: folder.map_or_else(|| path.to_owned(), |folder| folder.real.clone()),
     }

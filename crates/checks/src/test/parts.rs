@@ -43,8 +43,12 @@ pub(super) fn only(survey: &Survey) -> Option<(&Folder, &'static Runner)> {
     (is_only && tests.all(is_inside)).then_some(first)
 }
 
-/// What a run leaves out.
-pub(super) fn left_out(survey: &Survey, choice: &Choice) -> Vec<(PathBuf, &'static str)> {
+/// Folders with their runners.
+type Parts = Vec<(PathBuf, &'static str)>;
+
+/// The parts that a run has within it, where its runner only starts others, and
+/// those that it leaves out.
+pub(super) fn split(survey: &Survey, choice: &Choice) -> (Parts, Parts) {
     let whole = survey.folders.iter().find(|folder| folder.path == choice.folder);
     let is_workspace = whole.is_some_and(|folder| {
         folder.has_table("Cargo.toml", &["workspace"])
@@ -57,6 +61,12 @@ pub(super) fn left_out(survey: &Survey, choice: &Choice) -> Vec<(PathBuf, &'stat
                 && folder.path.starts_with(&choice.folder)
                 && (is_workspace || DEEP.contains(&choice.runner.name))
     };
-    let parts = all(survey).into_iter().filter(|(folder, runner)| !has_run(folder, runner));
-    parts.map(|(folder, runner)| (folder.path.clone(), runner.name)).collect()
+    let (inner, left): (Vec<_>, Vec<_>) =
+        all(survey).into_iter().partition(|(folder, runner)| has_run(folder, runner));
+    let named = |(folder, runner): (&Folder, &'static Runner)| (folder.path.clone(), runner.name);
+    let is_told = |(folder, runner): &(&Folder, &'static Runner)| {
+        choice.runner.name == "npm" && runner.name != "npm" && folder.path != choice.folder
+    };
+    let inner = inner.into_iter().filter(is_told).map(named).collect();
+    (inner, left.into_iter().map(named).collect())
 }

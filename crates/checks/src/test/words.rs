@@ -253,28 +253,25 @@ fn pattern(wish: &Wish) -> Option<String> {
     if !wish.only.is_empty() {
         return Some(exactly(&wish.only));
     }
-    let name = wish.names().join(" ");
+    let name = joined(&wish.names());
     match (name.is_empty(), wish.is_strict()) {
-        (false, true) => Some(exactly(&[name])),
+        (false, true) => Some(format!("^({name})$")),
         // A group, or a test without the groups around it.
-        (false, false) => Some(format!("(^| ){}( |$)", escape(&name))),
+        (false, false) => Some(format!("(^| ){name}( |$)")),
         (true, _) => {
-            let filter = wish.filter.as_ref()?;
-            Some(escape(&filter.replace(" > ", " ").replace("::", " ")))
+            let filter = wish.filter.as_ref()?.replace("::", " ");
+            Some(joined(&filter.split(" > ").collect::<Vec<_>>()))
         }
     }
 }
 
 pub(super) fn node(wish: &Wish) -> Vec<String> {
     let mut all = words(&["--test"]);
-    let named = wish.names().join(&node::BETWEEN.to_string());
-    let ids = match wish.only.is_empty() && !named.is_empty() {
-        true => vec![named],
-        false => wish.only.clone(),
-    };
-    let wanted = match (&wish.filter, ids.is_empty()) {
-        (_, false) => Some(exactly(&known_as(&ids, wish.tries))),
-        (Some(filter), _) => Some(escape(&filter.replace(" > ", " "))),
+    let names = wish.names();
+    let wanted = match (&wish.filter, wish.only.is_empty(), names.is_empty()) {
+        (_, false, _) => Some(exactly(&known_as(&wish.only, wish.tries))),
+        (_, _, false) => Some(called(&names, wish.tries)),
+        (Some(filter), ..) => Some(escape(&filter.replace(" > ", " "))),
         _ => None,
     };
     all.extend(wanted.map(|wanted| format!("--test-name-pattern={wanted}")));
@@ -302,6 +299,28 @@ fn known_as(ids: &[String], tries: u8) -> Vec<String> {
         }
     }
     names
+}
+
+/// The same for a test that somebody names: what is between two of its names
+/// may also be a part of one. At last, any with the name in theirs.
+fn called(names: &[&str], tries: u8) -> String {
+    let whole = joined(names);
+    let mut all = vec![whole.clone()];
+    let kept = if tries == 0 { 0 } else { names.len() };
+    for begin in (0..kept).rev() {
+        let last = if tries == 1 { names.len() } else { begin + 1 };
+        for end in (last..=names.len()).rev() {
+            let own = names.get(begin..end).unwrap_or_default().join(" > ");
+            all.extend(Some(escape(&own)).filter(|own| !all.contains(own)));
+        }
+    }
+    let like = if tries > 1 { format!("|(^| ){whole}( |$)") } else { String::new() };
+    format!("^({})${like}", all.join("|"))
+}
+
+/// An expression for names with blanks between, or with what people put there.
+fn joined(names: &[&str]) -> String {
+    names.iter().map(|name| escape(name)).collect::<Vec<_>>().join("( >)? ")
 }
 
 pub(super) fn go(wish: &Wish) -> Vec<String> {

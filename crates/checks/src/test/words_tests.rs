@@ -54,10 +54,16 @@ fn one_test_is_asked_for_by_all_its_names() {
     assert!(unittest.ends_with("-s t -p test_a.py -k *.A.test_m -k *.A.test_m.*"), "{unittest}");
     for name in ["jest", "vitest", "mocha"] {
         let exact = words(name, named("./a.test.js", &["group > bad"]));
-        assert!(exact.contains("^(group bad)$"), "{exact}");
+        assert!(exact.contains("^(group( >)? bad)$"), "{exact}");
         let loose = words(name, again(1, named("./a.test.js", &["group"])));
         assert!(loose.contains("(^| )group( |$)"), "{loose}");
     }
+    let jest = words("jest", filter("a > b::c"));
+    assert!(jest.ends_with("-t a( >)? b c"), "what is between may be part of a name: {jest}");
+    let node = |tries| words("node", again(tries, named("./a.test.js", &["sub", "in"])));
+    assert!(node(0).contains("=^(sub( >)? in)$ "), "{}", node(0));
+    assert!(node(1).contains("=^(sub( >)? in|in|sub > in)$ "), "{}", node(1));
+    assert!(node(2).contains("=^(sub( >)? in|in|sub > in|sub)$|(^| )sub( >)? in( |$) "));
     let file = words("jest", named("./u/[id].test.js", &[]));
     assert!(file.ends_with("--runTestsByPath --outputFile=R u/[id].test.js"), "{file}");
     assert!(words("jest", named("./u", &[])).ends_with("--outputFile=R u"));

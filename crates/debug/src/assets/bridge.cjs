@@ -311,9 +311,22 @@ function judge(pause) {
   return {body: {reason: pause.reason === 'debugCommand' || isStepping ? 'step' : 'debugger statement'}};
 }
 
+// A module as a program of the same length, with the same lines: what only a
+// module may say is blanked.
+function plain(text) {
+  const blank = (found) => found.replace(/[^\n]/g, ' ');
+  return text
+    .replace(/^[ \t]*import\b(?!\s*[.(])[^;'"()]*(['"])[^'"\n]*\1[^\n;]*;?/gm, blank)
+    .replace(/^[ \t]*export\s*(?:\{[^}]*\}|\*[^;'"\n]*)(?:\s*from\s*(['"])[^'"\n]*\1)?;?/gm, blank)
+    // Elsewhere a function and a class have a name.
+    .replace(/^([ \t]*)export[ \t]+default[ \t]+((?:async[ \t]+)?function[ \t]*\*?|class)(?=[ \t]*[({])/gm, (all, lead, kind) => `${lead}${kind} h`.padEnd(all.length))
+    .replace(/^[ \t]*export\s+(?:default\b)?/gm, blank)
+    .replace(/\bimport\.meta\b/g, 'import_meta');
+}
+
 // Where a program begins: not in a function that its first lines declare.
 function firstPlace(file) {
-  const place = {lineNumber: 0};
+  let place = null;
   const session = new (require('node:inspector').Session)();
   session.connect();
   try {
@@ -321,23 +334,26 @@ function firstPlace(file) {
     const lead = '(async function () {';
     session.post('Runtime.enable');
     session.post('Debugger.enable');
-    const compiled = {expression: `${lead}${text}\n})`, sourceURL: 'hermes:first', persistScript: true};
-    session.post('Runtime.compileScript', compiled, (error, {scriptId} = {}) => {
-      if (error || !scriptId) return;
-      const start = {scriptId, lineNumber: 0, columnNumber: lead.length - 1};
-      session.post('Debugger.getPossibleBreakpoints', {start, restrictToFunction: true}, (error, {locations} = {}) => {
-        const first = !error && locations[0];
-        if (!first) return;
-        place.lineNumber = first.lineNumber;
-        place.columnNumber = first.lineNumber ? first.columnNumber : first.columnNumber - lead.length;
+    for (const body of [text, plain(text)]) {
+      if (place) break;
+      const compiled = {expression: `${lead}${body}\n})`, sourceURL: 'hermes:first', persistScript: true};
+      session.post('Runtime.compileScript', compiled, (error, {scriptId} = {}) => {
+        if (error || !scriptId) return;
+        const start = {scriptId, lineNumber: 0, columnNumber: lead.length - 1};
+        session.post('Debugger.getPossibleBreakpoints', {start, restrictToFunction: true}, (error, {locations} = {}) => {
+          const first = !error && locations[0];
+          if (!first) return;
+          const columnNumber = first.lineNumber ? first.columnNumber : first.columnNumber - lead.length;
+          place = {lineNumber: first.lineNumber, columnNumber};
+        });
       });
-    });
+    }
   } catch {
-    // A module with imports cannot be read so; its first line will do.
+    // What cannot be read begins somewhere.
   } finally {
     session.disconnect();
   }
-  return place;
+  return place || {lineNumber: 0};
 }
 
 let isStepping = false;

@@ -157,7 +157,11 @@ impl Session {
                 state.phase = Phase::Running;
             }
         });
-        self.client.ask("configurationDone", json!({}), BEGIN).await.map(|_| ())
+        match self.client.ask("configurationDone", json!({}), BEGIN).await {
+            // One that has run to its end meanwhile was begun well.
+            Err(_) if self.shared.look().exit_code.is_some() => Ok(()),
+            told => told.map(|_| ()),
+        }
     }
 
     /// The error for a debugger that does not begin.

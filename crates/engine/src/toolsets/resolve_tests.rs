@@ -45,10 +45,11 @@ const FILE: &[&str] = &[
     "file_watch",
 ];
 const WEB: &[&str] = &["web_search", "web_extract", "web_crawl"];
+const CODE: &[&str] = &["repl", "code_lint", "code_format", "code_test", "code_debug"];
 
 #[test]
 fn composites_are_the_union_of_their_parts() {
-    assert_eq!(resolve("debugging"), union(&[FILE, WEB, &["terminal", "process"]]));
+    assert_eq!(resolve("debugging"), union(&[FILE, WEB, CODE, &["terminal", "process"]]));
     assert_eq!(resolve("safe"), union(&[WEB, &["vision_analyze", "image_generate"]]));
     assert_eq!(resolve("search"), ["web_search"]);
 }
@@ -68,15 +69,18 @@ fn safe_and_webhook_cannot_act_on_the_machine() {
 
 #[test]
 fn messaging_platforms_offer_the_core_tools() {
-    for platform in ["hermes-cli", "hermes-telegram", "hermes-discord", "hermes-gateway"] {
+    for platform in ["hermes-telegram", "hermes-discord", "hermes-gateway"] {
         assert_eq!(resolve(platform), union(&[CORE_TOOLS]), "{platform}");
     }
+    // Where people work on code, there is all for it.
+    assert_eq!(resolve("hermes-cli"), union(&[CORE_TOOLS, CODE]));
 }
 
 #[test]
-fn editors_have_all_of_coding_but_clarify() {
+fn editors_have_all_of_coding_but_clarify_and_the_code_tools() {
     let mut coding = resolve("coding");
-    coding.retain(|tool| tool != "clarify");
+    assert!(CODE.iter().all(|tool| coding.iter().any(|it| it == tool)), "{coding:?}");
+    coding.retain(|tool| tool != "clarify" && !CODE.contains(&tool.as_str()));
     assert_eq!(resolve("hermes-acp"), coding);
     let extra = [
         "image_generate",
@@ -211,7 +215,7 @@ fn disabled_is_taken_away_last() {
     let select = |s: &Selection| toolsets.select(s, &()).unwrap();
     assert_eq!(
         select(&selection(Some(&["debugging", "terminal"]), &["terminal", "file"])),
-        union(&[WEB])
+        union(&[WEB, CODE])
     );
     assert_eq!(
         select(&selection(Some(&["file"]), &["file_tools"])),
@@ -232,7 +236,9 @@ fn disabling_a_platform_or_posture_spares_the_core_tools() {
         assert_eq!(toolsets.select(&off, &index).unwrap(), union(&[CORE_TOOLS]), "{platform}");
     }
     let off = selection(Some(&["coding"]), &["coding", "hermes-cli"]);
-    assert_eq!(toolsets.select(&off, &()).unwrap(), resolve("coding"));
+    let mut rest = resolve("coding");
+    rest.retain(|tool| !CODE.contains(&tool.as_str()));
+    assert_eq!(toolsets.select(&off, &()).unwrap(), rest);
 }
 
 #[test]

@@ -13,6 +13,48 @@ for _fd in (3, 4, 5):
     os.set_inheritable(_fd, False)
 
 
+# What code may have of memory, and the little more that what tells of it has:
+# made before there is no room for them.
+_MORE = 64 << 20
+_BOUNDS = []
+try:
+    import resource
+
+    for _kind in (resource.RLIMIT_DATA, resource.RLIMIT_AS):
+        _soft, _hard = resource.getrlimit(_kind)
+        if _hard > 2 * _MORE:
+            _low = min(_soft if _soft > 0 else _hard, _hard - _MORE)
+            _BOUNDS.append((_kind, (_low, _hard), (_hard, _hard)))
+except (ImportError, OSError, ValueError):
+    pass
+
+
+def _narrow():
+    for kind, low, _ in _BOUNDS:
+        try:
+            resource.setrlimit(kind, low)
+        except (OSError, ValueError):
+            pass
+
+
+def _widen():
+    for kind, _, high in _BOUNDS:
+        try:
+            resource.setrlimit(kind, high)
+        except (OSError, ValueError):
+            pass
+
+
+def _full():
+    """What is said of code that ran out of memory."""
+    most = min((low[0] for _, low, _ in _BOUNDS), default=0)
+    most = " (%d MiB)" % (most >> 20) if most else ""
+    return (
+        "The interpreter has used up the memory that it may have%s. The state is kept: delete what "
+        "is not needed (del), work in smaller parts, or start anew with action=reset." % most
+    )
+
+
 def _write(fd, data):
     while data:
         data = data[os.write(fd, data):]
@@ -85,12 +127,16 @@ def _serve(answer):
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
     signal.signal(signal.SIGINT, _on_interrupt)
+    _widen()
     _tell({"ready": "%d.%d.%d" % sys.version_info[:3], "program": sys.executable})
     _mark_errors()
     while True:
         request = _next_request()
         try:
             told = answer(request)
+        except MemoryError:
+            _widen()
+            told = {"error": {"type": "MemoryError", "message": "", "traceback": ""}, "note": _full()}
         except KeyboardInterrupt:
             # It came when the code had just ended.
             told = {"interrupted": True}

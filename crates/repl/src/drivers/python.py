@@ -179,6 +179,15 @@ class _Loop:
 
 
 def _finish(code):
+    """Runs code within its bounds."""
+    _narrow()
+    try:
+        return _carry_out(code)
+    finally:
+        _widen()
+
+
+def _carry_out(code):
     """Runs code; if it awaits something, in a loop that stays."""
     result = eval(code, _space)
     if not code.co_flags & inspect.CO_COROUTINE:
@@ -306,6 +315,12 @@ def _answer(request):
         _Attention.busy = False
         told["error"] = _failure(error, name)
         told["note"] = "The code asked to exit; the interpreter and its state are kept (action=close ends it)."
+    except MemoryError as error:
+        _Attention.busy = False
+        told["error"] = _failure(error, name)
+        told["note"] = _full()
+        # What its functions held is free again, unlike that of other errors.
+        traceback.clear_frames(error.__traceback__)
     except BaseException as error:
         _Attention.busy = False
         told["error"] = _failure(error, name)

@@ -6,7 +6,15 @@ _MOST = int(os.environ.pop("HERMES_REPL_MOST", "20000"))
 _ROWS = 200
 _WIDTH = 80
 _PATH = os.environ.pop("HERMES_REPL_DATABASE", "") or ":memory:"
-_base = sqlite3.connect(_PATH, isolation_level=None)
+try:
+    _base = sqlite3.connect(_PATH, isolation_level=None)
+except sqlite3.Error as error:
+    _folder = os.path.dirname(_PATH)
+    if os.path.isdir(_PATH):
+        sys.exit("hermes-database: it is a folder")
+    if not os.path.isdir(_folder):
+        sys.exit("hermes-database: there is no folder %s" % _folder)
+    sys.exit("hermes-database: %s" % error)
 
 
 class _Stop:

@@ -1,5 +1,6 @@
 exec 3<&0 4>&1 5>&2
-[ "$2" -gt 0 ] && ulimit -d "$2" 2>/dev/null
+# A driver may give itself a little more, to tell that there is no more.
+[ "$2" -gt 0 ] && { ulimit -S -d "$2" && ulimit -H -d $(($2 + 65536)); } 2>/dev/null
 case $1 in
 python | sql)
   p=

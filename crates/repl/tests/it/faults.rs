@@ -75,6 +75,30 @@ async fn memory_is_bounded_and_the_state_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_interpreter_without_memory_says_so_and_goes_on() {
+    let bench = Bench::with(Limits { memory: Some(150 << 20), ..Limits::default() });
+    bench.value(PYTHON, "x = 4").await;
+    let fill = "i = 0\nl = []\nwhile True:\n    i += 1\n    l.append(str(i) * 3)";
+    // Also if it is full already.
+    for code in [fill, "while True:\n    i += 1\n    l.append(str(i) * 3)"] {
+        let answer = bench.answer(PYTHON, code).await;
+        assert_eq!(answer.status, Status::Error, "{answer:?}");
+        let note = answer.notes.concat();
+        assert!(note.contains("(150 MiB)") && note.contains("action=reset"), "{note}");
+        let error = answer.error.unwrap();
+        assert_eq!(error.kind, "MemoryError");
+        assert!(error.traceback.contains("line"), "it can be shown: {error:?}");
+    }
+    bench.value(PYTHON, "del l").await;
+    assert_eq!(bench.value(PYTHON, "len(bytearray(50 << 20)) + x").await, "52428804");
+    // What a function held is free again.
+    let inner = "def fill():\n    l = []\n    while True: l.append(bytearray(1 << 20))\nfill()";
+    assert_eq!(bench.answer(PYTHON, inner).await.error.unwrap().kind, "MemoryError");
+    assert_eq!(bench.value(PYTHON, "len(bytearray(50 << 20)) + x").await, "52428804");
+    bench.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn calls_to_one_take_turns_and_calls_to_others_do_not() {
     let bench = Bench::new();
     bench.value(PYTHON, "n = 0").await;
@@ -108,6 +132,28 @@ async fn there_are_only_so_many() {
     let error = bench.try_ask(bench.ask(PYTHON, "1")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
     assert!(error.hint().contains("bash main"), "{error:?}");
+    bench.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_come_at_once_do_not_get_around_the_limit() {
+    let bench = Bench::with(Limits { sessions: 2, ..Limits::default() });
+    let ask = |name: &str| {
+        let mut ask = bench.ask(Language::Bash, "true");
+        ask.name = name.to_owned();
+        bench.try_ask(ask)
+    };
+    let (a, b, c, d) = tokio::join!(ask("a"), ask("b"), ask("c"), ask("d"));
+    let (well, refused): (Vec<_>, Vec<_>) = [a, b, c, d].into_iter().partition(Result::is_ok);
+    assert_eq!((well.len(), refused.len()), (2, 2), "{refused:?}");
+    assert!(refused.into_iter().all(|one| one.unwrap_err().kind() == ErrorKind::Limit));
+    let running: Vec<String> =
+        bench.all.list(bench.cx.session.id()).into_iter().map(|one| one.session).collect();
+    let [first, _] = running.as_slice() else { panic!("{running:?}") };
+    // One that was ended has no claim to its place if another took it.
+    bench.all.close(bench.cx.session.id(), Language::Bash, first).await.unwrap();
+    ask("e").await.unwrap();
+    assert_eq!(ask(first).await.unwrap_err().kind(), ErrorKind::Limit);
     bench.close().await;
 }
 

@@ -99,3 +99,17 @@ async fn what_is_attached_is_listed_as_well() {
     assert!(bench.value(SQL, ".indexes").await.contains("o't.byb"), "its index");
     bench.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_cannot_be_opened_is_not_a_missing_interpreter() {
+    let bench = Bench::new();
+    for (file, kind) in [("nowhere/a.db", ErrorKind::NotFound), (".", ErrorKind::InvalidArguments)]
+    {
+        let mut ask = bench.ask(SQL, "SELECT 1");
+        ask.database = Some(bench.path().join(file));
+        let error = bench.try_ask(ask).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error:?}");
+        assert!(error.hint().contains("'database'"), "{error:?}");
+    }
+    bench.close().await;
+}

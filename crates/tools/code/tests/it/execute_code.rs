@@ -35,6 +35,20 @@ async fn a_script_gives_what_it_prints_and_how_it_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_long_error_is_told_with_its_name_and_begin() {
+    let desk = Desk::new();
+    let long = desk.run("raise ValueError('x' * 40000)").await;
+    assert!(text(&long["error"]).starts_with("ValueError: xxx"), "{long}");
+    let code = "import sys; sys.stderr.write('z' * 30000 + '\\nlast line\\n')";
+    let line = desk.run(code).await;
+    let shown = text(&line["output"]);
+    assert!(shown.ends_with("zzz\nlast line\n") && shown.len() > 9_000, "{}", shown.len());
+    let folder = desk.run("import os; print(os.environ['PWD'] == os.getcwd())").await;
+    assert_eq!(folder["output"], "True\n", "{folder}");
+    desk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_error_is_told_as_python_tells_it() {
     let desk = Desk::new();
     let code = "def f():\n    raise ValueError('no such number')\nprint('so far')\nf()\n";

@@ -41,6 +41,12 @@ async fn pytest_tells_each_failure() {
         "{bad:#}"
     );
     assert_eq!(answer["failures"][2]["outcome"], "error");
+    let skipped = json!([{ "name": "tests/test_a.py::test_skipped", "reason": "later" }]);
+    assert_eq!(answer["skipped_tests"], skipped, "{answer:#}");
+    let passed: Vec<_> =
+        answer["passed_tests"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert_eq!(passed, ["tests/test_a.py::TestX::test_p[1]", "tests/test_a.py::test_ok"]);
+    assert!(answer["passed_tests"][0]["seconds"].is_number(), "{answer:#}");
 
     project.write("tests/test_a.py", &PYTHON.replace("helper(1)", "helper(2)"));
     let again = project.call("code_test", json!({ "failed_only": true })).await;

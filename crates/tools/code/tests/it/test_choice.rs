@@ -141,13 +141,87 @@ async fn one_test_of_javascript_runs_alone() {
             let arguments = json!({ "path": format!("{file}::{name}") });
             let answer = project.call("code_test", arguments).await;
             assert_eq!(counts(&answer).0, expected.0, "{tool} {name} {answer:#}");
-            // Before 22, Node knows a test by its own name alone.
-            if tool != "node --test" || name == "bad too" {
-                assert_eq!(counts(&answer).1, expected.1, "{tool} {name} {answer:#}");
-            }
+            assert_eq!(counts(&answer).1, expected.1, "{tool} {name} {answer:#}");
+            let note = answer["note"].as_str().unwrap_or_default();
+            assert!(!note.contains("just so"), "{tool} {name} {answer:#}");
             assert_eq!(answer["directory"], ".", "{tool} {name} {answer:#}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_that_failed_runs_again_also_within_groups() {
+    if !has("node") {
+        return;
+    }
+    let text = "const { test, describe, it } = require('node:test');\nconst fs = require('node:fs');\ntest('top', () => { if (!fs.existsSync('fixed')) throw new Error('x'); });\ndescribe('grp', () => {\n  it('inner ok', () => {});\n  it('inner bad', () => { throw new Error('still'); });\n});\ntest('sub', async (t) => {\n  await t.test('child', () => { throw new Error('c'); });\n  await t.test('child2', () => {});\n});\n";
+    let manifest = r#"{"name":"x","scripts":{"test":"node --test"}}"#;
+    let project = Project::of(&[("package.json", manifest), ("a.test.js", text)]);
+    let call = async |arguments: Value| project.call("code_test", arguments).await;
+    let all = call(json!({})).await;
+    assert_eq!(counts(&all), ("failed", [2, 3, 0]), "{all:#}");
+    project.write("fixed", "");
+    let again = call(json!({ "failed_only": true })).await;
+    assert_eq!(counts(&again), ("failed", [1, 2, 0]), "{again:#}");
+    let names: Vec<_> = again["failures"].as_array().unwrap().iter().map(|f| &f["name"]).collect();
+    assert_eq!(names, ["grp > inner bad", "sub > child"], "{again:#}");
+    let one = call(json!({ "path": "a.test.js::sub > child" })).await;
+    assert_eq!(counts(&one), ("failed", [0, 1, 0]), "{one:#}");
+    assert!(!one["note"].as_str().unwrap_or_default().contains("just so"), "{one:#}");
+    // One of them is gone: that all others pass does not mean that it does.
+    project.write(
+        "a.test.js",
+        &text.replace("'inner bad'", "'renamed'").replace("throw new Error('c')", ""),
+    );
+    let rest = call(json!({ "failed_only": true })).await;
+    assert_eq!(counts(&rest), ("error", [1, 0, 0]), "{rest:#}");
+    assert!(rest["note"].as_str().unwrap().contains("grp > inner bad"), "{rest:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_is_found_by_the_name_that_was_told() {
+    let manifest = r#"{"name":"x","scripts":{"test":"jest"}}"#;
+    let text = "describe('sum > group', () => {\n  test('bad', () => { throw new Error('x'); });\n  test.skip('later', () => {});\n});\ntest('other', () => {});\n";
+    let files = [("package.json", manifest), ("a.test.js", text)];
+    let Some(project) = Project::node(&files) else { return };
+    let all = project.call("code_test", json!({})).await;
+    assert_eq!(all["failures"][0]["name"], "sum > group > bad", "{all:#}");
+    for arguments in [
+        json!({ "path": "a.test.js::sum > group > bad" }),
+        json!({ "filter": "sum > group > bad" }),
+    ] {
+        let one = project.call("code_test", arguments.clone()).await;
+        assert_eq!(counts(&one), ("failed", [0, 1, 0]), "{arguments} {one:#}");
+        assert_eq!(one["skipped"], 0, "what a filter leaves out is not skipped: {one:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_of_a_workspace_are_named_with_their_tests() {
+    if !has("npm") || !has("node") {
+        return;
+    }
+    let root = r#"{"name":"mono","private":true,"workspaces":["packages/*"],"scripts":{"test":"npm test --workspaces"}}"#;
+    let api =
+        r#"{"name":"api","version":"1.0.0","scripts":{"test":"node --test --test-reporter=tap"}}"#;
+    let text = "const { describe, it } = require('node:test');\ndescribe('grp', () => {\n  it('ok', () => {});\n  it('inner bad', () => { throw new Error('still'); });\n});\n";
+    let files = [
+        ("package.json", root),
+        ("packages/api/package.json", api),
+        ("packages/api/a.test.js", text),
+    ];
+    let project = Project::of(&files);
+    let answer = project.call("code_test", json!({})).await;
+    assert_eq!(answer["failed"], 1, "{answer:#}");
+    let case = &answer["failures"][0];
+    assert_eq!(
+        (&case["name"], &case["line"]),
+        (&json!("grp > inner bad"), &json!(4)),
+        "{answer:#}"
+    );
+    assert_eq!(case["message"], "still", "{answer:#}");
+    let note = answer["note"].as_str().unwrap();
+    assert!(note.contains("packages/api (node)"), "{answer:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use hermes_core::{
     Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
 };
-use hermes_debug::{Bounds, Met, Session, Sessions, Step, Target, Variable};
+use hermes_debug::{Bounds, Met, Place, Session, Sessions, Step, Target, Variable};
 use serde::Deserialize;
 
 use report::{Output, Report};
@@ -53,7 +53,7 @@ enum Action {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Place {
+struct At {
     file: Option<String>,
     #[schemars(with = "Option<i64>")]
     line: Option<u64>,
@@ -84,7 +84,7 @@ pub(crate) struct Args {
     env: Option<BTreeMap<String, String>>,
     /// File and line, or function. hit: only the n-th time; log: print this and go on.
     #[serde(default)]
-    breakpoints: Vec<Place>,
+    breakpoints: Vec<At>,
     /// uncaught (default), user_uncaught, raised, none, or exception classes; entry; libraries, too.
     stop_on: Option<Vec<String>>,
     /// 0 is the innermost.
@@ -159,17 +159,17 @@ impl Tool for CodeDebug {
         let until = deadline(args.timeout, cx);
         match args.action {
             Action::Run => {
-                self.sessions.check_room(cx.session.id())?;
-                let name = self.sessions.name(cx.session.id(), args.session.as_deref())?;
+                let place = self.sessions.place(cx.session.id(), args.session.as_deref())?;
                 let start = Start::of(&args, cx).await?;
-                self.begin(start, name, until, &args, cx).await
+                let id = place.name.clone();
+                self.begin(start, (id, Some(place)), until, &args, cx).await
             }
             Action::Restart => {
                 let old = self.sessions.get(cx.session.id(), args.session.as_deref())?;
                 let _turn = old.gate.lock().await;
                 let start = Start::again(&old, cx).await?;
                 old.end().await;
-                self.begin(start, old.id.clone(), until, &args, cx).await
+                self.begin(start, (old.id.clone(), None), until, &args, cx).await
             }
             _ => {
                 let session = self.sessions.get(cx.session.id(), args.session.as_deref())?;
@@ -189,13 +189,15 @@ impl CodeDebug {
     async fn begin(
         &self,
         start: Start,
-        id: String,
+        (id, place): (String, Option<Place>),
         until: Instant,
         args: &Args,
         cx: &ToolContext,
     ) -> Result<Output, ToolError> {
         let session = cx.race(start.begin(id, cx)).await??;
         self.sessions.add(Arc::clone(&session));
+        // It is among those that are kept now.
+        drop(place);
         let told = self.settle(&session, until, args, cx).await;
         if told.as_ref().is_err_and(|_| cx.cancel.is_cancelled()) {
             // Nobody has heard of it.

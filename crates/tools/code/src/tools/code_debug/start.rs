@@ -9,7 +9,7 @@ use hermes_exec::surroundings::Surroundings;
 use hermes_exec::{Jobs, Output};
 use hermes_secrets::own_env;
 
-use super::{Args, Place, is_test};
+use super::{Args, At, is_test};
 
 /// Most breakpoints of one call.
 const MOST: usize = 200;
@@ -120,7 +120,9 @@ impl Start {
                      a process to trace another",
                 )
                 .with_hint(
-                    "Debug it where programs run without the sandbox, such as a container.",
+                    "A person can give the profile `sandbox: {enabled: false}` in \
+                     hermes_permissions.yaml, which holds for all that it runs; or debug it where \
+                     programs run without the sandbox, such as a container.",
                 ));
             }
         }
@@ -183,7 +185,7 @@ fn settled(word: &str) -> String {
 
 /// The breakpoints that are asked for.
 pub(super) fn wanted(
-    places: &[Place],
+    places: &[At],
     folder: &Path,
     cx: &ToolContext,
 ) -> Result<Vec<Wanted>, ToolError> {

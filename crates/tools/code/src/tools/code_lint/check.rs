@@ -78,6 +78,10 @@ impl Check {
         match look {
             Look::Found(found, _) => {
                 run.findings = found.len();
+                let is_partial = run.exit_code.is_some_and(|code| choice.is_partial(code));
+                run.error = is_partial.then(|| {
+                    "these errors kept it from checking further; there may be more".to_owned()
+                });
                 self.findings.extend(found);
                 self.has_looked = true;
             }

@@ -38,40 +38,44 @@ impl Attempt<'_> {
         let report = self.desk.bench.scratch()?.join(fresh());
         let mut wish = Wish { report: report.display().to_string(), ..wish };
         let mut words = self.choice.words(wish.clone());
-        let mut done = self.once(words.clone(), &report).await?;
-        while wish.tries < TRIES && self.is_nothing(&done) {
+        let mut done = self.once(words.clone(), &wish, &report).await?;
+        while wish.tries < TRIES && self.lacks(&wish, &done) > 0 {
             wish.tries += 1;
             let looser = self.choice.words(wish.clone());
             if looser == words {
                 continue;
             }
             words = looser;
-            let next = self.once(words.clone(), &report).await?;
-            if self.is_nothing(&next) {
-                continue;
-            }
-            done = next;
-            if let Some(name) = wish.name.last() {
-                done.note = Some(format!(
-                    "No test is called just so; those with '{name}' in their name were run."
-                ));
+            let next = self.once(words.clone(), &wish, &report).await?;
+            let is_better = self.lacks(&wish, &next) < self.lacks(&wish, &done);
+            if is_better || (is_nothing(&done) && !is_nothing(&next)) {
+                done = next;
             }
         }
         Ok(done)
     }
 
-    /// Whether no test was met.
-    fn is_nothing(&self, done: &Done) -> bool {
-        // These name those that were left out among the skipped.
-        let names_all = matches!(self.choice.runner.name, "jest" | "vitest");
-        let met = |results: &Results| {
-            results.passed + results.failed + results.errors > 0
-                || (results.skipped > 0 && !names_all)
+    /// How many of the tests that are meant were not met, as far as another try
+    /// may meet them.
+    fn lacks(&self, wish: &Wish, done: &Done) -> usize {
+        let Some(results) = done.results.as_ref().filter(|_| done.ran.exit.is_some()) else {
+            return 0;
         };
-        done.ran.exit.is_some() && done.results.as_ref().is_some_and(|results| !met(results))
+        if is_nothing(done) {
+            return wish.only.len().max(1);
+        }
+        match wish.only.is_empty() {
+            false => self.choice.unmet(&wish.only, results).len(),
+            true => usize::from(self.choice.is_vague(wish) && !self.choice.has_named(wish, results)),
+        }
     }
 
-    async fn once(&self, words: Vec<String>, report: &Path) -> Result<Done, ToolError> {
+    async fn once(
+        &self,
+        words: Vec<String>,
+        wish: &Wish,
+        report: &Path,
+    ) -> Result<Done, ToolError> {
         let reporting = self.choice.reporting(words.clone(), &report.display().to_string());
         let began = Began { program: self.program, words: &reporting, file: report };
         let (ran, told) = began.run(self.desk, self.choice).await?;
@@ -80,6 +84,21 @@ impl Attempt<'_> {
         }
         let said = Said { stdout: &ran.stdout, stderr: &ran.stderr, report: &told };
         let results = self.choice.read(&said, ran.code());
-        Ok(Done { results, ran, words, note: None })
+        let results = results.map(|results| self.choice.narrow(wish, results));
+        let is_like = |results: &Results| {
+            let has_met = results.passed + results.failed + results.skipped > 0;
+            has_met && !self.choice.has_named(wish, results)
+        };
+        let name = wish.name.last().filter(|_| results.as_ref().is_some_and(is_like));
+        let note = name.map(|name| {
+            format!("No test is called just so; those with '{name}' in their name were run.")
+        });
+        Ok(Done { results, ran, words, note })
     }
+}
+
+/// Whether no test was met.
+fn is_nothing(done: &Done) -> bool {
+    let is_nothing = |results: &Results| results.total() == 0;
+    done.ran.exit.is_some() && done.results.as_ref().is_some_and(is_nothing)
 }

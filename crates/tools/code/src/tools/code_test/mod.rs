@@ -1,6 +1,6 @@
 //! `code_test`: a project's own tests, and which of them fail and why.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hermes_checks::test::{self, Case, Choice, NoRunner, Outcome, Results, Wish};
 use hermes_core::{Effect, Example, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, Workplace};
@@ -12,9 +12,11 @@ use crate::program::{Ran, tail};
 mod attempt;
 mod fit;
 mod memory;
+mod named;
 mod report;
 
 use memory::Memory;
+use named::Named;
 
 /// Failing tests that are told in full.
 const FAILURES: u64 = 30;
@@ -36,6 +38,9 @@ pub(crate) struct Args {
     failed_only: bool,
     /// Runner to use, such as pytest, unittest, cargo, jest or node; default: that of the project.
     tool: Option<String>,
+    /// Name all passed tests, also if they are many.
+    #[serde(default)]
+    list: bool,
     /// Most failing tests to show; default 30.
     limit: Option<u64>,
     /// Seconds; default 600.
@@ -81,8 +86,8 @@ pub(crate) struct Output {
     failures: Vec<Case>,
     #[serde(skip_serializing_if = "checks::is_false")]
     truncated: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    slowest: Vec<Slow>,
+    #[serde(flatten)]
+    named: Named,
     /// The end of what was printed, if something is wrong.
     #[serde(skip_serializing_if = "String::is_empty")]
     output: String,
@@ -91,12 +96,6 @@ pub(crate) struct Output {
     other_tools: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Slow {
-    name: String,
-    seconds: f64,
 }
 
 impl Tool for CodeTest {
@@ -153,7 +152,7 @@ impl Tool for CodeTest {
         }
         let memory = Memory::of(&desk, &choice);
         let only = if args.failed_only { memory.known(&aim)? } else { Vec::new() };
-        let asked = only.len() as u64;
+        let asked = only.clone();
         let is_whole = !is_some && aim.targets.is_empty() && only.is_empty();
         let wish = Wish {
             targets: aim.targets,
@@ -168,12 +167,10 @@ impl Tool for CodeTest {
         let results = settle(done.results, &done.ran, &choice, &mut notes);
         // One that was cut off has not come to all of them.
         memory.remember(&results, is_whole && done.ran.exit.is_some())?;
-        let has_run = results.passed + results.failed + results.errors;
-        if (1..asked).contains(&has_run) {
-            notes.push(format!("Of the {asked} tests that failed, only {has_run} ran."));
-        }
+        let unmet = choice.unmet(&asked, &results);
         let command = desk.command(&program, &done.words);
-        Ok(answer(results, &done.ran, &choice, &args, &desk, command, notes))
+        let told = Told { results, unmet, ran: &done.ran, args: &args, notes };
+        Ok(told.answer(&choice, &desk, command))
     }
 }
 
@@ -213,101 +210,132 @@ fn settle(
     results
 }
 
-fn answer(
+/// All that is known of a run.
+struct Told<'a> {
     results: Results,
-    ran: &Ran,
-    choice: &Choice,
-    args: &Args,
-    desk: &Desk<'_>,
-    command: String,
-    mut notes: Vec<String>,
-) -> Output {
-    const OUTPUT: usize = 2_000;
-    let status = status(&results, ran, args, &mut notes);
-    notes.extend(left_out(choice, desk));
-    let slowest = slowest(&results);
-    let bad = results.cases.into_iter().filter(Case::is_bad);
-    let mut failures: Vec<Case> = bad.map(|case| placed(case, desk, choice)).collect();
-    let shown = usize::try_from(args.limit.unwrap_or(FAILURES).min(1_000)).unwrap_or(usize::MAX);
-    let truncated = failures.len() > shown;
-    if truncated {
-        notes.push(format!("{shown} of {} failing tests are shown.", failures.len()));
-        failures.truncate(shown);
+    /// Tests that were asked for by their ids and did not run.
+    unmet: Vec<String>,
+    ran: &'a Ran,
+    args: &'a Args,
+    notes: Vec<String>,
+}
+
+impl Told<'_> {
+    fn answer(mut self, choice: &Choice, desk: &Desk<'_>, command: String) -> Output {
+        const OUTPUT: usize = 2_000;
+        let status = self.status();
+        let Self { results, ran, args, mut notes, .. } = self;
+        if results.aside > 0 {
+            notes.push(format!("{} other tests had to run with them.", results.aside));
+        }
+        notes.extend(parts(choice, desk));
+        let (named, cut) = Named::of(&results.cases, args.list);
+        notes.extend(cut);
+        let bad = results.cases.into_iter().filter(Case::is_bad);
+        let mut failures: Vec<Case> = bad.map(|case| placed(case, desk, choice)).collect();
+        let shown =
+            usize::try_from(args.limit.unwrap_or(FAILURES).min(1_000)).unwrap_or(usize::MAX);
+        let truncated = failures.len() > shown;
+        if truncated {
+            notes.push(format!("{shown} of {} failing tests are shown.", failures.len()));
+            failures.truncate(shown);
+        }
+        notes.extend(fit::shorten(&mut failures));
+        let printed = results
+            .printed
+            .unwrap_or_else(|| format!("{}\n{}", ran.stdout.trim(), ran.stderr.trim()));
+        if status != Status::Passed {
+            let told =
+                failures.iter().flat_map(|case| [&case.message, &case.traceback, &case.output]);
+            notes.extend(fit::walls(desk.cx, told.chain([&printed])));
+        }
+        Output {
+            status,
+            tool: choice.runner.name,
+            command,
+            directory: desk.show(&choice.folder),
+            passed: results.passed,
+            failed: results.failed,
+            skipped: results.skipped,
+            errors: results.errors,
+            exit_code: ran.code(),
+            seconds: checks::seconds(ran.after),
+            failures,
+            truncated,
+            named,
+            output: match status {
+                Status::Passed => String::new(),
+                _ => tail(printed.trim(), OUTPUT).to_owned(),
+            },
+            other_tools: choice.others.clone(),
+            note: (!notes.is_empty()).then(|| notes.join(" ")),
+        }
     }
-    notes.extend(fit::shorten(&mut failures));
-    let printed =
-        results.printed.unwrap_or_else(|| format!("{}\n{}", ran.stdout.trim(), ran.stderr.trim()));
-    if status != Status::Passed {
-        let told = failures.iter().flat_map(|case| [&case.message, &case.traceback, &case.output]);
-        notes.extend(fit::walls(desk.cx, told.chain([&printed])));
-    }
-    Output {
-        status,
-        tool: choice.runner.name,
-        command,
-        directory: desk.show(&choice.folder),
-        passed: results.passed,
-        failed: results.failed,
-        skipped: results.skipped,
-        errors: results.errors,
-        exit_code: ran.code(),
-        seconds: checks::seconds(ran.after),
-        failures,
-        truncated,
-        slowest,
-        output: match status {
-            Status::Passed => String::new(),
-            _ => tail(printed.trim(), OUTPUT).to_owned(),
-        },
-        other_tools: choice.others.clone(),
-        note: (!notes.is_empty()).then(|| notes.join(" ")),
+
+    fn status(&mut self) -> Status {
+        const MOST: usize = 10;
+        let Self { results, ran, args, notes, unmet } = self;
+        if ran.exit.is_none() {
+            notes.push("The time was up; the tests were ended.".to_owned());
+            return Status::Timeout;
+        }
+        if !unmet.is_empty() && results.total() > 0 {
+            let names: Vec<&str> = unmet.iter().take(MOST).map(String::as_str).collect();
+            notes.push(format!(
+                "Of the tests that failed, {} did not run: {}. If they are gone or have other \
+                 names, run all without failed_only.",
+                unmet.len(),
+                names.join(", ")
+            ));
+        }
+        if results.errors > 0 {
+            return Status::Error;
+        }
+        if results.failed > 0 {
+            return Status::Failed;
+        }
+        if results.passed == 0 {
+            if results.is_guess && ran.code() == 0 {
+                notes.push("It ended well, but does not say which tests it ran.".to_owned());
+                return Status::Passed;
+            }
+            if ran.code() == 0 || results.skipped == 0 {
+                let wanted = args.filter.as_deref().or(args.place().1);
+                notes.push(match (wanted, results.skipped) {
+                    (Some(wanted), 0) => format!("No tests ran: none fits '{wanted}'."),
+                    (None, 0) => "No tests ran.".to_owned(),
+                    (_, skipped) => format!("No tests ran: {skipped} were skipped."),
+                });
+                return Status::NoTests;
+            }
+        }
+        if ran.code() != 0 && !results.is_aside_bad {
+            notes.push(format!("No test failed, but the runner ended with {}.", ran.code()));
+            return Status::Failed;
+        }
+        // One of those that failed may still do so.
+        if unmet.is_empty() { Status::Passed } else { Status::Error }
     }
 }
 
-/// The parts of the project whose tests were not run, in words.
-fn left_out(choice: &Choice, desk: &Desk<'_>) -> Option<String> {
+/// The parts of the project whose tests were not run, and those of whose tests
+/// more can be known, in words.
+fn parts(choice: &Choice, desk: &Desk<'_>) -> Vec<String> {
     const MOST: usize = 8;
-    let all = &choice.left_out;
-    let told = all.iter().take(MOST).map(|(path, name)| format!("{} ({name})", desk.show(path)));
-    let told = told.collect::<Vec<_>>().join(", ");
-    let more = match all.len().saturating_sub(MOST) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
+    let told = |all: &[(PathBuf, &str)]| {
+        let named = all.iter().take(MOST);
+        let named = named.map(|(path, name)| format!("{} ({name})", desk.show(path)));
+        let more = match all.len().saturating_sub(MOST) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        (!all.is_empty()).then(|| format!("{}{more}", named.collect::<Vec<_>>().join(", ")))
     };
-    (!all.is_empty()).then(|| format!("Not run: the tests of {told}{more}; give one as 'path'."))
-}
-
-fn status(results: &Results, ran: &Ran, args: &Args, notes: &mut Vec<String>) -> Status {
-    if ran.exit.is_none() {
-        notes.push("The time was up; the tests were ended.".to_owned());
-        return Status::Timeout;
-    }
-    if results.errors > 0 {
-        return Status::Error;
-    }
-    if results.failed > 0 {
-        return Status::Failed;
-    }
-    if results.passed == 0 {
-        if results.is_guess && ran.code() == 0 {
-            notes.push("It ended well, but does not say which tests it ran.".to_owned());
-            return Status::Passed;
-        }
-        if ran.code() == 0 || results.skipped == 0 {
-            let wanted = args.filter.as_deref().or(args.place().1);
-            notes.push(match (wanted, results.skipped) {
-                (Some(wanted), _) => format!("No tests ran: none fits '{wanted}'."),
-                (None, 0) => "No tests ran.".to_owned(),
-                (None, skipped) => format!("No tests ran: {skipped} were skipped."),
-            });
-            return Status::NoTests;
-        }
-    }
-    if ran.code() != 0 {
-        notes.push(format!("No test failed, but the runner ended with {}.", ran.code()));
-        return Status::Failed;
-    }
-    Status::Passed
+    let left = told(&choice.left_out)
+        .map(|told| format!("Not run: the tests of {told}; give one as 'path'."));
+    let inner = told(&choice.inner)
+        .map(|told| format!("To know more of a part, give one as 'path': {told}."));
+    left.into_iter().chain(inner).collect()
 }
 
 /// A failing test with its file as the caller would name it.
@@ -316,16 +344,6 @@ fn placed(mut case: Case, desk: &Desk<'_>, choice: &Choice) -> Case {
     if Path::new(&case.name).is_absolute() {
         case.name = desk.show(&desk.survey.place(&case.name, &choice.folder));
     }
-    case.seconds = case.seconds.map(|seconds| (seconds * 1_000.0).round() / 1_000.0);
+    case.seconds = case.seconds.map(named::rounded);
     case
-}
-
-/// The slowest tests, if any is slow.
-fn slowest(results: &Results) -> Vec<Slow> {
-    const SLOW: f64 = 1.0;
-    let timed = results.cases.iter().filter_map(|case| Some((case, case.seconds?)));
-    let mut slow: Vec<_> = timed.filter(|(_, seconds)| *seconds >= SLOW).collect();
-    slow.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let slow = slow.into_iter().take(5);
-    slow.map(|(case, seconds)| Slow { name: case.name.clone(), seconds }).collect()
 }

@@ -233,3 +233,39 @@ async fn a_test_that_throws_after_a_pause_stops_where_it_throws() {
     assert_eq!(none["status"], "ended", "{none:#}");
     assert!(none["note"].as_str().unwrap().contains("No test ran"), "{none:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_name_the_last_program_is_meant_even_if_it_has_ended() {
+    if !has("node") {
+        return;
+    }
+    let project = Project::of(&[("a.js", "let n = 1;\nn += 1;\n"), ("b.js", "let m = 1;\n")]);
+    let debug = async |args: Value| project.call("code_debug", args).await;
+    let at = json!([{ "file": "a.js", "line": 2 }]);
+    let first = debug(json!({ "program": "a.js", "session": "first", "breakpoints": at })).await;
+    assert_eq!(first["status"], "stopped", "{first:#}");
+    let last = debug(json!({ "program": "b.js" })).await;
+    assert_eq!(last["status"], "ended", "{last:#}");
+    for action in ["continue", "step_over"] {
+        let late = debug(json!({ "action": action })).await;
+        assert_eq!(late["kind"], "conflict", "{late:#}");
+    }
+    let known = debug(json!({ "action": "evaluate", "expression": "n", "session": "first" })).await;
+    assert_eq!(known["value"]["value"], "1", "nothing went on: {known:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_module_is_entered_at_its_first_line() {
+    if !has("node") {
+        return;
+    }
+    let module = "import os from \"node:os\";\nimport {\n  join,\n} from 'node:path';\nexport function g() {\n  return join('a', os.EOL);\n}\nexport default function () {\n  return import.meta.url;\n}\nconst x = g();\nexport { x };\n";
+    let files = [("m.mjs", module), ("c.cjs", "function f() {\n  return 1;\n}\nf();\n")];
+    let project = Project::of(&files);
+    for (file, line) in [("m.mjs", 11), ("c.cjs", 4)] {
+        let run = json!({ "program": file, "stop_on": ["entry"], "session": file });
+        let stop = project.call("code_debug", run).await;
+        assert_eq!(stop["reason"], "entry", "{stop:#}");
+        assert_eq!(place(&stop).1, line, "{stop:#}");
+    }
+}

@@ -60,3 +60,18 @@ async fn a_program_requires_the_same_and_ends_when_it_is_done() {
     assert!(text(&missing["warning"]).contains("read_file, write_file, terminal"), "{missing}");
     desk.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_looks_like_a_module_is_a_program() {
+    if !has_node() {
+        return;
+    }
+    let desk = Desk::new();
+    let program = desk.node("// we await nothing\nx = 1; console.log(x, typeof module)").await;
+    assert_eq!(program["output"], "1 object\n", "{program}");
+    let long = desk.node("throw new RangeError('y'.repeat(40000))").await;
+    assert!(text(&long["error"]).starts_with("RangeError: yyy"), "{}", long["error"]);
+    let endless = desk.node("await new Promise(() => {})").await;
+    assert!(text(&endless["error"]).contains("awaits something"), "{endless}");
+    desk.close().await;
+}
