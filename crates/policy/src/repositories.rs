@@ -227,7 +227,11 @@ fn parts(git: &Path) -> Vec<PathBuf> {
 
 /// Goes through the names below a folder, level by level, and into those that
 /// `look` wants to see more of; nothing ends it.
-fn search(folder: &Path, levels: usize, mut look: impl FnMut(&Path, usize, &str) -> Option<bool>) {
+pub(crate) fn search(
+    folder: &Path,
+    levels: usize,
+    mut look: impl FnMut(&Path, usize, &str) -> Option<bool>,
+) {
     let (mut names, mut folders) = (NAMES, FOLDERS);
     let mut places = vec![folder.to_owned()];
     for level in 0..=levels {

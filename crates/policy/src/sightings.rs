@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::around::Around;
 
 /// How long a look at the files counts. A child process that starts later is
 /// looked after anew.
@@ -20,7 +22,7 @@ pub(crate) struct Sightings(Mutex<Option<Seen>>);
 #[derive(Debug)]
 struct Seen {
     since: Instant,
-    secrets: HashMap<PathBuf, Vec<PathBuf>>,
+    around: HashMap<PathBuf, (Vec<Option<SystemTime>>, Around)>,
     places: HashMap<PathBuf, Vec<PathBuf>>,
     there: HashMap<PathBuf, bool>,
     folders: HashMap<PathBuf, bool>,
@@ -37,7 +39,7 @@ impl Sightings {
         });
         let seen = last.insert(fresh.unwrap_or_else(|| Seen {
             since: Instant::now(),
-            secrets: HashMap::new(),
+            around: HashMap::new(),
             places: HashMap::new(),
             there: HashMap::new(),
             folders: HashMap::new(),
@@ -47,11 +49,17 @@ impl Sightings {
         look(seen)
     }
 
-    /// The secrets that are there, seen from that folder.
-    pub(crate) fn secrets(&self, from: &Path, look: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
-        self.with(|seen| match seen.secrets.get(from) {
-            Some(found) => found.clone(),
-            None => seen.secrets.entry(from.to_owned()).or_insert(look()).clone(),
+    /// The secrets around a folder, as long as the folders that they are looked
+    /// for in bear the same stamps.
+    pub(crate) fn around(
+        &self,
+        from: &Path,
+        stamps: Vec<Option<SystemTime>>,
+        look: impl FnOnce() -> Around,
+    ) -> Around {
+        self.with(|seen| match seen.around.get(from) {
+            Some((then, found)) if *then == stamps => found.clone(),
+            _ => seen.around.entry(from.to_owned()).insert_entry((stamps, look())).get().1.clone(),
         })
     }
 

@@ -58,6 +58,9 @@ impl Bubblewrap {
         let filter = Arc::new(store(&filter::build(shape))?);
         let state = State::prepare(confinement, &filter)?;
         let mut gaps = state.covers.gaps.clone();
+        if confinement.delete.is_some() {
+            gaps.push("deleting and renaming files (bubblewrap cannot forbid it)".to_owned());
+        }
         let limit_gap = process_limit_gap(&confinement.limits);
         gaps.extend(limit_gap.clone());
         let own = state.covers.placeholders.iter().filter_map(|it| it.own_path());
@@ -223,8 +226,9 @@ fn cover(mounts: &[Mount]) -> Vec<OsString> {
             Mount::Seal(_) | Mount::Fresh(_) => {}
             Mount::Enclose(path, kept) => {
                 arguments.extend(["--tmpfs".into(), name(path)]);
-                for (_, tree) in kept {
-                    arguments.extend(["--bind".into(), name(tree), name(tree)]);
+                for kept in kept {
+                    let option = if kept.is_written { "--bind" } else { "--ro-bind-try" };
+                    arguments.extend([option.into(), name(&kept.path), name(&kept.path)]);
                 }
                 arguments.extend(["--remount-ro".into(), name(path)]);
             }

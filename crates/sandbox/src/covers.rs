@@ -9,15 +9,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use hermes_core::Confinement;
+use hermes_core::{Awaited, Confinement, Enclosed};
 
 use crate::placeholder::{Kind, Placeholder};
-use crate::raw::namespace::{MOST_KEPT, MOST_OPEN, Mount};
+use crate::raw::namespace::{Kept, MOST_KEPT, MOST_OPEN, Mount};
 use crate::{SandboxError, den};
 
 /// How a path is covered. A later kind wins over an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Cover {
+pub(crate) enum Cover {
     /// Cannot be renamed. A folder on the way to a covered path, once renamed,
     /// would make room for a new one without the cover.
     Pin,
@@ -35,6 +35,8 @@ pub(crate) struct Covers {
     open: Option<Vec<PathBuf>>,
     /// The folder of which a child sees no more than its own part, and that.
     den: Option<(PathBuf, Vec<PathBuf>)>,
+    /// Folders that are covered as a whole, and what is laid over that.
+    enclosed: Vec<(PathBuf, Vec<PathBuf>)>,
     /// The sockets of others.
     sockets: Vec<PathBuf>,
     /// The folders on the way to them. One that is renamed would take its
@@ -68,6 +70,8 @@ const REPOSITORY: &str = ".git";
 /// How far a hidden folder is searched for sockets.
 const SOCKET_LEVELS: usize = 2;
 const SOCKET_ENTRIES: usize = 4096;
+/// How many names of a folder are compared with those that are awaited.
+const AWAITED_ENTRIES: usize = 4096;
 
 impl Covers {
     /// Finds what must be covered, and puts placeholders where there is
@@ -79,8 +83,16 @@ impl Covers {
         let mut allowed: Vec<PathBuf> = real_paths(&confinement.read);
         allowed.extend(write.iter().cloned());
 
+        for folder in &confinement.enclosed {
+            found.close(folder, &write, &allowed);
+        }
         for path in &confinement.hidden {
-            found.hide(path, &write, &allowed, sockets);
+            if !found.is_enclosed(path) {
+                found.hide(path, &write, &allowed, sockets);
+            }
+        }
+        for path in came_to_be(&confinement.awaited) {
+            found.hide(&path, &write, &allowed, sockets);
         }
         for path in &confinement.read_only {
             found.protect(path, &write)?;
@@ -90,7 +102,7 @@ impl Covers {
                 found.cover(&device, Cover::Hide, &write);
             }
         }
-        found.is_needed = !found.covers.is_empty();
+        found.is_needed = !found.covers.is_empty() || !found.enclosed.is_empty();
         for path in &confinement.nested {
             found.keep(path, &write);
         }
@@ -127,7 +139,7 @@ impl Covers {
     /// Covers the sockets of others, too, and keeps them in their places.
     pub(crate) fn shut(&mut self, sockets: Vec<PathBuf>, confinement: &Confinement) {
         let covered = |path: &PathBuf| {
-            let den = self.den.iter().map(|(den, _)| den);
+            let den = self.den.iter().chain(&self.enclosed).map(|(den, _)| den);
             let hidden = self.covers.iter().filter(|(_, cover)| **cover == Cover::Hide);
             den.chain(hidden.map(|(path, _)| path)).any(|folder| path.starts_with(folder))
         };
@@ -163,6 +175,34 @@ impl Covers {
         self.den = Some((den.to_owned(), own.take(MOST_KEPT).cloned().collect()));
     }
 
+    /// Covers a folder but for what is open of it. Unlike the cover of a file,
+    /// this one stays whatever becomes of what is in it.
+    fn close(&mut self, enclosed: &Enclosed, write: &[PathBuf], allowed: &[PathBuf]) {
+        let Ok(folder) = fs::canonicalize(&enclosed.folder) else { return };
+        if !allowed.iter().any(|tree| folder.starts_with(tree) || tree.starts_with(&folder)) {
+            return;
+        }
+        let open = real_paths(&enclosed.open);
+        let is_in = |path: &PathBuf| path.parent() == Some(&folder);
+        let open = open.into_iter().filter(is_in).take(MOST_KEPT).collect();
+        for above in way_to(&folder, write) {
+            self.covers.entry(above.to_owned()).or_insert(Cover::Pin);
+        }
+        self.enclosed.push((folder, open));
+    }
+
+    /// Whether a path is covered with the folder that it is in.
+    fn is_enclosed(&self, path: &Path) -> bool {
+        self.enclosed.iter().any(|(folder, open)| {
+            path.starts_with(folder) && !open.iter().any(|open| path.starts_with(open))
+        })
+    }
+
+    /// What is covered, by how.
+    pub(crate) fn covered(&self) -> &BTreeMap<PathBuf, Cover> {
+        &self.covers
+    }
+
     /// Whether what was asked for cannot be had without a namespace.
     pub(crate) fn is_needed(&self) -> bool {
         self.is_needed
@@ -187,6 +227,10 @@ impl Covers {
         if let Some(open) = &self.open {
             mounts.push(Mount::Seal(open.iter().map(|it| c_name(it)).collect::<Result<_, _>>()?));
         }
+        for (folder, open) in &self.enclosed {
+            let kept = open.iter().map(|path| Kept::of(path, Vec::new()));
+            mounts.push(Mount::Enclose(c_name(folder)?, kept.collect::<Result<_, _>>()?));
+        }
         let mut covers = self.covers.clone();
         for folder in &self.ways {
             covers.entry(folder.clone()).or_insert(Cover::Pin);
@@ -210,7 +254,7 @@ impl Covers {
                     path.ancestors().skip(1).take_while(|folder| *folder != den).collect();
                 above.reverse();
                 let above = above.into_iter().map(c_name).collect::<Result<_, _>>()?;
-                kept.push((above, c_name(path)?));
+                kept.push(Kept { is_written: true, ..Kept::of(path, above)? });
             }
             mounts.push(Mount::Enclose(c_name(den)?, kept));
         }
@@ -364,6 +408,28 @@ impl Covers {
     }
 }
 
+impl Kept {
+    fn of(path: &Path, above: Vec<CString>) -> Result<Self, SandboxError> {
+        let path_of = |source| SandboxError::Path { path: path.to_owned(), source };
+        let is_folder = fs::metadata(path).map_err(path_of)?.is_dir();
+        Ok(Self { above, path: c_name(path)?, is_folder, is_written: false })
+    }
+}
+
+/// The mount that covers what is at a path now, by how it is to be covered; none
+/// if there is nothing.
+pub(crate) fn mount(path: &Path, cover: Cover) -> Option<Mount> {
+    let real = fs::canonicalize(path).ok()?;
+    let is_folder = fs::metadata(&real).ok()?.is_dir();
+    let name = c_name(&real).ok()?;
+    Some(match cover {
+        Cover::Pin => Mount::Pin(name),
+        Cover::ReadOnly => Mount::ReadOnly(name),
+        Cover::Hide if is_folder => Mount::HideFolder(name),
+        Cover::Hide => Mount::HideFile(name),
+    })
+}
+
 /// The folders on the way to a path that a child could rename, inner ones
 /// first.
 fn way_to<'a>(path: &'a Path, write: &[PathBuf]) -> impl Iterator<Item = &'a Path> {
@@ -397,6 +463,18 @@ fn first_missing(path: &Path) -> Option<(PathBuf, PathBuf)> {
         below = parent;
     }
     None
+}
+
+/// What was awaited and is there.
+fn came_to_be(awaited: &Awaited) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        awaited.paths.iter().filter(|path| path.exists()).cloned().collect();
+    for folder in &awaited.folders {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let paths = entries.take(AWAITED_ENTRIES).map(|entry| entry.path());
+        found.extend(paths.filter(|path| awaited.has(path)));
+    }
+    found
 }
 
 /// The disks that this user may read, and with them every file on them.
