@@ -94,7 +94,13 @@ impl Covers {
         for path in came_to_be(&confinement.awaited) {
             found.hide(&path, &write, &allowed, sockets);
         }
-        for path in &confinement.read_only {
+        // What lies over the root would lie over every other cover as well.
+        let is_root = |path: &&PathBuf| path.parent().is_none();
+        if let Some(path) = confinement.hidden.iter().find(is_root) {
+            let source = io::Error::other("everything is hidden, so that nothing can run");
+            return Err(SandboxError::Path { path: path.clone(), source });
+        }
+        for path in confinement.read_only.iter().filter(|path| !is_root(path)) {
             found.protect(path, &write)?;
         }
         if allowed.iter().any(|tree| Path::new(DEVICES).starts_with(tree)) {
@@ -114,7 +120,11 @@ impl Covers {
             found.enclose(&den, &write, &allowed);
         }
         found.part(&write, &allowed);
-        found.seal(write);
+        found.seal(if confinement.read_only.iter().any(|it| is_root(&it)) {
+            Vec::new()
+        } else {
+            write
+        });
         Ok(found)
     }
 
@@ -436,7 +446,10 @@ fn way_to<'a>(path: &'a Path, write: &[PathBuf]) -> impl Iterator<Item = &'a Pat
     let trees = write.iter().filter(|tree| path.starts_with(tree));
     let outermost = trees.min_by_key(|tree| tree.components().count()).cloned();
     let above = path.ancestors().skip(1);
-    above.take_while(move |folder| outermost.as_deref().is_some_and(|tree| tree != *folder))
+    // The tree itself cannot be renamed, and what is above it is not the child's.
+    above.take_while(move |folder| {
+        outermost.as_deref().is_some_and(|tree| tree != *folder && folder.starts_with(tree))
+    })
 }
 
 /// What this process may not make, its children may not either.
