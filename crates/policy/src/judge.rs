@@ -82,6 +82,26 @@ impl Examination {
         self.findings.iter().find(|finding| finding.answer == strictest)
     }
 
+    /// What its commands do, at the real places, first what changes something.
+    pub fn implied(&self) -> Vec<Effect> {
+        const MOST: usize = 20;
+        let of_commands = self.findings.iter().filter(|finding| finding.leaf.is_some());
+        let told = of_commands.filter(|f| f.effect.scope != Scope::TERMINAL_EXECUTE);
+        let mut implied: Vec<Effect> = Vec::new();
+        for finding in told {
+            let effect = match &finding.real {
+                Some(real) => Effect::path(finding.effect.scope.clone(), real),
+                None => finding.effect.clone(),
+            };
+            if !implied.contains(&effect) {
+                implied.push(effect);
+            }
+        }
+        implied.sort_by_key(|effect| effect.scope.verb() == "read");
+        implied.truncate(MOST);
+        implied
+    }
+
     /// The strictest answer.
     pub fn answer(&self) -> Answer {
         self.decisive().map_or(Answer::Allow, |finding| finding.answer)

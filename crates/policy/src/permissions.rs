@@ -288,6 +288,7 @@ impl Policy for Permissions {
         };
         Ruling {
             verdict,
+            implied: exam.implied(),
             grants: self.bounded(proposal, exam),
             confinement: confinement.map(Arc::new),
             offers,
@@ -301,14 +302,17 @@ impl Policy for Permissions {
     }
 
     fn ticket(&self, proposal: &Proposal<'_>, reason: &str) -> Option<String> {
-        let grants = self.examine(proposal).grants;
-        let effects = grants.iter().take(20).map(|grant| match grant.effect.resource.as_path() {
-            Some(path) => {
-                let told = led(path, grant.real.as_deref());
-                format!("{} {}", grant.effect.scope, told.trim_end_matches(','))
-            }
-            None => grant.effect.to_string(),
-        });
+        let exam = self.examine(proposal);
+        let implied = exam.implied();
+        let effects =
+            exam.grants.iter().take(20).map(|grant| match grant.effect.resource.as_path() {
+                Some(path) => {
+                    let told = led(path, grant.real.as_deref());
+                    format!("{} {}", grant.effect.scope, told.trim_end_matches(','))
+                }
+                None => grant.effect.to_string(),
+            });
+        let effects = effects.chain(implied.iter().map(ToString::to_string));
         // What it does is nothing without the code that does it.
         let code = proposal.arguments.get("code").and_then(|code| code.as_str());
         let effects = effects.chain(code.map(|code| format!("code {}", excerpt(code))));

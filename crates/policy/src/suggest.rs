@@ -49,9 +49,16 @@ pub fn suggest(observed: &[Observed], profile: &str, name: &str) -> Option<Strin
         if call.answer == "deny" && !call.rule.contains(MISSING) {
             continue;
         }
+        let runs = |(scope, _): &(String, String)| scope == Scope::TERMINAL_EXECUTE.as_str();
+        let is_command = call.effects.iter().any(runs);
+        // What a command does to anything but files is told by the command.
+        let is_told = |effect: &&(String, String)| {
+            !is_command || runs(effect) || effect.0.starts_with("file:")
+        };
         let mut wanted: Vec<Wanted> = call
             .effects
             .iter()
+            .filter(is_told)
             .filter(|(scope, _)| is_about(&call.rule, scope))
             .flat_map(|(scope, resource)| wanted(&call.rule, scope, resource))
             .collect();

@@ -218,3 +218,23 @@ fn a_variable_of_the_session_is_judged_as_in_front_of_a_command() {
         assert_eq!(world.sets(&p, name, value), Answer::Allow, "{name}");
     }
 }
+
+#[test]
+fn those_who_are_told_of_a_command_are_told_what_it_does() {
+    let world = World::new();
+    let p = world.builtin("default");
+    let resource = Resource::Command("cat src/a; echo x > ../out/y; rm src/z".to_owned());
+    let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
+    let at = world.at();
+    let implied = p.judge(&world.proposal(&effects, &at)).implied;
+    let wanted = [
+        Effect::path(Scope::FILE_WRITE, world.path("out/y")),
+        Effect::path(Scope::FILE_DELETE, world.path("ws/src/z")),
+        Effect::path(Scope::FILE_READ, world.path("ws/src/a")),
+    ];
+    assert_eq!(implied, wanted);
+    let token = p.ticket(&world.proposal(&effects, &at), "why").unwrap();
+    let told = p.tickets().list().into_iter().find(|ticket| ticket.token == token).unwrap();
+    let write = format!("file:write {}", world.path("out/y").display());
+    assert!(told.effects.contains(&write), "{:?}", told.effects);
+}
