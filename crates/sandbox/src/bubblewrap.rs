@@ -203,7 +203,13 @@ fn trees(confinement: &Confinement) -> io::Result<Vec<OsString>> {
 
 fn cover(mounts: &[Mount]) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = Vec::new();
-    for mount in mounts {
+    // What is kept comes from outside, so that its covers come after it.
+    let encloses = |mount: &&Mount| match mount {
+        Mount::Enclose(_, kept) => kept.iter().all(|kept| !kept.is_written),
+        _ => false,
+    };
+    let rest = mounts.iter().filter(|mount| !encloses(mount));
+    for mount in mounts.iter().filter(encloses).chain(rest) {
         let name = |path: &CString| OsString::from_vec(path.as_bytes().to_vec());
         match mount {
             Mount::Pin(path) => arguments.extend(["--bind".into(), name(path), name(path)]),

@@ -192,9 +192,9 @@ impl Covers {
         if !allowed.iter().any(|tree| folder.starts_with(tree) || tree.starts_with(&folder)) {
             return;
         }
-        let open = real_paths(&enclosed.open);
-        let is_in = |path: &PathBuf| path.parent() == Some(&folder);
-        let open = open.into_iter().filter(is_in).take(MOST_KEPT).collect();
+        let is_in = |path: &&PathBuf| path.parent() == Some(&enclosed.folder) && path.exists();
+        let open = enclosed.open.iter().filter(is_in).filter_map(|path| path.file_name());
+        let open = open.take(MOST_KEPT).map(|name| folder.join(name)).collect();
         for above in way_to(&folder, write) {
             self.covers.entry(above.to_owned()).or_insert(Cover::Pin);
         }
@@ -237,10 +237,6 @@ impl Covers {
         if let Some(open) = &self.open {
             mounts.push(Mount::Seal(open.iter().map(|it| c_name(it)).collect::<Result<_, _>>()?));
         }
-        for (folder, open) in &self.enclosed {
-            let kept = open.iter().map(|path| Kept::of(path, Vec::new()));
-            mounts.push(Mount::Enclose(c_name(folder)?, kept.collect::<Result<_, _>>()?));
-        }
         let mut covers = self.covers.clone();
         for folder in &self.ways {
             covers.entry(folder.clone()).or_insert(Cover::Pin);
@@ -256,6 +252,11 @@ impl Covers {
                 }
                 Cover::Hide => Mount::HideFile(name),
             });
+        }
+        // With what is kept come its covers, also where a link leads out.
+        for (folder, open) in &self.enclosed {
+            let kept = open.iter().map(|path| Kept::of(path, Vec::new()));
+            mounts.push(Mount::Enclose(c_name(folder)?, kept.collect::<Result<_, _>>()?));
         }
         if let Some((den, own)) = &self.den {
             let mut kept = Vec::new();

@@ -238,3 +238,21 @@ fn those_who_are_told_of_a_command_are_told_what_it_does() {
     let write = format!("file:write {}", world.path("out/y").display());
     assert!(told.effects.contains(&write), "{:?}", told.effects);
 }
+
+#[test]
+fn a_kept_answer_shows_the_text_that_it_is_about() {
+    let world = World::new();
+    let redact = Arc::new(|text: &str| text.replace("hunter2", "[secret]"));
+    let settings = Settings { redact: Some(redact), ..Settings::default() };
+    let p = world.with_settings("", "default", settings).unwrap();
+    let at = world.at();
+    for command in ["sudo ls", "sudo mount -o password=hunter2 /mnt"] {
+        let effects = [run(command)];
+        p.remember(&world.proposal(&effects, &at), Lasting::Always).unwrap();
+    }
+    let saved = std::fs::read_to_string(world.path("hermes/approvals.json")).unwrap();
+    assert!(saved.contains("\"sudo ls\"") && !saved.contains("hunter2"), "{saved}");
+    let again = world.builtin("default");
+    assert_eq!(world.judged(&again, "sudo ls"), Answer::Allow);
+    assert_eq!(world.judged(&again, "sudo ls /"), Answer::Ask);
+}

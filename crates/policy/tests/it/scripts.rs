@@ -1,7 +1,7 @@
 //! Shell code that does not run at the session's prompt: in another folder,
 //! from the input of a command, in a shell of its own.
 
-use hermes_core::{Effect, Lasting, Policy as _, Resource, Scope, Script};
+use hermes_core::{Effect, Lasting, Policy as _, Proposal, Resource, Scope, Script};
 use hermes_policy::{Answer, Permissions};
 use serde_json::json;
 

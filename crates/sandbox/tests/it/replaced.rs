@@ -133,22 +133,28 @@ fn an_enclosed_folder_shows_what_is_open_and_nothing_that_comes_to_be() {
     for folder in ["skills", "logs/audit"] {
         fs::create_dir_all(home.join(folder)).unwrap();
     }
+    fs::create_dir_all(world.inside.join("dots/.hub")).unwrap();
+    fs::write(world.inside.join("dots/.hub/key"), "SECRET\n").unwrap();
+    fs::write(world.inside.join("dots/own"), "text\n").unwrap();
+    std::os::unix::fs::symlink(world.inside.join("dots"), home.join("linked")).unwrap();
     for file in ["secrets.json", "config.yaml", "skills/a", "logs/audit/key"] {
         fs::write(home.join(file), "text\n").unwrap();
     }
-    let open = ["skills", "logs", "config.yaml", "gone"].map(|name| home.join(name)).to_vec();
+    let open =
+        ["skills", "logs", "config.yaml", "linked", "gone"].map(|name| home.join(name)).to_vec();
     world.confinement.enclosed = vec![Enclosed { folder: home.clone(), open }];
-    world.confinement.hidden = vec![home.join("secrets.json"), home.join("logs/audit")];
+    let hidden = ["secrets.json", "logs/audit", "linked/.hub"];
+    world.confinement.hidden = hidden.map(|name| home.join(name)).to_vec();
     world.confinement.read_only = vec![home.clone()];
     let sandbox = world.sandbox();
-    let script = "cat home/secrets.json home/later home/logs/audit/key; cat home/config.yaml \
-                  home/skills/a home/skills/b; for f in home/new home/skills/new home/config.yaml \
+    let script = "cat home/secrets.json home/later home/logs/audit/key home/linked/.hub/key; \
+                  cat home/config.yaml home/skills/a home/skills/b home/linked/own; for f in home/new home/skills/new home/config.yaml \
                   home/secrets.json; do touch $f && echo made; done; mv home other && echo moved";
     let child = start(&sandbox, &world.inside, script);
     replace(&home.join("secrets.json"), "SECRET\n");
     fs::write(home.join("later"), "SECRET\n").unwrap();
     fs::write(home.join("skills/b"), "text\n").unwrap();
-    assert_eq!(finish(child), "text\ntext\ntext");
+    assert_eq!(finish(child), "text\ntext\ntext\ntext");
 }
 
 #[test]
