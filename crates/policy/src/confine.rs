@@ -84,8 +84,7 @@ impl Permissions {
         let around = self.around(cwd);
         // Where the home is itself a place to work in, each secret is hidden for
         // itself.
-        let is_worked_in =
-            |it: &Enclosed| cwd == it.folder || write.iter().any(|tree| *tree == it.folder);
+        let is_worked_in = |it: &Enclosed| cwd == it.folder || write.contains(&it.folder);
         Some(Confinement {
             read,
             read_only: self.guarded(&levels, &write, &agreed, kept.read_only, cwd),
