@@ -68,6 +68,11 @@ impl Key {
         &self.0
     }
 
+    /// What tells one key from another, and nothing about it.
+    pub(crate) fn mark(&self) -> String {
+        format!("{}\n", self.digest(b"anchor"))
+    }
+
     pub(crate) fn digest(&self, bytes: &[u8]) -> Digest {
         let hex = blake3::keyed_hash(&self.0, bytes).to_hex();
         let letters = hex.as_bytes().first_chunk().copied();

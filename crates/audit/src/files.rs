@@ -12,6 +12,14 @@ pub(crate) const HEAD: &str = "audit.head";
 pub(crate) const KEY: &str = "audit.key";
 pub(crate) const LOCK: &str = "audit.lock";
 
+/// Beside the folder: by which key the log was begun, so that a folder which is
+/// gone, or was begun anew, is noticed.
+pub(crate) fn anchor(folder: &Path) -> PathBuf {
+    let mut name = folder.as_os_str().to_owned();
+    name.push(".anchor");
+    PathBuf::from(name)
+}
+
 /// Longer lines are neither written nor read.
 pub(crate) const MAX_LINE: usize = 8 << 20;
 

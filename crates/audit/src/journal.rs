@@ -180,6 +180,7 @@ impl Journal {
         if let Some(key) = found {
             if self.key.as_ref() != Some(&key) {
                 self.open = None;
+                self.anchor(&key)?;
             }
             self.key = Some(key.clone());
             return Ok((key, false));
@@ -207,8 +208,19 @@ impl Journal {
             Head::new().write(&self.folder, &key)?;
         }
         save(&key)?;
+        self.anchor(&key)?;
         self.key = Some(key.clone());
         Ok((key, lost))
+    }
+
+    /// Says beside the folder which log it is, unless something is said there:
+    /// a log that was begun anew is not the one that was.
+    fn anchor(&self, key: &Key) -> Result<(), LogError> {
+        let path = files::anchor(&self.folder);
+        if files::identity_at(&path)?.is_some() {
+            return Ok(());
+        }
+        write_atomic(&path, key.mark().as_bytes(), 0o600).map_err(LogError::io("write", &path))
     }
 
     /// The file to append to. It is looked at only if it is not as we left it.

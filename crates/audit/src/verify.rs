@@ -147,7 +147,12 @@ pub fn verify(folder: &Path) -> Report {
     match picture(folder) {
         Ok(picture) => {
             report.files = picture.files.len();
+            let anchored = judge_anchor(folder, &picture);
             examine(picture, &mut report);
+            // Lines that were written with another key tell of it, too.
+            if let Some(fault) = anchored.filter(|_| report.is_clean()) {
+                report.fault(fault);
+            }
         }
         Err(error) => report.fault(unreadable(&error)),
     }
@@ -235,6 +240,24 @@ fn examine(picture: Picture, report: &mut Report) {
     if let Some(head) = head {
         judge_end(&head, &walk, empty, report);
     }
+}
+
+/// What stands beside the folder must speak of this log. Logs from before there
+/// was such a thing have none.
+fn judge_anchor(folder: &Path, picture: &Picture) -> Option<Fault> {
+    let path = files::anchor(folder);
+    let said = match files::read_if_there(&path) {
+        Ok(said) => said?,
+        Err(error) => return Some(unreadable(&error)),
+    };
+    let what = match &picture.key {
+        None => "the log that it speaks of is gone",
+        Some(key) if said != key.mark().as_bytes() => {
+            "the log that it speaks of is gone, and another was begun; remove it if you did that"
+        }
+        Some(_) => return None,
+    };
+    Some(Fault::new(files::name(&path), 0, what))
 }
 
 /// The head, if its word can be taken.

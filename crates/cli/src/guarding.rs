@@ -241,7 +241,9 @@ fn can_hold(confinement: &Confinement) -> Result<(), String> {
     if !support.seccomp {
         return Err("this kernel cannot filter system calls".to_owned());
     }
-    let carves = !confinement.read_only.is_empty() || !confinement.hidden.is_empty();
+    let carves = !confinement.read_only.is_empty()
+        || !confinement.hidden.is_empty()
+        || !confinement.enclosed.is_empty();
     match &support.user_namespaces_error {
         Some(why) if carves => Err(why.clone()),
         _ => Ok(()),

@@ -91,6 +91,9 @@ pub struct Ruling {
     pub watched: Option<Verdict>,
     /// The name of the rules that were applied, for the record.
     pub profile: Option<Arc<str>>,
+    /// What the commands in it do by themselves, as far as that is known; for
+    /// those who are told what the call does.
+    pub implied: Vec<Effect>,
 }
 
 impl Ruling {
@@ -103,6 +106,7 @@ impl Ruling {
             offers: Vec::new(),
             watched: None,
             profile: None,
+            implied: Vec::new(),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The bounds of a child process, as plain data: made by the policy from the
 //! same rules that judge the call, enforced by the operating system.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -27,6 +28,14 @@ pub struct Confinement {
     pub unwelcome: Vec<PathBuf>,
     /// Neither read nor written, wherever it is.
     pub hidden: Vec<PathBuf>,
+    /// Secrets that are not there yet: hidden as soon as they are.
+    #[serde(skip)]
+    pub awaited: Arc<Awaited>,
+    /// Folders that are hidden but for some of what is in them.
+    pub enclosed: Vec<Enclosed>,
+    /// The trees in which files may be deleted and renamed; none for all that
+    /// may be written.
+    pub delete: Option<Vec<PathBuf>>,
     /// Whether it may speak to the network.
     pub network: bool,
     /// The programs outside that it may speak to by their sockets.
@@ -38,6 +47,53 @@ pub struct Confinement {
     pub limits: ChildLimits,
     /// Bubblewrap makes the namespaces; without it the child is not started.
     pub bubblewrap: bool,
+}
+
+/// Secrets that may come to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Awaited {
+    /// By their paths.
+    pub paths: Vec<PathBuf>,
+    /// The folders in which they are known by their names.
+    pub folders: Vec<PathBuf>,
+    /// These names, in which one star stands for anything.
+    pub names: Vec<String>,
+    /// These are none, although they look like one.
+    pub except: Vec<String>,
+}
+
+impl Awaited {
+    /// Whether something at this path is one of them.
+    pub fn has(&self, path: &Path) -> bool {
+        if self.paths.iter().any(|own| own == path) {
+            return true;
+        }
+        let is_here = path.parent().is_some_and(|it| self.folders.iter().any(|own| own == it));
+        is_here && path.file_name().is_some_and(|name| self.has_name(&name.to_string_lossy()))
+    }
+
+    /// Whether a file of that name is one of them in the folders concerned.
+    pub fn has_name(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        let fits = |pattern: &String| match pattern.split_once('*') {
+            Some((start, end)) => {
+                name.len() >= start.len() + end.len()
+                    && name.starts_with(start)
+                    && name.ends_with(end)
+            }
+            None => name == *pattern,
+        };
+        self.names.iter().any(fits) && !self.except.iter().any(fits)
+    }
+}
+
+/// A folder, and what a child sees of it: neither is written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Enclosed {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Files and folders right in it that can be seen.
+    pub open: Vec<PathBuf>,
 }
 
 /// A kind of program that serves others by a socket in the file system.

@@ -39,7 +39,7 @@ pub use checkpoint::{
     CheckpointId, CheckpointInfo, Checkpoints, Impending, Left, Made, Replacing, Snapshots,
 };
 pub use clarify::Clarify;
-pub use confinement::{ChildLimits, Confinement, Service};
+pub use confinement::{Awaited, ChildLimits, Confinement, Enclosed, Service};
 pub use context::{Progress, ProgressSink, ToolContext, Workplace, is_folded};
 pub use effect::{Access, Effect, Resource, Scope, Script, excerpt};
 pub use error::{ErrorKind, ToolError};

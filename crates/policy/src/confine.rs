@@ -3,12 +3,13 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use hermes_core::{Confinement, Effect, Proposal, Resource, Scope, Service};
+use hermes_core::{Awaited, Confinement, Effect, Enclosed, Proposal, Resource, Scope, Service};
 
 use crate::judge::{Examination, Finding};
 use crate::level::{Answer, Level, Restriction, Selectors};
-use crate::pattern::{PathPattern, fold, is_within};
+use crate::pattern::{PathPattern, is_within};
 use crate::permissions::{Permissions, folder};
 use crate::repositories::{self, Case, Kept, Use};
 use crate::sensitive::Sensitive;
@@ -35,9 +36,6 @@ const SYSTEM: &[&str] = &[
 /// Below a writable tree: what we ourselves would trust later.
 const OURS: &str = ".hermes";
 
-/// How many names of a folder are looked at for secrets.
-const MOST_NAMES: usize = 4096;
-
 impl Permissions {
     /// What the child processes of a call are held to.
     pub(crate) fn confine(
@@ -53,6 +51,7 @@ impl Permissions {
         let levels: Vec<&Level> = self.levels(proposal.tool, tainted).collect();
         let mut write = trees(&levels, &Scope::FILE_WRITE, self.sightings());
         let mut read = trees(&levels, &Scope::FILE_READ, self.sightings());
+        let delete = self.removable(&levels, &write, exam, folder(proposal));
         // What somebody agreed to, although it is elsewhere.
         let lasts = |effect: &Effect| matches!(&effect.resource, Resource::Script(s) if s.apart);
         let lasts = proposal.effects.iter().any(lasts);
@@ -60,6 +59,10 @@ impl Permissions {
         let elsewhere = |place: &&PathBuf| !write.iter().any(|tree| is_within(place, tree));
         let opened: Vec<PathBuf> =
             agreed.iter().filter(elsewhere).filter_map(|place| self.opening(place)).collect();
+        let delete = delete.map(|mut delete| {
+            delete.extend(opened.iter().cloned());
+            delete
+        });
         write.extend(opened);
         read.extend(
             exam.findings
@@ -78,13 +81,20 @@ impl Permissions {
         let services = services(&exam.command_effects);
         let sockets = self.sockets();
         let kept = self.kept(&write, exam, cwd);
+        let around = self.around(cwd);
+        // Where the home is itself a place to work in, each secret is hidden for
+        // itself.
+        let is_worked_in = |it: &Enclosed| cwd == it.folder || write.contains(&it.folder);
         Some(Confinement {
             read,
             read_only: self.guarded(&levels, &write, &agreed, kept.read_only, cwd),
             nested: kept.nested,
             absent: kept.absent,
             unwelcome: kept.unwelcome,
-            hidden: self.hidden(&levels, cwd, &services, &sockets),
+            hidden: self.hidden(&levels, around.present, &services, &sockets),
+            awaited: self.awaited(&levels, around.awaited),
+            enclosed: around.enclosed.into_iter().filter(|it| !is_worked_in(it)).collect(),
+            delete,
             write,
             network: exam.command_effects.iter().any(is_network),
             services,
@@ -121,12 +131,13 @@ impl Permissions {
             git_runs: exam.command_effects.iter().any(|e| e.scope == Scope::GIT_WRITE),
             settings: exam.settings,
             typed: exam.typed,
+            sweeps: sweeps(exam),
         };
         self.sightings().kept(case, |case| self.kept_in(case))
     }
 
     fn kept_in(&self, case: &Case) -> Kept {
-        let Case { write, cwd, changed, deleted, git_runs, settings, typed } = case;
+        let Case { write, cwd, changed, deleted, git_runs, settings, typed, sweeps } = case;
         let seen = self.sightings();
         let within = |path: &Path| write.iter().any(|tree| is_within(path, tree));
         let is_open = |path: &Path| self.laid_open().iter().any(|pattern| pattern.matches(path));
@@ -180,9 +191,9 @@ impl Permissions {
                 kept.among(git, used(git), seen);
             }
         }
-        // What is empty may be a place to put something, and git sweeps away
-        // what is empty in there.
-        let workspace = self.places().workspace.as_ref().filter(|_| !*git_runs);
+        // What is empty may be a place to put something, and some of git sweeps
+        // away what is empty in there.
+        let workspace = self.places().workspace.as_ref().filter(|_| !*sweeps);
         if let Some(workspace) = workspace.filter(|it| within(it) && !seen.is_empty(it)) {
             let ours = workspace.join(OURS);
             if !seen.exists(&ours) {
@@ -197,7 +208,7 @@ impl Permissions {
 
     /// The folders whose repositories are looked for: those of projects, not
     /// those of everything.
-    fn searched(&self, cwd: &Path) -> Vec<PathBuf> {
+    pub(crate) fn searched(&self, cwd: &Path) -> Vec<PathBuf> {
         let places = self.places();
         let mut folders: Vec<PathBuf> = places.workspace.iter().cloned().collect();
         let is_of_everything = cwd.parent().is_none()
@@ -248,36 +259,15 @@ impl Permissions {
         guarded
     }
 
-    /// The secret places that are there, with those in the working folder and
-    /// at the top of the workspace. A burst of calls looks once.
-    fn secrets_around(&self, cwd: &Path) -> Vec<PathBuf> {
-        self.sightings().secrets(cwd, || {
-            let mut found = self.sensitive().present();
-            let mut folders = vec![cwd.to_path_buf()];
-            folders.extend(self.places().workspace.clone());
-            dedupe_exact(&mut folders);
-            for folder in folders {
-                let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-                let paths = entries.take(MOST_NAMES).map(|entry| entry.path());
-                found.extend(
-                    paths.filter(|path| self.sensitive().refuses_read(&fold(path)).is_some()),
-                );
-            }
-            // Each call will put its own among them, in this order.
-            sort(&mut found);
-            found
-        })
-    }
-
     /// What may not even be seen.
     fn hidden(
         &self,
         levels: &[&Level],
-        cwd: &Path,
+        present: Vec<PathBuf>,
         services: &[Service],
         sockets: &[PathBuf],
     ) -> Vec<PathBuf> {
-        let mut hidden = self.secrets_around(cwd);
+        let mut hidden = present;
         let open = self.laid_open();
         let sockets: Vec<PathBuf> =
             sockets.iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect();
@@ -298,6 +288,45 @@ impl Permissions {
         hidden
     }
 
+    /// The secrets that may come to be, with what the rules refuse by a fixed
+    /// name.
+    fn awaited(&self, levels: &[&Level], known: Arc<Awaited>) -> Arc<Awaited> {
+        let refused = levels.iter().flat_map(|level| fixed(refused(level, &Scope::FILE_READ)));
+        let missing: Vec<PathBuf> = refused.filter(|path| !self.sightings().exists(path)).collect();
+        if missing.is_empty() {
+            return known;
+        }
+        let mut awaited = Awaited::clone(&known);
+        awaited.paths.extend(missing);
+        dedupe_exact(&mut awaited.paths);
+        Arc::new(awaited)
+    }
+
+    /// Where children may delete, unless that is wherever they may write. What
+    /// git does in its own repository is for the rules on git.
+    fn removable(
+        &self,
+        levels: &[&Level],
+        write: &[PathBuf],
+        exam: &Examination,
+        cwd: &Path,
+    ) -> Option<Vec<PathBuf>> {
+        let open = trees(levels, &Scope::FILE_DELETE, self.sightings());
+        if write.iter().all(|tree| open.iter().any(|open| is_within(tree, open))) {
+            return None;
+        }
+        let mut open = both(write, &open);
+        // A name is deleted in the folder that it is in.
+        let agreed = changes(exam).filter(|finding| finding.effect.scope == Scope::FILE_DELETE);
+        let agreed = agreed.filter_map(place);
+        open.extend(agreed.filter_map(|place| place.parent().map(Path::to_path_buf)));
+        if exam.command_effects.iter().any(|effect| effect.scope == Scope::GIT_WRITE) {
+            open.extend(cwd.ancestors().map(|folder| folder.join(".git")).find(|git| git.is_dir()));
+        }
+        dedupe(&mut open);
+        Some(open)
+    }
+
     /// The sockets that the profile lays open to every child.
     fn sockets(&self) -> Vec<PathBuf> {
         let patterns = self.profile().sockets.iter();
@@ -307,7 +336,7 @@ impl Permissions {
         sockets
     }
 
-    fn laid_open(&self) -> &[PathPattern] {
+    pub(crate) fn laid_open(&self) -> &[PathPattern] {
         &self.profile().sensitive_paths
     }
 }
@@ -333,6 +362,13 @@ fn repository_elsewhere(write: &[PathBuf], exam: &Examination, cwd: &Path) -> Op
     let mut all = folders.iter().take(last + 1).map(|folder| folder.join(".git"));
     let git = all.find(|git| git.exists())?;
     is_written(&git).then(|| repositories::elsewhere(&git)).flatten()
+}
+
+/// Whether nothing but git runs, to clear away what it does not know.
+fn sweeps(exam: &Examination) -> bool {
+    let leaves = || exam.findings.iter().filter_map(|finding| finding.leaf.as_deref());
+    let clears = |leaf: &str| leaf.split(' ').any(|word| matches!(word, "clean" | "stash"));
+    leaves().any(clears) && leaves().all(|leaf| leaf.starts_with("git "))
 }
 
 /// The places outside of the rules' trees that the call would change if
@@ -362,10 +398,10 @@ fn trees(levels: &[&Level], scope: &Scope, seen: &Sightings) -> Vec<PathBuf> {
         if let Some(allow) = &level.allow {
             let about = || allow.iter().filter(|rule| rule.scope.matches(scope));
             if !about().any(|rule| rule.selectors.is_none()) {
-                trees = both(
-                    &trees,
-                    &openings(about().filter_map(|rule| rule.selectors.as_ref()), seen),
-                );
+                // What is allowed to some commands is not laid open to others.
+                let whoever = about().filter_map(|rule| rule.selectors.as_ref());
+                let whoever = whoever.filter(|selectors| selectors.commands.is_empty());
+                trees = both(&trees, &openings(whoever, seen));
             }
         }
         for restriction in level.restrictions.iter().filter(|r| r.scope.matches(scope)) {

@@ -10,6 +10,7 @@ use hermes_core::{Effect, Grant, Proposal, Resource, Scope, Taint, UNRESOLVABLE}
 use hermes_shell::{Analysis, Leaf};
 
 use crate::approvals::{Unit, identity};
+use crate::code;
 use crate::glances::{Glances, Place, same};
 use crate::history;
 use crate::hosts::{Reach, reach};
@@ -81,6 +82,26 @@ impl Examination {
         self.findings.iter().find(|finding| finding.answer == strictest)
     }
 
+    /// What its commands do, at the real places, first what changes something.
+    pub fn implied(&self) -> Vec<Effect> {
+        const MOST: usize = 20;
+        let of_commands = self.findings.iter().filter(|finding| finding.leaf.is_some());
+        let told = of_commands.filter(|f| f.effect.scope != Scope::TERMINAL_EXECUTE);
+        let mut implied: Vec<Effect> = Vec::new();
+        for finding in told {
+            let effect = match &finding.real {
+                Some(real) => Effect::path(finding.effect.scope.clone(), real),
+                None => finding.effect.clone(),
+            };
+            if !implied.contains(&effect) {
+                implied.push(effect);
+            }
+        }
+        implied.sort_by_key(|effect| effect.scope.verb() == "read");
+        implied.truncate(MOST);
+        implied
+    }
+
     /// The strictest answer.
     pub fn answer(&self) -> Answer {
         self.decisive().map_or(Answer::Allow, |finding| finding.answer)
@@ -125,6 +146,9 @@ impl Permissions {
             }
             if effect.scope == Scope::ENV_WRITE {
                 self.examine_variable(proposal, effect, taint.as_ref(), &mut exam);
+            }
+            if effect.scope == Scope::CODE_EXECUTE {
+                self.examine_code(proposal, effect, taint.as_ref(), &mut exam);
             }
             let real = real.and_then(Result::ok).map(|place| place.path);
             exam.grants.push(Grant { effect: effect.clone(), real });
@@ -240,6 +264,28 @@ impl Permissions {
         exam.command_effects.reserve(if apart { 0 } else { count });
         exam.command_effects.extend(effects);
         runs
+    }
+
+    /// Code that stands in the call destroys as a command does.
+    fn examine_code(
+        &self,
+        proposal: &Proposal<'_>,
+        effect: &Effect,
+        taint: Option<&Taint>,
+        exam: &mut Examination,
+    ) {
+        let Some((language, code)) = code::of(proposal) else { return };
+        // What is in memory only is nobody's loss.
+        let has_file = || proposal.effects.iter().any(|other| other.scope.family() == "database");
+        if language == "sql" && !has_file() {
+            return;
+        }
+        let answer = self.dangerous(proposal.tool, taint.is_some());
+        for found in code::dangers(language, code, proposal.workplace) {
+            let mut finding = danger(&found, answer, effect, None, code);
+            finding.unit = finding.unit.map(|_| Unit::of_code(effect, None, proposal));
+            exam.findings.push(finding);
+        }
     }
 
     /// A variable that every later command has is what it would be in front of

@@ -80,7 +80,7 @@ pub struct Subject<'a> {
 pub struct Rule {
     /// The scopes that it is about.
     pub scope: ScopePattern,
-    /// If given, only these resources.
+    /// If given, only these resources, and only by these commands.
     pub selectors: Option<Selectors>,
     /// The author's own reason.
     pub reason: Option<String>,
@@ -110,17 +110,51 @@ impl Selectors {
             && self.names.is_empty()
     }
 
-    /// Whether the subject is one of them. `loose` compares paths in every
-    /// spelling, and is for what is refused.
+    /// Whether the subject is one of them, whatever it is named by. `loose`
+    /// compares paths in every spelling, and is for what is refused.
     pub fn matches(&self, subject: &Subject<'_>, loose: bool) -> bool {
+        self.names_command(subject, loose) || self.names_resource(subject, loose)
+    }
+
+    /// Whether all of it fits: the command, if there are commands, and what it
+    /// is done to, if that is named, too.
+    fn fits(&self, subject: &Subject<'_>, loose: bool) -> bool {
+        !self.is_empty()
+            && (self.commands.is_empty() || self.names_command(subject, loose))
+            && (!self.has_resources() || self.names_resource(subject, loose))
+    }
+
+    fn has_resources(&self) -> bool {
+        !(self.paths.is_empty() && self.hosts.is_empty() && self.names.is_empty())
+    }
+
+    /// Whether it is done by one of the commands.
+    fn names_command(&self, subject: &Subject<'_>, loose: bool) -> bool {
+        let of_leaf = |pattern: &CommandPattern, leaf: &Leaf| {
+            let whole = subject.command.is_some_and(|text| matches_whole(pattern, text, loose));
+            whole || if loose { pattern.matches(leaf) } else { pattern.permits(leaf) }
+        };
         if let Some(leaf) = subject.leaf
-            && self.commands.iter().any(|pattern| {
-                let whole = subject.command.is_some_and(|text| matches_whole(pattern, text, loose));
-                whole || if loose { pattern.matches(leaf) } else { pattern.permits(leaf) }
-            })
+            && self.commands.iter().any(|pattern| of_leaf(pattern, leaf))
         {
             return true;
         }
+        match &subject.effect.resource {
+            // To allow, a part is no whole.
+            resource @ (Resource::Command(_) | Resource::Script(_))
+                if loose || subject.leaf.is_none() =>
+            {
+                let text = &resource.as_text();
+                self.commands.iter().any(|pattern| matches_whole(pattern, text, loose))
+            }
+            // What is not known may be done by any of them.
+            Resource::Any => loose && subject.leaf.is_none() && self.has_resources(),
+            _ => false,
+        }
+    }
+
+    /// Whether it is done to one of the resources.
+    fn names_resource(&self, subject: &Subject<'_>, loose: bool) -> bool {
         match &subject.effect.resource {
             Resource::Path(written) => self.paths.iter().any(|pattern| {
                 // A folder is removed with everything in it.
@@ -146,16 +180,9 @@ impl Selectors {
             Resource::Name(name) => {
                 self.names.iter().chain(&self.hosts).any(|pattern| pattern.matches(name))
             }
-            resource @ (Resource::Command(_) | Resource::Script(_)) => {
-                let text = &resource.as_text();
-                self.commands.iter().any(|pattern| matches_whole(pattern, text, loose))
-            }
+            Resource::Command(_) | Resource::Script(_) => false,
             // What is not known may be any of them.
-            Resource::Any => {
-                let names_any =
-                    !(self.paths.is_empty() && self.hosts.is_empty() && self.names.is_empty());
-                loose && names_any
-            }
+            Resource::Any => loose && self.has_resources(),
         }
     }
 }
@@ -177,7 +204,7 @@ fn matches_whole(pattern: &CommandPattern, text: &str, loose: bool) -> bool {
 impl Rule {
     fn matches(&self, subject: &Subject<'_>, loose: bool) -> bool {
         self.scope.matches(&subject.effect.scope)
-            && self.selectors.as_ref().is_none_or(|s| s.matches(subject, loose))
+            && self.selectors.as_ref().is_none_or(|s| s.fits(subject, loose))
     }
 }
 
@@ -211,7 +238,7 @@ impl Restriction {
         let Resource::Host(host) = &subject.effect.resource else { return None };
         let answer = self.private_hosts.filter(|answer| *answer != Answer::Allow)?;
         let is_private = matches!(reach(host), Reach::Loopback | Reach::Private);
-        let is_named = || self.allowed.as_ref().is_some_and(|a| a.matches(subject, false));
+        let is_named = || self.allowed.as_ref().is_some_and(|a| a.names_resource(subject, false));
         (is_private && !is_named()).then_some(answer)
     }
 }

@@ -12,6 +12,8 @@
 //! parameter's) are heard one by one, so that each can only narrow the others.
 
 mod approvals;
+mod around;
+mod code;
 mod confine;
 mod document;
 mod error;

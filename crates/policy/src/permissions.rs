@@ -216,7 +216,7 @@ impl Permissions {
     }
 
     /// What would be kept if somebody said "always".
-    fn units(&self, exam: &Examination) -> Vec<Unit> {
+    fn units(&self, proposal: &Proposal<'_>, exam: &Examination) -> Vec<Unit> {
         let asked = exam.findings.iter().filter(|finding| finding.answer == Answer::Ask);
         let mut units: Vec<Unit> = Vec::new();
         for unit in asked.filter_map(|finding| finding.unit.clone()) {
@@ -227,7 +227,9 @@ impl Permissions {
                 continue;
             }
             if !units.iter().any(|known| known.covers(&unit)) {
-                units.push(unit);
+                let text = unit.exact.as_ref().and_then(|_| said(proposal));
+                let text = text.map(|text| shortened(&self.redacted(&text)));
+                units.push(Unit { text, ..unit });
             }
         }
         units
@@ -276,8 +278,11 @@ impl Policy for Permissions {
         let verdict = self.verdict(&exam);
         // Watching lays nothing open that no profile does.
         let floor = exam.findings.iter().any(|f| f.floor && f.answer == Answer::Deny);
-        let offers =
-            self.units(&exam).iter().map(|unit| self.redacted(&unit.to_string())).collect();
+        let offers = self
+            .units(proposal, &exam)
+            .iter()
+            .map(|unit| self.redacted(&unit.to_string()))
+            .collect();
         let (verdict, watched) = match (self.settings.mode, self.settings.approvals, verdict) {
             (_, _, Verdict::Allow) => (Verdict::Allow, None),
             (Mode::Audit, _, verdict) if !floor => (Verdict::Allow, Some(verdict)),
@@ -288,6 +293,7 @@ impl Policy for Permissions {
         };
         Ruling {
             verdict,
+            implied: exam.implied(),
             grants: self.bounded(proposal, exam),
             confinement: confinement.map(Arc::new),
             offers,
@@ -301,14 +307,17 @@ impl Policy for Permissions {
     }
 
     fn ticket(&self, proposal: &Proposal<'_>, reason: &str) -> Option<String> {
-        let grants = self.examine(proposal).grants;
-        let effects = grants.iter().take(20).map(|grant| match grant.effect.resource.as_path() {
-            Some(path) => {
-                let told = led(path, grant.real.as_deref());
-                format!("{} {}", grant.effect.scope, told.trim_end_matches(','))
-            }
-            None => grant.effect.to_string(),
-        });
+        let exam = self.examine(proposal);
+        let implied = exam.implied();
+        let effects =
+            exam.grants.iter().take(20).map(|grant| match grant.effect.resource.as_path() {
+                Some(path) => {
+                    let told = led(path, grant.real.as_deref());
+                    format!("{} {}", grant.effect.scope, told.trim_end_matches(','))
+                }
+                None => grant.effect.to_string(),
+            });
+        let effects = effects.chain(implied.iter().map(ToString::to_string));
         // What it does is nothing without the code that does it.
         let code = proposal.arguments.get("code").and_then(|code| code.as_str());
         let effects = effects.chain(code.map(|code| format!("code {}", excerpt(code))));
@@ -328,7 +337,7 @@ impl Policy for Permissions {
 
     fn remember(&self, proposal: &Proposal<'_>, lasting: Lasting) -> Result<(), String> {
         let (exam, _) = self.consider(proposal);
-        let units = self.units(&exam);
+        let units = self.units(proposal, &exam);
         match lasting {
             Lasting::Once => Ok(()),
             Lasting::Always => self.saved.add(&self.rules.profile.name, units),
@@ -360,6 +369,17 @@ pub(crate) fn folder<'a>(proposal: &Proposal<'a>) -> &'a Path {
         _ => None,
     });
     own.unwrap_or_else(|| proposal.workplace.cwd())
+}
+
+/// The command or the code of a call, on one line.
+fn said(proposal: &Proposal<'_>) -> Option<String> {
+    let command = proposal.effects.iter().find_map(|effect| match &effect.resource {
+        command @ (Resource::Command(_) | Resource::Script(_)) => Some(command.as_text()),
+        _ => None,
+    });
+    let code = || proposal.arguments.get("code").and_then(|code| code.as_str());
+    let text = command.or_else(|| code().map(Into::into))?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// The finding for a call whose child processes cannot be held.

@@ -33,6 +33,8 @@ pub(crate) struct Case {
     pub(crate) settings: bool,
     /// Whether commands are typed later.
     pub(crate) typed: bool,
+    /// Whether git clears away what it does not know.
+    pub(crate) sweeps: bool,
 }
 
 /// What stays as it is, by how it is held; see `Confinement`.
@@ -244,7 +246,11 @@ fn parts(git: &Path) -> Vec<PathBuf> {
 
 /// Goes through the names below a folder, level by level, and into those that
 /// `look` wants to see more of; nothing ends it.
-fn search(folder: &Path, levels: usize, mut look: impl FnMut(&Path, usize, &str) -> Option<bool>) {
+pub(crate) fn search(
+    folder: &Path,
+    levels: usize,
+    mut look: impl FnMut(&Path, usize, &str) -> Option<bool>,
+) {
     let (mut names, mut folders) = (NAMES, FOLDERS);
     let mut places = vec![folder.to_owned()];
     for level in 0..=levels {

@@ -487,6 +487,15 @@ impl Sensitive {
         named.chain(self.scattered.iter().flat_map(|pattern| spread(pattern))).collect()
     }
 
+    /// Names by which secrets are known in any folder, with at most one star
+    /// each, and those that only look like one.
+    pub(crate) fn anywhere() -> (Vec<String>, Vec<String>) {
+        let names = SECRETS.iter().filter_map(|item| item.strip_prefix("**/"));
+        let names = names.filter(|name| !name.contains('/') && name.matches('*').count() <= 1);
+        let owned = |name: &str| name.to_owned();
+        (names.map(owned).collect(), EXAMPLES.iter().map(|name| owned(name)).collect())
+    }
+
     /// The places with a fixed name that are read, but not written.
     pub fn guarded(&self) -> &[PathBuf] {
         &self.guarded

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use crate::around::Around;
 use crate::repositories::{Case, Kept};
 
 /// How long a look at the files counts. A child process that starts later is
@@ -24,7 +25,7 @@ pub(crate) struct Sightings(Mutex<Option<Seen>>);
 struct Seen {
     since: Instant,
     kept: Vec<(Case, Kept)>,
-    secrets: HashMap<PathBuf, Vec<PathBuf>>,
+    around: HashMap<PathBuf, (Vec<Option<SystemTime>>, Around)>,
     places: HashMap<PathBuf, Vec<PathBuf>>,
     linked: HashMap<PathBuf, Vec<PathBuf>>,
     there: HashMap<PathBuf, bool>,
@@ -45,7 +46,7 @@ impl Sightings {
         look(last.get_or_insert_with(|| Seen {
             since: Instant::now(),
             kept: Vec::new(),
-            secrets: HashMap::new(),
+            around: HashMap::new(),
             places: HashMap::new(),
             linked: HashMap::new(),
             there: HashMap::new(),
@@ -73,11 +74,17 @@ impl Sightings {
         })
     }
 
-    /// The secrets that are there, seen from that folder.
-    pub(crate) fn secrets(&self, from: &Path, look: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
-        self.with(|seen| match seen.secrets.get(from) {
-            Some(found) => found.clone(),
-            None => seen.secrets.entry(from.to_owned()).or_insert(look()).clone(),
+    /// The secrets around a folder, as long as the folders that they are looked
+    /// for in bear the same stamps.
+    pub(crate) fn around(
+        &self,
+        from: &Path,
+        stamps: Vec<Option<SystemTime>>,
+        look: impl FnOnce() -> Around,
+    ) -> Around {
+        self.with(|seen| match seen.around.get(from) {
+            Some((then, found)) if *then == stamps => found.clone(),
+            _ => seen.around.entry(from.to_owned()).insert_entry((stamps, look())).get().1.clone(),
         })
     }
 

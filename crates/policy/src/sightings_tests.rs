@@ -9,6 +9,7 @@ fn case(git_runs: bool, changed: &[&str]) -> Case {
         git_runs,
         settings: false,
         typed: false,
+        sweeps: false,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use hermes_core::{Scope, Workplace};
+use hermes_core::{Resource, Scope, Workplace};
 use hermes_shell::Leaf;
 
 use crate::pattern::escape;
@@ -33,8 +33,8 @@ const MISSING: &str = "is not in allow";
 /// How often something was seen, and how often somebody then approved it.
 type Seen = (usize, usize);
 
-/// A scope, and the resources that are meant; nothing for all of them.
-type Wanted = (String, Option<(&'static str, String)>);
+/// A scope, and what is meant of it by kind and pattern; nothing for all of it.
+type Wanted = (String, Vec<(&'static str, String)>);
 
 /// A profile that extends `profile` and would let through what was observed,
 /// as YAML with a comment on each line that says how often it occurred. What
@@ -49,9 +49,16 @@ pub fn suggest(observed: &[Observed], profile: &str, name: &str) -> Option<Strin
         if call.answer == "deny" && !call.rule.contains(MISSING) {
             continue;
         }
+        let runs = |(scope, _): &(String, String)| scope == Scope::TERMINAL_EXECUTE.as_str();
+        let is_command = call.effects.iter().any(runs);
+        // What a command does to anything but files is told by the command.
+        let is_told = |effect: &&(String, String)| {
+            !is_command || runs(effect) || effect.0.starts_with("file:")
+        };
         let mut wanted: Vec<Wanted> = call
             .effects
             .iter()
+            .filter(is_told)
             .filter(|(scope, _)| is_about(&call.rule, scope))
             .flat_map(|(scope, resource)| wanted(&call.rule, scope, resource))
             .collect();
@@ -69,12 +76,14 @@ pub fn suggest(observed: &[Observed], profile: &str, name: &str) -> Option<Strin
     }
     let (profile, name) = (quoted(profile), quoted(name));
     let mut yaml = format!("profiles:\n  {name}:\n    extends: {profile}\n    approved:\n");
-    for ((scope, resources), seen) in groups {
-        let rule = match resources {
-            Some((key, pattern)) => {
-                format!("{{scope: {}, {key}: [{}]}}", quoted(&scope), quoted(&pattern))
+    for ((scope, meant), seen) in groups {
+        let of = |(key, pattern): &(&str, String)| format!(", {key}: [{}]", quoted(pattern));
+        let rule = match meant.as_slice() {
+            [] => quoted(&scope),
+            meant => {
+                let meant: String = meant.iter().map(of).collect();
+                format!("{{scope: {}{meant}}}", quoted(&scope))
             }
-            None => quoted(&scope),
         };
         yaml.push_str(&format!("      - {rule}  # {}\n", told(seen)));
     }
@@ -97,11 +106,11 @@ fn is_about(rule: &str, scope: &str) -> bool {
 /// What must be approved for this to go through: a folder, the parts of a
 /// command that the rule is about, a host, a name.
 fn wanted(rule: &str, scope: &str, resource: &str) -> Vec<Wanted> {
-    let one = |key, pattern: String| vec![(scope.to_owned(), Some((key, pattern)))];
+    let one = |key, pattern: String| vec![(scope.to_owned(), vec![(key, pattern)])];
     match (scope.split(':').next().unwrap_or_default(), resource) {
         // What was not known then is not known now.
         ("file" | "git" | "terminal", "*") => Vec::new(),
-        (_, "*") => vec![(scope.to_owned(), None)],
+        (_, "*") => vec![(scope.to_owned(), Vec::new())],
         ("terminal", command) => commands(rule, command),
         ("file" | "git", path) => match path.rsplit_once('/') {
             // Neither everything nor somebody's whole home.
@@ -132,15 +141,25 @@ fn part(rule: &str, leaf: &Leaf, command: &str) -> Vec<Wanted> {
     // if all of it was recorded.
     let is_whole = !command.ends_with('…');
     let rule_for =
-        |scope: &Scope, pattern: String| (scope.to_string(), Some(("commands", pattern)));
-    let mut wanted = Vec::new();
+        |scope: &Scope, pattern: String| (scope.to_string(), vec![("commands", pattern)]);
+    let mut wanted: Vec<Wanted> = Vec::new();
     if is_dangerous && is_known && is_whole {
         wanted.push(rule_for(&Scope::TERMINAL_EXECUTE, format!("= {}", command.trim())));
     }
     for effect in &leaf.effects {
-        if rule.contains(effect.scope.as_str()) && effect.resource.as_path().is_none() {
-            wanted.push(rule_for(&effect.scope, leaf.prefix().join(" ")));
+        if !rule.contains(effect.scope.as_str()) {
+            continue;
         }
+        let mut of_program = rule_for(&effect.scope, leaf.prefix().join(" "));
+        match (&effect.resource, effect.scope.family()) {
+            // What was sent to one host is not for all of them; and what was not
+            // known then is not known now.
+            (Resource::Host(host), _) => of_program.1.push(("hosts", escape(host))),
+            (Resource::Any, "network" | "browser") if leaf.prefix().len() < 2 => continue,
+            (Resource::Path(_), _) => continue,
+            _ => {}
+        }
+        wanted.push(of_program);
     }
     wanted
 }

@@ -58,6 +58,9 @@ impl Bubblewrap {
         let filter = Arc::new(store(&filter::build(shape))?);
         let state = State::prepare(confinement, &filter)?;
         let mut gaps = state.covers.gaps.clone();
+        if confinement.delete.is_some() {
+            gaps.push("deleting and renaming files (bubblewrap cannot forbid it)".to_owned());
+        }
         let limit_gap = process_limit_gap(&confinement.limits);
         gaps.extend(limit_gap.clone());
         let own = state.covers.placeholders.iter().filter_map(|it| it.own_path());
@@ -200,7 +203,13 @@ fn trees(confinement: &Confinement) -> io::Result<Vec<OsString>> {
 
 fn cover(mounts: &[Mount]) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = Vec::new();
-    for mount in mounts {
+    // What is kept comes from outside, so that its covers come after it.
+    let encloses = |mount: &&Mount| match mount {
+        Mount::Enclose(_, kept) => kept.iter().all(|kept| !kept.is_written),
+        _ => false,
+    };
+    let rest = mounts.iter().filter(|mount| !encloses(mount));
+    for mount in mounts.iter().filter(encloses).chain(rest) {
         let name = |path: &CString| OsString::from_vec(path.as_bytes().to_vec());
         match mount {
             Mount::Pin(path) => arguments.extend(["--bind".into(), name(path), name(path)]),
@@ -223,8 +232,9 @@ fn cover(mounts: &[Mount]) -> Vec<OsString> {
             Mount::Seal(_) | Mount::Fresh(_) => {}
             Mount::Enclose(path, kept) => {
                 arguments.extend(["--tmpfs".into(), name(path)]);
-                for (_, tree) in kept {
-                    arguments.extend(["--bind".into(), name(tree), name(tree)]);
+                for kept in kept {
+                    let option = if kept.is_written { "--bind" } else { "--ro-bind-try" };
+                    arguments.extend([option.into(), name(&kept.path), name(&kept.path)]);
                 }
                 arguments.extend(["--remount-ro".into(), name(path)]);
             }

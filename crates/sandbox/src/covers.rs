@@ -9,15 +9,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use hermes_core::Confinement;
+use hermes_core::{Awaited, Confinement, Enclosed};
 
 use crate::placeholder::{Kind, Placeholder};
-use crate::raw::namespace::{MOST_KEPT, MOST_OPEN, Mount};
+use crate::raw::namespace::{Kept, MOST_KEPT, MOST_OPEN, Mount};
 use crate::{SandboxError, den};
 
 /// How a path is covered. A later kind wins over an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Cover {
+pub(crate) enum Cover {
     /// Cannot be renamed. A folder on the way to a covered path, once renamed,
     /// would make room for a new one without the cover.
     Pin,
@@ -35,6 +35,8 @@ pub(crate) struct Covers {
     open: Option<Vec<PathBuf>>,
     /// The folder of which a child sees no more than its own part, and that.
     den: Option<(PathBuf, Vec<PathBuf>)>,
+    /// Folders that are covered as a whole, and what is laid over that.
+    enclosed: Vec<(PathBuf, Vec<PathBuf>)>,
     /// The sockets of others.
     sockets: Vec<PathBuf>,
     /// The folders on the way to them. One that is renamed would take its
@@ -68,6 +70,8 @@ const REPOSITORY: &str = ".git";
 /// How far a hidden folder is searched for sockets.
 const SOCKET_LEVELS: usize = 2;
 const SOCKET_ENTRIES: usize = 4096;
+/// How many names of a folder are compared with those that are awaited.
+const AWAITED_ENTRIES: usize = 4096;
 
 impl Covers {
     /// Finds what must be covered, and puts placeholders where there is
@@ -79,10 +83,24 @@ impl Covers {
         let mut allowed: Vec<PathBuf> = real_paths(&confinement.read);
         allowed.extend(write.iter().cloned());
 
-        for path in &confinement.hidden {
-            found.hide(path, &write, &allowed, sockets);
+        for folder in &confinement.enclosed {
+            found.close(folder, &write, &allowed);
         }
-        for path in &confinement.read_only {
+        for path in &confinement.hidden {
+            if !found.is_enclosed(path) {
+                found.hide(path, &write, &allowed, sockets);
+            }
+        }
+        for path in came_to_be(&confinement.awaited) {
+            found.hide(&path, &write, &allowed, sockets);
+        }
+        // What lies over the root would lie over every other cover as well.
+        let is_root = |path: &&PathBuf| path.parent().is_none();
+        if let Some(path) = confinement.hidden.iter().find(is_root) {
+            let source = io::Error::other("everything is hidden, so that nothing can run");
+            return Err(SandboxError::Path { path: path.clone(), source });
+        }
+        for path in confinement.read_only.iter().filter(|path| !is_root(path)) {
             found.protect(path, &write)?;
         }
         if allowed.iter().any(|tree| Path::new(DEVICES).starts_with(tree)) {
@@ -90,7 +108,7 @@ impl Covers {
                 found.cover(&device, Cover::Hide, &write);
             }
         }
-        found.is_needed = !found.covers.is_empty();
+        found.is_needed = !found.covers.is_empty() || !found.enclosed.is_empty();
         for path in &confinement.nested {
             found.keep(path, &write);
         }
@@ -102,7 +120,11 @@ impl Covers {
             found.enclose(&den, &write, &allowed);
         }
         found.part(&write, &allowed);
-        found.seal(write);
+        found.seal(if confinement.read_only.iter().any(|it| is_root(&it)) {
+            Vec::new()
+        } else {
+            write
+        });
         Ok(found)
     }
 
@@ -127,7 +149,7 @@ impl Covers {
     /// Covers the sockets of others, too, and keeps them in their places.
     pub(crate) fn shut(&mut self, sockets: Vec<PathBuf>, confinement: &Confinement) {
         let covered = |path: &PathBuf| {
-            let den = self.den.iter().map(|(den, _)| den);
+            let den = self.den.iter().chain(&self.enclosed).map(|(den, _)| den);
             let hidden = self.covers.iter().filter(|(_, cover)| **cover == Cover::Hide);
             den.chain(hidden.map(|(path, _)| path)).any(|folder| path.starts_with(folder))
         };
@@ -161,6 +183,34 @@ impl Covers {
         }
         let own = write.iter().filter(|tree| tree.starts_with(den) && *tree != den);
         self.den = Some((den.to_owned(), own.take(MOST_KEPT).cloned().collect()));
+    }
+
+    /// Covers a folder but for what is open of it. Unlike the cover of a file,
+    /// this one stays whatever becomes of what is in it.
+    fn close(&mut self, enclosed: &Enclosed, write: &[PathBuf], allowed: &[PathBuf]) {
+        let Ok(folder) = fs::canonicalize(&enclosed.folder) else { return };
+        if !allowed.iter().any(|tree| folder.starts_with(tree) || tree.starts_with(&folder)) {
+            return;
+        }
+        let is_in = |path: &&PathBuf| path.parent() == Some(&enclosed.folder) && path.exists();
+        let open = enclosed.open.iter().filter(is_in).filter_map(|path| path.file_name());
+        let open = open.take(MOST_KEPT).map(|name| folder.join(name)).collect();
+        for above in way_to(&folder, write) {
+            self.covers.entry(above.to_owned()).or_insert(Cover::Pin);
+        }
+        self.enclosed.push((folder, open));
+    }
+
+    /// Whether a path is covered with the folder that it is in.
+    fn is_enclosed(&self, path: &Path) -> bool {
+        self.enclosed.iter().any(|(folder, open)| {
+            path.starts_with(folder) && !open.iter().any(|open| path.starts_with(open))
+        })
+    }
+
+    /// What is covered, by how.
+    pub(crate) fn covered(&self) -> &BTreeMap<PathBuf, Cover> {
+        &self.covers
     }
 
     /// Whether what was asked for cannot be had without a namespace.
@@ -203,6 +253,11 @@ impl Covers {
                 Cover::Hide => Mount::HideFile(name),
             });
         }
+        // With what is kept come its covers, also where a link leads out.
+        for (folder, open) in &self.enclosed {
+            let kept = open.iter().map(|path| Kept::of(path, Vec::new()));
+            mounts.push(Mount::Enclose(c_name(folder)?, kept.collect::<Result<_, _>>()?));
+        }
         if let Some((den, own)) = &self.den {
             let mut kept = Vec::new();
             for path in own {
@@ -210,7 +265,7 @@ impl Covers {
                     path.ancestors().skip(1).take_while(|folder| *folder != den).collect();
                 above.reverse();
                 let above = above.into_iter().map(c_name).collect::<Result<_, _>>()?;
-                kept.push((above, c_name(path)?));
+                kept.push(Kept { is_written: true, ..Kept::of(path, above)? });
             }
             mounts.push(Mount::Enclose(c_name(den)?, kept));
         }
@@ -364,13 +419,38 @@ impl Covers {
     }
 }
 
+impl Kept {
+    fn of(path: &Path, above: Vec<CString>) -> Result<Self, SandboxError> {
+        let path_of = |source| SandboxError::Path { path: path.to_owned(), source };
+        let is_folder = fs::metadata(path).map_err(path_of)?.is_dir();
+        Ok(Self { above, path: c_name(path)?, is_folder, is_written: false })
+    }
+}
+
+/// The mount that covers what is at a path now, by how it is to be covered; none
+/// if there is nothing.
+pub(crate) fn mount(path: &Path, cover: Cover) -> Option<Mount> {
+    let real = fs::canonicalize(path).ok()?;
+    let is_folder = fs::metadata(&real).ok()?.is_dir();
+    let name = c_name(&real).ok()?;
+    Some(match cover {
+        Cover::Pin => Mount::Pin(name),
+        Cover::ReadOnly => Mount::ReadOnly(name),
+        Cover::Hide if is_folder => Mount::HideFolder(name),
+        Cover::Hide => Mount::HideFile(name),
+    })
+}
+
 /// The folders on the way to a path that a child could rename, inner ones
 /// first.
 fn way_to<'a>(path: &'a Path, write: &[PathBuf]) -> impl Iterator<Item = &'a Path> {
     let trees = write.iter().filter(|tree| path.starts_with(tree));
     let outermost = trees.min_by_key(|tree| tree.components().count()).cloned();
     let above = path.ancestors().skip(1);
-    above.take_while(move |folder| outermost.as_deref().is_some_and(|tree| tree != *folder))
+    // The tree itself cannot be renamed, and what is above it is not the child's.
+    above.take_while(move |folder| {
+        outermost.as_deref().is_some_and(|tree| tree != *folder && folder.starts_with(tree))
+    })
 }
 
 /// What this process may not make, its children may not either.
@@ -397,6 +477,18 @@ fn first_missing(path: &Path) -> Option<(PathBuf, PathBuf)> {
         below = parent;
     }
     None
+}
+
+/// What was awaited and is there.
+fn came_to_be(awaited: &Awaited) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        awaited.paths.iter().filter(|path| path.exists()).cloned().collect();
+    for folder in &awaited.folders {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let paths = entries.take(AWAITED_ENTRIES).map(|entry| entry.path());
+        found.extend(paths.filter(|path| awaited.has(path)));
+    }
+    found
 }
 
 /// The disks that this user may read, and with them every file on them.

@@ -28,6 +28,8 @@ mod filter;
 #[cfg(target_os = "linux")]
 mod launched;
 #[cfg(target_os = "linux")]
+mod lookout;
+#[cfg(target_os = "linux")]
 mod placeholder;
 #[cfg(target_os = "linux")]
 mod probe;

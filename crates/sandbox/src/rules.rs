@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hermes_core::Confinement;
 use landlock::{
@@ -10,7 +10,7 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, Scope, path_beneath_rules,
 };
 
-use crate::SandboxError;
+use crate::{SandboxError, den};
 
 /// Devices that programs take for granted and that carry no state of others.
 const DEVICES: &[&str] = &[
@@ -44,6 +44,12 @@ pub(crate) fn build(
     let read = AccessFs::from_read(abi);
     // Device files are made by administrators, not by what runs in here.
     let write = everything & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    // To rename is to delete a name, so that the two go together.
+    let remove = AccessFs::RemoveFile | AccessFs::RemoveDir;
+    let (kept, removable) = match &confinement.delete {
+        Some(trees) => (write & !remove, own_and(trees, confinement)),
+        None => (write, Vec::new()),
+    };
     let device = read & !BitFlags::from(AccessFs::Execute)
         | everything & (AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev);
 
@@ -63,7 +69,8 @@ pub(crate) fn build(
         .create()
         .map_err(refused)?
         .add_rules(path_beneath_rules(&confinement.read, read))
-        .and_then(|it| it.add_rules(path_beneath_rules(&confinement.write, write)))
+        .and_then(|it| it.add_rules(path_beneath_rules(&confinement.write, kept)))
+        .and_then(|it| it.add_rules(path_beneath_rules(removable, remove)))
         .and_then(|it| it.add_rules(path_beneath_rules(DEVICES, device)))
         .and_then(|it| it.add_rules(path_beneath_rules([Path::new(PROCESS_TREE)], read)))
         .map_err(refused)?;
@@ -76,6 +83,15 @@ pub(crate) fn build(
         created = created.add_rule(PathBeneath::new(folder, write)).map_err(refused)?;
     }
     Option::<OwnedFd>::from(created).ok_or_else(|| refused("the kernel gave no ruleset"))
+}
+
+/// These trees, and those that are the child's alone.
+fn own_and(trees: &[PathBuf], confinement: &Confinement) -> Vec<PathBuf> {
+    let mut all = trees.to_vec();
+    if let Ok(den) = den() {
+        all.extend(confinement.write.iter().filter(|tree| tree.starts_with(&den)).cloned());
+    }
+    all
 }
 
 fn refused(why: impl Display) -> SandboxError {

@@ -13,6 +13,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use crate::bubblewrap::Bubblewrap;
 use crate::covers::Covers;
 use crate::filter::{self, Shape};
+use crate::lookout::{Plan, Post};
 use crate::placeholder::Placeholder;
 use crate::raw::child::{self, Entry, Limit, Step};
 use crate::raw::image::{Gate, Image};
@@ -71,6 +72,8 @@ struct State {
     watch: Watch,
     sockets: Sockets,
     placeholders: Vec<Placeholder>,
+    /// Who looks after the covers while children run.
+    _post: Option<Post>,
 }
 
 impl Sandbox {
@@ -219,14 +222,15 @@ impl Own {
 }
 
 impl State {
-    /// Files of others may go between the look at them and their cover; then
-    /// they are looked at again.
+    /// Files may go or be replaced between the look at them and their cover;
+    /// then they are looked at again.
     fn prepare(confinement: &Confinement, abi: u32) -> Result<(Self, Vec<String>), SandboxError> {
         const ATTEMPTS: usize = 4;
         let is_gone = |error: &SandboxError| matches!(error, SandboxError::Path { source, .. } if source.kind() == io::ErrorKind::NotFound);
         for _ in 1..ATTEMPTS {
             match Self::attempt(confinement, abi) {
                 Err(error) if is_gone(&error) => {}
+                Ok((state, _)) if state.watch.has_changed() => {}
                 done => return done,
             }
         }
@@ -239,6 +243,7 @@ impl State {
         let watch = Watch::new(confinement, &covers);
         let (sockets, foreign) = Sockets::look(confinement);
         covers.shut(foreign, confinement);
+        let plan = Plan::new(&covers, &confinement.awaited);
         let namespaces = match namespace::build(&covers.mounts()?) {
             Ok(made) => Some(made),
             Err(Failure::Refused(_)) if !covers.is_needed() => {
@@ -275,8 +280,17 @@ impl State {
             ruleset,
             filter: filter::build(shape),
         };
+        let entry = Arc::new(entry);
+        let post = match plan {
+            Ok(plan) => plan.post(&entry),
+            Err(why) => {
+                let told = format!("what is replaced or made while a child runs ({why})");
+                covers.gaps.push(told);
+                None
+            }
+        };
         let placeholders = std::mem::take(&mut covers.placeholders);
-        Ok((Self { entry: Arc::new(entry), watch, sockets, placeholders }, covers.gaps))
+        Ok((Self { entry, watch, sockets, placeholders, _post: post }, covers.gaps))
     }
 
     fn own_placeholders(&self) -> Vec<PathBuf> {

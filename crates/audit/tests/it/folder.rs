@@ -12,12 +12,17 @@ use tempfile::TempDir;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Folder {
-    keep: TempDir,
+    /// The folder of the log is one in it, as something stands beside that.
+    _keep: TempDir,
+    path: PathBuf,
 }
 
 impl Folder {
     pub(crate) fn new() -> Self {
-        Self { keep: TempDir::new().unwrap() }
+        let keep = TempDir::new().unwrap();
+        let path = keep.path().join("audit");
+        fs::create_dir(&path).unwrap();
+        Self { _keep: keep, path }
     }
 
     /// With so many entries.
@@ -36,7 +41,7 @@ impl Folder {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.keep.path()
+        &self.path
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {

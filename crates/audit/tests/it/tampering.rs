@@ -126,6 +126,25 @@ fn a_log_that_is_gone_is_missed() {
 }
 
 #[test]
+fn a_folder_that_is_gone_is_missed_also_when_another_was_begun() {
+    let folder = Folder::with_entries(5);
+    fs::remove_dir_all(folder.path()).unwrap();
+    let anchor = "audit.anchor";
+    let gone = "the log that it speaks of is gone";
+    assert_eq!(faults(&folder.report()), [(anchor, 0, gone)]);
+    folder.add(2, &Options::default());
+    let report = folder.report();
+    assert_eq!((report.faults.len(), report.entries), (1, 2), "{report}");
+    assert!(report.faults[0].what.starts_with(gone), "{report}");
+    // Whoever has done that takes the anchor away.
+    fs::remove_file(folder.path().with_extension("anchor")).unwrap();
+    folder.add(1, &Options::default());
+    assert_clean(&folder.report(), 3);
+    fs::remove_dir_all(folder.path()).unwrap();
+    assert!(!folder.report().is_clean());
+}
+
+#[test]
 fn another_log_in_its_place_is_not_taken_for_it() {
     let folder = Folder::with_entries(5);
     let other = Folder::with_entries(9);

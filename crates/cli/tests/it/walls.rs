@@ -90,7 +90,8 @@ fn a_command_cannot_copy_what_hermes_keeps() {
     let answer = terminal(&context, "sh copy.sh");
     let output = answer["output"].as_str().unwrap_or_default();
     assert!(!output.contains("canary") && !output.contains("\"hash\""), "{answer}");
-    assert!(output.contains("sessions.db"), "the folder itself can be seen: {answer}");
+    assert!(output.contains("logs\n"), "the folder itself can be seen: {answer}");
+    assert!(!output.contains("sessions.db"), "but not what is secret in it: {answer}");
     let run = context.run(["call", "read_file", "path=../home/sessions.db"]).exits(3);
     assert!(!run.stdout.contains("canary"), "{}", run.stdout);
 }

@@ -24,13 +24,13 @@ impl Flight {
                          length, and who may enter its folders.",
                     );
                 }
-                return Err(self.explained(error, rule, call));
+                return Err(self.explained(error, rule, call, judged));
             }
             Verdict::Ask { reason, rule } => (reason, rule),
         };
         if self.caller.dry_run {
             let error = ToolError::new(ErrorKind::ApprovalRequired, reason.clone());
-            return Err(self.explained(error, rule, call));
+            return Err(self.explained(error, rule, call, judged));
         }
         // Nobody is asked about a call that cannot be made anyway.
         self.require_secrets(call)?;
@@ -47,7 +47,7 @@ impl Flight {
             }
             Decision::Nobody => {
                 judged.approval = Some("nobody".to_owned());
-                Err(self.deferred(reason, rule, call))
+                Err(self.deferred(reason, rule, call, judged))
             }
         }
     }
@@ -65,7 +65,7 @@ impl Flight {
             call_id: call.id.clone(),
             tool: call.entry.name().to_owned(),
             arguments: self.masked(&call.arguments),
-            effects: self.placed_effects(&call.effects, &ruling.grants),
+            effects: self.told_effects(&call.effects, &ruling.grants, &judged.implied),
             reason: self.redactor().redact(reason).into_owned(),
             rule: rule.to_owned(),
             offers: ruling.offers.clone(),
@@ -105,9 +105,9 @@ impl Flight {
     }
 
     /// The error for a question that nobody was there to answer.
-    fn deferred(&self, reason: &str, rule: &str, call: &Known) -> ToolError {
+    fn deferred(&self, reason: &str, rule: &str, call: &Known, judged: &Judged) -> ToolError {
         let error = ToolError::new(ErrorKind::ApprovalRequired, reason);
-        let error = self.explained(error, rule, call);
+        let error = self.explained(error, rule, call, judged);
         let ticket = {
             let workplace = self.workplace.load_full();
             let proposal = self.proposal(call, &workplace);
@@ -124,8 +124,10 @@ impl Flight {
         }
     }
 
-    fn explained(&self, error: ToolError, rule: &str, call: &Known) -> ToolError {
-        let shown = call.effects.iter().take(20).map(|effect| self.masked_effect(effect));
+    fn explained(&self, error: ToolError, rule: &str, call: &Known, judged: &Judged) -> ToolError {
+        let declared = call.effects.iter().take(20);
+        let implied = judged.implied.iter().filter(|effect| !call.effects.contains(effect));
+        let shown = declared.chain(implied).map(|effect| self.masked_effect(effect));
         let effects = serde_json::to_value(shown.collect::<Vec<Effect>>()).unwrap_or_default();
         error.with("rule", rule).with("effects", effects)
     }

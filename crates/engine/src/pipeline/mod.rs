@@ -110,6 +110,8 @@ pub(crate) struct Judged {
     pub(crate) approval: Option<String>,
     /// Who was asked.
     pub(crate) asked: Option<&'static str>,
+    /// What the commands in the call do by themselves.
+    pub(crate) implied: Vec<Effect>,
     /// What the call may touch.
     pub(crate) grants: Arc<Grants>,
     /// What its child processes are held to.
@@ -348,6 +350,7 @@ impl Flight {
         judged.verdict = Some(verdict);
         judged.rule = rule;
         judged.watched = ruling.watched.take();
+        judged.implied = std::mem::take(&mut ruling.implied);
         judged.profile = ruling.profile.take();
         let approved = self.approve(&ruling, call, judged).await;
         // The record tells where paths lead, also of what was refused.

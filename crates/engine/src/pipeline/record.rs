@@ -42,7 +42,7 @@ impl Flight {
             onlooker.ended(result, self.caller.parent.as_deref());
         }
         let Some(recorder) = self.engine.recorder() else { return };
-        let effects = self.placed_effects(effects, &judged.grants);
+        let effects = self.told_effects(effects, &judged.grants, &judged.implied);
         let name = self.redactor().redact(&result.name).into_owned();
         let (would, would_rule) = match &judged.watched {
             Some(Verdict::Ask { rule, .. }) => (Some("ask"), Some(rule.as_str())),

@@ -185,7 +185,7 @@ impl Flight {
 
     /// What would happen, for a call that is only rehearsed.
     pub(super) fn rehearse(&self, call: &Known, judged: &Judged) -> Landed {
-        let effects: Vec<_> = call.effects.iter().map(|e| self.masked_effect(e)).collect();
+        let effects = self.told_effects(&call.effects, &judged.grants, &judged.implied);
         let told = json!({
             "dry_run": true,
             "would": "run",

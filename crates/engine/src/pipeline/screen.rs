@@ -36,7 +36,7 @@ impl Flight {
 
     /// An effect as it may be shown and kept.
     /// Effects as people are told of them: a path is where it really leads.
-    pub(super) fn placed_effects(&self, effects: &[Effect], grants: &Grants) -> Vec<Effect> {
+    fn placed_effects(&self, effects: &[Effect], grants: &Grants) -> Vec<Effect> {
         let grants = grants.list().unwrap_or_default();
         let placed = effects.iter().enumerate().map(|(at, effect)| {
             let own = grants.get(at).filter(|grant| grant.effect == *effect);
@@ -48,6 +48,23 @@ impl Flight {
             }
         });
         placed.map(|effect| self.masked_effect(&effect)).collect()
+    }
+
+    /// What a call does in the words of those who are told of it: what it has
+    /// declared, and what its commands do.
+    pub(super) fn told_effects(
+        &self,
+        effects: &[Effect],
+        grants: &Grants,
+        implied: &[Effect],
+    ) -> Vec<Effect> {
+        let mut told = self.placed_effects(effects, grants);
+        for effect in implied.iter().map(|effect| self.masked_effect(effect)) {
+            if !told.contains(&effect) {
+                told.push(effect);
+            }
+        }
+        told
     }
 
     pub(super) fn masked_effect(&self, effect: &Effect) -> Effect {

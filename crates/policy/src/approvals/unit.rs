@@ -60,6 +60,9 @@ pub struct Unit {
     /// may hold secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<String>,
+    /// The beginning of that text without its secrets, for those who read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 impl Unit {
@@ -194,10 +197,11 @@ impl fmt::Display for Unit {
             };
             write!(f, "{lead} {}", tree.display())?;
         }
-        if self.exact.is_some() {
-            f.write_str(", with exactly this text")?;
+        match (&self.exact, &self.text) {
+            (Some(_), Some(text)) => write!(f, ", with exactly this text: {text}"),
+            (Some(_), None) => f.write_str(", with exactly this text"),
+            (None, _) => Ok(()),
         }
-        Ok(())
     }
 }
 

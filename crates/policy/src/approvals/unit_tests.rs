@@ -117,7 +117,7 @@ fn unit() -> impl Strategy<Value = Unit> {
     let names = (word(), word(), word(), word(), word());
     (scope, names, prop::collection::vec(tree, 0..3)).prop_map(|(scope, names, trees)| {
         let (category, command, resource, tool, exact) = names;
-        Unit { scope, category, command, trees, resource, tool, exact }
+        Unit { scope, category, command, trees, resource, tool, exact, text: None }
     })
 }
 

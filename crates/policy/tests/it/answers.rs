@@ -218,3 +218,41 @@ fn a_variable_of_the_session_is_judged_as_in_front_of_a_command() {
         assert_eq!(world.sets(&p, name, value), Answer::Allow, "{name}");
     }
 }
+
+#[test]
+fn those_who_are_told_of_a_command_are_told_what_it_does() {
+    let world = World::new();
+    let p = world.builtin("default");
+    let resource = Resource::Command("cat src/a; echo x > ../out/y; rm src/z".to_owned());
+    let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
+    let at = world.at();
+    let implied = p.judge(&world.proposal(&effects, &at)).implied;
+    let wanted = [
+        Effect::path(Scope::FILE_WRITE, world.path("out/y")),
+        Effect::path(Scope::FILE_DELETE, world.path("ws/src/z")),
+        Effect::path(Scope::FILE_READ, world.path("ws/src/a")),
+    ];
+    assert_eq!(implied, wanted);
+    let token = p.ticket(&world.proposal(&effects, &at), "why").unwrap();
+    let told = p.tickets().list().into_iter().find(|ticket| ticket.token == token).unwrap();
+    let write = format!("file:write {}", world.path("out/y").display());
+    assert!(told.effects.contains(&write), "{:?}", told.effects);
+}
+
+#[test]
+fn a_kept_answer_shows_the_text_that_it_is_about() {
+    let world = World::new();
+    let redact = Arc::new(|text: &str| text.replace("hunter2", "[secret]"));
+    let settings = Settings { redact: Some(redact), ..Settings::default() };
+    let p = world.with_settings("", "default", settings).unwrap();
+    let at = world.at();
+    for command in ["sudo ls", "sudo mount -o password=hunter2 /mnt"] {
+        let effects = [run(command)];
+        p.remember(&world.proposal(&effects, &at), Lasting::Always).unwrap();
+    }
+    let saved = std::fs::read_to_string(world.path("hermes/approvals.json")).unwrap();
+    assert!(saved.contains("\"sudo ls\"") && !saved.contains("hunter2"), "{saved}");
+    let again = world.builtin("default");
+    assert_eq!(world.judged(&again, "sudo ls"), Answer::Allow);
+    assert_eq!(world.judged(&again, "sudo ls /"), Answer::Ask);
+}

@@ -230,3 +230,113 @@ fn what_may_not_be_deleted_cannot_be_deleted_by_a_script() {
     // What it says of itself was judged.
     assert!(!read_only("sed -i s/a/b/ src/main.rs"));
 }
+
+#[test]
+fn what_is_refused_after_untrusted_text_is_refused_to_children() {
+    let world = World::new();
+    world.put("ws/keep/x", "x");
+    let yaml = "profiles: {p: {extends: default, after_untrusted: {\
+                deny: [{scope: 'file:*', paths: ['${workspace}/keep/**']}], \
+                approval_required: [{scope: file:write, paths: ['${workspace}/src/**']}]}}}";
+    let keep = world.path("ws/keep");
+    assert!(!confined(&world, yaml, "python3 x.py").hidden.contains(&keep));
+    Taint::note(&world.session, "web_extract", &[]).unwrap();
+    let held = confined(&world, yaml, "python3 x.py");
+    assert!(held.hidden.contains(&keep) && held.read_only.contains(&keep), "{held:?}");
+    assert!(held.read_only.contains(&world.path("ws/src")), "{held:?}");
+}
+
+#[test]
+fn where_a_scope_denies_deletion_no_child_deletes() {
+    let world = World::new();
+    world.put("ws/.git/HEAD", "ref: refs/heads/main\n");
+    world.put("ws/src/a", "x");
+    let deleting = |rules: &str, command: &str| {
+        confined(&world, &format!("profiles: {{p: {{extends: default, {rules}}}}}"), command).delete
+    };
+    let nowhere = Some(Vec::new());
+    assert_eq!(deleting("deny: []", "python3 x.py"), None);
+    for rules in [
+        "deny: [file:delete]",
+        "approval_required: [file:delete]",
+        "tools: {probe: {deny: [file:delete]}}",
+    ] {
+        assert_eq!(deleting(rules, "python3 x.py"), nowhere, "{rules}");
+    }
+    // What was asked about and agreed to can be done.
+    let asked = deleting("approval_required: [file:delete]", "rm src/a");
+    assert_eq!(asked, Some(vec![world.path("ws/src")]));
+    assert_eq!(deleting("deny: [file:delete]", "rm src/a"), nowhere);
+    // A commit renames files, in the repository.
+    let git = deleting("deny: [file:delete]", "git commit -m x");
+    assert_eq!(git, Some(vec![world.path("ws/.git")]));
+    let only = "restrictions: {file:delete: {allowed_paths: ['${workspace}/src/**']}}";
+    let only = format!("profiles: {{p: {{allow: ['*'], {only}}}}}");
+    assert_eq!(confined(&world, &only, "make").delete, Some(vec![world.path("ws/src")]));
+}
+
+#[test]
+fn secrets_further_down_are_hidden_and_new_ones_awaited() {
+    let world = World::new();
+    world.put("ws/packages/api/.env", "KEY=1");
+    world.put("ws/packages/api/.env.example", "KEY=");
+    world.put("ws/node_modules/x/.env", "KEY=1");
+    let default = "profiles: {p: {extends: default}}";
+    let p = world.with(default, "p").unwrap();
+    let hidden = || {
+        let resource = Resource::Command("make".to_owned());
+        let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
+        p.consider(&world.proposal(&effects, &world.at())).1.unwrap()
+    };
+    let held = hidden();
+    assert!(held.hidden.contains(&world.path("ws/packages/api/.env")), "{:?}", held.hidden);
+    assert!(!held.hidden.contains(&world.path("ws/packages/api/.env.example")));
+    for (name, is_awaited) in [
+        ("ws/.env", true),
+        ("ws/.env.production", true),
+        ("ws/.envrc", true),
+        ("ws/deploy.p12", true),
+        ("ws/packages/api/.env.local", true),
+        ("home/.netrc", true),
+        ("ws/.env.example", false),
+        ("ws/environment", false),
+    ] {
+        assert_eq!(held.awaited.has(&world.path(name)), is_awaited, "{name}");
+    }
+    // What is made is seen at once, however short ago somebody looked.
+    world.put("ws/.env.local", "KEY=1");
+    assert!(hidden().hidden.contains(&world.path("ws/.env.local")));
+    let open = "profiles: {p: {extends: default, sensitive_paths: ['${workspace}/.env*']}}";
+    assert!(!confined(&world, open, "make").awaited.has(&world.path("ws/.env")));
+}
+
+#[test]
+fn of_our_own_home_children_see_what_is_no_secret() {
+    let world = World::new();
+    for name in ["secrets.json", "config.yaml", "skills/a", "approvals/x", ".hermes-1.tmp"] {
+        world.put(&format!("hermes/{name}"), "x");
+    }
+    let default = "profiles: {p: {extends: default}}";
+    let held = confined(&world, default, "make");
+    let [home] = held.enclosed.as_slice() else { panic!("{:?}", held.enclosed) };
+    assert_eq!(home.folder, world.path("hermes"));
+    let open = ["config.yaml", "hermes_permissions.yaml", "skills"];
+    assert_eq!(home.open, open.map(|name| world.path(&format!("hermes/{name}"))));
+    let open = "profiles: {p: {extends: default, sensitive_paths: ['${hermes}/**']}}";
+    assert!(confined(&world, open, "make").enclosed.is_empty());
+}
+
+#[test]
+fn a_project_without_our_folder_gets_none_while_git_runs() {
+    let world = World::new();
+    world.put("ws/a", "x");
+    world.put("ws/.git/HEAD", "ref: refs/heads/main\n");
+    let ours = world.path("ws/.hermes");
+    let default = "profiles: {p: {extends: default}}";
+    for command in ["python3 mk.py", "git add a; python3 mk.py", "git stash -u; python3 mk.py"] {
+        let held = confined(&world, default, command);
+        assert!(held.absent.contains(&ours), "{command}: {:?}", held.absent);
+    }
+    // It would stumble over what is empty.
+    assert!(!confined(&world, default, "git stash -u").absent.contains(&ours));
+}

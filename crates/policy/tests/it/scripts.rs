@@ -1,7 +1,7 @@
 //! Shell code that does not run at the session's prompt: in another folder,
 //! from the input of a command, in a shell of its own.
 
-use hermes_core::{Effect, Lasting, Policy as _, Resource, Scope, Script};
+use hermes_core::{Effect, Lasting, Policy as _, Proposal, Resource, Scope, Script};
 use hermes_policy::{Answer, Permissions};
 use serde_json::json;
 
@@ -230,4 +230,39 @@ fn a_shell_that_lasts_is_held_the_same_whatever_it_is_told() {
         assert_eq!((plain.network, &plain.write), (other.network, &other.write), "{text}");
         assert_eq!(plain.read_only, other.read_only, "{text}");
     }
+}
+
+#[test]
+fn code_in_a_call_that_destroys_is_asked_about() {
+    let world = World::new();
+    let judged = |profile: &str, arguments: serde_json::Value, more: Option<Effect>| {
+        let p = world.with(profile, "p").unwrap();
+        let mut effects = vec![Effect::path(Scope::CODE_EXECUTE, world.path("ws"))];
+        effects.extend(more);
+        let at = world.at();
+        let proposal = Proposal { arguments: &arguments, ..world.proposal(&effects, &at) };
+        p.consider(&proposal).0.answer()
+    };
+    let default = "profiles: {p: {extends: default}}";
+    let code = |language: &str, code: &str| serde_json::json!({"language": language, "code": code});
+    for (language, text) in [
+        ("python", "import shutil; shutil.rmtree('src')"),
+        ("python", "import os; os.system('rm -rf src')"),
+        ("javascript", "require('fs').rmSync('src', {recursive: true})"),
+    ] {
+        assert_eq!(judged(default, code(language, text), None), Answer::Ask, "{text}");
+    }
+    let plain = code("python", "print(open('a').read())");
+    assert_eq!(judged(default, plain, None), Answer::Allow);
+    // A hard block is one wherever it stands.
+    let block = code("python", "import os; os.system('rm -rf /')");
+    assert_eq!(judged(default, block, None), Answer::Deny);
+    // Tables that are lost ask where writing is allowed, too.
+    let open = "profiles: {p: {allow: ['*']}}";
+    let file = || Some(Effect::path(Scope::DATABASE_WRITE, world.path("ws/app.db")));
+    assert_eq!(judged(open, code("sql", "drop table users"), file()), Answer::Ask);
+    assert_eq!(judged(open, code("sql", "insert into users values (1)"), file()), Answer::Allow);
+    assert_eq!(judged(open, code("sql", "drop table users"), None), Answer::Allow);
+    let closed = "profiles: {p: {allow: ['*'], deny: ['database:*']}}";
+    assert_eq!(judged(closed, code("sql", "insert into a values (1)"), file()), Answer::Deny);
 }

@@ -4,5 +4,6 @@
 pub(crate) mod attempt;
 pub(crate) mod child;
 pub(crate) mod image;
+pub(crate) mod mend;
 pub(crate) mod namespace;
 pub(crate) mod vfork;

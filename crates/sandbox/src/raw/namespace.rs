@@ -44,13 +44,23 @@ pub(crate) enum Mount {
     HideFile(CString),
     /// The same on a socket, if it is still there.
     HideSocket(CString),
-    /// An empty folder on the folder, with what was at these paths in it. Each
-    /// path has the folders on the way to it before it.
-    Enclose(CString, Vec<(Vec<CString>, CString)>),
+    /// An empty folder on the folder, with what was at these paths in it.
+    Enclose(CString, Vec<Kept>),
+}
+
+/// What stays in an enclosed folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// The folders on the way to it.
+    pub(crate) above: Vec<CString>,
+    pub(crate) path: CString,
+    pub(crate) is_folder: bool,
+    /// Whether it may be written, where that is for the mount to say.
+    pub(crate) is_written: bool,
 }
 
 /// How many paths stay in an enclosed folder.
-pub(crate) const MOST_KEPT: usize = 8;
+pub(crate) const MOST_KEPT: usize = 64;
 /// How many trees stay open where all else is sealed.
 pub(crate) const MOST_OPEN: usize = 64;
 
@@ -331,7 +341,7 @@ fn private_terminals() -> i32 {
     if done == 0 { 0 } else { errno() }
 }
 
-fn perform(mount: &Mount) -> i32 {
+pub(super) fn perform(mount: &Mount) -> i32 {
     let none = std::ptr::null();
     match mount {
         Mount::Seal(open) => return seal(open),
@@ -436,29 +446,35 @@ fn seal(open: &[CString]) -> i32 {
 }
 
 /// Takes hold of what is kept before it is covered.
-fn enclose(folder: &CString, kept: &[(Vec<CString>, CString)]) -> i32 {
+fn enclose(folder: &CString, kept: &[Kept]) -> i32 {
     let mut trees = [-1; MOST_KEPT];
     // SAFETY: paths end with zeros; the descriptors are those just made.
     unsafe {
-        for (tree, (_, path)) in trees.iter_mut().zip(kept) {
-            *tree = taken(path);
-            if *tree < 0 {
+        for (tree, kept) in trees.iter_mut().zip(kept) {
+            *tree = taken(&kept.path);
+            // What has gone since is not missed.
+            if *tree < 0 && (kept.is_written || errno() != libc::ENOENT) {
                 return errno();
             }
         }
         let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-        let options = c"size=4096,mode=700".as_ptr().cast();
+        let options = c"size=65536,mode=700".as_ptr().cast();
         let tmpfs = c"tmpfs".as_ptr();
         if libc::mount(tmpfs, folder.as_ptr(), tmpfs, flags, options) != 0 {
             return errno();
         }
-        for (tree, (above, path)) in trees.iter().zip(kept) {
-            for folder in above.iter().chain([path]) {
+        for (tree, kept) in trees.iter().zip(kept).filter(|(tree, _)| **tree >= 0) {
+            let own = kept.is_folder.then_some(&kept.path);
+            for folder in kept.above.iter().chain(own) {
                 if libc::mkdir(folder.as_ptr(), 0o700) != 0 && errno() != libc::EEXIST {
                     return errno();
                 }
             }
-            let error = put(*tree, path);
+            let file = libc::S_IFREG | 0o600;
+            if !kept.is_folder && libc::mknod(kept.path.as_ptr(), file, 0) != 0 {
+                return errno();
+            }
+            let error = put(*tree, &kept.path);
             if error != 0 {
                 return error;
             }

@@ -274,3 +274,27 @@ fn hidden_paths_are_hidden_in_a_root_that_may_be_read() {
     assert!(!ran.ok && ran.out.is_empty(), "{ran:?}");
     assert!(world.sh("ls / && cat /etc/passwd && echo x > new").ok);
 }
+
+#[test]
+fn a_writable_tree_that_is_protected_as_a_whole_takes_no_other_cover_away() {
+    if !has_namespaces() {
+        return;
+    }
+    let mut world = World::new();
+    fs::write(world.inside.join(".env"), "KEY=1\n").unwrap();
+    fs::create_dir(world.inside.join("kept")).unwrap();
+    world.confinement.read.push("/".into());
+    world.confinement.write.push(world.outside.clone());
+    world.confinement.hidden = vec![world.inside.join(".env")];
+    let whole = [vec![world.inside.join("kept"), world.outside.clone()], vec!["/".into()]];
+    for read_only in whole {
+        world.confinement.read_only = read_only;
+        let outside = format!("echo x > {}/new", world.outside.display());
+        for script in ["cat .env", "echo x > kept/new", "chmod 777 kept", outside.as_str()] {
+            let ran = world.sh(script);
+            assert!(!ran.ok && ran.out.is_empty(), "{script}: {ran:?}");
+        }
+    }
+    world.confinement.hidden.push("/".into());
+    assert!(hermes_sandbox::Sandbox::prepare(&world.confinement).is_err());
+}

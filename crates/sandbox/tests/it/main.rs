@@ -11,6 +11,7 @@ mod network;
 mod ordinary;
 mod outsiders;
 mod processes;
+mod replaced;
 mod repositories;
 mod spawning;
 mod support;

@@ -14,9 +14,11 @@ use hermes_secrets::own_env;
 use serde::Deserialize;
 
 
+mod databases;
 mod report;
 mod shells;
 
+use databases::Databases;
 use report::Output;
 
 /// The longest that settings can ask for; the tool keeps to its own limits.
@@ -27,6 +29,7 @@ const LONGEST_NAME: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Repl {
     interpreters: Interpreters,
+    databases: Databases,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -156,9 +159,10 @@ impl Tool for Repl {
                 if args.language == Spoken::Bash {
                     effects.push(shell(&args.code));
                 }
-                if let Some(file) = args.database(at) {
+                if let Some(file) = self.database(args, at) {
                     effects.push(Effect::path(Scope::FILE_READ, &file));
-                    effects.push(Effect::path(Scope::FILE_WRITE, file));
+                    effects.push(Effect::path(Scope::FILE_WRITE, &file));
+                    effects.push(Effect::path(databases::scope(&args.code, at), file));
                 }
                 effects
             }
@@ -188,10 +192,19 @@ impl Tool for Repl {
 }
 
 impl Repl {
+    /// The file that a session of SQL works on: it is named when that begins.
+    fn database(&self, args: &Args, at: &Workplace) -> Option<PathBuf> {
+        let is_sql = args.language == Spoken::Sql;
+        args.database(at).or_else(|| self.databases.of(args.name()).filter(|_| is_sql))
+    }
+
     async fn ask(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let language = args.language.language();
         let name = args.name().to_owned();
         let database = args.database(&cx.workplace);
+        if let Some(file) = &database {
+            self.databases.note(&name, file);
+        }
         let (resource, code) = (args.resource(), args.code.clone());
         let is_bash = language == Language::Bash;
         let ask = Ask {
@@ -239,6 +252,9 @@ impl Repl {
         let (language, name) = (args.language.language(), args.name());
         let was_there = self.interpreters.close(cx.session.id(), language, name).await?;
         shells::forget(cx, &args.resource())?;
+        if args.language == Spoken::Sql {
+            self.databases.forget(name);
+        }
         let note = match (was_there, args.action) {
             (false, _) => "It was not running.",
             (true, Action::Reset) => "The state is gone; the next call starts anew.",

@@ -1,0 +1,240 @@
+//! Puts covers back while children run. A file that is replaced is another
+//! file, and the cover stays with the old one: editors, git and `npm login`
+//! replace what they save. A thread is told of every new name in the folders
+//! concerned and covers it in the namespace of the children, as it does with
+//! secrets that come to be.
+//!
+//! It is a moment late. What can be covered as a whole folder is not left to
+//! it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hermes_core::Awaited;
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+
+use crate::covers::{Cover, Covers, mount};
+use crate::raw::child::Entry;
+use crate::raw::mend::mend;
+use crate::raw::namespace::Mount;
+
+/// What one sandbox has covered.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    covers: BTreeMap<PathBuf, Cover>,
+    awaited: Arc<Awaited>,
+}
+
+/// Somebody who wants to be looked out for. When it goes, no child is started
+/// any more; those that run are still looked after.
+#[derive(Debug)]
+pub(crate) struct Post(Arc<AtomicBool>);
+
+impl Drop for Post {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        if let Some(lookout) = &mut *lookout() {
+            lookout.prune();
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Known {
+    plan: Plan,
+    entry: Arc<Entry>,
+    is_left: Arc<AtomicBool>,
+}
+
+/// All that is looked out for in this process.
+#[derive(Debug)]
+struct Lookout {
+    file: Arc<OwnedFd>,
+    folders: HashMap<i32, PathBuf>,
+    known: Vec<Known>,
+}
+
+static LOOKOUT: Mutex<Option<Lookout>> = Mutex::new(None);
+
+fn lookout() -> MutexGuard<'static, Option<Lookout>> {
+    LOOKOUT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Plan {
+    /// Has the folders of all that is covered or awaited watched. To be called
+    /// before anything is mounted, so that no change goes unnoticed; the error
+    /// says why that cannot be done.
+    pub(crate) fn new(covers: &Covers, awaited: &Arc<Awaited>) -> Result<Self, String> {
+        let plan = Self { covers: covers.covered().clone(), awaited: Arc::clone(awaited) };
+        if plan.covers.is_empty() && *plan.awaited == Awaited::default() {
+            return Ok(plan);
+        }
+        let mut lookout = lookout();
+        let lookout = match &mut *lookout {
+            Some(lookout) => lookout,
+            none => none.insert(Lookout::start().map_err(|error| error.to_string())?),
+        };
+        lookout.prune();
+        lookout.watch(plan.folders()).map_err(|error| error.to_string())?;
+        Ok(plan)
+    }
+
+    /// Has the children of an entry looked after.
+    pub(crate) fn post(self, entry: &Arc<Entry>) -> Option<Post> {
+        entry.namespaces.as_ref()?;
+        let is_left = Arc::new(AtomicBool::new(false));
+        let known = Known { plan: self, entry: Arc::clone(entry), is_left: Arc::clone(&is_left) };
+        lookout().as_mut()?.known.push(known);
+        Some(Post(is_left))
+    }
+
+    /// The folders in which names of it may appear, as far as they are there.
+    fn folders(&self) -> Vec<PathBuf> {
+        let named = self.covers.keys().chain(&self.awaited.paths);
+        let nearest = |path: &PathBuf| {
+            let mut above = path.ancestors().skip(1);
+            above.find(|folder| folder.is_dir()).map(Path::to_owned)
+        };
+        let mut folders: Vec<PathBuf> = named.filter_map(nearest).collect();
+        folders.extend(self.awaited.folders.iter().cloned());
+        folders.sort();
+        folders.dedup();
+        folders
+    }
+
+    /// What has to be mounted now that something new is at a path.
+    fn mounts(&self, path: &Path) -> Vec<Mount> {
+        let covers = self.covers.range(path.to_owned()..);
+        let covers = covers.take_while(|(own, _)| own.starts_with(path));
+        let mut mounts: Vec<Mount> = covers.filter_map(|(own, cover)| mount(own, *cover)).collect();
+        let below = self.awaited.paths.iter().filter(|own| own.starts_with(path));
+        mounts.extend(below.filter_map(|own| mount(own, Cover::Hide)));
+        if mounts.is_empty() && self.awaited.has(path) {
+            mounts.extend(mount(path, Cover::Hide));
+        }
+        mounts
+    }
+}
+
+impl Lookout {
+    fn start() -> std::io::Result<Self> {
+        let file = Arc::new(inotify::init(CreateFlags::CLOEXEC)?);
+        let own = Arc::clone(&file);
+        std::thread::Builder::new().name("lookout".to_owned()).spawn(move || keep(&own))?;
+        Ok(Self { file, folders: HashMap::new(), known: Vec::new() })
+    }
+
+    fn watch(&mut self, folders: Vec<PathBuf>) -> std::io::Result<()> {
+        let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
+        for folder in folders {
+            match inotify::add_watch(&self.file, &folder, flags) {
+                Ok(number) => {
+                    self.folders.insert(number, folder);
+                }
+                // What this process may not read, its children may not either; and
+                // what has just gone is told by the folder above.
+                Err(error) if error == rustix::io::Errno::NOSPC => return Err(error.into()),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets those whose children are all gone.
+    fn prune(&mut self) {
+        let is_left = |known: &Known| known.is_left.load(Ordering::Relaxed);
+        if self.known.iter().any(is_left) {
+            let used = namespaces_in_use();
+            self.known.retain(|known| {
+                let place = known.entry.namespaces.as_ref().and_then(|it| {
+                    let file = File::from(it.mount.try_clone().ok()?);
+                    file.metadata().ok().map(|about| about.ino())
+                });
+                // One that is just being started has the entry in its hands.
+                let is_used = Arc::strong_count(&known.entry) > 1
+                    || place.is_some_and(|place| used.contains(&place));
+                is_used || !is_left(known)
+            });
+        }
+    }
+
+    /// Something new is at a path.
+    fn see(&mut self, path: &Path) {
+        if path.is_dir() {
+            let all = self.known.iter().flat_map(|known| known.plan.folders());
+            let below: Vec<PathBuf> = all.filter(|folder| folder.starts_with(path)).collect();
+            // Before anything is covered, so that what comes next is told.
+            self.watch(below).ok();
+        }
+        for known in &self.known {
+            let Some(namespaces) = &known.entry.namespaces else { continue };
+            let mounts = known.plan.mounts(path);
+            if !mounts.is_empty() {
+                // Nobody can be told; the next child is looked after anew.
+                mend(namespaces, &mounts).ok();
+            }
+        }
+    }
+
+    /// Too much has happened to be told one by one.
+    fn see_all(&mut self) {
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for folder in self.folders.values() {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            paths.extend(entries.map(|entry| entry.path()));
+        }
+        for path in paths {
+            self.see(&path);
+        }
+    }
+}
+
+/// Waits for what happens, for as long as the process lives.
+fn keep(file: &OwnedFd) {
+    let mut room = [MaybeUninit::<u8>::uninit(); 16 << 10];
+    let mut reader = inotify::Reader::new(file, &mut room);
+    loop {
+        let event = match reader.next() {
+            Ok(event) => event,
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return,
+        };
+        let mut lookout = lookout();
+        let Some(lookout) = &mut *lookout else { continue };
+        if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
+            lookout.see_all();
+            continue;
+        }
+        if event.events().contains(ReadFlags::IGNORED) {
+            lookout.folders.remove(&event.wd());
+            continue;
+        }
+        let Some(folder) = lookout.folders.get(&event.wd()) else { continue };
+        let Some(name) = event.file_name() else { continue };
+        let path = folder.join(OsStr::from_bytes(name.to_bytes()));
+        lookout.see(&path);
+    }
+}
+
+/// The mount namespaces that some process is in.
+fn namespaces_in_use() -> Vec<u64> {
+    let mut used: Vec<u64> = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().as_bytes().first().is_some_and(u8::is_ascii_digit))
+        .filter_map(|entry| fs::metadata(entry.path().join("ns/mnt")).ok())
+        .map(|about| about.ino())
+        .collect();
+    used.sort_unstable();
+    used.dedup();
+    used
+}

@@ -1,0 +1,71 @@
+//! Mounts that are added to namespaces in which children already run. The
+//! process that does it borrows this memory, as a launched child does, so that
+//! it takes the same short time however large this program is.
+
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::os::fd::AsRawFd;
+
+use super::child::errno;
+use super::namespace::{Mount, Namespaces, perform};
+
+/// Room for the few calls that are made.
+const STACK_SIZE: usize = 64 << 10;
+
+struct Order<'a> {
+    namespaces: &'a Namespaces,
+    mounts: &'a [Mount],
+}
+
+/// Mounts in the order given, as far as the paths are still there.
+pub(crate) fn mend(namespaces: &Namespaces, mounts: &[Mount]) -> io::Result<()> {
+    let mut stack: Vec<u128> = Vec::with_capacity(STACK_SIZE / size_of::<u128>());
+    let order = Order { namespaces, mounts };
+    // SAFETY: the stack and the order outlive the call, as it returns only when
+    // the process has left this memory. With all signals blocked no handler of
+    // ours runs in it.
+    let status = unsafe {
+        let (mut all, mut mask): (libc::sigset_t, libc::sigset_t) =
+            (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut mask);
+        let top = stack.as_mut_ptr().add(stack.capacity());
+        // No signal tells of its end, so that nobody else waits for it.
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK;
+        let process = libc::clone(child, top.cast(), flags, (&raw const order).cast_mut().cast());
+        let cause = errno();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
+        if process < 0 {
+            return Err(io::Error::from_raw_os_error(cause));
+        }
+        let mut status = 0;
+        while libc::waitpid(process, &mut status, libc::__WALL) < 0 && errno() == libc::EINTR {}
+        status
+    };
+    match libc::WEXITSTATUS(status) {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+extern "C" fn child(argument: *mut c_void) -> c_int {
+    // SAFETY: the parent has passed this structure, and waits; descriptors are
+    // open.
+    unsafe {
+        let order = &*argument.cast::<Order<'_>>();
+        let Namespaces { user, mount, .. } = order.namespaces;
+        if libc::setns(user.as_raw_fd(), libc::CLONE_NEWUSER) != 0
+            || libc::setns(mount.as_raw_fd(), libc::CLONE_NEWNS) != 0
+        {
+            libc::_exit(errno());
+        }
+        let mut failed = 0;
+        for mount in order.mounts {
+            let error = perform(mount);
+            if error != 0 && error != libc::ENOENT {
+                failed = error;
+            }
+        }
+        libc::_exit(failed)
+    }
+}

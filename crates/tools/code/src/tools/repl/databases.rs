@@ -1,0 +1,46 @@
+//! Which file a session of SQL works on, and what its statements do to it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use hermes_core::{Scope, Script, Workplace};
+
+/// The files by the names of the sessions. Two of one name count as one, which
+/// at most names a file too many.
+#[derive(Debug, Default)]
+pub(super) struct Databases(Mutex<HashMap<String, PathBuf>>);
+
+impl Databases {
+    pub(super) fn of(&self, name: &str) -> Option<PathBuf> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    pub(super) fn note(&self, name: &str, file: &Path) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(name.to_owned(), file.to_owned());
+    }
+
+    pub(super) fn forget(&self, name: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+}
+
+/// Whether the statements only read, by what is said of the command that would
+/// be given them.
+pub(super) fn scope(code: &str, at: &Workplace) -> Scope {
+    let input = Some(code.to_owned());
+    let script = Script { text: "sqlite3 database".to_owned(), input, ..Script::default() };
+    let analysis = hermes_shell::analyze_script("", &script, at);
+    let effects = || analysis.leaves.iter().flat_map(|leaf| &leaf.effects);
+    match effects().any(|effect| effect.scope == Scope::DATABASE_READ)
+        && !effects().any(|effect| effect.scope == Scope::DATABASE_WRITE)
+    {
+        true => Scope::DATABASE_READ,
+        false => Scope::DATABASE_WRITE,
+    }
+}
+
+#[cfg(test)]
+#[path = "databases_tests.rs"]
+mod tests;
