@@ -6,8 +6,8 @@ use std::time::Duration;
 
 /// Tools that a sub-agent does not get: they speak to the user or to others in
 /// the user's name, outlast the task, or make more of it than was asked.
-pub const BLOCKED: [&str; 6] =
-    ["delegate_task", "clarify", "memory", "send_message", "execute_code", "cronjob"];
+pub const BLOCKED: [&str; 7] =
+    ["delegate_task", "clarify", "memory", "send_message", "execute_code", "repl", "cronjob"];
 
 /// How sub-agents are made.
 #[derive(Debug, Clone, PartialEq)]
