@@ -12,6 +12,7 @@ fn what_may_be_an_option_is_asked_about() {
         "read X < o; git reset $X",
         "while read -r X; do git checkout $X; done < list",
         "cat list | xargs git reset",
+        "cat list | parallel git reset {}",
         "find fx $(cat o)",
         "find $(cat o) -name x",
         "gh $X",
@@ -73,6 +74,7 @@ fn scripts_of_small_languages_must_be_known() {
         "sed -f /tmp/x README.md",
         "printf '1e rm -rf d1\\n' > x.sed; sed -f x.sed README.md",
         "for f in *; do sed \"$f\" x; done",
+        "sed --expression=\"$X\" f",
         "sed '\\,h,e rm -rf d1' README.md",
     ] {
         assert_eq!(look(source).level(), Some(Level::Ask), "{source}");

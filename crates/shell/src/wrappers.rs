@@ -3,7 +3,7 @@
 use hermes_core::{Effect, Scope as Permission};
 
 use crate::flow::Stream;
-use crate::leaf::{Finding, Leaf, Word};
+use crate::leaf::{Finding, Leaf, Open, Word};
 use crate::site::{Act, Inner};
 use crate::wrapping::{Wrapper, entry};
 
@@ -529,6 +529,14 @@ fn parallel(mut rest: Vec<Word>, input: &Stream) -> Inner {
     let placed = rest.iter().any(|word| word.text.contains("{}"));
     if !given.iter().all(|word| word.known) && !placed && rest.len() > 1 {
         rest.push(Word { text: "$input".to_owned(), taint: input.taint, ..Word::default() });
+        return Inner::Words(rest);
+    }
+    let plain = |word: &Word| !word.text.contains(char::is_whitespace);
+    if let ([only], true) = (given.as_slice(), rest.len() > 1 && rest.iter().all(plain))
+        && !only.known
+    {
+        let listed = Word { open: Open::Whole, ..only.clone() };
+        rest.iter_mut().for_each(|word| crate::xargs::put(word, "{}", &listed));
         return Inner::Words(rest);
     }
     let mut all = Vec::new();

@@ -46,7 +46,10 @@ pub(crate) fn supply(rest: &mut Vec<Word>, arguments: &[Word], input: &Stream) {
 }
 
 /// Puts what is read in the place of a mark.
-fn put(word: &mut Word, mark: &str, value: &Word) {
+pub(crate) fn put(word: &mut Word, mark: &str, value: &Word) {
+    if !word.text.contains(mark) {
+        return;
+    }
     // Any number does for code that has numbers in it.
     if !value.known && value.text == NUMBER && word.text.contains(' ') {
         word.text = word.text.replace(mark, "4711");

@@ -54,7 +54,9 @@ fn judge_sed(act: &mut Act<'_>, script: &Word) {
 /// downloaded or decoded in it.
 fn is_hidden(act: &mut Act<'_>, script: &Word) -> bool {
     let tainted = !script.known && act.tainted_code(script.taint);
-    let whole = script.open == Open::Whole || (script.glob && script.known);
+    // What is glued to its option begins behind the sign.
+    let glued = !script.known && script.open == Open::Within && script.text.starts_with('$');
+    let whole = script.open == Open::Whole || glued || (script.glob && script.known);
     if whole && !tainted {
         let reason = format!("Runs a script of {} that is only known when it runs", act.program);
         act.ask("interpreter-code", reason);
