@@ -266,7 +266,7 @@ fn info_has_the_published_fields() {
     let index = FakeIndex::default().with("debugging", &["strace"]);
     let info = Toolsets::default().info("debugging", &index).unwrap();
     assert_eq!(info.direct, ["process", "strace", "terminal"]);
-    assert_eq!(info.includes, ["web", "file"]);
+    assert_eq!(info.includes, ["web", "file", "code"]);
     assert_eq!(info.tool_count, info.tools.len());
     assert!(info.is_composite && !info.custom);
     let shown = serde_json::to_value(Toolsets::default().info("search", &()).unwrap()).unwrap();
