@@ -1,8 +1,8 @@
 use hermes_core::{Effect, Tool as _};
 use serde_json::json;
 
+use super::super::Repl;
 use super::*;
-use crate::tools::repl::Repl;
 
 fn at() -> Workplace {
     Workplace::new("/ws", None)
