@@ -58,6 +58,44 @@ fn servers_errors_as_they_word_them() {
         ),
         (413, "", Length),
         (
+            404,
+            r#"{"error":{"message":"The model `gpt-9` does not exist","code":"model_not_found"}}"#,
+            Model,
+        ),
+        (404, r#"{"error":{"message":"model 'qwen' not found"}}"#, Model),
+        (400, r#"{"error":{"message":"foo/bar is not a valid model ID","code":400}}"#, Model),
+        (404, "404 page not found", Request),
+        (400, r#"{"error":{"message":"registry/llama2 does not support tools"}}"#, NoTools),
+        (
+            404,
+            r#"{"error":{"message":"No endpoints found that support tool use.","code":404}}"#,
+            NoTools,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"The response was filtered due to Azure OpenAI's content management policy","code":"content_filter"}}"#,
+            Refused,
+        ),
+        (
+            529,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            Overloaded,
+        ),
+        (503, r#"{"error":{"message":"Loading model","code":503}}"#, Overloaded),
+        (500, "<html>oops</html>", Server),
+        (502, "", Server),
+        (422, r#"{"detail":[{"msg":"field required"}]}"#, Request),
+        (301, "", Request),
+    ];
+    for (status, body, expected) in cases {
+        assert_eq!(kind_of(status, body), expected, "{status} {body}");
+    }
+}
+
+#[test]
+fn what_a_model_cannot_do_as_servers_word_it() {
+    let cases = [
+        (
             400,
             r#"{"error":{"message":"Invalid request: Your request exceeded model token limit: 8192","type":"invalid_request_error"}}"#,
             Length,
@@ -93,35 +131,6 @@ fn servers_errors_as_they_word_them() {
             r#"{"error":{"message":"Failed to call a function.","code":"tool_use_failed","failed_generation":"<function=x"}}"#,
             Malformed,
         ),
-        (
-            404,
-            r#"{"error":{"message":"The model `gpt-9` does not exist","code":"model_not_found"}}"#,
-            Model,
-        ),
-        (404, r#"{"error":{"message":"model 'qwen' not found"}}"#, Model),
-        (400, r#"{"error":{"message":"foo/bar is not a valid model ID","code":400}}"#, Model),
-        (404, "404 page not found", Request),
-        (400, r#"{"error":{"message":"registry/llama2 does not support tools"}}"#, NoTools),
-        (
-            404,
-            r#"{"error":{"message":"No endpoints found that support tool use.","code":404}}"#,
-            NoTools,
-        ),
-        (
-            400,
-            r#"{"error":{"message":"The response was filtered due to Azure OpenAI's content management policy","code":"content_filter"}}"#,
-            Refused,
-        ),
-        (
-            529,
-            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
-            Overloaded,
-        ),
-        (503, r#"{"error":{"message":"Loading model","code":503}}"#, Overloaded),
-        (500, "<html>oops</html>", Server),
-        (502, "", Server),
-        (422, r#"{"detail":[{"msg":"field required"}]}"#, Request),
-        (301, "", Request),
     ];
     for (status, body, expected) in cases {
         assert_eq!(kind_of(status, body), expected, "{status} {body}");
