@@ -95,7 +95,7 @@ impl Reload {
         let (toolsets, snapshot) = (engine.toolsets(), engine.snapshot());
         let mut selection = self.choice.selection();
         let mut is_whole = true;
-        for names in &mut selection.enabled {
+        if let Some(names) = &mut selection.enabled {
             names.retain(|name| {
                 let alone = Selection { enabled: Some(vec![name.clone()]), disabled: Vec::new() };
                 let is_there =
