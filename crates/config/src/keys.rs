@@ -299,7 +299,7 @@ keys! {
         "The most characters of the report of one sub-agent."
     CHILD_BACKGROUND: Value = "delegation.max_background", ANY, Preset::Count(8);
         "How many delegations may be at work in the background."
-    CHILD_BLOCKED: Value = "delegation.blocked_tools", Kind::TextList, Preset::TextList(&["delegate_task", "clarify", "memory", "send_message", "execute_code", "cronjob"]);
+    CHILD_BLOCKED: Value = "delegation.blocked_tools", Kind::TextList, Preset::TextList(&["delegate_task", "clarify", "memory", "send_message", "execute_code", "repl", "cronjob"]);
         "Tools that sub-agents do not get."
     MOA_REFERENCES: Value = "moa.reference_models", Kind::Models, Preset::Unset;
         "The models that mixture_of_agents asks, each as MODEL, PROVIDER:MODEL or {provider, model}; unset means the session's own at several temperatures."
