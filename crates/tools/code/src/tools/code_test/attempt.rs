@@ -66,7 +66,9 @@ impl Attempt<'_> {
         }
         match wish.only.is_empty() {
             false => self.choice.unmet(&wish.only, results).len(),
-            true => usize::from(self.choice.is_vague(wish) && !self.choice.has_named(wish, results)),
+            true => {
+                usize::from(self.choice.is_vague(wish) && !self.choice.has_named(wish, results))
+            }
         }
     }
 

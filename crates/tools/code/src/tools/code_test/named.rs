@@ -67,7 +67,8 @@ impl Named {
 
 fn slowest(cases: &[Case]) -> Vec<Timed> {
     let mut timed_ones: Vec<&Case> = cases.iter().filter(|case| case.seconds.is_some()).collect();
-    timed_ones.sort_by(|a, b| b.seconds.unwrap_or_default().total_cmp(&a.seconds.unwrap_or_default()));
+    timed_ones
+        .sort_by(|a, b| b.seconds.unwrap_or_default().total_cmp(&a.seconds.unwrap_or_default()));
     timed_ones.into_iter().take(SLOWEST).map(timed).collect()
 }
 

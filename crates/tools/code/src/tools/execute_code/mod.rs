@@ -11,7 +11,6 @@ use hermes_scripts::{Language, Mode, Outcome, Script, Scripts, Status};
 use hermes_secrets::own_env;
 use serde::Deserialize;
 
-
 /// The longest that settings can ask for; the tool keeps to its own limits.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 + 30);
 

@@ -10,7 +10,9 @@ fn at() -> Workplace {
 
 #[test]
 fn statements_read_or_write() {
-    for reading in ["select 1", "SELECT * FROM a; explain query plan select 2", "pragma table_info(a)"] {
+    for reading in
+        ["select 1", "SELECT * FROM a; explain query plan select 2", "pragma table_info(a)"]
+    {
         assert_eq!(scope(reading, &at()), Scope::DATABASE_READ, "{reading}");
     }
     for writing in ["drop table a", "select 1; insert into a values (1)", "vacuum", ""] {

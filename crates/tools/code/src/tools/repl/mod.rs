@@ -13,7 +13,6 @@ use hermes_repl::{Ask, Interpreters, Language, Limits, Stopped};
 use hermes_secrets::own_env;
 use serde::Deserialize;
 
-
 mod databases;
 mod report;
 mod shells;

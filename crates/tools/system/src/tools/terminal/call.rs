@@ -8,9 +8,9 @@ use hermes_core::{Notices, OutputBounds, ToolContext, ToolError};
 use hermes_exec::{Attention, GRACE, Job, Jobs, Listed, Patience, Pause, Times};
 use serde_json::Value;
 
-use super::{Args, no_folder};
 use super::answer::Output;
 use super::sudo::{Outcome, Raised};
+use super::{Args, no_folder};
 use crate::shell::{self, After};
 
 /// How long a new background job is watched for an early end.

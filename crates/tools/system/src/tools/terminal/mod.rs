@@ -246,8 +246,9 @@ fn detach(args: &Args, jobs: &Jobs, command: &mut String) -> Result<PathBuf, Too
             .with_hint("Leave out pty, or start it inside of tmux or screen."));
     }
     if args.stdin.is_some() || args.open_stdin {
-        return Err(ToolError::invalid("A detached command has nothing to read from")
-            .with_hint("Leave out stdin and open_stdin; what it is to read can be a file: < FILE."));
+        return Err(ToolError::invalid("A detached command has nothing to read from").with_hint(
+            "Leave out stdin and open_stdin; what it is to read can be a file: < FILE.",
+        ));
     }
     if jobs.backend().name() != "local" {
         return Err(ToolError::invalid("Only commands of this machine can be detached").with_hint(
