@@ -410,6 +410,9 @@ fn folders_that_a_long_file_brought_go_with_it() {
 #[test]
 fn a_file_that_a_command_names_by_a_way_out_of_the_folder_comes_back() {
     let context = TestContext::new();
+    for folder in ["in", "out"] {
+        fs::create_dir(context.work().join(folder)).expect("a folder");
+    }
     context.file("in/x.txt", "x\n");
     context.file("out/precious.txt", "precious\n");
     let inside = context.work().join("in");
@@ -426,7 +429,9 @@ fn a_file_that_a_command_names_by_a_way_out_of_the_folder_comes_back() {
 #[test]
 fn an_ignored_file_that_a_command_names_comes_back() {
     let context = TestContext::new();
-    fs::create_dir(context.work().join(".git")).expect("a folder");
+    for folder in [".git", "build"] {
+        fs::create_dir(context.work().join(folder)).expect("a folder");
+    }
     context.file(".gitignore", "*.local\nbuild/\n");
     context.file("db.local", "precious\n");
     context.file("build/a.o", "object\n");

@@ -92,7 +92,7 @@ async fn a_command_may_change_anything() {
 }
 
 #[tokio::test]
-async fn what_a_command_names_outside_its_folder_is_kept() {
+async fn what_a_command_names_is_kept() {
     let notes = Arc::new(Notes::default());
     let command = Probe::new("command").touch(|args, _| {
         let command = args["command"].as_str().unwrap_or_default().to_owned();
@@ -115,7 +115,7 @@ async fn what_a_command_names_outside_its_folder_is_kept() {
         [
             r#"before command ["gone", "made"] true"#,
             r#"before command ["there"] true"#,
-            "before command [] true"
+            r#"before command ["here"] true"#
         ]
     );
 }

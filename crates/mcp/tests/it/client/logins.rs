@@ -218,7 +218,7 @@ async fn a_login_at_the_python_sdk_lasts() {
 async fn a_client_that_the_user_has_registered_is_used() {
     prepare();
     let world = World::new();
-    let Some(sdk) = Sdk::start(&world, &["1"]).await else { return };
+    let Some(sdk) = Sdk::start(&world, &["0"]).await else { return };
     let oauth = json!({"client_id": "known", "client_secret": "pass word", "scope": "user",
                        "redirect_host": "localhost"});
     let servers = world.start(&sdk.entry(&oauth));
@@ -302,7 +302,7 @@ async fn call_once() {
 async fn of_many_programs_one_refreshes() {
     prepare();
     let world = World::new();
-    let Some(sdk) = Sdk::start(&world, &["1"]).await else { return };
+    let Some(sdk) = Sdk::start(&world, &["0"]).await else { return };
     let (state, entry) = (world.path("state"), sdk.entry(&json!({})));
     let servers = elsewhere(&world, &state, &entry);
     servers.login("sdk", &Browser).await.unwrap();
