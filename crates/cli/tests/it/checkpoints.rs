@@ -410,6 +410,8 @@ fn folders_that_a_long_file_brought_go_with_it() {
 #[test]
 fn a_file_that_a_command_names_by_a_way_out_of_the_folder_comes_back() {
     let context = TestContext::new();
+    // Nobody is there to be asked.
+    context.settings("approvals:\n  mode: \"off\"\n");
     for folder in ["in", "out"] {
         fs::create_dir(context.work().join(folder)).expect("a folder");
     }
@@ -429,6 +431,8 @@ fn a_file_that_a_command_names_by_a_way_out_of_the_folder_comes_back() {
 #[test]
 fn an_ignored_file_that_a_command_names_comes_back() {
     let context = TestContext::new();
+    // Nobody is there to be asked.
+    context.settings("approvals:\n  mode: \"off\"\n");
     for folder in [".git", "build"] {
         fs::create_dir(context.work().join(folder)).expect("a folder");
     }
