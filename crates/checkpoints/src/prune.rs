@@ -131,7 +131,7 @@ impl Store {
             return Vec::new();
         }
         let heads: Vec<(&PathBuf, Option<Head>)> =
-            there.iter().map(|path| (path, Manifest::head_of(path))).collect();
+            there.iter().map(|path| (path, self.head_of(path))).collect();
         let counts = |head: &Option<Head>| {
             let kind = head.as_ref().map(|head| &head.kind);
             !matches!(kind, Some(Kind::Undo(_) | Kind::Redo(_)))

@@ -10,17 +10,20 @@
 //!   lock          held while files are brought back
 //! ```
 
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_core::ToolError;
 
 use crate::limits::Limits;
-use crate::manifest::Manifest;
+use crate::keeper::lock;
+use crate::manifest::{Head, Manifest};
 use crate::objects::{Objects, make_folder};
 use crate::state::{Hash, State};
 
@@ -29,6 +32,9 @@ const ID_DIGITS: usize = 10;
 
 /// Digits that are enough to ask for one.
 const SHORTEST: usize = 4;
+
+/// How many headings are remembered.
+const HEADS: usize = 1024;
 
 /// How the file of a checkpoint ends.
 pub(crate) const LOG: &str = "log";
@@ -39,6 +45,8 @@ pub struct Store {
     root: PathBuf,
     pub(crate) objects: Objects,
     pub(crate) limits: Limits,
+    /// The headings of logs that were read, as they never change.
+    heads: Mutex<HashMap<PathBuf, Head>>,
 }
 
 /// Held until dropped. The system lets go of it when the process dies.
@@ -51,7 +59,7 @@ impl Store {
     /// The checkpoints below a folder.
     pub fn new(root: impl Into<PathBuf>, limits: Limits) -> Self {
         let root = root.into();
-        Self { objects: Objects::new(root.join("objects")), root, limits }
+        Self { objects: Objects::new(root.join("objects")), root, limits, heads: Mutex::default() }
     }
 
     /// Where it is.
@@ -172,6 +180,20 @@ impl Store {
             Err(error) => return Err(self.failed("list", &path, &error)),
         };
         Ok(entries.flatten().map(|entry| entry.path()).collect())
+    }
+
+    /// The heading of a log; none if it cannot be read.
+    pub(crate) fn head_of(&self, log: &Path) -> Option<Head> {
+        if let Some(known) = lock(&self.heads).get(log) {
+            return Some(known.clone());
+        }
+        let head = Manifest::head_of(log)?;
+        let mut heads = lock(&self.heads);
+        if heads.len() >= HEADS {
+            heads.clear();
+        }
+        heads.insert(log.to_path_buf(), head.clone());
+        Some(head)
     }
 
     /// The checkpoints in a folder; those that cannot be read are left out.

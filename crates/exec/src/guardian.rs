@@ -93,6 +93,7 @@ impl Guardian {
         let launch = Launch {
             program: SHELL.into(),
             arguments: vec!["-c".into(), SCRIPT.into(), NAME.into()],
+            shortcut: None,
             environment: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
             directory: "/".into(),
             stdin: Some(theirs),

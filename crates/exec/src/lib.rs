@@ -29,6 +29,7 @@ mod ready;
 mod room;
 mod scratch;
 pub mod screen;
+mod shortcut;
 pub mod singularity;
 pub mod ssh;
 pub mod state;

@@ -18,6 +18,7 @@ use crate::order::{Input, Order, Output, Size};
 use crate::output::Source;
 use crate::ready;
 use crate::screen::pty::{self, Pty};
+use crate::shortcut;
 use crate::strays;
 use crate::tree::{self, Root, Signal};
 
@@ -64,6 +65,10 @@ impl Local {
         };
         let outer = std::env::var(tree::MARK).ok();
         environment.insert(tree::MARK.into(), tree::mark(outer.as_deref(), job).into());
+        let shortcut = shortcut::of(&program, &arguments, &environment);
+        if shortcut.is_some() {
+            shortcut::settle(&mut environment, &directory);
+        }
         let sandbox = match &confinement {
             Some(confinement) => self.sandbox(confinement)?,
             None => Arc::new(Sandbox::open()),
@@ -74,6 +79,7 @@ impl Local {
         let launch = Launch {
             program: program.clone(),
             arguments,
+            shortcut,
             environment,
             directory,
             stdin,

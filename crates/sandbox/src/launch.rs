@@ -35,6 +35,9 @@ pub struct Launch {
     pub program: OsString,
     /// The arguments, without the program.
     pub arguments: Vec<OsString>,
+    /// A program and its arguments that come to the same, for less: it is run
+    /// instead, unless that fails. Bubblewrap passes it over.
+    pub shortcut: Option<Vec<OsString>>,
     /// The whole environment.
     pub environment: BTreeMap<OsString, OsString>,
     /// The working directory.
@@ -61,6 +64,7 @@ impl Launch {
         Ok(Self {
             program: command.get_program().to_owned(),
             arguments: command.get_args().map(OsStr::to_owned).collect(),
+            shortcut: None,
             environment: environment(command),
             directory,
             stdin: None,

@@ -20,8 +20,14 @@ impl Launch {
     /// The program as the child would run it without bubblewrap.
     pub(crate) fn image(&self) -> io::Result<Image> {
         let arguments = [&self.program].into_iter().chain(&self.arguments);
-        let arguments = arguments.map(|it| c_string(it)).collect::<io::Result<_>>()?;
-        Ok(Image::new(self.candidates()?, arguments, self.variables()?))
+        let arguments = c_strings(arguments)?;
+        let image = Image::new(self.candidates()?, arguments, self.variables()?);
+        match self.shortcut.as_deref() {
+            Some(words @ [program, ..]) => {
+                Ok(image.with_shortcut(self.candidates_of(program)?, c_strings(words)?))
+            }
+            _ => Ok(image),
+        }
     }
 
     /// The environment in lines.
@@ -37,8 +43,12 @@ impl Launch {
 
     /// Where the program may be.
     pub(crate) fn candidates(&self) -> io::Result<Vec<CString>> {
-        if self.program.as_bytes().contains(&b'/') {
-            return Ok(vec![c_string(&self.program)?]);
+        self.candidates_of(&self.program)
+    }
+
+    fn candidates_of(&self, program: &OsStr) -> io::Result<Vec<CString>> {
+        if program.as_bytes().contains(&b'/') {
+            return Ok(vec![c_string(program)?]);
         }
         let usual = OsString::from("/usr/local/bin:/usr/bin:/bin");
         // An empty one would mean the working folder, where anybody may have put
@@ -46,7 +56,7 @@ impl Launch {
         let said = self.environment.get(OsStr::new("PATH")).filter(|path| !path.is_empty());
         let search = said.unwrap_or(&usual);
         env::split_paths(search)
-            .map(|folder| c_string(folder.join(&self.program).as_os_str()))
+            .map(|folder| c_string(folder.join(program).as_os_str()))
             .collect()
     }
 
@@ -150,6 +160,10 @@ impl AsFd for Launched {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+fn c_strings<'a>(texts: impl IntoIterator<Item = &'a OsString>) -> io::Result<Vec<CString>> {
+    texts.into_iter().map(|text| c_string(text)).collect()
 }
 
 pub(crate) fn c_string(text: &OsStr) -> io::Result<CString> {

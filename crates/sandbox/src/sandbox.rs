@@ -230,8 +230,12 @@ impl State {
         for _ in 1..ATTEMPTS {
             match Self::attempt(confinement, abi) {
                 Err(error) if is_gone(&error) => {}
-                Ok((state, _)) if state.watch.has_changed() => {}
-                done => return done,
+                Err(error) => return Err(error),
+                Ok((mut state, gaps)) => {
+                    if !state.watch.has_changed() {
+                        return Ok((state, gaps));
+                    }
+                }
             }
         }
         Self::attempt(confinement, abi)

@@ -13,6 +13,14 @@ const ACTING: &str = "\
     printf pushd read readarray readonly return select set shift shopt source suspend test \
     then time trap typeset ulimit umask unalias unset until wait while";
 
+/// The other builtins.
+const IDLE: &str = ": echo false kill pwd times true type";
+
+/// Whether bash does it by itself, or takes it for a word of the grammar.
+pub(crate) fn is_builtin(program: &str) -> bool {
+    ACTING.split(' ').chain(IDLE.split(' ')).any(|word| word == program)
+}
+
 /// The state after a command that changes nothing, for which no report is to
 /// be expected. None if its report has to be read.
 pub fn foregone(state: &ShellState, command: &str) -> Option<ShellState> {

@@ -12,10 +12,17 @@ use super::child::{Entry, Limit, Step, close_inherited, enter, enter_once, errno
 /// A program with its arguments and environment.
 #[derive(Debug)]
 pub(crate) struct Image {
-    /// Where it may be, in the order of the search.
+    /// What it becomes if it can.
+    shortcut: Option<Form>,
+    form: Form,
+    environment: Strings,
+}
+
+/// Where a program may be, in the order of the search, and what it is told.
+#[derive(Debug)]
+struct Form {
     programs: Vec<CString>,
     arguments: Strings,
-    environment: Strings,
 }
 
 /// Texts, and the null-ended list of pointers to them.
@@ -44,12 +51,27 @@ impl Image {
         arguments: Vec<CString>,
         environment: Vec<CString>,
     ) -> Self {
-        let (arguments, environment) = (Strings::new(arguments), Strings::new(environment));
-        Self { programs, arguments, environment }
+        let form = Form { programs, arguments: Strings::new(arguments) };
+        Self { shortcut: None, form, environment: Strings::new(environment) }
+    }
+
+    /// Becomes another program, and itself only if that cannot be.
+    pub(crate) fn with_shortcut(self, programs: Vec<CString>, arguments: Vec<CString>) -> Self {
+        let shortcut = Form { programs, arguments: Strings::new(arguments) };
+        Self { shortcut: Some(shortcut), ..self }
     }
 
     /// Becomes the program, or tells the error number.
     pub(super) fn exec(&self) -> i32 {
+        if let Some(shortcut) = &self.shortcut {
+            shortcut.exec(&self.environment);
+        }
+        self.form.exec(&self.environment)
+    }
+}
+
+impl Form {
+    fn exec(&self, environment: &Strings) -> i32 {
         let mut error = libc::ENOENT;
         for program in &self.programs {
             // SAFETY: the path ends with a zero, the lists with null.
@@ -57,7 +79,7 @@ impl Image {
                 libc::execve(
                     program.as_ptr(),
                     self.arguments.pointers.as_ptr(),
-                    self.environment.pointers.as_ptr(),
+                    environment.pointers.as_ptr(),
                 )
             };
             match errno() {
