@@ -304,6 +304,7 @@ def measure_terminal(quick: bool) -> None:
 
     batch("true")()
     measure_plain("terminal.true", batch("true"), 10 if quick else 60)
+    measure_plain("terminal.shell", batch("true; true"), 10 if quick else 60)
     measure_plain("terminal.eight_sleeps", batch(*["sleep 0.5"] * 8), 1)
     before = peak_memory()
     measure_plain("terminal.gigabyte", batch(PRINT_GIGABYTE), 1)

@@ -183,6 +183,7 @@ _FILE_WORK = {
 
 _COMMANDS = {
     "terminal.true": ("`true`", "`bash -c true`"),
+    "terminal.shell": ("`true; true`, which takes a shell", "`bash -c 'true; true'`"),
     "terminal.eight_sleeps": ("8 × `sleep 0.5` in one batch", "one `bash -c 'sleep 0.5'`"),
     "terminal.gigabyte": ("1 GB of output", "reading it from a pipe"),
 }

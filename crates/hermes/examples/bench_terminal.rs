@@ -148,6 +148,14 @@ fn main() {
     let (few, many) =
         if std::env::var_os("HERMES_BENCH_QUICK").is_some() { (1, 30) } else { (3, 300) };
     bench.compare("terminal.true", many, || run(&["true"]), || assert_eq!(bare("true"), 0));
+    // What takes a shell.
+    let several = "true; true";
+    bench.compare(
+        "terminal.shell",
+        many,
+        || run(&[several]),
+        || assert_eq!(bare(several), 0),
+    );
     let eight = ["sleep 0.5"; 8];
     bench.compare(
         "terminal.eight_sleeps",
