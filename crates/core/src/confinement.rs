@@ -40,6 +40,9 @@ pub struct Confinement {
     pub network: bool,
     /// The programs outside that it may speak to by their sockets.
     pub services: Vec<Service>,
+    /// Those that a part of it needs, and that are kept from it because of the
+    /// rest; whoever wonders is told.
+    pub withheld: Vec<Service>,
     /// Sockets, or folders of sockets, of programs outside that it may speak
     /// to besides.
     pub sockets: Vec<PathBuf>,

@@ -78,7 +78,7 @@ impl Permissions {
             dedupe(&mut read);
         }
         let cwd = folder(proposal);
-        let services = services(&exam.command_effects);
+        let services = exam.clients.served();
         let sockets = self.sockets();
         let kept = self.kept(&write, exam, cwd);
         let around = self.around(cwd);
@@ -98,6 +98,7 @@ impl Permissions {
             write,
             network: exam.command_effects.iter().any(is_network),
             services,
+            withheld: exam.clients.withheld(),
             sockets,
             limits: settings.limits,
             bubblewrap: settings.bubblewrap,
@@ -455,23 +456,6 @@ fn asked<'a>(level: &'a Level, scope: &'a Scope) -> impl Iterator<Item = &'a Sel
 fn fixed<'a>(selectors: impl Iterator<Item = &'a Selectors>) -> impl Iterator<Item = PathBuf> {
     let patterns = selectors.flat_map(|selectors| &selectors.paths);
     patterns.flat_map(|pattern| [pattern.trees(), pattern.single()].concat())
-}
-
-/// Whose sockets the commands need by what they are: `git` and `ssh` have the
-/// user's keys sign for them. Code of any other kind is served by nobody.
-fn services(effects: &[Effect]) -> Vec<Service> {
-    let mut services: Vec<Service> = effects
-        .iter()
-        .filter_map(|effect| match effect.scope.family() {
-            "git" => Some(Service::Keys),
-            "docker" => Some(Service::Containers),
-            "database" => Some(Service::Databases),
-            _ => (effect.scope == Scope::NETWORK_SEND).then_some(Service::Keys),
-        })
-        .collect();
-    services.sort();
-    services.dedup();
-    services
 }
 
 fn is_network(effect: &Effect) -> bool {

@@ -10,6 +10,7 @@ use hermes_core::{Effect, Grant, Proposal, Resource, Scope, Taint, UNRESOLVABLE}
 use hermes_shell::{Analysis, Leaf};
 
 use crate::approvals::{Unit, identity};
+use crate::clients::Clients;
 use crate::code;
 use crate::glances::{Glances, Place, same};
 use crate::history;
@@ -67,6 +68,8 @@ pub struct Examination {
     pub grants: Vec<Grant>,
     /// Effects of the commands in it.
     pub command_effects: Vec<Effect>,
+    /// Which services they are clients of.
+    pub clients: Clients,
     /// Whether it starts child processes.
     pub spawns: bool,
     /// Whether commands are typed into them later.
@@ -258,8 +261,11 @@ impl Permissions {
                 runs |= effect.scope == Scope::TERMINAL_EXECUTE;
             }
         }
-        let effects = analysis.leaves.into_iter().flat_map(|leaf| leaf.effects).zip(heard);
         // The walls of a shell that lasts are those it was started with.
+        if !apart {
+            exam.clients.add(&analysis);
+        }
+        let effects = analysis.leaves.into_iter().flat_map(|leaf| leaf.effects).zip(heard);
         let effects = effects.filter(|(_, heard)| *heard && !apart).map(|(effect, _)| effect);
         exam.command_effects.reserve(if apart { 0 } else { count });
         exam.command_effects.extend(effects);

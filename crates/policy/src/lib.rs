@@ -13,6 +13,7 @@
 
 mod approvals;
 mod around;
+mod clients;
 mod code;
 mod confine;
 mod document;
@@ -44,6 +45,7 @@ pub use approvals::{
     ReviewOpinion, Reviewer, SavedRule, SavedRules, SmartApprover, Ticket, TicketError, Tickets,
     Unit,
 };
+pub use clients::Clients;
 pub use document::{Expectation, File};
 pub use error::PolicyError;
 pub use hosts::{Reach, reach};

@@ -71,6 +71,7 @@ impl Bubblewrap {
             bubblewrap: Some(program.clone()),
             rlimits: true,
             placeholders: own.map(Path::to_owned).collect(),
+            withheld: confinement.withheld.clone(),
             gaps,
             limit_gap,
         };

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use hermes_core::Service;
 use serde::Serialize;
 
 /// The mechanisms of this system.
@@ -55,6 +56,9 @@ pub struct Held {
     /// Empty files and folders that stand where a protected path is not there
     /// yet, so that no child can make it. They go with the sandbox.
     pub placeholders: Vec<PathBuf>,
+    /// The services that a part of the command needs, and that no part of it
+    /// reaches.
+    pub withheld: Vec<Service>,
     /// What was asked for and does not hold, each in a sentence.
     pub gaps: Vec<String>,
     /// The gap in the limits, if there is one; it is among the others as well.
@@ -63,7 +67,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// The names of what holds; what does not is in [`Held::gaps`].
+    /// The names of what holds, and what is kept from the child; what does not
+    /// hold is in [`Held::gaps`].
     pub fn names(&self) -> String {
         let mut names = Vec::new();
         if self.bubblewrap.is_some() {
@@ -78,7 +83,19 @@ impl Held {
             (self.rlimits, "rlimits"),
         ];
         names.extend(flags.iter().filter(|(on, _)| *on).map(|(_, name)| (*name).to_owned()));
-        names.join(", ")
+        let mut text = names.join(", ");
+        for service in &self.withheld {
+            let what = match service {
+                Service::Keys => "the agents of SSH and GnuPG keys",
+                Service::Containers => "the container engine",
+                Service::Databases => "the sockets of databases",
+            };
+            text.push_str(&format!(
+                "; {what} cannot be reached, as the command runs other programs beside: what \
+                 needs them has to be a command of its own"
+            ));
+        }
+        text
     }
 }
 

@@ -104,6 +104,7 @@ impl Sandbox {
             bubblewrap: None,
             rlimits: true,
             placeholders: state.own_placeholders(),
+            withheld: confinement.withheld.clone(),
             gaps,
             limit_gap,
         };

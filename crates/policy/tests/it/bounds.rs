@@ -203,7 +203,10 @@ fn a_command_is_served_by_those_it_is_a_client_of() {
         ("./script.sh", vec![]),
         ("tmux run-shell date", vec![]),
         ("curl http://example.com; ./script.sh", vec![]),
-        ("git status", vec![Service::Keys]),
+        ("git status", vec![]),
+        ("git fetch", vec![Service::Keys]),
+        ("git fetch && ./script.sh", vec![]),
+        ("docker ps; python3 script.py", vec![]),
         ("ssh example.com", vec![Service::Keys]),
         ("docker ps", vec![Service::Containers]),
     ];
@@ -211,6 +214,9 @@ fn a_command_is_served_by_those_it_is_a_client_of() {
         let held = confined(&world, "profiles: {p: {allow: ['*']}}", command);
         assert_eq!(held.services, services, "{command}");
     }
+    // Who wonders is told.
+    let held = confined(&world, "profiles: {p: {allow: ['*']}}", "git fetch && make");
+    assert_eq!(held.withheld, [Service::Keys]);
 }
 
 #[test]

@@ -1,0 +1,286 @@
+//! Who is trusted with the sockets of programs outside. A service is open to
+//! every process of a command or to none of it; so it is given only where all
+//! that runs is known by name to do nothing but what the command says.
+
+use hermes_core::{Scope, Service};
+use hermes_shell::{Analysis, Leaf};
+
+/// What the commands of a call are clients of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Clients {
+    needs: Vec<Service>,
+    /// Whether something runs that may do anything: a script, a program of the
+    /// project, an interpreter, a build.
+    with_strangers: bool,
+}
+
+/// Programs that speak to services. Nobody else writes what they run: what
+/// their options say to run is among the parts of the command.
+const CLIENTS: &[&str] = &[
+    "aws",
+    "az",
+    "buildah",
+    "createdb",
+    "curl",
+    "docker",
+    "docker-compose",
+    "dropdb",
+    "gcloud",
+    "gh",
+    "git",
+    "glab",
+    "gpg",
+    "helm",
+    "kubectl",
+    "mariadb",
+    "mariadb-dump",
+    "mongo",
+    "mongodump",
+    "mongosh",
+    "mysql",
+    "mysqladmin",
+    "mysqldump",
+    "nerdctl",
+    "pg_dump",
+    "pg_dumpall",
+    "pg_isready",
+    "pg_restore",
+    "podman",
+    "podman-compose",
+    "psql",
+    "redis-cli",
+    "rsync",
+    "scp",
+    "sftp",
+    "skopeo",
+    "sqlite3",
+    "ssh",
+    "ssh-add",
+    "ssh-copy-id",
+    "valkey-cli",
+    "wget",
+];
+
+/// Programs and parts of the shell that run no code of others.
+const PLAIN: &[&str] = &[
+    ":",
+    "[",
+    "base64",
+    "basename",
+    "break",
+    "cat",
+    "cd",
+    "chmod",
+    "cksum",
+    "clear",
+    "cmp",
+    "column",
+    "comm",
+    "command",
+    "continue",
+    "cp",
+    "cut",
+    "date",
+    "declare",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "exit",
+    "export",
+    "expr",
+    "false",
+    "fgrep",
+    "file",
+    "find",
+    "fmt",
+    "fold",
+    "grep",
+    "gunzip",
+    "gzip",
+    "head",
+    "hostname",
+    "id",
+    "join",
+    "jq",
+    "kill",
+    "less",
+    "ln",
+    "local",
+    "ls",
+    "md5sum",
+    "mkdir",
+    "mktemp",
+    "more",
+    "mv",
+    "nl",
+    "nproc",
+    "od",
+    "paste",
+    "popd",
+    "pr",
+    "printenv",
+    "printf",
+    "ps",
+    "pushd",
+    "pwd",
+    "read",
+    "readlink",
+    "readonly",
+    "realpath",
+    "return",
+    "rev",
+    "rg",
+    "rm",
+    "rmdir",
+    "seq",
+    "set",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "shasum",
+    "shift",
+    "shopt",
+    "sleep",
+    "sort",
+    "stat",
+    "tac",
+    "tail",
+    "tee",
+    "test",
+    "touch",
+    "tr",
+    "tree",
+    "true",
+    "truncate",
+    "type",
+    "uname",
+    "uniq",
+    "unset",
+    "wait",
+    "wc",
+    "which",
+    "whoami",
+    "xxd",
+    "yes",
+    "yq",
+];
+
+/// They run little programs of their own, which are read where they stand in
+/// the command and not where they are in a file.
+const SCRIPTED: &[&str] = &["awk", "gawk", "mawk", "sed"];
+
+/// What runs the rest of its words, or the code among them.
+const WRAPPERS: &[&str] = &[
+    "bash", "command", "dash", "doas", "env", "exec", "find", "ionice", "nice", "nohup", "setsid",
+    "sh", "stdbuf", "sudo", "time", "timeout", "xargs", "zsh",
+];
+const SHELLS: &[&str] = &["bash", "dash", "sh", "zsh"];
+
+/// What runs under these does not run here.
+const ELSEWHERE: &[&str] =
+    &["docker", "docker-compose", "kubectl", "nerdctl", "podman", "podman-compose", "ssh"];
+
+/// Commands of git that sign what they make, or look at what was signed.
+const SIGNING: &[&str] = &[
+    "am",
+    "cherry-pick",
+    "commit",
+    "commit-tree",
+    "merge",
+    "rebase",
+    "revert",
+    "tag",
+    "verify-commit",
+    "verify-tag",
+];
+
+impl Clients {
+    /// Hears of a command.
+    pub(crate) fn add(&mut self, analysis: &Analysis) {
+        self.with_strangers |= !analysis.findings.is_empty() || analysis.reads_code;
+        for leaf in &analysis.leaves {
+            self.with_strangers |= !is_known(leaf);
+            self.needs.extend(needs(leaf));
+        }
+        self.needs.sort();
+        self.needs.dedup();
+    }
+
+    /// The services that its children reach.
+    pub(crate) fn served(&self) -> Vec<Service> {
+        if self.with_strangers { Vec::new() } else { self.needs.clone() }
+    }
+
+    /// Those that a part of it is a client of, and that are kept from all of it
+    /// because of the others.
+    pub(crate) fn withheld(&self) -> Vec<Service> {
+        if self.with_strangers { self.needs.clone() } else { Vec::new() }
+    }
+}
+
+/// Whether all that a simple command runs is what it is called.
+fn is_known(leaf: &Leaf) -> bool {
+    let name = leaf.program.as_str();
+    let is_listed = |list: &[&str]| list.contains(&name);
+    if name.is_empty() {
+        return true;
+    }
+    // A program of the project stands there by its path.
+    let own = leaf.prefix().into_iter().find(|part| !matches!(part.as_str(), "sudo" | "doas"));
+    if own.is_some_and(|own| own.contains('/')) {
+        return false;
+    }
+    if leaf.via.iter().any(|via| ELSEWHERE.contains(&via.as_str())) {
+        return true;
+    }
+    let is_wrapper = |via: &String| WRAPPERS.contains(&via.as_str()) || is_client(via);
+    if !leaf.via.iter().all(is_wrapper) {
+        return false;
+    }
+    if is_client(name) {
+        return true;
+    }
+    if !leaf.findings.is_empty() {
+        return false;
+    }
+    let is_option = |word: &str, of: char| {
+        word.strip_prefix('-').is_some_and(|flags| !flags.starts_with('-') && flags.contains(of))
+    };
+    let words = || leaf.words.iter().skip(1);
+    // With `-c`, the code is a part of the command, and read like the rest.
+    let reads_code = || words().next().is_some_and(|it| it.known && is_option(&it.text, 'c'));
+    let has_file = || words().any(|it| is_option(&it.text, 'f') || it.text.starts_with("--file"));
+    is_listed(PLAIN)
+        || is_listed(SHELLS) && reads_code()
+        || is_listed(SCRIPTED) && leaf.is_read_only() && !has_file()
+        || is_listed(WRAPPERS) && !is_listed(SHELLS) && leaf.is_read_only()
+}
+
+fn is_client(name: &str) -> bool {
+    CLIENTS.contains(&name)
+}
+
+/// Whose sockets a simple command needs by what it is.
+fn needs(leaf: &Leaf) -> Vec<Service> {
+    let is_of = |family: &str| leaf.effects.iter().any(|it| it.scope.family() == family);
+    // Git has the user's keys sign for it when it speaks to others or makes a
+    // commit, and not when it looks.
+    let signs = || leaf.prefix().iter().any(|part| SIGNING.contains(&part.as_str()));
+    let keys = match leaf.program.as_str() {
+        "git" => is_of("network") || is_of("git") && signs(),
+        _ => leaf.effects.iter().any(|it| it.scope == Scope::NETWORK_SEND),
+    };
+    let found = [
+        (keys, Service::Keys),
+        (is_of("docker"), Service::Containers),
+        (is_of("database"), Service::Databases),
+    ];
+    found.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, service)| service).collect()
+}
+
+#[cfg(test)]
+#[path = "clients_tests.rs"]
+mod tests;
