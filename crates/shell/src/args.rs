@@ -46,6 +46,20 @@ impl<'w> Args<'w> {
     /// Sorts `words`. The options in `valued` (`-o`, `--output`) take the next
     /// word, or the rest of their own, as their value.
     pub(crate) fn parse(words: &'w [Word], valued: &[&str]) -> Self {
+        Self::sort(words, valued, |_| false)
+    }
+
+    /// The same where the name of a long option with a value may be cut short,
+    /// as long as it is not that of one of the `bare` ones.
+    pub(crate) fn parse_cut(words: &'w [Word], valued: &[&str], bare: &[&str]) -> Self {
+        Self::sort(words, valued, |text| {
+            text.len() > 3
+                && !bare.contains(&text)
+                && valued.iter().any(|option| option.starts_with(text))
+        })
+    }
+
+    fn sort(words: &'w [Word], valued: &[&str], is_cut: impl Fn(&str) -> bool) -> Self {
         let mut args = Args::default();
         let mut at = 0;
         while let Some(word) = words.get(at) {
@@ -70,7 +84,7 @@ impl<'w> Args<'w> {
             } else if valued.contains(&text) {
                 args.flags.push((Flag::Whole(text), next()));
             } else if text.starts_with("--") {
-                args.flags.push((Flag::Whole(text), None));
+                args.flags.push((Flag::Whole(text), is_cut(text).then(&mut next).flatten()));
             } else {
                 args.cluster(word, valued, next);
             }

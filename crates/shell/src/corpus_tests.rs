@@ -361,6 +361,8 @@ fn dangerous_commands_ask_in_their_category() {
         ("git push origin +x", "git-history-loss"),
         ("git push --delete origin x", "git-history-loss"),
         ("git branch -D x", "git-history-loss"),
+        ("git branch -M a b", "git-history-loss"),
+        ("git branch --move --forc a b", "git-history-loss"),
         ("git checkout -- .", "git-history-loss"),
         ("git checkout .", "git-history-loss"),
         ("git restore .", "git-history-loss"),

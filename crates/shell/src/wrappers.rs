@@ -3,20 +3,21 @@
 use hermes_core::{Effect, Scope as Permission};
 
 use crate::flow::Stream;
-use crate::leaf::{Finding, Leaf, Open, Word};
+use crate::leaf::{Finding, Leaf, Word};
 use crate::site::{Act, Inner};
-use crate::wrapping::{Wrapper, entry};
+use crate::wrapping::{Wrapper, XARGS, entry};
+use crate::xargs::{self, PARALLEL};
 
 /// What a wrapper runs; None if the leaf is no wrapper. Empty words stand for
 /// a wrapper that runs nothing.
 pub(crate) fn peel(act: &mut Act<'_>) -> Option<Inner> {
-    let input = act.site.input;
     let arguments = act.arguments();
-    match act.program {
-        "xargs" | "gxargs" => list_files(act, arguments, &["-a", "--arg-file"]),
-        "parallel" | "sem" => list_files(act, arguments, &["-a", "--arg-file"]),
-        _ => {}
-    }
+    let listed = match act.program {
+        "xargs" | "gxargs" => xargs::listed(act, arguments, XARGS),
+        "parallel" | "sem" => xargs::listed(act, arguments, PARALLEL),
+        _ => None,
+    };
+    let input = listed.as_ref().unwrap_or(act.site.input);
     let leaf = &mut *act.leaf;
     match leaf.program.as_str() {
         "watch" | "parallel" | "flock" | "script" | "entr" | "hyperfine" => {
@@ -62,7 +63,7 @@ pub(crate) fn peel(act: &mut Act<'_>) -> Option<Inner> {
         if rest.is_empty() {
             rest.push(Word::literal("echo"));
         }
-        crate::xargs::supply(&mut rest, arguments, input);
+        xargs::supply(&mut rest, arguments, input);
     }
     if rest.is_empty() {
         alone(leaf);
@@ -97,15 +98,8 @@ fn handed_on(program: &str, arguments: &[Word]) -> Option<Inner> {
     }
 }
 
-/// Reads the files that list arguments.
-fn list_files(act: &mut Act<'_>, arguments: &[Word], options: &[&str]) {
-    let own = arguments.get(..leading(arguments, options)).unwrap_or(&[]);
-    let args = crate::args::Args::parse(own, options);
-    args.values(options).iter().for_each(|word| act.read(word));
-}
-
 /// Commands one below the other.
-fn lines(words: &[Word]) -> Word {
+pub(crate) fn lines(words: &[Word]) -> Word {
     let mut all = Word::literal("");
     for word in words {
         all.text = format!("{}{}\n", all.text, word.text);
@@ -281,7 +275,9 @@ pub(crate) fn given(leaf: &Leaf) -> Vec<(String, Word)> {
 
 /// Whether an option, or the last one of several in one word, takes the next word.
 fn takes_next(text: &str, valued: &[&str]) -> bool {
-    if valued.contains(&text) {
+    // The name of a long one may be cut short.
+    let long = text.len() > 3 && text.starts_with("--");
+    if valued.iter().any(|name| *name == text || long && name.starts_with(text)) {
         return true;
     }
     let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or("");
@@ -436,7 +432,7 @@ fn joined(leaf: &mut Leaf, input: &Stream) -> Option<Inner> {
         }
         "entr" if args.has(&["-s"]) => rest.into_iter().next().map(Inner::Source),
         "entr" => Some(Inner::Words(rest)),
-        "parallel" => Some(parallel(rest, input)),
+        "parallel" => Some(xargs::parallel(rest, input)),
         "hyperfine" => {
             rest.extend(args.values(&["-p", "--prepare", "-c", "--cleanup", "-s", "--setup"]));
             Some(Inner::Source(lines(&rest)))
@@ -446,32 +442,6 @@ fn joined(leaf: &mut Leaf, input: &Stream) -> Option<Inner> {
     }
 }
 
-const PARALLEL: &[&str] = &[
-    "-j",
-    "--jobs",
-    "-a",
-    "--arg-file",
-    "-I",
-    "-n",
-    "-N",
-    "-d",
-    "--delay",
-    "--joblog",
-    "-S",
-    "--sshlogin",
-    "--colsep",
-    "-C",
-    "--timeout",
-    "--results",
-    "--retries",
-    "-L",
-    "-P",
-    "--tmpdir",
-    "--halt",
-    "--memfree",
-    "--load",
-    "--nice",
-];
 const HYPERFINE: &[&str] = &[
     "-w",
     "-r",
@@ -496,66 +466,8 @@ const HYPERFINE: &[&str] = &[
     "--max-runs",
 ];
 
-/// The command lines that parallel makes: its words once for every argument,
-/// read again by a shell.
-fn parallel(mut rest: Vec<Word>, input: &Stream) -> Inner {
-    let marks = [":::", ":::+", "::::", "::::+"];
-    let at = rest.iter().position(|word| marks.contains(&word.text.as_str()));
-    let given = match at {
-        Some(at) => {
-            let named = rest.get(at).is_some_and(|word| word.text.starts_with("::::"));
-            let given: Vec<Word> = rest
-                .split_off(at)
-                .into_iter()
-                .filter(|word| !marks.contains(&word.text.as_str()))
-                .map(|word| Word {
-                    known: word.known && !named,
-                    named: word.named && !named,
-                    ..word
-                })
-                .collect();
-            given
-        }
-        None => match &input.text {
-            Some(text) => text.lines().map(Word::literal).collect(),
-            None => {
-                vec![Word { text: "$input".to_owned(), taint: input.taint, ..Word::default() }]
-            }
-        },
-    };
-    if rest.is_empty() {
-        return Inner::Source(lines(&given));
-    }
-    let placed = rest.iter().any(|word| word.text.contains("{}"));
-    if !given.iter().all(|word| word.known) && !placed && rest.len() > 1 {
-        rest.push(Word { text: "$input".to_owned(), taint: input.taint, ..Word::default() });
-        return Inner::Words(rest);
-    }
-    let plain = |word: &Word| !word.text.contains(char::is_whitespace);
-    if let ([only], true) = (given.as_slice(), rest.len() > 1 && rest.iter().all(plain))
-        && !only.known
-    {
-        let listed = Word { open: Open::Whole, ..only.clone() };
-        rest.iter_mut().for_each(|word| crate::xargs::put(word, "{}", &listed));
-        return Inner::Words(rest);
-    }
-    let mut all = Vec::new();
-    for argument in given.iter().take(16) {
-        let mut line = lines(&rest);
-        line.text = line.text.trim_end().replace('\n', " ");
-        if placed {
-            line.text = line.text.replace("{}", &argument.text);
-        } else {
-            line.text = format!("{} {}", line.text, argument.text);
-        }
-        // A name in the place of an argument is no code.
-        all.push(line);
-    }
-    Inner::Source(lines(&all))
-}
-
 /// How many words are options, with their values.
-fn leading(arguments: &[Word], valued: &[&str]) -> usize {
+pub(crate) fn leading(arguments: &[Word], valued: &[&str]) -> usize {
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
         if !word.text.starts_with('-') || word.text.len() == 1 {

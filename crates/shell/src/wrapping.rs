@@ -52,7 +52,7 @@ const fn source(names: &'static [&'static str], valued: &'static [&'static str])
     Wrapper { names, valued, own: 0, assigns: false, verb: &[], source: true }
 }
 
-const XARGS: &[&str] = &[
+pub(crate) const XARGS: &[&str] = &[
     "-I",
     "-n",
     "-P",
@@ -65,8 +65,6 @@ const XARGS: &[&str] = &[
     "--max-procs",
     "--delimiter",
     "--arg-file",
-    "--replace",
-    "--max-lines",
     "--max-chars",
     "--process-slot-var",
 ];

@@ -419,6 +419,7 @@ fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word
             }
         }
         "fetch" | "pull" | "ls-remote" => act.reach(Scope::NETWORK_FETCH, host.as_deref()),
+        "lfs" | "svn" | "p4" => bridged(act, verb, arguments, host.as_deref()),
         "submodule"
             if arguments.iter().any(|word| matches!(word.text.as_str(), "update" | "add")) =>
         {
@@ -450,6 +451,25 @@ fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word
                 }
             }
         }
+        _ => {}
+    }
+}
+
+/// Verbs of its additions that talk to another machine.
+fn bridged(act: &mut Act<'_>, verb: &str, arguments: &[Word], host: Option<&str>) {
+    let args = Args::parse(arguments, &["-I", "-X", "--include", "--exclude", "-r", "--revision"]);
+    match (verb, args.operand(0)) {
+        ("lfs", "push" | "lock" | "unlock")
+        | ("svn", "dcommit" | "commit-diff" | "set-tree" | "branch" | "tag")
+        | ("p4", "submit" | "unshelve") => {
+            act.name(Scope::NETWORK_SEND, "git push");
+            if host.is_some() {
+                act.reach(Scope::NETWORK_SEND, host);
+            }
+        }
+        ("lfs", "pull" | "fetch" | "clone" | "locks")
+        | ("svn", "clone" | "fetch" | "rebase" | "info" | "log" | "blame" | "init")
+        | ("p4", "clone" | "sync" | "rebase") => act.reach(Scope::NETWORK_FETCH, host),
         _ => {}
     }
 }

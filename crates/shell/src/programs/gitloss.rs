@@ -191,9 +191,6 @@ pub(super) fn without_file(arguments: &[Word]) -> Vec<Word> {
 pub(super) fn losses(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
     let args = Args::parse(arguments, &["-m", "-b", "-B", "-c", "-C", "-u", "-o", "--exec", "-x"]);
     let first = args.operand(0);
-    if matches!(verb, "svn" | "p4") && matches!(first, "dcommit" | "submit" | "commit-diff") {
-        act.name(Scope::NETWORK_SEND, "git push");
-    }
     if verb == "remote" && first == "set-url" {
         act.ask("git-remote", "Changes where this repository pushes to and pulls from");
     }
@@ -207,8 +204,14 @@ pub(super) fn losses(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
     }
 }
 
+/// Whether an option is given. The name of a long one may be cut short.
 fn has(arguments: &[Word], names: &[&str]) -> bool {
-    arguments.iter().any(|word| names.contains(&word.text.as_str()))
+    let options = arguments.iter().map(|word| word.text.as_str());
+    let mut options = options.filter(|text| text.starts_with('-'));
+    options.any(|text| {
+        let cut = text.len() > 3 && text.starts_with("--");
+        names.iter().any(|name| text == *name || cut && name.starts_with(text))
+    })
 }
 
 fn short(arguments: &[Word], letter: char) -> bool {
@@ -311,7 +314,9 @@ fn of_references(verb: &str, arguments: &[Word], args: &Args) -> Option<&'static
         "branch" if short(arguments, 'D') || (deletes && forced) => {
             "Deletes branches that are not merged"
         }
-        "branch" if forced || short(arguments, 'C') => "Moves a branch away from its commits",
+        "branch" if forced || short(arguments, 'C') || short(arguments, 'M') => {
+            "Moves a branch away from its commits"
+        }
         "branch" if deletes && (short(arguments, 'r') || has(arguments, &["--remotes"])) => {
             "Deletes what is known of a remote branch"
         }

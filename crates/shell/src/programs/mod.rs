@@ -48,6 +48,7 @@ mod trees;
 mod versions;
 mod vocabulary;
 mod web;
+mod wget;
 pub(crate) mod wholesale;
 mod workbench;
 

@@ -117,32 +117,8 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
         "curl" if !values(words, &["-K", "--config"]).is_empty() => {
             act.ask("program-option", "Takes its orders from a file (curl)");
         }
-        "wget" | "wget2" => {
-            for order in values(words, &["-e", "--execute"]) {
-                let lower = order.text.to_ascii_lowercase();
-                if lower.contains("askpass") {
-                    act.ask("program-option", "Makes wget run another program");
-                } else if let Some((name, path)) = order.text.split_once('=')
-                    && is_wget_file(name)
-                {
-                    act.write(&Word { text: path.trim().to_owned(), ..order.clone() });
-                } else if let Some((name, host)) = order.text.split_once('=') {
-                    let host = Word { text: host.trim().to_owned(), ..order.clone() };
-                    act.leaf.effects.extend(super::proxy_effect(name.trim(), &host));
-                }
-            }
-            if !values(words, &["--config", "--use-askpass"]).is_empty() {
-                act.ask("program-option", "Takes its orders from elsewhere (wget)");
-            }
-        }
         _ => {}
     }
-}
-
-/// Orders of wget that name a file or a folder to write.
-fn is_wget_file(name: &str) -> bool {
-    let name = name.trim().to_ascii_lowercase().replace(['_', '-'], "");
-    matches!(name.as_str(), "outputdocument" | "dirprefix" | "logfile" | "savecookies" | "hstsfile")
 }
 
 /// The values of options, next to them or glued on. Long options may be cut

@@ -27,15 +27,21 @@ const PLAIN: &str = "-X -A -e -u -m -r -C -Y -y -z -t -U -Q -P --request --user-
     --oauth2-bearer --parallel-max --pass --pinnedpubkey --proto --proto-default --proto-redir \
     --quote --rate --request-target --sasl-authzid --service-name --speed-limit --speed-time \
     --telnet-option --time-cond --tls-max --tls13-ciphers --tlsauthtype --tlspassword --tlsuser \
-    --create-file-mode --ipfs-gateway --trace-config --proxy-pass --proxy-header --ech";
+    --create-file-mode --ipfs-gateway --trace-config --proxy-pass --ech --keepalive-cnt --ip-tos \
+    --vlan-priority --proxy-cert-type --proxy-key-type --proxy-ciphers --proxy-tlsauthtype \
+    --proxy-tlsuser --proxy-tlspassword --proxy-pinnedpubkey --proxy-service-name \
+    --proxy-tls13-ciphers --socks5-gssapi-service --tftp-blksize --ftp-alternative-to-user \
+    --ftp-ssl-ccc-mode --sigalgs --upload-flags";
 const WRITES: &str = "-o --output -c --cookie-jar -D --dump-header --trace --trace-ascii --stderr \
     --libcurl --hsts --alt-svc --etag-save";
 const READS: &str = "-K --config -E --cert --key --cacert --capath --netrc-file --etag-compare \
     --crlfile --egd-file --random-file --pubkey --proxy-cert --proxy-key --proxy-cacert --hsts \
-    --alt-svc";
+    --alt-svc --proxy-capath --proxy-crlfile --ssl-sessions --knownhosts";
 const DATA: &str = "-d -F -T --data --data-raw --data-binary --data-urlencode --data-ascii --json \
     --form --upload-file --form-string --url-query";
-const MAY_NAME_FILES: &str = "-w --write-out -H --header -b --cookie --variable";
+const MAY_NAME_FILES: &str = "-w --write-out -H --header -b --cookie --variable --proxy-header";
+/// Options without a value whose names are the beginning of one with a value.
+const BARE: &[&str] = &["--head", "--netrc", "--parallel", "--crlf"];
 const DETOURS: &str = "-x --proxy --preproxy --socks4 --socks4a --socks5 --socks5-hostname \
     --proxy1.0 --doh-url --resolve --connect-to";
 
@@ -47,17 +53,25 @@ fn listed(options: &'static str) -> Vec<&'static str> {
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     match act.program {
         "curl" | "curlie" => curl(act, words),
-        "wget" | "wget2" => wget(act, words),
+        "wget" | "wget2" => super::wget::describe(act, words),
         "aria2c" => aria(act, words),
         "http" | "https" | "xh" | "xhs" | "httpie" => httpie(act, words),
-        "fetch" | "lynx" | "w3m" | "links" | "elinks" => {
-            let args = Args::parse(words, &["-o", "-cmd_script", "-cmd_log", "-cfg"]);
-            args.values(&["-o"]).iter().for_each(|word| act.write(word));
-            reach_urls(act, &Scope::NETWORK_FETCH, &args.operands);
-        }
+        "fetch" | "lynx" | "w3m" | "links" | "elinks" => browse(act, words),
         _ => return false,
     }
     true
+}
+
+/// Browsers for the terminal. Forms are filled in from a file or the input.
+fn browse(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["-o", "-cmd_script", "-cmd_log", "-cfg", "-post", "-header"]);
+    args.values(&["-o"]).iter().for_each(|word| act.write(word));
+    let forms = args.values(&["-post"]);
+    forms.iter().for_each(|form| upload(act, form));
+    let fills = |word: &Word| matches!(word.text.as_str(), "-post_data" | "-get_data");
+    let sends = !forms.is_empty() || words.iter().any(fills);
+    let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
+    reach_urls(act, &scope, &args.operands);
 }
 
 /// Programs that take an address where others take a file.
@@ -77,17 +91,34 @@ const OPENING: &[&str] = &[
     "xsltproc",
 ];
 
-/// The machines from which such a program takes something.
+/// Options of ffmpeg whose value may name an address that it does not go to.
+const MENTIONING: &[&str] = &["-headers", "-user_agent", "-referer", "-cookies", "-metadata"];
+
+/// The machines from which such a program takes something, or to which it
+/// gives what it makes.
 pub(super) fn opened(act: &mut Act<'_>, words: &[Word]) {
     if !OPENING.contains(&act.program) {
         return;
     }
-    let is_address = |word: &&Word| {
-        ["http://", "https://", "ftp://"].iter().any(|start| word.text.starts_with(start))
-    };
-    let urls: Vec<Word> = words.iter().filter(is_address).cloned().collect();
-    if !urls.is_empty() {
-        reach_urls(act, &Scope::NETWORK_FETCH, &urls);
+    let form = words.windows(3).find(|three| three[0].text == "--post-file");
+    if let Some([_, _, file]) = form {
+        upload(act, file);
+    }
+    let posts = form.is_some() || words.iter().any(|word| word.text == "--post");
+    let mut before = "";
+    for word in words {
+        let option = std::mem::replace(&mut before, &word.text);
+        let address = ["http://", "https://", "ftp://"]
+            .iter()
+            .filter_map(|start| word.text.find(start))
+            .min()
+            .filter(|at| *at == 0 || act.program == "ffmpeg" && !MENTIONING.contains(&option));
+        let Some(at) = address else { continue };
+        // What is no input of ffmpeg is where its output goes.
+        let made = act.program == "ffmpeg" && option != "-i" && !MENTIONING.contains(&option);
+        let scope = if made || posts { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
+        let text = word.text.get(at..).unwrap_or_default().to_owned();
+        reach_urls(act, &scope, &[Word { text, ..word.clone() }]);
     }
 }
 
@@ -97,23 +128,29 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
         Some(rest) => Word { text: format!("--{rest}"), ..word.clone() },
         None => word.clone(),
     };
-    let words: Vec<Word> = words.iter().map(plain).collect();
-    let words = words.as_slice();
-    let args = Args::parse(words, &CURL);
+    let expands = words.iter().any(|word| word.text.starts_with("--expand-"));
+    let expanded: Vec<Word> = words.iter().filter(|_| expands).map(plain).collect();
+    let words = if expands { expanded.as_slice() } else { words };
+    let args = Args::parse_cut(words, &CURL, BARE);
     if args.has(&["--help", "--version", "-V"]) {
         return act.only_reads();
     }
     let data = args.values(&listed(DATA));
     let method = args.value(&["-X", "--request"]).map(|word| word.text.to_ascii_uppercase());
-    let headers = args.values(&["-H", "--header"]);
+    let headers = args.values(&["-H", "--header", "--proxy-header"]);
     let from_file = |word: &&Word| word.text.contains('@') && !word.text.contains("\": ");
     let header_file = headers.iter().any(|word| word.text.starts_with('@'));
+    // What is in the file is the value of a header.
+    let mut tags = args.values(&["--etag-compare"]);
+    tags.retain(|word| !word.text.to_ascii_lowercase().contains("etag"));
     let only_asks = args.has(&["-G", "--get"]) && !data.iter().any(|word| from_file(&word));
     let queries = args.values(&["--url-query"]);
     let variables = args.values(&["--variable"]);
     let mut cookie_files = args.values(&["-b", "--cookie"]);
     cookie_files.retain(|word| !word.text.contains('='));
     let sends = header_file
+        || !tags.is_empty()
+        || args.has(&["-Q", "--quote"])
         || cookie_files.iter().any(|word| !keeps_cookies(&word.text) || is_of_the_user(act, word))
         || variables.iter().any(|word| word.text.starts_with('%') || word.text.contains('@'))
         || !only_asks && data.iter().any(|word| !queries.contains(word))
@@ -122,6 +159,11 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
     let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
     let mut urls = args.operands.to_vec();
     urls.extend(args.values(&["--url"]));
+    let lists = urls.iter().filter_map(|url| url.text.strip_prefix('@'));
+    for list in lists.map(Word::literal).collect::<Vec<_>>() {
+        act.read(&list);
+        follow_list(act, &Scope::NETWORK_SEND, &list);
+    }
     let speaks = urls.iter().chain(&args.values(&["--proto-default"])).any(speaks);
     let (sends, scope) = if speaks { (true, Scope::NETWORK_SEND) } else { (sends, scope) };
     reach_urls(act, &scope, &urls);
@@ -142,7 +184,7 @@ fn curl(act: &mut Act<'_>, words: &[Word]) {
     for word in args.values(&["-K", "--config"]) {
         reaches_blindly(act, &word.text);
     }
-    for word in args.values(&["-w", "--write-out", "-H", "--header", "--variable"]) {
+    for word in args.values(&listed(MAY_NAME_FILES)) {
         let file = match word.text.strip_prefix('@') {
             None => word.text.split_once('@').filter(|(name, _)| is_name(name)).map(|(_, f)| f),
             file => file,
@@ -359,7 +401,7 @@ pub(super) fn reach_urls(act: &mut Act<'_>, scope: &Scope, urls: &[Word]) {
 
 /// Lists of addresses, and settings that may hold some: nobody has seen them,
 /// unless the same command wrote them.
-fn follow_list(act: &mut Act<'_>, scope: &Scope, list: &Word) {
+pub(super) fn follow_list(act: &mut Act<'_>, scope: &Scope, list: &Word) {
     let text = match list.text.as_str() {
         "-" | "/dev/stdin" => act.site.input.text.clone(),
         _ => list.content.clone(),
@@ -370,121 +412,6 @@ fn follow_list(act: &mut Act<'_>, scope: &Scope, list: &Word) {
             reach_urls(act, scope, &urls);
         }
         None => reaches_blindly(act, &list.text),
-    }
-}
-
-const WGET: &[&str] = &[
-    "-O",
-    "-o",
-    "-P",
-    "-U",
-    "-t",
-    "-T",
-    "-i",
-    "-a",
-    "-e",
-    "-d",
-    "-A",
-    "-R",
-    "-l",
-    "-Q",
-    "-B",
-    "-w",
-    "-D",
-    "-I",
-    "-X",
-    "--output-document",
-    "--directory-prefix",
-    "--user-agent",
-    "--tries",
-    "--timeout",
-    "--header",
-    "--post-data",
-    "--post-file",
-    "--method",
-    "--body-data",
-    "--body-file",
-    "--output-file",
-    "--append-output",
-    "--input-file",
-    "--save-cookies",
-    "--load-cookies",
-    "--warc-file",
-    "--rejected-log",
-    "--certificate",
-    "--private-key",
-    "--ca-certificate",
-    "--referer",
-    "--user",
-    "--password",
-    "--hsts-file",
-    "--base",
-    "--limit-rate",
-];
-
-fn wget(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, WGET);
-    if args.has(&["--help", "--version"]) {
-        return act.only_reads();
-    }
-    let files = args.values(&["--post-file", "--body-file"]);
-    let sends = !files.is_empty()
-        || args.has(&["--post-data", "--body-data"])
-        || args.value(&["--method"]).is_some_and(|method| !method.text.eq_ignore_ascii_case("get"));
-    let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
-    let lists = args.values(&["-i", "--input-file"]);
-    let far: Vec<Word> = lists.iter().filter(|word| word.text.contains("://")).cloned().collect();
-    if !far.is_empty() {
-        act.ask("obfuscation", "Fetches whatever a list on another machine says");
-        reach_urls(act, &scope, &far);
-    }
-    for list in lists.iter().filter(|word| !word.text.contains("://")) {
-        act.read(list);
-        follow_list(act, &scope, list);
-    }
-    if lists.is_empty() || !args.operands.is_empty() {
-        reach_urls(act, &scope, &args.operands);
-    } else {
-        act.any(scope.clone());
-    }
-    for file in &files {
-        upload(act, file);
-    }
-    if words.iter().any(|word| word.taint.has(Taint::SECRET)) {
-        act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
-    }
-    if args.has(&["--use-askpass"]) {
-        act.ask("env-override", "Makes wget run another program");
-    }
-    args.values(&["--load-cookies", "--certificate", "--private-key", "--ca-certificate"])
-        .iter()
-        .for_each(|word| act.read(word));
-    args.values(&[
-        "-o",
-        "-a",
-        "--output-file",
-        "--append-output",
-        "--save-cookies",
-        "--warc-file",
-        "--rejected-log",
-        "--hsts-file",
-    ])
-    .iter()
-    .for_each(|word| act.write(word));
-    let target = args.value(&["-O", "--output-document"]);
-    match (target, args.value(&["-P", "--directory-prefix"])) {
-        (Some(file), _) => act.write(&file),
-        (None, Some(folder)) => act.write(&folder),
-        _ if args.has(&["--spider"]) => {}
-        _ => {
-            for url in args.operands.iter().filter(|url| url.known) {
-                let name = url.text.split(['?', '#']).next().unwrap_or("");
-                let name = name.split_once("://").map_or(name, |(_, rest)| rest);
-                let name = name.split_once('/').map_or("index.html", |(_, path)| path);
-                let name = name.rsplit('/').next().filter(|name| !name.is_empty());
-                act.write(&Word::literal(name.unwrap_or("index.html")));
-            }
-        }
     }
 }
 
@@ -565,3 +492,7 @@ fn httpie(act: &mut Act<'_>, words: &[Word]) {
         .for_each(|word| act.read(word));
     args.values(&["-o", "--output"]).iter().for_each(|word| act.write(word));
 }
+
+#[cfg(test)]
+#[path = "web_tests.rs"]
+mod tests;

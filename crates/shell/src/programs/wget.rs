@@ -1,0 +1,187 @@
+//! wget: its options, and the orders of its settings, which an option takes
+//! one by one.
+
+use std::sync::LazyLock;
+
+use hermes_core::Scope;
+
+use super::web::{follow_list, reach_urls, upload};
+use crate::args::Args;
+use crate::leaf::{Taint, Word};
+use crate::site::Act;
+use crate::table::{Names, Table};
+
+/// Options that take a value.
+static VALUED: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let plain = PLAIN.split_whitespace();
+    plain.chain(ORDERS.iter().map(|(_, option)| *option)).chain(["--config"]).collect()
+});
+
+const PLAIN: &str = "-O -o -P -U -t -T -i -a -e -A -R -l -Q -B -w -D -I -X --append-output --execute \
+    --user-agent --tries --timeout --header --referer --user --password --limit-rate --http-user \
+    --http-password --proxy-user --proxy-password --ftp-user --ftp-password --bind-address --wait \
+    --waitretry --quota --level --domains --exclude-domains --accept --reject --accept-regex \
+    --reject-regex --regex-type --include-directories --exclude-directories --secure-protocol \
+    --certificate-type --private-key-type --pinnedpubkey --ciphers --dns-timeout \
+    --connect-timeout --read-timeout --restrict-file-names --prefer-family --default-page \
+    --cut-dirs --local-encoding --remote-encoding --progress --report-speed --start-pos \
+    --max-redirect --compression --warc-header --warc-max-size --warc-tempdir --dns-servers \
+    --preferred-location --follow-tags --ignore-tags --retry-on-http-error --metalink-index";
+
+/// Orders that stand for an option which matters, without `_` and `-`.
+const ORDERS: &[(&str, &str)] = &[
+    ("base", "--base"),
+    ("bodydata", "--body-data"),
+    ("bodyfile", "--body-file"),
+    ("cacertificate", "--ca-certificate"),
+    ("cadirectory", "--ca-directory"),
+    ("certificate", "--certificate"),
+    ("crlfile", "--crl-file"),
+    ("dirprefix", "--directory-prefix"),
+    ("egdfile", "--egd-file"),
+    ("hstsfile", "--hsts-file"),
+    ("input", "--input-file"),
+    ("inputmetalink", "--input-metalink"),
+    ("loadcookies", "--load-cookies"),
+    ("logfile", "--output-file"),
+    ("method", "--method"),
+    ("outputdocument", "--output-document"),
+    ("postdata", "--post-data"),
+    ("postfile", "--post-file"),
+    ("privatekey", "--private-key"),
+    ("randomfile", "--random-file"),
+    ("rejectedlog", "--rejected-log"),
+    ("savecookies", "--save-cookies"),
+    ("useaskpass", "--use-askpass"),
+    ("warcdedup", "--warc-dedup"),
+    ("warcfile", "--warc-file"),
+];
+
+/// Orders that change how something is fetched, not what is read, sent or
+/// written, nor whom it comes from.
+const HARMLESS: &str = "accept acceptregex addhostdir adjustextension background backupconverted \
+    backups cache certificatetype ciphers compression connecttimeout contentdisposition \
+    contentonerror continue convertfileonly convertlinks cookies cutdirs debug defaultpage \
+    deleteafter dirstruct dnscache dnstimeout domains dotbytes dotsinline dotspacing dotstyle \
+    excludedirectories excludedomains followftp followtags forcehtml ftpproxy glob header hsts \
+    htmlextension httpkeepalive httpproxy httpsonly httpsproxy ifmodifiedsince ignorecase \
+    ignorelength ignoretags includedirectories inet4only inet6only iri keepsessioncookies \
+    limitrate localencoding maxredirect mirror noclobber noparent noproxy numtries \
+    pagerequisites passiveftp preferfamily progress protocoldirectories quiet quota randomwait \
+    readtimeout reclevel recursive referer regextype reject rejectregex relativeonly \
+    remoteencoding removelisting reportspeed restrictfilenames retrsymlinks retryconnrefused \
+    retryonhttperror robots saveheaders secureprotocol serverresponse showalldnsentries \
+    showprogress spanhosts spider startpos strictcomments timeout timestamping tries \
+    trustservernames unlink useproxy useragent useservertimestamps verbose wait waitretry xattr";
+
+static OPTIONS: LazyLock<Table<&'static str>> = LazyLock::new(|| ORDERS.iter().copied().collect());
+static PASSED: LazyLock<Names> = LazyLock::new(|| HARMLESS.split_whitespace().collect());
+
+/// Describes a call of wget.
+pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
+    let orders = Args::parse_cut(words, &VALUED, &[]).values(&["-e", "--execute"]);
+    if orders.is_empty() {
+        return transfer(act, words);
+    }
+    let mut all: Vec<Word> = orders.iter().filter_map(|order| obey(act, order)).collect();
+    all.extend_from_slice(words);
+    transfer(act, &all);
+}
+
+/// What an order says, written as an option.
+fn obey(act: &mut Act<'_>, order: &Word) -> Option<Word> {
+    let (name, value) = order.text.split_once('=').unwrap_or((&order.text, ""));
+    let (name, value) = (name.trim(), value.trim());
+    let plain = name.to_ascii_lowercase().replace(['_', '-'], "");
+    if let Some(option) = OPTIONS.get(plain.as_str()).filter(|_| order.known) {
+        return Some(Word { text: format!("{option}={value}"), ..order.clone() });
+    }
+    if !order.known || !PASSED.contains(plain.as_str()) {
+        act.ask("program-option", format!("Gives wget an order that may be any ({})", order.text));
+    }
+    let proxy = Word { text: value.to_owned(), ..order.clone() };
+    act.leaf.effects.extend(super::proxy_effect(name, &proxy));
+    None
+}
+
+const READS: &[&str] = &[
+    "--load-cookies",
+    "--certificate",
+    "--private-key",
+    "--ca-certificate",
+    "--crl-file",
+    "--input-metalink",
+    "--warc-dedup",
+];
+
+const WRITES: &[&str] = &[
+    "-o",
+    "-a",
+    "--output-file",
+    "--append-output",
+    "--save-cookies",
+    "--warc-file",
+    "--rejected-log",
+    "--hsts-file",
+];
+
+/// Whether a method only asks for something.
+fn asks(method: &str) -> bool {
+    ["get", "head"].iter().any(|own| method.eq_ignore_ascii_case(own))
+}
+
+fn transfer(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse_cut(words, &VALUED, &[]);
+    if args.has(&["--help", "--version"]) {
+        return act.only_reads();
+    }
+    let files = args.values(&["--post-file", "--body-file"]);
+    let sends = !files.is_empty()
+        || args.has(&["--post-data", "--body-data"])
+        || args.values(&["--method"]).iter().any(|method| !asks(&method.text));
+    let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
+    let lists = args.values(&["-i", "--input-file"]);
+    let far: Vec<Word> = lists.iter().filter(|word| word.text.contains("://")).cloned().collect();
+    if !far.is_empty() {
+        act.ask("obfuscation", "Fetches whatever a list on another machine says");
+        reach_urls(act, &scope, &far);
+    }
+    for list in lists.iter().filter(|word| !word.text.contains("://")) {
+        act.read(list);
+        follow_list(act, &scope, list);
+    }
+    if lists.is_empty() || !args.operands.is_empty() {
+        reach_urls(act, &scope, &args.operands);
+    } else {
+        act.any(scope.clone());
+    }
+    for file in &files {
+        upload(act, file);
+    }
+    if words.iter().any(|word| word.taint.has(Taint::SECRET)) {
+        act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
+    }
+    if args.has(&["--use-askpass"]) {
+        act.ask("program-option", "Makes wget run another program");
+    }
+    if args.value(&["--config"]).is_some() {
+        act.ask("program-option", "Takes its orders from elsewhere (wget)");
+    }
+    args.values(READS).iter().for_each(|word| act.read(word));
+    args.values(WRITES).iter().for_each(|word| act.write(word));
+    let target = args.value(&["-O", "--output-document"]);
+    match (target, args.value(&["-P", "--directory-prefix"])) {
+        (Some(file), _) => act.write(&file),
+        (None, Some(folder)) => act.write(&folder),
+        _ if args.has(&["--spider"]) => {}
+        _ => {
+            for url in args.operands.iter().filter(|url| url.known) {
+                let name = url.text.split(['?', '#']).next().unwrap_or("");
+                let name = name.split_once("://").map_or(name, |(_, rest)| rest);
+                let name = name.split_once('/').map_or("index.html", |(_, path)| path);
+                let name = name.rsplit('/').next().filter(|name| !name.is_empty());
+                act.write(&Word::literal(name.unwrap_or("index.html")));
+            }
+        }
+    }
+}
