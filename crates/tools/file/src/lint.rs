@@ -9,9 +9,8 @@ use serde::Serialize;
 use serde::de::IgnoredAny;
 
 mod python;
+mod yaml;
 
-/// Levels of YAML that are looked at.
-const DEEPEST: usize = 1000;
 /// Problems that are told.
 const TOLD: usize = 5;
 
@@ -53,7 +52,6 @@ enum Syntax {
     Toml,
     Yaml,
     Xml,
-    /// Its brackets, quotes and indentation.
     Python,
 }
 
@@ -67,10 +65,9 @@ pub(crate) fn check(path: &Path, old: Option<&str>, new: &str) -> Option<Lint> {
     if new.len() > syntax.longest() {
         return Some(Lint::skipped("The file is too long to be checked."));
     }
-    let Some(found) = syntax.problems(new) else {
-        return Some(Lint::skipped(&format!(
-            "It is nested more than {DEEPEST} levels deep and was not checked."
-        )));
+    let found = match syntax.problems(new) {
+        Ok(found) => found,
+        Err(why) => return Some(Lint::skipped(&why)),
     };
     if found.is_empty() {
         let note = (syntax == Syntax::Json && strict_json(new).is_some())
@@ -82,7 +79,7 @@ pub(crate) fn check(path: &Path, old: Option<&str>, new: &str) -> Option<Lint> {
     }
     let old = old.filter(|old| old.len() <= syntax.longest()).unwrap_or_default();
     let is_empty = old.trim().is_empty();
-    let before = if is_empty { None } else { syntax.problems(old) }.unwrap_or_default();
+    let before = if is_empty { Vec::new() } else { syntax.problems(old).unwrap_or_default() };
     let before: Vec<_> = before.iter().map(|problem| problem.fingerprint(old)).collect();
     let count = found.len();
     let mut problems = found;
@@ -158,10 +155,10 @@ impl Syntax {
         }
     }
 
-    /// None if the text is nested too deeply to tell.
-    fn problems(self, text: &str) -> Option<Vec<Problem>> {
+    /// Why, if it cannot be told.
+    fn problems(self, text: &str) -> Result<Vec<Problem>, String> {
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-        Some(match self {
+        Ok(match self {
             // Whoever writes comments into JSON means JSON with comments.
             Self::Json | Self::JsonWithComments => match strict_json(text) {
                 None => Vec::new(),
@@ -173,9 +170,9 @@ impl Syntax {
             },
             Self::JsonLines => json_lines(text),
             Self::Toml => toml(text).into_iter().collect(),
-            Self::Yaml => yaml(text)?.into_iter().collect(),
+            Self::Yaml => at_byte(text, yaml::fault(text)?),
             Self::Xml => at_byte(text, hermes_documents::xml_fault(text)),
-            Self::Python => at_byte(text, python::fault(text)),
+            Self::Python => at_byte(text, python::fault(text)?),
         })
     }
 }
@@ -215,22 +212,6 @@ fn toml(text: &str) -> Option<Problem> {
     let at = error.span().map_or(0, |span| span.start);
     let message = error.message().trim().replace('\n', ", ");
     Some(Problem::at(text, at, message))
-}
-
-/// Its events are enough: several documents and unknown tags are fine. None
-/// if it goes too deep: that is no error of the text.
-fn yaml(text: &str) -> Option<Option<Problem>> {
-    let options = granit_parser::options! {
-        flow_nesting_limit: DEEPEST,
-        block_nesting_limit: DEEPEST,
-    };
-    let mut events = granit_parser::Parser::new_from_str_with_options(text, options);
-    let Some(error) = events.find_map(Result::err) else { return Some(None) };
-    if *error.kind() == granit_parser::ErrorKind::RecursionLimitExceeded {
-        return None;
-    }
-    let at = error.marker().byte_offset().unwrap_or(text.len());
-    Some(Some(Problem::at(text, at, error.info())))
 }
 
 /// The text with spaces for comments and trailing commas; every other byte

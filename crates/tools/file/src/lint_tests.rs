@@ -100,6 +100,36 @@ fn yaml_is_checked_by_its_events() {
 }
 
 #[test]
+fn a_key_that_is_there_twice_is_told() {
+    for (text, line) in [
+        ("a: 1\na: 2\n", 2),
+        ("x:\n  - b: 1\n    c: 2\n    b: 3\n", 4),
+        ("{a: [1, a], b: a, \"c\": 1, 'c': 2}\n", 1),
+    ] {
+        let found = lint("a.yaml", None, text).expect("checked");
+        assert_eq!((found.status, found.problems[0].line), (Status::Error, line), "{text}");
+        assert!(found.problems[0].message.contains("already"), "{found:?}");
+    }
+    for text in [
+        "a: 1\n---\na: 2\n",
+        "- a: 1\n- a: 2\n",
+        "a: {b: 1}\nb: {a: 1}\n",
+        "x: &x {a: 1}\ny: &y {b: 1}\nz:\n  <<: *x\n  <<: *y\n",
+        "1: a\n\"1\": b\n",
+        "? [a, b]\n: 1\n? a\n: b\nb: a\n",
+    ] {
+        assert_eq!(status("a.yaml", text), Some(Status::Ok), "{text}");
+    }
+}
+
+#[test]
+fn what_was_not_read_to_the_end_is_not_called_ok() {
+    let found = lint("a.py", None, "x = 1\ny = f'{a # why\n}'\n").expect("told");
+    assert_eq!(found.status, Status::Skipped);
+    assert!(found.message.is_some_and(|message| message.contains("line 2")));
+}
+
+#[test]
 fn python_and_xml_are_looked_at() {
     let lint = check(Path::new("b.py"), None, "def f(:\n").expect("python");
     assert_eq!((lint.status, lint.problems.len()), (Status::Error, 1));

@@ -1,5 +1,14 @@
-//! Python as far as it is told without a grammar, and told rightly: brackets,
-//! quotes and indentation. Whatever leaves a doubt is no problem.
+//! Python: its words, brackets, blocks and statements. What any version since
+//! 3.6 takes is never told as a fault; what is read as valid may still be none,
+//! such as a `return` outside of a function. Whatever leaves a doubt is no fault,
+//! and is not called checked either.
+
+use self::token::{Kind, Token};
+
+mod blocks;
+mod expression;
+mod grammar;
+mod token;
 
 /// Strings within strings that are read. A text of nothing else would take all
 /// of the stack.
@@ -8,10 +17,18 @@ const DEEPEST: usize = 32;
 /// What is wrong, and at which byte.
 pub(super) type Fault = (usize, String);
 
-/// The first fault of a text.
-pub(super) fn fault(text: &str) -> Option<Fault> {
-    let mut reader = Reader { text: text.as_bytes(), ..Reader::default() };
-    reader.run().err().flatten()
+/// The first fault of a text; why, if it cannot be told.
+pub(super) fn fault(text: &str) -> Result<Option<Fault>, String> {
+    let mut reader = Reader { source: text, text: text.as_bytes(), ..Reader::default() };
+    match reader.run() {
+        Ok(()) => Ok(None),
+        Err(Some(fault)) => Ok(Some(reader.earlier(fault))),
+        Err(None) => {
+            let before = reader.text.get(..reader.at).unwrap_or_default();
+            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            Err(format!("It was checked only up to line {line}, which is beyond this check."))
+        }
+    }
 }
 
 /// None of an error says that nothing can be told of the rest.
@@ -19,24 +36,19 @@ type Read = Result<(), Option<Fault>>;
 
 #[derive(Default)]
 struct Reader<'t> {
+    source: &'t str,
     text: &'t [u8],
     at: usize,
     /// Brackets that are open, and where.
     open: Vec<(u8, usize)>,
-    /// Columns of the blocks that are open, but for the outermost.
-    blocks: Vec<usize>,
-    /// The last byte of the line that counts; none if it has none yet.
-    last: Option<u8>,
-    /// The line before opens a block.
-    opens: bool,
+    /// The words of the line so far.
+    tokens: Vec<Token<'t>>,
+    blocks: blocks::Blocks,
     /// Expressions in strings that are open.
     depth: usize,
-    /// What blocks are indented with; more than one kind is not judged.
-    has_tabs: bool,
-    has_spaces: bool,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
     fn peek(&self, ahead: usize) -> Option<u8> {
         self.text.get(self.at + ahead).copied()
     }
@@ -46,18 +58,18 @@ impl Reader<'_> {
         while let Some(byte) = self.peek(0) {
             match byte {
                 b'\n' | b'\r' => {
+                    let end = self.at;
                     self.at += 1;
                     if byte == b'\r' && self.peek(0) == Some(b'\n') {
                         self.at += 1;
                     }
                     if self.open.is_empty() {
-                        self.end_line();
+                        self.end_line(end)?;
                         self.begin_line()?;
                     }
                 }
                 b'#' => self.skip_comment(),
-                // A line that goes on.
-                b'\\' => self.at += if self.peek(1) == Some(b'\r') { 3 } else { 2 },
+                b'\\' => self.go_on()?,
                 b' ' | b'\t' | b'\x0C' => self.at += 1,
                 _ => self.token(byte)?,
             }
@@ -65,33 +77,77 @@ impl Reader<'_> {
         if let Some((bracket, at)) = self.open.first() {
             return Err(Some((*at, format!("'{}' was never closed", char::from(*bracket)))));
         }
-        self.end_line();
-        self.expect_block(self.text.len(), 0)
+        self.end_line(self.text.len())?;
+        self.blocks.finish(self.text.len())
+    }
+
+    /// The backslash of a line that goes on.
+    fn go_on(&mut self) -> Read {
+        self.at += 1;
+        match self.peek(0) {
+            Some(b'\r') if self.peek(1) == Some(b'\n') => self.at += 2,
+            Some(b'\r' | b'\n') => self.at += 1,
+            None => {}
+            Some(_) => {
+                let what = "unexpected character after the backslash that continues a line";
+                return Err(Some((self.at, what.to_owned())));
+            }
+        }
+        Ok(())
+    }
+
+    /// A fault in the line before this one in it, if there is one: a line that
+    /// breaks off may have gone wrong at its beginning.
+    fn earlier(&self, fault: Fault) -> Fault {
+        match grammar::line(&self.tokens, fault.0) {
+            Err(Some(earlier)) if earlier.0 < fault.0 => earlier,
+            _ => fault,
+        }
+    }
+
+    fn push(&mut self, kind: Kind, at: usize) {
+        let text = self.source.get(at..self.at).unwrap_or_default();
+        self.tokens.push(Token { kind, text, at });
     }
 
     fn token(&mut self, byte: u8) -> Read {
-        self.last = Some(byte);
+        let start = self.at;
+        let rest = self.source.get(start..).unwrap_or_default();
+        let is_number = byte.is_ascii_digit()
+            || byte == b'.' && self.peek(1).is_some_and(|next| next.is_ascii_digit());
         match byte {
-            b'(' | b'[' | b'{' => {
-                self.open.push((byte, self.at));
-                self.at += 1;
+            b'"' | b'\'' => self.string(start)?,
+            _ if is_number => {
+                self.at += token::number(rest);
+                self.push(Kind::Number, start);
             }
-            b')' | b']' | b'}' => {
-                self.close(byte)?;
-                self.at += 1;
-            }
-            b'"' | b'\'' => self.string(self.at)?,
             _ if is_word(byte) => {
-                let start = self.at;
                 while self.peek(0).is_some_and(is_word) {
                     self.at += 1;
                 }
-                // A word right before a quote is a prefix.
-                if matches!(self.peek(0), Some(b'"' | b'\'')) {
-                    self.string(start)?;
+                let word = self.source.get(start..self.at).unwrap_or_default();
+                if let Some((at, c)) = token::typographic(word) {
+                    let what = format!("invalid character '{c}' (U+{:04X})", u32::from(c));
+                    return Err(Some((start + at, what)));
                 }
+                if matches!(self.peek(0), Some(b'"' | b'\'')) && token::is_prefix(word) {
+                    return self.string(start);
+                }
+                self.push(Kind::Word, start);
             }
-            _ => self.at += 1,
+            _ => {
+                let Some(operator) = token::operator(rest) else {
+                    let what = format!("invalid character '{}'", char::from(byte));
+                    return Err(Some((start, what)));
+                };
+                match byte {
+                    b'(' | b'[' | b'{' => self.open.push((byte, start)),
+                    b')' | b']' | b'}' => self.close(byte)?,
+                    _ => {}
+                }
+                self.at += operator.len();
+                self.push(Kind::Operator, start);
+            }
         }
         Ok(())
     }
@@ -106,7 +162,8 @@ impl Reader<'_> {
         match self.open.pop() {
             Some((open, _)) if open == wanted => Ok(()),
             Some((open, at)) => {
-                let line = memchr::memchr_iter(b'\n', self.text.get(..at).unwrap_or_default());
+                let before = self.text.get(..at).unwrap_or_default();
+                let line = before.iter().filter(|byte| **byte == b'\n');
                 let (open, line) = (char::from(open), line.count() + 1);
                 let what = format!("closing '{closing}' does not match '{open}' on line {line}");
                 Err(Some((self.at, what)))
@@ -118,10 +175,8 @@ impl Reader<'_> {
     /// A string whose quote is next; its prefix begins at `start`.
     fn string(&mut self, start: usize) -> Read {
         let prefix = self.text.get(start..self.at).unwrap_or_default().to_ascii_lowercase();
-        if !prefix.iter().all(|byte| b"rbuft".contains(byte)) {
-            return Err(None);
-        }
         let has_fields = prefix.contains(&b'f') || prefix.contains(&b't');
+        let is_raw = prefix.contains(&b'r');
         let quote = self.peek(0).unwrap_or(b'"');
         let is_long = self.peek(1) == Some(quote) && self.peek(2) == Some(quote);
         let begin = self.at;
@@ -132,19 +187,31 @@ impl Reader<'_> {
             match self.peek(0) {
                 _ if ends => {
                     self.at += if is_long { 3 } else { 1 };
-                    self.last = Some(quote);
+                    self.push(Kind::Text, start);
                     return Ok(());
                 }
                 None | Some(b'\n' | b'\r') if !is_long || self.peek(0).is_none() => {
                     let what = if is_long { "unterminated triple-quoted" } else { "unterminated" };
                     return Err(Some((begin, format!("{what} string"))));
                 }
-                Some(b'\\') => self.at += if self.peek(1) == Some(b'\r') { 3 } else { 2 },
+                // The brace behind a backslash begins a field all the same, but
+                // for that of a character's name.
+                Some(b'\\') if has_fields && self.peek(1) == Some(b'{') => self.at += 1,
+                Some(b'\\') if has_fields && !is_raw && self.is_next("\\N{") => {
+                    while self.peek(0).is_some_and(|byte| byte != b'}' && byte != quote) {
+                        self.at += 1;
+                    }
+                }
+                Some(b'\\') => self.at += if self.is_next("\\\r\n") { 3 } else { 2 },
                 Some(b'{') if has_fields && self.peek(1) == Some(b'{') => self.at += 2,
                 Some(b'{') if has_fields => self.field(quote)?,
                 _ => self.at += 1,
             }
         }
+    }
+
+    fn is_next(&self, text: &str) -> bool {
+        self.text.get(self.at..).is_some_and(|rest| rest.starts_with(text.as_bytes()))
     }
 
     /// What stands in braces in a string: an expression, and how it is shown.
@@ -154,29 +221,37 @@ impl Reader<'_> {
         if self.depth > DEEPEST {
             return Err(None);
         }
-        let outside = std::mem::take(&mut self.open);
+        let outside = (std::mem::take(&mut self.open), std::mem::take(&mut self.tokens));
         self.at += 1;
-        let mut is_shown = false;
         loop {
             match self.peek(0) {
-                Some(b'}') if self.open.is_empty() => break,
-                // How it is shown is text; a quote in it may end the string.
-                Some(byte) if is_shown && byte == quote => return Err(None),
-                Some(b'{') if is_shown => self.field(quote)?,
-                Some(b':') if self.open.is_empty() => {
-                    is_shown = true;
-                    self.at += 1;
-                }
-                Some(b'#' | b'\\') if !is_shown => return Err(None),
-                Some(b'\n' | b'\r') => self.at += 1,
-                Some(byte) if !is_shown => self.token(byte).map_err(|_| None)?,
+                Some(b'}' | b':') if self.open.is_empty() => break,
+                Some(b'!') if self.open.is_empty() && self.peek(1) != Some(b'=') => break,
+                Some(b'#' | b'\\') | None => return Err(None),
+                Some(b'\n' | b'\r' | b' ' | b'\t' | b'\x0C') => self.at += 1,
+                Some(byte) => self.token(byte).map_err(|_| None)?,
+            }
+        }
+        grammar::field(&self.tokens, self.at)?;
+        self.shown(quote)?;
+        self.depth -= 1;
+        (self.open, self.tokens) = outside;
+        Ok(())
+    }
+
+    /// How a field is shown, which is text, and the brace behind it.
+    fn shown(&mut self, quote: u8) -> Read {
+        loop {
+            match self.peek(0) {
+                Some(b'}') => break,
+                // It may end the string.
+                Some(byte) if byte == quote => return Err(None),
+                Some(b'{') => self.field(quote)?,
                 Some(_) => self.at += 1,
                 None => return Err(None),
             }
         }
         self.at += 1;
-        self.depth -= 1;
-        self.open = outside;
         Ok(())
     }
 
@@ -186,57 +261,37 @@ impl Reader<'_> {
         }
     }
 
-    fn end_line(&mut self) {
-        if let Some(last) = self.last.take() {
-            self.opens = last == b':';
+    fn end_line(&mut self, end: usize) -> Read {
+        if self.tokens.is_empty() {
+            return Ok(());
         }
+        grammar::line(&self.tokens, end)?;
+        self.blocks.end_line(&self.tokens);
+        self.tokens.clear();
+        Ok(())
     }
 
     /// Goes to the first byte of a line that counts, and judges where it is.
     fn begin_line(&mut self) -> Read {
-        let mut column = 0;
-        while let Some(byte) = self.peek(0) {
-            match byte {
-                b' ' => column += 1,
-                b'\t' => column = column / 8 * 8 + 8,
-                b'\x0C' => column = 0,
-                _ => break,
-            }
+        let start = self.at;
+        while matches!(self.peek(0), Some(b' ' | b'\t' | b'\x0C')) {
             self.at += 1;
         }
-        // Lines without a word, and the last one.
-        if matches!(self.peek(0), None | Some(b'\n' | b'\r' | b'#' | b'\\')) {
-            return Ok(());
-        }
-        let line = self.text.get(..self.at).unwrap_or_default();
-        let blank = line.iter().rev().take_while(|byte| matches!(**byte, b' ' | b'\t'));
-        blank.for_each(|byte| match byte {
-            b'\t' => self.has_tabs = true,
-            _ => self.has_spaces = true,
-        });
-        if self.has_tabs && self.has_spaces {
-            return Err(None);
-        }
-        self.expect_block(self.at, column)
-    }
-
-    fn expect_block(&mut self, at: usize, column: usize) -> Read {
-        let outer = self.blocks.last().copied().unwrap_or(0);
-        let fault = |what: &str| Err(Some((at, what.to_owned())));
-        if std::mem::take(&mut self.opens) {
-            if column <= outer {
-                return fault("expected an indented block after the line that ends with ':'");
-            }
-            self.blocks.push(column);
-        } else if column > outer {
-            return fault("unexpected indent");
-        } else {
-            self.blocks.retain(|block| *block <= column);
-            if self.blocks.last().copied().unwrap_or(0) != column {
-                return fault("unindent does not match any outer level");
+        match self.peek(0) {
+            // Lines without a word, and the last one.
+            None | Some(b'\n' | b'\r' | b'#') => Ok(()),
+            // Where its first word would be is hard to tell.
+            Some(b'\\') => Err(None),
+            Some(_) => {
+                let blanks = self.source.get(start..self.at).unwrap_or_default();
+                let rest = self.source.get(self.at..).unwrap_or_default();
+                let word = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+                let word = word
+                    .filter(|word| !word.is_empty())
+                    .unwrap_or(rest.get(..1).unwrap_or_default());
+                self.blocks.begin_line(self.at, blanks, word)
             }
         }
-        Ok(())
     }
 }
 

@@ -1,0 +1,137 @@
+//! Which lines of Python make a block, by their indentation and by the words
+//! that they begin with.
+
+use super::Read;
+use super::token::Token;
+
+/// The blocks that are open.
+#[derive(Default)]
+pub(super) struct Blocks {
+    /// Those within the outermost one.
+    inner: Vec<Block>,
+    /// The last line of the outermost one.
+    outer: Option<String>,
+    /// Whether the line before opens a block.
+    opens: bool,
+    /// The line that is being read.
+    word: String,
+}
+
+struct Block {
+    indent: Indent,
+    /// The first word of its last line.
+    last: Option<String>,
+}
+
+/// How far a line is indented, with tabs up to the next eighth column, and with
+/// tabs that count as one. Where the two disagree on which line is deeper, it
+/// depends on the reader, and Python refuses it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Indent {
+    wide: usize,
+    narrow: usize,
+}
+
+impl Blocks {
+    /// A line begins at a byte, behind these blanks and with this word.
+    pub(super) fn begin_line(&mut self, at: usize, blanks: &str, word: &str) -> Read {
+        let indent = Indent::of(blanks);
+        let fault = |what: &str| Err(Some((at, what.to_owned())));
+        let mixed = "inconsistent use of tabs and spaces in the indentation";
+        let around = self.inner.last().map_or(Indent::default(), |block| block.indent);
+        word.clone_into(&mut self.word);
+        if std::mem::take(&mut self.opens) {
+            if indent.wide <= around.wide {
+                return fault("expected an indented block after the line that ends with ':'");
+            }
+            self.inner.push(Block { indent, last: None });
+            return if indent.narrow <= around.narrow { fault(mixed) } else { Ok(()) };
+        }
+        if indent.wide > around.wide {
+            return fault("unexpected indent");
+        }
+        while let Some(block) = self.inner.pop_if(|block| block.indent.wide > indent.wide) {
+            wants_more(block.last.as_deref(), at)?;
+        }
+        let here = self.inner.last().map_or(Indent::default(), |block| block.indent);
+        if here.wide != indent.wide {
+            return fault("unindent does not match any outer level");
+        }
+        if here.narrow != indent.narrow {
+            return fault(mixed);
+        }
+        self.follows(at)
+    }
+
+    /// Whether the line may stand behind the one before it in its block.
+    fn follows(&mut self, at: usize) -> Read {
+        let before = match self.inner.last() {
+            Some(block) => block.last.as_deref(),
+            None => self.outer.as_deref(),
+        };
+        let wanted: &[&str] = match self.word.as_str() {
+            "elif" => &["if", "elif"],
+            "else" => &["if", "elif", "for", "while", "except", "async"],
+            "except" => &["try", "except"],
+            "finally" => &["try", "except", "else"],
+            "def" | "class" | "async" | "@" => return self.wants_more_but(&["@"], before, at),
+            _ => return wants_more(before, at),
+        };
+        if before.is_some_and(|before| wanted.contains(&before)) {
+            return Ok(());
+        }
+        Err(Some((at, format!("'{}' has nothing that it belongs to", self.word))))
+    }
+
+    fn wants_more_but(&self, taken: &[&str], before: Option<&str>, at: usize) -> Read {
+        if before.is_some_and(|before| taken.contains(&before)) {
+            return Ok(());
+        }
+        wants_more(before, at)
+    }
+
+    pub(super) fn end_line(&mut self, tokens: &[Token<'_>]) {
+        self.opens = tokens.last().is_some_and(|last| last.is(":"));
+        let last = Some(std::mem::take(&mut self.word));
+        match self.inner.last_mut() {
+            Some(block) => block.last = last,
+            None => self.outer = last,
+        }
+    }
+
+    /// The text ends at a byte.
+    pub(super) fn finish(&mut self, at: usize) -> Read {
+        if self.opens {
+            let what = "expected an indented block after the line that ends with ':'";
+            return Err(Some((at, what.to_owned())));
+        }
+        while let Some(block) = self.inner.pop() {
+            wants_more(block.last.as_deref(), at)?;
+        }
+        wants_more(self.outer.as_deref(), at)
+    }
+}
+
+/// Whether a block may end, or go on with something else, behind a line.
+fn wants_more(last: Option<&str>, at: usize) -> Read {
+    let what = match last {
+        Some("try") => "expected 'except' or 'finally'",
+        Some("@") => "expected a function or a class after the decorator",
+        _ => return Ok(()),
+    };
+    Err(Some((at, what.to_owned())))
+}
+
+impl Indent {
+    fn of(blanks: &str) -> Self {
+        let mut found = Self::default();
+        for blank in blanks.bytes() {
+            match blank {
+                b'\t' => found = Self { wide: found.wide / 8 * 8 + 8, narrow: found.narrow + 1 },
+                b' ' => found = Self { wide: found.wide + 1, narrow: found.narrow + 1 },
+                _ => found = Self::default(),
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,335 @@
+//! Expressions of Python. What is valid in any of its versions since 3.6 is
+//! taken, and some of what is not: the order in which operators bind does not
+//! matter to whether a text can be read.
+
+use super::grammar::{Parser, Read};
+use super::token::{Kind, Token};
+
+/// Brackets in brackets that are read, half as many as Python itself takes. A
+/// text of nothing else would take all of the stack.
+const DEEPEST: usize = 100;
+
+const BINARY: [&str; 24] = [
+    "+", "-", "*", "/", "//", "%", "@", "<<", ">>", "&", "|", "^", "**", "<", ">", "<=", ">=",
+    "==", "!=", "in", "is", "and", "or", "not",
+];
+
+/// What an expression is, as far as it matters to what may follow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Something that can be assigned to.
+    Target,
+    Value,
+}
+
+impl Parser<'_, '_> {
+    /// Several, with commas: a tuple without brackets, or a `yield`.
+    pub(super) fn expressions(&mut self) -> Read<Shape> {
+        if self.take("yield") {
+            if self.take("from") {
+                self.expression()?;
+            } else if self.begins_operand() || self.is("*") {
+                self.expressions()?;
+            }
+            return Ok(Shape::Value);
+        }
+        let mut shape = Shape::Target;
+        loop {
+            self.take("*");
+            if self.expression()? == Shape::Value {
+                shape = Shape::Value;
+            }
+            self.alias()?;
+            if !self.take(",") || !self.begins_operand() && !self.is("*") {
+                return Ok(shape);
+            }
+        }
+    }
+
+    /// One, with `a if b else c`.
+    pub(super) fn expression(&mut self) -> Read<Shape> {
+        let shape = self.operation()?;
+        if !self.is("if") || self.is_guarded {
+            return Ok(shape);
+        }
+        while self.take("if") {
+            self.operation()?;
+            self.expect("else")?;
+            self.operation()?;
+        }
+        Ok(Shape::Value)
+    }
+
+    /// Operands with operators between them.
+    fn operation(&mut self) -> Read<Shape> {
+        let mut shape = self.operand()?;
+        loop {
+            if self.takes_walrus && self.take(":=") {
+                shape = Shape::Value;
+                self.operand()?;
+                continue;
+            }
+            let Some(token) = self
+                .token()
+                .filter(|token| token.kind != Kind::Text && BINARY.contains(&token.text))
+            else {
+                return Ok(shape);
+            };
+            self.next();
+            match token.text {
+                "not" => self.expect("in")?,
+                "is" => {
+                    self.take("not");
+                }
+                _ => {}
+            }
+            shape = Shape::Value;
+            self.operand()?;
+        }
+    }
+
+    /// One operand with the signs before it.
+    fn operand(&mut self) -> Read<Shape> {
+        let mut shape = Shape::Target;
+        loop {
+            let is_sign = ["+", "-", "~", "not"].iter().any(|sign| self.is(sign));
+            if !is_sign && !self.awaits() {
+                break;
+            }
+            self.next();
+            shape = Shape::Value;
+        }
+        let atom = self.atom()?;
+        Ok(if shape == Shape::Value { shape } else { atom })
+    }
+
+    /// Whether `await` is next. It was a name once, and as such it is called,
+    /// added to, or has something picked of it.
+    fn awaits(&self) -> bool {
+        let Some(next) = self.peek(1).filter(|_| self.is("await")) else { return false };
+        match next.text {
+            "[" => self.peek(2).is_some_and(|after| after.is("]")),
+            "(" | "not" | "+" | "-" => false,
+            _ => begins_operand(next),
+        }
+    }
+
+    /// A name, a value or brackets, and what is called or picked of it.
+    pub(super) fn atom(&mut self) -> Read<Shape> {
+        let Some(token) = self.token() else { return self.fail("an expression is missing") };
+        let mut shape = Shape::Value;
+        match (token.kind, token.text) {
+            (Kind::Text, _) => while self.next_if(|token| token.kind == Kind::Text) {},
+            (Kind::Number, _) | (_, "None" | "True" | "False" | "...") => self.next(),
+            (_, "lambda") => {
+                self.next();
+                self.parameters(":")?;
+                self.expect(":")?;
+                self.nested(|parser| parser.expression().map(drop))?;
+                return Ok(Shape::Value);
+            }
+            (_, "(") => {
+                self.bracket(")", |parser| parser.items(Items::Group))?;
+                shape = Shape::Target;
+            }
+            (_, "[") => {
+                self.bracket("]", |parser| parser.items(Items::Group))?;
+                shape = Shape::Target;
+            }
+            (_, "{") => self.bracket("}", |parser| parser.items(Items::Braces))?,
+            _ if token.is_name() => {
+                self.next();
+                shape = Shape::Target;
+            }
+            _ => return self.fail("an expression is missing"),
+        }
+        loop {
+            if self.take(".") {
+                self.name()?;
+                shape = Shape::Target;
+            } else if self.is("(") {
+                self.arguments()?;
+                shape = Shape::Value;
+            } else if self.is("[") {
+                if self.peek(1).is_some_and(|next| next.is("]")) {
+                    self.next();
+                    return self.fail("an expression is missing");
+                }
+                self.bracket("]", |parser| parser.items(Items::Slices))?;
+                shape = Shape::Target;
+            } else {
+                return Ok(shape);
+            }
+        }
+    }
+
+    pub(super) fn arguments(&mut self) -> Read {
+        self.bracket(")", |parser| parser.items(Items::Arguments))
+    }
+
+    /// What is between brackets, and the closing one.
+    pub(super) fn bracket(&mut self, close: &str, inside: impl FnOnce(&mut Self) -> Read) -> Read {
+        self.next();
+        let walrus = std::mem::replace(&mut self.takes_walrus, true);
+        let guarded = std::mem::take(&mut self.is_guarded);
+        self.nested(inside)?;
+        (self.takes_walrus, self.is_guarded) = (walrus, guarded);
+        if !self.is(close) && self.begins_operand() {
+            return self.fail("a comma or an operator is missing");
+        }
+        self.expect(close)
+    }
+
+    /// Goes one level down; too deep leaves a doubt.
+    pub(super) fn nested(&mut self, inside: impl FnOnce(&mut Self) -> Read) -> Read {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(None);
+        }
+        inside(self)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// The elements between brackets.
+    fn items(&mut self, items: Items) -> Read {
+        if self.is("yield") && items == Items::Group {
+            return self.expressions().map(drop);
+        }
+        while !self.closes() {
+            self.item(items)?;
+            self.alias()?;
+            self.comprehension()?;
+            if !self.take(",") {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, items: Items) -> Read {
+        let has_stars = match items {
+            Items::Arguments | Items::Braces => self.take("**") || self.take("*"),
+            Items::Group | Items::Slices => self.take("*"),
+        };
+        if items == Items::Slices && !has_stars {
+            return self.slice();
+        }
+        self.expression()?;
+        if has_stars {
+            return Ok(());
+        }
+        let (mark, is_pair) = match items {
+            Items::Arguments => ("=", true),
+            Items::Braces => (":", true),
+            Items::Group | Items::Slices => ("", false),
+        };
+        if is_pair && self.take(mark) {
+            self.expression()?;
+        }
+        Ok(())
+    }
+
+    /// `a`, `a:b`, `a:b:c`, each of which may be missing behind a colon.
+    fn slice(&mut self) -> Read {
+        let mut colons = 0;
+        loop {
+            let has_end = self.is(":") || self.closes() || self.is(",");
+            if !(has_end && (colons > 0 || self.is(":"))) {
+                self.expression()?;
+            }
+            if colons == 2 || !self.take(":") {
+                return Ok(());
+            }
+            colons += 1;
+        }
+    }
+
+    /// `for x in y if z`, as often as there is one.
+    fn comprehension(&mut self) -> Read {
+        while self.is("for") || self.is("async") && self.peek(1).is_some_and(|next| next.is("for"))
+        {
+            self.take("async");
+            self.take("for");
+            self.targets()?;
+            self.expect("in")?;
+            self.operation()?;
+            while self.take("if") {
+                self.operation()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a loop assigns to.
+    pub(super) fn targets(&mut self) -> Read {
+        loop {
+            self.take("*");
+            self.atom()?;
+            if !self.take(",") || self.is("in") {
+                return Ok(());
+            }
+        }
+    }
+
+    /// `as x` where the line may have it anywhere.
+    fn alias(&mut self) -> Read {
+        if self.takes_alias && self.take("as") {
+            self.atom()?;
+        }
+        Ok(())
+    }
+
+    /// The parameters of a function, up to `close`.
+    pub(super) fn parameters(&mut self, close: &str) -> Read {
+        while !self.is(close) {
+            if !self.take("/") {
+                let is_bare = self.take("*") && (self.is(",") || self.is(close));
+                if !is_bare {
+                    self.take("**");
+                    self.name()?;
+                }
+            }
+            if close == ")" && self.take(":") {
+                self.take("*");
+                self.expression()?;
+            }
+            if self.take("=") {
+                self.expression()?;
+            }
+            if !self.take(",") {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn closes(&self) -> bool {
+        [")", "]", "}"].iter().any(|close| self.is(close))
+    }
+
+    pub(super) fn begins_operand(&self) -> bool {
+        self.token().is_some_and(begins_operand)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Items {
+    /// Of a tuple, a list or a group.
+    Group,
+    /// Of a set or a dictionary.
+    Braces,
+    Arguments,
+    Slices,
+}
+
+fn begins_operand(token: Token<'_>) -> bool {
+    match token.kind {
+        Kind::Text | Kind::Number => true,
+        Kind::Word => {
+            !token.is_keyword()
+                || ["None", "True", "False", "lambda", "not", "yield"].contains(&token.text)
+        }
+        Kind::Operator => ["(", "[", "{", "...", "-", "+", "~"].contains(&token.text),
+    }
+}

@@ -1,0 +1,387 @@
+//! Statements of Python, one line of them at a time. A line goes on within
+//! brackets and behind a backslash; which lines are a block is not told here.
+
+use super::Fault;
+use super::expression::Shape;
+use super::token::{Kind, Token};
+
+/// None of an error says that nothing can be told.
+pub(super) type Read<T = ()> = Result<T, Option<Fault>>;
+
+/// Goes over the words of a line.
+pub(super) struct Parser<'t, 'a> {
+    tokens: &'a [Token<'t>],
+    at: usize,
+    /// Where the line ends.
+    end: usize,
+    pub(super) depth: usize,
+    /// Whether `:=` may stand here.
+    pub(super) takes_walrus: bool,
+    /// Whether `as` may stand behind any part.
+    pub(super) takes_alias: bool,
+    /// Whether `if` ends what is read.
+    pub(super) is_guarded: bool,
+}
+
+/// Reads a line of statements that ends at a byte.
+pub(super) fn line(tokens: &[Token<'_>], end: usize) -> Read {
+    let mut parser = Parser::new(tokens, end);
+    let as_keyword = match tokens.first().map(|token| token.text) {
+        Some("match") => parser.subject(),
+        Some("case") => parser.case(),
+        Some("type") => parser.alias_of_type(),
+        _ => return parser.statement(),
+    };
+    // These are names as well: what reads further is what was meant.
+    let Err(as_keyword) = as_keyword else { return Ok(()) };
+    let Err(as_name) = Parser::new(tokens, end).statement() else { return Ok(()) };
+    Err(as_keyword.zip(as_name).map(|(one, other)| if one.0 > other.0 { one } else { other }))
+}
+
+/// Reads what stands in the braces of a string.
+pub(super) fn field(tokens: &[Token<'_>], end: usize) -> Read {
+    let mut parser = Parser::new(tokens, end);
+    parser.expressions()?;
+    parser.take("=");
+    parser.finish()
+}
+
+impl<'t, 'a> Parser<'t, 'a> {
+    fn new(tokens: &'a [Token<'t>], end: usize) -> Self {
+        let (takes_walrus, takes_alias, is_guarded) = (false, false, false);
+        Self { tokens, at: 0, end, depth: 0, takes_walrus, takes_alias, is_guarded }
+    }
+
+    fn statement(&mut self) -> Read {
+        let Some(token) = self.token() else { return Ok(()) };
+        let is_async = token.is("async")
+            && self.peek(1).is_some_and(|next| ["def", "for", "with"].contains(&next.text));
+        if is_async {
+            self.next();
+        }
+        match self.token().map_or("", |token| token.text) {
+            "@" => {
+                self.next();
+                self.takes_walrus = true;
+                self.expressions()?;
+                self.finish()
+            }
+            "def" => self.function(),
+            "class" => self.class(),
+            "if" | "elif" | "while" => {
+                self.next();
+                self.takes_walrus = true;
+                self.expression()?;
+                self.body()
+            }
+            "else" | "try" | "finally" => {
+                self.next();
+                self.body()
+            }
+            "for" => {
+                self.next();
+                self.targets()?;
+                self.expect("in")?;
+                self.expressions()?;
+                self.body()
+            }
+            "with" => {
+                self.next();
+                self.takes_alias = true;
+                self.expressions()?;
+                self.body()
+            }
+            "except" => {
+                self.next();
+                self.take("*");
+                self.takes_alias = true;
+                if !self.is(":") {
+                    self.expressions()?;
+                }
+                self.body()
+            }
+            _ => self.simple_statements(),
+        }
+    }
+
+    fn function(&mut self) -> Read {
+        self.next();
+        self.name()?;
+        self.type_parameters()?;
+        if !self.is("(") {
+            return self.fail("expected '('");
+        }
+        self.bracket(")", |parser| parser.parameters(")"))?;
+        if self.take("->") {
+            self.expressions()?;
+        }
+        self.body()
+    }
+
+    fn class(&mut self) -> Read {
+        self.next();
+        self.name()?;
+        self.type_parameters()?;
+        // Its bases are written as in a call.
+        if self.is("(") {
+            self.arguments()?;
+        }
+        self.body()
+    }
+
+    /// `[T: int = str, *Ts, **P]`
+    fn type_parameters(&mut self) -> Read {
+        if !self.is("[") {
+            return Ok(());
+        }
+        self.bracket("]", |parser| {
+            while !parser.is("]") {
+                let _ = parser.take("**") || parser.take("*");
+                parser.name()?;
+                for mark in [":", "="] {
+                    if parser.take(mark) {
+                        parser.take("*");
+                        parser.expression()?;
+                    }
+                }
+                if !parser.take(",") {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn subject(&mut self) -> Read {
+        self.next();
+        self.takes_walrus = true;
+        self.expressions()?;
+        self.expect(":")?;
+        self.finish()
+    }
+
+    fn case(&mut self) -> Read {
+        self.next();
+        self.takes_alias = true;
+        self.is_guarded = true;
+        self.expressions()?;
+        self.is_guarded = false;
+        self.takes_walrus = true;
+        if self.take("if") {
+            self.expression()?;
+        }
+        self.body()
+    }
+
+    fn alias_of_type(&mut self) -> Read {
+        self.next();
+        self.name()?;
+        self.type_parameters()?;
+        self.expect("=")?;
+        self.expression()?;
+        self.more_statements()
+    }
+
+    /// The colon that begins a block, and what may stand behind it.
+    fn body(&mut self) -> Read {
+        if !self.is(":") {
+            let is_done = self.token().is_none();
+            return self.fail(if is_done { "expected ':'" } else { "invalid syntax" });
+        }
+        self.next();
+        (self.takes_walrus, self.takes_alias) = (false, false);
+        if self.token().is_none() { Ok(()) } else { self.simple_statements() }
+    }
+
+    fn simple_statements(&mut self) -> Read {
+        self.simple_statement()?;
+        self.more_statements()
+    }
+
+    fn more_statements(&mut self) -> Read {
+        while self.take(";") {
+            if self.token().is_none() {
+                return Ok(());
+            }
+            self.simple_statement()?;
+        }
+        self.finish()
+    }
+
+    fn simple_statement(&mut self) -> Read {
+        let Some(token) = self.token() else { return self.fail("a statement is missing") };
+        match token.text {
+            "pass" | "break" | "continue" => self.next(),
+            "return" => {
+                self.next();
+                if !self.ends_statement() {
+                    self.expressions()?;
+                }
+            }
+            "raise" => {
+                self.next();
+                if !self.ends_statement() {
+                    self.expression()?;
+                    if self.take("from") {
+                        self.expression()?;
+                    }
+                }
+            }
+            "global" | "nonlocal" => {
+                self.next();
+                self.name()?;
+                while self.take(",") {
+                    self.name()?;
+                }
+            }
+            "del" => {
+                self.next();
+                self.expressions()?;
+            }
+            "assert" => {
+                self.next();
+                self.expression()?;
+                if self.take(",") {
+                    self.expression()?;
+                }
+            }
+            "import" => {
+                self.next();
+                self.imported(Self::dotted_name)?;
+            }
+            "from" => self.import_from()?,
+            _ => self.assignment()?,
+        }
+        Ok(())
+    }
+
+    fn import_from(&mut self) -> Read {
+        self.next();
+        let mut is_relative = false;
+        while self.take(".") || self.take("...") {
+            is_relative = true;
+        }
+        if !is_relative || !self.is("import") {
+            self.dotted_name()?;
+        }
+        self.expect("import")?;
+        if self.take("*") {
+            return Ok(());
+        }
+        if self.is("(") {
+            return self.bracket(")", |parser| parser.imported(Self::name));
+        }
+        self.imported(Self::name)
+    }
+
+    /// `a as b, c`; a comma at the end is taken only in brackets.
+    fn imported(&mut self, name: fn(&mut Self) -> Read) -> Read {
+        loop {
+            name(self)?;
+            if self.take("as") {
+                self.name()?;
+            }
+            if !self.take(",") || self.is(")") {
+                return Ok(());
+            }
+        }
+    }
+
+    fn dotted_name(&mut self) -> Read {
+        self.name()?;
+        while self.take(".") {
+            self.name()?;
+        }
+        Ok(())
+    }
+
+    /// An expression, or what is assigned to it.
+    fn assignment(&mut self) -> Read {
+        let begin = self.at;
+        let mut shape = self.expressions()?;
+        if self.take(":") {
+            self.expression()?;
+            if self.take("=") {
+                self.expressions()?;
+            }
+            return Ok(());
+        }
+        let is_augmented = |token: &Token<'_>| {
+            token.kind == Kind::Operator
+                && token.text.ends_with('=')
+                && !["=", "==", "!=", "<=", ">=", ":="].contains(&token.text)
+        };
+        if self.next_if(is_augmented) {
+            return self.expressions().map(drop);
+        }
+        let mut target = begin;
+        while self.is("=") {
+            if shape == Shape::Value {
+                self.at = target;
+                return self.fail("cannot assign to this");
+            }
+            self.next();
+            target = self.at;
+            shape = self.expressions()?;
+        }
+        Ok(())
+    }
+
+    fn ends_statement(&self) -> bool {
+        self.token().is_none() || self.is(";")
+    }
+
+    /// Nothing may follow.
+    fn finish(&self) -> Read {
+        if self.token().is_none() { Ok(()) } else { self.fail("invalid syntax") }
+    }
+
+    pub(super) fn token(&self) -> Option<Token<'t>> {
+        self.peek(0)
+    }
+
+    pub(super) fn peek(&self, ahead: usize) -> Option<Token<'t>> {
+        self.tokens.get(self.at + ahead).copied()
+    }
+
+    pub(super) fn next(&mut self) {
+        self.at += 1;
+    }
+
+    pub(super) fn next_if(&mut self, fits: impl FnOnce(&Token<'_>) -> bool) -> bool {
+        let fits = self.token().is_some_and(|token| fits(&token));
+        self.at += usize::from(fits);
+        fits
+    }
+
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.token().is_some_and(|token| token.is(text))
+    }
+
+    pub(super) fn take(&mut self, text: &str) -> bool {
+        self.next_if(|token| token.is(text))
+    }
+
+    pub(super) fn expect(&mut self, text: &str) -> Read {
+        if self.take(text) { Ok(()) } else { self.fail(&format!("expected '{text}'")) }
+    }
+
+    pub(super) fn name(&mut self) -> Read {
+        if self.next_if(|token| token.is_name()) { Ok(()) } else { self.fail("a name is missing") }
+    }
+
+    /// A fault at the next word.
+    pub(super) fn fail<T>(&self, what: &str) -> Read<T> {
+        let (at, found) = match self.token() {
+            Some(token) => {
+                let mut shown: String = token.text.chars().take(20).collect();
+                if shown.len() < token.text.len() {
+                    shown.push('…');
+                }
+                (token.at, format!("{what} at {shown}"))
+            }
+            None => (self.end, format!("{what} at the end of the line")),
+        };
+        Err(Some((at, found)))
+    }
+}
