@@ -49,6 +49,11 @@ pub struct Leaf {
     /// What it changes by patterns, which may lead through links: each whole
     /// pattern. Of what it removes from within a folder, everything in it.
     pub globs: Vec<(Scope, PathBuf)>,
+    /// Patterns of what it may change where that is only known when it runs.
+    /// Nothing is judged by them.
+    pub supposed: Vec<(Scope, PathBuf)>,
+    /// What it puts where; the effects name only the latter.
+    pub arrivals: Vec<Arrival>,
     /// The words before each wrapper was taken off.
     pub(crate) outer: Vec<Arc<[Word]>>,
     /// The program that it is or runs under, if that is no installed one: what
@@ -107,6 +112,29 @@ impl Leaf {
             self.effects.push(effect);
         }
     }
+}
+
+/// Something that is put somewhere. Which file that makes or replaces depends
+/// on what is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrival {
+    /// What comes, maybe a pattern; none if only the program knows.
+    pub source: Option<PathBuf>,
+    /// Where it was said to go.
+    pub target: PathBuf,
+    /// Where in there.
+    pub landing: Landing,
+}
+
+/// Where something comes to lie that is put at a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Landing {
+    /// In it under its own name if it is a folder, else in its place.
+    Either,
+    /// In it, under its own name.
+    Inside,
+    /// In its place, or what is in the one into the other.
+    Instead,
 }
 
 fn harmless(effect: &Effect) -> bool {

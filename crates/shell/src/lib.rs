@@ -35,7 +35,7 @@ mod xargs;
 
 pub use extent::{Extent, extent};
 pub use history::{is_history, takes_history};
-pub use leaf::{Analysis, Finding, Leaf, Level, Word};
+pub use leaf::{Analysis, Arrival, Finding, Landing, Leaf, Level, Word};
 pub use pattern::CommandPattern;
 pub use programs::{changes_settings, pushed_to};
 

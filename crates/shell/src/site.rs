@@ -8,7 +8,7 @@ use hermes_core::{Effect, Resource, Scope, Workplace, is_folded};
 use crate::blocks;
 use crate::flow::{EVERYTHING, Stream};
 use crate::history;
-use crate::leaf::{Finding, Leaf, Taint, Word};
+use crate::leaf::{Arrival, Finding, Landing, Leaf, Taint, Word};
 use crate::sensitive;
 use crate::syntax::RedirectKind;
 use crate::text::{has_glob, program_name};
@@ -244,6 +244,7 @@ impl<'a> Act<'a> {
         if is_stream(&word.text) {
             return;
         }
+        self.suppose(Scope::FILE_WRITE, word);
         if word.is_near() {
             return self.change_near(Scope::FILE_WRITE, word);
         }
@@ -286,12 +287,16 @@ impl<'a> Act<'a> {
     /// A file that is taken away but not lost, as it has another name then.
     pub(crate) fn take(&mut self, word: &Word) {
         match word.is_near() {
-            true => self.change_near(Scope::FILE_DELETE, word),
+            true => {
+                self.suppose(Scope::FILE_DELETE, word);
+                self.change_near(Scope::FILE_DELETE, word);
+            }
             false => self.delete(word),
         }
     }
 
     pub(crate) fn delete(&mut self, word: &Word) {
+        self.suppose(Scope::FILE_DELETE, word);
         // All that is there is another matter than files of some kind.
         let narrow = |hint: &String| {
             let name = hint.rsplit('/').next().unwrap_or(hint);
@@ -311,6 +316,49 @@ impl<'a> Act<'a> {
         self.leaf.effect(Effect { scope: Scope::FILE_DELETE, resource });
         self.spread(Scope::FILE_DELETE, word);
         self.guess(Scope::FILE_DELETE, word);
+    }
+
+    /// Notes what a word may turn out to be that is made at run time, and the
+    /// folders that a pattern with a slash at its end takes away.
+    fn suppose(&mut self, scope: Scope, word: &Word) {
+        let mut texts: Vec<&str> = Vec::new();
+        match word.known() {
+            Some(text) if word.glob => texts.extend(text.strip_suffix('/')),
+            Some(_) => {}
+            None => {
+                let hints = word.hints.iter().chain(&self.site.input.names);
+                // All that is there is not worth looking at.
+                let is_some = |hint: &&String| hint.rsplit('/').next() != Some(EVERYTHING);
+                texts.extend(hints.filter(is_some).map(String::as_str));
+            }
+        }
+        let places = texts.into_iter().filter(|text| !text.is_empty());
+        let places: Vec<PathBuf> = places.filter_map(|text| self.site.place(text)).collect();
+        self.leaf.supposed.extend(places.into_iter().map(|place| (scope.clone(), place)));
+    }
+
+    /// Notes what comes to a place.
+    pub(crate) fn put(&mut self, source: &Word, target: &Word, landing: Landing) {
+        if target.glob {
+            return;
+        }
+        if let Some(target) = self.site.absolute(target) {
+            let source = self.site.absolute(source);
+            self.leaf.arrivals.push(Arrival { source, target, landing });
+        }
+    }
+
+    /// Notes that only the program knows what it makes in a folder, or in that
+    /// which it runs in.
+    pub(crate) fn fill(&mut self, folder: Option<&Word>) {
+        let target = match folder {
+            Some(folder) if folder.glob => None,
+            Some(folder) => self.site.absolute(folder),
+            None => self.site.cwd.map(Path::to_path_buf),
+        };
+        let landing = Landing::Inside;
+        let arrival = target.map(|target| Arrival { source: None, target, landing });
+        self.leaf.arrivals.extend(arrival);
     }
 
     /// Notes a pattern. With a slash at its end a name means what a link leads

@@ -136,6 +136,7 @@ fn read_list(act: &mut Act<'_>, list: Option<&str>) {
 
 fn target(act: &mut Act<'_>, folder: Option<Word>) {
     super::outside::unpacks(act, folder.as_ref());
+    act.fill(folder.as_ref());
     match folder {
         Some(folder) => act.write(&folder),
         None => act.here(Scope::FILE_WRITE),

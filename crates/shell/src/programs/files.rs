@@ -3,7 +3,7 @@
 use super::trees;
 use crate::args::Args;
 use crate::blocks;
-use crate::leaf::Word;
+use crate::leaf::{Landing, Word};
 use crate::site::Act;
 
 /// Describes the programs that make, change and remove files.
@@ -129,6 +129,7 @@ fn desktop(act: &mut Act<'_>, words: &[Word]) {
             if let Some((target, sources)) = rest.split_last() {
                 sources.iter().for_each(|word| act.read(word));
                 act.write(target);
+                sources.iter().for_each(|word| act.put(word, target, Landing::Either));
             }
         }
         "mkdir" | "save" => rest.iter().for_each(|word| act.write(word)),
@@ -144,6 +145,22 @@ fn ends(args: &Args) -> (Vec<Word>, Option<Word>) {
     match args.operands.split_last() {
         Some((target, sources)) => (sources.to_vec(), Some(target.clone())),
         None => (Vec::new(), None),
+    }
+}
+
+/// Notes where each of the sources comes to lie.
+fn lands(act: &mut Act<'_>, args: &Args, sources: &[Word], target: &Word) {
+    for source in sources {
+        // `src/.` is what is in the folder.
+        let contents = source.text == "." || source.text.ends_with("/.");
+        let landing = if contents || args.has(&["-T", "--no-target-directory"]) {
+            Landing::Instead
+        } else if args.has(&["-t", "--target-directory"]) || target.text.ends_with('/') {
+            Landing::Inside
+        } else {
+            Landing::Either
+        };
+        act.put(source, target, landing);
     }
 }
 
@@ -167,6 +184,7 @@ fn relocate(act: &mut Act<'_>, words: &[Word]) {
             act.ask("data-loss", "Moves files to where they are lost");
         }
         act.write(&target);
+        lands(act, &args, &sources, &target);
     }
 }
 
@@ -200,6 +218,7 @@ fn copy(act: &mut Act<'_>, words: &[Word]) {
     if let Some(target) = target {
         overwrites(act, &sources, &target);
         act.write(&target);
+        lands(act, &args, &sources, &target);
     }
 }
 
@@ -225,6 +244,7 @@ fn link(act: &mut Act<'_>, words: &[Word]) {
             sources.iter().for_each(|word| act.read(word));
             overwrites(act, &sources, &target);
             act.write(&target);
+            lands(act, &args, &sources, &target);
             for source in &sources {
                 leads(act, &target, source);
             }
@@ -321,7 +341,17 @@ fn synchronise(act: &mut Act<'_>, words: &[Word]) {
     }
     match machine(target) {
         Some(host) => act.reach(hermes_core::Scope::NETWORK_SEND, Some(&host)),
-        None => act.write(target),
+        None => {
+            act.write(target);
+            if deletes || near.len() < sources.len() {
+                act.fill(Some(target));
+            }
+            for source in &near {
+                let contents =
+                    source.text == "." || source.text.ends_with('/') || source.text.ends_with("/.");
+                act.put(source, target, if contents { Landing::Instead } else { Landing::Either });
+            }
+        }
     }
 }
 
@@ -402,6 +432,7 @@ fn change_mode(act: &mut Act<'_>, words: &[Word]) {
         act.ask("mass-change", "Changes who may read and write many files");
     }
     operands.iter().for_each(|word| act.write(word));
+    operands.iter().filter(|_| recursive).for_each(|word| act.fill(Some(word)));
 }
 
 /// `chmod -x file` takes a mode that looks like an option.
