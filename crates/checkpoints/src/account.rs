@@ -52,7 +52,7 @@ impl Turn {
                 }
                 Some(Change { before, after: None, .. }) if !is_enclosed => {
                     let mut state = looking.state_since(&path, before)?;
-                    if !state.is_same(before) {
+                    if !state.is_alike(before) {
                         state = keeping.state(&path)?;
                         let state = state.clone();
                         lines.push(Line::Anew(Seen { path: path.clone(), state }));

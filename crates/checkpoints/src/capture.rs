@@ -62,7 +62,7 @@ impl<'a> Capture<'a> {
 
     fn see(&mut self, spot: &Spot, found: Look) -> io::Result<State> {
         match found.kind {
-            FileType::Directory => Ok(State::Folder { mode: found.mode }),
+            FileType::Directory => Ok(State::Folder { mode: found.mode, owner: Some(found.owner) }),
             FileType::Symlink => Ok(State::Link { target: spot.read_link()? }),
             FileType::RegularFile => self.read(spot, found),
             _ => Ok(unkept(Unkept::Special, found)),
@@ -115,10 +115,10 @@ fn no_room(error: &io::Error) -> Option<Unkept> {
     is_full.then_some(Unkept::DiskFull)
 }
 
-/// A folder that was not kept, because it holds too much.
-pub(crate) fn too_many(path: &Path) -> io::Result<State> {
+/// A folder that was not kept with all that is in it, and why not.
+pub(crate) fn not_as_a_whole(path: &Path, why: Unkept) -> io::Result<State> {
     let found = Spot::reach(path)?.map_or(Ok(None), |spot| spot.look())?;
-    Ok(found.map_or(State::Absent, |found| unkept(Unkept::TooMany, found)))
+    Ok(found.map_or(State::Absent, |found| unkept(why, found)))
 }
 
 /// Everything below a folder, folders before what is in them; links are not

@@ -117,7 +117,7 @@ impl Store {
                     .state_since(&place, before)
                     .map_err(|error| ToolError::io(place.display(), &error))?,
             };
-            if !after.is_same(before) {
+            if !after.is_alike(before) {
                 seen.push((place, Change::new(before.clone(), Some(after))));
             }
         }

@@ -10,14 +10,15 @@ use hermes_core::{CheckpointId, Checkpoints, ErrorKind, Impending, Made, ToolErr
 use hermes_files::Journals;
 
 use crate::account::Left;
-use crate::capture::Capture;
+use crate::capture::{Capture, not_as_a_whole};
 use crate::commons;
-use crate::manifest::Change;
+use crate::manifest::{Change, Seen};
 use crate::moved::{self, Beginning};
-use crate::state::{Hash, State};
+use crate::state::{Hash, State, Unkept};
 use crate::store::{Store, id_of, lock_alone, now, workspace_of};
 use crate::tree::{Ground, Listing};
 use crate::turn::{Running, Sight, Turn};
+use crate::written::written;
 
 /// Turns that are kept in memory after their last call.
 const REMEMBERED: usize = 32;
@@ -133,9 +134,25 @@ impl Keeper {
                 inner.push(place);
                 continue;
             }
-            turn.meet(&place, &mut capture, store.limits, &mut met).map_err(|error| {
-                ToolError::io(format!("{} cannot be kept", place.display()), &error)
-            })?;
+            turn.meet(&place, &mut capture, store.limits, &mut met)
+                .map_err(|error| cannot_keep(&place, &error))?;
+        }
+        let bounded = store.limits.of_what_may_be_left();
+        for place in change.filled {
+            let place = real(place)?;
+            if place.starts_with(store.root()) || place == workspace {
+                continue;
+            }
+            if change.open_ended && place.starts_with(workspace) {
+                inner.push(place);
+            } else if commons::is_shared(&place, change.workplace.home()) {
+                let state = not_as_a_whole(&place, Unkept::Shared)
+                    .map_err(|error| ToolError::io(place.display(), &error))?;
+                met.push(Seen { path: place, state });
+            } else {
+                turn.meet(&place, &mut capture, bounded, &mut met)
+                    .map_err(|error| cannot_keep(&place, &error))?;
+            }
         }
         let tree = match whole.then(|| self.snapshot(change, workspace, &mut capture)) {
             None => None,
@@ -152,9 +169,8 @@ impl Keeper {
         let listing = tree.as_ref().map(|tree| &*tree.listing);
         let spared = self.spared(change);
         for place in inner.iter().filter(|place| !spared.iter().any(|own| place.starts_with(own))) {
-            turn.meet_unlisted(place, listing, &mut capture, store.limits, &mut met).map_err(
-                |error| ToolError::io(format!("{} cannot be kept", place.display()), &error),
-            )?;
+            turn.meet_unlisted(place, listing, &mut capture, bounded, &mut met)
+                .map_err(|error| cannot_keep(place, &error))?;
         }
         turn.note(store, change, met, tree, workspace, since)
             .map_err(|error| store.failed("write in", store.root(), &error))
@@ -246,6 +262,7 @@ impl Keeper {
         let store = &*self.store;
         let mut capture = Capture::looking(store.limits);
         let mut seen: Vec<(PathBuf, Change)> = Vec::new();
+        let mut gone = Vec::new();
         if call.announces {
             turn.conclude(&call, &mut capture, &mut seen)
                 .map_err(|error| ToolError::io(workspace.display(), &error))?;
@@ -259,8 +276,15 @@ impl Keeper {
                 turn.revisit(&place, &mut capture, store.limits, &mut seen)
                     .map_err(|error| ToolError::io(place.display(), &error))?;
             }
+            // What was made in a folder that the tree does not know, too.
+            for place in change.filled {
+                let bounded = store.limits.of_what_may_be_left();
+                let place = real(place)?;
+                turn.revisit(&place, &mut capture, bounded, &mut seen)
+                    .map_err(|error| ToolError::io(place.display(), &error))?;
+            }
             if let Some(before) = &call.tree {
-                self.compare(change, workspace, turn, before, &mut capture, &mut seen)?;
+                gone = self.compare(change, workspace, turn, before, &mut capture, &mut seen)?;
             }
         }
         // Of two commands that end at once only one may have what both saw.
@@ -279,13 +303,17 @@ impl Keeper {
         moved::mark(&mut seen, &turn.manifest, from);
         let touched: Vec<PathBuf> =
             seen.iter().map(|(path, _)| path.clone()).chain(call.told).collect();
-        turn.settle(change.call_id, seen, &mut capture)
+        for path in &gone {
+            self.trouble(format!("{}: git ignores it, so it was not kept", written(path)));
+        }
+        turn.settle(change.call_id, seen, gone, &mut capture)
             .map_err(|error| store.failed("write in", store.root(), &error))?;
         self.tell_unkept(turn, touched);
         Ok(())
     }
 
-    /// What an open-ended call has made of the tree that it began with.
+    /// What an open-ended call has made of the tree that it began with, and
+    /// what it has deleted of what was not kept.
     fn compare(
         &self,
         change: &Impending<'_>,
@@ -294,7 +322,7 @@ impl Keeper {
         before: &Sight,
         capture: &mut Capture<'_>,
         seen: &mut Vec<(PathBuf, Change)>,
-    ) -> Result<(), ToolError> {
+    ) -> Result<Vec<PathBuf>, ToolError> {
         let most = self.store.limits.tree_entries;
         if before.listing.is_partial {
             self.trouble(format!(
@@ -318,7 +346,8 @@ impl Keeper {
             ));
         }
         turn.compare(&ground, before, &after, capture, seen)
-            .map_err(|error| ToolError::io(workspace.display(), &error))
+            .map_err(|error| ToolError::io(workspace.display(), &error))?;
+        Ok(turn.gone(workspace, &before.listing, &after))
     }
 
     /// Clears away what is old when a checkpoint begins.
@@ -341,7 +370,7 @@ impl Keeper {
                     let unkept = [Some(&change.before), change.after.as_ref()];
                     let why = unkept.into_iter().flatten().find_map(State::why_unkept);
                     if let Some(why) = why {
-                        self.trouble(format!("{}: {}", path.display(), why.describe()));
+                        self.trouble(format!("{}: {}", written(&path), why.describe()));
                     }
                 }
                 _ => {}
@@ -424,9 +453,12 @@ fn real(place: &Path) -> Result<PathBuf, ToolError> {
     match hermes_files::real_entry(place) {
         // Nothing can be there.
         Err(error) if hermes_files::is_loop(&error) => Ok(place.to_path_buf()),
-        found => found
-            .map_err(|error| ToolError::io(format!("{} cannot be kept", place.display()), &error)),
+        found => found.map_err(|error| cannot_keep(place, &error)),
     }
+}
+
+fn cannot_keep(place: &Path, error: &io::Error) -> ToolError {
+    ToolError::io(format!("{} cannot be kept", place.display()), error)
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,6 +1,7 @@
 //! What a file carries besides its content: owner, access list and other
 //! extended attributes. A file that is brought back takes them over from the
-//! one in its place; if there is none, it gets what was kept of them.
+//! one in its place, but for what is to be undone of them; if there is none, it
+//! gets what was kept.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,6 +13,7 @@ use rustix::fs::Mode;
 
 use crate::names::{hex, unhex};
 use crate::spot::Look;
+use crate::state::Carried;
 
 /// Extended attributes that are larger than this together are not kept.
 const ROOM: usize = 16 * 1024;
@@ -24,6 +26,8 @@ pub(crate) struct Kept<'a> {
     pub(crate) owner: Option<(u32, u32)>,
     /// As [`kept_attributes`] gives them.
     pub(crate) attributes: &'a BTreeMap<String, String>,
+    /// What of it counts more than what is there.
+    pub(crate) carried: Carried,
 }
 
 /// The file in whose place another is put.
@@ -39,7 +43,9 @@ impl Kept<'_> {
     /// mode last. Says what could not be kept, in words.
     pub(crate) fn dress(&self, new: &File, there: Option<&There>) -> io::Result<Vec<String>> {
         let mut unlike = Unlike::default();
-        if let Some(owner) = there.map(|there| there.found.owner).or(self.owner) {
+        let found = there.map(|there| there.found.owner);
+        let owner = if self.carried.owner { self.owner.or(found) } else { found.or(self.owner) };
+        if let Some(owner) = owner {
             unlike.give_away(new, owner)?;
         }
         match there {
@@ -48,10 +54,41 @@ impl Kept<'_> {
         }
         // The one who has changed an access list since has the last word.
         let is_open = there.is_some_and(|there| there.file.is_some());
-        for (name, value) in self.attributes.iter().filter(|(n, _)| !is_open || *n != ACCESS_LIST) {
-            unlike.set_attribute(new, name, unhex(value).as_deref());
+        let passes = |name: &str| self.carried.attributes || !is_open || name != ACCESS_LIST;
+        self.give_attributes(new, &mut unlike, passes);
+        self.finish(new, unlike)
+    }
+
+    /// Whether there is nothing to it but the mode.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.carried == Carried::default()
+    }
+
+    /// Gives a file that has its content back what else counts of it.
+    pub(crate) fn dress_again(&self, file: &File) -> io::Result<Vec<String>> {
+        let mut unlike = Unlike::default();
+        if let Some(owner) = self.owner.filter(|_| self.carried.owner) {
+            unlike.give_away(file, owner)?;
         }
-        rustix::fs::fchmod(new, Mode::from_raw_mode(unlike.narrow(self.mode)))?;
+        self.give_attributes(file, &mut unlike, |_| self.carried.attributes);
+        self.finish(file, unlike)
+    }
+
+    fn give_attributes(&self, to: &File, unlike: &mut Unlike, passes: impl Fn(&str) -> bool) {
+        if self.carried.attributes {
+            let there = kept_attributes(to);
+            for name in there.keys().filter(|name| !self.attributes.contains_key(*name)) {
+                // One that stays is seen by the next look.
+                let _ = rustix::fs::fremovexattr(to, name.as_str());
+            }
+        }
+        for (name, value) in self.attributes.iter().filter(|(name, _)| passes(name)) {
+            unlike.set_attribute(to, name, unhex(value).as_deref());
+        }
+    }
+
+    fn finish(&self, file: &File, unlike: Unlike) -> io::Result<Vec<String>> {
+        rustix::fs::fchmod(file, Mode::from_raw_mode(unlike.narrow(self.mode)))?;
         Ok(unlike.told())
     }
 }

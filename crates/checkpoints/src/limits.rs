@@ -20,6 +20,18 @@ pub struct Limits {
     pub time: Duration,
 }
 
+/// Entries below a folder of which not all will be lost, or that was built and
+/// can be built again.
+const PASSING: usize = 2_000;
+
+impl Limits {
+    /// For what git ignores, and for folders in which something is replaced:
+    /// keeping much of them would take longer than it is worth.
+    pub(crate) fn of_what_may_be_left(self) -> Self {
+        Self { tree_entries: self.tree_entries.min(PASSING), ..self }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

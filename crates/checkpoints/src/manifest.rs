@@ -1,7 +1,7 @@
 //! The log of one checkpoint: a line of JSON for each thing that is known. It
 //! only ever grows, so that a process that dies leaves what it had written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -15,7 +15,7 @@ use crate::objects::UNFINISHED;
 use crate::state::{Hash, State};
 
 /// The format that is written, and the latest that is read.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Since this format the log tells which calls got to their end.
 const TELLS_ENDS: u32 = 2;
@@ -69,6 +69,8 @@ pub(crate) enum Line {
     Tree(TreeLine),
     /// What an open-ended call has made of its tree was looked at.
     Through(String),
+    /// What an open-ended call has deleted although it was not kept.
+    Gone(#[serde(with = "names")] PathBuf),
     /// Whoever made the changes has made them all.
     Finished(bool),
 }
@@ -121,7 +123,7 @@ impl Change {
 
     /// Whether the turn left the path as it was.
     pub fn is_none(&self) -> bool {
-        self.after.as_ref().is_some_and(|after| after.is_same(&self.before))
+        self.after.as_ref().is_some_and(|after| after.is_alike(&self.before))
     }
 }
 
@@ -137,6 +139,8 @@ pub struct Manifest {
     pub(crate) is_finished: bool,
     /// When the turn first changed something, if a call has told.
     pub(crate) begun: Option<i64>,
+    /// What commands have deleted that git ignores, and that was not kept.
+    pub(crate) gone: BTreeSet<PathBuf>,
     /// A command was cut off, and the tree that it began with is gone.
     pub(crate) is_lost: bool,
 }
@@ -159,6 +163,7 @@ impl Manifest {
             trees: Vec::new(),
             is_finished: false,
             begun: None,
+            gone: BTreeSet::new(),
             is_lost: false,
         }
     }
@@ -214,6 +219,12 @@ impl Manifest {
         changed.map(|(path, change)| (path.as_path(), change))
     }
 
+    /// What it has deleted that git ignores and nobody kept, as far as it has
+    /// not come back since.
+    pub fn missing(&self) -> impl Iterator<Item = &Path> {
+        self.gone.iter().map(PathBuf::as_path).filter(|path| is_absent(path))
+    }
+
     /// What changed the files: the tools, or `undo`, `redo`, `restore`.
     pub fn by(&self) -> Vec<String> {
         if let Some(word) = self.head.kind.word() {
@@ -256,6 +267,9 @@ impl Manifest {
                 let of_call = self.trees.iter_mut().filter(|tree| tree.call == call);
                 of_call.for_each(|tree| tree.is_open = false);
             }
+            Line::Gone(path) => {
+                self.gone.insert(path);
+            }
             Line::Finished(is_finished) => self.is_finished = is_finished,
         }
     }
@@ -295,6 +309,7 @@ impl Manifest {
             trees: Vec::new(),
             is_finished: false,
             begun: None,
+            gone: BTreeSet::new(),
             is_lost: false,
         };
         for line in whole.filter(|line| line.last() != Some(&CUT_OFF)) {
@@ -318,6 +333,12 @@ impl Manifest {
         }
         Ok(Some(manifest))
     }
+}
+
+/// Whether certainly nothing is there.
+pub(crate) fn is_absent(path: &Path) -> bool {
+    let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+    fs::symlink_metadata(path).is_err_and(|error| absent.contains(&error.kind()))
 }
 
 /// A log that is open to be written on.

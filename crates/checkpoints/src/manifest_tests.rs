@@ -74,7 +74,7 @@ fn a_log_that_was_cut_off_anywhere_says_what_it_had_said() {
 fn a_log_of_the_future_is_not_guessed_at() {
     let (_folder, path) = log();
     let text = fs::read_to_string(&path).expect("text");
-    fs::write(&path, text.replacen("\"version\":2", "\"version\":3", 1)).expect("a newer log");
+    fs::write(&path, text.replacen("\"version\":3", "\"version\":4", 1)).expect("a newer log");
     assert!(Manifest::load(&path).is_err());
 }
 

@@ -45,13 +45,16 @@ pub(crate) mod several {
     #[derive(Deserialize)]
     struct In(#[serde(with = "super")] PathBuf);
 
-    pub(crate) fn serialize<S: Serializer>(paths: &[PathBuf], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(paths.iter().map(Out))
+    pub(crate) fn serialize<'a, S: Serializer>(
+        paths: impl IntoIterator<Item = &'a PathBuf>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_seq(paths.into_iter().map(Out))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, C: FromIterator<PathBuf>, D: Deserializer<'de>>(
         from: D,
-    ) -> Result<Vec<PathBuf>, D::Error> {
+    ) -> Result<C, D::Error> {
         Ok(Vec::<In>::deserialize(from)?.into_iter().map(|In(path)| path).collect())
     }
 }

@@ -86,7 +86,7 @@ fn share(theirs: &[Change], before: &State, after: &State) -> Share {
     let mut from = before;
     let mut is_first = true;
     for change in theirs {
-        if change.before.is_same(from) && !change.is_none() {
+        if change.before.is_alike(from) && !change.is_none() {
             is_first = false;
             match &change.after {
                 Some(after) => from = after,
@@ -95,20 +95,20 @@ fn share(theirs: &[Change], before: &State, after: &State) -> Share {
             }
         }
     }
-    if from.is_same(after) {
+    if from.is_alike(after) {
         return Share::Nothing;
     }
     let mut to = after;
     for change in theirs.iter().rev() {
-        if change.after.as_ref().is_some_and(|after| after.is_same(to)) {
+        if change.after.as_ref().is_some_and(|after| after.is_alike(to)) {
             to = &change.before;
         }
     }
     match is_first {
-        _ if to.is_same(from) => Share::Nothing,
+        _ if to.is_alike(from) => Share::Nothing,
         // Nobody has kept what others left there before.
         false => Share::Mixed,
-        true if to.is_same(after) => Share::All,
+        true if to.is_alike(after) => Share::All,
         true => Share::UpTo(to.clone()),
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use hermes_core::ToolError;
+use hermes_core::{CheckpointInfo, ToolError};
 
 use crate::capture::Capture;
 use crate::damage::{Damaged, refusal};
 use crate::history::{Kind, Undoable};
 use crate::manifest::Manifest;
-use crate::state::{State, Unkept};
+use crate::state::{Carried, State, Unkept};
 use crate::store::Store;
 use crate::tree::Listing;
 
@@ -49,6 +49,11 @@ pub struct Plan {
     pub checkpoints: Vec<String>,
     /// Path by path. Files that are already as wanted are not named.
     pub steps: Vec<Step>,
+    /// What the turns have deleted that git ignores and nobody kept: it does
+    /// not come back.
+    pub missing: Vec<PathBuf>,
+    /// The turns that it is about, in brief, the oldest first.
+    pub turns: Vec<CheckpointInfo>,
     /// Checkpoints that it goes past, since they cannot be read.
     pub damaged: Vec<Damaged>,
 }
@@ -62,6 +67,9 @@ pub struct Step {
     pub from: State,
     /// What will be there.
     pub to: State,
+    /// What of it besides content and mode has to come back as well, since the
+    /// turns have changed it. The rest is as it is now, whoever changed it.
+    pub carried: Carried,
     /// What stands in the way.
     pub obstacle: Option<Obstacle>,
 }
@@ -152,6 +160,8 @@ struct Span<'a> {
     last: Option<&'a State>,
     /// Each began where the one before it ended.
     is_unbroken: bool,
+    /// What they have changed besides content and mode.
+    carried: Carried,
 }
 
 impl Store {
@@ -196,9 +206,11 @@ impl Store {
         Ok(Plan { damaged, ..self.plan_for(kind, workspace, &oldest_first, &|_| true)? })
     }
 
-    /// Whether a turn was cut off before it had changed anything.
+    /// Whether a turn was cut off before it had changed anything, or what it
+    /// had deleted is there again.
     fn is_void(turn: &Manifest) -> bool {
-        *turn.kind() == Kind::Turn && !turn.is_lost && turn.changes().next().is_none()
+        let has_changed = turn.changes().next().is_some() || turn.missing().next().is_some();
+        *turn.kind() == Kind::Turn && !turn.is_lost && !has_changed
     }
 
     fn plan_redo(&self, workspace: &Path) -> Result<Plan, ToolError> {
@@ -228,7 +240,8 @@ impl Store {
         // What nobody of ours has touched is brought back if it is asked for.
         for (path, state) in self.tree_of(&wanted, paths) {
             if !touched(&path) {
-                let span = Span { first: &state, last: None, is_unbroken: true };
+                let carried = Carried::default();
+                let span = Span { first: &state, last: None, is_unbroken: true, carried };
                 plan.steps.extend(self.step(&path, &span));
             }
         }
@@ -293,26 +306,37 @@ impl Store {
                     continue;
                 }
                 let last = change.after.as_ref();
+                let carried = match last {
+                    Some(last) => last.differs_in(&change.before),
+                    // Nobody has seen what it left.
+                    None => Carried { owner: true, attributes: true },
+                };
                 spans
                     .entry(path)
                     .and_modify(|span| {
                         let joins = span.last.is_none_or(|last| last.is_same(&change.before));
                         span.is_unbroken &= joins && !change.is_broken;
                         span.last = last;
+                        span.carried = span.carried.or(carried);
                     })
                     .or_insert(Span {
                         first: &change.before,
                         last,
                         is_unbroken: !change.is_broken,
+                        carried,
                     });
             }
         }
         let mut steps: Vec<Step> =
             spans.iter().filter_map(|(path, span)| self.step(path, span)).collect();
         mark_links(&mut steps);
+        let missing = checkpoints.iter().flat_map(|m| m.missing()).filter(|path| is_chosen(path));
+        let missing: BTreeSet<PathBuf> = missing.map(Path::to_path_buf).collect();
+        let missing = missing.into_iter().collect();
+        let turns = checkpoints.iter().map(|m| m.info()).collect();
         let checkpoints = checkpoints.iter().map(|m| m.id().to_owned()).collect();
         let (workspace, damaged) = (workspace.to_path_buf(), Vec::new());
-        Ok(Plan { kind, workspace, checkpoints, steps, damaged })
+        Ok(Plan { kind, workspace, checkpoints, steps, missing, turns, damaged })
     }
 
     /// What is to be done with one path; none if it is as wanted.
@@ -321,17 +345,20 @@ impl Store {
         let mut capture = Capture::looking(self.limits);
         let Ok(from) = capture.state_since(path, span.last.unwrap_or(&to)) else {
             let obstacle = Obstacle { why: Why::Unreadable, can_be_forced: false };
-            let (path, from) = (path.to_path_buf(), State::Absent);
-            return Some(Step { path, from, to, obstacle: Some(obstacle) });
+            let (path, from, carried) = (path.to_path_buf(), State::Absent, span.carried);
+            return Some(Step { path, from, to, carried, obstacle: Some(obstacle) });
         };
-        let settled = from.is_same(&to)
-            || matches!(capture.state_since(path, &to), Ok(now) if now.is_same(&to));
+        let is_as_wanted = |now: &State| {
+            now.is_same(&to) && now.differs_in(&to).and(span.carried) == Carried::default()
+        };
+        let settled = is_as_wanted(&from)
+            || matches!(capture.state_since(path, &to), Ok(now) if is_as_wanted(&now));
         if settled {
             return None;
         }
         let why = self.trouble(&from, &to, span);
         let obstacle = why.map(|why| Obstacle { why, can_be_forced: why.can_be_forced() });
-        Some(Step { path: path.to_path_buf(), from, to, obstacle })
+        Some(Step { path: path.to_path_buf(), from, to, carried: span.carried, obstacle })
     }
 
     fn trouble(&self, from: &State, to: &State, span: &Span<'_>) -> Option<Why> {
@@ -350,7 +377,10 @@ impl Store {
         // Between the removal of a folder and the file in its place (or the
         // other way round) a restore may have been cut off.
         let is_halfway = *from == State::Absent && last.is_folder() != to.is_folder();
-        if !from.is_same(last) && !are_folders && !is_halfway {
+        // Only what the turns have changed themselves would be overwritten.
+        let others = from.differs_in(last).and(span.carried);
+        let is_theirs = from.is_same(last) && others == Carried::default();
+        if !is_theirs && !are_folders && !is_halfway {
             return Some(Why::ChangedSince);
         }
         match from {

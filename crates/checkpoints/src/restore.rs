@@ -21,6 +21,7 @@ use crate::spot::{self, Spot};
 use crate::state::{State, Unkept};
 use crate::store::{LOG, Store, id_of, lock_alone, logs, now};
 use crate::turn::begin_log;
+use crate::written::written;
 
 /// The permission bits of a folder that had to be made to hold a file.
 const FOLDER: u32 = 0o755;
@@ -88,7 +89,7 @@ impl Store {
             remove(&log.path).map_err(failed)?;
             return Err(stuck(&restored.left, &plan.kind));
         }
-        self.set_folder_modes(&steps);
+        self.dress_folders(&steps, &mut restored);
         let mut capture = Capture::looking(self.limits);
         let mut lines = Vec::new();
         for path in manifest.changes.keys() {
@@ -136,7 +137,7 @@ impl Store {
                     restored.left.push((step.path.clone(), error.to_string()));
                 }
                 Err(error) => {
-                    let what = format!("{} cannot be brought back", step.path.display());
+                    let what = format!("{} cannot be brought back", written(&step.path));
                     return Err(ToolError::io(what, &error)
                         .with("done", restored.done.len())
                         .with_hint("Remove the cause and run the same command again: it goes on where it stopped."));
@@ -163,7 +164,7 @@ impl Store {
                 lines.push(Line::Before(Seen { path: above, state: State::Absent }));
             }
             let state = capture.state_since(&step.path, &step.from);
-            let state = state.map_err(|error| ToolError::io(step.path.display(), &error))?;
+            let state = state.map_err(|error| ToolError::io(written(&step.path), &error))?;
             match state.why_unkept().filter(|_| step.from.why_unkept().is_none()) {
                 // It could be read, but there is no room for it.
                 Some(why) if !force => return Err(no_room(&step.path, why)),
@@ -234,20 +235,21 @@ impl Store {
                 }
                 spot.put_folder()?;
                 // Its own bits come last; until then it must take files.
-                if matches!(step.from, State::Folder { mode } if mode & 0o300 != 0o300) {
+                if matches!(step.from, State::Folder { mode, .. } if mode & 0o300 != 0o300) {
                     spot.set_mode(0o700)?;
                 }
             }
             State::File { hash, mode, owner, attributes, .. } => {
-                if is_content_there(step) {
-                    spot.set_mode(*mode)?;
-                    return Ok(Taken::Done);
-                }
-                if let Some(refused) = clear(&spot, &step.from)? {
-                    return Ok(refused);
-                }
-                let kept = Kept { mode: *mode, owner: *owner, attributes };
-                let lost = spot.put_file(kept, |file| self.objects.copy_to(*hash, file))?;
+                let carried = step.carried;
+                let kept = Kept { mode: *mode, owner: *owner, attributes, carried };
+                let lost = if is_content_there(step) {
+                    spot.dress(kept)?
+                } else {
+                    if let Some(refused) = clear(&spot, &step.from)? {
+                        return Ok(refused);
+                    }
+                    spot.put_file(kept, |file| self.objects.copy_to(*hash, file))?
+                };
                 if !lost.is_empty() {
                     return Ok(Taken::Without(lost));
                 }
@@ -265,11 +267,17 @@ impl Store {
 
     /// Last, and from the inside out: a folder that may not be written to
     /// could not be filled.
-    fn set_folder_modes(&self, steps: &[&Step]) {
+    fn dress_folders(&self, steps: &[&Step], restored: &mut Restored) {
         for step in steps.iter().rev() {
-            if let State::Folder { mode } = step.to
+            if let State::Folder { mode, owner } = step.to
                 && let Ok(Some(spot)) = Spot::reach(&step.path)
             {
+                let is_meant = step.carried.owner || !step.from.is_folder();
+                if let Some(owner) = owner.filter(|_| is_meant)
+                    && spot.set_owner(owner).is_err()
+                {
+                    restored.without.push((step.path.clone(), vec!["owner".into()]));
+                }
                 // It is there with all that was in it; that counts.
                 let _ = spot.set_mode(mode);
             }
@@ -287,7 +295,7 @@ enum Taken {
     Stays(&'static str),
 }
 
-/// Whether only the mode is another.
+/// Whether only the mode, the owner or attributes are others.
 fn is_content_there(step: &Step) -> bool {
     matches!((&step.from, &step.to), (State::File { hash: a, .. }, State::File { hash: b, .. }) if a == b)
 }
@@ -381,7 +389,7 @@ fn refuse_obstacles(plan: &Plan) -> Result<(), ToolError> {
     let told: Vec<String> = plan
         .steps
         .iter()
-        .filter_map(|step| Some(format!("{}: {}", step.path.display(), step.describe_obstacle()?)))
+        .filter_map(|step| Some(format!("{}: {}", written(&step.path), step.describe_obstacle()?)))
         .collect();
     if told.is_empty() {
         return Ok(());
@@ -400,6 +408,12 @@ fn first_few(told: &[String]) -> String {
 
 /// What nothing can be done about, even by force, does not use a turn up.
 fn refuse_the_impossible(plan: &Plan) -> Result<(), ToolError> {
+    if let Kind::Undo(_) = plan.kind
+        && !plan.missing.is_empty()
+        && plan.turns.iter().all(|turn| turn.files == 0)
+    {
+        return Err(deleted_for_good(plan));
+    }
     let left: Vec<(PathBuf, String)> = plan
         .obstacles()
         .filter(|(_, obstacle)| !obstacle.can_be_forced)
@@ -411,10 +425,26 @@ fn refuse_the_impossible(plan: &Plan) -> Result<(), ToolError> {
     Err(stuck(&left, &plan.kind))
 }
 
+/// All that the turns did was to delete what nobody had kept.
+fn deleted_for_good(plan: &Plan) -> ToolError {
+    let told: Vec<String> = plan.missing.iter().map(|path| written(path)).collect();
+    let by: BTreeSet<&str> =
+        plan.turns.iter().flat_map(|turn| &turn.by).map(String::as_str).collect();
+    let by = by.into_iter().collect::<Vec<_>>().join(", ");
+    let past = plan.turns.len() + 1;
+    ToolError::conflict(format!(
+        "Nothing was changed. What was done last ({by}) has deleted what git ignores and was not \
+         kept, so it cannot be brought back: {}",
+        first_few(&told)
+    ))
+    .with("files", told)
+    .with_hint(format!("`hermes undo {past}` undoes the turn before it."))
+}
+
 /// Nothing could be done.
 fn stuck(left: &[(PathBuf, String)], kind: &Kind) -> ToolError {
     let told: Vec<String> =
-        left.iter().map(|(path, why)| format!("{}: {why}", path.display())).collect();
+        left.iter().map(|(path, why)| format!("{}: {why}", written(path))).collect();
     let error = ToolError::conflict(format!("Nothing could be brought back. {}", first_few(&told)));
     let error = error.with("files", told);
     match kind {
@@ -431,16 +461,13 @@ fn stuck(left: &[(PathBuf, String)], kind: &Kind) -> ToolError {
 fn no_room(path: &Path, why: Unkept) -> ToolError {
     ToolError::conflict(format!(
         "Nothing was changed. {}: what is there now would be lost for good: {}",
-        path.display(),
+        written(path),
         why.describe()
     ))
     .with_hint("Make room, or use --force.")
 }
 
 fn changed_meanwhile(path: &Path) -> ToolError {
-    ToolError::conflict(format!(
-        "{} was changed just now; nothing was brought back",
-        path.display()
-    ))
-    .with_hint("Run the command again.")
+    ToolError::conflict(format!("{} was changed just now; nothing was brought back", written(path)))
+        .with_hint("Run the command again.")
 }

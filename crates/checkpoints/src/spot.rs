@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Uid};
 use rustix::io::Errno;
 
 use crate::likeness::{Kept, There};
@@ -142,6 +142,29 @@ impl Spot {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Gives the file that is there what was kept of it besides its content.
+    /// Says what it could not be given.
+    pub(crate) fn dress(&self, kept: Kept<'_>) -> io::Result<Vec<String>> {
+        // What was made unreadable cannot be opened before.
+        self.set_mode(kept.mode & 0o777)?;
+        if kept.is_plain() {
+            self.set_mode(kept.mode)?;
+            return Ok(Vec::new());
+        }
+        kept.dress_again(&self.open()?.0)
+    }
+
+    /// Gives the folder that is there to a user and a group.
+    pub(crate) fn set_owner(&self, (user, group): (u32, u32)) -> io::Result<()> {
+        let is_theirs = |look: Look| look.owner == (user, group);
+        if self.look()?.is_some_and(is_theirs) {
+            return Ok(());
+        }
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(rustix::fs::chownat(&self.folder, &self.name, Some(user), Some(group), flags)?)
     }
 
     /// Removes a file or a link, or an empty folder.

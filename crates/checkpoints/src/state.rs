@@ -59,6 +59,9 @@ pub enum State {
     Folder {
         /// Its permission bits.
         mode: u32,
+        /// Its user and group, by number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<(u32, u32)>,
     },
     /// A regular file.
     File {
@@ -114,6 +117,8 @@ pub enum Unkept {
     Special,
     /// It was somewhere else, where nothing is kept.
     Elsewhere,
+    /// A folder that everybody uses.
+    Shared,
 }
 
 impl Unkept {
@@ -127,16 +132,18 @@ impl Unkept {
             Self::Unreadable => "it could not be read",
             Self::Special => "it is no regular file",
             Self::Elsewhere => "it was moved here from where nothing is kept",
+            Self::Shared => "it is a folder that everybody uses",
         }
     }
 }
 
 impl State {
-    /// Whether a restore leaves one for the other: the owner and extended
-    /// attributes are brought along, and do not count as a change by
-    /// themselves.
+    /// Whether a restore leaves one for the other: where somebody else has
+    /// changed the owner or extended attributes, what comes back takes them
+    /// over.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
+            (Self::Folder { mode: a, .. }, Self::Folder { mode: b, .. }) => a == b,
             (Self::File { hash: a, mode: x, .. }, Self::File { hash: b, mode: y, .. }) => {
                 (a, x) == (b, y)
             }
@@ -145,6 +152,34 @@ impl State {
                 Self::Unkept { len: b, mode: n, stamp: y, .. },
             ) => (a, m, x.modified, x.inode) == (b, n, y.modified, y.inode),
             (a, b) => a == b,
+        }
+    }
+
+    /// Whether nothing was changed between the two, not even the owner.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        self.is_same(other) && self.differs_in(other) == Carried::default()
+    }
+
+    /// In what two files or folders differ besides content and mode, as far as
+    /// both are known.
+    pub(crate) fn differs_in(&self, other: &Self) -> Carried {
+        let owner = match (self.owner(), other.owner()) {
+            (Some(one), Some(other)) => one != other,
+            _ => false,
+        };
+        let attributes = match (self, other) {
+            (Self::File { attributes: one, .. }, Self::File { attributes: other, .. }) => {
+                one != other
+            }
+            _ => false,
+        };
+        Carried { owner, attributes }
+    }
+
+    fn owner(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::File { owner, .. } | Self::Folder { owner, .. } => *owner,
+            _ => None,
         }
     }
 
@@ -169,6 +204,26 @@ impl State {
             Self::File { .. } | Self::Unkept { .. } => "file",
             Self::Link { .. } => "link",
         }
+    }
+}
+
+/// What of a file or folder besides content and mode is meant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Its user and group.
+    pub owner: bool,
+    /// The user's extended attributes and the access list.
+    pub attributes: bool,
+}
+
+impl Carried {
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self { owner: self.owner || other.owner, attributes: self.attributes || other.attributes }
+    }
+
+    /// What of it is meant by both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { owner: self.owner && other.owner, attributes: self.attributes && other.attributes }
     }
 }
 

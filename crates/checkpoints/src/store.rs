@@ -21,8 +21,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_core::ToolError;
 
-use crate::limits::Limits;
 use crate::keeper::lock;
+use crate::limits::Limits;
 use crate::manifest::{Head, Manifest};
 use crate::objects::{Objects, make_folder};
 use crate::state::{Hash, State};

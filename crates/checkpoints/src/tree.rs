@@ -1,9 +1,9 @@
 //! A whole tree as it is at a moment. What has not been touched since it was
 //! last seen is not read again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs::Metadata;
+use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use hermes_core::{CancellationToken, ToolError};
-use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
+use crate::ignored::Rules;
 use crate::names;
 use crate::objects::Objects;
 use crate::state::{Hash, Stamp, State};
@@ -30,6 +30,10 @@ const SETTLED: i64 = 50_000_000;
 pub(crate) struct Listing {
     #[serde(with = "entries")]
     pub(crate) entries: BTreeMap<PathBuf, Leaf>,
+    /// What git ignores: files, and folders with all that is in them. That they
+    /// were there is all that is known of them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty", with = "names::several")]
+    pub(crate) ignored: BTreeSet<PathBuf>,
     /// There was more than is kept.
     #[serde(default)]
     pub(crate) is_partial: bool,
@@ -63,35 +67,37 @@ impl Ground<'_> {
         known: &Listing,
     ) -> Result<Listing, ToolError> {
         let mut listing = Listing::default();
-        for entry in self.walk() {
-            if self.cancel.is_cancelled() {
-                return Err(ToolError::cancelled());
-            }
+        let device = fs::metadata(self.root).map(|found| found.dev()).unwrap_or_default();
+        let mut ahead = vec![(self.root.to_path_buf(), Rules::above(self.root))];
+        while let Some((folder, rules)) = ahead.pop() {
             // What cannot be looked at cannot be kept; it is not seen.
-            let Ok(entry) = entry else { continue };
-            let Ok(path) = entry.path().strip_prefix(self.root) else { continue };
-            if path.as_os_str().is_empty() {
-                continue;
+            let Ok(entries) = fs::read_dir(&folder) else { continue };
+            let entries: Vec<DirEntry> = entries.flatten().collect();
+            let has = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
+            let rules = rules.enter(&folder, has(".git"), has(".gitignore"));
+            for entry in entries.iter().filter(|entry| !self.is_apart(entry)) {
+                if self.cancel.is_cancelled() {
+                    return Err(ToolError::cancelled());
+                }
+                if listing.entries.len() + listing.ignored.len() >= self.most || self.is_late() {
+                    listing.is_partial = true;
+                    return Ok(listing);
+                }
+                let place = entry.path();
+                let (Ok(path), Ok(found)) = (place.strip_prefix(self.root), entry.metadata())
+                else {
+                    continue;
+                };
+                if rules.ignore(&place, found.is_dir()) {
+                    listing.ignored.insert(path.to_path_buf());
+                    continue;
+                }
+                listing.add(path, &place, &found, known, capture)?;
+                // Other file systems are left out.
+                if found.is_dir() && found.dev() == device {
+                    ahead.push((place, rules.clone()));
+                }
             }
-            if listing.entries.len() >= self.most || self.is_late() {
-                listing.is_partial = true;
-                break;
-            }
-            let Ok(found) = entry.metadata() else { continue };
-            let stamp = stamp(&found);
-            let state = match known.entries.get(path) {
-                _ if found.is_dir() => State::Folder { mode: found.mode() & 0o7777 },
-                Some(leaf) if leaf.stamp == stamp => leaf.state.clone(),
-                _ => capture
-                    .state(entry.path())
-                    .map_err(|error| ToolError::io(entry.path().display(), &error))?,
-            };
-            if state == State::Absent {
-                continue;
-            }
-            let is_settled = now().saturating_sub(stamp.changed) > SETTLED;
-            let stamp = if is_settled && !found.is_dir() { stamp } else { Stamp::default() };
-            listing.entries.insert(path.to_path_buf(), Leaf { state, stamp });
         }
         Ok(listing)
     }
@@ -101,25 +107,40 @@ impl Ground<'_> {
         self.until.is_some_and(|until| Instant::now() >= until)
     }
 
-    fn walk(&self) -> ignore::Walk {
-        let spared = self.spared.to_vec();
-        WalkBuilder::new(self.root)
-            .hidden(false)
-            .ignore(false)
-            .git_global(false)
-            .require_git(false)
-            .follow_links(false)
-            .same_file_system(true)
-            .filter_entry(move |entry| {
-                entry.file_name() != ".git"
-                    && !is_temporary(entry.file_name())
-                    && !spared.iter().any(|path| path == entry.path())
-            })
-            .build()
+    /// Whether it is never kept: git's own, ours, and what cannot be written.
+    fn is_apart(&self, entry: &DirEntry) -> bool {
+        let name = entry.file_name();
+        let is_it = |path: &PathBuf| path.file_name() == Some(&name) && *path == entry.path();
+        let is_spared = || self.spared.iter().any(is_it);
+        name == ".git" || is_temporary(&name) || is_spared()
     }
 }
 
 impl Listing {
+    /// Adds what is at a path. What was not touched since it was known is not
+    /// read again.
+    fn add(
+        &mut self,
+        path: &Path,
+        place: &Path,
+        found: &Metadata,
+        known: &Listing,
+        capture: &mut Capture<'_>,
+    ) -> Result<(), ToolError> {
+        let stamp = stamp(found);
+        let state = match known.entries.get(path) {
+            _ if found.is_dir() => folder(found),
+            Some(leaf) if leaf.stamp == stamp => leaf.state.clone(),
+            _ => capture.state(place).map_err(|error| ToolError::io(place.display(), &error))?,
+        };
+        if state != State::Absent {
+            let is_settled = now().saturating_sub(stamp.changed) > SETTLED;
+            let stamp = if is_settled && !found.is_dir() { stamp } else { Stamp::default() };
+            self.entries.insert(path.to_path_buf(), Leaf { state, stamp });
+        }
+        Ok(())
+    }
+
     /// Keeps it among the contents; the same listing has the same name.
     pub(crate) fn keep(&self, objects: &Objects) -> io::Result<Hash> {
         objects.put(&serde_json::to_vec(self)?)
@@ -154,6 +175,10 @@ impl Listing {
 fn is_temporary(name: &OsStr) -> bool {
     let name = name.as_bytes();
     name.starts_with(b".hermes-") && name.ends_with(b".tmp")
+}
+
+fn folder(found: &Metadata) -> State {
+    State::Folder { mode: found.mode() & 0o7777, owner: Some((found.uid(), found.gid())) }
 }
 
 fn stamp(found: &Metadata) -> Stamp {

@@ -8,21 +8,18 @@ use std::sync::Arc;
 
 use hermes_core::Impending;
 
-use crate::capture::{Capture, below, too_many};
+use crate::capture::{Capture, below, not_as_a_whole};
 use crate::history::Kind;
 use crate::limits::Limits;
-use crate::manifest::{CallLine, Change, Head, Line, Log, Manifest, Seen, TreeLine};
+use crate::manifest::{CallLine, Change, Head, Line, Log, Manifest, Seen, TreeLine, is_absent};
 use crate::objects::make_folder;
 use crate::prune::{Pointer, remove};
-use crate::state::{Hash, State};
+use crate::state::{Hash, State, Unkept};
 use crate::store::{LOG, Store, log_of, now};
 use crate::tree::{Ground, Listing};
 
 /// Entries below one folder that is about to change.
 const FOLDER_ENTRIES: usize = 50_000;
-
-/// The same where git ignores it: what was built can be built again.
-const UNLISTED_ENTRIES: usize = 2_000;
 
 /// Times of files are this coarse.
 pub(crate) const COARSE: i64 = 20_000_000;
@@ -179,7 +176,10 @@ impl Turn {
             Some(Vec::new())
         };
         match inside {
-            None => met.push(Seen { path: place.to_path_buf(), state: too_many(place)? }),
+            None => {
+                let state = not_as_a_whole(place, Unkept::TooMany)?;
+                met.push(Seen { path: place.to_path_buf(), state });
+            }
             Some(inside) => {
                 met.push(Seen { path: place.to_path_buf(), state });
                 for path in inside {
@@ -204,7 +204,6 @@ impl Turn {
         limits: Limits,
         met: &mut Vec<Seen>,
     ) -> io::Result<()> {
-        let limits = Limits { tree_entries: limits.tree_entries.min(UNLISTED_ENTRIES), ..limits };
         let workspace = self.manifest.workspace();
         let is_listed = |path: &Path| {
             let path = path.strip_prefix(workspace).unwrap_or(path);
@@ -379,7 +378,7 @@ impl Turn {
                 // It may be there and ignored now.
                 None => capture.state_since(&workspace.join(path), &leaf.state)?,
             };
-            if !is.is_same(&leaf.state) {
+            if !is.is_alike(&leaf.state) {
                 tell(workspace.join(path), &leaf.state, is);
             }
         }
@@ -409,11 +408,27 @@ impl Turn {
         Ok(())
     }
 
+    /// What git ignores that was there before and is gone, and was not kept.
+    pub(crate) fn gone(&self, workspace: &Path, before: &Listing, after: &Listing) -> Vec<PathBuf> {
+        let changes = &self.manifest.changes;
+        let is_unkept = |above: &Path| {
+            changes.get(above).is_some_and(|change| change.before.why_unkept().is_some())
+        };
+        // What was named is known to be gone, kept or not.
+        let is_known =
+            |place: &Path| changes.contains_key(place) || place.ancestors().skip(1).any(is_unkept);
+        let missing = before.ignored.difference(&after.ignored);
+        let missing = missing.filter(|path| !after.entries.contains_key(*path));
+        let places = missing.map(|path| workspace.join(path));
+        places.filter(|place| !is_known(place) && is_absent(place)).collect()
+    }
+
     /// Writes down what a call has made of the files, and that it is through.
     pub(crate) fn settle(
         &mut self,
         call_id: &str,
         mut seen: Vec<(PathBuf, Change)>,
+        gone: Vec<PathBuf>,
         capture: &mut Capture<'_>,
     ) -> io::Result<()> {
         if self.running.is_empty() {
@@ -440,6 +455,7 @@ impl Turn {
                 lines.push(Line::After(Seen { path, state: after }));
             }
         }
+        lines.extend(gone.into_iter().map(Line::Gone));
         if self.manifest.trees.iter().any(|tree| tree.is_open && tree.call == call_id) {
             lines.push(Line::Through(call_id.to_owned()));
         }
@@ -450,9 +466,13 @@ impl Turn {
         self.vanish_if_void()
     }
 
-    /// A turn that has changed nothing leaves no checkpoint.
+    /// A turn that has changed nothing leaves no checkpoint. One that has
+    /// deleted what nobody kept does: an undo must not take the turn before
+    /// it for it.
     pub(crate) fn vanish_if_void(&mut self) -> io::Result<()> {
-        let has_changed = self.manifest.is_cut_off() || self.manifest.changes().next().is_some();
+        let has_changed = self.manifest.is_cut_off()
+            || self.manifest.changes().next().is_some()
+            || self.manifest.missing().next().is_some();
         if self.running.is_empty() && !has_changed {
             if let Some(log) = self.log.take() {
                 remove(&log.path)?;
@@ -460,6 +480,7 @@ impl Turn {
             self.manifest.changes.clear();
             self.manifest.calls.clear();
             self.manifest.trees.clear();
+            self.manifest.gone.clear();
             self.manifest.begun = None;
         }
         Ok(())

@@ -26,6 +26,9 @@ pub struct Impending<'a> {
     pub tool: &'a str,
     /// The files and folders that it writes or deletes, where they really are.
     pub places: &'a [PathBuf],
+    /// Folders in which it makes and replaces files that nobody can name
+    /// before.
+    pub filled: &'a [PathBuf],
     /// Whether it may write anywhere below the working folder, as a command or
     /// a script can.
     pub open_ended: bool,

@@ -5,9 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Resource, Scope, Workplace};
+use hermes_shell::{Arrival, Landing, Leaf};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::patterns::Patterns;
 use crate::pipeline::{Flight, Known};
 
 /// What the session's shell remembers, as text in front of a command.
@@ -17,9 +19,18 @@ struct Shell {
     text: String,
 }
 
-/// The files that the commands of a call name as what they write or delete. Of a folder only its removal counts: who writes
-/// in it leaves the rest alone.
-pub(crate) fn named(flight: &Flight, call: &Known) -> Vec<PathBuf> {
+/// What commands name.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// What they write or delete. Of a folder only its removal counts: who
+    /// writes in it leaves the rest alone.
+    pub(crate) places: Vec<PathBuf>,
+    /// Folders that they write in, and only they know what.
+    pub(crate) filled: Vec<PathBuf>,
+}
+
+/// What the commands of a call name as what they write or delete.
+pub(crate) fn named(flight: &Flight, call: &Known) -> Named {
     let is_command = |resource: &Resource| *resource != Resource::Any;
     let mut commands = call
         .effects
@@ -27,7 +38,7 @@ pub(crate) fn named(flight: &Flight, call: &Known) -> Vec<PathBuf> {
         .filter(|effect| effect.scope == Scope::TERMINAL_EXECUTE && is_command(&effect.resource))
         .peekable();
     if commands.peek().is_none() {
-        return Vec::new();
+        return Named::default();
     }
     let usual = flight.workplace.load();
     let folder = call.arguments.get("workdir").and_then(Value::as_str);
@@ -35,20 +46,80 @@ pub(crate) fn named(flight: &Flight, call: &Known) -> Vec<PathBuf> {
         .map(|folder| Workplace::new(usual.resolve(folder), usual.home().map(Path::to_path_buf)));
     let at = there.as_ref().unwrap_or(&usual);
     let shell: Shell = flight.caller.session.read("shell").unwrap_or_default();
-    let effects = commands
-        .flat_map(|effect| {
-            hermes_shell::analyze_after(&shell.text, &effect.resource.as_text(), at).leaves
-        })
-        .flat_map(|leaf| leaf.effects);
-    let paths = effects.filter_map(|effect| {
-        let path = effect.resource.as_path()?;
-        let counts = effect.scope == Scope::FILE_DELETE
-            || effect.scope == Scope::FILE_WRITE && !path.is_dir();
-        let is_file = !["/dev", "/proc", "/sys"].iter().any(|top| path.starts_with(top));
-        (counts && is_file && path.parent().is_some()).then(|| path.to_path_buf())
+    let leaves = commands.flat_map(|effect| {
+        hermes_shell::analyze_after(&shell.text, &effect.resource.as_text(), at).leaves
     });
-    let mut paths: Vec<PathBuf> = paths.collect();
-    paths.sort();
-    paths.dedup();
-    paths
+    Named::by(leaves)
 }
+
+impl Named {
+    fn by(leaves: impl Iterator<Item = Leaf>) -> Self {
+        let mut named = Self::default();
+        let mut patterns = Patterns::default();
+        for leaf in leaves {
+            for effect in &leaf.effects {
+                named.change(&effect.scope, effect.resource.as_path().map(Path::to_path_buf));
+            }
+            // Of a pattern the effects have only the folder.
+            for (scope, pattern) in leaf.globs.iter().chain(&leaf.supposed) {
+                let places = patterns.places(pattern).unwrap_or_default();
+                places.into_iter().for_each(|place| named.change(scope, Some(place)));
+            }
+            leaf.arrivals.iter().for_each(|arrival| named.arrive(arrival, &mut patterns));
+        }
+        for list in [&mut named.places, &mut named.filled] {
+            list.retain(|path| can_hold_files(path));
+            list.sort();
+            list.dedup();
+        }
+        named
+    }
+
+    fn change(&mut self, scope: &Scope, place: Option<PathBuf>) {
+        let counts = |path: &PathBuf| {
+            *scope == Scope::FILE_DELETE || *scope == Scope::FILE_WRITE && !path.is_dir()
+        };
+        self.places.extend(place.filter(counts));
+    }
+
+    /// What something that is put somewhere makes and replaces: of a folder
+    /// all that has the same name as something in it.
+    fn arrive(&mut self, arrival: &Arrival, patterns: &mut Patterns) {
+        let target = &arrival.target;
+        let sources = arrival.source.as_ref().and_then(|source| patterns.places(source));
+        let Some(sources) = sources else { return self.filled.push(target.clone()) };
+        for source in sources {
+            let is_inside = match arrival.landing {
+                Landing::Inside => true,
+                Landing::Either => target.is_dir(),
+                Landing::Instead => false,
+            };
+            let top = match source.file_name().filter(|_| is_inside) {
+                Some(name) => target.join(name),
+                None => target.clone(),
+            };
+            if !source.is_dir() {
+                self.places.push(top);
+                continue;
+            }
+            match patterns.below(&source) {
+                None => self.filled.push(top),
+                Some(below) => {
+                    let twins = below.into_iter().map(|name| top.join(name));
+                    self.places.extend(twins.filter(|twin| !twin.is_dir()));
+                    // One that is not there is made.
+                    self.places.extend(Some(top).filter(|top| !top.is_dir()));
+                }
+            }
+        }
+    }
+}
+
+fn can_hold_files(path: &Path) -> bool {
+    let is_apart = ["/dev", "/proc", "/sys"].iter().any(|top| path.starts_with(top));
+    !is_apart && path.parent().is_some()
+}
+
+#[cfg(test)]
+#[path = "elsewhere_tests.rs"]
+mod tests;

@@ -22,6 +22,7 @@ mod hooks;
 mod host;
 pub mod names;
 mod onlooker;
+mod patterns;
 mod pipeline;
 mod record;
 mod registry;

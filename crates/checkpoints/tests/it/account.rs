@@ -117,7 +117,7 @@ fn a_change_of_others_between_two_calls_of_a_turn_stands_in_the_way() {
 #[test]
 fn what_is_told_is_kept_although_git_ignores_it() {
     let bench = Bench::new();
-    bench.write(".gitignore", "*.log\n");
+    bench.ignoring("*.log\n");
     bench.write("a.log", "old");
     let whole = Call { places: &["."], ..Call::default() };
     bench

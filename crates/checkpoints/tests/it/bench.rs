@@ -25,6 +25,7 @@ pub(crate) struct Bench {
 #[derive(Default)]
 pub(crate) struct Call<'a> {
     pub(crate) places: &'a [&'a str],
+    pub(crate) filled: &'a [&'a str],
     pub(crate) open_ended: bool,
     pub(crate) turn: Option<&'a str>,
     pub(crate) spared: Vec<PathBuf>,
@@ -64,6 +65,12 @@ impl Bench {
 
     pub(crate) fn path(&self, name: impl AsRef<OsStr>) -> PathBuf {
         self.work().join(Path::new(&name))
+    }
+
+    /// Makes the working folder a repository, in which git ignores things.
+    pub(crate) fn ignoring(&self, rules: &str) {
+        fs::create_dir_all(self.path(".git")).unwrap();
+        self.write(".gitignore", rules);
     }
 
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
@@ -135,6 +142,7 @@ impl Bench {
         let turn = call.turn.map_or_else(|| format!("turn-{number}"), str::to_owned);
         let call_id = format!("call-{number}");
         let places: Vec<PathBuf> = call.places.iter().map(|name| self.path(name)).collect();
+        let filled: Vec<PathBuf> = call.filled.iter().map(|name| self.path(name)).collect();
         let workplace = Workplace::new(self.work(), None);
         let cancel = CancellationToken::new();
         let impending = Impending {
@@ -144,6 +152,7 @@ impl Bench {
             call_id: &call_id,
             tool: "tool",
             places: &places,
+            filled: &filled,
             open_ended: call.open_ended,
             spared: &call.spared,
             workplace: &workplace,

@@ -63,7 +63,7 @@ fn a_restore_and_its_preview_know_what_a_killed_command_left() {
 #[test]
 fn what_others_did_after_a_kill_is_not_taken_for_the_commands() {
     let bench = Bench::new();
-    bench.write(".gitignore", "ignored\n");
+    bench.ignoring("ignored\n");
     bench.write("ignored", "I");
     bench.write("a", "A");
     bench.write("b", "B");

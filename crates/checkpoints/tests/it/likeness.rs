@@ -113,3 +113,75 @@ fn attributes_that_somebody_has_set_since_stay() {
     assert_eq!(attribute(&bench.path("n"), "user.before").as_deref(), Some(&b"1"[..]));
     assert_eq!(attribute(&bench.path("n"), "user.since").as_deref(), Some(&b"2"[..]));
 }
+
+#[test]
+fn a_change_of_owner_alone_is_undone_and_redone() {
+    let bench = Bench::new();
+    bench.write("dir/n", "text");
+    // Only root can give files away.
+    if chown(bench.path("dir/n"), Some(0), Some(0)).is_err() {
+        return;
+    }
+    let owner = |name: &str| {
+        let found = fs::metadata(bench.path(name)).unwrap();
+        (found.uid(), found.gid(), found.mode() & 0o7777)
+    };
+    bench.chmod("dir/n", 0o4755);
+    let (file, folder) = (owner("dir/n"), owner("dir"));
+    bench.command(|| {
+        chown(bench.path("dir/n"), Some(1000), Some(1001)).unwrap();
+        chown(bench.path("dir"), Some(1000), None).unwrap();
+    });
+    let given = (owner("dir/n"), owner("dir"));
+    assert_ne!(given.0, file);
+    let done = bench.undo(1).unwrap();
+    assert_eq!(done.done, [bench.path("dir"), bench.path("dir/n")]);
+    assert_eq!((owner("dir/n"), owner("dir")), (file, folder));
+    bench.redo().unwrap();
+    assert_eq!((owner("dir/n"), owner("dir")), given);
+    // With a change of content the owner comes back as well.
+    bench.command(|| {
+        bench.write("dir/n", "other");
+        chown(bench.path("dir/n"), Some(1002), None).unwrap();
+    });
+    bench.undo(1).unwrap();
+    assert_eq!((owner("dir/n").0, bench.read("dir/n").as_deref()), (1000, Some("text")));
+}
+
+#[test]
+fn an_owner_whom_somebody_has_given_it_since_is_not_overwritten() {
+    let bench = Bench::new();
+    bench.write("n", "old");
+    bench.write("given", "old");
+    if chown(bench.path("n"), Some(0), Some(0)).is_err() {
+        return;
+    }
+    bench.command(|| {
+        bench.write("n", "new");
+        chown(bench.path("given"), Some(1000), None).unwrap();
+    });
+    chown(bench.path("n"), Some(1003), None).unwrap();
+    bench.undo(1).unwrap();
+    assert_eq!(fs::metadata(bench.path("n")).unwrap().uid(), 1003, "it is handed on");
+    bench.command(|| chown(bench.path("given"), Some(1000), None).unwrap());
+    chown(bench.path("given"), Some(1003), None).unwrap();
+    let refused = bench.undo(1).unwrap_err();
+    assert_eq!(refused.kind(), hermes_core::ErrorKind::Conflict);
+    assert_eq!(fs::metadata(bench.path("given")).unwrap().uid(), 1003);
+}
+
+#[test]
+fn a_change_of_attributes_alone_is_undone() {
+    let bench = Bench::new();
+    bench.write("n", "text");
+    if !set(&bench.path("n"), "user.old", b"1") {
+        return;
+    }
+    bench.command(|| {
+        assert!(set(&bench.path("n"), "user.old", b"2"));
+        assert!(set(&bench.path("n"), "user.new", b"3"));
+    });
+    bench.undo(1).unwrap();
+    assert_eq!(attribute(&bench.path("n"), "user.old").as_deref(), Some(&b"1"[..]));
+    assert_eq!(attribute(&bench.path("n"), "user.new"), None);
+}

@@ -7,6 +7,7 @@ mod bench;
 mod cutoff;
 mod damage;
 mod history;
+mod ignored;
 mod laws;
 mod likeness;
 mod limits;

@@ -19,6 +19,7 @@ fn anything<'a>(
         call_id: "c",
         tool: "terminal",
         places: &[],
+        filled: &[],
         open_ended: true,
         spared: &[],
         workplace,
@@ -76,7 +77,7 @@ fn an_untouched_tree_is_not_read_again() {
 #[test]
 fn what_git_ignores_is_not_kept_and_not_touched() {
     let bench = Bench::new();
-    bench.write(".gitignore", "target/\n");
+    bench.ignoring("target/\n");
     bench.write("target/big.o", "built");
     bench.write("untracked.txt", "old");
     bench.command(|| {
@@ -91,7 +92,7 @@ fn what_git_ignores_is_not_kept_and_not_touched() {
 #[test]
 fn a_command_that_changes_what_is_ignored_makes_no_file_vanish() {
     let bench = Bench::new();
-    bench.write(".gitignore", "secret/\n");
+    bench.ignoring("secret/\n");
     bench.write("secret/old.txt", "was there");
     bench.write("data/x.txt", "x");
     // Older than the command, beyond what times can tell.

@@ -61,6 +61,7 @@ struct Change {
     call_id: String,
     tool: String,
     places: Vec<PathBuf>,
+    filled: Vec<PathBuf>,
     open_ended: bool,
     spared: Vec<PathBuf>,
     workplace: Arc<Workplace>,
@@ -77,6 +78,7 @@ impl Change {
             call_id: &self.call_id,
             tool: &self.tool,
             places: &self.places,
+            filled: &self.filled,
             open_ended: self.open_ended,
             spared: &self.spared,
             workplace: &self.workplace,
@@ -97,11 +99,12 @@ impl Flight {
     ) -> Result<Option<Arc<Kept>>, ToolError> {
         let Some(keeper) = self.engine.checkpoints() else { return Ok(None) };
         let (mut places, mut open_ended) = reach(call, judged, self.workplace.load().cwd());
-        places.extend(elsewhere::named(self, call));
+        let named = elsewhere::named(self, call);
+        places.extend(named.places);
         if open_ended && extent::of(self, call) != Extent::Open {
             open_ended = false;
         }
-        if places.is_empty() && !open_ended {
+        if places.is_empty() && named.filled.is_empty() && !open_ended {
             return Ok(None);
         }
         let change = Arc::new(Change {
@@ -111,6 +114,7 @@ impl Flight {
             call_id: call.id.clone(),
             tool: call.entry.name().to_owned(),
             places,
+            filled: named.filled,
             open_ended,
             spared: spared(judged),
             workplace: self.workplace.load_full(),

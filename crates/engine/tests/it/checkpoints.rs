@@ -115,7 +115,8 @@ async fn what_a_command_names_is_kept() {
         [
             r#"before command ["gone", "made"] true"#,
             r#"before command ["there"] true"#,
-            r#"before command ["here"] true"#
+            // What is copied into a folder replaces what has its name there.
+            r#"before command ["here", "here"] true"#
         ]
     );
 }

@@ -1,0 +1,59 @@
+//! Paths for people and programs, who read text: a path that is none is written
+//! as a `file://` address.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use crate::names::unhex;
+
+const SCHEME: &str = "file://";
+
+/// A path as text, from which [`meant`] makes it again.
+pub fn written(path: &Path) -> String {
+    let Some(text) = path.to_str() else {
+        let bytes = path.as_os_str().as_bytes().iter();
+        return bytes.fold(SCHEME.to_owned(), |text, byte| match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => text + char::from(*byte).encode_utf8(&mut [0; 4]),
+            byte if byte.is_ascii_alphanumeric() => {
+                text + char::from(*byte).encode_utf8(&mut [0; 4])
+            }
+            byte => format!("{text}%{byte:02X}"),
+        });
+    };
+    text.to_owned()
+}
+
+/// [`written`] from a folder on, if the path is in it and is text.
+pub fn written_below(path: &Path, folder: &Path) -> String {
+    let below = path.strip_prefix(folder).ok().and_then(Path::to_str);
+    below.filter(|below| !below.is_empty()).map_or_else(|| written(path), str::to_owned)
+}
+
+/// The path that somebody wrote, maybe as an address.
+pub fn meant(path: &Path) -> PathBuf {
+    let address = path.to_str().and_then(|text| text.strip_prefix(SCHEME));
+    let Some(address) = address.filter(|rest| rest.starts_with('/')) else {
+        return path.to_path_buf();
+    };
+    let mut parts = address.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        // Two digits are a byte; any other percent sign is one.
+        match part.get(..2).and_then(unhex) {
+            Some(byte) => {
+                bytes.extend(byte);
+                bytes.extend(part.as_bytes().iter().skip(2));
+            }
+            None => {
+                bytes.push(b'%');
+                bytes.extend(part.as_bytes());
+            }
+        }
+    }
+    OsString::from_vec(bytes).into()
+}
+
+#[cfg(test)]
+#[path = "written_tests.rs"]
+mod tests;

@@ -1,0 +1,110 @@
+//! What git ignores, and folders that a command fills: not in the tree.
+
+use std::fs;
+
+use hermes_checkpoints::{Limits, Target};
+
+use crate::bench::{Bench, Call};
+
+#[test]
+fn outside_of_a_repository_a_gitignore_says_nothing() {
+    let bench = Bench::new();
+    bench.write(".gitignore", "*.local\n");
+    bench.write("a.local", "old");
+    bench.command(|| fs::remove_file(bench.path("a.local")).unwrap());
+    bench.undo(1).unwrap();
+    assert_eq!(bench.read("a.local").as_deref(), Some("old"));
+}
+
+#[test]
+fn a_command_that_deletes_what_is_ignored_is_not_passed_over_by_an_undo() {
+    let bench = Bench::new();
+    bench.ignoring("*.local\nbuild/\n");
+    bench.write("a.local", "ignored");
+    bench.write("build/x", "ignored");
+    bench.write("code", "v1");
+    bench.turn(&["code"], || bench.write("code", "v2"));
+    bench.command(|| {});
+    bench.command(|| bench.write("build/y", "made"));
+    assert_eq!(bench.store.checkpoints(&bench.work()).unwrap().len(), 1, "nothing is lost");
+    bench.command(|| {
+        fs::remove_file(bench.path("a.local")).unwrap();
+        fs::remove_dir_all(bench.path("build")).unwrap();
+    });
+    let problem = bench.keeper.problem().unwrap();
+    assert!(problem.contains("git ignores it"), "{problem}");
+    for refused in [bench.undo(1).unwrap_err(), bench.force_undo(1).unwrap_err()] {
+        let told = refused.to_string();
+        assert!(told.contains("a.local") && told.contains("build"), "{told}");
+        assert!(refused.hint().contains("hermes undo 2"));
+        assert_eq!(bench.read("code").as_deref(), Some("v2"));
+    }
+    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
+    assert_eq!(plan.missing, [bench.path("a.local"), bench.path("build")]);
+    bench.store.carry_out(&plan, false).unwrap();
+    assert_eq!(bench.read("code").as_deref(), Some("v1"));
+    bench.redo().unwrap();
+    // What has come back is in nobody's way.
+    bench.write("a.local", "again");
+    bench.write("build/x", "again");
+    bench.undo(1).unwrap();
+    assert_eq!(bench.read("code").as_deref(), Some("v1"));
+}
+
+#[test]
+fn what_else_the_turn_did_is_undone_without_what_it_deleted_unkept() {
+    let bench = Bench::new();
+    bench.ignoring("*.local\n");
+    bench.write("a.local", "ignored");
+    bench.write("named.local", "ignored");
+    bench.write("code", "v1");
+    let places = ["named.local"];
+    let call = Call { places: &places, open_ended: true, ..Call::default() };
+    let change = || {
+        bench.write("code", "v2");
+        fs::remove_file(bench.path("a.local")).unwrap();
+        fs::remove_file(bench.path("named.local")).unwrap();
+    };
+    bench.call(call, change).unwrap();
+    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    assert_eq!(plan.missing, [bench.path("a.local")]);
+    bench.store.carry_out(&plan, false).unwrap();
+    assert_eq!(bench.read("code").as_deref(), Some("v1"));
+    assert_eq!(bench.read("named.local").as_deref(), Some("ignored"));
+}
+
+#[test]
+fn a_folder_that_a_command_fills_is_kept_as_a_whole_or_told() {
+    let limits = Limits { tree_entries: 4, ..Default::default() };
+    for (limits, is_kept) in [(Limits::default(), true), (limits, false)] {
+        let bench = Bench::with(limits);
+        bench.ignoring("out/\n");
+        for name in ["out/a", "out/b", "out/c", "../beside/a", "../beside/b", "../beside/c"] {
+            bench.write(name, "old");
+        }
+        for n in 0..3 {
+            bench.write(&format!("out/more{n}"), "");
+            bench.write(&format!("../beside/more{n}"), "");
+        }
+        let filled = ["out", "../beside"];
+        let call = Call { filled: &filled, open_ended: true, ..Call::default() };
+        let change = || {
+            for folder in filled {
+                bench.write(&format!("{folder}/a"), "new");
+                bench.write(&format!("{folder}/made"), "new");
+            }
+        };
+        bench.call(call, change).unwrap();
+        if !is_kept {
+            let problem = bench.keeper.problem().unwrap();
+            assert!(problem.contains("holds too many files"), "{problem}");
+            assert!(bench.undo(1).is_err());
+            continue;
+        }
+        bench.undo(1).unwrap();
+        for folder in filled {
+            assert_eq!(bench.read(&format!("{folder}/a")).as_deref(), Some("old"), "{folder}");
+            assert_eq!(bench.read(&format!("{folder}/made")), None, "{folder}");
+        }
+    }
+}
