@@ -23,8 +23,8 @@ pub struct Confinement {
     /// Not there, and not to be made: something empty stands there meanwhile,
     /// where the system can hold that.
     pub absent: Vec<PathBuf>,
-    /// Files that are not there, and that nothing can stand in for: what a
-    /// child makes of them is taken away when it has ended.
+    /// Not there, and nothing can stand in for it: what a child makes of it is
+    /// put aside at once, and when the child has ended.
     pub unwelcome: Vec<PathBuf>,
     /// Neither read nor written, wherever it is.
     pub hidden: Vec<PathBuf>,

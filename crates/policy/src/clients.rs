@@ -209,6 +209,11 @@ impl Clients {
         self.needs.dedup();
     }
 
+    /// Whether something runs that may do anything.
+    pub(crate) fn has_strangers(&self) -> bool {
+        self.with_strangers
+    }
+
     /// The services that its children reach.
     pub(crate) fn served(&self) -> Vec<Service> {
         if self.with_strangers { Vec::new() } else { self.needs.clone() }

@@ -80,7 +80,8 @@ impl Permissions {
         let cwd = folder(proposal);
         let services = exam.clients.served();
         let sockets = self.sockets();
-        let kept = self.kept(&write, exam, cwd);
+        let mut kept = self.kept(&write, exam, cwd);
+        kept.unwelcome.extend(self.unwelcome(&levels, &write, &agreed));
         let around = self.around(cwd);
         // Where the home is itself a place to work in, each secret is hidden for
         // itself.
@@ -258,6 +259,30 @@ impl Permissions {
         guarded.extend(kept);
         dedupe(&mut guarded);
         guarded
+    }
+
+    /// What is not there, and is neither to be made: places in the home that
+    /// programs trust, where that can be written, and what the rules refuse by
+    /// a fixed name.
+    fn unwelcome(&self, levels: &[&Level], write: &[PathBuf], agreed: &[PathBuf]) -> Vec<PathBuf> {
+        let within = |path: &Path| write.iter().any(|tree| is_within(path, tree) && path != tree);
+        let is_open = |path: &Path| self.laid_open().iter().any(|pattern| pattern.matches(path));
+        let places = self.places();
+        let is_personal = |path: &Path| {
+            let home = places.home.as_ref().filter(|home| within(&home.join(OURS)));
+            home.is_some_and(|home| is_within(path, home)) && !is_within(path, &places.hermes)
+        };
+        let personal = self.sensitive().trusted().filter(|path| is_personal(path));
+        let mut found: Vec<PathBuf> = personal.filter(|path| !is_open(path)).cloned().collect();
+        for level in levels {
+            found.extend(fixed(refused(level, &Scope::FILE_WRITE)));
+            found.extend(fixed(asked(level, &Scope::FILE_WRITE)));
+        }
+        // Whoever agreed to a place meant it.
+        let is_agreed = |path: &Path| agreed.iter().any(|own| own.starts_with(path));
+        found.retain(|path| within(path) && !is_agreed(path) && !self.sightings().exists(path));
+        dedupe(&mut found);
+        found
     }
 
     /// What may not even be seen.

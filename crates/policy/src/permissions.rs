@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::{
@@ -174,6 +174,7 @@ impl Permissions {
         {
             exam.findings.push(unheld(&exam, &lacking, self.sandbox().missing));
         }
+        exam.findings.extend(confinement.as_ref().and_then(|it| unwatched(proposal, &exam, it)));
         for finding in &mut exam.findings {
             if finding.answer == Answer::Ask && self.was_answered(finding, proposal.session) {
                 finding.answer = Answer::Allow;
@@ -401,6 +402,28 @@ fn unheld(exam: &Examination, lacking: &str, answer: Answer) -> Finding {
         floor: false,
         unit: None,
     }
+}
+
+/// What a program that outlives hermes could make where nothing is to be: as
+/// long as hermes runs, somebody looks after that.
+fn unwatched(
+    proposal: &Proposal<'_>,
+    exam: &Examination,
+    confinement: &Confinement,
+) -> Option<Finding> {
+    let detaches = proposal.arguments.get("detach").and_then(serde_json::Value::as_bool);
+    let is_pointer = |path: &&PathBuf| path.ends_with("commondir");
+    let place = confinement.unwelcome.iter().find(|path| !is_pointer(path))?;
+    if detaches != Some(true) || !exam.clients.has_strangers() {
+        return None;
+    }
+    let reason = format!(
+        "It would go on when hermes has ended, and nobody would see to it that {} is not made",
+        place.display()
+    );
+    let finding = unheld(exam, "", Answer::Ask);
+    let origin = crate::level::Origin { rule: "sandbox: detached".to_owned(), place: None };
+    Some(Finding { reason, origin: Some(Arc::new(origin)), ..finding })
 }
 
 fn reason(finding: &Finding) -> String {

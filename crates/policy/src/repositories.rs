@@ -56,7 +56,7 @@ const BOOKS: &[&str] = &["config", "config.worktree", "commondir", "gitdir"];
 const HOOKS: &str = "hooks";
 /// Settings of one working tree. An empty file says nothing.
 const SETTINGS: &str = "config.worktree";
-/// Leads to another repository. Git stumbles over an empty file.
+/// Leads to another repository, and with it to other settings and hooks.
 const POINTER: &str = "commondir";
 
 /// How far below a folder repositories are looked for, in how many folders
@@ -87,15 +87,29 @@ impl Kept {
         }
         self.read_only.push(git.join(HOOKS));
         self.read_only.extend(trusted(git, used, seen));
+        self.forestall(git, used, seen);
         for part in seen.places(&git.join("modules"), || parts(git)) {
             self.read_only.extend(trusted(&part, used, seen));
+            self.forestall(&part, used, seen);
+            let hooks = part.join(HOOKS);
+            if !is_record(&part) && !seen.exists(&hooks) {
+                self.absent.push(hooks);
+            }
         }
+    }
+
+    /// Keeps what is not there of a repository from being made, and would lead
+    /// git elsewhere. The record of a working tree has its pointer, which is
+    /// among what is there.
+    fn forestall(&mut self, git: &Path, used: Use, seen: &Sightings) {
         let pointer = git.join(POINTER);
-        if !seen.exists(&pointer) {
-            self.unwelcome.push(pointer);
+        if !is_record(git) || !seen.exists(&pointer) {
+            // Whether or not it is there: our own stands there half of the time,
+            // and the bounds are to be the same.
+            self.absent.push(pointer);
         }
         let settings = git.join(SETTINGS);
-        if used == Use::Some && !seen.exists(&settings) {
+        if used != Use::Git && !seen.exists(&settings) {
             self.absent.push(settings);
         }
     }
@@ -107,6 +121,11 @@ impl Kept {
         self.nested.extend(trusted(git, used, seen));
         if used == Use::Nothing && !seen.exists(&git.join(HOOKS)) {
             self.nested.push(git.to_owned());
+            return;
+        }
+        let pointer = git.join(POINTER);
+        if seen.is_folder(git) && !seen.exists(&pointer) {
+            self.unwelcome.push(pointer);
         }
     }
 
@@ -121,6 +140,7 @@ impl Kept {
         if !seen.exists(&hooks) {
             self.absent.push(hooks);
         }
+        self.forestall(git, used, seen);
     }
 
     /// Leaves out what is not to be kept.
@@ -212,8 +232,16 @@ pub(crate) fn is_opened(git: &Path, is_open: impl Fn(&Path) -> bool) -> bool {
 /// What is there of it and stays as it is.
 fn trusted(git: &Path, used: Use, seen: &Sightings) -> Vec<PathBuf> {
     let books = if used == Use::Git { &[] } else { BOOKS };
+    let is_forestalled = |name: &&&str| **name == POINTER && !is_record(git);
+    let books = books.iter().filter(|name| !is_forestalled(name));
     let paths = TRUSTED.iter().chain(books).map(|name| git.join(name));
     paths.filter(|path| seen.exists(path)).collect()
+}
+
+/// Whether it is what a repository has written down of a working tree.
+fn is_record(git: &Path) -> bool {
+    let is_among = git.parent().and_then(Path::file_name).is_some_and(|it| it == "worktrees");
+    is_among && !git.ends_with(".git")
 }
 
 /// The repositories below a folder, but for its own: the nearest ones.

@@ -67,9 +67,49 @@ fn less_is_kept_of_what_git_itself_writes() {
     for name in ["hooks", "info/attributes", "config"] {
         assert!(some.read_only.contains(&git.join(name)), "{some:?}");
     }
-    assert_eq!(some.absent, [git.join("config.worktree")]);
-    assert_eq!(some.unwelcome, [git.join("commondir")]);
+    assert_eq!(some.absent, [git.join("commondir"), git.join("config.worktree")]);
     let by_git = kept(Use::Git);
     assert!(by_git.read_only.contains(&git.join("hooks")));
-    assert!(!by_git.read_only.contains(&git.join("config")) && by_git.absent.is_empty());
+    assert!(!by_git.read_only.contains(&git.join("config")));
+    assert_eq!(by_git.absent, [git.join("commondir")]);
+}
+
+#[test]
+fn what_would_lead_git_elsewhere_is_not_made_in_any_part_of_a_repository() {
+    let root = tempfile::tempdir().unwrap();
+    let git = root.path().join(".git");
+    make(&git, &["config", "hooks/a", "HEAD", "modules/m/HEAD", "modules/m/config"]);
+    make(&git, &["worktrees/w/HEAD", "worktrees/w/commondir", "worktrees/w/gitdir"]);
+    let kept = |used| {
+        let mut kept = Kept::default();
+        kept.around(&git, used, &Sightings::default());
+        kept
+    };
+    let some = kept(Use::Some);
+    for name in [
+        "commondir",
+        "config.worktree",
+        "modules/m/commondir",
+        "modules/m/config.worktree",
+        "modules/m/hooks",
+        "worktrees/w/config.worktree",
+    ] {
+        assert!(some.absent.contains(&git.join(name)), "{name}: {some:?}");
+    }
+    for name in ["worktrees/w/commondir", "worktrees/w/gitdir"] {
+        assert!(some.read_only.contains(&git.join(name)), "{name}: {some:?}");
+        assert!(!some.absent.contains(&git.join(name)), "{name}: {some:?}");
+    }
+    // Git has to be able to remove a working tree, and leads nowhere itself.
+    let by_git = kept(Use::Git);
+    assert!(!by_git.read_only.contains(&git.join("worktrees/w/commondir")), "{by_git:?}");
+    assert!(by_git.absent.contains(&git.join("modules/m/commondir")), "{by_git:?}");
+    // A repository further down, in a folder of whatever name.
+    let other = root.path().join("worktrees/.git");
+    make(&other, &["config", "HEAD"]);
+    let mut kept = Kept::default();
+    kept.within(&other, Use::Nothing, &Sightings::default());
+    for name in ["commondir", "config.worktree", "hooks"] {
+        assert!(kept.absent.contains(&other.join(name)), "{name}: {kept:?}");
+    }
 }

@@ -496,6 +496,13 @@ impl Sensitive {
         (names.map(owned).collect(), EXAMPLES.iter().map(|name| owned(name)).collect())
     }
 
+    /// The places with a fixed name that programs trust once they are there.
+    /// Nobody trusts what a program remembers of what was typed.
+    pub(crate) fn trusted(&self) -> impl Iterator<Item = &PathBuf> {
+        let is_history = |path: &Path| path.as_os_str().as_bytes().ends_with(b"_history");
+        self.named.iter().chain(&self.guarded).filter(move |path| !is_history(path))
+    }
+
     /// The places with a fixed name that are read, but not written.
     pub fn guarded(&self) -> &[PathBuf] {
         &self.guarded

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use hermes_core::Confinement;
 use rustix::fs::{MemfdFlags, memfd_create};
 
+use crate::aside::Unwelcome;
 use crate::covers::Covers;
 use crate::filter::{self, Shape};
 use crate::launched::c_string;
@@ -31,6 +32,7 @@ use crate::{Held, Launch, SandboxError};
 pub(crate) struct Bubblewrap {
     program: PathBuf,
     confinement: Confinement,
+    unwelcome: Unwelcome,
     limits: Vec<Limit>,
     filter: Arc<OwnedFd>,
     state: Mutex<State>,
@@ -78,6 +80,7 @@ impl Bubblewrap {
         let bubblewrap = Self {
             program,
             confinement: confinement.clone(),
+            unwelcome: Unwelcome::of(confinement),
             limits: limits(&confinement.limits),
             filter,
             state: Mutex::new(state),
@@ -85,9 +88,9 @@ impl Bubblewrap {
         Ok((bubblewrap, held))
     }
 
-    /// What children are held to.
-    pub(crate) fn confinement(&self) -> &Confinement {
-        &self.confinement
+    /// What is not to be made.
+    pub(crate) fn unwelcome(&self) -> &Unwelcome {
+        &self.unwelcome
     }
 
     /// Has the child of `command` run bubblewrap, and that the program.

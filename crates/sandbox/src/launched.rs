@@ -55,9 +55,7 @@ impl Launch {
         // something of that name.
         let said = self.environment.get(OsStr::new("PATH")).filter(|path| !path.is_empty());
         let search = said.unwrap_or(&usual);
-        env::split_paths(search)
-            .map(|folder| c_string(folder.join(program).as_os_str()))
-            .collect()
+        env::split_paths(search).map(|folder| c_string(folder.join(program).as_os_str())).collect()
     }
 
     /// The limits on file locks that stamp the child as one of its job.

@@ -16,6 +16,8 @@ mod launch;
 mod stamp;
 
 #[cfg(target_os = "linux")]
+mod aside;
+#[cfg(target_os = "linux")]
 mod bpf;
 #[cfg(target_os = "linux")]
 mod bubblewrap;

@@ -2,7 +2,7 @@
 //! file, and the cover stays with the old one: editors, git and `npm login`
 //! replace what they save. A thread is told of every new name in the folders
 //! concerned and covers it in the namespace of the children, as it does with
-//! secrets that come to be.
+//! secrets that come to be. What is not to be made at all is put aside.
 //!
 //! It is a moment late. What can be covered as a whole folder is not left to
 //! it.
@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hermes_core::Awaited;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
+use crate::aside::Unwelcome;
 use crate::covers::{Cover, Covers, mount};
 use crate::raw::child::Entry;
 use crate::raw::mend::mend;
@@ -31,6 +32,7 @@ use crate::raw::namespace::Mount;
 pub(crate) struct Plan {
     covers: BTreeMap<PathBuf, Cover>,
     awaited: Arc<Awaited>,
+    unwelcome: Arc<Unwelcome>,
 }
 
 /// Somebody who wants to be looked out for. When it goes, no child is started
@@ -54,6 +56,17 @@ struct Known {
     is_left: Arc<AtomicBool>,
 }
 
+impl Known {
+    /// Whether its namespace is one of these.
+    fn is_among(&self, used: &[u64]) -> bool {
+        let place = self.entry.namespaces.as_ref().and_then(|it| {
+            let file = File::from(it.mount.try_clone().ok()?);
+            file.metadata().ok().map(|about| about.ino())
+        });
+        place.is_some_and(|place| used.contains(&place))
+    }
+}
+
 /// All that is looked out for in this process.
 #[derive(Debug)]
 struct Lookout {
@@ -72,9 +85,18 @@ impl Plan {
     /// Has the folders of all that is covered or awaited watched. To be called
     /// before anything is mounted, so that no change goes unnoticed; the error
     /// says why that cannot be done.
-    pub(crate) fn new(covers: &Covers, awaited: &Arc<Awaited>) -> Result<Self, String> {
-        let plan = Self { covers: covers.covered().clone(), awaited: Arc::clone(awaited) };
-        if plan.covers.is_empty() && *plan.awaited == Awaited::default() {
+    pub(crate) fn new(
+        covers: &Covers,
+        awaited: &Arc<Awaited>,
+        unwelcome: &Arc<Unwelcome>,
+    ) -> Result<Self, String> {
+        let plan = Self {
+            covers: covers.covered().clone(),
+            awaited: Arc::clone(awaited),
+            unwelcome: Arc::clone(unwelcome),
+        };
+        let awaits = *plan.awaited != Awaited::default() || !plan.unwelcome.is_empty();
+        if plan.covers.is_empty() && !awaits {
             return Ok(plan);
         }
         let mut lookout = lookout();
@@ -98,7 +120,7 @@ impl Plan {
 
     /// The folders in which names of it may appear, as far as they are there.
     fn folders(&self) -> Vec<PathBuf> {
-        let named = self.covers.keys().chain(&self.awaited.paths);
+        let named = self.covers.keys().chain(&self.awaited.paths).chain(self.unwelcome.paths());
         let nearest = |path: &PathBuf| {
             let mut above = path.ancestors().skip(1);
             above.find(|folder| folder.is_dir()).map(Path::to_owned)
@@ -154,13 +176,8 @@ impl Lookout {
         if self.known.iter().any(is_left) {
             let used = namespaces_in_use();
             self.known.retain(|known| {
-                let place = known.entry.namespaces.as_ref().and_then(|it| {
-                    let file = File::from(it.mount.try_clone().ok()?);
-                    file.metadata().ok().map(|about| about.ino())
-                });
                 // One that is just being started has the entry in its hands.
-                let is_used = Arc::strong_count(&known.entry) > 1
-                    || place.is_some_and(|place| used.contains(&place));
+                let is_used = Arc::strong_count(&known.entry) > 1 || known.is_among(&used);
                 is_used || !is_left(known)
             });
         }
@@ -180,6 +197,14 @@ impl Lookout {
             if !mounts.is_empty() {
                 // Nobody can be told; the next child is looked after anew.
                 mend(namespaces, &mounts).ok();
+            }
+        }
+        let is_met = |known: &&Known| known.plan.unwelcome.is_met(path);
+        if self.known.iter().any(|known| is_met(&known)) {
+            // Where no child runs, it is somebody else who made it.
+            let used = namespaces_in_use();
+            for known in self.known.iter().filter(is_met).filter(|it| it.is_among(&used)) {
+                known.plan.unwelcome.put_aside();
             }
         }
     }

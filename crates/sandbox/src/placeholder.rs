@@ -1,17 +1,20 @@
 //! Empty files and folders that stand where a protected path is not there yet.
-//! A name that exists is the only thing that a mount can cover.
+//! A name that exists is the only thing that a mount can cover. Git stumbles
+//! over an empty pointer to the common part of a repository; one that says
+//! "right here" is the same as none.
 //!
 //! They are known by the time of their last change, so that the last who needs
 //! one takes it away, whoever has made it and whatever became of that process.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 
 /// What a placeholder is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +23,13 @@ pub(crate) enum Kind {
     File,
     /// An empty folder.
     Folder,
+    /// A file that leads git to where it is.
+    Pointer,
 }
+
+/// What a file of this name leads to. A relative path begins in its folder.
+const POINTER: &str = "commondir";
+const HERE: &[u8] = b".\n";
 
 impl Kind {
     /// What a path of this name would most likely be. A wrong guess protects
@@ -29,6 +38,9 @@ impl Kind {
         const FILE_ENDINGS: &[&str] =
             &["rc", "profile", "login", "config", "env", "modules", "attributes", "ignore", "file"];
         let name = name.to_string_lossy();
+        if name == POINTER {
+            return Self::Pointer;
+        }
         let stem = name.strip_prefix('.').unwrap_or(&name);
         if stem.contains('.') || FILE_ENDINGS.iter().any(|ending| stem.ends_with(ending)) {
             Self::File
@@ -67,6 +79,7 @@ impl Placeholder {
         let result = match kind {
             Kind::File => File::create_new(path).map(drop),
             Kind::Folder => fs::create_dir(path),
+            Kind::Pointer => lead_here(path),
         };
         match result {
             Ok(()) => {
@@ -91,12 +104,7 @@ impl Placeholder {
     pub(crate) fn hold(path: &Path) -> Option<Self> {
         let mut made = made();
         let about = fs::symlink_metadata(path).ok()?;
-        let empty = if about.is_dir() {
-            fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
-        } else {
-            about.is_file() && about.len() == 0
-        };
-        if !empty {
+        if !says_nothing(path, &about) {
             return None;
         }
         let lock = lock(path);
@@ -148,16 +156,75 @@ impl Drop for Placeholder {
             .as_ref()
             .is_none_or(|file| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok());
         let Ok(about) = fs::symlink_metadata(&self.path) else { return };
-        if !alone {
+        // A child that outlives us is held by it still. The next of us finds it.
+        if !alone || is_held_by_children(&self.path) {
             return;
         }
         // Whoever has filled it meanwhile wants to keep it. If it cannot be
         // removed, an empty name stays, which harms nobody.
         if about.is_dir() {
             fs::remove_dir(&self.path).ok();
-        } else if about.is_file() && about.len() == 0 {
+        } else if says_nothing(&self.path, &about) {
             fs::remove_file(&self.path).ok();
         }
+    }
+}
+
+/// Whether some process still has a cover over it.
+fn is_held_by_children(path: &Path) -> bool {
+    let own = fs::metadata("/proc/self/ns/mnt").map(|about| about.ino()).unwrap_or_default();
+    let mut seen = vec![own];
+    // A space in it is told by its number.
+    let name = path.to_string_lossy().replace(' ', "\\040");
+    let covers = |line: &str| line.split(' ').nth(4) == Some(&name);
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_process = |entry: &fs::DirEntry| {
+        entry.file_name().to_string_lossy().starts_with(|c: char| c.is_ascii_digit())
+    };
+    processes.filter(is_process).any(|entry| {
+        let Ok(about) = fs::metadata(entry.path().join("ns/mnt")) else { return false };
+        if seen.contains(&about.ino()) {
+            return false;
+        }
+        seen.push(about.ino());
+        let mounts = fs::read_to_string(entry.path().join("mountinfo")).unwrap_or_default();
+        mounts.lines().any(covers)
+    })
+}
+
+/// Whether it is as empty as a placeholder.
+fn says_nothing(path: &Path, about: &fs::Metadata) -> bool {
+    if about.is_dir() {
+        return fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+    }
+    let leads_here = || {
+        let mut text = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut text));
+        path.ends_with(POINTER) && read.is_ok() && text == HERE
+    };
+    about.is_file() && (about.len() == 0 || about.len() == HERE.len() as u64 && leads_here())
+}
+
+/// Makes a pointer that is whole from its first moment, as git may run outside
+/// at any time.
+fn lead_here(path: &Path) -> io::Result<()> {
+    let made = path.with_extension(format!("hermes-{}", std::process::id()));
+    let mut file = File::create(&made)?;
+    let moved = file.write_all(HERE).and_then(|()| {
+        let moved = renameat_with(CWD, &made, CWD, path, RenameFlags::NOREPLACE);
+        moved.map_err(io::Error::from)
+    });
+    match moved {
+        // Not every file system can do that.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            fs::remove_file(&made)?;
+            File::create_new(path)?.write_all(HERE)
+        }
+        Err(error) => {
+            fs::remove_file(&made).ok();
+            Err(error)
+        }
+        Ok(()) => Ok(()),
     }
 }
 

@@ -4,7 +4,9 @@ use super::*;
 fn the_last_who_needs_a_placeholder_takes_it_away() {
     let world = tempfile::tempdir().unwrap();
     let (file, folder) = (world.path().join("a.config"), world.path().join("hooks"));
-    for (path, kind) in [(&file, Kind::File), (&folder, Kind::Folder)] {
+    let pointer = world.path().join("commondir");
+    let all = [(&file, Kind::File), (&folder, Kind::Folder), (&pointer, Kind::Pointer)];
+    for (path, kind) in all {
         let first = Placeholder::put(path, kind).unwrap();
         let second = Placeholder::hold(path).unwrap();
         drop(first);
@@ -15,6 +17,7 @@ fn the_last_who_needs_a_placeholder_takes_it_away() {
         match kind {
             Kind::File => File::create_new(path).map(drop).unwrap(),
             Kind::Folder => fs::create_dir(path).unwrap(),
+            Kind::Pointer => fs::write(path, HERE).unwrap(),
         }
         File::open(path).unwrap().set_modified(SystemTime::UNIX_EPOCH + MADE_AT).unwrap();
         drop(Placeholder::put(path, kind).unwrap());

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use hermes_core::{ChildLimits, Confinement};
 use rustix::fs::{Mode, OFlags, openat};
 
+use crate::aside::Unwelcome;
 use crate::bubblewrap::Bubblewrap;
 use crate::covers::Covers;
 use crate::filter::{self, Shape};
@@ -62,6 +63,8 @@ enum Mechanism {
 struct Own {
     confinement: Confinement,
     abi: u32,
+    /// Found once: later, what is on the way may be a child's.
+    unwelcome: Arc<Unwelcome>,
     state: Mutex<State>,
 }
 
@@ -88,7 +91,8 @@ impl Sandbox {
             return Ok(Self { held, mechanism: Mechanism::Bubblewrap(Box::new(bubblewrap)) });
         }
         let abi = require_landlock()?;
-        let (state, mut gaps) = State::prepare(confinement, abi)?;
+        let unwelcome = Arc::new(Unwelcome::of(confinement));
+        let (state, mut gaps) = State::prepare(confinement, &unwelcome, abi)?;
         if abi < SCOPE_ABI {
             gaps.push(format!(
                 "signals to and abstract sockets of other processes (Landlock ABI {SCOPE_ABI} \
@@ -108,7 +112,8 @@ impl Sandbox {
             gaps,
             limit_gap,
         };
-        let own = Own { confinement: confinement.clone(), abi, state: Mutex::new(state) };
+        let state = Mutex::new(state);
+        let own = Own { confinement: confinement.clone(), abi, unwelcome, state };
         Ok(Self { held, mechanism: Mechanism::Own(Box::new(own)) })
     }
 
@@ -174,20 +179,15 @@ impl Sandbox {
         Some(openat(folder, "ptmx", flags, Mode::empty()).map_err(io::Error::from))
     }
 
-    /// Takes away what a child has made of the files that are not welcome. To
-    /// be called when one has ended.
+    /// Puts aside what a child has made where nothing is to be. To be called
+    /// when one has ended.
     pub fn tidy(&self) {
-        let confinement = match &self.mechanism {
-            Mechanism::Own(own) => &own.confinement,
-            Mechanism::Bubblewrap(bubblewrap) => bubblewrap.confinement(),
+        let unwelcome = match &self.mechanism {
+            Mechanism::Own(own) => &own.unwelcome,
+            Mechanism::Bubblewrap(bubblewrap) => bubblewrap.unwelcome(),
             Mechanism::Open => return,
         };
-        for path in &confinement.unwelcome {
-            if fs::symlink_metadata(path).is_ok_and(|about| !about.is_dir()) {
-                // Nobody can be told; the next child is looked after again.
-                fs::remove_file(path).ok();
-            }
-        }
+        unwelcome.put_aside();
     }
 
     /// What a launched child passes, and what it becomes.
@@ -215,7 +215,7 @@ impl Own {
     fn entry(&self) -> Result<Arc<Entry>, SandboxError> {
         let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if state.watch.has_changed() || state.sockets.has_new(&self.confinement) {
-            let (fresh, _) = State::prepare(&self.confinement, self.abi)?;
+            let (fresh, _) = State::prepare(&self.confinement, &self.unwelcome, self.abi)?;
             *state = fresh;
         }
         Ok(Arc::clone(&state.entry))
@@ -225,11 +225,15 @@ impl Own {
 impl State {
     /// Files may go or be replaced between the look at them and their cover;
     /// then they are looked at again.
-    fn prepare(confinement: &Confinement, abi: u32) -> Result<(Self, Vec<String>), SandboxError> {
+    fn prepare(
+        confinement: &Confinement,
+        unwelcome: &Arc<Unwelcome>,
+        abi: u32,
+    ) -> Result<(Self, Vec<String>), SandboxError> {
         const ATTEMPTS: usize = 4;
         let is_gone = |error: &SandboxError| matches!(error, SandboxError::Path { source, .. } if source.kind() == io::ErrorKind::NotFound);
         for _ in 1..ATTEMPTS {
-            match Self::attempt(confinement, abi) {
+            match Self::attempt(confinement, unwelcome, abi) {
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(error),
                 Ok((mut state, gaps)) => {
@@ -239,16 +243,20 @@ impl State {
                 }
             }
         }
-        Self::attempt(confinement, abi)
+        Self::attempt(confinement, unwelcome, abi)
     }
 
-    fn attempt(confinement: &Confinement, abi: u32) -> Result<(Self, Vec<String>), SandboxError> {
+    fn attempt(
+        confinement: &Confinement,
+        unwelcome: &Arc<Unwelcome>,
+        abi: u32,
+    ) -> Result<(Self, Vec<String>), SandboxError> {
         let mut covers = Covers::plan(confinement, abi < SOCKET_ABI)?;
         // Before the rules are made, so that a change in between is noticed.
         let watch = Watch::new(confinement, &covers);
         let (sockets, foreign) = Sockets::look(confinement);
         covers.shut(foreign, confinement);
-        let plan = Plan::new(&covers, &confinement.awaited);
+        let plan = Plan::new(&covers, &confinement.awaited, unwelcome);
         let namespaces = match namespace::build(&covers.mounts()?) {
             Ok(made) => Some(made),
             Err(Failure::Refused(_)) if !covers.is_needed() => {

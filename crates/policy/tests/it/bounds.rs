@@ -3,7 +3,8 @@
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::PathBuf;
 
-use hermes_core::{Confinement, Effect, Policy as _, Resource, Scope, Service, Taint};
+use hermes_core::{Confinement, Effect, Policy as _, Proposal, Resource, Scope, Service, Taint};
+use hermes_policy::Answer;
 
 use crate::World;
 
@@ -345,4 +346,81 @@ fn a_project_without_our_folder_gets_none_while_git_runs() {
     }
     // It would stumble over what is empty.
     assert!(!confined(&world, default, "git stash -u").absent.contains(&ours));
+}
+
+/// What is not to be made here. There may be repositories in the temporary
+/// folder of this machine.
+fn unwelcome(world: &World, held: &Confinement) -> Vec<PathBuf> {
+    let here = held.unwelcome.iter().filter(|path| path.starts_with(world.path("")));
+    here.cloned().collect()
+}
+
+#[test]
+fn what_the_rules_refuse_by_name_is_not_made_either() {
+    let world = World::new();
+    world.put("ws/there/x", "x");
+    let yaml = "profiles: {p: {extends: default, restrictions: {file:write: {\
+                denied_paths: ['${workspace}/vendor/**', '${workspace}/only.txt', \
+                '${workspace}/there/**', '**/x.lock'], approval_paths: ['${workspace}/asked']}}}}";
+    let made = |command: &str| unwelcome(&world, &confined(&world, yaml, command));
+    let names = ["asked", "only.txt", "vendor"].map(|name| world.path(&format!("ws/{name}")));
+    assert_eq!(made("python3 mk.py"), names);
+    // What was asked about and agreed to can be made.
+    assert!(!made("touch asked").contains(&world.path("ws/asked")));
+    assert!(made("touch vendor/x").contains(&world.path("ws/vendor")), "a refusal stays one");
+}
+
+#[test]
+fn start_up_files_are_not_made_where_the_home_can_be_written() {
+    let world = World::new();
+    world.put("home/.bashrc", "x");
+    let home = "profiles: {p: {extends: default, restrictions: {file:write: \
+                {allowed_paths: ['${home}/**']}}}}";
+    let held = confined(&world, home, "python3 mk.py");
+    for name in [
+        ".bash_profile",
+        ".profile",
+        ".zshrc",
+        ".gitconfig",
+        ".config/autostart",
+        ".config/fish",
+        ".config/systemd",
+        ".npmrc",
+        ".vimrc",
+        ".local/bin",
+        ".cargo/config.toml",
+    ] {
+        let path = world.path(&format!("home/{name}"));
+        assert!(held.unwelcome.contains(&path), "{name}: {:?}", held.unwelcome);
+    }
+    let closed = |name: &str| held.unwelcome.contains(&world.path(&format!("home/{name}")));
+    assert!(!closed(".bashrc"), "what is there is covered");
+    assert!(!closed(".ssh") && !closed(".bash_history"));
+    let outside = |path: &PathBuf| !path.starts_with(world.path("home"));
+    assert!(!unwelcome(&world, &held).iter().any(outside), "{:?}", held.unwelcome);
+    let open = home.replace("{p: {", "{p: {sensitive_paths: ['~/.zshrc'], ");
+    let zshrc = world.path("home/.zshrc");
+    assert!(!confined(&world, &open, "python3 mk.py").unwelcome.contains(&zshrc));
+    // In any other folder there is nothing to look after.
+    let default = "profiles: {p: {extends: default}}";
+    assert!(unwelcome(&world, &confined(&world, default, "python3 mk.py")).is_empty());
+}
+
+#[test]
+fn what_outlives_hermes_is_asked_about_where_somebody_has_to_look() {
+    let world = World::new();
+    let home = "profiles: {p: {extends: default, restrictions: {file:write: \
+                {allowed_paths: ['${home}/**']}}}}";
+    let answer = |yaml: &str, command: &str, detach: bool| {
+        let p = world.with(yaml, "p").unwrap();
+        let resource = Resource::Command(command.to_owned());
+        let (effects, at) = ([Effect { scope: Scope::TERMINAL_EXECUTE, resource }], world.at());
+        let arguments = serde_json::json!({"command": command, "detach": detach});
+        p.consider(&Proposal { arguments: &arguments, ..world.proposal(&effects, &at) }).0.answer()
+    };
+    assert_eq!(answer(home, "python3 serve.py", true), Answer::Ask);
+    assert_eq!(answer(home, "python3 serve.py", false), Answer::Allow);
+    assert_eq!(answer(home, "sleep 60", true), Answer::Allow);
+    let default = "profiles: {p: {extends: default}}";
+    assert_eq!(answer(default, "python3 serve.py", true), Answer::Allow);
 }

@@ -124,6 +124,51 @@ fn a_secret_that_comes_to_be_while_a_child_runs_is_hidden() {
 }
 
 #[test]
+fn what_is_not_to_be_made_is_put_aside_while_the_child_runs() {
+    if !has_namespaces() {
+        return;
+    }
+    let mut world = World::new();
+    let places = [".zshrc", ".config/autostart"].map(|name| world.inside.join(name));
+    world.confinement.unwelcome = places.to_vec();
+    let sandbox = world.sandbox();
+    // Nobody tidies up after a child that goes on.
+    let script = "echo evil > .zshrc; mkdir -p .config/autostart && \
+                  echo evil > .config/autostart/e.desktop; n=0; \
+                  while [ -e .zshrc ] || [ -e .config/autostart ]; do n=$((n+1)); \
+                  [ $n -lt 600 ] || exit; sleep 0.05; done; echo gone";
+    assert_eq!(finish(start(&sandbox, &world.inside, script)), "gone");
+    // Where no child runs, somebody else has made it. All is seen in its order.
+    fs::write(&places[0], "mine\n").unwrap();
+    let mut other = World::new();
+    other.confinement.unwelcome =
+        [".zshrc", ".config/autostart"].map(|name| other.inside.join(name)).to_vec();
+    let child = start(&other.sandbox(), &other.inside, script);
+    assert_eq!(finish(child), "gone");
+    assert!(places[0].exists());
+}
+
+#[test]
+fn a_child_that_outlives_its_sandbox_cannot_make_what_a_placeholder_stood_for() {
+    if !has_namespaces() {
+        return;
+    }
+    let mut world = World::new();
+    fs::create_dir(world.inside.join(".git")).unwrap();
+    let pointer = world.inside.join(".git/commondir");
+    world.confinement.absent = vec![pointer.clone()];
+    let sandbox = world.sandbox();
+    let script = "echo evil > .git/commondir || rm -f .git/commondir || echo refused";
+    let child = start(&sandbox, &world.inside, script);
+    drop(sandbox);
+    assert_eq!(finish(child), "refused");
+    // Whoever comes next takes it away.
+    assert_eq!(fs::read_to_string(&pointer).unwrap(), ".\n");
+    drop(world.sandbox());
+    assert!(!pointer.exists());
+}
+
+#[test]
 fn an_enclosed_folder_shows_what_is_open_and_nothing_that_comes_to_be() {
     if !has_namespaces() {
         return;

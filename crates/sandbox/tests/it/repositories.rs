@@ -29,14 +29,17 @@ fn a_commit_works_where_only_hooks_are_kept() {
     let git = world.inside.join(".git");
     world.confinement.read_only = vec![git.join("hooks")];
     world.confinement.nested = vec![world.inside.join("sub/.git/hooks")];
-    world.confinement.unwelcome = vec![git.join("commondir")];
+    let pointers = [git.join("commondir"), world.inside.join("sub/.git/commondir")];
+    world.confinement.absent = pointers.to_vec();
     let sandbox = world.sandbox();
     let ran = run(
         &sandbox,
         &world.inside,
         "export HOME=$PWD; echo x > a && git add a && git commit -qm one && git tag t && \
-         git checkout -qb side && git stash list && git log --oneline | wc -l && \
-         git config some.setting 1 && cd sub && echo y > b && git add b && \
+         git checkout -qb side && echo z >> a && git stash && git stash pop && git commit -qam two && \
+         git checkout -q - && git merge -q side && git rebase -q side && git gc -q && git fsck && \
+         git worktree add -q wt && git -C wt status && git worktree remove wt && \
+         git log --oneline | wc -l && git config some.setting 1 && cd sub && echo y > b && git add b && \
          git -c user.name=a -c user.email=a@b.c commit -qm two",
     );
     assert!(ran.ok, "{ran:?}");
@@ -45,16 +48,45 @@ fn a_commit_works_where_only_hooks_are_kept() {
         "echo evil > sub/.git/hooks/pre-commit",
         "mv sub/.git sub/old",
         "rm -rf sub/.git/hooks",
+        "echo ../evil > .git/commondir",
+        "ln -sf ../evil .git/commondir",
+        "echo ../evil > c && mv c .git/commondir",
+        "rm .git/commondir",
+        "mv .git/commondir c",
+        "echo ../evil > sub/.git/commondir",
     ] {
         assert!(!run(&sandbox, &world.inside, script).ok, "{script}");
     }
-    // What nothing can stand in for is gone when the child is.
-    assert!(run(&sandbox, &world.inside, "echo ../evil > .git/commondir").ok);
+    // Outside, git works as ever meanwhile, and nothing stays behind.
+    let mut outside = Command::new("git");
+    outside.args(["status", "--short"]).current_dir(&world.inside).env("HOME", &world.outside);
+    assert!(outside.status().unwrap().success());
+    drop(sandbox);
+    assert!(pointers.iter().all(|path| fs::symlink_metadata(path).is_err()));
+}
+
+#[test]
+fn what_a_child_makes_where_nothing_is_to_be_does_not_stay() {
+    if !has_namespaces() {
+        return;
+    }
+    let mut world = World::new();
+    let places = [".zshrc", ".config/autostart", ".git/commondir", "link/rc"];
+    world.confinement.unwelcome = places.map(|name| world.inside.join(name)).to_vec();
+    fs::create_dir(world.inside.join(".git")).unwrap();
+    fs::create_dir(world.outside.join("rc")).unwrap();
+    let sandbox = world.sandbox();
+    let outside = world.outside.display();
+    let script = format!(
+        "echo evil > .zshrc; ln -s x .git/commondir; ln -s {outside} link; mkdir -p \
+         .config/autostart; echo evil > .config/autostart/e.desktop; echo x > other"
+    );
+    run(&sandbox, &world.inside, &script);
     sandbox.tidy();
-    assert!(!git.join("commondir").exists());
-    assert!(run(&sandbox, &world.inside, "ln -s ../evil .git/commondir").ok);
-    sandbox.tidy();
-    assert!(fs::symlink_metadata(git.join("commondir")).is_err());
+    for name in places {
+        assert!(fs::symlink_metadata(world.inside.join(name)).is_err(), "{name}");
+    }
+    assert!(world.inside.join("other").exists() && world.outside.join("rc").exists());
 }
 
 #[test]

@@ -1,0 +1,117 @@
+//! Puts aside what children made where nothing is to be. Landlock cannot keep
+//! one name from being made in a folder that may be written, and an empty file
+//! in its place would be read by others: an empty `.bash_profile` keeps a shell
+//! from its `.profile`. So what comes to be there gets a name that nobody looks
+//! for. Nothing is lost, as it may be somebody else who made it.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hermes_core::Confinement;
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat_with, statat};
+use rustix::io::Errno;
+
+/// How often another name is tried.
+const ATTEMPTS: usize = 8;
+
+/// Places at which nothing is to be made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Unwelcome(Vec<Place>);
+
+/// A tree that may be written, and the way to the place in it. No link was on
+/// the way when it was looked at: one that is there now is a child's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    tree: PathBuf,
+    path: PathBuf,
+}
+
+impl Unwelcome {
+    /// The places of a confinement that are in its trees.
+    pub(crate) fn of(confinement: &Confinement) -> Self {
+        if confinement.unwelcome.is_empty() {
+            return Self::default();
+        }
+        let real = |path: &PathBuf| fs::canonicalize(path).ok();
+        let trees: Vec<PathBuf> = confinement.write.iter().filter_map(real).collect();
+        let place = |path: &PathBuf| {
+            let path = settled(path)?;
+            let tree = trees.iter().filter(|tree| path.starts_with(tree) && path != **tree);
+            let tree = tree.min_by_key(|tree| tree.components().count())?.clone();
+            Some(Place { tree, path })
+        };
+        Self(confinement.unwelcome.iter().filter_map(place).collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The places.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.0.iter().map(|place| &place.path)
+    }
+
+    /// Whether something is at one of them that is at a path or below it.
+    pub(crate) fn is_met(&self, path: &Path) -> bool {
+        self.paths().any(|own| own.starts_with(path) && fs::symlink_metadata(own).is_ok())
+    }
+
+    /// Puts aside what is there.
+    pub(crate) fn put_aside(&self) {
+        for place in &self.0 {
+            if fs::symlink_metadata(&place.path).is_ok() {
+                // Nobody can be told; the next time it is tried again.
+                place.put_aside().ok();
+            }
+        }
+    }
+}
+
+impl Place {
+    /// Goes there step by step, and never through a link: it would lead us to
+    /// what the child itself may not touch.
+    fn put_aside(&self) -> Result<(), Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(rest) = self.path.strip_prefix(&self.tree) else { return Ok(()) };
+        let mut folder: OwnedFd = rustix::fs::open(&self.tree, flags, Mode::empty())?;
+        let mut names = rest.components().peekable();
+        while let Some(Component::Normal(name)) = names.next() {
+            let about = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let kind = rustix::fs::FileType::from_raw_mode(about.st_mode);
+            if names.peek().is_none() || kind.is_symlink() {
+                return rename_away(&folder, Path::new(name));
+            }
+            folder = openat(&folder, name, flags, Mode::empty())?;
+        }
+        Ok(())
+    }
+}
+
+fn rename_away(folder: &OwnedFd, name: &Path) -> Result<(), Errno> {
+    let mut last = Err(Errno::EXIST);
+    for attempt in 0..ATTEMPTS {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut other = name.as_os_str().to_owned();
+        other.push(format!(".refused-{:x}{attempt}", now.as_nanos()));
+        last = renameat_with(folder, name, folder, &other, RenameFlags::NOREPLACE);
+        if last != Err(Errno::EXIST) {
+            return last;
+        }
+    }
+    last
+}
+
+/// The path with the links on the way to it resolved, as far as it is there.
+fn settled(path: &Path) -> Option<PathBuf> {
+    path.ancestors().skip(1).find_map(|folder| {
+        let rest = path.strip_prefix(folder).ok()?;
+        fs::canonicalize(folder).ok().map(|folder| folder.join(rest))
+    })
+}
+
+#[cfg(test)]
+#[path = "aside_tests.rs"]
+mod tests;
