@@ -15,8 +15,8 @@ const WIDEST: usize = 4;
 /// What stands for a part that is not shown.
 const GAP: char = '…';
 
-/// A line without its ending. `matches` are byte ranges inside of it, in
-/// order.
+/// A line without its ending. `matches` are byte ranges in order; one may go on
+/// over the ending.
 pub(crate) fn clip(number: u64, bytes: &[u8], matches: &[(usize, usize)]) -> Line {
     let format = Format::of(bytes);
     let first = matches.first().map_or(0, |&(start, _)| start.min(bytes.len()));
@@ -33,7 +33,10 @@ pub(crate) fn clip(number: u64, bytes: &[u8], matches: &[(usize, usize)]) -> Lin
     if ends_inside {
         text.push(GAP);
     }
-    let place = |at: usize| before + format.count(bytes.get(first..at).unwrap_or_default());
+    let place = |at: usize| {
+        let matched = bytes.get(first..at.min(bytes.len()));
+        before + format.count(matched.unwrap_or_default())
+    };
     let ranges = matches
         .iter()
         .map(|&(start, end)| (place(start), place(end).min(shown)))

@@ -111,7 +111,10 @@ impl Pattern {
         } else {
             builder.line_terminator(Some(b'\n'));
         }
-        builder.build(&self.text)
+        match multiline {
+            true => builder.fixed_strings(false).build(&across(&self.text, self.literal)),
+            false => builder.build(&self.text),
+        }
     }
 
     fn explain(&self, error: &grep_regex::Error) -> SearchError {
@@ -125,6 +128,45 @@ impl Pattern {
         };
         SearchError::Pattern(syntax(&self.text, &told))
     }
+}
+
+/// A line feed of a pattern stands for the end of a line, also of one that ends
+/// with a carriage return and a line feed: the lines that others are shown end
+/// alike. In a class of characters it stands for itself.
+fn across(pattern: &str, literal: bool) -> String {
+    const END: &str = r"(?:\r?\n)";
+    if literal {
+        return regex::escape(pattern).replace('\n', END);
+    }
+    // Where blanks in the pattern mean nothing, a line feed is one.
+    let is_spaced = pattern.contains("(?") && pattern.contains('x');
+    let mut made = String::with_capacity(pattern.len() + END.len());
+    let (mut classes, mut rest) = (0_usize, pattern.chars().peekable());
+    while let Some(c) = rest.next() {
+        match c {
+            '[' => {
+                classes += 1;
+                made.push('[');
+                // Right at the beginning of a class it closes nothing.
+                for mark in ['^', ']'] {
+                    made.extend(rest.next_if_eq(&mark));
+                }
+            }
+            '\\' => match rest.next() {
+                Some('n') if classes == 0 => made.push_str(END),
+                escaped => {
+                    made.push('\\');
+                    made.extend(escaped);
+                }
+            },
+            '\n' if classes == 0 && !is_spaced => made.push_str(END),
+            _ => {
+                classes = classes.saturating_sub(usize::from(c == ']'));
+                made.push(c);
+            }
+        }
+    }
+    made
 }
 
 /// Takes the reason and the place out of the parser's picture, which has the

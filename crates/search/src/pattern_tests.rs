@@ -42,6 +42,23 @@ fn a_line_feed_makes_it_span_lines() {
 }
 
 #[test]
+fn a_line_feed_is_any_end_of_a_line() {
+    for text in ["a\\nb", "a\nb", "a$\\nb", "a(?:\\n)+b", "[]a]\\nb", "[^]x]\\nb", "a\\s*\\nb"] {
+        let pattern = Pattern::regex(text);
+        assert!(fits(&pattern, "a\nb") && fits(&pattern, "a\r\nb"), "{text}");
+        assert!(!fits(&pattern, "a\\nb") && !fits(&pattern, "anb"), "{text}");
+    }
+    let literal = Pattern::regex("a.\n(b").as_literal();
+    assert!(fits(&literal, "a.\r\n(b") && fits(&literal, "a.\n(b") && !fits(&literal, "ax\n(b"));
+    let returns = Pattern::regex("a\r\nb").as_literal();
+    assert!(fits(&returns, "a\r\nb") && !fits(&returns, "a\nb"));
+    let class = Pattern { multiline: true, ..Pattern::regex("a[x\\n]b") };
+    assert!(fits(&class, "a\nb") && !fits(&class, "a\r\nb"));
+    let spaced = Pattern { multiline: true, ..Pattern::regex("(?x) a\n\\n b") };
+    assert!(fits(&spaced, "a\r\nb") && !fits(&spaced, "a\n\nb"));
+}
+
+#[test]
 fn the_place_of_an_error_is_told() {
     for (text, position, says) in [
         ("foo(", 4, "unclosed group"),

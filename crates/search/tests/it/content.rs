@@ -37,6 +37,22 @@ fn files_and_counts() {
 }
 
 #[test]
+fn several_lines_are_found_where_they_end_with_carriage_returns() {
+    let tree = Tree::new(&[("dos", "x\r\nfoo\r\nbar\r\n"), ("unix", "x\nfoo\nbar\n")]);
+    let literal = Pattern::regex("foo\nbar").as_literal();
+    let regex = Pattern { multiline: true, ..Pattern::regex("fo+\\nbar") };
+    for pattern in [literal, regex] {
+        let searched = tree.search(&of(pattern, LINES), ALL);
+        assert_eq!((searched.found.total, searched.found.is_exact), (2, true));
+        for hits in &searched.found.items {
+            let found: Vec<_> =
+                hits.matches[0].lines.iter().map(|l| (l.number, &*l.text, l.ranges[0])).collect();
+            assert_eq!(found, [(2, "foo", (0, 3)), (3, "bar", (0, 3))]);
+        }
+    }
+}
+
+#[test]
 fn a_full_page_ends_the_search_and_says_at_least() {
     let tree = Tree::new(&[]);
     for number in 0..400 {
@@ -181,7 +197,8 @@ fn matches_over_several_lines() {
 fn line_ends_are_ends_with_carriage_returns_too() {
     let tree = Tree::new(&[("dos", "one\r\ntwo\r\n"), ("unix", "one\ntwo\n")]);
     assert_eq!(tree.lines("^one$"), ["dos:1:one", "unix:1:one"]);
-    assert_eq!(tree.lines("one\\ntwo"), ["unix:1:one", "unix:2:two"]);
+    let both = ["dos:1:one", "dos:2:two", "unix:1:one", "unix:2:two"];
+    assert_eq!(tree.lines("one\\ntwo"), both);
 }
 
 #[test]

@@ -199,7 +199,7 @@ impl Answer<'_> {
             line: found.number(),
             content: text.join("\n"),
             column: first.map_or(0, |line| line.column),
-            ranges: first.map(|line| line.ranges.clone()).unwrap_or_default(),
+            ranges: ranges(&found.lines),
             before: around(&found.before),
             after: around(&found.after),
             clipped: found.lines.iter().any(|line| line.is_clipped),
@@ -366,4 +366,15 @@ impl Costly for Full {
     fn chars(&self) -> u64 {
         self.path.len() as u64
     }
+}
+
+/// Where a match is in its lines, which are shown one below the other. One that
+/// goes over several is one range.
+fn ranges(lines: &[Line]) -> Vec<(usize, usize)> {
+    let [first, between @ .., last] = lines else {
+        return lines.first().map(|line| line.ranges.clone()).unwrap_or_default();
+    };
+    let above = std::iter::once(first).chain(between).map(|line| line.text.chars().count() + 1);
+    let ends = first.ranges.first().zip(last.ranges.last());
+    ends.map(|((start, _), (_, end))| (*start, above.sum::<usize>() + end)).into_iter().collect()
 }

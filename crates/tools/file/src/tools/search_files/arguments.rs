@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Results to skip.
     #[serde(default)]
     pub(super) offset: u64,
-    /// Matching lines, their files, or matches per file.
+    /// Matching lines, their files, or how many per file.
     #[serde(default)]
     pub(super) output_mode: OutputMode,
     /// Lines around each match.
