@@ -9,7 +9,7 @@ use hermes_shell::{Arrival, Landing, Leaf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::patterns::Patterns;
+use crate::patterns::{self, Patterns};
 use crate::pipeline::{Flight, Known};
 
 /// What the session's shell remembers, as text in front of a command.
@@ -57,13 +57,21 @@ impl Named {
         let mut named = Self::default();
         let mut patterns = Patterns::default();
         for leaf in leaves {
-            for effect in &leaf.effects {
-                named.change(&effect.scope, effect.resource.as_path().map(Path::to_path_buf));
-            }
-            // Of a pattern the effects have only the folder.
+            // Of a pattern the effects have only the folder. If it is known
+            // what it finds there, the rest is left alone.
+            let mut bases = Vec::new();
             for (scope, pattern) in leaf.globs.iter().chain(&leaf.supposed) {
-                let places = patterns.places(pattern).unwrap_or_default();
-                places.into_iter().for_each(|place| named.change(scope, Some(place)));
+                if let Some(places) = patterns.places(pattern) {
+                    bases.push(patterns::base(pattern));
+                    places.into_iter().for_each(|place| named.change(scope, place));
+                }
+            }
+            for effect in &leaf.effects {
+                let path = effect.resource.as_path().map(Path::to_path_buf);
+                let is_base = |path: &PathBuf| bases.contains(path) && !leaf.deletes.contains(path);
+                if let Some(path) = path.filter(|path| !is_base(path)) {
+                    named.change(&effect.scope, path);
+                }
             }
             leaf.arrivals.iter().for_each(|arrival| named.arrive(arrival, &mut patterns));
         }
@@ -75,11 +83,10 @@ impl Named {
         named
     }
 
-    fn change(&mut self, scope: &Scope, place: Option<PathBuf>) {
-        let counts = |path: &PathBuf| {
-            *scope == Scope::FILE_DELETE || *scope == Scope::FILE_WRITE && !path.is_dir()
-        };
-        self.places.extend(place.filter(counts));
+    fn change(&mut self, scope: &Scope, place: PathBuf) {
+        if *scope == Scope::FILE_DELETE || *scope == Scope::FILE_WRITE && !place.is_dir() {
+            self.places.push(place);
+        }
     }
 
     /// What something that is put somewhere makes and replaces: of a folder

@@ -83,3 +83,15 @@ fn what_a_pattern_finds_is_named() {
     }
     assert_eq!(named(&root, "sed -i s/o/q/ OUT/*.txt"), ["out/a.txt"]);
 }
+
+#[test]
+fn a_pattern_leaves_the_rest_of_its_folder_alone() {
+    let (_held, root) = grounds();
+    fs::write(root.join("out/other"), "").unwrap();
+    assert_eq!(named(&root, "rm OUT/a.*"), ["out/a.txt"]);
+    assert_eq!(named(&root, "cd OUT; for f in a*; do rm $f; done"), ["out/a.txt"]);
+    assert_eq!(named(&root, "rm -rf OUT/a.* OUT"), ["out", "out/a.txt"]);
+    assert_eq!(named(&root, "find OUT -delete"), ["out"]);
+    // What is only made by the command is found by nobody before.
+    assert_eq!(named(&root, "rm OUT/*.none"), [""; 0]);
+}

@@ -98,6 +98,12 @@ impl Patterns {
     }
 }
 
+/// The folder up to the first part that is a pattern.
+pub(crate) fn base(pattern: &Path) -> PathBuf {
+    let is_open = |part: &Component<'_>| is_pattern(&part.as_os_str().to_string_lossy());
+    pattern.components().take_while(|part| !is_open(part)).collect()
+}
+
 /// A link to a folder is none.
 fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())

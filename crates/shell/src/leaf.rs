@@ -52,6 +52,9 @@ pub struct Leaf {
     /// Patterns of what it may change where that is only known when it runs.
     /// Nothing is judged by them.
     pub supposed: Vec<(Scope, PathBuf)>,
+    /// What it deletes by its own name. A pattern has an effect on its folder,
+    /// of which it leaves the rest alone.
+    pub deletes: Vec<PathBuf>,
     /// What it puts where; the effects name only the latter.
     pub arrivals: Vec<Arrival>,
     /// The words before each wrapper was taken off.

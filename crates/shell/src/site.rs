@@ -313,6 +313,8 @@ impl<'a> Act<'a> {
         let word = glob.as_ref().unwrap_or(word);
         self.history(&Scope::FILE_DELETE, word);
         let resource = self.site.resource(word);
+        let own = resource.as_path().filter(|_| !word.glob);
+        self.leaf.deletes.extend(own.map(Path::to_path_buf));
         self.leaf.effect(Effect { scope: Scope::FILE_DELETE, resource });
         self.spread(Scope::FILE_DELETE, word);
         self.guess(Scope::FILE_DELETE, word);
