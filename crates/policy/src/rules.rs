@@ -2,15 +2,25 @@
 
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-use hermes_core::{Effect, Exceptions, Scope};
+use hermes_core::{Awaited, Effect, Exceptions, Scope};
 
 use crate::level::{Answer, Level, Subject};
 use crate::pattern::{Places, fold};
 use crate::profile::Profile;
+use crate::repositories::{LEVELS, search};
 use crate::sensitive::Sensitive;
+
+/// How long a look at the secrets of the project counts. It is only made for
+/// files with several names, of which some folders are full.
+const FRESH: Duration = Duration::from_secs(2);
+/// How many of them are kept.
+const MOST: usize = 256;
+
+type Files = Vec<(u64, u64)>;
 
 /// A profile, what narrows it, and the places that they speak of.
 #[derive(Debug)]
@@ -21,7 +31,9 @@ pub(crate) struct Rules {
     pub(crate) sensitive: Sensitive,
     /// The secrets that have a file, each by its file system and its number
     /// there; looked up once.
-    secret_files: OnceLock<Vec<(u64, u64)>>,
+    secret_files: OnceLock<Files>,
+    /// Those of the project, which come and go.
+    project_files: Mutex<Option<(Instant, Files)>>,
 }
 
 impl Rules {
@@ -31,12 +43,41 @@ impl Rules {
         places: Places,
         sensitive: Sensitive,
     ) -> Self {
-        Self { profile, narrowing, places, sensitive, secret_files: OnceLock::new() }
+        let (secret_files, project_files) = Default::default();
+        Self { profile, narrowing, places, sensitive, secret_files, project_files }
     }
 
     /// Whether a file is one of the secrets, whatever it is called.
     pub(crate) fn is_secret_file(&self, file: (u64, u64)) -> bool {
         self.secret_files.get_or_init(|| secret_files(&self.sensitive)).contains(&file)
+            || self.is_project_secret(file)
+    }
+
+    fn is_project_secret(&self, file: (u64, u64)) -> bool {
+        let mut known = self.project_files.lock().unwrap_or_else(PoisonError::into_inner);
+        known.take_if(|(since, _)| since.elapsed() >= FRESH);
+        let look = || (Instant::now(), self.project_secrets());
+        known.get_or_insert_with(look).1.contains(&file)
+    }
+
+    /// The secrets at the top of the workspace and some way down, but for those
+    /// that the profile lays open.
+    fn project_secrets(&self) -> Files {
+        let (names, except) = Sensitive::anywhere();
+        let awaited = Awaited { names, except, ..Awaited::default() };
+        let mut paths = Vec::new();
+        if let Some(folder) = &self.places.workspace {
+            search(folder, LEVELS, |place, _, name| {
+                if awaited.has_name(name) {
+                    paths.push(place.join(name));
+                }
+                if paths.len() < MOST { Some(name != ".git") } else { None }
+            });
+        }
+        let is_open = |path: &Path| self.profile.sensitive_paths.iter().any(|it| it.matches(path));
+        let identity = |path: &PathBuf| hermes_files::identity(path).ok();
+        let identities = paths.iter().filter(|path| !is_open(path)).filter_map(identity);
+        identities.map(|identity| (identity.dev, identity.ino)).collect()
     }
 
     /// The profile, then everything that narrows it.
@@ -77,7 +118,7 @@ impl Rules {
 }
 
 /// Device and inode of the secrets that are there.
-fn secret_files(sensitive: &Sensitive) -> Vec<(u64, u64)> {
+fn secret_files(sensitive: &Sensitive) -> Files {
     const MOST: usize = 2000;
     let mut found = Vec::new();
     for path in &sensitive.present() {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::approvals::{SavedRules, Tickets};
 use crate::document::{Expectation, File};
 use crate::error::PolicyError;
-use crate::level::Answer;
+use crate::level::{Answer, Level, Restriction};
 use crate::pattern::Places;
 use crate::permissions::{Permissions, Settings};
 use crate::profile::{ParameterRule, Profile};
@@ -105,8 +105,20 @@ impl Sources {
     pub fn idle(&self) -> Vec<String> {
         let Some((path, file)) = &self.project else { return Vec::new() };
         let mut idle = Vec::new();
-        for profile in &file.profiles {
+        for profile in file.profiles.iter().chain(&file.global) {
+            let of_level = |is_said: fn(&Level) -> bool| {
+                let tools = profile.tools.iter().map(|tool| &tool.level);
+                let after = profile.after_untrusted.iter().map(|after| &after.level);
+                std::iter::once(&profile.level).chain(tools).chain(after).any(is_said)
+            };
             let parts = [
+                ("allow: [\"*\"]", of_level(allows_all)),
+                ("dangerous: allow", of_level(|it| says(it, |r| r.dangerous))),
+                ("private_hosts: allow", of_level(|it| says(it, |r| r.private_hosts))),
+                (
+                    "elsewhere: allow",
+                    of_level(|it| says(it, |r| r.says_elsewhere.then_some(r.elsewhere))),
+                ),
                 ("approved", !profile.level.approved.is_empty()),
                 ("sensitive_paths", !profile.sensitive_paths.is_empty()),
                 ("sandbox.sockets", !profile.sockets.is_empty()),
@@ -328,4 +340,15 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> PolicyError {
     };
     PolicyError::new(format!("There is no {what} '{name}', so the rule would never match"))
         .hint(hint)
+}
+
+/// Whether a list allows everything, which takes nothing away.
+fn allows_all(level: &Level) -> bool {
+    let mut rules = level.allow.iter().flatten();
+    rules.any(|rule| rule.selectors.is_none() && rule.scope.as_str() == "*")
+}
+
+/// Whether some restriction lets something through.
+fn says(level: &Level, what: fn(&Restriction) -> Option<Answer>) -> bool {
+    level.restrictions.iter().any(|restriction| what(restriction) == Some(Answer::Allow))
 }

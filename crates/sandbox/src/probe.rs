@@ -54,6 +54,23 @@ pub fn probe(confinement: &Confinement, scratch: &Path) -> Vec<Probe> {
     probes
 }
 
+/// Whether it could be made with a single step.
+fn is_unmade(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err() && path.parent().is_some_and(Path::is_dir)
+}
+
+/// Removes the empty files that were tried at a path and put aside.
+fn remove_traces(path: &Path) {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
+    let start = format!("{}.refused-", name.to_string_lossy());
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_empty = entry.metadata().is_ok_and(|about| about.is_file() && about.len() == 0);
+        if is_empty && entry.file_name().to_string_lossy().starts_with(&start) {
+            fs::remove_file(entry.path()).ok();
+        }
+    }
+}
+
 fn files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> Vec<Probe> {
     let name = format!(".hermes-probe-{}", std::process::id());
     let within = |trees: &[PathBuf], path: &Path| trees.iter().any(|tree| path.starts_with(tree));
@@ -116,6 +133,17 @@ fn files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> Vec<Pr
         if path.ends_with(&name) {
             fs::remove_file(&path).ok();
         }
+    }
+    for path in confinement.unwelcome.iter().filter(|path| is_unmade(path)) {
+        let text = format!("make {}, and have it stay", path.display());
+        let mut tried = try_path(text, Outcome::Blocked, Attempt::Create, path);
+        sandbox.tidy();
+        if tried.got == Outcome::Permitted && fs::symlink_metadata(path).is_err() {
+            tried.got = Outcome::Blocked;
+            tried.detail = "put aside".to_owned();
+        }
+        remove_traces(path);
+        probes.push(tried);
     }
     probes
 }

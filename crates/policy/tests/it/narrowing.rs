@@ -345,3 +345,21 @@ fn an_exact_command_is_no_part_of_another() {
         assert_eq!(world.judged(&p, part), Answer::Ask, "{part}");
     }
 }
+
+#[test]
+fn what_a_project_says_in_vain_is_named() {
+    let world = World::new();
+    project(
+        &world,
+        "profiles: {default: {allow: ['*'], restrictions: {terminal:execute: {dangerous: allow}, \
+         network:fetch: {private_hosts: allow}, file:write: {allowed_paths: ['src/**'], \
+         elsewhere: allow}}}, full_developer: {allow: ['file:*'], restrictions: \
+         {terminal:execute: {dangerous: deny}}}}",
+    );
+    let idle = world.sources("").unwrap().idle();
+    for part in ["allow: [\"*\"]", "dangerous: allow", "private_hosts: allow", "elsewhere: allow"] {
+        let is_named = |line: &String| line.contains(&format!(": {part} of profile default"));
+        assert!(idle.iter().any(is_named), "{part}: {idle:?}");
+    }
+    assert!(!idle.iter().any(|line| line.contains("full_developer")), "{idle:?}");
+}

@@ -254,3 +254,23 @@ fn a_question_says_where_a_link_leads() {
     let ticket = p.tickets().list().into_iter().find(|ticket| ticket.token == token).unwrap();
     assert!(ticket.effects[0].contains(&real), "{:?}", ticket.effects);
 }
+
+#[test]
+fn another_name_of_a_secret_of_the_project_is_recognised() {
+    let world = World::new();
+    let plain = world.put("ws/a.txt", "x");
+    for (secret, name) in [("ws/.env", "ws/one"), ("ws/packages/api/.env.local", "ws/src/two")] {
+        let secret = world.put(secret, "KEY=1");
+        std::fs::hard_link(secret, world.path(name)).unwrap();
+    }
+    std::fs::hard_link(plain, world.path("ws/b.txt")).unwrap();
+    let default = world.builtin("default");
+    let read = |p: &_, name: &str| world.touches(p, Scope::FILE_READ, world.path(name));
+    assert_eq!(read(&default, "ws/one"), Answer::Deny);
+    assert_eq!(read(&default, "ws/src/two"), Answer::Deny);
+    assert_eq!(read(&default, "ws/b.txt"), Answer::Allow);
+    let open = "profiles: {p: {extends: default, sensitive_paths: ['${workspace}/.env']}}";
+    let open = world.with(open, "p").unwrap();
+    assert_eq!(read(&open, "ws/one"), Answer::Allow);
+    assert_eq!(read(&open, "ws/src/two"), Answer::Deny);
+}

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use hermes_sandbox::probe;
+
 use crate::support::{World, has_namespaces, run};
 
 /// A workspace with a repository; none if there is no git.
@@ -87,6 +89,12 @@ fn what_a_child_makes_where_nothing_is_to_be_does_not_stay() {
         assert!(fs::symlink_metadata(world.inside.join(name)).is_err(), "{name}");
     }
     assert!(world.inside.join("other").exists() && world.outside.join("rc").exists());
+    // The same is tried for whoever wants to know, and leaves nothing behind.
+    let before = fs::read_dir(&world.inside).unwrap().count();
+    let probes = probe(&world.confinement, &world.inside);
+    let made: Vec<_> = probes.iter().filter(|it| it.what.contains("have it stay")).collect();
+    assert!(!made.is_empty() && made.iter().all(|it| it.is_held()), "{made:?}");
+    assert_eq!(fs::read_dir(&world.inside).unwrap().count(), before);
 }
 
 #[test]
