@@ -7,28 +7,102 @@ use crate::codec::TextFormat;
 /// How much is looked at for signs of binary data.
 pub(crate) const HEAD: usize = 8 * 1024;
 
-/// Why bytes that would be text of this format are none.
+/// Characters of a text that hardly ever have no blank between them.
+const LONG: usize = 256;
+/// Fewer say little of what is usual in them.
+const SHORT: usize = 16;
+
+const NOISE: &str = "it is full of control characters and invalid bytes";
+
+/// Why bytes that would be text of this format are none. The format is a guess,
+/// or what the file says of itself.
 pub fn reason(bytes: &[u8], format: TextFormat) -> Option<&'static str> {
-    if bytes.starts_with(b"\xFF\xFE\0\0") || bytes.starts_with(b"\0\0\xFE\xFF") {
-        return Some("it is UTF-32 text, which has to be converted first");
-    }
-    let head = bytes.get(..HEAD).unwrap_or(bytes);
-    let wide = [UTF_16LE, UTF_16BE].contains(&format.encoding());
-    if !wide && memchr::memchr(0, head).is_some() {
-        return Some("it has zero bytes");
-    }
-    let (mut all, mut junk) = (0_usize, 0_usize);
-    for c in format.decode(head).text.chars() {
-        all += 1;
-        junk += usize::from(is_junk(c));
-    }
+    let signs = match Signs::of(bytes, format) {
+        Ok(signs) => signs,
+        Err(reason) => return Some(reason),
+    };
     // Well-formed UTF-8 hardly ever happens by chance, a single-byte encoding
-    // accepts anything: so a guess is held to a stricter measure.
-    let percent = if wide || format.encoding() == UTF_8 { 30 } else { 5 };
-    (junk * 100 > all * percent).then_some("it is full of control characters and invalid bytes")
+    // accepts anything, and half of what UTF-16 does is not in use: so a guess
+    // is held to a stricter measure.
+    let percent = match is_wide(format) {
+        true if signs.all >= LONG => 8,
+        true => 30,
+        false if format.encoding() == UTF_8 => 30,
+        false => 5,
+    };
+    let junk = signs.junk + if is_wide(format) { signs.private } else { 0 };
+    if junk * 100 > signs.all * percent {
+        return Some(NOISE);
+    }
+    let is_byte_by_byte = format.encoding().is_single_byte();
+    (is_byte_by_byte && signs.is_unbroken()).then_some("it has neither blanks nor ends of lines")
+}
+
+/// The same where somebody has said which encoding it is: only what is noise in
+/// it is no text.
+pub fn reason_though_named(bytes: &[u8], format: TextFormat) -> Option<&'static str> {
+    match Signs::of(bytes, format) {
+        Ok(signs) => (signs.junk * 100 > signs.all * 30).then_some(NOISE),
+        Err(reason) => Some(reason),
+    }
+}
+
+/// What speaks for and against text.
+#[derive(Debug, Default)]
+struct Signs {
+    all: usize,
+    junk: usize,
+    /// Characters that nobody has given a meaning.
+    private: usize,
+    /// Those beyond ASCII that are no letters.
+    symbols: usize,
+    gaps: usize,
+}
+
+impl Signs {
+    /// The reason if the first look is enough.
+    fn of(bytes: &[u8], format: TextFormat) -> Result<Self, &'static str> {
+        if bytes.starts_with(b"\xFF\xFE\0\0") || bytes.starts_with(b"\0\0\xFE\xFF") {
+            return Err("it is UTF-32 text, which has to be converted first");
+        }
+        let head = bytes.get(..HEAD).unwrap_or(bytes);
+        if !is_wide(format) && memchr::memchr(0, head).is_some() {
+            return Err("it has zero bytes");
+        }
+        let mut signs = Self::default();
+        for c in format.decode(head).text.chars() {
+            signs.all += 1;
+            signs.junk += usize::from(is_junk(c));
+            signs.private += usize::from(is_private(c));
+            signs.symbols += usize::from(!c.is_ascii() && !c.is_alphanumeric());
+            signs.gaps += usize::from(c.is_ascii_whitespace());
+        }
+        Ok(signs)
+    }
+
+    /// Whether it goes on and on without a blank, as no writing of letters does
+    /// for long, and none that is half signs.
+    fn is_unbroken(&self) -> bool {
+        let is_odd = self.all >= SHORT && self.symbols * 5 > self.all;
+        self.gaps == 0 && (self.all >= LONG && self.symbols > 0 || is_odd)
+    }
+}
+
+fn is_wide(format: TextFormat) -> bool {
+    [UTF_16LE, UTF_16BE].contains(&format.encoding())
 }
 
 /// What text does not hold: controls beyond layout and terminal escapes.
 fn is_junk(c: char) -> bool {
-    c == '\u{FFFD}' || c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\x0C' | '\x08' | '\x1B')
+    let is_layout = matches!(c, '\t' | '\n' | '\x0B' | '\x0C' | '\r' | '\x08' | '\x1B');
+    c == '\u{FFFD}' || c.is_control() && !is_layout
 }
+
+fn is_private(c: char) -> bool {
+    let is_none = u32::from(c) & 0xFFFE == 0xFFFE || matches!(c, '\u{FDD0}'..='\u{FDEF}');
+    is_none || matches!(c, '\u{E000}'..='\u{F8FF}')
+}
+
+#[cfg(test)]
+#[path = "binary_tests.rs"]
+mod tests;

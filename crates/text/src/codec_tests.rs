@@ -62,7 +62,7 @@ fn a_few_zero_bytes_are_no_utf16() {
         b"a\0b\nc\n".to_vec(),
         wide("1234567"),
         odd,
-        wide("a line\x0C of text\n"),
+        wide("a line\x01 of text\n"),
         wide("name\0value\0more\0"),
         b"key\0value, key\0value\n".to_vec(),
         [wide("a line of text\n"), vec![0x00, 0xD8]].concat(),

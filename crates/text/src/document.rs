@@ -51,7 +51,11 @@ impl Document {
             return Err(NotText::Unsupported { encoding: REPLACEMENT.name() });
         }
         let marked = Encoding::for_bom(&bytes).map(|(marked, _)| TextFormat::new(marked, true));
-        Self::decode(bytes, marked.unwrap_or(TextFormat::new(encoding, false)))
+        let format = marked.unwrap_or(TextFormat::new(encoding, false));
+        if let Some(reason) = binary::reason_though_named(&bytes, format) {
+            return Err(NotText::Binary { reason });
+        }
+        Ok(Self::decode(bytes, format))
     }
 
     /// Reads a file's bytes where its surroundings may have a word on the
@@ -61,7 +65,9 @@ impl Document {
         hint: impl FnOnce() -> Option<&'static Encoding>,
     ) -> Result<Self, NotText> {
         if let Some((marked, _)) = Encoding::for_bom(&bytes) {
-            return Self::decode(bytes, TextFormat::new(marked, true));
+            let format = TextFormat::new(marked, true);
+            judge(&bytes, format)?;
+            return Ok(Self::decode(bytes, format));
         }
         let bytes = match String::from_utf8(bytes) {
             Ok(text) if is_plain(text.as_bytes()) => {
@@ -72,20 +78,20 @@ impl Document {
             Err(error) => error.into_bytes(),
         };
         let format = detect_near(&bytes, true, hint);
-        Self::decode(bytes, format)
+        judge(&bytes, format)?;
+        Ok(Self::decode(bytes, format))
     }
 
-    fn decode(bytes: Vec<u8>, format: TextFormat) -> Result<Self, NotText> {
-        judge(&bytes, format)?;
+    fn decode(bytes: Vec<u8>, format: TextFormat) -> Self {
         let bytes = match String::from_utf8(bytes) {
             Ok(text) if format.encoding() == UTF_8 => {
-                return Ok(Self { format, content: Content::Utf8(text) });
+                return Self { format, content: Content::Utf8(text) };
             }
             Ok(text) => text.into_bytes(),
             Err(error) => error.into_bytes(),
         };
         let decoding = decoding(body(&bytes, format), format.encoding());
-        Ok(Self { format, content: Content::Other { bytes, decoding } })
+        Self { format, content: Content::Other { bytes, decoding } }
     }
 
     /// The text, without a byte order mark; its lines end as in the file.

@@ -5,9 +5,11 @@ use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 
 use crate::binary;
 
-/// The fewest bytes that can pass for UTF-16 without a mark: in less, a zero
-/// byte or two make the pattern by chance.
-const FEWEST: usize = 16;
+/// Characters that pass for UTF-16 without a blank or an end of a line among
+/// them: in less, a zero byte or two make the pattern by chance.
+const FEWEST: usize = 8;
+/// Characters of which some are blanks.
+const LONG: usize = 64;
 
 /// Scripts that one text is written in at most, beside the Latin one. Numbers
 /// that look like characters are of many.
@@ -26,7 +28,7 @@ pub fn may_be_wide(sample: &[u8]) -> bool {
 /// scripts. Without a single zero byte it may as well be in another encoding.
 pub(crate) fn without_mark(sample: &[u8], complete: bool) -> Option<&'static Encoding> {
     let is_odd = complete && !sample.len().is_multiple_of(2);
-    if sample.len() < FEWEST || is_odd || !may_be_wide(sample) {
+    if is_odd || !may_be_wide(sample) {
         return None;
     }
     let body = sample.get(..sample.len() / 2 * 2)?;
@@ -69,8 +71,13 @@ impl Text {
     }
 
     fn take(&mut self, c: char) -> Option<()> {
-        let is_gap = matches!(c, '\t' | '\n' | '\r' | ' ' | '\u{3000}');
-        if c == '\u{FFFD}' || c.is_control() && !is_gap {
+        // What stands between the words, also of those who write no blanks.
+        let is_gap = matches!(
+            c,
+            '\t' | '\n' | '\r' | ' ' | '\u{3000}'..='\u{3002}' | '\u{FF01}' | '\u{FF0C}'
+        );
+        let is_layout = is_gap || matches!(c, '\x0B' | '\x0C');
+        if c == '\u{FFFD}' || c.is_control() && !is_layout {
             return None;
         }
         self.all += 1;
@@ -91,10 +98,18 @@ impl Text {
     }
 
     fn is_likely(&self) -> bool {
-        let is_latin = (self.latin + self.gaps) * 10 >= self.all * 7;
+        // Small numbers are letters that no language has by themselves.
+        let is_latin =
+            (self.latin + self.gaps) * 10 >= self.all * 7 && self.plain * 10 >= self.all * 3;
         let is_prose = self.gaps > 0 && self.scripts.len() <= SCRIPTS;
-        let is_ascii = self.pairs * 2 > self.all;
-        self.rare * 50 <= self.all && !is_ascii && (is_latin || is_prose)
+        let is_long = self.all >= LONG && self.plain * 10 < self.all * 9;
+        let is_short = self.all < FEWEST;
+        let is_broken = self.gaps > 0 && (!is_long || self.gaps * 200 >= self.all);
+        // A few letters and a zero are a line that somebody has ended twice.
+        let is_ascii = self.pairs * if is_short { 3 } else { 2 } > self.all;
+        let is_plausible = is_latin || is_prose;
+        let is_even = is_broken || !is_long && !is_short;
+        self.rare * 50 <= self.all && !is_ascii && is_plausible && is_even
     }
 }
 

@@ -24,6 +24,11 @@ fn text_of_any_script_is_recognised_in_both_orders() {
         "naïve café – “déjà vu” €\r\n",
         "Latin и кириллица и 日本語\n",
         "key\tзначение\t値\r\n",
+        "привет\n",
+        "hi\n",
+        "日本語😀\n",
+        "a\u{2028}b\n",
+        "L0x  Grüße привет 日本語 😀\u{C}\r\n",
     ] {
         for (bytes, encoding) in both(text) {
             assert_eq!(without_mark(&bytes, true), Some(encoding), "{text}");
@@ -57,7 +62,13 @@ fn what_is_no_text_is_not_taken_for_it() {
     let header = b"\x7FELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3E\0";
     let listed = b"first line\n\0second one\n\0third line\n\0".repeat(20);
     let utf8 = "plain text with ü and 日本語 in it\n".as_bytes();
-    for bytes in [&counting[..], &wave, &noise, header, utf8, &listed, b"a\0b\0", &[0; 64]] {
+    let small: Vec<u8> = (0..4000_u16).flat_map(|n| (500 + n % 300).to_le_bytes()).collect();
+    let ones = b"\0\x01".repeat(2000);
+    for bytes in [&counting[..], &wave, &noise, &small, &ones, header, utf8, &listed, &[0; 64]] {
+        assert_eq!(without_mark(bytes, true), None, "{bytes:?}");
+    }
+    // It may be the one as well as the other.
+    for bytes in [&b"a\0b\0"[..], b"o\0k\0", b"-N\n\0", b"ab\n\0"] {
         assert_eq!(without_mark(bytes, true), None, "{bytes:?}");
     }
 }

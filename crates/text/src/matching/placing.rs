@@ -185,7 +185,7 @@ fn settle(
         None
     };
     let place = Place {
-        rows: rows.slice(row..row + count),
+        rows: &rows.slice(row..row + count),
         whole_lines: true,
         ending: rows.ending_near(row),
         shift: shift.as_ref(),

@@ -22,8 +22,15 @@ pub(crate) struct Row {
 #[derive(Debug)]
 pub(crate) struct Rows<'t> {
     text: &'t str,
-    rows: Vec<Row>,
+    returns: bool,
+    /// All that is kept of a line is where it begins: a long text has many, and
+    /// few of them are asked for.
+    starts: Vec<usize>,
 }
+
+/// Bytes of a usual line, and lines for which room is made at once.
+const USUAL: usize = 32;
+const ROOM: usize = 1 << 20;
 
 /// Whether lone carriage returns end the lines of this text.
 pub(crate) fn ends_with_returns(text: &str) -> bool {
@@ -44,25 +51,20 @@ impl<'t> Rows<'t> {
         let bytes = text.as_bytes();
         let returns = ends_with_returns(text);
         let mark = if returns { b'\r' } else { b'\n' };
-        let mut rows = Vec::new();
-        let mut start = 0;
-        for at in memchr_iter(mark, bytes) {
-            let crlf = !returns && at > start && bytes.get(at - 1) == Some(&b'\r');
-            rows.push(Row { start, end: at - usize::from(crlf), next: at + 1 });
-            start = at + 1;
-        }
-        if start < bytes.len() {
-            rows.push(Row { start, end: bytes.len(), next: bytes.len() });
-        }
-        Self { text, rows }
+        let mut starts = Vec::with_capacity((bytes.len() / USUAL).min(ROOM) + 1);
+        starts.push(0);
+        starts.extend(memchr_iter(mark, bytes).map(|at| at + 1));
+        // Behind the last ending there is no line.
+        starts.pop_if(|last| *last == bytes.len());
+        Self { text, returns, starts }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.rows.len()
+        self.starts.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.starts.is_empty()
     }
 
     pub(crate) fn text(&self) -> &'t str {
@@ -70,11 +72,20 @@ impl<'t> Rows<'t> {
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<Row> {
-        self.rows.get(index).copied()
+        let start = *self.starts.get(index)?;
+        let next = self.starts.get(index + 1).copied().unwrap_or(self.text.len());
+        let line = self.text.get(start..next)?;
+        let words = match line.strip_suffix(if self.returns { '\r' } else { '\n' }) {
+            Some(words) if !self.returns => words.strip_suffix('\r').unwrap_or(words),
+            Some(words) => words,
+            None => line,
+        };
+        Some(Row { start, end: start + words.len(), next })
     }
 
-    pub(crate) fn slice(&self, range: Range<usize>) -> &[Row] {
-        self.rows.get(range).unwrap_or_default()
+    /// These lines; none if not all of them are there.
+    pub(crate) fn slice(&self, range: Range<usize>) -> Vec<Row> {
+        range.map(|index| self.get(index)).collect::<Option<_>>().unwrap_or_default()
     }
 
     /// The words of a line, without its ending; empty behind the last line.
@@ -89,7 +100,7 @@ impl<'t> Rows<'t> {
 
     /// The line that holds this offset: the last one for the end of the text.
     pub(crate) fn at(&self, offset: usize) -> usize {
-        self.rows.partition_point(|row| row.start <= offset).saturating_sub(1)
+        self.starts.partition_point(|start| *start <= offset).saturating_sub(1)
     }
 
     /// The lines that a range of the text touches, counted from 1.
