@@ -19,12 +19,8 @@ mod work;
 
 use work::Work;
 
-/// Bytes from which on room is made before they are written.
+/// Bytes from which on a thread of its own pays, and room that is made before.
 const LARGE: usize = 64 * 1024;
-
-/// Bytes from which on a thread of its own pays. For less, the disk takes
-/// longer than all that is to be done meanwhile.
-const HUGE: usize = 4 * 1024 * 1024;
 
 /// One change of one file. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +116,7 @@ impl<'a> Hold<'a> {
         meanwhile: impl FnOnce() -> Result<M, ToolError>,
     ) -> Result<(Secured<'a, 'c>, A, M), ToolError> {
         let size: usize = changes.iter().filter_map(Change::content).map(<[u8]>::len).sum();
-        if size < HUGE {
+        if size < LARGE {
             let secured = self.set_out(changes)?;
             let meant = meanwhile()?;
             let done = aside();
