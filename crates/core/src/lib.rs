@@ -46,7 +46,7 @@ pub use error::{ErrorKind, ToolError};
 pub use grants::{Exceptions, Grant, Grants};
 pub use host::{Found, Host};
 pub use notice::{Event, Notice, NoticeQueue, Notices};
-pub use output::{Attachment, ToolOutput, tool_error, tool_result};
+pub use output::{Attachment, Ending, ToolOutput, tool_error, tool_result};
 pub use password::Passwords;
 pub use ports::Ports;
 pub use session::{MemorySessions, Session, SessionError, SessionStore, Variables};

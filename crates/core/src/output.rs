@@ -17,12 +17,27 @@ pub struct Attachment {
     pub path: PathBuf,
 }
 
+/// How a call has ended that gave an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// It is what was asked for. If it tells of a program, that has failed by its
+    /// exit code.
+    #[default]
+    Answered,
+    /// It is what was asked for, and nothing has failed, whatever the exit code.
+    Well,
+    /// It is what there was when the call was stopped.
+    Stopped,
+    /// It is all that there is, and not what was asked for, for this reason.
+    Short(ErrorKind),
+}
+
 /// The outcome of a tool that ran to its end.
 #[derive(Debug, Clone)]
 pub struct ToolOutput {
     content: String,
     trusted: bool,
-    stopped: bool,
+    ending: Ending,
     /// What comes with the text.
     pub attachments: Vec<Attachment>,
 }
@@ -34,13 +49,13 @@ impl ToolOutput {
         let content = serde_json::to_string(value).map_err(|e| {
             ToolError::internal(format!("The result cannot be written as JSON: {e}"))
         })?;
-        Ok(Self { content, trusted: true, stopped: false, attachments: Vec::new() })
+        Ok(Self { content, trusted: true, ending: Ending::Answered, attachments: Vec::new() })
     }
 
     /// Text that came from elsewhere and claims to be JSON. The pipeline
     /// checks it before anyone relies on it.
     pub fn unchecked(content: String) -> Self {
-        Self { content, trusted: false, stopped: false, attachments: Vec::new() }
+        Self { content, trusted: false, ending: Ending::Answered, attachments: Vec::new() }
     }
 
     /// Adds attachments.
@@ -52,14 +67,25 @@ impl ToolOutput {
 
     /// Says whether the call was stopped before it had done what was asked.
     #[must_use]
-    pub fn stopped(mut self, stopped: bool) -> Self {
-        self.stopped = stopped;
-        self
+    pub fn stopped(self, stopped: bool) -> Self {
+        self.ended(if stopped { Ending::Stopped } else { Ending::Answered })
     }
 
     /// Whether the call was stopped before it had done what was asked.
     pub fn is_stopped(&self) -> bool {
-        self.stopped
+        self.ending == Ending::Stopped
+    }
+
+    /// Says how the call has ended.
+    #[must_use]
+    pub fn ended(mut self, ending: Ending) -> Self {
+        self.ending = ending;
+        self
+    }
+
+    /// How the call has ended.
+    pub fn ending(&self) -> Ending {
+        self.ending
     }
 
     /// The JSON text.
@@ -105,7 +131,7 @@ impl From<Map<String, Value>> for ToolOutput {
         Self {
             content: Value::Object(object).to_string(),
             trusted: true,
-            stopped: false,
+            ending: Ending::Answered,
             attachments: Vec::new(),
         }
     }

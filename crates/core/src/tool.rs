@@ -11,7 +11,8 @@ use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Attachment, Availability, Effect, ToolContext, ToolError, ToolOutput, ToolSpec, Workplace,
+    Attachment, Availability, Effect, Ending, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Workplace,
 };
 
 /// A future behind a pointer.
@@ -82,6 +83,12 @@ pub trait Tool: Send + Sync + Sized + 'static {
     /// asked for. The call is then kept as cancelled, with this for its answer.
     fn was_stopped(_output: &Self::Output) -> bool {
         false
+    }
+
+    /// How the call has ended, where there is more to tell than whether it was
+    /// stopped.
+    fn ending(output: &Self::Output) -> Ending {
+        if Self::was_stopped(output) { Ending::Stopped } else { Ending::Answered }
     }
 
     /// Once, before the first call.
@@ -232,8 +239,8 @@ impl<T: Tool> BoundCall for Bound<T> {
         let Bound { tool, args } = *self;
         Box::pin(async move {
             let output = tool.run(args, &cx).await?;
-            let (attachments, stopped) = (T::attachments(&output), T::was_stopped(&output));
-            Ok(ToolOutput::json(&output)?.with_attachments(attachments).stopped(stopped))
+            let (attachments, ending) = (T::attachments(&output), T::ending(&output));
+            Ok(ToolOutput::json(&output)?.with_attachments(attachments).ended(ending))
         })
     }
 }

@@ -210,13 +210,13 @@ impl LoopGuard {
         &self,
         walker: Walker<'_>,
         print: &Footprint,
-        status: Status,
+        came: Came,
         content: &str,
     ) -> Option<String> {
         // Whether it was allowed or wanted says nothing about the tool.
-        if let Status::Error(
+        if let Came::Error(
             ErrorKind::Denied | ErrorKind::ApprovalRequired | ErrorKind::Cancelled,
-        ) = status
+        ) = came
         {
             return None;
         }
@@ -226,11 +226,10 @@ impl LoopGuard {
         }
         let memory = sessions.entry(key(walker)).or_default();
         memory.trim();
-        let has_failed = status.is_success() && is_failed_command(content);
-        if has_failed {
+        if came == Came::Failed {
             memory.commands.extend([print.exact, print.tool]);
         }
-        if has_failed || !status.is_success() {
+        if came != Came::Fine {
             let exact = bump(&mut memory.failures, print.exact);
             let tool = bump(&mut memory.tool_failures, print.tool);
             let warn = self.settings.warn?;
@@ -283,6 +282,28 @@ impl LoopGuard {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Memory>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What came of a call, for whoever looks for circles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// What was asked for.
+    Fine,
+    /// The same, and it tells of a command that ran and failed.
+    Failed,
+    /// An error.
+    Error(ErrorKind),
+}
+
+impl Came {
+    /// What a result says, unless its tool has said that all went well.
+    pub(crate) fn of(status: Status, is_well: bool, content: &str) -> Self {
+        match status {
+            Status::Error(kind) => Self::Error(kind),
+            Status::Success if !is_well && is_failed_command(content) => Self::Failed,
+            Status::Success => Self::Fine,
+        }
     }
 }
 

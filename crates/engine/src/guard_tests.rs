@@ -27,33 +27,33 @@ fn a_success_forgives_failures_and_a_change_forgives_repetition() {
     let guard = LoopGuard::new(GuardSettings::default());
     let look = print(json!({ "a": 1 }));
     let act = Footprint::new("w", &json!({}), false);
-    let failed = Status::Error(ErrorKind::Internal);
+    let failed = Came::Error(ErrorKind::Internal);
     assert_eq!(guard.note(("s", "t"), &look, failed, ""), None);
-    assert_eq!(guard.note(("s", "t"), &look, Status::Success, "r"), None);
+    assert_eq!(guard.note(("s", "t"), &look, Came::Fine, "r"), None);
     assert_eq!(guard.note(("s", "t"), &look, failed, ""), None, "counting begins anew");
     assert!(guard.note(("s", "t"), &look, failed, "").is_some());
     let fresh = print(json!({ "b": 1 }));
-    assert_eq!(guard.note(("s", "t"), &fresh, Status::Success, "same"), None);
-    guard.note(("s", "t"), &act, Status::Success, "");
+    assert_eq!(guard.note(("s", "t"), &fresh, Came::Fine, "same"), None);
+    guard.note(("s", "t"), &act, Came::Fine, "");
     assert_eq!(
-        guard.note(("s", "t"), &fresh, Status::Success, "same"),
+        guard.note(("s", "t"), &fresh, Came::Fine, "same"),
         None,
         "something changed in between"
     );
-    assert!(guard.note(("s", "t"), &fresh, Status::Success, "same").is_some());
+    assert!(guard.note(("s", "t"), &fresh, Came::Fine, "same").is_some());
     assert_eq!(
-        guard.note(("s", "t"), &fresh, Status::Success, "other"),
+        guard.note(("s", "t"), &fresh, Came::Fine, "other"),
         None,
         "a new answer is progress"
     );
-    assert_eq!(guard.note(("another", "t"), &fresh, Status::Success, "other"), None);
+    assert_eq!(guard.note(("another", "t"), &fresh, Came::Fine, "other"), None);
 }
 
 #[test]
 fn two_answers_in_turn_are_no_progress() {
     let guard = LoopGuard::new(GuardSettings::default());
     let look = print(json!({ "a": 1 }));
-    let note = |answer: &str| guard.note(("s", "t"), &look, Status::Success, answer);
+    let note = |answer: &str| guard.note(("s", "t"), &look, Came::Fine, answer);
     assert_eq!((note("all of it"), note("unchanged")), (None, None));
     assert!(note("all of it").is_some());
     assert!(note("unchanged").is_some());
@@ -64,8 +64,8 @@ fn two_answers_in_turn_are_no_progress() {
 fn memory_is_bounded() {
     let guard = LoopGuard::new(GuardSettings::default());
     for i in 0..5_000 {
-        guard.note((&format!("s{i}"), "t"), &print(json!(i)), Status::Success, "x");
-        guard.note(("one", "t"), &print(json!({ "i": i.to_string() })), Status::Success, "x");
+        guard.note((&format!("s{i}"), "t"), &print(json!(i)), Came::Fine, "x");
+        guard.note(("one", "t"), &print(json!({ "i": i.to_string() })), Came::Fine, "x");
     }
     let sessions = guard.lock();
     assert!(sessions.len() <= SESSIONS + 1);
@@ -82,7 +82,7 @@ const FAILED: &str = r#"{"output":"no","exit_code":1}"#;
 fn commands_that_fail_count() {
     let guard = LoopGuard::new(GuardSettings::default());
     let note = |command: &str, content: &str| {
-        guard.note(("s", "t"), &run(command), Status::Success, content)
+        guard.note(("s", "t"), &run(command), Came::of(Status::Success, false, content), content)
     };
     assert_eq!(note("false", FAILED), None);
     assert!(note("false", FAILED).is_some_and(|told| told.contains("failed 2 times")));
@@ -97,8 +97,8 @@ fn a_test_that_fails_again_after_an_edit_is_no_circle() {
     let guard = LoopGuard::new(GuardSettings::default());
     let edit = Footprint::new("patch", &json!({}), false);
     for _ in 0..6 {
-        assert_eq!(guard.note(("s", "t"), &run("make test"), Status::Success, FAILED), None);
-        assert_eq!(guard.note(("s", "t"), &edit, Status::Success, "{}"), None);
+        assert_eq!(guard.note(("s", "t"), &run("make test"), Came::Failed, FAILED), None);
+        assert_eq!(guard.note(("s", "t"), &edit, Came::Fine, "{}"), None);
     }
 }
 
@@ -111,7 +111,7 @@ fn who_fails_on_and_on_is_halted() {
         assert_eq!(guard.halted(("s", "t")), None);
         let print = run(&format!("ls /nowhere{at}"));
         assert_eq!(guard.judge(("s", "t"), &print), Verdict::Allow);
-        guard.note(("s", "t"), &print, Status::Success, FAILED);
+        guard.note(("s", "t"), &print, Came::Failed, FAILED);
     }
     assert!(guard.halted(("s", "t")).is_some_and(|why| why.contains("8 times")));
     assert_eq!(guard.halted(("s", "another")), None);
@@ -120,11 +120,17 @@ fn who_fails_on_and_on_is_halted() {
     // The same call is refused from the fifth failure on, which does not go on for ever.
     for _ in 0..5 {
         assert_eq!(guard.judge(("s", "t"), &run("false")), Verdict::Allow);
-        guard.note(("s", "t"), &run("false"), Status::Success, FAILED);
+        guard.note(("s", "t"), &run("false"), Came::Failed, FAILED);
     }
     for _ in 0..3 {
         assert_eq!(guard.halted(("s", "t")), None);
         assert!(matches!(guard.judge(("s", "t"), &run("false")), Verdict::Deny { .. }));
     }
     assert!(guard.halted(("s", "t")).is_some());
+}
+
+#[test]
+fn a_code_that_is_an_answer_is_no_failure() {
+    assert_eq!(Came::of(Status::Success, false, FAILED), Came::Failed);
+    assert_eq!(Came::of(Status::Success, true, FAILED), Came::Fine);
 }

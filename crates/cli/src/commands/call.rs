@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes::core::{Arguments, ErrorKind, Status, ToolCall, ToolResult};
+use hermes::core::{Arguments, Status, ToolCall, ToolResult};
 use hermes::engine::names::{self, Reading};
 use hermes::engine::{Entry, Snapshot};
 use serde_json::Value;
@@ -101,11 +101,9 @@ pub(crate) fn show(app: &App, result: &ToolResult) -> Outcome {
     Ok(exit)
 }
 
-/// Whether this is what a tool had to say when it was stopped, and no error of
-/// ours.
+/// Whether this is what a tool had to say when it was cut short, and no error of
+/// ours, which has its kind.
 fn is_answer(result: &ToolResult) -> bool {
-    let is_stopped =
-        matches!(result.status, Status::Error(ErrorKind::Cancelled | ErrorKind::Timeout));
     let told: Value = serde_json::from_str(&result.content).unwrap_or_default();
-    is_stopped && told.get("kind").is_none()
+    told.get("kind").is_none()
 }

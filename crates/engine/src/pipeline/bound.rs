@@ -7,7 +7,7 @@ use hermes_core::{ErrorKind, ResultLimit, Status, ToolError, ToolResult};
 use serde_json::Value;
 
 use super::{Flight, Known, Landed};
-use crate::guard::Footprint;
+use crate::guard::{Came, Footprint};
 use crate::sanitize::{sanitize_error, shorten, strip_framing};
 use crate::spill::{Limits, exceeds};
 
@@ -39,12 +39,9 @@ impl Flight {
     pub(super) fn bound(
         &self,
         limit: ResultLimit,
-        footprint: Option<&Footprint>,
+        warning: Option<&str>,
         result: &mut ToolResult,
     ) {
-        let guard = self.engine.guard();
-        let warning = footprint
-            .and_then(|print| guard.note(self.walker(), print, result.status, &result.content));
         // An error has no business being large, whoever raised it.
         let limit = if result.is_success() { limit } else { ResultLimit::Default };
         if let Some(limit) = self.limits().for_tool(limit)
@@ -53,8 +50,19 @@ impl Flight {
             self.spill(result, limit);
         }
         if let Some(warning) = warning {
-            annotate(&mut result.content, "_warning", &warning);
+            annotate(&mut result.content, "_warning", warning);
         }
+    }
+
+    /// Has the guard against loops remember a result; its warning, if one is due.
+    pub(super) fn note(
+        &self,
+        print: &Footprint,
+        is_well: bool,
+        result: &ToolResult,
+    ) -> Option<String> {
+        let came = Came::of(result.status, is_well, &result.content);
+        self.engine.guard().note(self.walker(), print, came, &result.content)
     }
 
     /// How much of the results reaches the model.

@@ -122,13 +122,15 @@ pub(crate) struct Judged {
 pub(crate) struct Landed {
     pub(crate) outcome: Result<(String, Vec<hermes_core::Attachment>), ToolError>,
     pub(crate) disposition: Disposition,
-    /// Why it was told to stop, if it was before it answered.
+    /// Why its answer is not what was asked for, if it is not.
     pub(crate) stopped: Option<ErrorKind>,
+    /// Nothing has failed, whatever exit code is told.
+    pub(crate) is_well: bool,
 }
 
 impl Landed {
     fn refused(error: ToolError) -> Self {
-        Self { outcome: Err(error), disposition: Disposition::NotRun, stopped: None }
+        Self { outcome: Err(error), disposition: Disposition::NotRun, stopped: None, is_well: false }
     }
 }
 
@@ -279,7 +281,7 @@ impl Flight {
             Err(error) => Landed::refused(error),
         };
         let ran = landed.disposition != Disposition::NotRun;
-        let is_answer = landed.outcome.is_ok();
+        let (is_answer, is_well) = (landed.outcome.is_ok(), landed.is_well);
         let mut result = self.answer(&call, landed);
         result.duration = call.started.elapsed();
         self.redact(&mut result);
@@ -287,7 +289,8 @@ impl Flight {
         if ran {
             self.mark_untrusted(&call, is_answer, &mut result);
         }
-        self.bound(call.entry.spec().result_limit, call.footprint.as_ref(), &mut result);
+        let warning = call.footprint.as_ref().and_then(|print| self.note(print, is_well, &result));
+        self.bound(call.entry.spec().result_limit, warning.as_deref(), &mut result);
         result.coerced = call.coerced;
         self.record(&result, &call.effects, &judged);
         result
@@ -393,7 +396,8 @@ impl Flight {
         let shown = AssertUnwindSafe(self.show_hooks(&Value::Null, &mut result)).catch_unwind();
         // A hook that panics over a refusal changes nothing about it.
         let _ = shown.await;
-        self.bound(hermes_core::ResultLimit::Default, footprint.as_ref(), &mut result);
+        let warning = footprint.and_then(|print| self.note(&print, false, &result));
+        self.bound(hermes_core::ResultLimit::Default, warning.as_deref(), &mut result);
         self.record(&result, &[], &Judged::default());
         result
     }

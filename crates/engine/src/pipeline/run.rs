@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    BoundCall, CancellationToken, Confinement, Disposition, Effect, ErrorKind, Grants,
+    BoundCall, CancellationToken, Confinement, Disposition, Effect, Ending, ErrorKind, Grants,
     ProgressSink, Resource, Scope, ToolContext, ToolError, ToolOutput,
 };
 use hermes_secrets::reference;
@@ -196,7 +196,7 @@ impl Flight {
             "verdict": judged.verdict,
         });
         let outcome = Ok((told.to_string(), Vec::new()));
-        Landed { outcome, disposition: Disposition::NotRun, stopped: None }
+        Landed { outcome, disposition: Disposition::NotRun, stopped: None, is_well: false }
     }
 
     /// What the tool is handed. Calls that it makes in turn stop when it must
@@ -243,15 +243,20 @@ fn names_secrets(call: &Known) -> bool {
 }
 
 fn cut_off(error: ToolError) -> Landed {
-    Landed { outcome: Err(error), disposition: Disposition::Unknown, stopped: None }
+    Landed { outcome: Err(error), disposition: Disposition::Unknown, stopped: None, is_well: false }
 }
 
 /// What came of a call. If it was stopped, then for this reason.
 fn land(tool: &str, ended: Ended, why: ErrorKind) -> Landed {
-    let mut stopped = None;
+    let (mut stopped, mut is_well) = (None, false);
     let outcome = match ended {
         Ok(Ok(Ok(output))) => {
-            stopped = output.is_stopped().then_some(why);
+            stopped = match output.ending() {
+                Ending::Stopped => Some(why),
+                Ending::Short(kind) => Some(kind),
+                Ending::Answered | Ending::Well => None,
+            };
+            is_well = output.ending() == Ending::Well;
             output.into_checked()
         }
         // The tool noticed by itself that it was to stop.
@@ -267,7 +272,7 @@ fn land(tool: &str, ended: Ended, why: ErrorKind) -> Landed {
         None => Disposition::Complete,
         Some(_) => Disposition::Unknown,
     };
-    Landed { outcome, disposition, stopped }
+    Landed { outcome, disposition, stopped, is_well }
 }
 
 /// The error for a tool that panicked.

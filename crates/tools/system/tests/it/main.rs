@@ -5,6 +5,7 @@ mod batches;
 mod contract;
 mod desk;
 mod elsewhere;
+mod endings;
 mod faults;
 mod notices;
 mod processes;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError, ToolSpec,
+    Effect, Ending, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError, ToolSpec,
     Workplace, answer_schema,
 };
 use hermes_exec::screen;
@@ -101,8 +101,13 @@ impl Tool for Process {
     type Args = Args;
     type Output = Output;
 
-    fn was_stopped(output: &Output) -> bool {
-        output.status == "interrupted"
+    fn ending(output: &Output) -> Ending {
+        match output.status {
+            "interrupted" => Ending::Stopped,
+            // Whoever is killed does not end with zero, and that was wanted.
+            "killed" => Ending::Well,
+            _ => Ending::Answered,
+        }
     }
 
     fn spec() -> ToolSpec {

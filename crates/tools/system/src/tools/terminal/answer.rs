@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hermes_core::{Ending, ErrorKind};
 use hermes_exec::output::Source;
 use hermes_exec::{Exit, Job};
 use schemars::JsonSchema;
@@ -62,6 +63,12 @@ pub(crate) struct Output {
     /// Bytes of its output that are told with this.
     #[serde(skip)]
     pub(super) told: u64,
+    /// Its code is an answer, and no failure.
+    #[serde(skip)]
+    is_answer: bool,
+    /// Its place was lost, and with it how it has ended.
+    #[serde(skip)]
+    is_lost: bool,
 }
 
 impl Output {
@@ -128,17 +135,32 @@ impl Output {
         let Some(ended) = job.ended() else { return };
         self.exit_code = Some(ended.exit.code());
         self.duration_ms = u64::try_from(ended.after.as_millis()).ok();
-        self.exit_code_meaning = meaning::of(&job.command, ended.exit);
-        if let Exit::Signal(signal) = ended.exit {
+        let meaning = meaning::of(&job.command, ended.exit, &self.output);
+        self.is_answer = meaning.as_ref().is_some_and(|meaning| meaning.is_answer);
+        self.exit_code_meaning = meaning.map(|meaning| meaning.text.to_owned());
+        if let Some(signal) = signal(job, ended.exit) {
             self.error = Some(format!("It was ended by signal {signal}"));
         }
         if let Some(trouble) = job.trouble() {
             self.exit_code_meaning = None;
+            self.is_lost = true;
             self.error = Some(format!("{trouble}. It is not known what the command has done."));
         }
         if ended.lingers {
             self.add_note("Something that it started still runs; see the process tool.");
             self.session_id = Some(job.id.clone());
+        }
+    }
+
+    /// How the call has ended, in the sense of all tools: a command that fails
+    /// has done what was asked, one that was cut short has not.
+    pub(super) fn ending(&self) -> Ending {
+        match self.status {
+            Some("cancelled") => Ending::Stopped,
+            Some("timeout") => Ending::Short(ErrorKind::Timeout),
+            _ if self.is_lost => Ending::Short(ErrorKind::Network),
+            _ if self.is_answer => Ending::Well,
+            _ => Ending::Answered,
         }
     }
 
@@ -161,5 +183,17 @@ impl Output {
             .chain(&mut self.screen)
             .chain(&mut self.stdout)
             .chain(&mut self.stderr)
+    }
+}
+
+/// The signal that has ended it. Elsewhere it is seen as the code that a shell
+/// makes of it; one that came to its own end has reported.
+fn signal(job: &Job, exit: Exit) -> Option<i32> {
+    match exit {
+        Exit::Signal(signal) => Some(signal),
+        Exit::Code(code @ 129..=159) if job.pid.is_none() && job.report().is_none() => {
+            Some(code - 128)
+        }
+        Exit::Code(_) => None,
     }
 }

@@ -19,6 +19,10 @@ const EARLY: Duration = Duration::from_millis(300);
 /// A command that takes longer is written down, for the case of a crash.
 const BRIEF: Duration = Duration::from_millis(25);
 
+/// How long a command that was interrupted has to go by itself: whoever has
+/// interrupted it waits two seconds for what there is to tell.
+const HASTE: Duration = Duration::from_secs(1);
+
 /// Characters of an answer that are not output, at most.
 const BESIDES: usize = 3_000;
 
@@ -99,7 +103,8 @@ impl Call<'_> {
             _ => Some(format!("The command was ended after {} s", limits.seconds)),
         };
         if error.is_some() {
-            self.job.end(GRACE).await;
+            let is_hurried = pause == Pause::Cancelled;
+            self.job.end(if is_hurried { HASTE } else { GRACE }).await;
         }
         if self.job.ended().is_some_and(|ended| ended.lingers) {
             self.list().see_end();

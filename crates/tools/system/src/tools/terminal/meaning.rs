@@ -2,12 +2,37 @@
 
 use hermes_exec::Exit;
 
-/// Programs whose code 1 is an answer.
-const ANSWERS: [(&[&str], &str); 4] = [
-    (&["grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"], "nothing matched; no failure"),
-    (&["diff", "cmp", "colordiff"], "the files differ; no failure"),
-    (&["test", "[", "[["], "the condition is false; no failure"),
-    (&["find"], "some folders could not be read"),
+/// What is said of an exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Meaning {
+    pub(super) text: &'static str,
+    /// It tells of no failure.
+    pub(super) is_answer: bool,
+}
+
+impl Meaning {
+    const fn failure(text: &'static str) -> Self {
+        Self { text, is_answer: false }
+    }
+
+    const fn answer(text: &'static str) -> Self {
+        Self { text, is_answer: true }
+    }
+}
+
+/// Programs whose code 1 has a meaning of its own.
+const ONE: [(&[&str], Meaning); 8] = [
+    (
+        &["grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"],
+        Meaning::answer("nothing matched; no failure"),
+    ),
+    (&["diff", "cmp", "colordiff"], Meaning::answer("the files differ; no failure")),
+    (&["test", "[", "[["], Meaning::answer("the condition is false; no failure")),
+    (&["pgrep", "pidof"], Meaning::answer("no such process runs; no failure")),
+    (&["pkill"], Meaning::failure("no such process runs")),
+    (&["which", "type", "command"], Meaning::answer("there is no such command; no failure")),
+    (&["expr"], Meaning::answer("the result is zero or empty; no failure")),
+    (&["find"], Meaning::failure("some folders could not be read")),
 ];
 
 const CURL: [(i32, &str); 4] = [
@@ -18,32 +43,42 @@ const CURL: [(i32, &str); 4] = [
 ];
 
 /// What the exit code of a command means, where people may take it wrongly.
-pub(super) fn of(command: &str, exit: Exit) -> Option<String> {
+pub(super) fn of(command: &str, exit: Exit, output: &str) -> Option<Meaning> {
     let code = exit.code();
-    let general = match code {
-        126 => Some("found, but it cannot be run"),
-        127 => Some("there is no such command"),
-        130 => Some("interrupted"),
-        137 => Some("killed, perhaps for want of memory"),
-        139 => Some("it crashed (segmentation fault)"),
-        143 => Some("asked to end (TERM)"),
-        _ => None,
-    };
-    if let Some(general) = general {
-        return Some(general.to_owned());
+    if let Some(general) = general(code, output) {
+        return Some(Meaning::failure(general));
     }
     let program = last_program(command)?;
+    if code == 124 && program == "timeout" {
+        return Some(Meaning::failure("timeout has ended it: it took too long"));
+    }
     if program == "curl" {
-        return CURL.iter().find(|(known, _)| *known == code).map(|(_, text)| (*text).to_owned());
+        let known = CURL.iter().find(|(known, _)| *known == code);
+        return known.map(|(_, text)| Meaning::failure(text));
     }
     if code != 1 {
         return None;
     }
     if program == "git" && command.contains("diff") {
-        return Some("there are differences; no failure".to_owned());
+        return Some(Meaning::answer("there are differences; no failure"));
     }
-    let found = ANSWERS.iter().find(|(programs, _)| programs.contains(&program));
-    found.map(|(_, text)| (*text).to_owned())
+    ONE.iter().find(|(programs, _)| programs.contains(&program)).map(|(_, meaning)| *meaning)
+}
+
+fn general(code: i32, output: &str) -> Option<&'static str> {
+    Some(match code {
+        126 => "found, but it cannot be run",
+        // A shell under `set -u` ends with the same code.
+        127 if output.trim_end().ends_with(": unbound variable") => {
+            "a variable is not set, and set -u forbids that"
+        }
+        127 => "there is no such command",
+        130 => "interrupted",
+        137 => "killed, perhaps for want of memory",
+        139 => "it crashed (segmentation fault)",
+        143 => "asked to end (TERM)",
+        _ => return None,
+    })
 }
 
 /// The program of the last part of a command, which gives the code.
@@ -62,15 +97,35 @@ fn last_program(command: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
+    fn of(command: &str, code: i32) -> Option<Meaning> {
+        super::of(command, Exit::Code(code), "")
+    }
+
+    fn says(command: &str, code: i32, words: &str) -> bool {
+        of(command, code).unwrap().text.contains(words)
+    }
+
     #[test]
     fn an_answer_is_no_failure() {
-        let of = |command, code| of(command, Exit::Code(code));
-        assert!(of("cat a | LC_ALL=C /usr/bin/grep x", 1).unwrap().contains("nothing matched"));
-        assert!(of("ls; diff a b", 1).unwrap().contains("differ"));
+        assert!(says("cat a | LC_ALL=C /usr/bin/grep x", 1, "nothing matched"));
+        assert!(says("ls; diff a b", 1, "differ"));
+        for (program, _) in ONE.iter().filter(|(_, meaning)| meaning.is_answer) {
+            assert!(program.iter().all(|program| says(program, 1, "no failure")));
+        }
+        assert!(of("git diff --exit-code", 1).unwrap().is_answer);
         assert_eq!(of("grep x a | sort", 1), None);
         assert_eq!(of("grep x a", 2), None);
-        assert!(of("curl -s https://x", 28).unwrap().contains("too long"));
-        assert!(of("nonesuch", 127).unwrap().contains("no such command"));
         assert_eq!(of("", 1), None);
+    }
+
+    #[test]
+    fn a_failure_is_told_by_its_cause() {
+        assert!(says("curl -s https://x", 28, "too long"));
+        assert!(says("nonesuch", 127, "no such command"));
+        assert!(says("timeout 1 sleep 5", 124, "too long"));
+        assert_eq!(of("make", 124), None);
+        assert!(!of("find /root", 1).unwrap().is_answer);
+        let unset = super::of("set -u; echo $x", Exit::Code(127), "bash: x: unbound variable\n");
+        assert!(unset.unwrap().text.contains("set -u"));
     }
 }

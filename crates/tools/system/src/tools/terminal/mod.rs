@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError, ToolSpec,
+    Effect, Ending, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError, ToolSpec,
     Workplace, answer_schema,
 };
 use hermes_exec::{Input, Jobs, Order, Output as Streams, Size, Stage};
@@ -86,8 +86,8 @@ impl Tool for Terminal {
     type Args = Args;
     type Output = Output;
 
-    fn was_stopped(output: &Output) -> bool {
-        output.status == Some("cancelled")
+    fn ending(output: &Output) -> Ending {
+        output.ending()
     }
 
     fn spec() -> ToolSpec {

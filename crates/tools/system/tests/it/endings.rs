@@ -1,0 +1,79 @@
+//! How a call has ended, in the sense of all tools: what counts as a failure, and
+//! what does not.
+
+use std::time::{Duration, Instant};
+
+use hermes_core::{ErrorKind, Status, ToolCall};
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+
+async fn ended(desk: &Desk, arguments: Value) -> (Status, Value) {
+    let call = ToolCall::new("1", "terminal", arguments);
+    let result = desk.engine.call(call, &desk.caller).await;
+    (result.status, serde_json::from_str(&result.content).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_took_too_long_has_not_done_what_was_asked() {
+    let desk = Desk::new();
+    let (status, answer) = ended(&desk, json!({ "command": "echo a; sleep 60", "timeout": 1 })).await;
+    assert_eq!(status, Status::Error(ErrorKind::Timeout));
+    assert_eq!((&answer["output"], &answer["exit_code"]), (&json!("a\n"), &json!(124)), "{answer}");
+    let (status, answer) = ended(&desk, json!({ "command": "exit 3" })).await;
+    assert_eq!((status, &answer["exit_code"]), (Status::Success, &json!(3)), "a code is an answer");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_that_is_an_answer_does_not_count_as_a_failure() {
+    let desk = Desk::new();
+    for command in ["grep zzz /etc/hostname", "test -e /nonesuch", "grep zzy /etc/hostname"] {
+        let answer = desk.run(command).await;
+        assert_eq!((&answer["exit_code"], &answer["_warning"]), (&json!(1), &Value::Null));
+    }
+    for _ in 0..3 {
+        let id = desk.start("sleep 60").await;
+        let killed = desk.process("kill", &id).await;
+        assert_eq!((&killed["status"], &killed["_warning"]), (&json!("killed"), &Value::Null));
+    }
+    for command in ["ls /nonesuch", "ls /nonesuch/a", "ls /nonesuch/b"] {
+        desk.run(command).await;
+    }
+    let answer = desk.run("ls /nonesuch/c").await;
+    assert!(answer["_warning"].is_string(), "{answer}");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_command_that_ignores_term_keeps_its_output() {
+    let mut desk = Desk::new();
+    desk.caller.cancel = desk.caller.cancel.child_token();
+    let cancel = desk.caller.cancel.clone();
+    let mark = desk.path().join("begun");
+    let command = format!("trap '' TERM; echo partial; : >{}; sleep 50; sleep 50", mark.display());
+    let begin = Instant::now();
+    let stop = async {
+        while !mark.exists() && begin.elapsed() < Duration::from_secs(30) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        cancel.cancel();
+    };
+    let ((status, answer), ()) = tokio::join!(ended(&desk, json!({ "command": command })), stop);
+    assert_eq!(status, Status::Error(ErrorKind::Cancelled));
+    assert_eq!(answer["output"], "partial\n", "{answer}");
+    assert_eq!(answer["cwd"], desk.path().display().to_string(), "{answer}");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_strict_shell_still_finds_its_functions() {
+    let desk = Desk::new();
+    desk.run("my-f() { echo mine; }; KEEP=1; set -o posix").await;
+    let answer = desk.run("echo A $KEEP; [[ -o posix ]] && echo strict; set +o posix; my-f").await;
+    assert_eq!(answer["output"], "A 1\nstrict\nmine\n", "{answer}");
+    desk.run("export POSIXLY_CORRECT=1; other-f() { :; }; :").await;
+    let answer = desk.run("echo B $KEEP").await;
+    assert_eq!(answer["output"], "B 1\n", "{answer}");
+    desk.engine.shutdown().await;
+}
