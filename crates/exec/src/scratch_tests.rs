@@ -14,3 +14,17 @@ fn every_session_has_a_folder_of_its_own() {
     drop(scratch);
     assert!(!first.exists() && !second.exists());
 }
+
+#[test]
+fn a_place_that_is_full_or_missing_is_passed_over() {
+    let mut scratch = Scratch::default();
+    let good = tempfile::tempdir().unwrap();
+    // There is never any room in the list of processes.
+    let places = ["/nonesuch", "/proc"].map(PathBuf::from);
+    assert!(scratch.settle(places.clone().into_iter()).is_err());
+    scratch.settle(places.clone().into_iter().chain([good.path().to_owned()])).unwrap();
+    let folder = scratch.folder("a").unwrap();
+    assert!(folder.starts_with(good.path()), "{}", folder.display());
+    scratch.settle(places.into_iter()).unwrap();
+    assert_eq!(scratch.folder("a").unwrap(), folder, "nothing is better");
+}

@@ -33,6 +33,10 @@ use quote::quote;
 pub use script::{Report, arguments, hidden_arguments, script, shown_at_exit};
 use variable::Variable;
 
+/// A shell that has this one follows POSIX from then on, and takes no function
+/// whose name has a hyphen in it. So it comes after them, also if it is exported.
+const STRICT: &str = "POSIXLY_CORRECT";
+
 /// What differs from a shell that has just been started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -126,7 +130,8 @@ impl ShellState {
     pub fn environment(&self, base: BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
         let mut environment = base;
         for (name, variable) in &self.variables {
-            match variable.as_ref().and_then(Variable::in_environment) {
+            let exported = variable.as_ref().filter(|_| name != STRICT);
+            match exported.and_then(Variable::in_environment) {
                 Some(value) => {
                     environment.insert(name.into(), OsStr::from_bytes(value).to_owned());
                 }
@@ -150,6 +155,7 @@ impl ShellState {
         for (name, variable) in &self.variables {
             if let Some(variable) = variable
                 && !variable.is_plain_export()
+                && name != STRICT
             {
                 lines.push(variable.declaration(name));
             }
@@ -173,6 +179,9 @@ impl ShellState {
         self.declare_functions(&mut lines);
         for (name, on) in self.options.iter().filter(|(name, _)| !is_trace(name)) {
             lines.push(format!("set {}o {name}", if *on { '-' } else { '+' }));
+        }
+        if let Some(Some(strict)) = self.variables.get(STRICT) {
+            lines.push(strict.declaration(STRICT));
         }
         if *self.switches.get("expand_aliases").unwrap_or(&!self.aliases.is_empty()) {
             lines.push("shopt -s expand_aliases".to_owned());

@@ -11,8 +11,11 @@ use std::sync::{Arc, LazyLock};
 use hermes_core::{Scope, SessionError, ToolContext, ToolError, Variables};
 use hermes_exec::state::{self, Frame, Report, ShellState};
 use hermes_exec::surroundings::{DOCUMENT, Kept, Surroundings};
-use hermes_exec::{Exit, Input, Job, Jobs, Order, Output, Place, Shell};
+use hermes_exec::{Exit, Input, Job, Jobs, Order, Output, Place, Room, Shell};
 use hermes_secrets::own_env;
+
+/// With less room than this a report may not even be begun.
+const NEEDED: u64 = 64 * 1024;
 
 /// What a shell ends with when a command is not found.
 const NOT_FOUND: i32 = 127;
@@ -185,8 +188,19 @@ impl After {
     /// Takes over what the command has left behind. One that was killed leaves
     /// nothing.
     pub(crate) fn settle(self, job: &Job, moves: bool, cx: &ToolContext) -> Settled {
-        let state = self.state(job);
+        let (state, lost) = match self.told(job) {
+            Told::State(state) => (Some(state), None),
+            Told::Nothing => (None, None),
+            Told::Cut(folder) => (None, Some(folder)),
+        };
         let mut notes = Vec::from_iter(self.lacks_path(state.as_ref(), job).map(str::to_owned));
+        if let Some(folder) = lost {
+            notes.push(format!(
+                "The session is as it was before this command: its folder, variables and the \
+                 like could not be written down, because there is no room in {}.",
+                folder.display()
+            ));
+        }
         let Some(mut after) = state else { return Settled { folder: None, notes } };
         if !moves {
             after.set_cwd(self.before.cwd().map(Path::to_path_buf));
@@ -246,20 +260,48 @@ impl After {
         }
     }
 
-    fn state(&self, job: &Job) -> Option<ShellState> {
+    fn told(&self, job: &Job) -> Told {
         // Such a command was not told to report.
         let foregone = || state::foregone(&self.before, &self.command);
         let read = |dump: &[u8]| state::read(dump, &self.base);
-        match &self.from {
-            From::Posix => state::read_posix(&job.report()?, &self.before, &self.base),
-            From::Bash => foregone().or_else(|| read(&job.report()?)),
-            From::File(report) => foregone().or_else(|| {
-                let dump = std::fs::read(report);
+        let report = || job.report();
+        let state = match &self.from {
+            From::Posix => {
+                report().and_then(|it| state::read_posix(&it, &self.before, &self.base))
+            }
+            From::Bash => foregone().or_else(|| read(&report()?)),
+            From::File(report) => {
+                if let Some(state) = foregone() {
+                    return Told::State(state);
+                }
+                let dump = std::fs::read(report).unwrap_or_default();
+                let state = read(&dump);
+                let is_cut = state.is_none() && is_cut(job, report, &dump);
                 let _ = std::fs::remove_file(report);
-                read(&dump.ok()?)
-            }),
-        }
+                if is_cut {
+                    return Told::Cut(report.parent().unwrap_or(report).to_path_buf());
+                }
+                state
+            }
+        };
+        state.map_or(Told::Nothing, Told::State)
     }
+}
+
+/// What a shell has told of itself at its end.
+enum Told {
+    State(ShellState),
+    /// It was killed, or has become another program.
+    Nothing,
+    /// There was no room for it in this folder.
+    Cut(PathBuf),
+}
+
+/// Whether a shell that ended by itself had no room for its report.
+fn is_cut(job: &Job, report: &Path, dump: &[u8]) -> bool {
+    let ended = job.ended().is_some_and(|ended| matches!(ended.exit, Exit::Code(_)));
+    let room = || Room::at(report.parent().unwrap_or(report));
+    ended && (!dump.is_empty() || room().is_ok_and(|room| room.free < NEEDED))
 }
 
 /// The first few of these names.
