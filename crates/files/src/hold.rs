@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -25,6 +25,7 @@ use crate::journal::Journals;
 use crate::open::{Spot, Walk};
 use crate::place::Last;
 use crate::scratch::{sweep, sweep_locked};
+use crate::whole::read_whole;
 use crate::words::explain_way;
 
 /// The first and the longest pause between two looks at a lock.
@@ -194,9 +195,7 @@ impl Hold<'_> {
             .with("file_size", len)
             .with_hint("Use a program that works on streams, such as sed, or another file."));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
-        file.take(LONGEST)
-            .read_to_end(&mut bytes)
+        let bytes = read_whole(&file, len, LONGEST)
             .map_err(|error| explain_way("read", path, &error))?;
         if self.patience.cancel.is_cancelled() {
             return Err(ToolError::cancelled());

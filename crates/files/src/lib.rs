@@ -19,6 +19,7 @@ mod remove;
 mod scratch;
 mod temporary;
 mod traps;
+mod whole;
 mod words;
 mod write;
 
@@ -34,5 +35,6 @@ pub use open::{Walk, open_file, open_folder};
 pub use real::{Found, find, real_entry, real_path};
 pub use scratch::{Scratch, claim, remove_scratch, sweep};
 pub use traps::refuse_traps;
+pub use whole::read_whole;
 pub use words::{explain, is_loop};
 pub use write::{Existing, Mode, Permissions};
