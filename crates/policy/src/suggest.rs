@@ -1,7 +1,8 @@
 //! Rules proposed from what was recorded: what was asked about, or kept back
 //! for want of a rule, often enough to be worth one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use hermes_core::{Resource, Scope, Workplace};
 use hermes_shell::Leaf;
@@ -30,8 +31,23 @@ const FINAL: &[&str] = &["protected", "unresolvable", "hard block", "sandbox", "
 /// How a rule reads that denies for want of another.
 const MISSING: &str = "is not in allow";
 
-/// How often something was seen, and how often somebody then approved it.
-type Seen = (usize, usize);
+/// How many files of one folder make the folder.
+const MANY: usize = 5;
+
+/// More files of one folder are not named.
+const MOST: usize = 20;
+
+/// Stands in front of a folder whose files are meant, each or all of them.
+const FILES_OF: &str = "files of";
+
+/// How often something was seen, how often somebody then approved it, and
+/// which files it was about.
+#[derive(Default)]
+struct Seen {
+    count: usize,
+    approved: usize,
+    files: BTreeSet<String>,
+}
 
 /// A scope, and what is meant of it by kind and pattern; nothing for all of it.
 type Wanted = (String, Vec<(&'static str, String)>);
@@ -55,29 +71,31 @@ pub fn suggest(observed: &[Observed], profile: &str, name: &str) -> Option<Strin
         let is_told = |effect: &&(String, String)| {
             !is_command || runs(effect) || effect.0.starts_with("file:")
         };
-        let mut wanted: Vec<Wanted> = call
-            .effects
-            .iter()
-            .filter(is_told)
-            .filter(|(scope, _)| is_about(&call.rule, scope))
-            .flat_map(|(scope, resource)| wanted(&call.rule, scope, resource))
-            .collect();
-        wanted.sort();
-        wanted.dedup();
-        for one in wanted {
+        let told = call.effects.iter().filter(is_told);
+        let mut wanted_here: BTreeMap<Wanted, BTreeSet<String>> = BTreeMap::new();
+        for (scope, resource) in told.filter(|(scope, _)| is_about(&call.rule, scope)) {
+            for one in wanted(&call.rule, scope, resource) {
+                wanted_here.entry(one).or_default().insert(resource.clone());
+            }
+        }
+        for (one, files) in wanted_here {
             let entry = groups.entry(one).or_default();
-            entry.0 += 1;
-            entry.1 += usize::from(call.approved);
+            entry.count += 1;
+            entry.approved += usize::from(call.approved);
+            entry.files.extend(files);
         }
     }
-    groups.retain(|_, (count, _)| *count >= ENOUGH);
+    groups.retain(|_, seen| seen.count >= ENOUGH);
     if groups.is_empty() {
         return None;
     }
     let (profile, name) = (quoted(profile), quoted(name));
     let mut yaml = format!("profiles:\n  {name}:\n    extends: {profile}\n    approved:\n");
     for ((scope, meant), seen) in groups {
-        let of = |(key, pattern): &(&str, String)| format!(", {key}: [{}]", quoted(pattern));
+        let of = |(key, pattern): &(&str, String)| match *key {
+            FILES_OF => format!(", paths: [{}]", places(pattern, &seen.files)),
+            _ => format!(", {key}: [{}]", quoted(pattern)),
+        };
         let rule = match meant.as_slice() {
             [] => quoted(&scope),
             meant => {
@@ -85,16 +103,37 @@ pub fn suggest(observed: &[Observed], profile: &str, name: &str) -> Option<Strin
                 format!("{{scope: {}{meant}}}", quoted(&scope))
             }
         };
-        yaml.push_str(&format!("      - {rule}  # {}\n", told(seen)));
+        yaml.push_str(&format!("      - {rule}  # {}\n", told(&seen)));
     }
     Some(yaml)
 }
 
-fn told((count, approved): Seen) -> String {
+fn told(Seen { count, approved, .. }: &Seen) -> String {
     match approved {
         0 => format!("{count} times"),
         approved => format!("{count} times, approved {approved}"),
     }
+}
+
+/// The files, or their folder with all that is below it if they are many and
+/// it is nobody's folder of everything.
+fn places(folder: &str, files: &BTreeSet<String>) -> String {
+    if files.len() >= MANY && !is_of_everything(Path::new(folder)) {
+        return quoted(&format!("{}/**", escape(folder)));
+    }
+    let files = files.iter().take(MOST).map(|file| quoted(&escape(file)));
+    files.collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a folder is the root, somebody's home, one for temporary files, or
+/// has one of these or the folder that hermes was started in below it.
+fn is_of_everything(folder: &Path) -> bool {
+    let here = std::env::current_dir().ok();
+    let own = [std::env::home_dir(), Some(std::env::temp_dir()), here];
+    let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(Path::new);
+    folder.components().count() <= 3
+        || own.iter().flatten().any(|place| place.starts_with(folder))
+        || shared.iter().any(|place| place.starts_with(folder))
 }
 
 /// Whether a rule speaks of this scope. A command's rules speak of its parts.
@@ -113,11 +152,8 @@ fn wanted(rule: &str, scope: &str, resource: &str) -> Vec<Wanted> {
         (_, "*") => vec![(scope.to_owned(), Vec::new())],
         ("terminal", command) => commands(rule, command),
         ("file" | "git", path) => match path.rsplit_once('/') {
-            // Neither everything nor somebody's whole home.
-            Some((folder, _)) if folder.matches('/').count() > 2 => {
-                one("paths", format!("{}/**", escape(folder)))
-            }
-            _ => one("paths", escape(path)),
+            Some((folder, _)) => one(FILES_OF, folder.to_owned()),
+            None => one("paths", escape(path)),
         },
         ("network" | "browser", host) => one("hosts", escape(host)),
         (_, name) => one("names", escape(name)),

@@ -152,6 +152,27 @@ fn nobody_is_told_to_open_a_whole_home() {
 }
 
 #[test]
+fn a_folder_is_proposed_for_many_of_its_files_only() {
+    let folder = |folder: &str, files: usize| {
+        let path = |number| asked("file:write", &format!("{folder}/f{number}"));
+        suggest(&(0..files).map(path).collect::<Vec<_>>(), "default").unwrap()
+    };
+    assert!(folder("/srv/team/notes", 5).contains("[\"/srv/team/notes/**\"]"));
+    let few = folder("/srv/team/notes", 3);
+    assert!(few.contains("[\"/srv/team/notes/f0\", \"/srv/team/notes/f1\""), "{few}");
+    assert!(!few.contains('*'), "{few}");
+    // Never a home, a place for what is temporary, or what is above this one.
+    let here = std::env::current_dir().unwrap();
+    let home = std::env::home_dir().unwrap_or_else(|| "/root".into());
+    let above = here.ancestors().skip(1).map(|place| place.to_string_lossy().into_owned());
+    let fixed = ["/tmp", "/var/tmp", "/home/other", ""].map(str::to_owned);
+    for place in above.chain(fixed).chain([home.to_string_lossy().into_owned()]) {
+        let yaml = folder(place.trim_end_matches('/'), 9);
+        assert!(!yaml.contains('*'), "{place}: {yaml}");
+    }
+}
+
+#[test]
 fn little_or_nothing_is_no_suggestion() {
     assert_eq!(suggest(&[], "p"), None);
     assert_eq!(suggest(&[asked("file:write", "/a/b/c/d")], "p"), None);
@@ -200,7 +221,7 @@ fn what_was_sent_to_one_host_is_not_proposed_for_all() {
 }
 
 #[test]
-fn where_a_command_writes_is_proposed_as_a_folder() {
+fn where_a_command_writes_is_proposed() {
     let rule = "profile default: restrictions of file:write";
     let command = "echo x > /srv/data/in/a";
     let mut call = ruled("terminal:execute", command, rule);

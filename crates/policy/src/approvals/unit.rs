@@ -35,6 +35,10 @@ const ONLY_EXACT: &[&str] = &[
     "shadowing",
 ];
 
+/// Categories that are about the files which a command names: without any, it
+/// may be about all of them.
+const ABOUT_FILES: &[&str] = &["recursive-delete", "delete-with-glob", "data-loss", "mass-change"];
+
 /// The thing that somebody agrees to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -96,12 +100,17 @@ impl Unit {
             category: category.map(str::to_owned),
             ..Self::default()
         };
-        let changes = |e: &&Effect| [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(&e.scope);
+        // What is done to a repository is meant for this one.
+        let changing = [Scope::FILE_WRITE, Scope::FILE_DELETE, Scope::GIT_WRITE];
+        let changes = |e: &&Effect| changing.contains(&e.scope);
         let blind = |leaf: &Leaf| {
             leaf.effects.iter().filter(changes).any(|e| e.resource.as_path().is_none())
         };
-        let only_exact = category.is_some_and(|category| ONLY_EXACT.contains(&category))
-            || leaf.is_some_and(blind);
+        let nowhere = |leaf: &Leaf| !leaf.effects.iter().any(|effect| changes(&effect));
+        let is_of = |list: &[&str]| category.is_some_and(|category| list.contains(&category));
+        let only_exact = is_of(ONLY_EXACT)
+            || leaf.is_some_and(blind)
+            || is_of(ABOUT_FILES) && leaf.is_some_and(nowhere);
         match leaf {
             Some(leaf) if !only_exact && leaf.words.iter().all(|word| word.known) => {
                 unit.command = Some(leaf.prefix().join(" "));

@@ -152,3 +152,24 @@ proptest! {
         prop_assert!(!a.covers(&more) || a.trees.contains(&PathBuf::from("/")));
     }
 }
+
+#[test]
+fn what_is_agreed_to_in_one_repository_is_not_for_another() {
+    let at = |folder: &str| {
+        let command = "git reset --hard HEAD~1";
+        let analysis = hermes_shell::analyze(command, &Workplace::new(folder, None));
+        let leaf = analysis.leaves.first();
+        Unit::of_leaf(&Scope::TERMINAL_EXECUTE, Some("git-history-loss"), leaf, command)
+    };
+    let (here, there) = (at("/srv/one"), at("/srv/two"));
+    assert_eq!(here.trees, [PathBuf::from("/srv/one")]);
+    assert!(here.covers(&here) && !here.covers(&there));
+}
+
+#[test]
+fn a_deletion_of_nothing_that_is_named_is_only_itself() {
+    let unit = danger("xargs rm -rf < /dev/null", "recursive-delete");
+    assert!(unit.exact.is_some() && unit.command.is_none(), "{unit}");
+    assert!(!unit.covers(&danger("xargs rm -rf < list", "recursive-delete")));
+    assert!(unit.to_string().contains("exactly this text"), "{unit}");
+}
