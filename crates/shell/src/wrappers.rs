@@ -59,6 +59,12 @@ pub(crate) fn peel(act: &mut Act<'_>) -> Option<Inner> {
         return Some(inner);
     }
     let mut rest = strip(wrapper, arguments, leaf);
+    let own = arguments.get(..arguments.len().saturating_sub(rest.len())).unwrap_or(&[]);
+    if leaf.program == "uv" && own.iter().any(|word| word.text.starts_with("--with")) {
+        leaf.effect(Effect::any(Permission::NETWORK_FETCH));
+        let reason = "Fetches and runs packages that are not a part of the project";
+        leaf.find(Finding::ask("remote-code", reason));
+    }
     if wrapper.names.contains(&"xargs") {
         if rest.is_empty() {
             rest.push(Word::literal("echo"));

@@ -167,6 +167,13 @@ const WATCHING: &[&str] = &[
 ];
 const RUN: &[&str] = &[
     "--with",
+    "--with-requirements",
+    "--with-editable",
+    "--index",
+    "--index-url",
+    "--default-index",
+    "--extra-index-url",
+    "--find-links",
     "--python",
     "-p",
     "--extra",

@@ -125,6 +125,14 @@ fn whole_search(act: &mut Act<'_>, words: &[Word]) {
 
 /// Names with a protocol before them, which ffmpeg looks behind.
 fn media(act: &mut Act<'_>, words: &[Word]) {
+    // What stands alone at the end is what is made.
+    if let Some(made) = words.last().filter(|_| act.program == "ffmpeg")
+        && !made.text.starts_with('-')
+        && !made.text.contains("://")
+        && words.iter().rev().nth(1).is_some_and(|before| before.text != "-i")
+    {
+        act.write(made);
+    }
     const SENDING: &[&str] =
         &["tcp", "udp", "rtmp", "rtp", "srt", "ftp", "sftp", "icecast", "tls", "rtsp"];
     let last = words.len().saturating_sub(1);

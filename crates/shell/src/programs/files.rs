@@ -416,7 +416,9 @@ fn change_mode(act: &mut Act<'_>, words: &[Word]) {
         blocks::guard(act, &operands, "root-mode", "Changes the rights of everything in");
     }
     if program.ends_with("chmod") {
-        judge_mode(act, &mode.text, recursive);
+        if judge_mode(act, &mode.text, recursive) {
+            blocks::guard(act, &operands, "root-mode", "Lets everybody write to");
+        }
         if mode.text.contains('x') || mode.text.bytes().any(|b| matches!(b, b'7' | b'5' | b'1')) {
             let made: Vec<_> = operands.iter().filter_map(|word| act.site.absolute(word)).collect();
             act.leaf.enables.extend(made);
@@ -442,9 +444,10 @@ fn is_symbolic_mode(program: &str, text: &str) -> bool {
         && text.bytes().skip(1).all(|b| b"rwxXst".contains(&b))
 }
 
-fn judge_mode(act: &mut Act<'_>, mode: &str, recursive: bool) {
+/// Asks about a mode that lets more happen; whether everybody may write then.
+fn judge_mode(act: &mut Act<'_>, mode: &str, recursive: bool) -> bool {
     let number = mode.trim_start_matches(['=', '+']);
-    let digits = number.len() >= 3 && number.bytes().all(|b| b.is_ascii_digit());
+    let digits = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     let (mut world, mut set) = (false, false);
     if digits {
         let mode = number;
@@ -456,7 +459,8 @@ fn judge_mode(act: &mut Act<'_>, mode: &str, recursive: bool) {
             let Some(at) = clause.find(['+', '=']) else { continue };
             let (who, what) = clause.split_at(at);
             let everybody = who.contains(['a', 'o']);
-            world |= everybody && what.contains('w');
+            // `o=u` is what the owner may.
+            world |= everybody && what.contains(['w', 'u']);
             set |= what.contains('s') && !who.contains('o');
         }
     }
@@ -471,6 +475,7 @@ fn judge_mode(act: &mut Act<'_>, mode: &str, recursive: bool) {
     if set {
         act.ask("setuid", "Makes a program run with the rights of its owner");
     }
+    world
 }
 
 fn apply_patch(act: &mut Act<'_>, words: &[Word]) {

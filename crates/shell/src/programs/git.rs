@@ -105,6 +105,9 @@ pub(super) fn is_path_of_tool(tool: &Word) -> bool {
     !tool.known || tool.text.contains('/')
 }
 
+/// Said of a repository that anybody may have put there.
+pub(super) const FOREIGN: &str = "Works in a repository whose settings may run programs (git)";
+
 /// Whether anybody may have put a repository there.
 fn is_foreign(act: &Act<'_>, path: &std::path::Path) -> bool {
     let cwd = act.site.at.cwd();
@@ -165,7 +168,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     };
     let own = matches!(verb.as_str(), "clone" | "init" | "ls-remote" | "version" | "help" | "");
     if !own && place.is_some_and(|path| is_foreign(act, &path)) {
-        act.ask("env-override", "Works in a repository whose settings may run programs (git)");
+        act.ask("env-override", FOREIGN);
     }
     let scope = if reads { Scope::GIT_READ } else { Scope::GIT_WRITE };
     match &folder {

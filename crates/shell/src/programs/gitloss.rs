@@ -299,6 +299,10 @@ fn of_references(verb: &str, arguments: &[Word], args: &Args) -> Option<&'static
     let first = args.operand(0);
     let forced = short(arguments, 'f') || has(arguments, &["--force"]);
     let deletes = short(arguments, 'd') || has(arguments, &["--delete"]);
+    let is_first_branch = || match &*args.operands {
+        [only] => matches!(only.text.as_str(), "main" | "master" | "trunk"),
+        _ => false,
+    };
     let reason = match verb {
         "push"
             if forced
@@ -314,6 +318,8 @@ fn of_references(verb: &str, arguments: &[Word], args: &Args) -> Option<&'static
         "branch" if short(arguments, 'D') || (deletes && forced) => {
             "Deletes branches that are not merged"
         }
+        // What every forge says to do with a new repository.
+        "branch" if short(arguments, 'M') && is_first_branch() => return None,
         "branch" if forced || short(arguments, 'C') || short(arguments, 'M') => {
             "Moves a branch away from its commits"
         }

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
+use crate::args::Args;
 use crate::leaf::Word;
 use crate::site::{Act, Inner};
 use crate::table::{Names, Table};
@@ -303,4 +304,20 @@ pub(super) fn fetched_program(act: &mut Act<'_>, words: &[Word]) {
     let mut command = vec![Word { text: name.to_owned(), ..first.clone() }];
     command.extend(words.iter().skip(at + 1).cloned());
     act.inner.push(Inner::Words(command));
+}
+
+/// Makes an environment for Python in a folder, which may be emptied first.
+pub(super) fn environment(act: &mut Act<'_>, words: &[Word]) {
+    const VALUED: &[&str] = &["--prompt", "-p", "--python", "--index", "--index-url", "-i"];
+    let args = Args::parse(words, VALUED);
+    let usual = [Word::literal(".venv")];
+    let folders: &[Word] = match act.program {
+        "uv" if args.operands.is_empty() => &usual,
+        _ => &args.operands,
+    };
+    folders.iter().for_each(|word| act.write(word));
+    if args.has(&["--clear"]) || act.program == "uv" && args.has(&["-c"]) {
+        folders.iter().for_each(|word| act.delete(word));
+        act.ask("recursive-delete", "Empties a folder before it makes an environment there");
+    }
 }

@@ -196,7 +196,7 @@ fn interpret(act: &mut Act<'_>, interpreter: &Interpreter) {
     {
         return module_run(act, &module, rest);
     }
-    if interpreter.name == "perl" && args.has(&["-i"]) {
+    if matches!(interpreter.name, "perl" | "ruby") && args.has(&["-i"]) {
         rest.iter().for_each(|word| act.write(word));
     }
     let code = args.values(interpreter.code);
@@ -347,10 +347,7 @@ fn module_run(act: &mut Act<'_>, module: &Word, rest: &[Word]) {
             act.ask("network-listen", "Offers the folder's files to the network");
             act.any(Scope::NETWORK_SEND);
         }
-        "venv" | "virtualenv" => {
-            let args = Args::parse(rest, &["--prompt"]);
-            args.operands.iter().for_each(|word| act.write(word));
-        }
+        "venv" | "virtualenv" => super::installs::environment(act, rest),
         name if HARMLESS_MODULES.contains(&name) => {
             act.only_reads();
             rest.iter().filter(|word| !word.text.starts_with('-')).for_each(|word| act.read(word));

@@ -224,7 +224,7 @@ const TABLE: &[(Kind, &str)] = &[
     // Tools of a project that keep to it.
     (
         Kind::Works,
-        "xmlstarlet xml tidy tomlq xq csvsql semgrep comby ast-grep sg codespell typos \
+        "sd xmlstarlet xml tidy tomlq xq csvsql semgrep comby ast-grep sg codespell typos \
          misspell cspell textlint jsonlint exiftool vd visidata sc-im rhash ncdu gdu dua \
          multitail lnav highlight source-highlight avro-tools orc-tools parquet-tools \
          languagetool proselint alex write-good chktex lacheck apt-file numastat pidwait \

@@ -20,13 +20,36 @@ enum Load {
     Elsewhere,
     /// A folder that is worked in.
     Folder,
+    /// A program, or what names programs: asked about if it is not of the
+    /// project, or if it gets the network by way of the one that runs it.
+    Program,
 }
 
 const LOADS: &[(&str, &str, Load)] = &[
     ("npm", "explore", Load::Always),
     ("latexmk", "-e -r -latexoption -pdflatex -latex -usepretex", Load::Always),
-    ("pandoc", "--lua-filter -L --filter -F --pdf-engine --defaults --data-dir", Load::Elsewhere),
+    ("pandoc", "--defaults --data-dir", Load::Elsewhere),
+    ("pandoc", "--lua-filter -L --filter --pdf-engine --defaults -d", Load::Program),
     ("pandoc", "-F", Load::Always),
+    ("helm", "--post-renderer", Load::Program),
+    ("helm flux stern", "--kubeconfig", Load::Program),
+    (
+        "ansible ansible-playbook ansible-pull ansible-galaxy",
+        "--vault-password-file --vault-pass-file --become-password-file --become-pass-file \
+         --connection-password-file --conn-pass-file --module-path -M",
+        Load::Program,
+    ),
+    (
+        "yt-dlp youtube-dl",
+        "--downloader --external-downloader --ffmpeg-location --plugin-dirs --netrc-cmd",
+        Load::Program,
+    ),
+    ("nmap", "--script --datadir --servicedb", Load::Program),
+    ("mpv", "--script --scripts", Load::Program),
+    ("docker podman nerdctl", "--config", Load::Program),
+    ("rclone", "--password-command --sftp-ssh --metadata-mapper", Load::Always),
+    ("svn", "--config-option", Load::Always),
+    ("hg", "--config", Load::Always),
     ("php", "-c", Load::Elsewhere),
     ("pytest py.test", "-p -c --rootdir --confcutdir --config-file --debug", Load::Elsewhere),
     ("ssh-keygen", "-D -s", Load::Always),
@@ -92,7 +115,7 @@ static BY_NAME: LazyLock<Table<Vec<(&'static str, Load)>>> = LazyLock::new(|| {
     let mut by_name: Table<Vec<(&'static str, Load)>> = Table::default();
     for (names, options, load) in LOADS {
         for name in names.split(' ') {
-            by_name.entry(name).or_default().push((options, *load));
+            by_name.entry(name).or_default().push((*options, *load));
         }
     }
     by_name
@@ -131,7 +154,7 @@ fn judge(act: &mut Act<'_>, value: &Word, load: Load) {
     let text = value.text.as_str();
     let far = match act.site.absolute(value) {
         Some(path) => {
-            let installed = load == Load::Elsewhere && path.starts_with("/usr");
+            let installed = load != Load::Folder && path.starts_with("/usr");
             !installed && !is_ours(act, &path)
         }
         None => !value.known,
@@ -142,7 +165,11 @@ fn judge(act: &mut Act<'_>, value: &Word, load: Load) {
     let stream = text == "-" || text.starts_with("/dev/");
     match load {
         Load::Always => act.ask("program-option", format!("Loads or runs something else ({text})")),
-        Load::Elsewhere if far && !stream && !text.is_empty() => {
+        Load::Program if !far && reaches(act) && is_near_program(text) => {
+            let reason = format!("Runs something of the project that gets the network ({text})");
+            act.ask("program-option", reason);
+        }
+        Load::Elsewhere | Load::Program if far && !stream && !text.is_empty() => {
             act.ask("outside-code", format!("Loads code or settings from elsewhere ({text})"));
         }
         Load::Folder if far && !text.is_empty() && !act.leaf.reads_only => {
@@ -153,7 +180,20 @@ fn judge(act: &mut Act<'_>, value: &Word, load: Load) {
     }
 }
 
-/// The values of options, next to them or after `=`.
+/// Whether a program has been found to talk to others.
+fn reaches(act: &Act<'_>) -> bool {
+    let families = ["network", "cloud", "docker"];
+    act.leaf.effects.iter().any(|effect| families.contains(&effect.scope.family()))
+}
+
+/// Whether a text may be a file of the project, not the name of something
+/// that is installed.
+fn is_near_program(text: &str) -> bool {
+    text.contains(['/', '.', '$'])
+}
+
+/// The values of options, next to them or after `=`. The name of a long one
+/// may be cut short.
 fn values(words: &[Word], options: &str) -> Vec<Word> {
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -171,7 +211,9 @@ fn values(words: &[Word], options: &str) -> Vec<Word> {
                 && word.text.starts_with(option)
                 && word.text.get(2..).is_some_and(|rest| rest.starts_with(['/', '.', '~']))
         };
-        if options.split(' ').any(|option| option == name) {
+        let cut = name.len() > 5 && name.starts_with("--");
+        let means = |option: &str| option == name || cut && option.starts_with(name);
+        if options.split(' ').any(means) {
             found.push(match glued {
                 Some(value) => Word { text: value.to_owned(), ..word.clone() },
                 None => words.get(at + 1).cloned().unwrap_or_default(),
@@ -363,3 +405,7 @@ fn package_verbs(act: &mut Act<'_>, words: &[Word]) {
         act.reach(Scope::NETWORK_FETCH, host.as_deref());
     }
 }
+
+#[cfg(test)]
+#[path = "loading_tests.rs"]
+mod tests;

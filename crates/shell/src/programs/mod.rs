@@ -16,6 +16,7 @@ mod fixers;
 mod frameworks;
 mod git;
 mod gitloss;
+mod gitmade;
 mod gitoptions;
 mod installed;
 mod installs;
@@ -117,9 +118,9 @@ pub(crate) fn describe(act: &mut Act<'_>) {
     let known = (known || tools::describe(act) || strangers::by_kind(act))
         && home != strangers::Home::Elsewhere;
     outputs::of_its_own(act);
+    web::opened(act, words);
     loading::describe(act, words);
     outside::describe(act, words);
-    web::opened(act, words);
     loss::describe(act, words);
     wholesale::describe(act, words);
     versions::describe(act, words);

@@ -29,8 +29,42 @@ const MANAGERS: &[Manager] = &[
     Manager {
         names: &["npm", "pnpm", "yarn", "bun"],
         fetch: &[
-            "install", "i", "ci", "add", "update", "upgrade", "up", "audit", "outdated", "dlx",
-            "create", "init", "view", "info", "search", "fetch", "import", "x",
+            "install",
+            "i",
+            "ci",
+            "add",
+            "update",
+            "upgrade",
+            "up",
+            "audit",
+            "outdated",
+            "dlx",
+            "create",
+            "init",
+            "view",
+            "info",
+            "search",
+            "fetch",
+            "import",
+            "x",
+            "ping",
+            "doctor",
+            "diff",
+            "stars",
+            "whoami",
+            "dedupe",
+            "ddp",
+            "show",
+            "v",
+            "find",
+            "s",
+            "se",
+            "it",
+            "cit",
+            "install-test",
+            "install-ci-test",
+            "clean-install",
+            "ic",
         ],
         send: &[
             "publish",
@@ -41,6 +75,14 @@ const MANAGERS: &[Manager] = &[
             "dist-tag",
             "owner",
             "access",
+            "star",
+            "unstar",
+            "team",
+            "token",
+            "hook",
+            "org",
+            "profile",
+            "logout",
         ],
         remove: &["unpublish"],
         read: &[
@@ -300,6 +342,10 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
             }
             return true;
         }
+        "virtualenv" => {
+            installs::environment(act, words);
+            return true;
+        }
         "pacman" | "yay" | "paru" => {
             arch(act);
             return true;
@@ -493,9 +539,22 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
             act.ask("system-packages", "Changes the packages of the system");
         }
     }
+    if act.program == "uv" && verb == "venv" {
+        let at = words.iter().position(|word| word.text == verb).map_or(0, |at| at + 1);
+        installs::environment(act, words.get(at..).unwrap_or(&[]));
+    }
+    // Without a name it packs the folder; with one, what is fetched by it.
+    if verb == "pack" && args.operands.iter().skip(1).any(|word| !is_place(&word.text)) {
+        act.any(Scope::NETWORK_FETCH);
+    }
     if act.program == "npm" && verb == "exec" || verb == "x" {
         act.any(Scope::NETWORK_FETCH);
     }
+}
+
+/// Whether an operand names a folder or a file, not a package.
+fn is_place(text: &str) -> bool {
+    text.starts_with(['.', '/', '~']) || text.ends_with(".tgz")
 }
 
 /// Whether a task of a build, which may stand anywhere among others, gives

@@ -18,9 +18,11 @@ pub(crate) fn over_several(leaves: &mut [Leaf], root: &std::path::Path) {
     let mut links: HashMap<PathBuf, PathBuf> = HashMap::new();
     let mut brought: Vec<PathBuf> = Vec::new();
     let mut built: HashSet<PathBuf> = HashSet::new();
+    let mut repositories = super::gitmade::Made::default();
     let mut dubious = false;
     let mut hunted = false;
     for leaf in leaves {
+        repositories.follow(leaf);
         through_links(leaf, &links);
         raised(leaf);
         if super::disclosure::attaches(&leaf.program, &leaf.words) {

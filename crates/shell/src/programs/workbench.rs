@@ -7,6 +7,13 @@ use super::tools::{Realm, Tool};
 /// Tools that keep to the project or to what is installed for the user, as
 /// far as their verbs are known.
 pub(super) const PLAIN: &[Tool] = &[
+    tool(
+        Realm::Network,
+        "wasm-pack",
+        "-t --target -d --out-dir --out-name -s --scope -m --mode --tag --access",
+        "",
+        "build test pack new help",
+    ),
     tool(Realm::Project, "fastlane", "", "lanes list actions action docs", ""),
     tool(
         Realm::Project,
