@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hermes_checkpoints::{
-    Change, Damaged, Kind, Limits, Manifest, State, Store, Target, workspace_of,
+    Change, Damaged, Kind, Limits, Manifest, State, Store, Target, meant, workspace_of, written,
+    written_below,
 };
 use hermes_config::{Config, Settings};
 use hermes_files::Journals;
@@ -140,7 +141,7 @@ pub(crate) fn workspace(
 fn places(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let place = |path: &PathBuf| {
         let wrong = |e: std::io::Error| Failure::usage(format!("{}: {e}", path.display()));
-        let absolute = std::path::absolute(path).map_err(wrong)?;
+        let absolute = std::path::absolute(meant(path)).map_err(wrong)?;
         let (Some(above), Some(name)) = (absolute.parent(), absolute.file_name()) else {
             return Ok(absolute);
         };
@@ -160,7 +161,7 @@ fn list(app: &App, store: &Store, all: bool, lines: usize) -> Outcome {
     damaged.truncate(lines);
     if app.json {
         let checkpoints: Vec<Value> = found.iter().map(brief).collect();
-        let workspace = (!all).then(|| place.to_string_lossy().into_owned());
+        let workspace = (!all).then(|| written(&place));
         let answer = json!({
             "schema_version": 1,
             "workspace": workspace,
@@ -204,6 +205,9 @@ fn listed(found: &[Manifest], damaged: &[Damaged], lines: usize, all: bool) -> T
         if unkept > 0 {
             what.push_str(&format!(", {unkept} not kept"));
         }
+        if lost(manifest) > 0 {
+            what.push_str(&format!(", {} deleted and not kept", lost(manifest)));
+        }
         if manifest.is_cut_off() {
             what.push_str(", cut off");
         }
@@ -228,14 +232,14 @@ fn listed(found: &[Manifest], damaged: &[Damaged], lines: usize, all: bool) -> T
 
 /// One that cannot be read.
 pub(super) fn broken(damaged: &Damaged) -> Value {
-    json!({ "id": damaged.id, "path": damaged.path.to_string_lossy(), "why": damaged.why })
+    json!({ "id": damaged.id, "path": written(&damaged.path), "why": damaged.why })
 }
 
 fn brief(manifest: &Manifest) -> Value {
     json!({
         "id": manifest.id(),
         "at": manifest.moment(),
-        "workspace": manifest.workspace().to_string_lossy(),
+        "workspace": written(manifest.workspace()),
         "session": manifest.session(),
         "kind": manifest.kind().word().unwrap_or("turn"),
         "by": manifest.by(),
@@ -243,6 +247,7 @@ fn brief(manifest: &Manifest) -> Value {
         "partial": manifest.is_partial(),
         "cut_off": manifest.is_cut_off(),
         "not_kept": manifest.changes().filter(|(_, c)| is_unkept(&c.before)).count(),
+        "missing": manifest.missing().map(written).collect::<Vec<_>>(),
     })
 }
 
@@ -254,7 +259,7 @@ fn show(app: &App, store: &Store, id: &str) -> Outcome {
             .changes()
             .map(|(path, change)| {
                 json!({
-                    "path": path.to_string_lossy(),
+                    "path": written(path),
                     "change": word(change),
                     "before": change.before,
                     "after": change.after,
@@ -291,6 +296,10 @@ fn show(app: &App, store: &Store, id: &str) -> Outcome {
         }
         table.row([(format!("  {}", word(change)), None), (named, None)]);
     }
+    for path in manifest.missing() {
+        let named = format!("{}  (not kept: git ignores it)", shown(path, workspace));
+        table.row([("  deleted".to_owned(), None), (named, None)]);
+    }
     if manifest.is_partial() {
         let rest = format!("a part of {}, which holds too many files", workspace.display());
         table.row([("  not kept".to_owned(), None), (rest, None)]);
@@ -313,7 +322,10 @@ fn diff(app: &App, store: &Store, id: &str, paths: &[PathBuf]) -> Outcome {
             (Some(old), Some(new)) => {
                 let (before, after) = (format!("a/{name}"), format!("b/{name}"));
                 let changed = hermes_text::diff::unified(&old, &new, &before, &after, CONTEXT);
-                if changed.is_empty() { format!("{name}: its mode changed") } else { changed }
+                match changed.is_empty() {
+                    true => format!("{name}: its mode, owner or attributes changed"),
+                    false => changed,
+                }
             }
             _ => format!("{name}: binary, or not kept"),
         };
@@ -322,7 +334,7 @@ fn diff(app: &App, store: &Store, id: &str, paths: &[PathBuf]) -> Outcome {
     if app.json {
         let files: Vec<Value> = files
             .iter()
-            .map(|(step, body)| json!({ "path": step.path.to_string_lossy(), "diff": body }))
+            .map(|(step, body)| json!({ "path": written(&step.path), "diff": body }))
             .collect();
         app.terminal.line(&json!({ "schema_version": 1, "files": files }).to_string())?;
         return Ok(Exit::Ok);
@@ -392,7 +404,7 @@ fn status(app: &App, store: &Store, config: &Config) -> Outcome {
         let answer = json!({
             "schema_version": 1,
             "enabled": said.enabled,
-            "folder": store.root().to_string_lossy(),
+            "folder": written(store.root()),
             "workspaces": usage.workspaces,
             "checkpoints": usage.checkpoints,
             "damaged": usage.damaged,
@@ -431,7 +443,7 @@ fn status(app: &App, store: &Store, config: &Config) -> Outcome {
 
 /// A path as it is shown: below the workspace if it is there, on one line.
 pub(crate) fn shown(path: &Path, workspace: &Path) -> String {
-    one_line(&path.strip_prefix(workspace).unwrap_or(path).to_string_lossy())
+    one_line(&written_below(path, workspace))
 }
 
 fn word(change: &Change) -> &'static str {
@@ -443,6 +455,11 @@ fn word(change: &Change) -> &'static str {
     }
 }
 
+/// How much of what git ignores is gone since the turn.
+fn lost(manifest: &Manifest) -> usize {
+    manifest.missing().count()
+}
+
 fn is_unkept(state: &State) -> bool {
     matches!(state, State::Unkept { .. })
 }
@@ -452,7 +469,7 @@ pub(crate) fn ago(manifest: &Manifest) -> String {
     since(manifest.info().at)
 }
 
-fn since(moment: SystemTime) -> String {
+pub(super) fn since(moment: SystemTime) -> String {
     let since = SystemTime::now().duration_since(moment).unwrap_or_default().as_secs();
     match since {
         0..60 => format!("{since} s ago"),

@@ -3,14 +3,17 @@
 
 use std::path::PathBuf;
 
-use hermes_checkpoints::{Kind, Plan, Restored, State, Step, Store, Target};
+use hermes_checkpoints::{Kind, Plan, Restored, State, Step, Store, Target, written};
 use serde_json::{Value, json};
 
-use super::checkpoints::{broken, shown, store, workspace};
+use super::checkpoints::{broken, shown, since, store, workspace};
 use crate::app::App;
 use crate::failure::{Exit, Outcome};
 use crate::table::Table;
 use crate::terminal::{Style, one_line};
+
+/// Turns that are named after an undo.
+const SHOWN: usize = 3;
 
 /// How files are brought back.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
@@ -98,6 +101,7 @@ fn preview(app: &App, plan: &Plan, asked: usize) -> Result<(), crate::failure::F
         app.terminal
             .warn(&format!("A later turn cannot be read, only --force goes past it: {what}"));
     }
+    warn_missing(app, plan);
     if app.json {
         return Ok(app.terminal.line(&told(plan, asked, None).to_string())?);
     }
@@ -142,17 +146,44 @@ fn report(app: &App, plan: &Plan, restored: &Restored) -> Result<(), crate::fail
         Kind::Undo(_) => "hermes redo",
         _ => "hermes undo",
     };
-    app.terminal.note(&match (restored.done.len(), restored.lost.len()) {
+    let back = match (restored.done.len(), restored.lost.len()) {
         (0, _) => "Nothing had to be changed.".to_owned(),
         (_, 0) => format!("`{back}` takes it back."),
         (done, lost) if lost < done => format!("`{back} --force` takes the rest back."),
         _ => "This cannot be taken back.".to_owned(),
+    };
+    app.terminal.note(&match plan.kind {
+        Kind::Undo(_) => format!("Undone: {}. {back}", undone(plan)),
+        _ => back,
     });
     Ok(())
 }
 
+/// The turns that were undone, the newest first: so that nobody takes one for
+/// another.
+fn undone(plan: &Plan) -> String {
+    let newest = plan.turns.iter().rev().take(SHOWN);
+    let told = newest.map(|turn| format!("{} ({})", turn.by.join(", "), since(turn.at)));
+    let mut turns: Vec<String> = told.collect();
+    if plan.turns.len() > SHOWN {
+        turns.push(format!("and {} more", plan.turns.len() - SHOWN));
+    }
+    one_line(&turns.join("; "))
+}
+
+/// What is not coming back, since nobody kept it.
+fn warn_missing(app: &App, plan: &Plan) {
+    for path in &plan.missing {
+        let path = shown(path, &plan.workspace);
+        app.terminal.warn(&format!(
+            "{path} was deleted and does not come back: git ignores it, and it was not kept"
+        ));
+    }
+}
+
 /// What is to be known of what was done, however the answer is written.
 fn warn(app: &App, plan: &Plan, restored: &Restored) {
+    warn_missing(app, plan);
     for damaged in &plan.damaged {
         app.terminal.warn(&format!("Went past what cannot be read: {}", damaged.describe()));
     }
@@ -172,7 +203,7 @@ fn told(plan: &Plan, asked: usize, restored: Option<&Restored>) -> Value {
         .iter()
         .map(|step| {
             json!({
-                "path": step.path.to_string_lossy(),
+                "path": written(&step.path),
                 "do": deed(step),
                 "obstacle": step.describe_obstacle(),
                 "can_be_forced": step.obstacle.map(|o| o.can_be_forced),
@@ -184,32 +215,35 @@ fn told(plan: &Plan, asked: usize, restored: Option<&Restored>) -> Value {
         "schema_version": 1,
         "action": plan.kind.word(),
         "preview": restored.is_none(),
-        "workspace": plan.workspace.to_string_lossy(),
+        "workspace": written(&plan.workspace),
         "checkpoints": plan.checkpoints,
         "steps": steps,
+        "missing": plan.missing.iter().map(|path| written(path)).collect::<Vec<_>>(),
         "damaged": plan.damaged.iter().map(broken).collect::<Vec<_>>(),
     });
     if let (Kind::Undo(_), Some(fields)) = (&plan.kind, answer.as_object_mut()) {
         fields.insert("asked".into(), json!(asked));
         fields.insert("turns".into(), json!(plan.checkpoints.len()));
+        let by = plan.turns.iter().map(|turn| json!({ "id": turn.id, "by": turn.by }));
+        fields.insert("undone".into(), by.collect());
     }
     if let (Some(restored), Some(fields)) = (restored, answer.as_object_mut()) {
-        let done: Vec<_> = restored.done.iter().map(|path| path.to_string_lossy()).collect();
+        let done: Vec<_> = restored.done.iter().map(|path| written(path)).collect();
         let left: Vec<Value> = restored
             .left
             .iter()
-            .map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why }))
+            .map(|(path, why)| json!({ "path": written(path), "why": why }))
             .collect();
         fields.insert("checkpoint".into(), json!(restored.checkpoint));
         fields.insert("done".into(), json!(done));
         let lost = restored
             .lost
             .iter()
-            .map(|(path, why)| json!({ "path": path.to_string_lossy(), "why": why.describe() }));
+            .map(|(path, why)| json!({ "path": written(path), "why": why.describe() }));
         let without = restored
             .without
             .iter()
-            .map(|(path, what)| json!({ "path": path.to_string_lossy(), "lost": what }));
+            .map(|(path, what)| json!({ "path": written(path), "lost": what }));
         fields.insert("left".into(), left.into());
         fields.insert("lost".into(), lost.collect());
         fields.insert("without".into(), without.collect());

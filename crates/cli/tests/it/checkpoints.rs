@@ -453,3 +453,126 @@ fn an_ignored_file_that_a_command_names_comes_back() {
     assert_eq!(read(&context, "made.local"), None);
     assert_eq!(read(&context, "kept.txt").as_deref(), Some("kept\n"));
 }
+
+/// A project with ignored files, beside a folder outside of it.
+fn project() -> TestContext {
+    let context = TestContext::new();
+    // Nobody is there to be asked.
+    context.settings("approvals:\n  mode: \"off\"\n");
+    for folder in ["in/.git", "in/dist", "in/src", "out"] {
+        fs::create_dir_all(context.work().join(folder)).expect("a folder");
+    }
+    context.file("in/.gitignore", "*.local\n*.o\ndist/\n");
+    for name in ["a.txt", "src/b.txt", "src/x.local"] {
+        context.file(&format!("in/{name}"), "new\n");
+    }
+    for name in ["in/dist/a.txt", "in/x.o", "in/y.local", "out/a.txt", "out/b.txt"] {
+        context.file(name, "old\n");
+    }
+    context
+}
+
+/// What is in the project and beside it.
+fn picture(context: &TestContext) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut ahead = vec![context.work()];
+    while let Some(folder) = ahead.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                ahead.push(path);
+            } else {
+                let text = fs::read_to_string(&path).expect("text");
+                found.push((path.to_string_lossy().into_owned(), text));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn what_a_command_puts_into_a_folder_or_finds_by_a_pattern_is_taken_back() {
+    let context = project();
+    let inside = context.work().join("in");
+    let outside = context.work().join("out").to_string_lossy().into_owned();
+    let packed = std::process::Command::new("tar")
+        .args(["cf", "x.tar", "a.txt"])
+        .current_dir(&inside)
+        .status()
+        .expect("tar");
+    assert!(packed.success());
+    let before = picture(&context);
+    for command in [
+        "mv a.txt dist/",
+        "cp a.txt dist",
+        "cp -r src dist/; cp -r src dist/",
+        "cp -rT src dist",
+        "cp src/* OUT/",
+        "cp -t OUT a.txt",
+        "cd OUT && cp IN/a.txt .",
+        "install a.txt OUT",
+        "tar xf x.tar -C OUT",
+        "tar xf x.tar -C dist",
+        "mv x.o OUT/",
+        "rm *.local",
+        "rm x.?",
+        "rm $(ls *.o)",
+        "for f in *.o; do rm $f; done",
+        "sed -i s/old/odd/ *.o",
+        "sed -i s/old/odd/ OUT/*.txt",
+        "rm -rf *",
+        "rm -rf */",
+    ] {
+        let command = command.replace("OUT", &outside).replace("IN", &inside.to_string_lossy());
+        let call = format!("command={command}");
+        let inside = inside.to_str().expect("text");
+        context.run(["call", "terminal", &call, "-C", inside]).succeeds();
+        assert_ne!(picture(&context), before, "{command}");
+        context.run(["undo", "-C", inside]).succeeds();
+        assert_eq!(picture(&context), before, "{command}");
+    }
+}
+
+#[test]
+fn an_undo_does_not_take_an_older_turn_for_a_command_that_lost_what_is_ignored() {
+    let context = TestContext::new();
+    context.settings("approvals:\n  mode: \"off\"\n");
+    fs::create_dir(context.work().join(".git")).expect("a folder");
+    context.file(".gitignore", "*.local\n");
+    context.file("cfg.local", "K=1\n");
+    context.file("clean.sh", "rm cfg.local\n");
+    context.file("code.txt", "v1\n");
+    write(&context, "code.txt", "v2\n");
+    // Commands that leave everything as it was are in nobody's way.
+    context.run(["call", "terminal", "command=bash -c 'true'"]).succeeds();
+    let done = context.run(["call", "terminal", "command=bash clean.sh"]).succeeds();
+    assert!(done.stderr.contains("cannot be undone") && done.stderr.contains("cfg.local"));
+    let refused = context.run(["undo"]).exits(1);
+    assert!(refused.stderr.contains("terminal") && refused.stderr.contains("cfg.local"));
+    assert!(refused.stderr.contains("hermes undo 2"), "{}", refused.stderr);
+    assert_eq!(read(&context, "code.txt").as_deref(), Some("v2\n"));
+    let listed = context.run(["checkpoints", "list"]).succeeds();
+    assert!(listed.stdout.contains("1 deleted and not kept"), "{}", listed.stdout);
+    let undone = context.run(["undo", "2", "--json"]).succeeds();
+    let told = undone.json();
+    assert_eq!(told["undone"][0]["by"][0], "write_file", "{told}");
+    assert!(told["missing"][0].as_str().is_some_and(|path| path.ends_with("cfg.local")), "{told}");
+    assert_eq!(read(&context, "code.txt").as_deref(), Some("v1\n"));
+}
+
+#[test]
+fn a_name_that_is_no_text_is_written_as_an_address() {
+    use std::os::unix::ffi::OsStrExt;
+    let context = TestContext::new();
+    context.settings("approvals:\n  mode: \"off\"\n");
+    let odd = context.work().join(std::ffi::OsStr::from_bytes(b"bad\xff"));
+    fs::write(&odd, "old\n").expect("a file");
+    context.run(["call", "terminal", "command=rm bad*"]).succeeds();
+    let undone = context.run(["undo"]).succeeds();
+    assert!(undone.stdout.contains("restored  file:///"), "{}", undone.stdout);
+    assert!(undone.stdout.contains("/bad%FF"), "{}", undone.stdout);
+    assert_eq!(fs::read_to_string(&odd).expect("it is back"), "old\n");
+    let redone = context.run(["redo", "--json"]).succeeds().json();
+    assert!(redone["done"][0].as_str().is_some_and(|path| path.ends_with("/bad%FF")), "{redone}");
+}
