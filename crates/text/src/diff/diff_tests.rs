@@ -349,3 +349,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_name_that_is_no_text_is_quoted_as_git_does() {
+    assert_eq!(quote_bytes(b"a/bad\xFF\n"), "\"a/bad\\377\\n\"");
+    assert_eq!(quote_bytes("a/é b".as_bytes()), "a/é b");
+    let layout = Layout { is_quoted: true, ..Layout::whole("\"a/\\377\"", "/dev/null") };
+    let shown = Diff::new("a\n", "", &Options::default()).unified(&layout).text;
+    assert!(shown.starts_with("--- \"a/\\377\"\n+++ /dev/null\n"), "{shown}");
+}

@@ -21,7 +21,7 @@ mod words;
 use change::Change;
 pub use key::Whitespace;
 use output::Output;
-pub use output::quote;
+pub use output::{quote, quote_bytes};
 
 /// How texts are compared.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +63,9 @@ pub struct Layout<'a> {
     pub old_name: &'a str,
     /// The name of the new text.
     pub new_name: &'a str,
+    /// Whether the names are written as a header has them already, as [`quote`]
+    /// and [`quote_bytes`] do.
+    pub is_quoted: bool,
     /// Unchanged lines around each change.
     pub context: usize,
     /// The most bytes to write; what does not fit is left out, line by line.
@@ -75,7 +78,8 @@ pub struct Layout<'a> {
 impl<'a> Layout<'a> {
     /// A whole diff with three lines around each change.
     pub fn whole(old_name: &'a str, new_name: &'a str) -> Self {
-        Self { old_name, new_name, context: 3, limit: usize::MAX, line_limit: usize::MAX }
+        let (limit, line_limit) = (usize::MAX, usize::MAX);
+        Self { old_name, new_name, is_quoted: false, context: 3, limit, line_limit }
     }
 }
 

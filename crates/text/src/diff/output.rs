@@ -18,8 +18,9 @@ impl Output {
             limit: layout.limit,
             line_limit: layout.line_limit,
         };
-        output.push(&format!("--- {}", quote(layout.old_name)));
-        output.push(&format!("+++ {}", quote(layout.new_name)));
+        let spelt = |name: &str| if layout.is_quoted { name.to_owned() } else { quote(name) };
+        output.push(&format!("--- {}", spelt(layout.old_name)));
+        output.push(&format!("+++ {}", spelt(layout.new_name)));
         output
     }
 
@@ -62,12 +63,26 @@ impl Output {
 /// A name that fits on a line, as git writes it: in quotes if it holds what a
 /// line cannot.
 pub fn quote(name: &str) -> String {
+    quote_bytes(name.as_bytes())
+}
+
+/// The same for a name that need not be text.
+pub fn quote_bytes(name: &[u8]) -> String {
     let is_odd = |c: char| c.is_control() || matches!(c, '"' | '\\');
-    if !name.contains(is_odd) {
-        return name.to_owned();
+    if let Some(plain) = str::from_utf8(name).ok().filter(|name| !name.contains(is_odd)) {
+        return plain.to_owned();
     }
     let mut quoted = String::from("\"");
-    for c in name.chars() {
+    for chunk in name.utf8_chunks() {
+        push_quoted(&mut quoted, chunk.valid());
+        chunk.invalid().iter().for_each(|byte| quoted.push_str(&format!("\\{byte:03o}")));
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn push_quoted(quoted: &mut String, text: &str) {
+    for c in text.chars() {
         match c {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
@@ -82,6 +97,4 @@ pub fn quote(name: &str) -> String {
             c => quoted.push(c),
         }
     }
-    quoted.push('"');
-    quoted
 }

@@ -420,3 +420,22 @@ fn the_heading_of_a_hunk_chooses_between_places() {
     let patch = "--- a/file\n+++ b/file\n@@ -50,1 +50,1 @@ def b():\n-    x = 1\n+    x = 2\n";
     assert_eq!(updated(patch, text), "def a():\n    x = 1\n\ndef b():\n    x = 2\n");
 }
+
+#[test]
+fn a_quoted_name_need_not_be_text() {
+    let hunk = "@@ -1 +1 @@\n-a\n+b\n";
+    for (names, path) in [
+        ("--- \"a/bad\\377\"\n+++ \"b/bad\\377\"\n", "file://./bad%FF"),
+        ("--- \"a/d \\303\\251/\\377\"\n+++ \"b/d \\303\\251/\\377\"\n", "file://./d%20%C3%A9/%FF"),
+        ("--- \"/tmp/\\377\"\n+++ \"/tmp/\\377\"\n", "file:///tmp/%FF"),
+        ("--- \"a/\\303\\251\"\n+++ \"b/\\303\\251\"\n", "\u{E9}"),
+    ] {
+        let Operation::Update { path: read, .. } = &operations(&format!("{names}{hunk}"))[0] else {
+            panic!("{names}");
+        };
+        assert_eq!(read, path, "{names}");
+    }
+    let renamed = "diff --git \"a/\\377\" b/n\nrename from \"\\377\"\nrename to n\n";
+    let Operation::Update { path, to, .. } = &operations(renamed)[0] else { panic!() };
+    assert_eq!((path.as_str(), to.as_deref()), ("file://./%FF", Some("n")));
+}

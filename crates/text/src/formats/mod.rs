@@ -8,6 +8,7 @@ use crate::matching::{Hunk, HunkLine, Side};
 
 mod blocks;
 mod modes;
+mod names;
 mod unified;
 mod v4a;
 mod wrapping;

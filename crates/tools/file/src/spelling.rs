@@ -6,11 +6,17 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use hermes_core::Workplace;
+use hermes_text::diff::quote_bytes;
 
 const SCHEME: &str = "file://";
+/// Begins an address below the working folder, which only a patch has.
+const HERE: &str = "file://./";
 
 /// The absolute form of a path as a caller wrote it. Nothing is looked up.
 pub(crate) fn resolve(at: &Workplace, written: &str) -> PathBuf {
+    if let Some(rest) = written.strip_prefix(HERE) {
+        return at.fold(&at.cwd().join(unescape(rest)));
+    }
     match written.strip_prefix(SCHEME).filter(|rest| rest.starts_with('/')) {
         Some(rest) => at.fold(Path::new(&unescape(rest))),
         None => at.resolve(written),
@@ -37,6 +43,15 @@ pub(crate) fn shorten(path: &Path, at: &Workplace) -> String {
     match path.strip_prefix(at.cwd()).ok().and_then(Path::to_str) {
         Some(short) if !short.is_empty() => short.to_owned(),
         _ => show(path),
+    }
+}
+
+/// A path as the header of a diff has it, so that `patch` and git take it back:
+/// with a prefix below the working folder, and whole elsewhere.
+pub(crate) fn header(prefix: &str, path: &Path, at: &Workplace) -> String {
+    match path.strip_prefix(at.cwd()) {
+        Ok(short) => quote_bytes(&[prefix.as_bytes(), short.as_os_str().as_bytes()].concat()),
+        Err(_) => quote_bytes(path.as_os_str().as_bytes()),
     }
 }
 

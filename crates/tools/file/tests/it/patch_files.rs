@@ -1,6 +1,7 @@
 //! Patches of several files, in every format.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 use hermes_core::{Effect, Grants, Scope};
@@ -296,4 +297,36 @@ async fn the_path_argument_completes_the_name_in_a_header() {
     let arguments = json!({"path": "deep/src/a.rs", "patch": "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n"});
     assert_eq!(place.call("patch", arguments).await["success"], true);
     assert_eq!(text(&place, "deep/src/a.rs").as_deref(), Some("b\n"));
+}
+
+#[tokio::test]
+async fn the_diff_of_any_name_is_a_patch() {
+    let place = Place::new();
+    let elsewhere = Place::new();
+    let odd = place.path().join(std::ffi::OsStr::from_bytes(b"bad\xFF"));
+    fs::write(&odd, "a\n").unwrap();
+    elsewhere.write("far", "a\n");
+    let far = elsewhere.path().join("far");
+    let far = far.to_str().unwrap();
+    let patch = format!(
+        "--- \"a/bad\\377\"\n+++ \"b/bad\\377\"\n@@ -1 +1 @@\n-a\n+b\n--- {far}\n+++ {far}\n@@ -1 +1 @@\n-a\n+b\n"
+    );
+    let done = apply(&place, &patch).await;
+    assert_eq!(fs::read_to_string(&odd).unwrap(), "b\n", "{done}");
+    assert_eq!(text(&elsewhere, "far").as_deref(), Some("b\n"));
+    assert_eq!(done["diff"], patch, "as it was given");
+}
+
+#[tokio::test]
+async fn the_diff_of_a_new_file_is_a_patch() {
+    let place = Place::new();
+    let run = "diff --git a/run b/run\nnew file mode 100755\n--- /dev/null\n+++ b/run\n@@ -0,0 +1 @@\n+x\n";
+    let done = apply(&place, run).await;
+    assert_eq!(done["diff"], run);
+    let empty = "diff --git a/none b/none\nnew file mode 100644\n";
+    let done = apply(&place, empty).await;
+    assert_eq!((&done["diff"], text(&place, "none").as_deref()), (&json!(empty), Some("")));
+    let gone = "diff --git a/none b/none\ndeleted file mode 100644\n";
+    let done = apply(&place, gone).await;
+    assert_eq!((&done["diff"], text(&place, "none")), (&json!(gone), None));
 }

@@ -82,11 +82,10 @@ impl Request {
         };
         let (old_name, new_name) = (name(old), name(new));
         let layout = Layout {
-            old_name: &old_name,
-            new_name: &new_name,
             context: self.context,
             limit: room,
             line_limit: self.line,
+            ..Layout::whole(&old_name, &new_name)
         };
         let shown = match self.format {
             Format::Unified => diff.unified(&layout),

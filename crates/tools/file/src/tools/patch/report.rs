@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hermes_core::ToolContext;
-use hermes_text::diff::{Diff, Layout, Options, quote};
+use hermes_text::diff::{Diff, Layout, Options};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use super::request::Plan;
 use crate::change::Done;
 use crate::known::Hash;
 use crate::lint::{self, Lint};
-use crate::spelling::{shorten, show};
+use crate::spelling::{header, show};
 
 /// Bytes of the diff, in an answer and when it was asked for.
 const DIFF: usize = 8_000;
@@ -193,15 +193,11 @@ fn mode(file: &Turned, old_name: &str, new_name: &str) -> String {
     let Some(runs) = file.runs else { return String::new() };
     let (old, new) = if runs { ("100644", "100755") } else { ("100755", "100644") };
     match &file.fate {
-        Fate::Created => {
-            let name = quote(new_name);
-            format!("diff --git {name} {name}\nnew file mode {new}\n")
-        }
+        Fate::Created => format!("diff --git {old_name} {new_name}\nnew file mode {new}\n"),
         // Its names are there.
         Fate::Moved(_) => format!("old mode {old}\nnew mode {new}\n"),
         _ => {
-            let names = format!("{} {}", quote(old_name), quote(new_name));
-            format!("diff --git {names}\nold mode {old}\nnew mode {new}\n")
+            format!("diff --git {old_name} {new_name}\nold mode {old}\nnew mode {new}\n")
         }
     }
 }
@@ -210,7 +206,7 @@ fn mode(file: &Turned, old_name: &str, new_name: &str) -> String {
 fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
     let mut text = String::new();
     let mut left_out = 0;
-    let name = |side: &str, path: &Path| format!("{side}{}", shorten(path, &cx.workplace));
+    let name = |side: &str, path: &Path| header(side, path, &cx.workplace);
     for file in files {
         let (old, new) = (file.old.as_deref(), file.new.as_deref());
         let (old_name, new_name) = match &file.fate {
@@ -219,13 +215,22 @@ fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
             Fate::Deleted => (name("a/", &file.path), "/dev/null".to_owned()),
             Fate::Moved(from) => {
                 let (old, new) = (name("a/", from), name("b/", &file.path));
-                let (from, to) = (quote(&name("", from)), quote(&name("", &file.path)));
-                text.push_str(&format!("diff --git {} {}\n", quote(&old), quote(&new)));
+                let (from, to) = (name("", from), name("", &file.path));
+                text.push_str(&format!("diff --git {old} {new}\n"));
                 text.push_str(&format!("rename from {from}\nrename to {to}\n"));
                 (old, new)
             }
         };
-        text.push_str(&mode(file, &old_name, &new_name));
+        // Both of its names are that of the file, also where it is new.
+        let heading = mode(file, &name("a/", &file.path), &name("b/", &file.path));
+        // An empty file that comes or goes has no lines to tell of it.
+        let is_new = matches!(file.fate, Fate::Created);
+        if heading.is_empty() && old.or(new) == Some("") && (is_new || new.is_none()) {
+            let (old, new) = (name("a/", &file.path), name("b/", &file.path));
+            let what = if is_new { "new" } else { "deleted" };
+            text.push_str(&format!("diff --git {old} {new}\n{what} file mode 100644\n"));
+        }
+        text.push_str(&heading);
         let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
         if old.len().max(new.len()) > LONGEST {
             left_out += 1;
@@ -234,8 +239,12 @@ fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
         let effort = EFFORT / u32::try_from(files.len()).unwrap_or(u32::MAX);
         let diff = Diff::new(old, new, &Options { effort, ..Options::default() });
         let room = limit.saturating_sub(text.len());
-        let layout =
-            Layout { limit: room, line_limit: LINE, ..Layout::whole(&old_name, &new_name) };
+        let layout = Layout {
+            limit: room,
+            line_limit: LINE,
+            is_quoted: true,
+            ..Layout::whole(&old_name, &new_name)
+        };
         let shown = diff.unified(&layout);
         text.push_str(&shown.text);
         left_out += shown.left_out;

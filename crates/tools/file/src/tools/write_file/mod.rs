@@ -31,7 +31,7 @@ mod version;
 
 use conflict::Sight;
 use script::{Disguise, LineEndings, Script, Written};
-use version::{LONG_DIFF, Replaced, SHORT_DIFF, diff, lines};
+use version::{LONG_DIFF, Replaced, SHORT_DIFF, addition, diff, lines};
 
 #[derive(Debug, Default)]
 pub(crate) struct WriteFile;
@@ -227,7 +227,10 @@ fn write(
             replaced_unseen: None,
             encoding: script.label(),
             line_endings: Endings::of(text).label(),
-            diff: differs.and_then(|old| diff(old, text, path, cx, effort)),
+            diff: match old {
+                None if args.dry_run => addition(text, path, cx, effort),
+                _ => differs.and_then(|old| diff(old, text, path, cx, effort)),
+            },
             lint: lint::check(path, old.and_then(Original::text), text),
             not_kept: Vec::new(),
             note: None,

@@ -55,11 +55,17 @@ pub(super) fn diff(
     cx: &ToolContext,
     effort: Effort,
 ) -> Option<String> {
-    let short = spelling::shorten(path, &cx.workplace);
-    compare(old.text()?, new, (&format!("a/{short}"), &format!("b/{short}")), effort)
+    let name = |side| spelling::header(side, path, &cx.workplace);
+    compare(old.text()?, new, (&name("a/"), &name("b/")), effort)
 }
 
-/// The unified diff of two texts, within bounds; none if it is empty.
+/// What is in a file that was not there.
+pub(super) fn addition(new: &str, path: &Path, cx: &ToolContext, effort: Effort) -> Option<String> {
+    compare("", new, ("/dev/null", &spelling::header("b/", path, &cx.workplace)), effort)
+}
+
+/// The unified diff of two texts, within bounds; none if it is empty. The names
+/// are those of its header.
 pub(super) fn compare(
     old: &str,
     new: &str,
@@ -70,8 +76,12 @@ pub(super) fn compare(
         return None;
     }
     let diff = Diff::new(old, new, &Options { effort: effort.time, ..Options::default() });
-    let layout =
-        Layout { limit: effort.limit, line_limit: LINE, ..Layout::whole(old_name, new_name) };
+    let layout = Layout {
+        limit: effort.limit,
+        line_limit: LINE,
+        is_quoted: true,
+        ..Layout::whole(old_name, new_name)
+    };
     let mut shown = diff.unified(&layout);
     if shown.left_out > 0 {
         shown.text.push_str(&format!("[{} more lines of the diff]\n", shown.left_out));
