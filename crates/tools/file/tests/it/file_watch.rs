@@ -73,6 +73,28 @@ async fn examples_hold() {
 }
 
 #[tokio::test]
+async fn what_comes_and_goes_while_one_waits_is_told() {
+    let watch = Watch::new();
+    watch.write(".gitignore", "*.log\n");
+    fs::create_dir(watch.place.path().join(".git")).unwrap();
+    fs::create_dir(watch.place.path().join("wd")).unwrap();
+    for (asked, expected) in
+        [(json!(["delete"]), &["delete wd/y"][..]), (json!([]), &["create wd/y", "delete wd/y"])]
+    {
+        let cursor = watch.mark(json!({})).await;
+        let folder = watch.place.path().join("wd");
+        let waiting =
+            tokio::spawn(watch.call(json!({"since": cursor, "events": asked, "timeout": 20})));
+        // The watch is there from the mark on, so that nothing has to be waited for.
+        for name in ["x.log", "y"] {
+            fs::write(folder.join(name), "").unwrap();
+            fs::remove_file(folder.join(name)).unwrap();
+        }
+        assert_eq!(events(&waiting.await.unwrap()), expected);
+    }
+}
+
+#[tokio::test]
 async fn nothing_is_missed_between_two_calls() {
     let watch = Watch::new();
     watch.write("kept", "x");

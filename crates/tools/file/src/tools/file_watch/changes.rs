@@ -20,6 +20,9 @@ pub(crate) enum Event {
     Rename,
 }
 
+const NOTHING: Stamp =
+    Stamp { kind: Sort::Other, size: 0, modified: 0, mode: 0, identity: (0, 0) };
+
 /// One change: what was there and what is there now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
@@ -42,8 +45,6 @@ impl Change {
 
     /// What is known of the entry.
     pub(super) fn stamp(&self) -> Stamp {
-        const NOTHING: Stamp =
-            Stamp { kind: Sort::Other, size: 0, modified: 0, mode: 0, identity: (0, 0) };
         self.after.or(self.before).unwrap_or(NOTHING)
     }
 
@@ -118,6 +119,13 @@ pub(super) fn compare(
             .iter()
             .map(|(path, (old, new))| Change::plain(Event::Modify, path, Some(*old), Some(*new))),
     );
+    // Nothing is left of it but that it was there.
+    let fleeting = hints.fleeting.iter();
+    let fleeting = fleeting.filter(|(path, _)| !old.contains_key(*path) && !new.contains_key(*path));
+    all.extend(fleeting.flat_map(|(path, kind)| {
+        let stamp = Some(Stamp { kind: *kind, ..NOTHING });
+        [Event::Create, Event::Delete].map(|event| Change::plain(event, path, stamp, None))
+    }));
     let mut chosen: Vec<Change> =
         all.into_iter().flat_map(|change| choose(change, request)).collect();
     chosen.sort_by(|a, b| a.path.cmp(&b.path));

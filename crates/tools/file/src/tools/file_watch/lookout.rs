@@ -9,7 +9,7 @@ use hermes_files::Files;
 
 use super::changes::{Change, compare};
 use super::sensor::{Hints, Sensor};
-use super::snapshot::{Look, Snapshot};
+use super::snapshot::{Fleeting, Look, Snapshot, View};
 use super::{POLL, Request};
 
 /// What is watched, and how it was at the last look.
@@ -32,7 +32,8 @@ impl Lookout {
             .collect::<Result<Vec<_>, ToolError>>()?;
         let mut sensor = Sensor::new(names);
         let mut enter = |place: &std::path::Path, identity| sensor.add(place, identity);
-        let (state, missing) = Look::new(&request, cx, &mut enter).take()?;
+        let nothing = Fleeting::new();
+        let View { state, missing, .. } = Look::new(&request, cx, &mut enter, &nothing).take()?;
         Ok(Self { request, sensor, state, missing })
     }
 
@@ -44,10 +45,12 @@ impl Lookout {
     /// Looks again; what happened since the last time.
     pub(super) fn look(&mut self, cx: &ToolContext) -> Result<Vec<Change>, ToolError> {
         // Before the look: what is told during it is for the next one.
-        let hints = self.sensor.take_hints();
+        let mut hints = self.sensor.take_hints();
         let sensor = &mut self.sensor;
         let mut enter = |place: &std::path::Path, identity| sensor.add(place, identity);
-        let (state, missing) = Look::new(&self.request, cx, &mut enter).take()?;
+        let look = Look::new(&self.request, cx, &mut enter, &hints.fleeting);
+        let View { state, missing, fleeting } = look.take()?;
+        hints.fleeting = fleeting;
         let found = compare(&self.state, &state, &hints, &self.request);
         self.state = state;
         self.missing = missing;

@@ -2,14 +2,16 @@
 //! look: what changed is found by looking, so that nothing depends on a queue
 //! that may overflow.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
+use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
+
+use super::snapshot::{Fleeting, Sort};
 
 /// Paths that are remembered from one look to the next.
 const HINTS: usize = 10_000;
@@ -21,11 +23,36 @@ pub(super) struct Hints {
     pub(super) written: BTreeSet<PathBuf>,
     /// Entries that got another name: from, to.
     pub(super) renamed: HashSet<(PathBuf, PathBuf)>,
+    /// What came and went again, by its real place.
+    pub(super) fleeting: Fleeting,
+}
+
+/// What was told since the last look.
+#[derive(Debug, Default)]
+struct Heard {
+    hints: Hints,
+    /// What came, in case that it goes before anybody looks. What came before
+    /// the last look may have gone during it.
+    created: HashMap<PathBuf, Sort>,
+    created_before: HashMap<PathBuf, Sort>,
+}
+
+impl Heard {
+    fn come(&mut self, path: PathBuf, sort: Sort) {
+        if self.created.len() < HINTS {
+            self.created.insert(path, sort);
+        }
+    }
+
+    fn go(&mut self, path: &Path) -> Option<Sort> {
+        let before = self.created_before.remove(path);
+        self.created.remove(path).or(before)
+    }
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    hints: Mutex<Hints>,
+    heard: Mutex<Heard>,
     stirred: Notify,
 }
 
@@ -90,9 +117,10 @@ impl Sensor {
 
     /// What was told since the last time, by the names of the roots.
     pub(super) fn take_hints(&self) -> Hints {
-        let mut kept = self.shared.hints.lock().unwrap_or_else(PoisonError::into_inner);
-        let hints = std::mem::take(&mut *kept);
-        drop(kept);
+        let mut heard = self.shared.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let hints = std::mem::take(&mut heard.hints);
+        heard.created_before = std::mem::take(&mut heard.created);
+        drop(heard);
         let named = |path: &Path| -> Vec<PathBuf> {
             self.names
                 .iter()
@@ -109,6 +137,7 @@ impl Sensor {
                 .iter()
                 .flat_map(|(from, to)| named(from).into_iter().zip(named(to)))
                 .collect(),
+            fleeting: hints.fleeting,
         }
     }
 }
@@ -132,16 +161,30 @@ impl Shared {
         match event.kind {
             // Our own looks open folders.
             EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write) => return,
-            EventKind::Modify(ModifyKind::Data(_)) => self.remember(|hints| {
-                if hints.written.len() < HINTS {
-                    hints.written.extend(event.paths.iter().cloned());
+            EventKind::Modify(ModifyKind::Data(_)) => self.remember(|heard| {
+                if heard.hints.written.len() < HINTS {
+                    heard.hints.written.extend(event.paths.iter().cloned());
+                }
+            }),
+            EventKind::Create(kind) => self.remember(|heard| {
+                let sort = if kind == CreateKind::Folder { Sort::Folder } else { Sort::File };
+                event.paths.iter().for_each(|path| heard.come(path.clone(), sort));
+            }),
+            EventKind::Remove(_) => self.remember(|heard| {
+                for path in &event.paths {
+                    if let Some(sort) = heard.go(path) {
+                        heard.hints.fleeting.insert(path.clone(), sort);
+                    }
                 }
             }),
             EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => {
                 if let [from, to] = event.paths.as_slice() {
-                    self.remember(|hints| {
-                        if hints.renamed.len() < HINTS {
-                            hints.renamed.insert((from.clone(), to.clone()));
+                    self.remember(|heard| {
+                        if let Some(sort) = heard.go(from) {
+                            heard.come(to.clone(), sort);
+                        }
+                        if heard.hints.renamed.len() < HINTS {
+                            heard.hints.renamed.insert((from.clone(), to.clone()));
                         }
                     });
                 }
@@ -151,7 +194,7 @@ impl Shared {
         self.stirred.notify_one();
     }
 
-    fn remember(&self, add: impl FnOnce(&mut Hints)) {
-        add(&mut self.hints.lock().unwrap_or_else(PoisonError::into_inner));
+    fn remember(&self, add: impl FnOnce(&mut Heard)) {
+        add(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

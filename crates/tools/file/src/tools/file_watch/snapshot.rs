@@ -1,6 +1,7 @@
 //! How a tree is at one moment: what is told apart from one look to the next.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -18,6 +19,19 @@ const LEVELS: usize = 256;
 
 /// Everything that is watched, by path.
 pub(super) type Snapshot = BTreeMap<PathBuf, Stamp>;
+
+/// What came and went between two looks, by path.
+pub(super) type Fleeting = BTreeMap<PathBuf, Sort>;
+
+/// What a look finds.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    pub(super) state: Snapshot,
+    /// Which of the watched paths are not there.
+    pub(super) missing: Vec<PathBuf>,
+    /// What has gone of that which was to be looked for.
+    pub(super) fleeting: Fleeting,
+}
 
 /// What is known of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,10 +117,12 @@ pub(super) struct Look<'a> {
     /// Told of each folder before it is read, so that nothing that happens
     /// in it afterwards is missed.
     pub(super) enter: &'a mut dyn FnMut(&Path, (u64, u64)),
+    /// What came and went, by its real place. The rules of its folder say
+    /// whether it would have been seen.
+    pub(super) gone: &'a Fleeting,
     /// What must not be shown.
     veil: Option<Veil>,
-    found: Snapshot,
-    missing: Vec<PathBuf>,
+    found: View,
 }
 
 impl<'a> Look<'a> {
@@ -114,17 +130,17 @@ impl<'a> Look<'a> {
         request: &'a Request,
         cx: &'a ToolContext,
         enter: &'a mut dyn FnMut(&Path, (u64, u64)),
+        gone: &'a Fleeting,
     ) -> Self {
         let veil = Veil::of(&cx.grants);
-        Self { request, cx, enter, veil, found: Snapshot::new(), missing: Vec::new() }
+        Self { request, cx, enter, gone, veil, found: View::default() }
     }
 
-    /// What is there, and which of the watched paths are not.
-    pub(super) fn take(mut self) -> Result<(Snapshot, Vec<PathBuf>), ToolError> {
+    pub(super) fn take(mut self) -> Result<View, ToolError> {
         for root in &self.request.roots {
             self.add(root)?;
         }
-        Ok((self.found, self.missing))
+        Ok(self.found)
     }
 
     fn add(&mut self, root: &Path) -> Result<(), ToolError> {
@@ -133,7 +149,7 @@ impl<'a> Look<'a> {
         let facts = match files.metadata(root) {
             Ok(facts) => facts,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.missing.push(root.to_path_buf());
+                self.found.missing.push(root.to_path_buf());
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -143,17 +159,17 @@ impl<'a> Look<'a> {
             if let Some(above) = real.parent() {
                 (self.enter)(above, (0, 0));
             }
-            self.found.insert(root.to_path_buf(), Stamp::of(&facts));
+            self.found.state.insert(root.to_path_buf(), Stamp::of(&facts));
             return Ok(());
         }
         (self.enter)(&real, (facts.identity.dev, facts.identity.ino));
-        self.found.insert(root.to_path_buf(), Stamp::of(&facts));
+        self.found.state.insert(root.to_path_buf(), Stamp::of(&facts));
         match files.folder(root) {
             Ok(folder) => self.walk(&files, root, &real, folder),
             // It went away at this very moment.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.found.remove(root);
-                self.missing.push(root.to_path_buf());
+                self.found.state.remove(root);
+                self.found.missing.push(root.to_path_buf());
                 Ok(())
             }
             Err(error) => Err(error),
@@ -172,7 +188,9 @@ impl<'a> Look<'a> {
         } else {
             None
         };
-        let mut levels = vec![Level::enter(root.to_path_buf(), real.to_path_buf(), top, rules)];
+        let top = Level::enter(root.to_path_buf(), real.to_path_buf(), top, rules);
+        self.recall(&top);
+        let mut levels = vec![top];
         loop {
             let depth = levels.len();
             let Some(level) = levels.last_mut() else { return Ok(()) };
@@ -182,16 +200,16 @@ impl<'a> Look<'a> {
                 continue;
             };
             let place = level.place.join(&entry.name);
-            let is_veiled = self.veil.as_ref().is_some_and(|veil| veil.hides(&place));
-            if is_veiled || level.leaves_out(&entry, &place) {
+            let is_folder = entry.kind == Kind::Folder;
+            if self.is_veiled(&place) || level.leaves_out(&entry.name, is_folder, &place) {
                 continue;
             }
             let name = Path::new(&entry.name);
             // Gone between the list and the look: the next one tells.
             let Ok(facts) = level.folder.facts(name) else { continue };
             let path = level.path.join(&entry.name);
-            self.found.insert(path.clone(), Stamp::of(&facts));
-            if self.found.len() > ENTRIES {
+            self.found.state.insert(path.clone(), Stamp::of(&facts));
+            if self.found.state.len() > ENTRIES {
                 return Err(too_many(root));
             }
             if facts.kind == Kind::Folder && self.request.recursive {
@@ -201,7 +219,32 @@ impl<'a> Look<'a> {
                 (self.enter)(&place, (facts.identity.dev, facts.identity.ino));
                 let Ok(folder) = level.folder.folder(name) else { continue };
                 let rules = level.rules.clone();
-                levels.push(Level::enter(path, place, folder, rules));
+                let below = Level::enter(path, place, folder, rules);
+                self.recall(&below);
+                levels.push(below);
+            }
+        }
+    }
+
+    fn is_veiled(&self, place: &Path) -> bool {
+        self.veil.as_ref().is_some_and(|veil| veil.hides(place))
+    }
+
+    /// What came and went in a folder, as far as it would have been seen. Hidden
+    /// files that do so are of programs at work, such as editors.
+    fn recall(&mut self, level: &Level) {
+        let below = self.gone.range(level.place.clone()..);
+        for (place, sort) in below.take_while(|(place, _)| place.starts_with(&level.place)) {
+            let Some(name) = place.file_name().filter(|_| place.parent() == Some(&*level.place))
+            else {
+                continue;
+            };
+            let is_folder = *sort == Sort::Folder;
+            if name.as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            if !self.is_veiled(place) && !level.leaves_out(name, is_folder, place) {
+                self.found.fleeting.insert(level.path.join(name), *sort);
             }
         }
     }
@@ -219,11 +262,10 @@ impl Level {
         Self { path, place, folder, left: left.into_iter(), rules }
     }
 
-    fn leaves_out(&self, entry: &Entry, place: &Path) -> bool {
-        let is_folder = entry.kind == Kind::Folder;
-        self.rules.as_ref().is_some_and(|rules| {
-            entry.name == ".git" || rules.leave_out(place, is_folder) == Some(true)
-        })
+    fn leaves_out(&self, name: &OsStr, is_folder: bool, place: &Path) -> bool {
+        self.rules
+            .as_ref()
+            .is_some_and(|rules| name == ".git" || rules.leave_out(place, is_folder) == Some(true))
     }
 }
 
