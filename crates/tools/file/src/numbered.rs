@@ -11,9 +11,9 @@ const LONGEST_NOTE: usize = 16 * 1024;
 /// The least share of lines that must have a number, in percent.
 const SHARE: usize = 60;
 
-/// Whether a text looks like the numbered lines that `read_file` shows: most
-/// of its lines begin with `N|`, and the numbers follow one another. A table
-/// whose rows all have as many columns is not taken for that.
+/// Whether a text looks like the numbered lines that `read_file` shows: the
+/// first and most of the others begin with `N|`, and the numbers follow one
+/// another. A table has a heading, or as many columns in every row.
 pub(crate) fn is_numbered(text: &str) -> bool {
     if memchr::memchr(b'|', text.as_bytes()).is_none() {
         return false;
@@ -28,7 +28,13 @@ pub(crate) fn is_numbered(text: &str) -> bool {
             return false;
         }
         lines += 1;
-        let Some((number, rest)) = split(line) else { continue };
+        let Some((number, rest)) = split(line) else {
+            // We number every line; what stands behind them may be a note.
+            if numbered == 0 {
+                return false;
+            }
+            continue;
+        };
         if last.is_some_and(|last| number != last + 1) {
             return false;
         }

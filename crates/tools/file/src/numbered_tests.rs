@@ -28,6 +28,9 @@ fn other_texts_are_not() {
         "01|a\n02|b\n",
         "1|a\n2|b\nthree\nfour\nfive\n",
         "1|ann|12\n2|bob|7\n3|eve|40\n",
+        "id|name\n1|alice\n2|bob\n3|carol\n",
+        "id|name|age\n1|alice|3\n2|bob|4\n",
+        "Table\n1|x\n2|y\n",
         "99999999999999999999|a\n99999999999999999999|b",
     ] {
         assert!(!is_numbered(text), "{text:?}");
