@@ -29,7 +29,8 @@ const PDF: &str = "Read it without raw=true for its text.";
 const DATABASE: &str =
     "Query it with database_query, if that is available, or a program such as sqlite3.";
 const RECODE: &str = "Convert it first, for example with `iconv -f UTF-32 -t UTF-8`.";
-const UNKNOWN: &str = "Programs such as `file` and `xxd` tell more about it in the terminal.";
+const UNKNOWN: &str = "If it is text, name its encoding, such as encoding=utf-16le; programs such as `file` and `xxd` tell \
+     more about it in the terminal.";
 
 /// What a kind of file begins with, its name, and what to do with it.
 type Signature = (&'static [u8], &'static str, &'static str);
@@ -117,14 +118,21 @@ impl Content {
     ) -> Self {
         match Kind::certain(sample) {
             Some(kind) => Self::Binary(kind),
-            None => Self::told(sample, detect_near(sample, complete, hint)),
+            None => {
+                let format = detect_near(sample, complete, hint);
+                Self::judged(sample, format, binary::reason(sample, format))
+            }
         }
     }
 
     /// The same, where the caller knows the encoding. What is noise in it is
     /// no text all the same.
     pub(crate) fn told(sample: &[u8], format: TextFormat) -> Self {
-        match binary::reason(sample, format) {
+        Self::judged(sample, format, binary::reason_though_named(sample, format))
+    }
+
+    fn judged(sample: &[u8], format: TextFormat, why_not: Option<&str>) -> Self {
+        match why_not {
             Some(_) => Self::Binary(Kind::of(sample)),
             None => Self::Text(format),
         }

@@ -151,16 +151,35 @@ async fn what_was_read_in_a_named_encoding_is_patched_and_found_in_it() {
     let caller = Caller::new(&place);
     // Too short and too mixed to be recognised.
     let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
-    place.write("w.bin", wide("Ж:b\n"));
+    place.write("w.bin", wide("Ж:b"));
     let edit = json!({"path": "w.bin", "old_string": "b", "new_string": "c"});
-    assert!(caller.call("patch", edit.clone()).await["error"].is_string());
+    let refused = caller.call("patch", edit.clone()).await;
+    assert!(refused["hint"].as_str().unwrap().contains("encoding=utf-16le"), "{refused}");
+    let refused = caller.call("read_file", json!({"path": "w.bin"})).await;
+    assert!(refused.to_string().contains("encoding=utf-16le"), "{refused}");
     let read = caller.call("read_file", json!({"path": "w.bin", "encoding": "utf-16le"})).await;
     assert_eq!(read["content"], "1|Ж:b", "{read}");
     let found = caller.call("search_files", json!({"pattern": "Ж:b", "path": "."})).await;
     assert_eq!(found["matches"][0]["content"], "Ж:b", "{found}");
     let done = caller.call("patch", edit).await;
     assert!(done.get("error").is_none(), "{done}");
-    assert_eq!(fs::read(caller.path("w.bin")).unwrap(), wide("Ж:c\n"));
+    assert_eq!(fs::read(caller.path("w.bin")).unwrap(), wide("Ж:c"));
+}
+
+#[tokio::test]
+async fn a_named_encoding_counts_for_more_than_a_control_character() {
+    let place = Place::new();
+    let caller = Caller::new(&place);
+    place.write("s.txt", b"caf\xE9\x0B\x01\n");
+    let read = json!({"path": "s.txt", "encoding": "windows-1252"});
+    assert_eq!(caller.call("read_file", read).await["content"], "1|café\u{B}\u{1}");
+    place.write("e.txt", b"\xC6\xFC\xCB\xDC\x0B\x01\n");
+    let edit = json!({
+        "path": "e.txt", "old_string": "日", "new_string": "一", "encoding": "euc-jp"
+    });
+    let done = caller.call("patch", edit).await;
+    assert!(done.get("error").is_none(), "{done}");
+    assert_eq!(fs::read(caller.path("e.txt")).unwrap(), b"\xB0\xEC\xCB\xDC\x0B\x01\n");
 }
 
 #[tokio::test]

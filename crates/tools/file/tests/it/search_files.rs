@@ -45,6 +45,18 @@ async fn few_matches_are_told_one_by_one() {
 }
 
 #[tokio::test]
+async fn a_match_over_several_lines_has_one_range() {
+    let place = Place::new();
+    place.write("dos.txt", "x foo\r\nbar\r\nbaz y\r\n");
+    let arguments = json!({"pattern": "foo\nbar\nbaz", "literal": true});
+    let found = place.call("search_files", arguments).await;
+    assert_eq!((&found["total_count"], &found["total_is_exact"]), (&json!(1), &json!(true)));
+    let one = &found["matches"][0];
+    assert_eq!(one["content"], "x foo\nbar\nbaz y");
+    assert_eq!((&one["column"], &one["ranges"]), (&json!(3), &json!([[2, 13]])));
+}
+
+#[tokio::test]
 async fn many_matches_are_grouped() {
     let place = Place::new();
     place.write("a.txt", "x 1\nx 2\n\ny\ny\ny\nx 7\n");

@@ -305,7 +305,7 @@ async fn encoding_mark_and_line_endings_are_kept() {
     let wide = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
     let marked = |mark: &[u8], body: &[u8]| [mark, body].concat();
     type Case = (&'static str, Vec<u8>, &'static str, Vec<u8>, Value);
-    let cases: [Case; 6] = [
+    let cases: [Case; 8] = [
         (
             "latin.txt",
             b"caf\xE9 na\xEFve d\xE9j\xE0 vu, \xE0 bient\xF4t\n".to_vec(),
@@ -331,6 +331,14 @@ async fn encoding_mark_and_line_endings_are_kept() {
         (
             "crlf.txt",
             b"one\r\ntwo\r\n".to_vec(),
+            "a\r\nb\n",
+            b"a\r\nb\n".to_vec(),
+            json!({"line_endings": "mixed"}),
+        ),
+        ("unix.txt", b"one\ntwo\n".to_vec(), "a\r\nB\r\n", b"a\nB\n".to_vec(), json!({})),
+        (
+            "both.txt",
+            b"one\n".to_vec(),
             "a\r\nb\n",
             b"a\r\nb\n".to_vec(),
             json!({"line_endings": "mixed"}),
@@ -683,4 +691,13 @@ async fn a_file_that_was_seen_and_is_gone_is_told_of() {
     assert!(answer["note"].as_str().unwrap().contains("was gone"), "{answer}");
     let answer = caller.call("write_file", json!({"path": "other", "content": "x\n"})).await;
     assert!(answer.get("note").is_none(), "{answer}");
+}
+
+#[tokio::test]
+async fn a_trial_of_a_new_file_shows_its_lines() {
+    let place = Place::new();
+    let arguments = json!({"path": "n.txt", "content": "a\nb\n", "dry_run": true});
+    let shown = place.call("write_file", arguments).await;
+    assert_eq!(shown["diff"], "--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n");
+    assert!(!place.path().join("n.txt").exists());
 }

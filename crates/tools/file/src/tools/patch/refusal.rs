@@ -407,7 +407,10 @@ pub(super) fn another_version(
 pub(super) fn not_text(path: &Path, reason: NotText) -> ToolError {
     ToolError::invalid(format!("{} cannot be patched. {reason}", show(path)))
         .with("binary", matches!(reason, NotText::Binary { .. }))
-        .with_hint("Only text can be patched; a binary file can be moved or deleted.")
+        .with_hint(
+            "Only text can be patched. If it is text, name its encoding, such as \
+             encoding=utf-16le; a binary file can be moved or deleted.",
+        )
 }
 
 /// The file's encoding lacks a character of the new text.

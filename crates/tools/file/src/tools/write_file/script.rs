@@ -31,7 +31,8 @@ pub(super) struct Script {
 enum Wanted {
     /// Those that it has.
     Given,
-    /// Those of the file, if the content is written with plain line feeds.
+    /// Those of the file, if the content ends all of its lines in one way. One
+    /// that mixes them means what it says.
     Kept(Ending),
     /// These.
     Set(Ending),
@@ -110,12 +111,12 @@ impl Script {
         };
         let text = match self.ending {
             Wanted::Set(ending) => with_ending(text.replace("\r\n", "\n"), ending),
-            Wanted::Kept(Ending::Lf) => text,
-            // Whoever writes carriage returns means them.
+            Wanted::Kept(Ending::Lf) if all_crlf(&text) => text.replace("\r\n", "\n"),
+            Wanted::Kept(Ending::Cr) if all_crlf(&text) => text.replace("\r\n", "\r"),
             Wanted::Kept(ending) if memchr::memchr(b'\r', text.as_bytes()).is_none() => {
                 with_ending(text, ending)
             }
-            _ => text,
+            Wanted::Kept(_) | Wanted::Given => text,
         };
         if self.format == TextFormat::PLAIN {
             return Ok(Written { text: None, bytes: text.into_bytes() });
@@ -146,6 +147,13 @@ impl Script {
         let offset = same.map(|(a, _)| a.len_utf8()).sum();
         Err(refused(text, offset, encoding.name()))
     }
+}
+
+/// Whether every carriage return and every line feed is one half of an end.
+fn all_crlf(text: &str) -> bool {
+    let count = |byte| memchr::memchr_iter(byte, text.as_bytes()).count();
+    let ends = memchr::memmem::find_iter(text.as_bytes(), b"\r\n").count();
+    ends > 0 && count(b'\r') == ends && count(b'\n') == ends
 }
 
 fn with_ending(text: String, ending: Ending) -> String {
