@@ -145,6 +145,14 @@ pub(crate) fn mentioned(source: &str) -> bool {
 /// Whether a word that has bytes of these kinds in it names a secret.
 fn is_secret(word: &[u8], kinds: u8) -> bool {
     if kinds & QUOTE != 0 {
+        // Mostly they are around it.
+        let is_quote = |byte: &u8| kind(*byte) == QUOTE;
+        let start = word.iter().position(|byte| !is_quote(byte)).unwrap_or(word.len());
+        let end = word.iter().rposition(|byte| !is_quote(byte)).map_or(start, |last| last + 1);
+        let within = word.get(start..end).unwrap_or_default();
+        if !within.iter().any(is_quote) {
+            return is_secret(within, kinds & !QUOTE);
+        }
         let plain: Vec<u8> = word.iter().copied().filter(|byte| kind(*byte) != QUOTE).collect();
         return is_secret(&plain, kinds & !QUOTE);
     }

@@ -189,6 +189,10 @@ pub(super) fn without_file(arguments: &[Word]) -> Vec<Word> {
 
 /// What cannot be brought back.
 pub(super) fn losses(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
+    // The most common ones, which lose nothing.
+    if matches!(verb, "add" | "commit" | "status" | "log" | "diff" | "show" | "ls-files") {
+        return;
+    }
     let args = Args::parse(arguments, &["-m", "-b", "-B", "-c", "-C", "-u", "-o", "--exec", "-x"]);
     let first = args.operand(0);
     if verb == "remote" && first == "set-url" {
