@@ -25,7 +25,7 @@ struct Layer {
 impl Rules {
     /// The rules that a folder has from those above it.
     pub(crate) fn above(folder: &Path) -> Self {
-        let is_top = |at: &&Path| at.join(".git").exists();
+        let is_top = |at: &Path| at.join(".git").exists();
         let above: Vec<&Path> = folder.ancestors().skip(1).collect();
         let Some(top) = above.iter().position(|at| is_top(at)) else { return Self::default() };
         above.iter().take(top + 1).rev().fold(Self::default(), |rules, at| {
