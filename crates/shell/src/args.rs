@@ -27,9 +27,9 @@ enum Flag<'w> {
 impl Flag<'_> {
     fn is(self, name: &str) -> bool {
         match self {
+            // The names are our own, and plain.
             Flag::Letter(letter) => {
-                let mut rest = name.strip_prefix('-').unwrap_or("").chars();
-                rest.next() == Some(letter) && rest.next().is_none()
+                matches!(name.as_bytes(), [b'-', own] if char::from(*own) == letter)
             }
             Flag::Whole(flag) => flag == name,
         }
@@ -37,8 +37,12 @@ impl Flag<'_> {
 
     /// A long one may be cut short, as GNU programs allow.
     fn means(self, name: &str) -> bool {
-        let cut = |flag: &str| flag.len() > 3 && flag.starts_with("--") && name.starts_with(flag);
-        self.is(name) || matches!(self, Flag::Whole(flag) if cut(flag))
+        match self {
+            Flag::Letter(_) => self.is(name),
+            Flag::Whole(flag) => {
+                flag == name || flag.len() > 3 && flag.starts_with("--") && name.starts_with(flag)
+            }
+        }
     }
 }
 

@@ -24,6 +24,16 @@ fn long_options_may_be_cut_short() {
 }
 
 #[test]
+fn a_long_option_that_is_cut_short_takes_its_value() {
+    let words = words(&["--upload-f", "a", "--head", "b", "--header=c"]);
+    let valued = ["--upload-file", "--header"];
+    let args = Args::parse_cut(&words, &valued, &["--head"]);
+    assert_eq!(args.value(&["--upload-file"]).map(|word| word.text).as_deref(), Some("a"));
+    assert_eq!(args.value(&["--header"]).map(|word| word.text).as_deref(), Some("c"));
+    assert_eq!((args.operand(0), args.operand(1)), ("b", ""));
+}
+
+#[test]
 fn operands_are_the_same_side_by_side_or_apart() {
     let texts = |args: &Args<'_>| -> Vec<String> {
         args.operands.iter().map(|word| word.text.clone()).collect()
