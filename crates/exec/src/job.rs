@@ -34,6 +34,9 @@ const DRAIN: Duration = Duration::from_millis(100);
 /// How long it may take until the end of a job is noticed.
 const NOTICE: Duration = Duration::from_secs(2);
 
+/// The same of one that was ended, and of what it left.
+const SETTLE: Duration = Duration::from_secs(1);
+
 /// How long a terminal's reply is offered to a program.
 const REPLY: Duration = Duration::from_millis(50);
 
@@ -267,7 +270,7 @@ impl Job {
         let mut ended = self.ended.subscribe();
         // Its end, and that of what it left, has yet to be noticed.
         let is_over = |ended: &Option<Ended>| ended.is_some_and(|ended| !ended.lingers);
-        let _ = tokio::time::timeout(grace, ended.wait_for(is_over)).await;
+        let _ = tokio::time::timeout(grace.min(SETTLE), ended.wait_for(is_over)).await;
     }
 
     /// How it has ended by itself, also if that was only just now and has yet to

@@ -21,8 +21,11 @@ use crate::tree::Signal;
 /// How long a question may take.
 const QUESTION: Duration = Duration::from_secs(10);
 /// How long a place has to answer when a program is to be ended there, beside
-/// the time that the program itself has.
-const ANSWER: Duration = Duration::from_secs(5);
+/// the time that the program itself has. Somebody waits for it who has waited
+/// as long as the command was to take.
+const ANSWER: Duration = Duration::from_secs(2);
+/// The same when it is asked whether something runs there.
+const PRESENCE: Duration = Duration::from_secs(5);
 /// A silent program is not looked at more often: each look is a trip.
 const SELDOM: Duration = Duration::from_secs(2);
 
@@ -153,7 +156,7 @@ impl<W: Way> Remote<W> {
     /// Whether something of it runs there; none if nobody answers.
     async fn is_there(&self) -> Option<bool> {
         let text = script::presence(&self.mark);
-        let done = ask(&*self.way, &self.local, &text, ANSWER).await.ok()?;
+        let done = ask(&*self.way, &self.local, &text, PRESENCE).await.ok()?;
         done.is_well().then(|| done.output.starts_with(script::SOMEBODY))
     }
 }
@@ -274,10 +277,13 @@ impl<W: Way> Control for Remote<W> {
                     self.way.name()
                 ));
             }
-            // Its last words, what its shell held among them, are on their way.
-            let _ = tokio::time::timeout(CLOSING, ended.wait_for(Option::is_some)).await;
-            // If the way there is broken, this end of it can still be ended.
-            self.carrier.end(grace).await;
+            if is_told {
+                // Its last words, what its shell held among them, are on their way.
+                let _ = tokio::time::timeout(CLOSING, ended.wait_for(Option::is_some)).await;
+            }
+            // If the way there is broken, this end of it can still be ended: then
+            // there is nothing that it could still bring.
+            self.carrier.end(if is_told { grace } else { Duration::ZERO }).await;
             self.stirred.notify_one();
         })
     }

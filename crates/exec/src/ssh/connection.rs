@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
 
-use super::command;
+use super::{command, lanes};
 use super::settings::{HostKey, Settings, expand};
 use super::{told, trouble};
 use crate::backend::Exit;
@@ -33,6 +33,8 @@ const PASSED: [&str; 10] = [
 ];
 /// Beyond the host's own time to answer: names are looked up, keys checked.
 const SLACK: Duration = Duration::from_secs(20);
+/// How long a connection has to end. It is a matter of this machine.
+const PARTING: Duration = Duration::from_secs(3);
 /// How long a small question may take.
 const QUESTION: Duration = Duration::from_secs(30);
 /// A host that says nothing for three times as long is gone.
@@ -78,7 +80,7 @@ impl Connection {
         self.check()?;
         let mut arguments = self.options(Some(socket));
         let persist = format!("ControlPersist={}", self.settings.persist.as_secs().max(1));
-        arguments.extend([option("ControlMaster=yes"), option(&persist)]);
+        arguments.extend([lanes::MASTER.into(), option(&persist)]);
         arguments.extend(["-f", "-N", "-T", "--"].map(OsString::from));
         arguments.push(self.settings.host.clone().into());
         let limit = self.settings.connect_timeout + SLACK;
@@ -94,8 +96,10 @@ impl Connection {
         let mut arguments = self.options(Some(socket));
         arguments.extend(["-O", "exit", "--"].map(OsString::from));
         arguments.push(self.settings.host.clone().into());
-        // One that is gone needs no end.
-        let _ = self.run(self.called(arguments), QUESTION).await;
+        // One that is gone needs no end; one that does not hear is made to.
+        if self.run(self.called(arguments), PARTING).await.is_err() {
+            lanes::end_stuck(socket);
+        }
     }
 
     /// Runs a few words of `sh` there.

@@ -147,7 +147,20 @@ impl Control for Moored {
     fn ended(&self) -> BoxFuture<'_, io::Result<Exit>> {
         Box::pin(async {
             let code = match self.told.clone() {
-                Some(mut told) => told.wait_for(Option::is_some).await.ok().and_then(|code| *code),
+                Some(mut told) => {
+                    let heard = async {
+                        told.wait_for(Option::is_some).await.ok().and_then(|code| *code)
+                    };
+                    tokio::pin!(heard);
+                    tokio::select! {
+                        code = &mut heard => code,
+                        // Who shares the connection has its streams, and keeps them
+                        // for as long as the host does not answer.
+                        _ = self.control.ended() => {
+                            tokio::time::timeout(CLOSING, heard).await.ok().flatten()
+                        }
+                    }
+                }
                 None => None,
             };
             if let Some(code) = code {

@@ -5,12 +5,15 @@
 
 use std::fs::{File, Permissions};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use memchr::memmem;
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// Programs on one connection; questions about them need room as well.
@@ -19,6 +22,10 @@ const FEW: usize = 7;
 const MOST: usize = 16;
 /// A trip that was begun so recently may not be seen yet.
 const RECENT: Duration = Duration::from_secs(2);
+/// The argument of an ssh that keeps a connection for others.
+pub(super) const MASTER: &str = "-oControlMaster=yes";
+/// How long ssh may take to greet. It does so at once.
+const GREETING: Duration = Duration::from_secs(2);
 /// A socket's name has 108 bytes, and ssh puts some behind it at first.
 const LONGEST_FOLDER: usize = 60;
 
@@ -57,12 +64,19 @@ impl Lanes {
         self.state().lanes.is_empty()
     }
 
-    /// Forgets the connections that are gone; how many.
-    pub(super) fn sweep(&self) -> usize {
-        let mut state = self.state();
-        let before = state.lanes.len();
-        state.lanes.retain(|lane| answers(&lane.socket));
-        before - state.lanes.len()
+    /// Forgets the connections that are gone, and ends those that are stuck; how
+    /// many there were.
+    pub(super) async fn sweep(&self) -> usize {
+        let sockets: Vec<_> = self.state().lanes.iter().map(|lane| lane.socket.clone()).collect();
+        let mut gone = 0;
+        for socket in sockets {
+            if !greets(&socket).await {
+                end_stuck(&socket);
+                self.state().lanes.retain(|lane| lane.socket != socket);
+                gone += 1;
+            }
+        }
+        gone
     }
 
     /// Whether one of them is gone that was not missed yet.
@@ -123,6 +137,38 @@ impl Lanes {
 fn sockets(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| answers(path)).collect()
+}
+
+/// Whether somebody looks after the connection behind a socket: ssh greets
+/// whoever comes. A system takes callers in for one that does nothing any more.
+async fn greets(socket: &Path) -> bool {
+    let greeting = async {
+        let caller = tokio::net::UnixStream::connect(socket).await?;
+        caller.readable().await?;
+        caller.try_read(&mut [0])
+    };
+    matches!(tokio::time::timeout(GREETING, greeting).await, Ok(Ok(1..)))
+}
+
+/// Ends the ssh that keeps a connection and does not answer. It is known by its
+/// arguments; where the system does not tell them, it stays.
+pub(super) fn end_stuck(socket: &Path) {
+    let path = socket.as_os_str().as_bytes();
+    let is_it = |said: &[u8]| {
+        let mut words = said.split(|byte| *byte == 0);
+        let is_there = words.clone().any(|word| memmem::find(word, path).is_some());
+        is_there && words.any(|word| word == MASTER.as_bytes())
+    };
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    for process in processes {
+        let said = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let id = process.file_name().to_str().and_then(|id| id.parse().ok());
+        if is_it(&said)
+            && let Some(id) = id.and_then(Pid::from_raw)
+        {
+            let _ = kill_process(id, Signal::KILL);
+        }
+    }
 }
 
 /// Whether somebody listens there.

@@ -28,8 +28,8 @@ fn one_that_cannot_be_had_is_not_asked_for_again() {
     assert_eq!(lanes.wanted().unwrap(), None);
 }
 
-#[test]
-fn one_that_is_gone_is_noticed() {
+#[tokio::test]
+async fn one_that_is_gone_is_noticed() {
     let lanes = Lanes::default();
     let socket = lanes.wanted().unwrap().unwrap();
     let listener = UnixListener::bind(&socket).unwrap();
@@ -37,8 +37,27 @@ fn one_that_is_gone_is_noticed() {
     assert!(!lanes.is_broken());
     drop(listener);
     assert!(lanes.is_broken());
-    assert_eq!(lanes.sweep(), 1);
+    assert_eq!(lanes.sweep().await, 1);
     assert!(lanes.is_empty() && !lanes.is_broken());
+}
+
+#[tokio::test]
+async fn one_that_does_not_greet_is_stuck() {
+    let lanes = Lanes::default();
+    let [well, stuck] = [(), ()].map(|()| {
+        let socket = lanes.wanted().unwrap().unwrap();
+        (UnixListener::bind(&socket).unwrap(), socket)
+    });
+    lanes.add(well.1.clone());
+    lanes.add(stuck.1);
+    let greeter = std::thread::spawn(move || {
+        let (mut caller, _) = well.0.accept().unwrap();
+        std::io::Write::write_all(&mut caller, b"hello").unwrap();
+        well.0
+    });
+    assert_eq!(lanes.sweep().await, 1);
+    greeter.join().unwrap();
+    assert_eq!(lanes.take(), Some(well.1));
 }
 
 #[test]

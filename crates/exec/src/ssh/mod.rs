@@ -80,7 +80,7 @@ impl Ssh {
     async fn connect(&self) -> Result<(), ToolError> {
         let mut sync = self.opening.lock().await;
         self.end_abandoned().await;
-        self.lanes.sweep();
+        self.lanes.sweep().await;
         while let Some(socket) = self.lanes.wanted().map_err(|error| self.no_folder(&error))? {
             let is_first = self.lanes.is_empty();
             match self.connection.start_master(&socket).await {
@@ -95,10 +95,10 @@ impl Ssh {
             }
         }
         let socket = self.lanes.take();
-        self.settle(socket.as_deref()).await?;
+        // What is sent may be the folder that sessions begin in.
         let news = sync.push(&self.connection, socket.as_deref()).await?;
         self.tell(news);
-        Ok(())
+        self.settle(socket.as_deref()).await
     }
 
     /// Ends connections that a crashed program has left, once.
@@ -189,6 +189,7 @@ impl Way for Ssh {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             let mut sync = self.opening.lock().await;
+            self.lanes.sweep().await;
             if !self.lanes.is_empty() {
                 let socket = self.lanes.take();
                 let news = sync.pull(&self.connection, socket.as_deref()).await;

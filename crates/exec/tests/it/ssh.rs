@@ -303,6 +303,55 @@ fn holder_of(column: usize, port: u16) -> Option<rustix::process::Pid> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_is_stuck_holds_up_nobody() {
+    let Some(server) = Server::find() else { return };
+    let running = Running::start(&server).await;
+    let stuck = holder_of(OURS, running.port).expect("somebody holds the connection");
+    rustix::process::kill_process(stuck, rustix::process::Signal::STOP).unwrap();
+    let begin = std::time::Instant::now();
+    let said = running.scene.run(running.scene.sh("echo on")).await.text();
+    assert!(said.contains("on\n"), "{said}");
+    running.scene.run(running.scene.sh(":")).await;
+    // What has lost its connection is ended by the way.
+    running.scene.until_gone(&running.number).await;
+    let again = running.scene.run(running.scene.sh("echo $SSH_CONNECTION")).await.text();
+    let port = again.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let stuck = holder_of(OURS, port).expect("somebody holds the connection");
+    rustix::process::kill_process(stuck, rustix::process::Signal::STOP).unwrap();
+    leave(&running.scene).await;
+    assert!(begin.elapsed().as_secs() < 25, "{:?}", begin.elapsed());
+    assert_eq!(holder_of(OURS, port), None, "it was ended");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_is_frozen_is_not_waited_for_when_a_program_is_ended() {
+    let Some(server) = Server::find() else { return };
+    let running = Running::start(&server).await;
+    let frozen = holder_of(THEIRS, running.port).expect("somebody holds the connection");
+    rustix::process::kill_process(frozen, rustix::process::Signal::STOP).unwrap();
+    let begin = std::time::Instant::now();
+    running.job.end(std::time::Duration::from_secs(2)).await;
+    let took = begin.elapsed();
+    rustix::process::kill_process(frozen, rustix::process::Signal::CONT).unwrap();
+    assert!(took.as_secs() < 6, "{took:?}");
+    leave(&running.scene).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_can_begin_in_what_is_sent() {
+    let Some(mut server) = Server::find() else { return };
+    let (here, there) = (server.path("here"), server.path("there/it"));
+    fs::create_dir(&here).unwrap();
+    fs::write(here.join("a"), "1").unwrap();
+    server.settings.directory = Some(there.to_str().unwrap().to_owned());
+    server.settings.sync =
+        vec![Synced { local: here, remote: there.to_str().unwrap().to_owned() }];
+    let place = server.place();
+    assert_eq!(place.open().await.unwrap().directory, there);
+    place.cleanup().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_kept_when_it_is_closed() {
     let Some(server) = Server::find() else { return };
     let scene = server.scene().await;
