@@ -17,6 +17,10 @@ use crate::spelling::{self, show};
 const SUGGESTED: usize = 5;
 /// How many entries of a folder are compared.
 const COMPARED: usize = 1000;
+/// How many folders above are looked into for the same name.
+const ABOVE: usize = 4;
+/// How many folders below.
+const BELOW: usize = 100;
 
 const BROKEN: &str = "Mend the link, or name another path.";
 
@@ -85,14 +89,20 @@ pub(crate) fn explain_beside(
     let below: PathBuf = parts.collect();
     let in_place = below.as_os_str().is_empty();
     let only_folders = wanted == Wanted::Folder || !in_place;
-    let found: Vec<Value> = similar(&files, folder, missing, only_folders)
+    let mut found: Vec<PathBuf> = similar(&files, folder, missing, only_folders)
         .into_iter()
         .map(|near| match in_place || !exists(&files, &near.join(&below)) {
             true => near,
             false => near.join(&below),
         })
-        .map(|near| spelling::shorten(&near, &cx.workplace).into())
         .collect();
+    for other in elsewhere(&files, wanted, path, folder, cx.workplace.cwd()) {
+        if found.len() < SUGGESTED && !found.contains(&other) {
+            found.push(other);
+        }
+    }
+    let found: Vec<Value> =
+        found.iter().map(|near| spelling::shorten(near, &cx.workplace).into()).collect();
     let error = if in_place {
         ToolError::not_found(what)
     } else {
@@ -147,6 +157,31 @@ fn split<'a>(files: &Files<'_>, path: &'a Path) -> Option<(&'a Path, &'a Path)> 
     }
     let folder = deepest?;
     Some((folder, path.strip_prefix(folder).ok()?))
+}
+
+/// The same name in another folder: above, up to where the call is at work, or
+/// one level below.
+fn elsewhere(
+    files: &Files<'_>,
+    wanted: Wanted,
+    path: &Path,
+    folder: &Path,
+    cwd: &Path,
+) -> Vec<PathBuf> {
+    let Some(name) = path.file_name() else { return Vec::new() };
+    let entries = files.folder(folder).map(|opened| opened.entries());
+    let entries = entries.into_iter().flatten().flatten().take(COMPARED).flatten();
+    let below = entries.filter(|entry| entry.kind == Kind::Folder).take(BELOW);
+    let mut below: Vec<PathBuf> = below.map(|entry| folder.join(entry.name)).collect();
+    below.sort();
+    let above = folder.ancestors().take(ABOVE).take_while(|above| above.starts_with(cwd));
+    let above = above.map(Path::to_path_buf);
+    let fits = |place: &PathBuf| {
+        place != path
+            && exists(files, place)
+            && is_folder(files, place) == (wanted == Wanted::Folder)
+    };
+    above.chain(below).map(|folder| folder.join(name)).filter(fits).take(SUGGESTED).collect()
 }
 
 fn similar(files: &Files<'_>, folder: &Path, missing: &OsStr, only_folders: bool) -> Vec<PathBuf> {

@@ -40,6 +40,25 @@ fn similar_files_are_relative_to_the_working_folder() {
 }
 
 #[test]
+fn the_same_name_is_looked_for_in_other_folders() {
+    let root = tempfile::tempdir().expect("folder");
+    fs::create_dir_all(root.path().join("src/deep")).expect("folder");
+    fs::write(root.path().join("config.yaml"), "").expect("file");
+    fs::write(root.path().join("src/deep/only.rs"), "").expect("file");
+    for (path, expected) in [
+        ("src/config.yaml", "config.yaml"),
+        ("none/config.yaml", "config.yaml"),
+        ("src/deep/config.yaml", "config.yaml"),
+        ("src/only.rs", "src/deep/only.rs"),
+    ] {
+        let error = explained(Wanted::File, root.path(), path);
+        assert_eq!(error["similar_files"], json!([expected]), "{path}: {error}");
+    }
+    let error = explained(Wanted::Folder, root.path(), "deep");
+    assert_eq!(error["similar_folders"], json!(["src/deep"]), "{error}");
+}
+
+#[test]
 fn a_missing_folder_is_named_and_looked_through() {
     let root = tempfile::tempdir().expect("folder");
     fs::create_dir_all(root.path().join("source/deep")).expect("folder");
