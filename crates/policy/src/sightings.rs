@@ -1,6 +1,7 @@
 //! What was seen a moment ago.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -28,11 +29,15 @@ struct Seen {
     around: HashMap<PathBuf, (Vec<Option<SystemTime>>, Around)>,
     places: HashMap<PathBuf, Vec<PathBuf>>,
     linked: HashMap<PathBuf, Vec<PathBuf>>,
-    there: HashMap<PathBuf, bool>,
-    folders: HashMap<PathBuf, bool>,
-    empty: HashMap<PathBuf, bool>,
-    real: HashMap<PathBuf, bool>,
+    there: Looks,
+    folders: Looks,
+    empty: Looks,
+    real: Looks,
 }
+
+/// Paths by how they are written: to take each apart would take longer than
+/// the few looks that are made twice.
+type Looks = HashMap<OsString, bool, foldhash::fast::RandomState>;
 
 impl Sightings {
     fn with<T>(&self, look: impl FnOnce(&mut Seen) -> T) -> T {
@@ -49,10 +54,10 @@ impl Sightings {
             around: HashMap::new(),
             places: HashMap::new(),
             linked: HashMap::new(),
-            there: HashMap::new(),
-            folders: HashMap::new(),
-            empty: HashMap::new(),
-            real: HashMap::new(),
+            there: Looks::default(),
+            folders: Looks::default(),
+            empty: Looks::default(),
+            real: Looks::default(),
         }))
     }
 
@@ -128,14 +133,10 @@ impl Sightings {
     }
 }
 
-fn remember(
-    known: &mut HashMap<PathBuf, bool>,
-    path: &Path,
-    look: impl FnOnce(&Path) -> bool,
-) -> bool {
-    match known.get(path) {
+fn remember(known: &mut Looks, path: &Path, look: impl FnOnce(&Path) -> bool) -> bool {
+    match known.get(path.as_os_str()) {
         Some(answer) => *answer,
-        None => *known.entry(path.to_owned()).or_insert(look(path)),
+        None => *known.entry(path.into()).or_insert(look(path)),
     }
 }
 
