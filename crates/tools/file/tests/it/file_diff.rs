@@ -464,3 +464,18 @@ async fn closed_places_are_neither_named_nor_entered() {
         assert!(note.contains("2 protected entries"), "{told}");
     }
 }
+
+#[tokio::test]
+async fn a_file_that_may_be_run_is_another() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    for name in ["a/x", "b/x", "a/y", "b/y"] {
+        place.write(name, "same\n");
+    }
+    let runs = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(place.path().join("b/x"), runs).unwrap();
+    let found = place.call("file_diff", json!({"path": "a", "other_path": "b"})).await;
+    assert_eq!(found["identical"], false, "{found}");
+    assert!(found.to_string().contains("may be run now"), "{found}");
+    assert!(!found.to_string().contains("\"y\""), "{found}");
+}

@@ -14,6 +14,9 @@ use crate::lines::fill;
 use crate::missing::{Wanted, explain_missing};
 use crate::spelling::show_below;
 
+/// The bit of a mode that matters to what a file is, as git sees it.
+const RUNS: u32 = 0o100;
+
 /// One of two folders.
 #[derive(Debug)]
 pub(super) struct Half {
@@ -75,10 +78,15 @@ impl Half {
         if before.identity.is_same(&after.identity) {
             return Ok(true);
         }
-        if before.len != after.len {
+        if before.len != after.len || before.mode & RUNS != after.mode & RUNS {
             return Ok(false);
         }
         same_content(self.open_file(relative)?, other.open_file(relative)?, cx)
+    }
+
+    /// Whether the owner may run the file at a path below.
+    pub(super) fn runs(&self, relative: &Path) -> Option<bool> {
+        self.root.facts(relative).ok().map(|facts| facts.mode & RUNS != 0)
     }
 
     /// The file at a path below.

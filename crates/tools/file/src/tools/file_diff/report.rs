@@ -119,6 +119,10 @@ impl Difference {
         let note = match (self.status, self.kinds) {
             (Status::TypeChanged, [old, new]) => Some(format!("{}, now {}", word(old), word(new))),
             (_, [Some(Kind::Link), _] | [_, Some(Kind::Link)]) => Some(self.links(halves)),
+            (_, [Some(Kind::File), Some(Kind::File)]) => {
+                let notes = [self.runs(halves), compared.and_then(join)];
+                notes.into_iter().flatten().reduce(|one, other| format!("{one}; {other}"))
+            }
             (_, [Some(Kind::File), _] | [_, Some(Kind::File)]) => compared.and_then(join),
             (_, [old, new]) => Some(word(old.or(new)).to_owned()),
         };
@@ -138,6 +142,15 @@ impl Difference {
         let [old, new] = halves;
         let half = if self.kinds[1].is_some() { new } else { old };
         show_below("", &half.place, &self.relative)
+    }
+
+    /// Whether it became a program, or is none any more.
+    fn runs(&self, halves: &[Half; 2]) -> Option<String> {
+        match halves.each_ref().map(|half| half.runs(&self.relative)) {
+            [Some(false), Some(true)] => Some("may be run now".to_owned()),
+            [Some(true), Some(false)] => Some("may not be run any more".to_owned()),
+            _ => None,
+        }
     }
 
     fn links(&self, halves: &[Half; 2]) -> String {
