@@ -6,6 +6,7 @@ mod encodings;
 pub mod environment;
 mod fragments;
 mod json;
+mod lanes;
 mod lines;
 pub mod names;
 mod patterns;

@@ -7,12 +7,14 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, OnceLock};
 
+use aho_corasick::dfa::DFA;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::commonplace::is_commonplace;
 use crate::encodings::{Needle, every_form, written_forms};
 use crate::fragments::Fragments;
 use crate::json;
+use crate::lanes;
 use crate::lines::telling_parts;
 use crate::patterns::{Examiner, Kind, TRIGGERS, assigned_values};
 
@@ -45,7 +47,7 @@ pub struct Redactor {
 struct Inner {
     automaton: AhoCorasick,
     /// The same, made later and faster; none if it would be too large.
-    fast: OnceLock<Option<AhoCorasick>>,
+    fast: OnceLock<Option<Fast>>,
     /// How much text was read so far.
     read: AtomicUsize,
     needles: Vec<(Needle, usize)>,
@@ -53,6 +55,15 @@ struct Inner {
     /// What stands for the secrets, then what stands for the kinds.
     labels: Vec<String>,
     unguarded: Vec<String>,
+}
+
+/// What is worth its making where much is read.
+struct Fast {
+    automaton: AhoCorasick,
+    /// Tells whether there is anything to find at all.
+    glance: Option<DFA>,
+    /// The bytes of the longest of what is looked for.
+    longest: usize,
 }
 
 /// A part of a text that has to go.
@@ -185,10 +196,17 @@ impl Redactor {
     pub fn mask(&self, bytes: &mut [u8]) {
         let mut found = Vec::new();
         let mut at = 0;
-        for chunk in bytes.utf8_chunks() {
-            let text = chunk.valid();
+        let mut look = |text: &str, at: usize| {
             found.extend(self.inner.spans(text).iter().map(|span| at + span.start..at + span.end));
-            at += text.len() + chunk.invalid().len();
+        };
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            // To go through it chunk by chunk takes far longer.
+            look(text, 0);
+        } else {
+            for chunk in bytes.utf8_chunks() {
+                look(chunk.valid(), at);
+                at += chunk.valid().len() + chunk.invalid().len();
+            }
         }
         for range in found {
             bytes.get_mut(range).into_iter().for_each(|secret| secret.fill(b'*'));
@@ -255,16 +273,21 @@ impl Inner {
         }
     }
 
-    fn automaton_for(&self, text: &str) -> &AhoCorasick {
+    /// What is made for much text, once much was read.
+    fn fast_for(&self, text: &str) -> Option<&Fast> {
         if self.read.fetch_add(text.len(), Relaxed) < WORTH_IT {
-            return &self.automaton;
+            return None;
         }
         let make = || {
-            let size: usize = patterns(&self.needles, &self.fragments).map(<[u8]>::len).sum();
-            let fits = size <= MAX_FAST;
-            fits.then(|| build(&self.needles, &self.fragments, AhoCorasickKind::DFA).ok()).flatten()
+            let lengths = patterns(&self.needles, &self.fragments).map(<[u8]>::len);
+            if lengths.clone().sum::<usize>() > MAX_FAST {
+                return None;
+            }
+            let automaton = build(&self.needles, &self.fragments, AhoCorasickKind::DFA).ok()?;
+            let glance = lanes::build(patterns(&self.needles, &self.fragments));
+            Some(Fast { automaton, glance, longest: lengths.max().unwrap_or_default() })
         };
-        self.fast.get_or_init(make).as_ref().unwrap_or(&self.automaton)
+        self.fast.get_or_init(make).as_ref()
     }
 
     /// What has to go, from the left, no two parts overlapping.
@@ -272,9 +295,18 @@ impl Inner {
         let first_kind = self.labels.len() - Kind::ALL.len();
         let first_anchor = self.needles.len();
         let first_trigger = first_anchor + self.fragments.len();
+        let fast = self.fast_for(text);
+        let is_clean = |fast: &Fast| {
+            let glance = fast.glance.as_ref();
+            glance.is_some_and(|glance| lanes::finds_nothing(glance, fast.longest, text.as_bytes()))
+        };
+        if fast.is_some_and(is_clean) {
+            return Vec::new();
+        }
         let mut found = Vec::new();
         let mut examiner = Examiner::new(text);
-        for hit in self.automaton_for(text).find_overlapping_iter(text) {
+        let automaton = fast.map_or(&self.automaton, |fast| &fast.automaton);
+        for hit in automaton.find_overlapping_iter(text) {
             let pattern = hit.pattern().as_usize();
             if let Some((needle, label)) = self.needles.get(pattern) {
                 if let Some((start, end)) = needle.range_at(text, hit.start()) {
