@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
 
-use super::{command, lanes};
 use super::settings::{HostKey, Settings, expand};
+use super::{command, lanes};
 use super::{told, trouble};
 use crate::backend::Exit;
 use crate::elsewhere::greeting::Greeting;

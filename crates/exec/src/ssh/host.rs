@@ -148,9 +148,8 @@ impl Control for Moored {
         Box::pin(async {
             let code = match self.told.clone() {
                 Some(mut told) => {
-                    let heard = async {
-                        told.wait_for(Option::is_some).await.ok().and_then(|code| *code)
-                    };
+                    let heard =
+                        async { told.wait_for(Option::is_some).await.ok().and_then(|code| *code) };
                     tokio::pin!(heard);
                     tokio::select! {
                         code = &mut heard => code,

@@ -266,9 +266,7 @@ impl After {
         let read = |dump: &[u8]| state::read(dump, &self.base);
         let report = || job.report();
         let state = match &self.from {
-            From::Posix => {
-                report().and_then(|it| state::read_posix(&it, &self.before, &self.base))
-            }
+            From::Posix => report().and_then(|it| state::read_posix(&it, &self.before, &self.base)),
             From::Bash => foregone().or_else(|| read(&report()?)),
             From::File(report) => {
                 if let Some(state) = foregone() {

@@ -101,24 +101,43 @@ impl<'a> Reader<'a> {
     }
 
     fn value(&mut self, name: &str) -> Result<String, String> {
-        let Some(quote) = self.rest.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
+        if !self.rest.starts_with(['"', '\'']) {
             let line = self.take_line();
             return self.expand(name, without_comment(line), Spelling::Plain, 0);
-        };
-        let body = self.rest.get(1..).unwrap_or_default();
-        let Some(end) = closing(body, quote) else {
-            return Err(format!("the quote of {name} is not closed"));
-        };
-        let inside = body.get(..end).unwrap_or_default();
-        self.take(end + 2);
+        }
+        let mut value = String::new();
+        // What follows a quote without a blank belongs to it, as in a shell.
+        while let Some(first) = self.rest.chars().next().filter(|c| !c.is_whitespace() && *c != '#')
+        {
+            let piece = self.piece(name, first)?;
+            value.push_str(&piece);
+            self.check_length(name, &value)?;
+        }
         let after = self.take_line().trim();
         if !after.is_empty() && !after.starts_with('#') {
             return Err(format!("something follows the closing quote of {name}"));
         }
-        if quote == '\'' {
-            return Ok(inside.to_owned());
+        Ok(value)
+    }
+
+    /// A part of a value: what is in quotes, or what is between two of them.
+    fn piece(&mut self, name: &str, first: char) -> Result<String, String> {
+        if !matches!(first, '"' | '\'') {
+            let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'');
+            let end = self.rest.find(ends).unwrap_or(self.rest.len());
+            let plain = self.take(end);
+            return self.expand(name, plain, Spelling::Plain, 0);
         }
-        self.expand(name, inside, Spelling::Quoted, 0)
+        let body = self.rest.get(1..).unwrap_or_default();
+        let Some(end) = closing(body, first) else {
+            return Err(format!("the quote of {name} is not closed"));
+        };
+        let inside = body.get(..end).unwrap_or_default();
+        self.take(end + 2);
+        match first {
+            '\'' => Ok(inside.to_owned()),
+            _ => self.expand(name, inside, Spelling::Quoted, 0),
+        }
     }
 
     /// Puts values in the place of references.

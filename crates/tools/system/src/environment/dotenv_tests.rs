@@ -37,6 +37,8 @@ fn quotes_comments_and_blanks() {
         ("A='a # b' # said", "a # b"),
         ("A=\"a # b\"# said", "a # b"),
         ("A=it's", "it's"),
+        ("A=\"x\"y", "xy"),
+        ("A='a b'\"c\"d # said", "a bcd"),
         ("A='say \"x\"\\n'", "say \"x\"\\n"),
         (r#"A="say \"x\"\n\t\\ \q""#, "say \"x\"\n\t\\ \\q"),
         ("A='one\ntwo'\nB=2", "one\ntwo"),

@@ -228,6 +228,14 @@ impl View {
         Shown { text, masked: true }
     }
 
+    /// Whether there was such a variable before the session changed something.
+    fn was_given(&self, name: &str) -> bool {
+        match &self.around.place {
+            None => std::env::var_os(name).is_some(),
+            Some(place) => place.environment.contains_key(OsStr::new(name)),
+        }
+    }
+
     /// What a program of the session has under that name.
     fn of_programs(&self, name: &str) -> Option<String> {
         let entry = self.seen.get(name).filter(|entry| !entry.withheld)?;
@@ -442,9 +450,10 @@ fn diff(view: &View) -> Answer {
     let (mut set, mut unset, mut masked) = (BTreeMap::new(), Vec::new(), Vec::new());
     for name in environment::changed(&view.around) {
         let Some(value) = view.of_programs(&name) else {
-            // What the shell keeps to itself was never in an environment.
-            let said = view.around.variables.get(&name).is_some_and(Option::is_none);
-            if said || view.around.base.contains_key(OsStr::new(&name)) {
+            // What the shell keeps to itself, and what nobody had set, was never in
+            // an environment.
+            let is_there = view.around.base.contains_key(OsStr::new(&name));
+            if is_there || view.was_given(&name) {
                 unset.push(name);
             }
             continue;

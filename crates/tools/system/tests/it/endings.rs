@@ -17,7 +17,8 @@ async fn ended(desk: &Desk, arguments: Value) -> (Status, Value) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_took_too_long_has_not_done_what_was_asked() {
     let desk = Desk::new();
-    let (status, answer) = ended(&desk, json!({ "command": "echo a; sleep 60", "timeout": 1 })).await;
+    let (status, answer) =
+        ended(&desk, json!({ "command": "echo a; sleep 60", "timeout": 1 })).await;
     assert_eq!(status, Status::Error(ErrorKind::Timeout));
     assert_eq!((&answer["output"], &answer["exit_code"]), (&json!("a\n"), &json!(124)), "{answer}");
     let (status, answer) = ended(&desk, json!({ "command": "exit 3" })).await;
@@ -75,5 +76,18 @@ async fn a_strict_shell_still_finds_its_functions() {
     desk.run("export POSIXLY_CORRECT=1; other-f() { :; }; :").await;
     let answer = desk.run("echo B $KEEP").await;
     assert_eq!(answer["output"], "B 1\n", "{answer}");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_editor_without_a_terminal_does_not_wait_for_ever() {
+    let desk = Desk::new();
+    // As vim has it, which not every machine has.
+    let editor = "echo 'Vim: Warning: Input is not from a terminal'; sleep 60";
+    let begin = Instant::now();
+    let (status, answer) = ended(&desk, json!({ "command": editor, "timeout": 50 })).await;
+    assert_eq!(status, Status::Error(ErrorKind::Timeout));
+    assert!(answer["error"].as_str().unwrap().contains("pty=true"), "{answer}");
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     desk.engine.shutdown().await;
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
 
+use hermes_exec::Room;
 use serde::Serialize;
 use sysinfo::{
     CpuRefreshKind, DiskRefreshKind, Disks, Networks, Process, ProcessRefreshKind,
@@ -151,7 +152,11 @@ pub(super) fn disks() -> Result<Vec<Disk>, sysinfo::Error> {
             continue;
         }
         let file_system = disk.file_system().to_string_lossy().into_owned();
-        let used_percent = percent(total.saturating_sub(available), total);
+        // As `df` counts: what is kept for the administrator is not used.
+        let used_percent = match Room::at(disk.mount_point()) {
+            Ok(room) => percent(room.total.saturating_sub(room.free), room.total),
+            Err(_) => percent(total.saturating_sub(available), total),
+        };
         by_device.insert(place, Disk { mount, file_system, total, available, used_percent });
     }
     let mut disks: Vec<Disk> = by_device.into_values().collect();

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::answer::Output;
 use super::sudo::{Outcome, Raised};
-use super::{Args, no_folder};
+use super::{Args, editor, no_folder};
 use crate::shell::{self, After};
 
 /// How long a new background job is watched for an early end.
@@ -88,7 +88,10 @@ impl Call<'_> {
 
     pub(super) async fn foreground(self, after: After) -> Result<Output, ToolError> {
         let limits = self.limits();
-        let pause = self.wait(&limits).await;
+        let (pause, is_editor) = tokio::select! {
+            pause = self.wait(&limits) => (pause, false),
+            () = editor::opened(&self.job) => (Pause::Silence, true),
+        };
         let is_turned = limits.turn.is_some() && pause == Pause::Deadline;
         if is_turned || matches!(pause, Pause::Question | Pause::Live) {
             return Ok(self.turn(pause));
@@ -96,6 +99,7 @@ impl Call<'_> {
         let error = match pause {
             Pause::Ended(_) => None,
             Pause::Cancelled => Some("The command was interrupted".to_owned()),
+            Pause::Silence if is_editor => Some(editor::ENDED.to_owned()),
             Pause::Silence => Some(format!(
                 "The command was ended: it wrote nothing for {} s",
                 limits.silence.unwrap_or_default().as_secs()

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_core::{
-    Effect, Ending, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace, answer_schema,
+    Effect, Ending, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError,
+    ToolSpec, Workplace, answer_schema,
 };
 use hermes_exec::{Input, Jobs, Order, Output as Streams, Size, Stage};
 use serde::Deserialize;
@@ -20,6 +20,7 @@ use crate::typed;
 mod answer;
 mod call;
 mod disk;
+mod editor;
 mod meaning;
 mod scan;
 mod sudo;
