@@ -89,6 +89,7 @@ fn statements_that_are_none_are_told() {
         ("return return\n", "7 an expression is missing"),
         ("class :\n  pass\n", "6 a name is missing"),
         ("x = 5 5\n", "6 invalid syntax at 5"),
+        ("x = 5 '''a\nb'''\n", "6 invalid syntax at '''a…"),
         ("print \"x\"\n", "6 invalid syntax"),
         ("def f(x):\n    reutrn x +\n", "21 invalid syntax at x"),
         ("def f()\n    return 1\n", "7 expected ':' at the end of the line"),

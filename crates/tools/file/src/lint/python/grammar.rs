@@ -374,7 +374,8 @@ impl<'t, 'a> Parser<'t, 'a> {
     pub(super) fn fail<T>(&self, what: &str) -> Read<T> {
         let (at, found) = match self.token() {
             Some(token) => {
-                let mut shown: String = token.text.chars().take(20).collect();
+                let line = token.text.lines().next().unwrap_or_default();
+                let mut shown: String = line.chars().take(20).collect();
                 if shown.len() < token.text.len() {
                     shown.push('…');
                 }
