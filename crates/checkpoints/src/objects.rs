@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hermes_files::read_whole;
+
 use crate::keeper::lock;
 use crate::state::Hash;
 use crate::store::now;
@@ -87,10 +89,7 @@ impl Objects {
 
     /// Keeps the content of a file; its hash and how long it was.
     pub(crate) fn put_file(&self, file: &mut File, expected: u64) -> io::Result<(Hash, u64)> {
-        let room = usize::try_from(expected).unwrap_or(IN_MEMORY).min(IN_MEMORY) + 1;
-        let mut start = Vec::with_capacity(room);
-        let most = IN_MEMORY as u64 + 1;
-        Read::by_ref(file).take(most).read_to_end(&mut start)?;
+        let start = read_whole(&*file, expected, IN_MEMORY as u64 + 1)?;
         if start.len() <= IN_MEMORY {
             return Ok((self.put(&start)?, start.len() as u64));
         }

@@ -14,25 +14,27 @@ const MORE: usize = 64 * 1024;
 /// begin with a little and go on with ever more.
 pub fn read_whole(file: impl AsFd, expected: u64, most: u64) -> io::Result<Vec<u8>> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let expected = usize::try_from(expected).unwrap_or(usize::MAX).min(most);
-    // The end is met only by asking for more.
-    let mut bytes = Vec::with_capacity(expected.saturating_add(1));
-    loop {
+    let expected = usize::try_from(expected).unwrap_or(usize::MAX);
+    // The end is met only by asking for more. Whoever reads on finds the file
+    // where this has stopped, so no more is asked for than may be had.
+    let mut bytes = Vec::with_capacity(expected.saturating_add(1).min(most));
+    while bytes.len() < most {
+        if bytes.len() == bytes.capacity() {
+            bytes.reserve_exact(MORE.min(most - bytes.len()));
+        }
         match rustix::io::read(&file, spare_capacity(&mut bytes)) {
             Ok(0) => break,
-            Ok(_) if bytes.len() >= most => break,
-            Ok(_) if bytes.len() == bytes.capacity() => bytes.reserve(MORE),
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    bytes.truncate(most);
     Ok(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File};
+    use std::io::Read as _;
 
     use super::*;
 
@@ -45,9 +47,13 @@ mod tests {
             fs::write(&path, &content[..len]).unwrap();
             for expected in [0, 1, len as u64, 1_000_000] {
                 for most in [0, 1, len as u64, u64::MAX] {
-                    let read = read_whole(File::open(&path).unwrap(), expected, most).unwrap();
+                    let mut file = File::open(&path).unwrap();
+                    let read = read_whole(&file, expected, most).unwrap();
                     let wanted = len.min(usize::try_from(most).unwrap_or(usize::MAX));
                     assert_eq!(read, content[..wanted], "{len} {expected} {most}");
+                    let mut rest = Vec::new();
+                    file.read_to_end(&mut rest).unwrap();
+                    assert_eq!(rest, content[wanted..len], "{len} {expected} {most}");
                 }
             }
         }
