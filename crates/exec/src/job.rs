@@ -262,6 +262,8 @@ impl Job {
             return;
         }
         self.input.lock().await.take();
+        // Most programs have something to say about that.
+        *lock(&self.last) = Instant::now();
     }
 
     /// Ends it and all that it has started.

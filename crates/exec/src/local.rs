@@ -1,5 +1,7 @@
 //! Programs on this machine, in the sandbox that their rules demand.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -9,6 +11,7 @@ use std::time::Duration;
 
 use hermes_core::{BoxFuture, ChildLimits, Confinement, ToolError};
 use hermes_sandbox::{Group, Launch, Launched, Sandbox};
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, kill_process_group};
 use tokio::io::unix::AsyncFd;
@@ -60,8 +63,10 @@ impl Local {
     fn launch(&self, job: &str, order: Order) -> Result<Started, ToolError> {
         let Order { program, arguments, mut environment, directory, input, output, confinement } =
             order;
-        let failed = |error: io::Error| {
-            ToolError::io(format!("{} cannot be started", program.display()), &error)
+        let size = size_of(&arguments, &environment);
+        let failed = |error: io::Error| match Errno::from_io_error(&error) {
+            Some(Errno::TOOBIG) => too_long(size),
+            _ => ToolError::io(format!("{} cannot be started", program.display()), &error),
         };
         let outer = std::env::var(tree::MARK).ok();
         environment.insert(tree::MARK.into(), tree::mark(outer.as_deref(), job).into());
@@ -288,6 +293,21 @@ impl Control for Process {
             None => Err(io::ErrorKind::NotConnected.into()),
         }
     }
+}
+
+/// The bytes that a program is given with its start.
+fn size_of(arguments: &[OsString], environment: &BTreeMap<OsString, OsString>) -> usize {
+    let words = arguments.iter().map(|word| word.len());
+    let variables = environment.iter().map(|(name, value)| name.len() + value.len() + 1);
+    words.chain(variables).map(|length| length + 1).sum()
+}
+
+fn too_long(size: usize) -> ToolError {
+    ToolError::limit(format!(
+        "The command is too long: with its environment it has {size} bytes, and the system takes \
+         about 2 MB (`getconf ARG_MAX`)"
+    ))
+    .with_hint("Write it to a file and run that, or give what is long as stdin.")
 }
 
 /// What holds, and the limit that does not. The preset one is a net, and not

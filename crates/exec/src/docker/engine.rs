@@ -136,8 +136,12 @@ impl Engine {
         let name = self.name();
         match error.kind() {
             ErrorKind::NotFound => {
-                ToolError::unavailable(format!("docker: the program {name} is not installed"))
-                    .with_hint("Install Docker or Podman, or choose another terminal backend.")
+                let program = self.program.display();
+                ToolError::unavailable(format!("docker: the program {program} is not installed"))
+                    .with_hint(
+                        "Install Docker or Podman, see whether terminal.docker_program names it, or \
+                         choose another terminal backend.",
+                    )
             }
             ErrorKind::Timeout => {
                 ToolError::unavailable(format!("docker: {name} does not answer in time"))
@@ -171,6 +175,10 @@ impl Engine {
                 .with_hint(format!(
                     "Check the name in `terminal.docker_image`; `{name} pull {image}` fetches it."
                 ));
+        }
+        if ["unknown flag", "unknown shorthand flag", "invalid argument"].into_iter().any(has) {
+            return ToolError::unavailable(format!("docker: {doing} failed: {said}"))
+                .with_hint("Look at terminal.docker_extra_args: the engine does not take them.");
         }
         let no_shell = ["executable file not found", "\"sh\": no such file", "exec sh failed"];
         if no_shell.into_iter().any(has) {
@@ -310,7 +318,8 @@ pub(super) fn is_container_away(errors: &str) -> bool {
 /// The line that says it: programs of engines go on to speak of their help.
 pub(super) fn last_line(errors: &str) -> String {
     let lines = || errors.lines().map(str::trim).filter(|line| !line.is_empty());
-    let is_help = |line: &&str| line.starts_with("Run '") || line.starts_with("See '");
+    let is_help =
+        |line: &&str| ["Run '", "See '", "Usage:"].iter().any(|help| line.starts_with(help));
     let error = lines().find(|line| line.to_lowercase().contains("error"));
     error
         .or_else(|| lines().rfind(|line| !is_help(line)))

@@ -120,6 +120,16 @@ impl ShellState {
         self.variables.keys().map(String::as_str)
     }
 
+    /// What it knows of a variable, exported or not: that it was unset, or what
+    /// it holds. None if it is what it comes as.
+    pub fn holds(&self, name: &str) -> Option<Option<&[u8]>> {
+        let known = self.variables.get(name)?;
+        Some(known.as_ref().and_then(|variable| match &variable.value {
+            variable::Value::One(value) => Some(value.0.as_slice()),
+            _ => None,
+        }))
+    }
+
     /// Unsets a variable, also one that comes with the environment.
     pub fn unset(&mut self, name: &str) {
         self.variables.insert(name.to_owned(), None);

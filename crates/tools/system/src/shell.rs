@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -113,7 +114,9 @@ impl Prepared {
 fn bash() -> OsString {
     static FOUND: LazyLock<OsString> = LazyLock::new(|| {
         let path = env::var_os("PATH").unwrap_or_default();
-        let found = env::split_paths(&path).map(|folder| folder.join("bash"));
+        // Who has started us with a path that leads nowhere has a bash all the same.
+        let usual = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
+        let found = env::split_paths(&path).chain(usual).map(|folder| folder.join("bash"));
         let mut found = found.filter(|file| file.is_absolute() && file.is_file());
         found.next().map_or_else(|| "bash".into(), PathBuf::into_os_string)
     });
@@ -245,8 +248,11 @@ impl After {
     /// look for it.
     fn lacks_path(&self, after: Option<&ShellState>, job: &Job) -> Option<&'static str> {
         job.ended().filter(|ended| ended.exit == Exit::Code(NOT_FOUND))?;
-        let path =
-            |state: &ShellState| state.environment(self.base.clone()).remove(OsStr::new("PATH"));
+        // Bash looks by what it has, whether that is exported or not.
+        let path = |state: &ShellState| match state.holds("PATH") {
+            Some(known) => known.map(<[u8]>::to_vec),
+            None => self.base.get(OsStr::new("PATH")).map(|path| path.as_bytes().to_vec()),
+        };
         match path(after.unwrap_or(&self.before)) {
             None if path(&self.before).is_some() => Some(
                 "This command has unset PATH; from the next one on, bash looks in its usual places.",

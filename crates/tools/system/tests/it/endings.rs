@@ -91,3 +91,24 @@ async fn an_editor_without_a_terminal_does_not_wait_for_ever() {
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     desk.engine.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_no_system_takes_is_told_why() {
+    let desk = Desk::new();
+    let command = format!("echo {}", "x".repeat(3_000_000));
+    let (status, answer) = ended(&desk, json!({ "command": command })).await;
+    assert_eq!(status, Status::Error(ErrorKind::Limit));
+    assert!(answer["error"].as_str().unwrap().contains("too long"), "{answer}");
+    assert!(answer["hint"].as_str().unwrap().contains("stdin"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_whose_input_is_closed_is_heard_out() {
+    let desk = Desk::new();
+    let id = desk.start("cat; sleep 0.2; echo eof").await;
+    let data = json!({ "action": "submit", "session_id": id, "data": "x" });
+    desk.call("process", data).await;
+    let closed = desk.process("close", &id).await;
+    assert_eq!((&closed["status"], &closed["output"]), (&json!("exited"), &json!("eof\n")));
+    desk.engine.shutdown().await;
+}

@@ -316,6 +316,11 @@ async fn a_session_without_a_path_runs_or_says_why() {
     desk.run("export PATH=").await;
     let again = json!({ "command": "ls / >/dev/null", "reset": true });
     assert_eq!(desk.call("terminal", again).await["exit_code"], 0);
+    // One that is set anew is not exported, and empty all the same.
+    desk.run("unset PATH").await;
+    desk.run("PATH=").await;
+    let lost = desk.run("ls").await;
+    assert!(lost["note"].as_str().unwrap().contains("PATH is empty"), "{lost}");
     desk.engine.shutdown().await;
 }
 
