@@ -162,7 +162,7 @@ impl<'t> Lexer<'t> {
                 content.push(both);
             }
             (None, None) => {
-                self.repair(RepairKind::Escape, at);
+                self.repair(RepairKind::HalfCharacter, at);
                 content.push(char::REPLACEMENT_CHARACTER);
             }
         }

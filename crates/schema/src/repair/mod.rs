@@ -91,6 +91,7 @@ repair_kinds! {
     Escape, false, "unknown escape kept as text";
     DoubleEncoding, false, "JSON inside a JSON string decoded";
     SurplusCloser, false, "surplus closing bracket ignored";
+    HalfCharacter, true, "half of a character replaced by U+FFFD";
     MissingComma, true, "missing comma assumed";
     MissingCloser, true, "missing closing bracket added";
     UnterminatedString, true, "unterminated string closed";
