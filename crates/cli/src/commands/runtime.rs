@@ -51,6 +51,7 @@ struct Signals {
 
 impl Signals {
     fn listen() -> std::io::Result<Self> {
+        survive_oversize()?;
         let hang_up = if is_ignored(Number::HUP) { None } else { Some(SignalKind::hangup()) };
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -76,6 +77,13 @@ impl Signals {
             () = hung_up => false,
         }
     }
+}
+
+/// A file that grows past its limit (`ulimit -f`) is a write that fails, as on a
+/// full disk, and not the end of the program. Somebody listens instead of nobody
+/// caring: programs that are started get the system's way back by that.
+fn survive_oversize() -> std::io::Result<()> {
+    signal(SignalKind::from_raw(Number::XFSZ.as_raw())).map(drop)
 }
 
 /// Whether the program was started so that this signal does nothing, as by

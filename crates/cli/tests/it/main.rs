@@ -8,6 +8,7 @@ mod call;
 mod canary;
 mod chat;
 mod checkpoints;
+mod commands;
 mod config;
 mod context;
 mod cron;
