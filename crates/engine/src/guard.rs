@@ -214,9 +214,8 @@ impl LoopGuard {
         content: &str,
     ) -> Option<String> {
         // Whether it was allowed or wanted says nothing about the tool.
-        if let Came::Error(
-            ErrorKind::Denied | ErrorKind::ApprovalRequired | ErrorKind::Cancelled,
-        ) = came
+        if let Came::Error(ErrorKind::Denied | ErrorKind::ApprovalRequired | ErrorKind::Cancelled) =
+            came
         {
             return None;
         }

@@ -195,8 +195,8 @@ impl Hold<'_> {
             .with("file_size", len)
             .with_hint("Use a program that works on streams, such as sed, or another file."));
         }
-        let bytes = read_whole(&file, len, LONGEST)
-            .map_err(|error| explain_way("read", path, &error))?;
+        let bytes =
+            read_whole(&file, len, LONGEST).map_err(|error| explain_way("read", path, &error))?;
         if self.patience.cancel.is_cancelled() {
             return Err(ToolError::cancelled());
         }

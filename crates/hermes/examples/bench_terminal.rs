@@ -150,12 +150,7 @@ fn main() {
     bench.compare("terminal.true", many, || run(&["true"]), || assert_eq!(bare("true"), 0));
     // What takes a shell.
     let several = "true; true";
-    bench.compare(
-        "terminal.shell",
-        many,
-        || run(&[several]),
-        || assert_eq!(bare(several), 0),
-    );
+    bench.compare("terminal.shell", many, || run(&[several]), || assert_eq!(bare(several), 0));
     let eight = ["sleep 0.5"; 8];
     bench.compare(
         "terminal.eight_sleeps",

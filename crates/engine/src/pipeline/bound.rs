@@ -36,12 +36,7 @@ impl Flight {
         }
     }
 
-    pub(super) fn bound(
-        &self,
-        limit: ResultLimit,
-        warning: Option<&str>,
-        result: &mut ToolResult,
-    ) {
+    pub(super) fn bound(&self, limit: ResultLimit, warning: Option<&str>, result: &mut ToolResult) {
         // An error has no business being large, whoever raised it.
         let limit = if result.is_success() { limit } else { ResultLimit::Default };
         if let Some(limit) = self.limits().for_tool(limit)

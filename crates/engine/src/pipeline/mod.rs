@@ -130,7 +130,12 @@ pub(crate) struct Landed {
 
 impl Landed {
     fn refused(error: ToolError) -> Self {
-        Self { outcome: Err(error), disposition: Disposition::NotRun, stopped: None, is_well: false }
+        Self {
+            outcome: Err(error),
+            disposition: Disposition::NotRun,
+            stopped: None,
+            is_well: false,
+        }
     }
 }
 

@@ -344,8 +344,7 @@ async fn a_session_can_begin_in_what_is_sent() {
     fs::create_dir(&here).unwrap();
     fs::write(here.join("a"), "1").unwrap();
     server.settings.directory = Some(there.to_str().unwrap().to_owned());
-    server.settings.sync =
-        vec![Synced { local: here, remote: there.to_str().unwrap().to_owned() }];
+    server.settings.sync = vec![Synced { local: here, remote: there.to_str().unwrap().to_owned() }];
     let place = server.place();
     assert_eq!(place.open().await.unwrap().directory, there);
     place.cleanup().await;

@@ -20,8 +20,7 @@ pub(crate) enum Event {
     Rename,
 }
 
-const NOTHING: Stamp =
-    Stamp { kind: Sort::Other, size: 0, modified: 0, mode: 0, identity: (0, 0) };
+const NOTHING: Stamp = Stamp { kind: Sort::Other, size: 0, modified: 0, mode: 0, identity: (0, 0) };
 
 /// One change: what was there and what is there now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,7 +120,8 @@ pub(super) fn compare(
     );
     // Nothing is left of it but that it was there.
     let fleeting = hints.fleeting.iter();
-    let fleeting = fleeting.filter(|(path, _)| !old.contains_key(*path) && !new.contains_key(*path));
+    let fleeting =
+        fleeting.filter(|(path, _)| !old.contains_key(*path) && !new.contains_key(*path));
     all.extend(fleeting.flat_map(|(path, kind)| {
         let stamp = Some(Stamp { kind: *kind, ..NOTHING });
         [Event::Create, Event::Delete].map(|event| Change::plain(event, path, stamp, None))

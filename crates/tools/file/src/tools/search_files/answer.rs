@@ -374,7 +374,8 @@ fn ranges(lines: &[Line]) -> Vec<(usize, usize)> {
     let [first, between @ .., last] = lines else {
         return lines.first().map(|line| line.ranges.clone()).unwrap_or_default();
     };
-    let above = std::iter::once(first).chain(between).map(|line| line.text.as_str().chars().count() + 1);
+    let above =
+        std::iter::once(first).chain(between).map(|line| line.text.as_str().chars().count() + 1);
     let ends = first.ranges.first().zip(last.ranges.last());
     ends.map(|((start, _), (_, end))| (*start, above.sum::<usize>() + end)).into_iter().collect()
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Effect, Ending, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace, answer_schema,
+    Effect, Ending, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError,
+    ToolSpec, Workplace, answer_schema,
 };
 use hermes_exec::screen;
 use hermes_exec::{GRACE, Jobs, Listed, Patience, Pause, Size, Times};
