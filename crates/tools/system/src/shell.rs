@@ -192,7 +192,7 @@ impl After {
     /// nothing.
     pub(crate) fn settle(self, job: &Job, moves: bool, cx: &ToolContext) -> Settled {
         let (state, lost) = match self.told(job) {
-            Told::State(state) => (Some(state), None),
+            Told::State(state) => (Some(*state), None),
             Told::Nothing => (None, None),
             Told::Cut(folder) => (None, Some(folder)),
         };
@@ -276,7 +276,7 @@ impl After {
             From::Bash => foregone().or_else(|| read(&report()?)),
             From::File(report) => {
                 if let Some(state) = foregone() {
-                    return Told::State(state);
+                    return Told::State(Box::new(state));
                 }
                 let dump = std::fs::read(report).unwrap_or_default();
                 let state = read(&dump);
@@ -288,13 +288,13 @@ impl After {
                 state
             }
         };
-        state.map_or(Told::Nothing, Told::State)
+        state.map_or(Told::Nothing, |state| Told::State(Box::new(state)))
     }
 }
 
 /// What a shell has told of itself at its end.
 enum Told {
-    State(ShellState),
+    State(Box<ShellState>),
     /// It was killed, or has become another program.
     Nothing,
     /// There was no room for it in this folder.
