@@ -51,7 +51,6 @@ fn a_command_that_took_too_long_is_a_failure_of_the_call() {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a skipped test says why")]
 fn a_session_on_a_full_disk_is_kept_elsewhere() {
     let context = TestContext::new();
     let small = context.work().join("small");
