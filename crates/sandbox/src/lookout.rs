@@ -186,10 +186,17 @@ impl Lookout {
     /// Something new is at a path.
     fn see(&mut self, path: &Path) {
         if path.is_dir() {
-            let all = self.known.iter().flat_map(|known| known.plan.folders());
-            let below: Vec<PathBuf> = all.filter(|folder| folder.starts_with(path)).collect();
-            // Before anything is covered, so that what comes next is told.
-            self.watch(below).ok();
+            // Before anything is covered, so that what comes next is told. What has
+            // come before a folder was watched is found by looking again.
+            let mut last = Vec::new();
+            loop {
+                let all = self.known.iter().flat_map(|known| known.plan.folders());
+                let below: Vec<PathBuf> = all.filter(|folder| folder.starts_with(path)).collect();
+                if below == last || self.watch(below.clone()).is_err() {
+                    break;
+                }
+                last = below;
+            }
         }
         for known in &self.known {
             let Some(namespaces) = &known.entry.namespaces else { continue };
