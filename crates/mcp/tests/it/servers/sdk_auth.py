@@ -79,10 +79,11 @@ class Desk(OAuthAuthorizationServerProvider):
         return self.issue(client, scopes or refresh_token.scopes, refresh_token.resource, 3600)
 
     def issue(self, client, scopes, resource, lifetime=LIFETIME):
+        # The SDK takes a token for good until its last second is over; one that lives for none has ended.
         number = STATE["granted"] + STATE["refreshed"]
         token, refresh = "token%d" % number, secrets.token_hex(16)
         self.tokens[token] = AccessToken(
-            token=token, client_id=client.client_id, scopes=scopes, expires_at=int(time.time()) + lifetime,
+            token=token, client_id=client.client_id, scopes=scopes, expires_at=int(time.time()) + (lifetime or -1),
             resource=resource)
         self.refresh[refresh] = RefreshToken(
             token=refresh, client_id=client.client_id, scopes=scopes, resource=resource)
