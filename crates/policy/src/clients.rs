@@ -202,7 +202,7 @@ impl Clients {
     pub(crate) fn add(&mut self, analysis: &Analysis) {
         self.with_strangers |= !analysis.findings.is_empty() || analysis.reads_code;
         for leaf in &analysis.leaves {
-            self.with_strangers |= !is_known(leaf);
+            self.with_strangers = self.with_strangers || !is_known(leaf);
             self.needs.extend(needs(leaf));
         }
         self.needs.sort();
@@ -229,7 +229,7 @@ impl Clients {
 /// Whether all that a simple command runs is what it is called.
 fn is_known(leaf: &Leaf) -> bool {
     let name = leaf.program.as_str();
-    let is_listed = |list: &[&str]| list.contains(&name);
+    let is_listed = |list: &[&str]| is_among(list, name);
     if name.is_empty() {
         return true;
     }
@@ -238,10 +238,10 @@ fn is_known(leaf: &Leaf) -> bool {
     if own.is_some_and(|own| own.contains('/')) {
         return false;
     }
-    if leaf.via.iter().any(|via| ELSEWHERE.contains(&via.as_str())) {
+    if leaf.via.iter().any(|via| is_among(ELSEWHERE, via)) {
         return true;
     }
-    let is_wrapper = |via: &String| WRAPPERS.contains(&via.as_str()) || is_client(via);
+    let is_wrapper = |via: &String| is_among(WRAPPERS, via) || is_client(via);
     if !leaf.via.iter().all(is_wrapper) {
         return false;
     }
@@ -265,7 +265,12 @@ fn is_known(leaf: &Leaf) -> bool {
 }
 
 fn is_client(name: &str) -> bool {
-    CLIENTS.contains(&name)
+    is_among(CLIENTS, name)
+}
+
+/// The lists are in order.
+fn is_among(list: &[&str], name: &str) -> bool {
+    list.binary_search(&name).is_ok()
 }
 
 /// Whose sockets a simple command needs by what it is.

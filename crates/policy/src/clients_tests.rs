@@ -76,3 +76,11 @@ fn git_that_neither_reaches_others_nor_signs_needs_no_keys() {
     }
     assert!(clients("git add -A; python3 x.py").withheld().is_empty());
 }
+
+#[test]
+fn the_lists_are_in_order() {
+    use super::{CLIENTS, ELSEWHERE, PLAIN, SCRIPTED, SHELLS, WRAPPERS};
+    for list in [CLIENTS, ELSEWHERE, PLAIN, SCRIPTED, SHELLS, WRAPPERS] {
+        assert!(list.is_sorted(), "{list:?}");
+    }
+}
