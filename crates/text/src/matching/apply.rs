@@ -52,7 +52,8 @@ pub struct Failure {
 
 /// A text with edits made; they are in order and apart from each other.
 pub fn change(text: &str, edits: &[Edit]) -> String {
-    let mut changed = String::with_capacity(text.len());
+    let more: usize = edits.iter().map(|edit| edit.text.len()).sum();
+    let mut changed = String::with_capacity(text.len() + more);
     let mut at = 0;
     for edit in edits {
         changed.push_str(text.get(at..edit.range.start).unwrap_or_default());

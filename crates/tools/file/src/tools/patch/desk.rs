@@ -36,8 +36,8 @@ struct Now {
 enum Body {
     AsItWas,
     /// Edits of the original, and the text that they make.
-    Edited(Vec<Edit>, Arc<str>),
-    New(Arc<str>),
+    Edited(Vec<Edit>, Arc<String>),
+    New(Arc<String>),
 }
 
 /// Bytes of text that are copied at most for steps that build upon each other.
@@ -110,7 +110,7 @@ impl<'a> Desk<'a> {
                     return Err(refusal::no_change());
                 }
                 self.vacant(path, "Add File")?;
-                let body = Body::New(text.as_str().into());
+                let body = Body::New(Arc::new(text.clone()));
                 self.now.insert(path.clone(), Some(Now { from: None, body }));
                 Ok(())
             }
@@ -250,11 +250,11 @@ impl<'a> Desk<'a> {
         }
         if let Some(Some(now)) = self.now.get_mut(path) {
             now.body = match &now.body {
-                Body::AsItWas => Body::Edited(edits, changed.into()),
+                Body::AsItWas => Body::Edited(edits, Arc::new(changed)),
                 Body::Edited(first, _) => {
-                    Body::Edited(compose(text, first, &edits), changed.into())
+                    Body::Edited(compose(text, first, &edits), Arc::new(changed))
                 }
-                Body::New(_) => Body::New(changed.into()),
+                Body::New(_) => Body::New(Arc::new(changed)),
             };
         }
         Ok(())

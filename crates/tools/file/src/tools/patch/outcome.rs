@@ -17,7 +17,7 @@ use crate::spelling::{led, show};
 #[derive(Debug, Clone)]
 pub(super) enum Text {
     Old(Arc<Original>),
-    New(Arc<str>),
+    New(Arc<String>),
 }
 
 impl Text {
