@@ -5,7 +5,7 @@ use hermes_core::{Service, Workplace};
 use super::Clients;
 
 fn clients(command: &str) -> Clients {
-    let at = Workplace::new("/work/project", Some(Path::new("/home/me").into()));
+    let at = Workplace::new("/srv/project", Some(Path::new("/home/me").into()));
     let mut clients = Clients::default();
     clients.add(&hermes_shell::analyze(command, &at));
     clients
