@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hermes_core::CancellationToken;
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
@@ -280,6 +280,8 @@ impl<H: ServerHandler + Send + 'static> Entrance<H> {
         match reply.status() {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => request::refuse(&body),
             StatusCode::OK if let Some(refusal) = message::refuse_cursor(&body) => {
+                // Until what it would have said is there, its id is taken.
+                let _ = reply.into_body().collect().await;
                 request::told(&refusal, StatusCode::OK)
             }
             StatusCode::BAD_REQUEST => request::refuse_greeting(&body).unwrap_or(reply),
