@@ -31,6 +31,11 @@ use crate::app::App;
 use crate::args::{Cli, Command};
 use crate::failure::{Exit, Outcome};
 
+/// A call allocates much and briefly, and a megabyte that is given back to the
+/// system between two calls has to be had anew, page by page.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse().or_else(or_talk) {
         Ok(cli) => cli,

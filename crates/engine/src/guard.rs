@@ -89,7 +89,7 @@ fn digest(value: &Value, near: bool, hasher: &mut FoldHasher<'_>) {
                 word.to_lowercase().hash(hasher);
             }
         }
-        Value::String(s) => s.hash(hasher),
+        Value::String(s) => sample(s.as_bytes(), hasher),
         Value::Array(items) => {
             items.len().hash(hasher);
             items.iter().for_each(|item| digest(item, near, hasher));
@@ -105,6 +105,20 @@ fn digest(value: &Value, near: bool, hasher: &mut FoldHasher<'_>) {
             }
         }
     }
+}
+
+/// Hashes a text. Of a long one, such as a whole file, the length and a part
+/// here and there must do: the call waits for this.
+fn sample(text: &[u8], hasher: &mut FoldHasher<'_>) {
+    const WHOLE: usize = 64 * 1024;
+    const PART: usize = 1024;
+    text.len().hash(hasher);
+    if text.len() <= WHOLE {
+        return hasher.write(text);
+    }
+    let step = text.len().div_ceil(WHOLE / PART);
+    text.chunks(step).for_each(|chunk| hasher.write(chunk.get(..PART).unwrap_or(chunk)));
+    hasher.write(text.last_chunk::<PART>().map_or(text, |end| end));
 }
 
 #[derive(Debug, Default)]

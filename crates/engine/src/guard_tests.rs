@@ -134,3 +134,14 @@ fn a_code_that_is_an_answer_is_no_failure() {
     assert_eq!(Came::of(Status::Success, false, FAILED), Came::Failed);
     assert_eq!(Came::of(Status::Success, true, FAILED), Came::Fine);
 }
+
+#[test]
+fn of_a_long_text_a_part_must_do() {
+    let long = |end: &str| print(json!({ "content": format!("{}{end}", "x".repeat(1 << 20)) }));
+    assert_eq!(long("a").exact, long("a").exact);
+    assert_ne!(long("a").exact, long("b").exact);
+    assert_ne!(long("a").exact, long("aa").exact);
+    // Whoever corrects a line of a short one makes another call.
+    let short = |line: &str| print(json!({ "content": ["y\n"; 9_000].join(line) }));
+    assert_ne!(short("a").exact, short("b").exact);
+}

@@ -22,6 +22,10 @@ use hermes_scripts::Limits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+// As the command has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Files that a script reads one after the other.
 const FILES: usize = 40;
 

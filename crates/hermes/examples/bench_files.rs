@@ -21,6 +21,10 @@ use hermes::policy::{Permissions, Places, SavedRules, Settings, Sources, Tickets
 use hermes_checkpoints::{Keeper, Limits, Store};
 use serde_json::{Value, json};
 
+// As the command has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const GIGABYTE: u64 = 1_000_000_000;
 const LINE: &str = "the quick brown fox jumps over the lazy dog, and the line goes on to its end\n";
 

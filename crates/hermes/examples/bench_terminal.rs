@@ -18,6 +18,10 @@ use hermes::policy::{Places, SavedRules, Settings, Sources, Tickets};
 use hermes_exec::Jobs;
 use serde_json::{Value, json};
 
+// As the command has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const GIGABYTE: &str = "head -c 1000000000 /dev/zero | tr '\\0' x | fold -w 100";
 
 struct Bench {

@@ -29,25 +29,15 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     }
 }
 
-/// The same for brief work that may leave much behind: that is cleared away
-/// when the answer is on its way. To wake another thread takes a good part of the
+/// The same for brief work. To wake another thread takes a good part of the
 /// time of such work, so it is done right here if others can go on meanwhile.
 /// A cancelled call is answered when the work next looks at the token.
-pub(crate) async fn in_place<T, L>(
+pub(crate) async fn in_place<T: Send + 'static>(
     cx: &ToolContext,
-    work: impl FnOnce(&ToolContext) -> Result<(T, Option<L>), ToolError> + Send + 'static,
-) -> Result<T, ToolError>
-where
-    T: Send + 'static,
-    L: Send + 'static,
-{
+    work: impl FnOnce(&ToolContext) -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
     if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
-        return off_thread(cx, move |cx| work(cx).map(|(answer, _)| answer)).await;
+        return off_thread(cx, work).await;
     }
-    let done = tokio::task::block_in_place(|| cx.check().and_then(|()| work(cx)));
-    let (answer, left) = done?;
-    if let Some(left) = left {
-        drop(tokio::task::spawn_blocking(move || drop(left)));
-    }
-    Ok(answer)
+    tokio::task::block_in_place(|| cx.check().and_then(|()| work(cx)))
 }

@@ -12,7 +12,7 @@ use hermes_files::{Files, Hold, Journals, Recovered};
 pub(crate) use hermes_files::{Change, Existing};
 
 use crate::known::{self, Hash, Seen};
-use crate::versions::{self, Spent};
+use crate::versions;
 
 /// How long a call waits for others to be done with a file.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -158,18 +158,15 @@ impl<'a> Held<'a> {
     }
 }
 
-/// Keeps what was written for a while: see [`versions`]. Gives back what need
-/// not be kept.
-pub(crate) fn remember(changes: impl IntoIterator<Item = Change>, done: &[Done]) -> Vec<Spent> {
-    let mut spent = Vec::new();
+/// Keeps what was written for a while: see [`versions`].
+pub(crate) fn remember(changes: impl IntoIterator<Item = Change>, done: &[Done]) {
     for (change, done) in changes.into_iter().zip(done) {
         if let Change::Write { bytes, .. } | Change::Move { bytes: Some(bytes), .. } = change
             && let Some(hash) = &done.hash
         {
-            spent.extend(versions::keep(hash, bytes));
+            versions::keep(hash, bytes);
         }
     }
-    spent
 }
 
 /// What a change has left where.

@@ -20,23 +20,16 @@ struct Versions {
 
 static VERSIONS: Mutex<Versions> = Mutex::new(Versions { size: 0, kept: VecDeque::new() });
 
-/// A version that is not kept. It takes a while to clear it away.
-pub(crate) type Spent = Vec<u8>;
-
-/// Keeps a version for a while. One that is too long, or known, is given back.
-pub(crate) fn keep<'b>(hash: &Hash, bytes: impl Into<Cow<'b, [u8]>>) -> Option<Spent> {
+/// Keeps a version for a while, unless it is too long, or known.
+pub(crate) fn keep<'b>(hash: &Hash, bytes: impl Into<Cow<'b, [u8]>>) {
     let bytes = bytes.into();
     make_room(bytes.len());
     let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
     if bytes.len() > ONE || versions.kept.iter().any(|(kept, _)| kept == hash) {
-        return match bytes {
-            Cow::Owned(bytes) => Some(bytes),
-            Cow::Borrowed(_) => None,
-        };
+        return;
     }
     versions.size += bytes.len();
     versions.kept.push_back((hash.clone(), Arc::new(bytes.into_owned())));
-    None
 }
 
 /// Clears old versions away until there is room for one of this length, if it

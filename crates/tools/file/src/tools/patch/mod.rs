@@ -17,7 +17,6 @@ use crate::blocking::in_place;
 use crate::change::{hold, remember};
 use crate::charset;
 use crate::known::Hash;
-use crate::versions::Spent;
 
 mod desk;
 mod failures;
@@ -28,7 +27,6 @@ mod report;
 mod request;
 
 use desk::Desk;
-use outcome::Outcome;
 use report::Output;
 use request::{Plan, Touch};
 
@@ -161,11 +159,7 @@ impl Tool for Patch {
 /// What a patch of several changes comes to if one of them fails.
 const NOTHING: &str = "nothing: a patch is applied as a whole or not at all";
 
-/// What is in the way when all is done.
-type Leftover = (Outcome, Vec<Spent>);
-
-/// The answer, and what is left over.
-fn patch(args: &Args, cx: &ToolContext) -> Result<(Output, Option<Leftover>), ToolError> {
+fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let plan = Plan::of(args, &cx.workplace)?;
     let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
     let paths: Vec<PathBuf> = plan.paths();
@@ -199,13 +193,12 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<(Output, Option<Leftover>), To
         |hashes: &[Option<Hash>]| Output::describe(&outcome, &plan, hashes, args.dry_run, cx);
     if args.dry_run {
         let hashes = outcome.changes.iter().map(|change| change.content().map(Hash::of));
-        let output = describe(&hashes.collect::<Vec<_>>());
-        return Ok((output, Some((outcome, Vec::new()))));
+        return Ok(describe(&hashes.collect::<Vec<_>>()));
     }
     let held = held.with_programs(outcome.programs.clone());
     let (done, (), output) =
         held.commit(&outcome.changes, || Ok(()), |hashes| Ok(describe(hashes)))?;
-    let spent = remember(mem::take(&mut outcome.changes), &done);
+    remember(mem::take(&mut outcome.changes), &done);
     failures::forget(cx, &paths);
-    Ok((output.written(&done), Some((outcome, spent))))
+    Ok(output.written(&done))
 }

@@ -23,7 +23,6 @@ use crate::lint::{self, Lint};
 use crate::numbered::{is_numbered, is_unchanged_note};
 use crate::original::Original;
 use crate::spelling::{self, show};
-use crate::versions::Spent;
 
 mod conflict;
 mod script;
@@ -173,12 +172,7 @@ impl Tool for WriteFile {
     }
 }
 
-/// The answer, and what is left over.
-fn write(
-    mut args: Args,
-    path: &Path,
-    cx: &ToolContext,
-) -> Result<(Output, Option<Vec<Spent>>), ToolError> {
+fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
     refuse_note(&args.content)?;
     refuse_folder(&args.path)?;
     let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
@@ -251,7 +245,7 @@ fn write(
             known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
             known::saw(cx, path, hash, Seen { len, modified: None, whole: true });
         }
-        return Ok((output, None));
+        return Ok(output);
     }
     let look = |hashes: &[Option<Hash>]| match hashes {
         [Some(hash)] => Ok(look(hash)),
@@ -261,13 +255,13 @@ fn write(
     let mut output = tell(output, sight);
     known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
     output.bytes_written = len;
-    let spent = remember(changes, &done);
+    remember(changes, &done);
     if let Some(Done { made_folders, lost, .. }) = done.into_iter().next() {
         output.files_modified = vec![show(&place)];
         output.dirs_created = made_folders.iter().map(|folder| show(folder)).collect();
         output.not_kept = lost;
     }
-    Ok((output, (!spent.is_empty()).then_some(spent)))
+    Ok(output)
 }
 
 /// What whoever wrote it should know.

@@ -109,13 +109,12 @@ impl Script {
             Some(unmarked) => unmarked.to_owned(),
             None => content,
         };
+        let has_returns = memchr::memchr(b'\r', text.as_bytes()).is_some();
         let text = match self.ending {
             Wanted::Set(ending) => with_ending(text.replace("\r\n", "\n"), ending),
+            Wanted::Kept(ending) if !has_returns => with_ending(text, ending),
             Wanted::Kept(Ending::Lf) if all_crlf(&text) => text.replace("\r\n", "\n"),
             Wanted::Kept(Ending::Cr) if all_crlf(&text) => text.replace("\r\n", "\r"),
-            Wanted::Kept(ending) if memchr::memchr(b'\r', text.as_bytes()).is_none() => {
-                with_ending(text, ending)
-            }
             Wanted::Kept(_) | Wanted::Given => text,
         };
         if self.format == TextFormat::PLAIN {
