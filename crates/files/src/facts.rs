@@ -1,14 +1,16 @@
 //! What a file is, apart from its name.
 
 use std::error::Error;
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{AtFlags, FileType, Stat};
 
 /// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,6 +110,12 @@ pub fn same_file(a: &Path, b: &Path) -> io::Result<bool> {
 }
 
 impl Facts {
+    /// What is in a folder under a name; a link is a link.
+    pub fn at(folder: impl AsFd, name: &OsStr) -> io::Result<Self> {
+        let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(Self::of(&stat))
+    }
+
     pub(crate) fn of(stat: &Stat) -> Self {
         // Widened first, since the fields differ from one machine to another.
         let links = u64::try_from(i128::from(stat.st_nlink)).unwrap_or(u64::MAX);

@@ -41,7 +41,7 @@ const READS: usize = 3;
 #[derive(Debug)]
 pub struct Hold<'a> {
     pub(crate) files: Files<'a>,
-    folders: Vec<Locked>,
+    pub(crate) folders: Vec<Locked>,
     patience: Patience,
     /// What was at a path when it was read.
     seen: RefCell<HashMap<PathBuf, Option<Facts>>>,
@@ -51,16 +51,27 @@ pub struct Hold<'a> {
     pub(crate) programs: HashMap<PathBuf, bool>,
 }
 
+/// A folder that is held.
 #[derive(Debug)]
-struct Locked {
+pub(crate) struct Locked {
     id: (u64, u64),
-    _handle: OwnedFd,
+    handle: OwnedFd,
+    /// Some file systems know no locks.
+    is_locked: bool,
 }
 
 impl Locked {
-    fn new(id: (u64, u64), handle: OwnedFd) -> Self {
+    fn new(id: (u64, u64), handle: OwnedFd, is_locked: bool) -> Self {
         ours().insert(id);
-        Self { id, _handle: handle }
+        Self { id, handle, is_locked }
+    }
+
+    /// Removes what dead processes have left in the folder.
+    pub(crate) fn sweep(&self) {
+        match self.is_locked {
+            true => sweep_locked(&self.handle),
+            false => sweep(&self.handle),
+        }
     }
 }
 
@@ -229,11 +240,7 @@ impl Hold<'_> {
                 Err(Errno::WOULDBLOCK | Errno::INTR) => {}
                 // Here it is locked, or cannot be.
                 locked => {
-                    match locked {
-                        Ok(()) => sweep_locked(&handle),
-                        Err(_) => sweep(&handle),
-                    }
-                    self.folders.push(Locked::new(id, handle));
+                    self.folders.push(Locked::new(id, handle, locked.is_ok()));
                     return Ok(());
                 }
             }

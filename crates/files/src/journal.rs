@@ -35,10 +35,35 @@ const DONE: &str = "done";
 /// rename a file.
 const NOTE: &str = "note";
 /// Bytes of a journal that are read.
-const LONGEST: u64 = 64 * 1024 * 1024;
+const LONGEST: u64 = 256 * 1024 * 1024;
 
-/// A path, byte by byte.
-type Bytes = Vec<u8>;
+/// A path, byte by byte. One that is text is written as text: there may be many
+/// of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Spelled", into = "Spelled")]
+pub(crate) struct Bytes(Vec<u8>);
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Spelled {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl From<Spelled> for Bytes {
+    fn from(spelled: Spelled) -> Self {
+        match spelled {
+            Spelled::Text(text) => Self(text.into_bytes()),
+            Spelled::Bytes(bytes) => Self(bytes),
+        }
+    }
+}
+
+impl From<Bytes> for Spelled {
+    fn from(Bytes(bytes): Bytes) -> Self {
+        String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
+    }
+}
 
 /// Which file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,12 +81,14 @@ pub(crate) struct Fresh {
 }
 
 /// One name that changes. What was there has the name `aside` meanwhile, in
-/// the same folder; its identity is not known if the same change made it.
+/// the same folder; its identity is not known if the same change made it. What
+/// arrives comes from a tree of ours, and what was there goes to its name there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Entry {
     Write { path: Bytes, aside: String, old: Option<Id>, new: Fresh, is_new: bool },
     Remove { path: Bytes, aside: String, old: Option<Id> },
     Rename { from: Bytes, to: Bytes, old: Id },
+    Arrive { path: Bytes, from: Bytes, old: Option<Id>, new: Fresh },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -110,7 +137,7 @@ impl Drop for Note {
 
 /// A change that is written down, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub struct Journal {
     path: PathBuf,
     marks: Vec<(OwnedFd, OsString)>,
     /// Shows that its maker lives.
@@ -139,9 +166,9 @@ impl Fresh {
 }
 
 /// The path of a spot, as far as the system tells.
-pub(crate) fn path_of(spot: &Spot) -> io::Result<Vec<u8>> {
+pub(crate) fn path_of(spot: &Spot) -> io::Result<Bytes> {
     let folder = fs::read_link(format!("/proc/self/fd/{}", spot.folder.as_raw_fd()))?;
-    Ok(folder.join(&spot.name).into_os_string().into_vec())
+    Ok(bytes(&folder.join(&spot.name)))
 }
 
 impl Journals {
@@ -216,6 +243,10 @@ impl Journals {
         }
         let made = made.iter().map(|path| bytes(path)).collect();
         let text = serde_json::to_vec(&Plan { entries, made, marks })?;
+        if text.len() as u64 > LONGEST {
+            let what = "there is too much of it to be written down";
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+        }
         let mut file = &journal.file;
         file.write_all(&text)?;
         file.sync_data()?;
@@ -230,7 +261,7 @@ impl Journals {
 impl Journal {
     /// The change is made: from here on nobody takes it back, but what was put
     /// aside for it is still there.
-    pub(crate) fn complete(&mut self) {
+    pub fn complete(&mut self) {
         let done = self.path.with_extension(DONE);
         if fs::rename(&self.path, &done).is_ok() {
             self.path = done;
@@ -314,8 +345,10 @@ impl Entry {
     }
 
     fn at(&self) -> &Bytes {
-        let (Self::Write { path, .. } | Self::Remove { path, .. } | Self::Rename { to: path, .. }) =
-            self;
+        let (Self::Write { path, .. }
+        | Self::Remove { path, .. }
+        | Self::Rename { to: path, .. }
+        | Self::Arrive { path, .. }) = self;
         path
     }
 
@@ -345,7 +378,7 @@ impl Entry {
                                 Existing::Replace,
                             )?;
                         } else {
-                            parked.put_by()?;
+                            parked.put_by(&spot, &parked.name)?;
                             return Ok(None);
                         }
                         Ok(Some(()))
@@ -367,7 +400,7 @@ impl Entry {
                     return Ok(None);
                 }
                 if spot.look()?.is_some() {
-                    parked.put_by()?;
+                    parked.put_by(&spot, &parked.name)?;
                     return Ok(None);
                 }
                 move_entry(
@@ -400,7 +433,50 @@ impl Entry {
                     (there, _) => Ok(is_old(there).then_some(())),
                 }
             }
+            Self::Arrive { path: at, from, old, new } => send_back(at, from, *old, *new),
         }
+    }
+}
+
+/// Takes back what came from a tree of ours. None if somebody has changed it.
+fn send_back(at: &Bytes, from: &Bytes, old: Option<Id>, new: Fresh) -> io::Result<Option<()>> {
+    // Without the folder it has not come, or has gone again.
+    let Some(spot) = reach_if_there(at)? else { return Ok(Some(())) };
+    let tree = reach_if_there(from)?;
+    let kept = tree.as_ref().map(Spot::look).transpose()?.flatten();
+    let there = spot.look()?;
+    let is_ours = there.as_ref().is_some_and(|found| Fresh::of(found) == new);
+    match (tree, kept, old) {
+        // It had not come to it.
+        (_, Some(kept), _) if Id::of(&kept) == new.id => Ok(Some(())),
+        (Some(tree), Some(kept), Some(old)) if Id::of(&kept) == old => {
+            let put_back = || {
+                let Spot { folder, name } = &spot;
+                move_entry(&tree.folder, &tree.name, folder, name, Existing::Replace)
+            };
+            if is_ours && put_back().is_ok() {
+                return Ok(Some(()));
+            }
+            tree.put_by(&spot, &Scratch::File.name())?;
+            Ok(None)
+        }
+        (_, _, None) if is_ours => {
+            spot.remove();
+            Ok(Some(()))
+        }
+        _ => Ok(there.is_none().then_some(())),
+    }
+}
+
+/// The spot at a path; none without its folder.
+fn reach_if_there(at: &Bytes) -> io::Result<Option<Spot>> {
+    match Spot::reach(&path(at), Walk::default()) {
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            Ok(None)
+        }
+        reached => reached.map(Some),
     }
 }
 
@@ -409,10 +485,10 @@ impl Spot {
         let _ = rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty());
     }
 
-    /// Gives what must not be lost a name that nobody sweeps.
-    fn put_by(&self) -> io::Result<()> {
-        let kept = OsString::from(format!("{}.kept", self.name.to_string_lossy()));
-        move_entry(&self.folder, &self.name, &self.folder, &kept, Existing::Refuse)
+    /// Gives what must not be lost a name that nobody sweeps, beside `other`.
+    fn put_by(&self, other: &Self, name: &OsStr) -> io::Result<()> {
+        let kept = OsString::from(format!("{}.kept", name.to_string_lossy()));
+        move_entry(&self.folder, &self.name, &other.folder, &kept, Existing::Refuse)
     }
 }
 
@@ -424,11 +500,11 @@ fn beside(spot: &Spot, name: &str) -> io::Result<Spot> {
     Ok(Spot { folder: spot.folder.as_fd().try_clone_to_owned()?, name: name.into() })
 }
 
-fn bytes(path: &Path) -> Bytes {
-    path.as_os_str().as_bytes().to_vec()
+pub(crate) fn bytes(path: &Path) -> Bytes {
+    Bytes(path.as_os_str().as_bytes().to_vec())
 }
 
-fn path(bytes: &Bytes) -> PathBuf {
+fn path(Bytes(bytes): &Bytes) -> PathBuf {
     OsString::from_vec(bytes.clone()).into()
 }
 

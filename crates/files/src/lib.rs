@@ -5,6 +5,7 @@
 //! that nothing that happens between the two can lead a call elsewhere.
 
 mod above;
+mod arrival;
 mod attributes;
 mod change;
 mod facts;
@@ -24,13 +25,14 @@ mod words;
 mod write;
 
 pub use above::IgnoreRules;
+pub use arrival::Arrival;
 pub use attributes::{ACCESS_LIST, Unlike, attribute, attribute_names, remove_access_list};
 pub use change::{Change, Changed, Secured};
 pub use facts::{Facts, Identity, Kind, WrongKind, identity, same_file};
 pub use files::Files;
 pub use folder::{Entries, Entry, Folder};
 pub use hold::Hold;
-pub use journal::{Journals, Recovered};
+pub use journal::{Journal, Journals, Recovered};
 pub use open::{Walk, open_file, open_folder};
 pub use real::{Found, find, real_entry, real_path};
 pub use scratch::{Scratch, claim, remove_scratch, sweep};

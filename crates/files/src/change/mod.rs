@@ -11,7 +11,7 @@ use std::thread;
 
 use hermes_core::ToolError;
 
-use crate::hold::Hold;
+use crate::hold::{Hold, Locked};
 use crate::write::Existing;
 
 mod step;
@@ -107,81 +107,101 @@ impl<'a> Hold<'a> {
     ///
     /// The disk takes its time, and there is work for two meanwhile. `aside` is
     /// for what can be done at any moment; if much is written, a thread of its
-    /// own begins with it at once. `meanwhile` has the last word: its error is
-    /// that of all.
+    /// own does it. `meanwhile` has the last word: its error is that of all.
     pub fn secure<'c, A: Send, M>(
-        self,
+        mut self,
         changes: &'c [Change],
         aside: impl FnOnce() -> A + Send,
         meanwhile: impl FnOnce() -> Result<M, ToolError>,
     ) -> Result<(Secured<'a, 'c>, A, M), ToolError> {
         let size: usize = changes.iter().filter_map(Change::content).map(<[u8]>::len).sum();
-        if size < LARGE {
-            let secured = self.set_out(changes)?;
+        let staged = self.stage(changes)?;
+        let (done, meant) = if size < LARGE {
             let meant = meanwhile()?;
             let done = aside();
-            secured.bring_home()?;
-            return Ok((secured, done, meant));
-        }
-        thread::scope(|scope| {
-            let other = scope.spawn(aside);
-            let secured = self.set_out(changes)?;
-            let meant = meanwhile()?;
-            secured.bring_home()?;
-            let done = other.join().unwrap_or_else(|panic| resume_unwind(panic));
-            Ok((secured, done, meant))
-        })
+            staged.verify()?;
+            self.folders.iter().for_each(Locked::sweep);
+            staged.sync()?;
+            (done, meant)
+        } else {
+            let folders = &self.folders;
+            thread::scope(|scope| {
+                let other = scope.spawn(|| {
+                    let done = (aside(), staged.verify());
+                    folders.iter().for_each(Locked::sweep);
+                    done
+                });
+                let meant = meanwhile().and_then(|meant| staged.sync().map(|()| meant));
+                let (done, verified) = other.join().unwrap_or_else(|panic| resume_unwind(panic));
+                meant.and_then(|meant| verified.map(|()| (done, meant)))
+            })?
+        };
+        Ok((Secured { changes, staged, _hold: self }, done, meant))
     }
 
     /// Writes all that is new aside, and has the disk begin with it.
-    fn set_out<'c>(mut self, changes: &'c [Change]) -> Result<Secured<'a, 'c>, ToolError> {
-        let work = self.stage(changes)?;
-        work.send_off();
-        // Dropped, it takes back what was made.
-        Ok(Secured { _hold: self, changes, work: Some(work) })
-    }
-
-    fn stage<'c>(&mut self, changes: &'c [Change]) -> Result<Work<'c>, ToolError> {
+    fn stage<'c>(&mut self, changes: &'c [Change]) -> Result<Staged<'c>, ToolError> {
         let mut work = Work::new(self.files.walk(), self.journals.clone());
         match work.stage_all(self, changes) {
-            Ok(()) => Ok(work),
-            Err(error) => Err(work.take_back(error)),
+            Ok(()) => {
+                work.send_off();
+                Ok(Staged { work: Some(work) })
+            }
+            Err(error) => {
+                // The disk may be full of what others have left.
+                self.folders.iter().for_each(Locked::sweep);
+                Err(work.take_back(error))
+            }
         }
     }
 }
 
-/// Changes that are ready to be made, on files that are still held.
+/// What is written aside. Dropped, it takes back what was made.
 #[derive(Debug)]
-pub struct Secured<'a, 'c> {
-    _hold: Hold<'a>,
-    changes: &'c [Change],
+struct Staged<'c> {
     /// None once it is done.
     work: Option<Work<'c>>,
 }
 
-impl Secured<'_, '_> {
-    /// Reads back what was written, and waits for the disk.
-    fn bring_home(&self) -> Result<(), ToolError> {
-        self.work.as_ref().map_or(Ok(()), |work| work.verify().and_then(|()| work.sync()))
+impl Staged<'_> {
+    /// Reads back what was written.
+    fn verify(&self) -> Result<(), ToolError> {
+        self.work.as_ref().map_or(Ok(()), Work::verify)
     }
 
+    /// Waits for the disk.
+    fn sync(&self) -> Result<(), ToolError> {
+        self.work.as_ref().map_or(Ok(()), Work::sync)
+    }
+}
+
+impl Drop for Staged<'_> {
+    fn drop(&mut self) {
+        if let Some(work) = self.work.take() {
+            work.take_back(ToolError::cancelled());
+        }
+    }
+}
+
+/// Changes that are ready to be made, on files that are still held: what is
+/// taken back is taken back before they are let go.
+#[derive(Debug)]
+pub struct Secured<'a, 'c> {
+    changes: &'c [Change],
+    staged: Staged<'c>,
+    _hold: Hold<'a>,
+}
+
+impl Secured<'_, '_> {
     /// Makes the changes: all of them, or none.
     pub fn make(mut self) -> Result<Vec<Changed>, ToolError> {
-        let Some(mut work) = self.work.take() else { return Ok(Vec::new()) };
+        let Some(mut work) = self.staged.work.take() else { return Ok(Vec::new()) };
         match work.apply_all(self.changes) {
             Ok(changed) => {
                 work.settle();
                 Ok(changed)
             }
             Err(error) => Err(work.take_back(error)),
-        }
-    }
-}
-
-impl Drop for Secured<'_, '_> {
-    fn drop(&mut self) {
-        if let Some(work) = self.work.take() {
-            work.take_back(ToolError::cancelled());
         }
     }
 }

@@ -154,7 +154,7 @@ fn what_a_dead_process_left_goes_with_the_next_write() {
 }
 
 #[test]
-fn a_hold_removes_what_was_left_also_links() {
+fn a_change_removes_what_was_left_also_links() {
     let world = World::new();
     let file = world.write("a", "old");
     let left = [0, 1].map(|_| world.ws(Scratch::File.name().to_str().unwrap()));
@@ -162,9 +162,11 @@ fn a_hold_removes_what_was_left_also_links() {
     symlink("a", &left[1]).unwrap();
     let grants = judged(&file);
     let hold = Files::with(&grants).hold(&[&file], Duration::ZERO, &CancellationToken::new());
-    drop(hold.unwrap());
+    let change =
+        Change::Write { path: file.clone(), bytes: b"new".to_vec(), existing: Existing::Replace };
+    hold.unwrap().change(&[change]).unwrap();
     assert!(left.iter().all(|path| fs::symlink_metadata(path).is_err()));
-    assert_eq!(fs::read_to_string(file).unwrap(), "old");
+    assert_eq!(fs::read_to_string(file).unwrap(), "new");
 }
 
 #[test]

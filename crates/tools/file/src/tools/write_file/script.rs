@@ -109,12 +109,14 @@ impl Script {
             Some(unmarked) => unmarked.to_owned(),
             None => content,
         };
-        let has_returns = memchr::memchr(b'\r', text.as_bytes()).is_some();
         let text = match self.ending {
             Wanted::Set(ending) => with_ending(text.replace("\r\n", "\n"), ending),
-            Wanted::Kept(ending) if !has_returns => with_ending(text, ending),
             Wanted::Kept(Ending::Lf) if all_crlf(&text) => text.replace("\r\n", "\n"),
+            Wanted::Kept(Ending::Lf) => text,
             Wanted::Kept(Ending::Cr) if all_crlf(&text) => text.replace("\r\n", "\r"),
+            Wanted::Kept(ending) if memchr::memchr(b'\r', text.as_bytes()).is_none() => {
+                with_ending(text, ending)
+            }
             Wanted::Kept(_) | Wanted::Given => text,
         };
         if self.format == TextFormat::PLAIN {
@@ -149,10 +151,14 @@ impl Script {
 }
 
 /// Whether every carriage return and every line feed is one half of an end.
+/// Mostly the first line tells.
 fn all_crlf(text: &str) -> bool {
+    if !text.split_once('\n').is_some_and(|(first, _)| first.ends_with('\r')) {
+        return false;
+    }
     let count = |byte| memchr::memchr_iter(byte, text.as_bytes()).count();
     let ends = memchr::memmem::find_iter(text.as_bytes(), b"\r\n").count();
-    ends > 0 && count(b'\r') == ends && count(b'\n') == ends
+    count(b'\r') == ends && count(b'\n') == ends
 }
 
 fn with_ending(text: String, ending: Ending) -> String {
