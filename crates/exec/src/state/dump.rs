@@ -9,6 +9,9 @@ use super::quote::unquote;
 use super::variable::{Value, Variable, is_name};
 use super::{Function, ShellState};
 
+/// The mark of what is global, in a report from within a function.
+const GLOBAL: char = 't';
+
 /// How much is kept, names and values and texts together.
 const ROOM: usize = 1 << 20;
 
@@ -176,16 +179,38 @@ impl Reader {
         }
     }
 
+    /// Takes away those of which only a function's own is known, or nothing.
+    fn uncover(&mut self, variables: &mut BTreeMap<String, Variable>) {
+        if !self.state.inside {
+            return;
+        }
+        if !self.held.contains_key("y") {
+            let hidden = self.locals();
+            self.state.is_partial = true;
+            variables.retain(|name, variable| variable.is_exported() && !hidden.contains(name));
+            return;
+        }
+        variables.retain(|name, variable| {
+            if !variable.marks.contains(GLOBAL) {
+                self.state.unsure.insert(name.clone());
+                return false;
+            }
+            variable.marks.retain(|mark| mark != GLOBAL);
+            // The mark was all that there was to it.
+            !variable.marks.is_empty() || variable.value != Value::Unset
+        });
+    }
+
     fn variables(
         &mut self,
-        variables: BTreeMap<String, Variable>,
+        mut variables: BTreeMap<String, Variable>,
         base: &BTreeMap<OsString, OsString>,
     ) {
         self.options(&variables);
-        let hidden = self.locals();
+        self.uncover(&mut variables);
         for name in base.keys().filter_map(|name| name.to_str()) {
-            if is_name(name) && !is_own(name) && !variables.contains_key(name) && !self.state.inside
-            {
+            let is_known = !self.state.is_partial && !self.state.unsure.contains(name);
+            if is_name(name) && !is_own(name) && !variables.contains_key(name) && is_known {
                 self.state.variables.insert(name.to_owned(), None);
             }
         }
@@ -207,8 +232,7 @@ impl Reader {
                 Value::One(value) => is_in("IFS PS4", &name) && is_default(&name, &value.0),
                 _ => false,
             };
-            let unsure = self.state.inside && (!variable.is_exported() || hidden.contains(&name));
-            if same || made || unsure || is_own(&name) {
+            if same || made || is_own(&name) {
                 continue;
             }
             if self.has_room("variable", &name, variable.size()) {

@@ -16,7 +16,7 @@ mod script;
 mod strike;
 mod variable;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -66,9 +66,15 @@ pub struct ShellState {
     last: Option<Bytes>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dropped: Vec<String>,
-    /// Written from within a function, where its variables hide others.
+    /// Written from within a function, which has parameters of its own.
     #[serde(skip)]
     inside: bool,
+    /// Variables that those of a function hide: nothing is known of them.
+    #[serde(skip)]
+    unsure: BTreeSet<String>,
+    /// The same of all that are not said here.
+    #[serde(skip)]
+    is_partial: bool,
     /// The folder was taken away; `cwd` is the nearest one that is left.
     #[serde(skip)]
     is_adrift: bool,
@@ -223,6 +229,7 @@ impl ShellState {
     pub fn merge(&mut self, before: &Self, after: &Self) {
         if after.inside {
             let mut variables = before.variables.clone();
+            variables.retain(|name, _| after.is_partial || after.unsure.contains(name));
             variables.extend(after.variables.clone());
             merge_map(&mut self.variables, &before.variables, &variables);
         } else {

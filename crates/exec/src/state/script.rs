@@ -30,7 +30,25 @@ pub enum Report<'a> {
 }
 
 /// The exit trap. `$?` is kept for a trap that the user has set.
-const AT_EXIT: &str = r#"{ __hermes_s=$?; [[ ${__hermes_d-} ]] || { [[ ${FUNCNAME-} ]] && __hermes_l=$(builtin local); __hermes_dump "$@"; }; } 2>/dev/null"#;
+const AT_EXIT: &str = r#"{ __hermes_s=$?; [[ ${__hermes_d-} ]] || { [[ ! ${FUNCNAME-} ]] || __hermes_l=$(builtin local) || builtin :; __hermes_dump "$@"; }; } 2>/dev/null"#;
+
+/// Reports from within a function, whose variables hide others: all that is seen is
+/// marked where it is global, and what bears no mark then is taken away, from the
+/// inside out. It is a copy of the shell that does so. A variable that cannot be
+/// taken away, and one that only names another, stays without a mark; where nothing
+/// can be marked, all stays as it is.
+const BARE: &str = concat!(
+    r#"__hermes_bare() { builtin declare -p | ( __hermes_m=; "#,
+    r#"while IFS= builtin read -r __hermes_i; do "#,
+    r#"if [[ $__hermes_i != 'declare -'*' '* ]]; then builtin continue; fi; "#,
+    r#"__hermes_i=${__hermes_i#'declare -'}; __hermes_i=${__hermes_i%%=*}; "#,
+    r#"__hermes_k=${__hermes_i##* }; __hermes_i=${__hermes_i%% *}; "#,
+    r#"if [[ $__hermes_i == *n* || ! $__hermes_k || $__hermes_k == __hermes_* || $__hermes_k == *[!a-zA-Z0-9_]* ]]; "#,
+    r#"then builtin continue; fi; "#,
+    r#"if [[ $1 == 0 ]]; then builtin declare -gt "$__hermes_k" && __hermes_m=1 __hermes_y=1; "#,
+    r#"elif [[ $__hermes_i != *t* ]]; then builtin unset -v "$__hermes_k" && __hermes_m=1; fi; done; "#,
+    r#"if [[ $__hermes_m && $1 != 20 ]]; then __hermes_bare $(($1+1)); else __hermes_all; fi ); }; "#,
+);
 
 /// The exit trap where the user may set one as well: theirs comes second, and
 /// finds the `$?` it expects also under `set -e`.
@@ -175,26 +193,28 @@ fn known(state: &ShellState, command: &str) -> String {
 }
 
 fn dump(report: &Report<'_>) -> String {
-    const ALL: &str = "builtin umask; builtin declare -p; builtin alias -p; \
+    const ALL: &str = "__hermes_all() { builtin umask; builtin declare -p; builtin alias -p; \
                        builtin echo __hermes_functions; builtin declare -F; \
-                       builtin declare -f; builtin echo __hermes_end; ";
+                       builtin declare -f; builtin echo __hermes_end; }; ";
     const HELD: &str = "__hermes_d=1 __hermes_n=${#FUNCNAME[@]} __hermes_a=(\"$@\") \
                         __hermes_c=${DIRSTACK-$PWD}; \
                         while [[ $__hermes_c == /?* && ! -d $__hermes_c ]]; do __hermes_g=1; \
                         __hermes_c=${__hermes_c%/*}; __hermes_c=${__hermes_c:-/}; done; \
                         builtin unset -f __hermes_dump; ";
+    const SAY: &str = "if [[ $__hermes_n == 1 ]]; then __hermes_all; else __hermes_bare 0; fi; ";
     match report {
         Report::File(path) => {
             let path = quote(path.as_os_str().as_bytes());
-            format!("__hermes_dump() {{ {HELD}{{ {ALL}}} >>{path} || builtin :; }}; ")
+            let say = format!("{{ {SAY}}} >>{path} || builtin :; ");
+            format!("{ALL}{BARE}__hermes_dump() {{ {HELD}{say}}}; ")
         }
         // Output that the command has sent into a file is not for us.
         Report::Framed(nonce) => {
             let (begin, end) = marks(nonce);
             format!(
-                "[[ ! -f /dev/fd/1 ]] || __hermes_r=1; __hermes_dump() {{ {HELD}\
+                "{ALL}{BARE}[[ ! -f /dev/fd/1 ]] || __hermes_r=1; __hermes_dump() {{ {HELD}\
                  [[ -f /dev/fd/1 && ! ${{__hermes_r-}} ]] || {{ \
-                 builtin printf '\\036%s\\n' {begin}; {ALL}builtin echo {end}; }} || builtin :; }}; "
+                 builtin printf '\\036%s\\n' {begin}; {SAY}builtin echo {end}; }} || builtin :; }}; "
             )
         }
     }

@@ -69,6 +69,8 @@ impl Session {
             let text = serde_json::to_string(&after).expect("a document");
             let mut kept: ShellState = serde_json::from_str(&text).expect("the same document");
             kept.inside = after.inside;
+            kept.unsure.clone_from(&after.unsure);
+            kept.is_partial = after.is_partial;
             kept.is_adrift = after.is_adrift;
             assert_eq!(kept, after);
             self.state.merge(&before, &kept);
@@ -221,6 +223,36 @@ fn the_state_survives_the_end_of_the_shell() {
     assert_eq!(session.code("e=5; exec true"), Some(0));
     assert_eq!(session.code("f() { local a=hidden IFS=,; export g=6; exit 4; }; f x"), Some(4));
     assert_eq!(session.says("echo \"$a $g$IFS\"; type -t f"), "1 6 \t\n\nfunction\n");
+}
+
+/// The exit trap runs within the function then.
+#[test]
+fn the_end_of_the_shell_within_a_function_loses_nothing() {
+    let mut session = session!();
+    session.says("gone=1; arr=(1 2); old=1; fixed=0; die() { exit ${1-1}; }; export out=0");
+    let command = "V=1; unset gone HOME; arr+=(3); old=2; out=1; declare -i n=4; die 3";
+    assert_eq!(session.code(command), Some(3));
+    let asked = "echo \"$V ${gone-none} ${HOME-none} ${arr[*]} $old $out\"; n+=1; echo $n";
+    assert_eq!(session.says(asked), "1 none none 1 2 3 2 1\n5\n");
+
+    // What a function hides is as it is behind that, however deep it is.
+    let nested = "low() { local V=in x=8; local -A map=([k]=v); local gone=here; die; }; \
+                  mid() { local V=mid old IFS=,; local -r fixed=7; local -n ref=V; low; }; \
+                  V=2; old=3; out=9 mid";
+    assert_eq!(session.code(nested), Some(1));
+    let asked = "echo \"$V $old ${x-none} ${map-none} ${gone-none} $fixed $out ${ref-none}$IFS\"";
+    assert_eq!(session.says(asked), "2 3 none none none 0 1 none \t\n\n");
+
+    assert_eq!(session.code("set -e; V=3; fe() { local V=4; false; }; fe"), Some(1));
+    assert_eq!(session.says("echo $V $-; set +e"), "3 ehBc\n");
+    assert_eq!(session.code("set -u; V=5; fu() { local V=6; echo $nope; }; fu"), Some(127));
+    assert_eq!(session.says("set +u; echo $V"), "5\n");
+    std::fs::write(session.path().join("sourced"), "V=7\nexit 2\n").expect("written");
+    assert_eq!(session.code(". ./sourced"), Some(2));
+    assert_eq!(session.says("echo $V; declare -p V"), "7\ndeclare -- V=\"7\"\n");
+    session.framed = true;
+    assert_eq!(session.code("V=8; die"), Some(1));
+    assert_eq!(session.says("echo $V"), "8\n");
 }
 
 #[test]
