@@ -435,8 +435,7 @@ fn is_usual_proxy(text: &str) -> bool {
 /// settings.
 fn git_setting(name: &str, value: &str) -> bool {
     if name.starts_with("GIT_CONFIG_KEY_") {
-        let leads_elsewhere = value.to_ascii_lowercase().starts_with("remote.");
-        return leads_elsewhere || super::git::runs_a_program(value);
+        return super::gitsettings::matters(value);
     }
     // A path is where git writes what it does.
     if name.starts_with("GIT_TRACE") || name.starts_with("GIT_TR2") || name == "GIT_CURL_VERBOSE" {

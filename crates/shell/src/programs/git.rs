@@ -2,10 +2,10 @@
 
 use hermes_core::Scope;
 
-use super::{gitloss, gitoptions};
+use super::{gitloss, gitoptions, gitsettings};
 use crate::args::Args;
 use crate::leaf::{Leaf, Word};
-use crate::site::{Act, Inner};
+use crate::site::Act;
 
 const READING: &[&str] = &[
     "status",
@@ -58,48 +58,6 @@ const READING: &[&str] = &[
 const GLOBAL_VALUED: &[&str] =
     &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"];
 
-/// Settings that name a program for git to run.
-const RUNNING: &[&str] = &[
-    "core.attributesfile",
-    "core.alternaterefscommand",
-    "include.path",
-    "init.templatedir",
-    "interactive.difffilter",
-    "sendemail.smtpserver",
-    "sendemail.sendmailcmd",
-    "web.browser",
-    "help.browser",
-    "core.pager",
-    "core.sshcommand",
-    "core.editor",
-    "core.fsmonitor",
-    "core.hookspath",
-    "core.gitproxy",
-    "core.askpass",
-    "sequence.editor",
-    "diff.external",
-    "credential.helper",
-    "gpg.program",
-    "uploadpack.packobjectshook",
-    "protocol.ext.allow",
-    "browser",
-    "core.worktree",
-    "http.proxy",
-    "http.sslverify",
-    "http.sslcainfo",
-    "http.cookiefile",
-];
-
-/// Settings that name a tool: one of git's own, or a script by its path.
-const TOOLS: &[&str] = &["diff.tool", "diff.guitool", "merge.tool", "merge.guitool"];
-
-/// Settings that say where a repository pushes to and pulls from.
-pub(super) fn leads_elsewhere(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name == "remote.pushdefault"
-        || (name.starts_with("remote.") && (name.ends_with(".url") || name.ends_with(".pushurl")))
-}
-
 /// Whether a tool is a path. Git runs the script there.
 pub(super) fn is_path_of_tool(tool: &Word) -> bool {
     !tool.known || tool.text.contains('/')
@@ -138,7 +96,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     let (global, rest) = split_global(words);
     let globals = Args::parse(global, GLOBAL_VALUED);
     for setting in globals.values(&["-c", "--config-env"]) {
-        judge_setting(act, &setting);
+        gitsettings::judge(act, &setting);
     }
     let folder = globals.value(&["-C", "--work-tree"]);
     for path in globals.values(&["--git-dir"]) {
@@ -271,97 +229,14 @@ pub(crate) fn split_global(words: &[Word]) -> (&[Word], &[Word]) {
     words.split_at(at.min(words.len()))
 }
 
-pub(super) fn judge_setting(act: &mut Act<'_>, setting: &Word) {
-    let (name, value) = setting.text.split_once('=').unwrap_or((&setting.text, ""));
-    let name = name.to_ascii_lowercase();
-    if name.starts_with("alias.") {
-        if let Some(code) = value.strip_prefix('!') {
-            act.ask("program-option", "Makes git run a program under another name");
-            act.inner.push(Inner::Source(Word { text: code.to_owned(), ..setting.clone() }));
-        }
-        return;
-    }
-    if name.starts_with("http.") && runs_a_program(&name) && !value.is_empty() {
-        act.ask("env-override", format!("Changes whom git trusts or talks through ({name})"));
-        return;
-    }
-    if TOOLS.contains(&name.as_str()) && (!setting.known || value.contains('/')) {
-        act.ask("env-override", format!("Makes git run another program ({name})"));
-        return;
-    }
-    let runs = runs_a_program(&name);
-    let harmless = matches!(
-        value,
-        "cat"
-            | ""
-            | "true"
-            | "false"
-            | "less"
-            | "/dev/null"
-            | "vim"
-            | "nano"
-            | "store"
-            | "cache"
-            | "osxkeychain"
-            | ":"
-    );
-    if runs && !harmless {
-        act.ask("env-override", format!("Makes git run another program ({name})"));
-    }
-}
-
-/// Whether a setting names a program, or a file with more settings.
-pub(super) fn runs_a_program(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let ends = |family: &str, keys: &[&str]| {
-        name.starts_with(family) && keys.iter().any(|key| name.ends_with(key))
-    };
-    RUNNING.contains(&name.as_str())
-        || ends("filter.", &[".clean", ".smudge", ".process"])
-        || ends("diff.", &[".textconv", ".command"])
-        || ends("merge", &[".driver", ".cmd", ".path"])
-        || ends("difftool.", &[".path"])
-        || ends("remote.", &[".uploadpack", ".receivepack", ".vcs", ".proxy"])
-        || ends("submodule.", &[".update"])
-        || ends("trailer.", &[".command"])
-        || ends("man.", &[".path"])
-        || ends("browser.", &[".path"])
-        || ends("gpg.", &[".program", ".defaultkeycommand"])
-        || ends("credential.", &[".helper"])
-        || ends("includeif.", &[".path"])
-        || ends("tar.", &[".command"])
-        || ends("hook.", &[".command"])
-        || ends("alias.", &[""])
-        || ends("url.", &[".insteadof", ".pushinsteadof"])
-        || ends("gc.", &["expire", "expireunreachable"])
-        || name.starts_with("pager.")
-        || name.ends_with(".cmd")
-}
-
 /// Whether a verb that mostly reads is told to change something.
-pub(super) fn changes(verb: &str, arguments: &[Word]) -> bool {
+fn changes(verb: &str, arguments: &[Word]) -> bool {
     let first =
         arguments.iter().find(|word| !word.text.starts_with('-')).map_or("", |word| &word.text);
     let has = |names: &[&str]| arguments.iter().any(|word| names.contains(&word.text.as_str()));
     match verb {
         "reflog" => matches!(first, "expire" | "delete"),
-        "config" => {
-            let operands = gitloss::without_file(arguments);
-            let operands = operands.iter().filter(|word| !word.text.starts_with('-')).count();
-            let reads = has(&["--get", "--list", "-l", "--get-all", "--get-regexp", "get", "list"]);
-            !reads
-                && (operands > 1
-                    || has(&[
-                        "--replace-all",
-                        "--rename-section",
-                        "--unset",
-                        "--unset-all",
-                        "--edit",
-                        "-e",
-                        "--add",
-                        "--remove-section",
-                    ]))
-        }
+        "config" => gitsettings::stores(arguments),
         "remote" => !matches!(first, "" | "show" | "get-url"),
         "worktree" => first != "list",
         "submodule" => !matches!(first, "" | "status" | "summary"),
@@ -400,7 +275,7 @@ fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word
                 ],
             );
             for setting in args.values(&["-c", "--config"]) {
-                judge_setting(act, &setting);
+                gitsettings::judge(act, &setting);
             }
             match args.operands.get(1) {
                 Some(target) => act.write(&gitloss::under(folder, target)),

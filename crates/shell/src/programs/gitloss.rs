@@ -94,7 +94,7 @@ pub(super) fn files(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: O
         }
         "config" => {
             for file in args.values(&["-f", "--file"]) {
-                if super::git::changes(verb, &without_file(arguments)) {
+                if super::gitsettings::stores(arguments) {
                     act.write(&here(&file));
                 } else {
                     act.read(&here(&file));
@@ -171,22 +171,6 @@ fn stored_secrets(act: &mut Act<'_>, verb: &str, args: &Args, folder: Option<&Wo
     }
 }
 
-/// The arguments of `config` without the option that names a file.
-pub(super) fn without_file(arguments: &[Word]) -> Vec<Word> {
-    let mut kept = Vec::new();
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        match word.text.as_str() {
-            "-f" | "--file" | "--blob" => {
-                words.next();
-            }
-            text if text.starts_with("--file=") || text.starts_with("--blob=") => {}
-            _ => kept.push(word.clone()),
-        }
-    }
-    kept
-}
-
 /// What cannot be brought back.
 pub(super) fn losses(act: &mut Act<'_>, verb: &str, arguments: &[Word]) {
     // The most common ones, which lose nothing.
@@ -224,9 +208,10 @@ fn short(arguments: &[Word], letter: char) -> bool {
     })
 }
 
+/// Whether git may hold files that it does not know for worth deleting, which
+/// a setting can make it do without being forced.
 fn loses_untracked(arguments: &[Word]) -> bool {
-    let forced = short(arguments, 'f') || has(arguments, &["--force", "-i", "--interactive"]);
-    forced && !short(arguments, 'n') && !has(arguments, &["--dry-run"])
+    !Args::parse(arguments, &["-e", "--exclude"]).has(&["-n", "--dry-run", "-h"])
 }
 
 /// Changes of files that are not committed yet.

@@ -1,7 +1,7 @@
 //! Options of git's verbs that run programs or write files.
 
-use super::git::{changes, is_path_of_tool, judge_setting, leads_elsewhere};
-use super::gitloss;
+use super::git::is_path_of_tool;
+use super::{gitloss, gitsettings};
 use crate::args::Args;
 use crate::leaf::Word;
 use crate::site::{Act, Inner};
@@ -12,7 +12,6 @@ pub(super) fn options(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder:
         "grep" => &["-e", "-f", "-A", "-B", "-C", "-m"],
         "difftool" | "mergetool" => &["-x", "--extcmd", "-t", "--tool"],
         "rebase" => &["-x", "--exec", "-s", "-X", "--onto"],
-        "config" => &["-f", "--file", "--blob", "--type", "--default"],
         _ => &[
             "-x",
             "--exec",
@@ -54,25 +53,7 @@ pub(super) fn options(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder:
                 _ => act.inner.push(Inner::Words(code)),
             }
         }
-        "config" => {
-            let writes = changes(verb, arguments);
-            if writes && arguments.iter().any(|word| word.text == "--system") {
-                act.ask("system-setting", "Changes the settings of git for everybody");
-            }
-            let names: Vec<&Word> = args
-                .operands
-                .iter()
-                .filter(|word| !matches!(word.text.as_str(), "set" | "add"))
-                .collect();
-            let led = names.first().is_some_and(|name| leads_elsewhere(&name.text));
-            if writes && led {
-                act.ask("git-remote", "Changes where this repository pushes to and pulls from");
-            }
-            if let [name, value, ..] = names.as_slice() {
-                let text = format!("{}={}", name.text, value.text);
-                judge_setting(act, &Word { text, ..(*value).clone() });
-            }
-        }
+        "config" => gitsettings::describe(act, arguments),
         "grep" => {
             if let Some(code) = glued("-O").or_else(|| glued("--open-files-in-pager")) {
                 act.program_option(&Word {

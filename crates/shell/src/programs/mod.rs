@@ -18,6 +18,7 @@ mod git;
 mod gitloss;
 mod gitmade;
 mod gitoptions;
+mod gitsettings;
 mod installed;
 mod installs;
 mod interpreters;
