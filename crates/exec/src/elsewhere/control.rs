@@ -24,6 +24,10 @@ const QUESTION: Duration = Duration::from_secs(10);
 /// the time that the program itself has. Somebody waits for it who has waited
 /// as long as the command was to take.
 const ANSWER: Duration = Duration::from_secs(2);
+/// Where every trip takes long it has the time of some more of them, each of which
+/// counts for so long at most.
+const TRIPS: u32 = 4;
+const LONGEST_TRIP: Duration = Duration::from_secs(2);
 /// The same when it is asked whether something runs there.
 const PRESENCE: Duration = Duration::from_secs(5);
 /// A silent program is not looked at more often: each look is a trip.
@@ -91,6 +95,8 @@ pub(super) struct Remote<W> {
     remarks: Option<Remarks>,
     /// Something was done about what it has left.
     stirred: Notify,
+    /// How long the place has to answer when the program is to be ended.
+    answer: Duration,
 }
 
 /// Where something can be said beside the program.
@@ -150,7 +156,26 @@ impl<W: Way> Remote<W> {
             sender.send_replace(Some(end));
         });
         let (asked, stirred) = (Mutex::default(), Notify::new());
-        Self { carrier, way, local, endings, mark, unwanted, ended, told, asked, remarks, stirred }
+        Self {
+            carrier,
+            way,
+            local,
+            endings,
+            mark,
+            unwanted,
+            ended,
+            told,
+            asked,
+            remarks,
+            stirred,
+            answer: ANSWER,
+        }
+    }
+
+    /// The same at a place to which a trip takes so long.
+    pub(super) fn away(mut self, trip: Duration) -> Self {
+        self.answer = ANSWER + trip.min(LONGEST_TRIP) * TRIPS;
+        self
     }
 
     /// Whether something of it runs there; none if nobody answers.
@@ -270,11 +295,14 @@ impl<W: Way> Control for Remote<W> {
             });
             // A place that does not answer is not waited for: whoever ends the
             // program has waited long enough. It is still tried.
-            let is_told = matches!(tokio::time::timeout(grace + ANSWER, ending).await, Ok(Ok(())));
+            let limit = grace + self.answer;
+            let is_told = matches!(tokio::time::timeout(limit, ending).await, Ok(Ok(())));
             if let Some(remarks) = self.remarks.as_ref().filter(|_| !is_told) {
                 remarks.add(format!(
-                    "{} does not answer, so it is not known whether the command was ended there.",
-                    self.way.name()
+                    "{} did not answer within {:.1} s, so it is not known whether the command was \
+                     ended there.",
+                    self.way.name(),
+                    limit.as_secs_f64()
                 ));
             }
             if is_told {

@@ -20,7 +20,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -163,6 +163,8 @@ struct Found {
     bare: BTreeMap<OsString, OsString>,
     /// Somebody greets there.
     greets: bool,
+    /// How long it takes to ask for something.
+    trip: Duration,
 }
 
 impl<W: Way> Elsewhere<W> {
@@ -189,7 +191,9 @@ impl<W: Way> Elsewhere<W> {
     }
 
     async fn look_around(&self) -> Result<Found, ToolError> {
+        let begin = Instant::now();
         let (done, greeted) = question(&*self.way, &self.local, script::LOOK, FIRST).await?;
+        let trip = begin.elapsed();
         if let Some(error) = self.way.failure(done.exit, &done.errors) {
             return Err(error);
         }
@@ -205,7 +209,7 @@ impl<W: Way> Elsewhere<W> {
         })?;
         let bare = place.environment.clone();
         place.environment.extend(self.way.environment());
-        Ok(Found { place: Arc::new(place), bare, greets: greeted })
+        Ok(Found { place: Arc::new(place), bare, greets: greeted, trip })
     }
 }
 
@@ -269,7 +273,7 @@ impl<W: Way> Backend for Elsewhere<W> {
                 told,
                 Voice { stream: said, terminal, remarks: Remarks::wanted() },
             );
-            started.control = Box::new(remote);
+            started.control = Box::new(remote.away(found.trip));
             let sending = hand_over(started.input, &sent, &order.input);
             match tokio::time::timeout(FIRST, sending).await {
                 Ok(input) => started.input = input.map_err(failed)?,
