@@ -12,6 +12,8 @@ const CAN: u8 = 0x18;
 const SUB: u8 = 0x1A;
 const BEL: u8 = 0x07;
 const BACKSPACE: u8 = 0x08;
+const VERTICAL_TAB: u8 = 0x0B;
+const FORM_FEED: u8 = 0x0C;
 const DELETE: u8 = 0x7F;
 /// So far is looked for the next control character byte by byte.
 const NEAR: usize = 16;
@@ -47,6 +49,8 @@ pub struct Cleaner {
     state: State,
     /// The beginning of a character.
     partial: Partial,
+    /// The last that came has parted words, and more of it says nothing more.
+    is_parted: bool,
 }
 
 /// The bytes of a character whose end has not come yet.
@@ -142,6 +146,7 @@ impl Cleaner {
         let run = text_run(bytes);
         if run > 0 {
             let (text, rest) = bytes.split_at(run);
+            self.is_parted = false;
             self.decode(text, rest.is_empty(), out);
             return rest;
         }
@@ -152,8 +157,11 @@ impl Cleaner {
             ESC => self.state = State::Escape,
             b'\r' => self.line.go_home(),
             BACKSPACE => self.line.go_left(count),
+            // They part words, and neither ends a line.
+            VERTICAL_TAB | FORM_FEED if !self.is_parted => self.line.print(" ", out),
             _ => {}
         }
+        self.is_parted = matches!(control, VERTICAL_TAB | FORM_FEED);
         &bytes[count..]
     }
 

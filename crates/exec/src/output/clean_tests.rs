@@ -88,8 +88,14 @@ fn half_a_wide_character_is_a_blank() {
 }
 
 #[test]
+fn a_form_feed_parts_words() {
+    check("a\x0bb\x0cc", "a b c");
+    check("a\x0b\x0c\x0cb\n\x0cc\n", "a b\n c\n");
+}
+
+#[test]
 fn other_controls_are_dropped() {
-    check("a\0b\x07c\x0bd\x0ce\x7ff\u{85}g\u{9b}31mh", "abcdefg31mh");
+    check("a\0b\x07c\x7ff\u{85}g\u{9b}31mh", "abcfg31mh");
     check("\u{a0}\u{c2}é", "\u{a0}\u{c2}é");
 }
 
@@ -235,6 +241,8 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
         "\x1bPq",
         "\x1b[31m",
         "\x07",
+        "\x0c",
+        "\x0c",
         "\x18",
         "é",
         "日本",

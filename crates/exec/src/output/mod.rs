@@ -71,6 +71,9 @@ pub struct Summary {
     pub text: String,
     /// Whether something is left out.
     pub is_cut: bool,
+    /// Whether there is no text in what was looked at: all of it, or the beginning
+    /// and the end of what is too long for that.
+    pub is_mute: bool,
     /// How many of the written bytes are left out.
     pub omitted_bytes: u64,
     /// How many lines end in what is left out.

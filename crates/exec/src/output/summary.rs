@@ -53,10 +53,15 @@ impl Log {
         let tail = Part::last(&ending, is_cut, budget - budget / 5 * 2);
 
         let mut summary = Summary::new(head.text, total);
+        summary.is_mute = summary.text.is_empty() && tail.text.is_empty();
         summary.omitted_bytes = left - tail.raw.len() as u64;
         summary.omitted_lines =
             total.newlines - count_newlines(head.raw) - count_newlines(tail.raw);
         summary.is_cut = summary.omitted_bytes > 0;
+        if summary.is_mute && summary.is_cut {
+            // Nothing of what was looked at is shown, either.
+            (summary.omitted_bytes, summary.omitted_lines) = (total.bytes, total.newlines);
+        }
         if summary.is_cut {
             if !summary.text.is_empty() && !summary.text.ends_with('\n') {
                 summary.text.push('\n');
@@ -128,6 +133,7 @@ impl Log {
 impl Summary {
     fn new(text: String, total: Total) -> Self {
         Self {
+            is_mute: text.is_empty(),
             text,
             is_cut: false,
             omitted_bytes: 0,

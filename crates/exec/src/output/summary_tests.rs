@@ -86,6 +86,16 @@ fn what_is_lost_is_cut_even_if_there_is_room() {
 }
 
 #[test]
+fn all_is_left_out_of_what_has_no_text() {
+    let zeros = vec![0; 20_000_000];
+    let summary = log(&zeros).summary(1000);
+    assert!(summary.is_mute && summary.is_cut);
+    assert!(summary.text.starts_with("[... 20000000 bytes left out"), "{}", summary.text);
+    assert!(log(&zeros[..1000]).summary(1000).is_mute);
+    assert!(!log(b"text").summary(1000).is_mute);
+}
+
+#[test]
 fn a_long_progress_bar_fits() {
     let mut log = Log::new(None);
     (0..30_000).for_each(|at| log.push(Source::Stderr, format!("\r{at:6}%").as_bytes()));
