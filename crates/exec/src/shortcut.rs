@@ -24,11 +24,14 @@ pub(crate) fn of(
         return None;
     }
     // What bash reads in its environment: functions, options, a file to begin
-    // with. And without a path it looks in places of its own.
+    // with. And without a path it looks in places of its own, while what lies here
+    // is called by another name where a path is empty in parts.
     let is_told = |name: &&OsString| {
         name.as_bytes().starts_with(b"BASH") || name.as_os_str() == OsStr::new("SHELLOPTS")
     };
-    let has_path = environment.get(OsStr::new("PATH")).is_some_and(|path| !path.is_empty());
+    let has_path = environment.get(OsStr::new("PATH")).is_some_and(|path| {
+        path.as_bytes().split(|letter| *letter == b':').all(|folder| !folder.is_empty())
+    });
     if !has_path || environment.keys().any(|name| is_told(&name)) {
         return None;
     }

@@ -83,5 +83,7 @@ fn a_shell_that_is_told_something_by_its_environment_is_started() {
         assert_eq!(words_with("ls", &[("PATH", "/bin"), (name, "x")]), None, "{name}");
     }
     assert_eq!(words_with("ls", &[]), None);
-    assert_eq!(words_with("ls", &[("PATH", "")]), None);
+    for path in ["", ":/bin", "/bin:", "/usr/bin::/bin"] {
+        assert_eq!(words_with("ls", &[("PATH", path)]), None, "{path}");
+    }
 }
