@@ -11,7 +11,10 @@ const ROUND: Duration = Duration::from_secs(1);
 
 /// Words of commands that leave something behind. Whatever else does is found
 /// when it is asked for, or when all ends.
-const WORDS: [&str; 7] = ["setsid", "nohup", "disown", "daemon", "coproc", "tmux", "screen"];
+const WORDS: [&str; 11] = [
+    "setsid", "setpgid", "setpgrp", "nohup", "disown", "daemon", "coproc", "tmux", "screen",
+    "set -m", "monitor",
+];
 
 /// Whether a command may leave something running, by its words. What only looks
 /// like it costs one look at all processes.

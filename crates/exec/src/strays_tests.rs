@@ -10,6 +10,8 @@ fn a_command_that_sends_something_away_is_known() {
         "setsid server",
         "redis-server --daemonize yes",
         "tmux new -d",
+        "set -m; server",
+        "set -o monitor; server",
     ] {
         assert!(are_likely(command), "{command}");
     }
