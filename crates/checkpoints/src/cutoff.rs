@@ -14,6 +14,7 @@ use crate::manifest::{Change, Manifest, TreeLine};
 use crate::moved::{self, Beginning};
 use crate::state::State;
 use crate::store::Store;
+use crate::tracked::Indexes;
 use crate::tree::{Ground, Listing};
 use crate::turn::COARSE;
 
@@ -99,6 +100,7 @@ impl Store {
             most: self.limits.tree_entries,
             until: None,
             cancel: &cancel,
+            indexes: &Indexes::default(),
         };
         ground.list(&mut Capture::looking(self.limits), then)
     }
@@ -142,6 +144,9 @@ impl Remains<'_> {
     /// Whether it came after the tree was kept: what is older was passed over
     /// then, since git ignored it.
     fn is_new(&self, path: &Path) -> bool {
+        if self.then.has_ignored(path) == Some(true) {
+            return false;
+        }
         let found = fs::symlink_metadata(self.tree.root.join(path));
         let changed = found.map_or(i64::MAX, |found| {
             found.ctime().saturating_mul(1_000_000_000).saturating_add(found.ctime_nsec())

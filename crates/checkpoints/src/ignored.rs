@@ -1,18 +1,33 @@
 //! What git ignores, from one folder to the next. Where there is no repository
-//! nothing is ignored, whatever a `.gitignore` says.
+//! nothing is ignored, whatever a `.gitignore` says; and what git tracks is not
+//! ignored either.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::tracked::{Indexes, Tracked};
 
 /// The rules that hold in a folder.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
-    is_repository: bool,
+    repository: Option<Arc<Repository>>,
     /// Those of the innermost file.
     innermost: Option<Arc<Layer>>,
+    /// Whether the folder is ignored with all that is in it.
+    is_ignored: bool,
+}
+
+/// A repository whose rules hold.
+#[derive(Debug)]
+struct Repository {
+    top: PathBuf,
+    /// The folder of git's own.
+    git: PathBuf,
+    /// What it tracks, once somebody has asked.
+    tracked: OnceLock<Arc<Tracked>>,
 }
 
 /// The rules of one file; those further out count where it says nothing.
@@ -36,7 +51,7 @@ impl Rules {
     /// The rules in a folder that these lead to.
     pub(crate) fn enter(&self, folder: &Path, has_git: bool, has_rules: bool) -> Self {
         let mut rules = if has_git { Self::top(folder) } else { self.clone() };
-        if rules.is_repository && has_rules {
+        if rules.repository.is_some() && has_rules {
             rules.add(Gitignore::new(folder.join(".gitignore")).0);
         }
         rules
@@ -44,9 +59,12 @@ impl Rules {
 
     /// A repository of its own, with what only its owner ignores.
     fn top(folder: &Path) -> Self {
-        let mut rules = Self { is_repository: true, innermost: None };
+        let git = own(folder);
+        let shared = common(&git);
+        let repository = Repository { top: folder.into(), git, tracked: OnceLock::new() };
+        let mut rules = Self { repository: Some(Arc::new(repository)), ..Self::default() };
         let mut own = GitignoreBuilder::new(folder);
-        if own.add(common(folder).join("info/exclude")).is_none()
+        if own.add(shared.join("info/exclude")).is_none()
             && let Ok(own) = own.build()
         {
             rules.add(own);
@@ -60,8 +78,24 @@ impl Rules {
         }
     }
 
-    /// Whether something in the folder is ignored.
+    /// The rules that lead to a folder in this one.
+    pub(crate) fn below(&self, is_ignored: bool) -> Self {
+        Self { is_ignored, ..self.clone() }
+    }
+
+    /// Whether git tracks something that is ignored, or something in it.
+    pub(crate) fn track(&self, path: &Path, is_folder: bool, indexes: &Indexes) -> bool {
+        let Some(repository) = self.repository.as_deref() else { return false };
+        let Ok(name) = path.strip_prefix(&repository.top) else { return false };
+        let tracked = repository.tracked.get_or_init(|| indexes.of(&repository.git));
+        tracked.has(name, is_folder)
+    }
+
+    /// Whether a rule says that something in the folder is ignored.
     pub(crate) fn ignore(&self, path: &Path, is_folder: bool) -> bool {
+        if self.is_ignored {
+            return true;
+        }
         let mut next = self.innermost.as_deref();
         while let Some(layer) = next {
             let found = layer.rules.matched(path, is_folder);
@@ -74,17 +108,22 @@ impl Rules {
     }
 }
 
-/// The folder of a repository that all its working trees share.
-fn common(folder: &Path) -> PathBuf {
+/// The folder of git's own for a working tree.
+fn own(folder: &Path) -> PathBuf {
     let git = folder.join(".git");
-    let said = |path: PathBuf, before: &str| {
-        let text = fs::read_to_string(path).ok()?;
-        Some(PathBuf::from(text.strip_prefix(before)?.trim()))
-    };
-    // A working tree beside the first one has a file that says where.
-    let Some(own) = said(git.clone(), "gitdir:") else { return git };
-    let own = folder.join(own);
-    said(own.join("commondir"), "").map_or(own.clone(), |shared| own.join(shared))
+    // A working tree beside the first one, and a submodule, have a file that
+    // says where.
+    said(&git, "gitdir:").map_or(git, |own| folder.join(own))
+}
+
+/// The folder of a repository that all its working trees share.
+fn common(own: &Path) -> PathBuf {
+    said(&own.join("commondir"), "").map_or(own.into(), |shared| own.join(shared))
+}
+
+fn said(path: &Path, before: &str) -> Option<PathBuf> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(PathBuf::from(text.strip_prefix(before)?.trim()))
 }
 
 #[cfg(test)]

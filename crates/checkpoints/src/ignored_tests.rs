@@ -54,3 +54,14 @@ fn a_second_working_tree_shares_what_its_owner_ignores() {
     ]);
     assert!(is_ignored(&root, "w/mine"));
 }
+
+#[test]
+fn a_second_working_tree_has_an_index_of_its_own() {
+    let (_held, root) = folder(&[
+        ("main/.git/index", ""),
+        ("main/.git/worktrees/w/commondir", "../..\n"),
+        ("w/.git", "gitdir: ../main/.git/worktrees/w\n"),
+    ]);
+    assert_eq!(own(&root.join("w")), root.join("w/../main/.git/worktrees/w"));
+    assert_eq!(own(&root.join("main")), root.join("main/.git"));
+}

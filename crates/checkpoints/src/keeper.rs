@@ -16,6 +16,7 @@ use crate::manifest::{Change, Seen};
 use crate::moved::{self, Beginning};
 use crate::state::{Hash, State, Unkept};
 use crate::store::{Store, id_of, lock_alone, now, workspace_of};
+use crate::tracked::Indexes;
 use crate::tree::{Ground, Listing};
 use crate::turn::{Running, Sight, Turn};
 use crate::written::written;
@@ -39,6 +40,8 @@ pub struct Keeper {
     /// The tree of each workspace, as it was last seen.
     seen: Mutex<HashMap<PathBuf, Sight>>,
     problems: Mutex<Vec<String>>,
+    /// What git tracks in the workspaces.
+    indexes: Indexes,
     /// Where changes of several files are written down.
     journals: Option<Arc<Journals>>,
 }
@@ -54,6 +57,7 @@ impl Keeper {
             turns: Mutex::default(),
             seen: Mutex::default(),
             problems: Mutex::default(),
+            indexes: Indexes::default(),
             journals: None,
         }
     }
@@ -204,6 +208,7 @@ impl Keeper {
             most: self.store.limits.tree_entries,
             until: Instant::now().checked_add(self.time_for(change)),
             cancel: change.cancel,
+            indexes: &self.indexes,
         };
         let inner = spared.iter().filter(|path| path.starts_with(workspace)).cloned().collect();
         let none = Listing::default();
@@ -336,7 +341,8 @@ impl Keeper {
         // The call is through; stopping it does not stop this.
         let cancel = hermes_core::CancellationToken::new();
         let until = Instant::now().checked_add(self.store.limits.time);
-        let ground = Ground { root: workspace, spared: &spared, most, until, cancel: &cancel };
+        let (root, indexes) = (workspace, &self.indexes);
+        let ground = Ground { root, spared: &spared, most, until, cancel: &cancel, indexes };
         let after = ground.list(capture, &before.listing)?;
         if ground.is_late() {
             self.trouble(format!(

@@ -33,6 +33,7 @@ mod snapshots;
 mod spot;
 mod state;
 mod store;
+mod tracked;
 mod tree;
 mod turn;
 mod written;

@@ -19,18 +19,19 @@ use crate::names;
 use crate::objects::Objects;
 use crate::state::{Hash, Stamp, State};
 use crate::store::now;
+use crate::tracked::Indexes;
 
 /// A file that was changed less than this ago may be changed again without
 /// its times telling, since they are coarse.
 const SETTLED: i64 = 50_000_000;
 
-/// What is below a folder, by relative path. Files that git ignores, and git's
-/// own, are left out.
+/// What is below a folder, by relative path. Files that git ignores and does
+/// not track, and git's own, are left out.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Listing {
     #[serde(with = "entries")]
     pub(crate) entries: BTreeMap<PathBuf, Leaf>,
-    /// What git ignores: files, and folders with all that is in them. That they
+    /// What git ignores and does not track: files, and folders with all that is in them. That they
     /// were there is all that is known of them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty", with = "names::several")]
     pub(crate) ignored: BTreeSet<PathBuf>,
@@ -57,6 +58,8 @@ pub(crate) struct Ground<'a> {
     /// When nobody waits any longer.
     pub(crate) until: Option<Instant>,
     pub(crate) cancel: &'a CancellationToken,
+    /// What git tracks.
+    pub(crate) indexes: &'a Indexes,
 }
 
 impl Ground<'_> {
@@ -88,14 +91,15 @@ impl Ground<'_> {
                 else {
                     continue;
                 };
-                if rules.ignore(&place, found.is_dir()) {
+                let is_ignored = rules.ignore(&place, found.is_dir());
+                if is_ignored && !rules.track(&place, found.is_dir(), self.indexes) {
                     listing.ignored.insert(path.to_path_buf());
                     continue;
                 }
                 listing.add(path, &place, &found, known, capture)?;
                 // Other file systems are left out.
                 if found.is_dir() && found.dev() == device {
-                    ahead.push((place, rules.clone()));
+                    ahead.push((place, rules.below(is_ignored)));
                 }
             }
         }
@@ -117,6 +121,16 @@ impl Ground<'_> {
 }
 
 impl Listing {
+    /// Whether something was there and ignored; of what was in an ignored folder
+    /// nobody knows.
+    pub(crate) fn has_ignored(&self, path: &Path) -> Option<bool> {
+        if self.ignored.contains(path) {
+            return Some(true);
+        }
+        let is_inside = path.ancestors().skip(1).any(|above| self.ignored.contains(above));
+        if is_inside { None } else { Some(false) }
+    }
+
     /// Adds what is at a path. What was not touched since it was known is not
     /// read again.
     fn add(
@@ -181,7 +195,7 @@ fn folder(found: &Metadata) -> State {
     State::Folder { mode: found.mode() & 0o7777, owner: Some((found.uid(), found.gid())) }
 }
 
-fn stamp(found: &Metadata) -> Stamp {
+pub(crate) fn stamp(found: &Metadata) -> Stamp {
     let moment = |seconds: i64, nanoseconds: i64| {
         seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
     };

@@ -392,8 +392,12 @@ impl Turn {
                 let found = found.ok().flatten().and_then(|spot| spot.look().ok().flatten());
                 found.is_some_and(|found| found.stamp.changed < before.started - COARSE)
             };
-            let is_made = !old.contains_key(path) && (!rules_changed || !is_older());
-            if is_made {
+            let is_made = || match before.listing.has_ignored(path) {
+                Some(is_there) => !is_there && (!rules_changed || !is_older()),
+                // Git may have come to track it.
+                None => !is_older(),
+            };
+            if !old.contains_key(path) && is_made() {
                 tell(workspace.join(path), &State::Absent, leaf.state.clone());
             }
         }

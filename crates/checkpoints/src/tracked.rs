@@ -1,0 +1,247 @@
+//! What git tracks: the names in the index of a repository. What is tracked is
+//! not ignored, whatever a `.gitignore` says.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use crate::keeper::lock;
+use crate::names::hex;
+use crate::state::Stamp;
+use crate::tree::stamp;
+
+/// An index of more bytes is not read, as if there were none.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// Bytes of all names together, which the fourth version writes in fewer.
+const LONGEST: usize = 128 * 1024 * 1024;
+
+/// Indexes that are kept in memory; the others are read again.
+const REMEMBERED: usize = 16;
+
+/// The indexes of repositories, each of which is read once as long as nobody
+/// changes it.
+#[derive(Debug, Default)]
+pub(crate) struct Indexes {
+    read: Mutex<HashMap<PathBuf, (Stamp, Arc<Tracked>)>>,
+}
+
+impl Indexes {
+    /// What is tracked by the repository with this folder of git's own: nothing
+    /// if its index is not there, damaged or too large.
+    pub(crate) fn of(&self, git: &Path) -> Arc<Tracked> {
+        let path = git.join("index");
+        let Some(stamp) = fs::metadata(&path).ok().map(|found| stamp(&found)) else {
+            return Arc::default();
+        };
+        if let Some((known, tracked)) = lock(&self.read).get(&path)
+            && *known == stamp
+        {
+            return Arc::clone(tracked);
+        }
+        let tracked = Arc::new(Tracked::read(&path).unwrap_or_default());
+        let mut read = lock(&self.read);
+        if read.len() >= REMEMBERED {
+            read.clear();
+        }
+        read.insert(path, (stamp, Arc::clone(&tracked)));
+        tracked
+    }
+}
+
+/// The names that an index holds, from the top of the repository.
+#[derive(Debug, Default)]
+pub(crate) struct Tracked {
+    /// One after the other.
+    text: Vec<u8>,
+    /// Where each is in it, in the order of the names.
+    spans: Vec<Range<usize>>,
+}
+
+impl Tracked {
+    /// Whether a file is tracked, or something in a folder.
+    pub(crate) fn has(&self, path: &Path, is_folder: bool) -> bool {
+        let mut name = path.as_os_str().as_bytes().to_vec();
+        if self.from(&name) == Some(&name) {
+            return true;
+        }
+        name.push(b'/');
+        is_folder && self.from(&name).is_some_and(|next| next.starts_with(&name))
+    }
+
+    /// The first name that is not before this one.
+    fn from(&self, name: &[u8]) -> Option<&[u8]> {
+        let at = self.spans.partition_point(|span| self.name(span) < name);
+        self.spans.get(at).map(|span| self.name(span))
+    }
+
+    fn name(&self, span: &Range<usize>) -> &[u8] {
+        self.text.get(span.clone()).unwrap_or_default()
+    }
+
+    fn read(path: &Path) -> Option<Self> {
+        let bytes = content(path)?;
+        let (mut tracked, shared) = parse(&bytes)?;
+        if let Some(shared) = shared {
+            // What is deleted from there counts as tracked until git has
+            // written it anew: too much is kept rather than too little.
+            let bytes = content(&path.with_file_name(format!("sharedindex.{}", hex(shared))))?;
+            tracked.join(&parse(&bytes)?.0);
+        }
+        let is_sorted = tracked.spans.is_sorted_by_key(|span| tracked.name(span));
+        if !is_sorted {
+            let mut spans = std::mem::take(&mut tracked.spans);
+            spans.sort_by(|one, other| tracked.name(one).cmp(tracked.name(other)));
+            tracked.spans = spans;
+        }
+        Some(tracked)
+    }
+
+    fn join(&mut self, other: &Self) {
+        other.spans.iter().for_each(|span| self.add(other.name(span)));
+    }
+
+    /// Adds a name. An index that is split leaves out those that the other one
+    /// has.
+    fn add(&mut self, name: &[u8]) {
+        if !name.is_empty() {
+            let start = self.text.len();
+            self.text.extend_from_slice(name);
+            self.spans.push(start..self.text.len());
+        }
+    }
+}
+
+fn content(path: &Path) -> Option<Vec<u8>> {
+    let found = fs::metadata(path).ok()?;
+    if !found.is_file() || found.len() > LARGEST {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(found.len()).ok()?);
+    File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// The names in an index, and the hash of the one with which it shares them.
+/// None if it is damaged, or of a version that nobody knew yet.
+fn parse(bytes: &[u8]) -> Option<(Tracked, Option<&[u8]>)> {
+    // Nothing in it tells which of its hashes a repository uses.
+    const SHA1: usize = 20;
+    const SHA256: usize = 32;
+    let of = |hash| Reader { rest: bytes, hash }.index();
+    of(SHA1).or_else(|| of(SHA256))
+}
+
+/// An index from here on.
+struct Reader<'a> {
+    rest: &'a [u8],
+    /// Bytes of a hash.
+    hash: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn index(mut self) -> Option<(Tracked, Option<&'a [u8]>)> {
+        let magic = self.take(4)?;
+        let version = self.number()?;
+        let count = self.number()?;
+        if magic != b"DIRC" || !(2..=4).contains(&version) {
+            return None;
+        }
+        let mut tracked = Tracked::default();
+        let mut name = Vec::new();
+        for _ in 0..count {
+            self.entry(version, &mut name)?;
+            tracked.add(&name);
+            if tracked.text.len() > LONGEST {
+                return None;
+            }
+        }
+        let shared = self.extensions()?;
+        Some((tracked, shared))
+    }
+
+    /// Reads one entry; the name holds that of the one before it.
+    fn entry(&mut self, version: u32, name: &mut Vec<u8>) -> Option<()> {
+        const TIMES_AND_SO_ON: usize = 40;
+        const IS_EXTENDED: u16 = 0x4000;
+        const NAME_LEN: u16 = 0x0fff;
+        let mut fixed = TIMES_AND_SO_ON + self.hash + 2;
+        self.take(TIMES_AND_SO_ON + self.hash)?;
+        let flags = u16::from_be_bytes(self.take(2)?.try_into().ok()?);
+        if version > 2 && flags & IS_EXTENDED != 0 {
+            self.take(2)?;
+            fixed += 2;
+        }
+        if version == 4 {
+            let kept = name.len().checked_sub(self.varint()?)?;
+            name.truncate(kept);
+        } else {
+            name.clear();
+        }
+        name.extend_from_slice(self.until_nul()?);
+        let told = usize::from(flags & NAME_LEN);
+        if told != name.len().min(usize::from(NAME_LEN)) {
+            return None;
+        }
+        if version < 4 {
+            // Up to the next eighth byte; one of it was the end of the name.
+            let end = fixed + name.len() + 1;
+            self.take(end.next_multiple_of(8) - end)?;
+        }
+        Some(())
+    }
+
+    /// Passes over what comes after the names; that of an index that is split
+    /// names another.
+    fn extensions(&mut self) -> Option<Option<&'a [u8]>> {
+        let mut shared = None;
+        while self.rest.len() > self.hash {
+            let kind = self.take(4)?;
+            let len = usize::try_from(self.number()?).ok()?;
+            let content = self.take(len)?;
+            if kind == b"link" {
+                let hash = content.get(..self.hash)?;
+                shared = Some(hash).filter(|hash| hash.iter().any(|byte| *byte != 0));
+            }
+        }
+        (self.rest.len() == self.hash).then_some(shared)
+    }
+
+    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    /// Seven bits in each byte, and one more for each byte after the first.
+    fn varint(&mut self) -> Option<usize> {
+        let mut value = 0_usize;
+        loop {
+            let [byte] = self.take(1)? else { return None };
+            value = value.checked_add(usize::from(byte & 0x7f))?;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+            value = value.checked_add(1)?.checked_mul(128)?;
+        }
+    }
+
+    fn until_nul(&mut self) -> Option<&'a [u8]> {
+        let len = self.rest.iter().position(|byte| *byte == 0)?;
+        let text = self.take(len)?;
+        self.take(1)?;
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+#[path = "tracked_tests.rs"]
+mod tests;
