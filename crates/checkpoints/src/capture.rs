@@ -62,7 +62,10 @@ impl<'a> Capture<'a> {
 
     fn see(&mut self, spot: &Spot, found: Look) -> io::Result<State> {
         match found.kind {
-            FileType::Directory => Ok(State::Folder { mode: found.mode, owner: Some(found.owner) }),
+            FileType::Directory => {
+                let (mode, owner) = (found.mode, Some(found.owner));
+                Ok(State::Folder { mode, owner, attributes: spot.folder_attributes() })
+            }
             FileType::Symlink => Ok(State::Link { target: spot.read_link()? }),
             FileType::RegularFile => self.read(spot, found),
             _ => Ok(unkept(Unkept::Special, found)),

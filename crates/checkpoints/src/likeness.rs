@@ -1,5 +1,5 @@
-//! What a file carries besides its content: owner, access list and other
-//! extended attributes. A file that is brought back takes them over from the
+//! What a file or a folder carries besides its content: owner, access lists and
+//! other extended attributes. A file that is brought back takes them over from the
 //! one in its place, but for what is to be undone of them; if there is none, it
 //! gets what was kept.
 
@@ -7,18 +7,24 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use hermes_files::{ACCESS_LIST, Unlike, attribute, attribute_names, remove_access_list};
 use rustix::fs::Mode;
+use rustix::io::Errno;
 
 use crate::names::{hex, unhex};
-use crate::spot::Look;
+use crate::spot::{Look, Spot};
 use crate::state::Carried;
 
 /// Extended attributes that are larger than this together are not kept.
 const ROOM: usize = 16 * 1024;
 
-/// What was kept of a file besides its content.
+/// The extended attribute of a folder that is the access list of what is made
+/// in it.
+const LIST_FOR_NEW: &str = "system.posix_acl_default";
+
+/// What was kept of a file or a folder besides its content.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kept<'a> {
     pub(crate) mode: u32,
@@ -64,7 +70,7 @@ impl Kept<'_> {
         self.carried == Carried::default()
     }
 
-    /// Gives a file that has its content back what else counts of it.
+    /// Gives a file or a folder that has its content back what else counts of it.
     pub(crate) fn dress_again(&self, file: &File) -> io::Result<Vec<String>> {
         let mut unlike = Unlike::default();
         if let Some(owner) = self.owner.filter(|_| self.carried.owner) {
@@ -93,13 +99,13 @@ impl Kept<'_> {
     }
 }
 
-/// The user's extended attributes and the access list, each value in
+/// The user's extended attributes and the access lists, each value in
 /// hexadecimal; those that cannot be had are left out.
 pub(crate) fn kept_attributes(file: impl AsFd) -> BTreeMap<String, String> {
     let mut room = ROOM;
     let mut kept = BTreeMap::new();
-    let is_kept = |name: &String| name.starts_with("user.") || name == ACCESS_LIST;
-    for name in attribute_names(&file).unwrap_or_default().into_iter().filter(is_kept) {
+    let names = attribute_names(&file).unwrap_or_default();
+    for name in names.into_iter().filter(|name| is_kept(name.as_bytes())) {
         if let Ok(value) = attribute(&file, &name)
             && value.len() <= room
         {
@@ -109,3 +115,32 @@ pub(crate) fn kept_attributes(file: impl AsFd) -> BTreeMap<String, String> {
     }
     kept
 }
+
+/// [`kept_attributes`] of a folder; none if nobody can tell. Nearly every folder
+/// has none, and that is seen without opening it.
+pub(crate) fn folder_attributes(path: &Path) -> Option<BTreeMap<String, String>> {
+    let mut list = [0; 512];
+    match rustix::fs::llistxattr(path, &mut list) {
+        Ok(len) => {
+            let mut names = list.get(..len)?.split(|byte| *byte == 0);
+            if names.any(is_kept) { Spot::reach(path).ok()??.folder_attributes() } else { none() }
+        }
+        Err(Errno::NOTSUP | Errno::NOSYS) => none(),
+        Err(Errno::RANGE) => Spot::reach(path).ok()??.folder_attributes(),
+        Err(_) => None,
+    }
+}
+
+/// It is known that there are none.
+fn none() -> Option<BTreeMap<String, String>> {
+    Some(BTreeMap::new())
+}
+
+fn is_kept(name: &[u8]) -> bool {
+    let lists = [ACCESS_LIST, LIST_FOR_NEW].map(str::as_bytes);
+    name.starts_with(b"user.") || lists.contains(&name)
+}
+
+#[cfg(test)]
+#[path = "likeness_tests.rs"]
+mod tests;

@@ -309,7 +309,7 @@ impl Store {
                 let carried = match last {
                     Some(last) => last.differs_in(&change.before),
                     // Nobody has seen what it left.
-                    None => Carried { owner: true, attributes: true },
+                    None => Carried::ALL,
                 };
                 spans
                     .entry(path)
@@ -372,14 +372,16 @@ impl Store {
         if !span.is_unbroken {
             return Some(Why::ChangedBetween);
         }
-        // A folder loses nothing: it goes only when it is empty.
-        let are_folders = from.is_folder() && last.is_folder();
         // Between the removal of a folder and the file in its place (or the
         // other way round) a restore may have been cut off.
         let is_halfway = *from == State::Absent && last.is_folder() != to.is_folder();
         // Only what the turns have changed themselves would be overwritten.
         let others = from.differs_in(last).and(span.carried);
         let is_theirs = from.is_same(last) && others == Carried::default();
+        // A folder loses nothing, since it goes only when it is empty; one that
+        // stays may have been closed to somebody.
+        let is_closed = to.is_folder() && others.attributes;
+        let are_folders = from.is_folder() && last.is_folder() && !is_closed;
         if !is_theirs && !are_folders && !is_halfway {
             return Some(Why::ChangedSince);
         }

@@ -2,7 +2,7 @@
 //! as a whole, and what was cut off can be carried out again.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -18,7 +18,7 @@ use crate::manifest::{Line, Log, Manifest, Seen};
 use crate::plan::{Plan, Step};
 use crate::prune::remove;
 use crate::spot::{self, Spot};
-use crate::state::{State, Unkept};
+use crate::state::{Carried, State, Unkept};
 use crate::store::{LOG, Store, id_of, lock_alone, logs, now};
 use crate::turn::begin_log;
 use crate::written::written;
@@ -268,18 +268,24 @@ impl Store {
     /// Last, and from the inside out: a folder that may not be written to
     /// could not be filled.
     fn dress_folders(&self, steps: &[&Step], restored: &mut Restored) {
-        for step in steps.iter().rev() {
-            if let State::Folder { mode, owner } = step.to
+        let done: BTreeSet<PathBuf> = restored.done.iter().cloned().collect();
+        let none = BTreeMap::new();
+        for step in steps.iter().rev().filter(|step| done.contains(&step.path)) {
+            if let State::Folder { mode, owner, attributes } = &step.to
                 && let Ok(Some(spot)) = Spot::reach(&step.path)
             {
-                let is_meant = step.carried.owner || !step.from.is_folder();
-                if let Some(owner) = owner.filter(|_| is_meant)
-                    && spot.set_owner(owner).is_err()
-                {
-                    restored.without.push((step.path.clone(), vec!["owner".into()]));
-                }
+                // A new one has nothing of its own yet, but perhaps lists that
+                // the folder around it has given it.
+                let meant = if step.from.is_folder() { step.carried } else { Carried::ALL };
+                let known = Carried { owner: owner.is_some(), attributes: attributes.is_some() };
+                let (mode, owner, carried) = (*mode, *owner, meant.and(known));
+                let attributes = attributes.as_ref().unwrap_or(&none);
                 // It is there with all that was in it; that counts.
-                let _ = spot.set_mode(mode);
+                let lost = spot.dress_folder(Kept { mode, owner, attributes, carried });
+                let lost = lost.unwrap_or_else(|_| vec!["mode".into()]);
+                if !lost.is_empty() {
+                    restored.without.push((step.path.clone(), lost));
+                }
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A name in a folder that is held open, reached without following a link:
 //! what is looked at or replaced is what was named, and nothing else.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -9,10 +10,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Uid};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::likeness::{Kept, There};
+use crate::likeness::{Kept, There, kept_attributes};
 use crate::state::Stamp;
 
 /// How the name of a file begins that is being brought back.
@@ -156,15 +157,31 @@ impl Spot {
         kept.dress_again(&self.open()?.0)
     }
 
-    /// Gives the folder that is there to a user and a group.
-    pub(crate) fn set_owner(&self, (user, group): (u32, u32)) -> io::Result<()> {
-        let is_theirs = |look: Look| look.owner == (user, group);
-        if self.look()?.is_some_and(is_theirs) {
-            return Ok(());
+    /// [`Self::dress`] for the folder that is there.
+    pub(crate) fn dress_folder(&self, kept: Kept<'_>) -> io::Result<Vec<String>> {
+        if kept.is_plain() {
+            self.set_mode(kept.mode)?;
+            return Ok(Vec::new());
         }
-        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        Ok(rustix::fs::chownat(&self.folder, &self.name, Some(user), Some(group), flags)?)
+        let folder = match self.open_folder() {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.set_mode(0o700)?;
+                self.open_folder()?
+            }
+            opened => opened?,
+        };
+        kept.dress_again(&folder)
+    }
+
+    /// What the folder that is there has of extended attributes; none if it
+    /// cannot be opened.
+    pub(crate) fn folder_attributes(&self) -> Option<BTreeMap<String, String>> {
+        self.open_folder().ok().map(kept_attributes)
+    }
+
+    fn open_folder(&self) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())?.into())
     }
 
     /// Removes a file or a link, or an empty folder.

@@ -62,6 +62,10 @@ pub enum State {
         /// Its user and group, by number.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owner: Option<(u32, u32)>,
+        /// As those of a file, and the access list of what is made in it; none
+        /// if nobody could tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attributes: Option<BTreeMap<String, String>>,
     },
     /// A regular file.
     File {
@@ -171,6 +175,10 @@ impl State {
             (Self::File { attributes: one, .. }, Self::File { attributes: other, .. }) => {
                 one != other
             }
+            (
+                Self::Folder { attributes: Some(one), .. },
+                Self::Folder { attributes: Some(other), .. },
+            ) => one != other,
             _ => false,
         };
         Carried { owner, attributes }
@@ -217,6 +225,9 @@ pub struct Carried {
 }
 
 impl Carried {
+    /// All of it.
+    pub(crate) const ALL: Self = Self { owner: true, attributes: true };
+
     pub(crate) fn or(self, other: Self) -> Self {
         Self { owner: self.owner || other.owner, attributes: self.attributes || other.attributes }
     }

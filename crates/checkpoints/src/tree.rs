@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
 use crate::ignored::Rules;
+use crate::likeness::folder_attributes;
 use crate::names;
 use crate::objects::Objects;
 use crate::state::{Hash, Stamp, State};
@@ -143,7 +144,7 @@ impl Listing {
     ) -> Result<(), ToolError> {
         let stamp = stamp(found);
         let state = match known.entries.get(path) {
-            _ if found.is_dir() => folder(found),
+            _ if found.is_dir() => folder(place, found),
             Some(leaf) if leaf.stamp == stamp => leaf.state.clone(),
             _ => capture.state(place).map_err(|error| ToolError::io(place.display(), &error))?,
         };
@@ -191,8 +192,9 @@ fn is_temporary(name: &OsStr) -> bool {
     name.starts_with(b".hermes-") && name.ends_with(b".tmp")
 }
 
-fn folder(found: &Metadata) -> State {
-    State::Folder { mode: found.mode() & 0o7777, owner: Some((found.uid(), found.gid())) }
+fn folder(place: &Path, found: &Metadata) -> State {
+    let (mode, owner) = (found.mode() & 0o7777, Some((found.uid(), found.gid())));
+    State::Folder { mode, owner, attributes: folder_attributes(place) }
 }
 
 pub(crate) fn stamp(found: &Metadata) -> Stamp {

@@ -185,3 +185,99 @@ fn a_change_of_attributes_alone_is_undone() {
     assert_eq!(attribute(&bench.path("n"), "user.old").as_deref(), Some(&b"1"[..]));
     assert_eq!(attribute(&bench.path("n"), "user.new"), None);
 }
+
+const LIST_FOR_NEW: &str = "system.posix_acl_default";
+
+/// What a folder has besides its content.
+fn dress(path: &Path) -> (u32, u32, u32, Vec<Option<Vec<u8>>>) {
+    let found = fs::symlink_metadata(path).unwrap();
+    let names = [ACCESS_LIST, LIST_FOR_NEW, "user.d"];
+    let attributes = names.map(|name| attribute(path, name)).to_vec();
+    (found.uid(), found.gid(), found.mode() & 0o7777, attributes)
+}
+
+/// A folder that the group may not look into, though its mode looks like it;
+/// none where there are no access lists.
+fn closed_folder() -> Option<Bench> {
+    let bench = Bench::new();
+    bench.write("dir/in/n", "text");
+    let dir = bench.path("dir");
+    let _ = chown(&dir, None, Some(1000));
+    let is_set = [ACCESS_LIST, LIST_FOR_NEW].iter().all(|name| set(&dir, name, &access_list()));
+    (is_set && set(&dir, "user.d", b"D")).then_some(bench)
+}
+
+#[test]
+fn a_folder_comes_back_with_its_access_lists_and_attributes() {
+    let Some(bench) = closed_folder() else { return };
+    let dir = bench.path("dir");
+    let before = (dress(&dir), dress(&bench.path("dir/in")), dress(&bench.path("dir/in/n")));
+    let now = || (dress(&dir), dress(&bench.path("dir/in")), dress(&bench.path("dir/in/n")));
+    assert_eq!(before.0.2 & 0o070, 0o060, "it looks open to its group");
+    bench.command(|| fs::rename(&dir, bench.path("moved")).unwrap());
+    let done = bench.undo(1).unwrap();
+    assert_eq!((now(), done.without), (before.clone(), Vec::new()));
+    assert!(!bench.path("moved").exists());
+    bench.command(|| fs::remove_dir_all(&dir).unwrap());
+    bench.undo(1).unwrap();
+    assert_eq!(now(), before);
+    bench.redo().unwrap();
+    assert!(!dir.exists());
+    bench.undo(1).unwrap();
+    // As one that a call names.
+    bench.turn(&["dir"], || fs::remove_dir_all(&dir).unwrap());
+    bench.undo(1).unwrap();
+    assert_eq!(now(), before);
+    // One that is made again is another.
+    bench.command(|| {
+        fs::remove_dir_all(&dir).unwrap();
+        fs::create_dir(&dir).unwrap();
+    });
+    bench.undo(1).unwrap();
+    assert_eq!(now(), before);
+}
+
+#[test]
+fn a_change_of_a_folders_attributes_alone_is_undone_and_redone() {
+    let Some(bench) = closed_folder() else { return };
+    let dir = bench.path("dir");
+    let before = dress(&dir);
+    for name in [ACCESS_LIST, LIST_FOR_NEW, "user.d"] {
+        bench.command(|| rustix::fs::removexattr(&dir, name).unwrap());
+        let after = dress(&dir);
+        assert_ne!(after, before, "{name}");
+        bench.undo(1).unwrap();
+        assert_eq!(dress(&dir), before, "{name}");
+        bench.redo().unwrap();
+        assert_eq!(dress(&dir), after, "{name}");
+        bench.undo(1).unwrap();
+    }
+    bench.command(|| assert!(set(&dir, "user.new", b"1")));
+    bench.undo(1).unwrap();
+    assert_eq!(attribute(&dir, "user.new"), None);
+    assert_eq!(dress(&dir), before);
+}
+
+#[test]
+fn a_folder_that_had_no_access_list_does_not_get_that_of_the_one_around_it() {
+    let Some(bench) = closed_folder() else { return };
+    let inner = bench.path("dir/in");
+    bench.chmod("dir/in", 0o750);
+    let before = dress(&inner);
+    bench.command(|| fs::remove_dir_all(&inner).unwrap());
+    bench.undo(1).unwrap();
+    assert_eq!(dress(&inner), before);
+}
+
+#[test]
+fn a_folder_whose_access_list_somebody_has_changed_since_is_left() {
+    let Some(bench) = closed_folder() else { return };
+    let dir = bench.path("dir");
+    bench.command(|| rustix::fs::removexattr(&dir, ACCESS_LIST).unwrap());
+    bench.chmod("dir", 0o700);
+    assert!(set(&dir, "user.d", b"mine"));
+    let mine = dress(&dir);
+    let refused = bench.undo(1).unwrap_err();
+    assert_eq!(refused.kind(), hermes_core::ErrorKind::Conflict);
+    assert_eq!(dress(&dir), mine);
+}
