@@ -3,6 +3,7 @@
 
 use super::ShellState;
 use super::bytes::Bytes;
+use super::script::GONE;
 
 /// Builtins and words of the grammar that may change the shell, or hide what
 /// is called. Builtins that cannot are not among them.
@@ -28,6 +29,14 @@ pub fn foregone(state: &ShellState, command: &str) -> Option<ShellState> {
         let last = last_word(command).map(|word| Bytes::from(word.as_bytes()));
         ShellState { last, dropped: Vec::new(), ..state.clone() }
     })
+}
+
+/// The same where it was told that its folder is gone by then.
+pub fn adrift(state: &ShellState, command: &str, report: &[u8]) -> Option<ShellState> {
+    let left = report.strip_prefix(GONE.as_bytes())?;
+    let left = left.strip_suffix(b"\n\n").unwrap_or(left);
+    let state = foregone(state, command)?;
+    Some(ShellState { cwd: Some(left.into()), is_adrift: true, ..state })
 }
 
 /// What `$_` will be, if the command is one program and plain words.

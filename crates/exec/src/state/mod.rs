@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 
 use bytes::Bytes;
 pub use dump::read;
-pub use foregone::foregone;
 pub(crate) use foregone::is_builtin;
+pub use foregone::{adrift, foregone};
 pub use frame::Frame;
 pub use posix::{posix_script, read_posix};
 use quote::quote;

@@ -80,7 +80,12 @@ pub fn script(state: &ShellState, command: &str, report: &Report<'_>) -> String 
     let prelude = state.prelude();
     let foregone = is_foregone(state, command);
     let traced = state.traces();
-    if foregone && prelude.is_empty() && traced.is_empty() && !command.contains("$_") {
+    let framed = match report {
+        Report::Framed(nonce) => Some(*nonce),
+        Report::File(_) => None,
+    };
+    let is_plain = prelude.is_empty() && traced.is_empty() && !command.contains("$_");
+    if foregone && framed.is_none() && is_plain {
         // Bash takes what begins with a sign for one of its own options.
         let sign = if command.starts_with(['-', '+']) { " " } else { "" };
         return format!("{sign}{command}");
@@ -105,8 +110,21 @@ pub fn script(state: &ShellState, command: &str, report: &Report<'_>) -> String 
             "; { __hermes_s=$?; __hermes_dump \"$@\"; builtin set +vx; } 2>/dev/null; \
              builtin exit $__hermes_s",
         );
+    } else if let Some(nonce) = framed {
+        script.push_str(&looking(nonce));
     }
     script
+}
+
+/// What is said after a command that changes nothing in its shell: only that its
+/// folder is gone, and which one above it is left. Here everybody sees that.
+fn looking(nonce: &str) -> String {
+    let (begin, end) = marks(nonce);
+    format!(
+        "; {{ __hermes_s=$?; [[ -d $PWD ]] || {{ __hermes_c=$PWD; {NEAREST}\
+         builtin printf '\\036%s\\n%s\\n\\n%s\\n' {begin} \"{GONE}$__hermes_c\" {end}; }}; }} \
+         2>/dev/null; builtin exit $__hermes_s"
+    )
 }
 
 /// The arguments of a shell for such a script. A long one is handed over in
@@ -180,6 +198,13 @@ pub fn shown_at_exit(state: &ShellState, command: &str) -> Option<String> {
     (is_on || may_be_set).then(|| format!("{}\n", at_exit(state, command)))
 }
 
+/// Goes up from `__hermes_c` to a folder that is there.
+const NEAREST: &str = "while [[ $__hermes_c == /?* && ! -d $__hermes_c ]]; do __hermes_g=1; \
+                       __hermes_c=${__hermes_c%/*}; __hermes_c=${__hermes_c:-/}; done; ";
+
+/// Stands before the folder that is left above one that is gone.
+pub(super) const GONE: &str = "__hermes_gone ";
+
 /// What is known only here and matters when the report is read.
 fn known(state: &ShellState, command: &str) -> String {
     let mut known = String::new();
@@ -197,22 +222,20 @@ fn dump(report: &Report<'_>) -> String {
                        builtin echo __hermes_functions; builtin declare -F; \
                        builtin declare -f; builtin echo __hermes_end; }; ";
     const HELD: &str = "__hermes_d=1 __hermes_n=${#FUNCNAME[@]} __hermes_a=(\"$@\") \
-                        __hermes_c=${DIRSTACK-$PWD}; \
-                        while [[ $__hermes_c == /?* && ! -d $__hermes_c ]]; do __hermes_g=1; \
-                        __hermes_c=${__hermes_c%/*}; __hermes_c=${__hermes_c:-/}; done; \
-                        builtin unset -f __hermes_dump; ";
+                        __hermes_c=${DIRSTACK-$PWD}; ";
+    const UNSET: &str = "builtin unset -f __hermes_dump; ";
     const SAY: &str = "if [[ $__hermes_n == 1 ]]; then __hermes_all; else __hermes_bare 0; fi; ";
     match report {
         Report::File(path) => {
             let path = quote(path.as_os_str().as_bytes());
             let say = format!("{{ {SAY}}} >>{path} || builtin :; ");
-            format!("{ALL}{BARE}__hermes_dump() {{ {HELD}{say}}}; ")
+            format!("{ALL}{BARE}__hermes_dump() {{ {HELD}{NEAREST}{UNSET}{say}}}; ")
         }
         // Output that the command has sent into a file is not for us.
         Report::Framed(nonce) => {
             let (begin, end) = marks(nonce);
             format!(
-                "{ALL}{BARE}[[ ! -f /dev/fd/1 ]] || __hermes_r=1; __hermes_dump() {{ {HELD}\
+                "{ALL}{BARE}[[ ! -f /dev/fd/1 ]] || __hermes_r=1; __hermes_dump() {{ {HELD}{NEAREST}{UNSET}\
                  [[ -f /dev/fd/1 && ! ${{__hermes_r-}} ]] || {{ \
                  builtin printf '\\036%s\\n' {begin}; {SAY}builtin echo {end}; }} || builtin :; }}; "
             )

@@ -57,7 +57,9 @@ impl Session {
         } else {
             std::fs::read(file.path()).expect("a report")
         };
-        let after = foregone(state, command).or_else(|| read(&dump, &self.base));
+        let after = adrift(state, command, &dump)
+            .or_else(|| foregone(state, command))
+            .or_else(|| read(&dump, &self.base));
         (output, after)
     }
 
@@ -340,6 +342,21 @@ fn a_folder_that_is_gone_gives_way_to_the_one_above() {
     session.says("mkdir -p a/b/c; cd a/b/c; rm -r ../../b");
     assert_eq!(session.state.cwd(), Some(session.path().join("a").as_path()));
     assert_eq!(session.says("pwd; cd ."), format!("{}/a\n", session.path().display()));
+}
+
+/// Where nobody else can see that it is gone.
+#[test]
+fn a_program_may_take_away_the_folder_it_is_called_in() {
+    let mut session = session!();
+    session.framed = true;
+    session.says("mkdir -p 'a b'/c; cd 'a b'/c; x=1");
+    let output = session.run("rm -r ../../a\\ b");
+    assert_eq!((output.stdout.as_slice(), output.status.code()), (&b""[..], Some(0)));
+    assert_eq!(session.state.cwd(), Some(session.path().as_path()));
+    assert_eq!(session.says("ls nonesuch 2>/dev/null; echo $? $x"), "2 1\n");
+    assert_eq!(session.code("ls nonesuch"), Some(2));
+    session.says("rmdir ../none; true");
+    assert_eq!(session.state.cwd(), Some(session.path().as_path()));
 }
 
 #[test]

@@ -217,10 +217,7 @@ impl After {
         }
         let folder = after.cwd().map(Path::to_path_buf);
         if is_adrift {
-            notes.push(format!(
-                "The folder that it ended in is gone; the next command will be in {}.",
-                folder.as_deref().unwrap_or_else(|| cx.workplace.cwd()).display()
-            ));
+            notes.push(adrift(folder.as_deref().unwrap_or_else(|| cx.workplace.cwd())));
         }
         if !after.dropped().is_empty() {
             notes.push(format!(
@@ -273,7 +270,12 @@ impl After {
         let report = || job.report();
         let state = match &self.from {
             From::Posix => report().and_then(|it| state::read_posix(&it, &self.before, &self.base)),
-            From::Bash => foregone().or_else(|| read(&report()?)),
+            From::Bash => match report() {
+                Some(told) => {
+                    state::adrift(&self.before, &self.command, &told).or_else(|| read(&told))
+                }
+                None => foregone(),
+            },
             From::File(report) => {
                 if let Some(state) = foregone() {
                     return Told::State(Box::new(state));
@@ -344,6 +346,24 @@ pub(crate) fn stand(jobs: &Jobs, cx: &ToolContext) -> Result<(), ToolError> {
     let Some(above) = nearest(at) else { return Ok(()) };
     move_to(&above, cx)?;
     Err(lost(at, &above))
+}
+
+/// Goes on in the nearest folder above the session's own if a command that ran
+/// beside it has taken that away; where that is.
+pub(crate) fn drift(jobs: &Jobs, cx: &ToolContext) -> Result<Option<PathBuf>, ToolError> {
+    let above = nearest(cx.workplace.cwd()).filter(|_| jobs.backend().is_here());
+    if let Some(above) = &above {
+        move_to(above, cx)?;
+    }
+    Ok(above)
+}
+
+/// What is said of a command that has ended in a folder that is gone.
+pub(crate) fn adrift(folder: &Path) -> String {
+    format!(
+        "The folder that it ended in is gone; the next command will be in {}.",
+        folder.display()
+    )
 }
 
 /// Goes on in the folder above one that could not be entered elsewhere.

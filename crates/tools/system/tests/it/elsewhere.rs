@@ -30,6 +30,18 @@ async fn the_state_of_a_command_that_was_ended_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_program_may_take_away_the_folder_of_the_session() {
+    let (desk, there) = (desk(NextDoor::default()), tempfile::tempdir().unwrap());
+    let folder = there.path().canonicalize().unwrap();
+    desk.run(&format!("mkdir {0}/gg && cd {0}/gg", folder.display())).await;
+    let answer = desk.run("rm -r ../gg").await;
+    assert_eq!(answer["cwd"], folder.display().to_string(), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("is gone"), "{answer}");
+    assert_eq!(desk.output("pwd").await, format!("{}\n", folder.display()));
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_greeting_is_no_output() {
     let desk = desk(NextDoor { greeting: "Welcome!", ..NextDoor::default() });
     let arguments = json!({ "command": "echo out; echo err >&2", "separate": true });

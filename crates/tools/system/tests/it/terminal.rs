@@ -71,6 +71,43 @@ async fn state_survives_a_command_that_is_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_that_goes_to_the_background_says_that_nothing_of_it_is_kept() {
+    let desk = Desk::new();
+    let before = desk.run("mkdir sub; pwd").await["cwd"].clone();
+    let command = "cd sub; export XB=1; sleep 60";
+    let answer = desk.call("terminal", json!({ "command": command, "background_after": 1 })).await;
+    assert_eq!((&answer["status"], &answer["cwd"]), (&json!("running"), &before), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("as it was before"), "{answer}");
+    assert_eq!(desk.output("echo [$XB]").await, "[]\n");
+    let asking = json!({ "command": "cd sub; read -p '? ' q", "pty": true });
+    let answer = desk.call("terminal", asking).await;
+    assert_eq!((&answer["status"], &answer["cwd"]), (&json!("awaiting_input"), &before));
+    assert!(answer["note"].as_str().unwrap().contains("as it was before"), "{answer}");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_in_the_background_may_take_away_the_folder() {
+    let desk = Desk::new();
+    let above = desk.run("pwd").await["cwd"].clone();
+    desk.run("mkdir gg; cd gg").await;
+    let gone = json!({ "command": "rm -r ../gg", "background": true });
+    let answer = desk.call("terminal", gone).await;
+    assert_eq!((&answer["cwd"], &answer["exit_code"]), (&above, &json!(0)), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("is gone"), "{answer}");
+    assert_eq!(desk.run("true").await["exit_code"], 0);
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_output_without_text_is_counted() {
+    let desk = Desk::new();
+    let answer = desk.run("head -c 30000000 /dev/zero").await;
+    assert!(answer["note"].as_str().unwrap().contains("30000000 bytes"), "{answer}");
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_grandchild_that_keeps_the_pipe_does_not_hold_up_the_call() {
     let desk = Desk::new();
     let begin = Instant::now();

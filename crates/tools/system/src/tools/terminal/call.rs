@@ -187,9 +187,10 @@ impl Call<'_> {
         };
         output.status = Some(status);
         output.add_note(note);
-        if !self.args.pty {
-            output.add_note("What it changes in its shell from now on is not kept.");
-        }
+        output.add_note(
+            "The session's shell is as it was before this command: what that has changed in it \
+             (folder, variables and the like) and will change is not kept.",
+        );
         self.attend(&listed, &mut output);
         self.keep_helper();
         output
@@ -203,7 +204,15 @@ impl Call<'_> {
         let until = Some(Instant::now() + EARLY);
         let patience = Patience { until, silence: None, cancel: &self.cx.cancel };
         self.job.wait(&patience).await;
-        let mut output = self.describe(self.stays());
+        let has_ended = self.job.ended().is_some();
+        let above = match self.args.workdir {
+            None if has_ended => shell::drift(self.jobs, self.cx)?,
+            _ => None,
+        };
+        let mut output = self.describe(above.as_deref().unwrap_or(self.stays()));
+        if let Some(above) = &above {
+            output.add_note(shell::adrift(above));
+        }
         listed.catch_up(output.told);
         output.session_id = Some(self.job.id.clone());
         output.pid = self.job.pid;
@@ -214,7 +223,7 @@ impl Call<'_> {
         if let Some(file) = &self.file {
             output.output_file = Some(file.display().to_string());
         }
-        if self.job.ended().is_some() {
+        if has_ended {
             listed.see_end();
             self.check_folder(&output)?;
             self.tell_of_sudo(&mut output);
