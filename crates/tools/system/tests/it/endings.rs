@@ -46,6 +46,34 @@ async fn a_code_that_is_an_answer_does_not_count_as_a_failure() {
     desk.engine.shutdown().await;
 }
 
+/// Whoever asks after a process gets an answer, however that has ended.
+#[tokio::test(flavor = "multi_thread")]
+async fn to_look_at_a_process_that_failed_is_no_failure() {
+    let desk = Desk::new();
+    let id = desk.start("sleep 0.5; exit 3").await;
+    for action in ["wait", "wait", "poll", "log", "poll", "log"] {
+        let answer = desk.process(action, &id).await;
+        assert_eq!((&answer["exit_code"], &answer["_warning"]), (&json!(3), &Value::Null));
+    }
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_was_killed_is_told_the_same_with_a_shell_and_without() {
+    let desk = Desk::new();
+    std::fs::write(desk.path().join("run.py"), "import os; os.kill(os.getpid(), 11)\n").unwrap();
+    let python = "python3 run.py";
+    for command in [python.to_owned(), format!(": a; {python}"), format!("x=1; {python}; exit $?")]
+    {
+        let answer = desk.run(&command).await;
+        let wanted = (&json!(139), &json!("It was ended by signal 11"));
+        assert_eq!((&answer["exit_code"], &answer["error"]), wanted, "{answer}");
+    }
+    let answer = desk.run("x=1; (exit 139)").await;
+    assert_eq!((&answer["exit_code"], &answer["error"]), (&json!(139), &Value::Null), "{answer}");
+    desk.engine.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupted_command_that_ignores_term_keeps_its_output() {
     let mut desk = Desk::new();

@@ -227,7 +227,10 @@ async fn the_log_is_paged_by_lines() {
     }
     assert_eq!(answer["output"], "10\n11\n12", "{answer}");
     assert_eq!((&answer["total_lines"], &answer["showing"]), (&json!(500), &json!("lines 10-12")));
-    let last = desk.call("process", page(0)).await;
+    let first = desk.call("process", page(0)).await;
+    assert_eq!((&first["output"], &first["showing"]), (&json!("1\n2\n3"), &json!("lines 1-3")));
+    let last = json!({ "action": "log", "session_id": id, "limit": 3 });
+    let last = desk.call("process", last).await;
     assert_eq!(last["output"], "498\n499\n500", "{last}");
     let beyond = desk.call("process", page(600)).await;
     assert_eq!(beyond["output"], "", "{beyond}");

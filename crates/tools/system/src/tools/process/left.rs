@@ -104,7 +104,7 @@ async fn look(
     }
     let runs = is_alive();
     let count = args.limit.map_or(PAGE, |limit| usize::try_from(limit).unwrap_or(PAGE));
-    let (from, first) = (file.to_path_buf(), args.offset);
+    let (from, first) = (file.to_path_buf(), args.offset.map(|first| first.max(1)));
     let page = blocking(cx, move || Page::read(&from, first, count.clamp(1, 10 * PAGE))).await?;
     let page = page.map_err(|error| ToolError::io(file.display(), &error))?;
     let status = match (runs, args.action) {
@@ -139,17 +139,13 @@ impl Page {
         while read_line(&mut reader, &mut line)? {
             total += 1;
             match first {
-                Some(first @ 1..) if total < first || lines.len() >= count => continue,
-                Some(1..) => {}
-                _ if lines.len() >= count => drop(lines.pop_front()),
+                Some(first) if total < first || lines.len() >= count => continue,
+                None if lines.len() >= count => drop(lines.pop_front()),
                 _ => {}
             }
             lines.push_back(clean(&line));
         }
-        let first = match first {
-            Some(first @ 1..) => first,
-            _ => total - lines.len() as u64 + 1,
-        };
+        let first = first.unwrap_or(total - lines.len() as u64 + 1);
         Ok(Self { first, lines: lines.into(), total })
     }
 }

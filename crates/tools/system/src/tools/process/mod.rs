@@ -104,9 +104,8 @@ impl Tool for Process {
     fn ending(output: &Output) -> Ending {
         match output.status {
             "interrupted" => Ending::Stopped,
-            // Whoever is killed does not end with zero, and that was wanted.
-            "killed" => Ending::Well,
-            _ => Ending::Answered,
+            // However the process has ended: what was asked for is to know that.
+            _ => Ending::Well,
         }
     }
 
@@ -300,8 +299,8 @@ fn log(args: &Args, listed: &Listed) -> Output {
     let log = listed.job.log();
     let total = log.lines();
     let first = match args.offset {
-        None | Some(0) => total.saturating_sub(count as u64) + 1,
-        Some(first) => first,
+        None => total.saturating_sub(count as u64) + 1,
+        Some(first) => first.max(1),
     };
     let (lines, total) = log.page(first, count);
     let told = log.len();

@@ -78,7 +78,8 @@ impl Output {
         let summary = log.summary(shown);
         let apart = |source| separate.then(|| log.of(source, shown).text);
         let (stdout, stderr) = (apart(Source::Stdout), apart(Source::Stderr));
-        let file = if summary.is_cut { log.write_out() } else { None };
+        let (is_cut, is_mute) = (summary.is_cut, summary.is_mute);
+        let file = if is_cut { log.write_out() } else { None };
         let output_file = file.map(|file| file.display().to_string());
         let mut output = Self {
             stdout,
@@ -105,9 +106,14 @@ impl Output {
             // What was drawn is not for reading, and all of it can be seen.
             output.output.clear();
         }
-        let is_mute = output.output.is_empty() && output.screen.is_none();
-        if written > 0 && is_mute && job.ended().is_some() {
-            output.add_note(format!("It wrote {written} bytes, and no text is among them."));
+        if written > 0 && is_mute && output.screen.is_none() && job.ended().is_some() {
+            output.add_note(match is_cut {
+                false => format!("It wrote {written} bytes, and no text is among them."),
+                true => format!(
+                    "It wrote {written} bytes, and neither their beginning nor their end has text \
+                     in it."
+                ),
+            });
         }
         for remark in job.remarks() {
             output.add_note(remark);
@@ -138,7 +144,7 @@ impl Output {
         let meaning = meaning::of(&job.command, ended.exit, &self.output);
         self.is_answer = meaning.as_ref().is_some_and(|meaning| meaning.is_answer);
         self.exit_code_meaning = meaning.map(|meaning| meaning.text.to_owned());
-        if let Some(signal) = signal(job, ended.exit) {
+        if let Some(signal) = signal(job, ended.exit, &self.output) {
             self.error = Some(format!("It was ended by signal {signal}"));
         }
         if let Some(trouble) = job.trouble() {
@@ -188,12 +194,38 @@ impl Output {
 
 /// The signal that has ended it. Elsewhere it is seen as the code that a shell
 /// makes of it; one that came to its own end has reported.
-fn signal(job: &Job, exit: Exit) -> Option<i32> {
-    match exit {
-        Exit::Signal(signal) => Some(signal),
-        Exit::Code(code @ 129..=159) if job.pid.is_none() && job.report().is_none() => {
-            Some(code - 128)
-        }
-        Exit::Code(_) => None,
-    }
+fn signal(job: &Job, exit: Exit, output: &str) -> Option<i32> {
+    let signal = match exit {
+        Exit::Signal(signal) => return Some(signal),
+        Exit::Code(code @ 129..=159) => code - 128,
+        Exit::Code(_) => return None,
+    };
+    let is_alone = job.pid.is_none() && job.report().is_none();
+    (is_alone || is_said(signal, output)).then_some(signal)
 }
+
+/// Whether bash has said of the last program that this signal has ended it, as in
+/// `bash: line 1: 123 Segmentation fault`. By its code alone, it may have ended like
+/// that by itself.
+fn is_said(signal: i32, output: &str) -> bool {
+    let words = match signal {
+        4 => "Illegal instruction",
+        6 => "Aborted",
+        7 => "Bus error",
+        8 => "Floating point exception",
+        9 => "Killed",
+        11 => "Segmentation fault",
+        15 => "Terminated",
+        31 => "Bad system call",
+        _ => return false,
+    };
+    let last = output.trim_end().lines().next_back().unwrap_or_default();
+    let told = last.split_once(": line ").and_then(|(_, told)| told.split_once(": "));
+    let told = told.map_or("", |(_, told)| told.trim_start());
+    let after = told.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    after.len() < told.len() && after.trim_start().starts_with(words)
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

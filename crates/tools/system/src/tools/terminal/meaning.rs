@@ -32,7 +32,7 @@ const ONE: [(&[&str], Meaning); 8] = [
     (&["pkill"], Meaning::failure("no such process runs")),
     (&["which", "type", "command"], Meaning::answer("there is no such command; no failure")),
     (&["expr"], Meaning::answer("the result is zero or empty; no failure")),
-    (&["find"], Meaning::failure("some folders could not be read")),
+    (&["find"], Meaning::failure("something could not be read, or is not there")),
 ];
 
 const CURL: [(i32, &str); 4] = [
