@@ -202,6 +202,9 @@ pub(crate) fn protection(name: &str) -> Option<&'static str> {
     if name.starts_with(OURS) {
         return Some("it configures hermes itself");
     }
+    if SHELL_S_OWN.contains(&name) {
+        return Some("the shell sets it by itself in every command");
+    }
     let upper = name.to_ascii_uppercase();
     let loads = LOADED.contains(&name)
         || LOADER.iter().any(|prefix| name.starts_with(prefix))
@@ -263,11 +266,16 @@ pub(crate) fn check_writable(name: &str) -> Result<(), ToolError> {
     match protection(name) {
         None => Ok(()),
         Some(why) => {
-            let hint = if name.starts_with(OURS) {
-                "Ask the user to set it where hermes is started."
-            } else {
-                "Export it in a terminal command, which is judged by what it says, or ask the \
-                 user to set it where hermes is started."
+            let hint = match name {
+                _ if name.starts_with(OURS) => "Ask the user to set it where hermes is started.",
+                "PWD" | "OLDPWD" => "Use cd in a terminal command: it moves the session.",
+                _ if SHELL_S_OWN.contains(&name) => {
+                    "Set it in the same terminal command as the program that is to see it."
+                }
+                _ => {
+                    "Export it in a terminal command, which is judged by what it says, or ask the \
+                     user to set it where hermes is started."
+                }
             };
             Err(ToolError::denied(format!("{name} is protected: {why}")).with_hint(hint))
         }

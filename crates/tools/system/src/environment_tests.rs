@@ -32,6 +32,8 @@ fn what_loads_code_or_is_ours_is_protected() {
         "GIT_CONFIG_KEY_0",
         "GIT_TRACE2_EVENT",
         "npm_config_script_shell",
+        "PWD",
+        "SHLVL",
     ] {
         let error = check_writable(name).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied);
@@ -48,6 +50,12 @@ fn what_loads_code_or_is_ours_is_protected() {
     ] {
         assert!(check_writable(name).is_ok(), "{name}");
     }
+}
+
+#[test]
+fn a_folder_is_entered_and_not_set() {
+    let error = check_writable("PWD").unwrap_err();
+    assert!(error.hint().contains("Use cd"), "{}", error.hint());
 }
 
 #[test]

@@ -351,19 +351,10 @@ fn set(name: String, value: &str, view: &View, cx: &ToolContext) -> Result<Answe
 
 fn unset(name: String, view: &View, cx: &ToolContext) -> Result<Answer, ToolError> {
     environment::check_writable(&name)?;
-    let entry = view.seen.get(&name);
-    let was_set = match entry {
-        // Without a search path of its own the session has that of hermes.
-        Some(entry) if name == PATH => entry.source == Source::Session,
-        entry => entry.is_some(),
-    };
+    let was_set = view.seen.contains_key(&name);
     cx.session.update(DOCUMENT, |changes: &mut Variables| {
-        if name == PATH {
-            changes.remove(PATH);
-        } else {
-            // Another process of this session may have it even if this one has not.
-            changes.insert(name.clone(), None);
-        }
+        // Another process of this session may have it even if this one has not.
+        changes.insert(name.clone(), None);
     })?;
     outdo_shell([name.as_str()], view, cx)?;
     Ok(Answer::Unset { name, was_set })

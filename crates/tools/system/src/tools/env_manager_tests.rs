@@ -135,8 +135,10 @@ async fn a_search_path_must_lead_to_a_shell() {
     assert_eq!(place.call(set(&longer)).await.unwrap()["value"], longer.as_str());
     let unset = json!({"action": "unset", "name": "PATH"});
     assert_eq!(place.call(unset.clone()).await.unwrap()["was_set"], true);
-    let get = place.call(json!({"action": "get", "name": "PATH"})).await.unwrap();
-    assert_eq!((&get["value"], &get["source"]), (&json!(now), &json!("process")));
+    assert_eq!(place.call(unset).await.unwrap()["was_set"], false);
+    let error = place.fails(json!({"action": "get", "name": "PATH"})).await;
+    assert!(error.message().contains("unset in this session"), "{}", error.message());
+    place.call(set(&now)).await.unwrap();
     let files = [("a.env", "PATH=/nowhere\nmy.key=1\nA=1\n"), ("b.env", "PATH=$PATH:/more\n")];
     for (name, text) in files {
         fs::write(place.folder.path().join(name), text).unwrap();
@@ -147,6 +149,18 @@ async fn a_search_path_must_lead_to_a_shell() {
     place.call(json!({"action": "load", "path": "b.env"})).await.unwrap();
     let kept = place.cx.session.variables().unwrap();
     assert_eq!(kept["PATH"], Some(format!("{now}:/more")));
+}
+
+#[tokio::test]
+async fn a_search_path_that_nobody_set_in_the_session_can_be_unset() {
+    let place = Place::new();
+    let unset = json!({"action": "unset", "name": "PATH"});
+    assert_eq!(place.call(unset).await.unwrap(), json!({"name": "PATH", "was_set": true}));
+    assert_eq!(place.cx.session.variables().unwrap()["PATH"], None);
+    let diff = place.call(json!({"action": "diff"})).await.unwrap();
+    assert_eq!(diff["unset"], json!(["PATH"]));
+    let error = place.fails(json!({"action": "set", "name": "PWD", "value": "/zz"})).await;
+    assert!(error.hint().contains("cd"), "{}", error.hint());
 }
 
 #[tokio::test]
