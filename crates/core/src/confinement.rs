@@ -17,6 +17,9 @@ pub struct Confinement {
     /// Below the writable trees: may be read, not written, whether or not it
     /// exists yet.
     pub read_only: Vec<PathBuf>,
+    /// What is there in a folder that is open for something new: it stays as it
+    /// is, but for what somebody agreed to.
+    pub beside: Vec<PathBuf>,
     /// The same for what is there, but the folders that it lies in may be
     /// moved: files of repositories within others.
     pub nested: Vec<PathBuf>,
@@ -109,6 +112,9 @@ pub enum Service {
     Containers,
     /// Database servers.
     Databases,
+    /// No program, but kept like one: the settings of a repository, which git
+    /// writes.
+    Settings,
 }
 
 /// How much a child process may use; none means as much as the parent may.

@@ -5,10 +5,14 @@
 use hermes_core::{Scope, Service};
 use hermes_shell::{Analysis, Leaf};
 
+use crate::bookkeeping::writes_settings;
+
 /// What the commands of a call are clients of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Clients {
     needs: Vec<Service>,
+    /// Whether git is called to write the settings of a repository.
+    settings: bool,
     /// Whether something runs that may do anything: a script, a program of the
     /// project, an interpreter, a build.
     with_strangers: bool,
@@ -204,6 +208,7 @@ impl Clients {
         for leaf in &analysis.leaves {
             self.with_strangers = self.with_strangers || !is_known(leaf);
             self.needs.extend(needs(leaf));
+            self.settings = self.settings || writes_settings(leaf);
         }
         self.needs.sort();
         self.needs.dedup();
@@ -219,10 +224,20 @@ impl Clients {
         if self.with_strangers { Vec::new() } else { self.needs.clone() }
     }
 
+    /// Whether git may write the settings of a repository. They are open to
+    /// every process of a command, too, and make the next git run a program.
+    pub(crate) fn keeps_books(&self) -> bool {
+        self.settings && !self.with_strangers
+    }
+
     /// Those that a part of it is a client of, and that are kept from all of it
     /// because of the others.
     pub(crate) fn withheld(&self) -> Vec<Service> {
-        if self.with_strangers { self.needs.clone() } else { Vec::new() }
+        if !self.with_strangers {
+            return Vec::new();
+        }
+        let settings = self.settings.then_some(Service::Settings);
+        self.needs.iter().copied().chain(settings).collect()
     }
 }
 

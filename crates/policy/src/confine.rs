@@ -9,6 +9,7 @@ use hermes_core::{Awaited, Confinement, Effect, Enclosed, Proposal, Resource, Sc
 
 use crate::judge::{Examination, Finding};
 use crate::level::{Answer, Level, Restriction, Selectors};
+use crate::openings::Openings;
 use crate::pattern::{PathPattern, is_within};
 use crate::permissions::{Permissions, folder};
 use crate::repositories::{self, Case, Kept, Use};
@@ -56,14 +57,12 @@ impl Permissions {
         let lasts = |effect: &Effect| matches!(&effect.resource, Resource::Script(s) if s.apart);
         let lasts = proposal.effects.iter().any(lasts);
         let agreed = if lasts { Vec::new() } else { agreed(exam) };
-        let elsewhere = |place: &&PathBuf| !write.iter().any(|tree| is_within(place, tree));
-        let opened: Vec<PathBuf> =
-            agreed.iter().filter(elsewhere).filter_map(|place| self.opening(place)).collect();
+        let opened = if lasts { Openings::default() } else { Openings::of(exam, &write) };
         let delete = delete.map(|mut delete| {
-            delete.extend(opened.iter().cloned());
+            delete.extend(opened.write.iter().cloned());
             delete
         });
-        write.extend(opened);
+        write.extend(opened.write);
         read.extend(
             exam.findings
                 .iter()
@@ -89,6 +88,7 @@ impl Permissions {
         Some(Confinement {
             read,
             read_only: self.guarded(&levels, &write, &agreed, kept.read_only, cwd),
+            beside: opened.beside,
             nested: kept.nested,
             absent: kept.absent,
             unwelcome: kept.unwelcome,
@@ -106,19 +106,6 @@ impl Permissions {
         })
     }
 
-    /// The place that has to be writable, or the folder in which it is to be
-    /// made, unless that is a folder of everything.
-    fn opening(&self, place: &Path) -> Option<PathBuf> {
-        if std::fs::symlink_metadata(place).is_ok() {
-            return Some(place.to_path_buf());
-        }
-        let folder = place.parent().filter(|folder| folder.is_dir())?;
-        let places = self.places();
-        let known = [&places.home, &places.workspace].into_iter().flatten().chain([&places.hermes]);
-        let above = known.into_iter().any(|known| known != folder && known.starts_with(folder));
-        (!above && folder != Path::new("/")).then(|| folder.to_path_buf())
-    }
-
     /// What stays as it is of repositories, and of our own files in projects.
     fn kept(&self, write: &[PathBuf], exam: &Examination, cwd: &Path) -> Kept {
         let changed = |scope: Option<&Scope>| -> Vec<PathBuf> {
@@ -131,7 +118,7 @@ impl Permissions {
             changed: changed(None),
             deleted: changed(Some(&Scope::FILE_DELETE)),
             git_runs: exam.command_effects.iter().any(|e| e.scope == Scope::GIT_WRITE),
-            settings: exam.settings,
+            settings: exam.clients.keeps_books(),
             typed: exam.typed,
             sweeps: sweeps(exam),
         };

@@ -74,8 +74,8 @@ pub struct Examination {
     pub spawns: bool,
     /// Whether commands are typed into them later.
     pub typed: bool,
-    /// Whether git runs and may change the settings of a repository.
-    pub settings: bool,
+    /// What its commands put somewhere.
+    pub arrivals: Vec<hermes_shell::Arrival>,
 }
 
 impl Examination {
@@ -229,7 +229,6 @@ impl Permissions {
         let mut glances = Glances::default();
         let mut heard = Vec::with_capacity(count);
         for (index, leaf) in analysis.leaves.iter().enumerate() {
-            exam.settings |= hermes_shell::changes_settings(leaf);
             let text: Arc<str> = leaf.text.as_str().into();
             for found in &leaf.findings {
                 let effect = Effect {
@@ -264,6 +263,9 @@ impl Permissions {
         // The walls of a shell that lasts are those it was started with.
         if !apart {
             exam.clients.add(&analysis);
+        }
+        for leaf in &mut analysis.leaves {
+            exam.arrivals.append(&mut leaf.arrivals);
         }
         let effects = analysis.leaves.into_iter().flat_map(|leaf| leaf.effects).zip(heard);
         let effects = effects.filter(|(_, heard)| *heard && !apart).map(|(effect, _)| effect);

@@ -13,6 +13,7 @@
 
 mod approvals;
 mod around;
+mod bookkeeping;
 mod clients;
 mod code;
 mod confine;
@@ -25,6 +26,7 @@ mod hosts;
 mod judge;
 mod level;
 mod loose;
+mod openings;
 mod pattern;
 mod permissions;
 mod profile;

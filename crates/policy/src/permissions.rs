@@ -13,6 +13,7 @@ use hermes_core::{
 use crate::approvals::{SavedRule, SavedRules, Ticket, Tickets, Unit};
 use crate::judge::{Examination, Finding};
 use crate::level::{Answer, led};
+use crate::openings::extent;
 use crate::pattern::Places;
 use crate::profile::{Profile, SandboxSettings};
 use crate::rules::{Closed, Rules};
@@ -175,9 +176,11 @@ impl Permissions {
             exam.findings.push(unheld(&exam, &lacking, self.sandbox().missing));
         }
         exam.findings.extend(confinement.as_ref().and_then(|it| unwatched(proposal, &exam, it)));
-        for finding in &mut exam.findings {
-            if finding.answer == Answer::Ask && self.was_answered(finding, proposal.session) {
+        for finding in exam.findings.iter_mut().filter(|it| it.answer == Answer::Ask) {
+            if self.was_answered(finding, proposal.session) {
                 finding.answer = Answer::Allow;
+            } else if let Some(more) = extent(finding, &exam.arrivals, confinement.as_ref()) {
+                finding.reason.push_str(&more);
             }
         }
         (exam, confinement)

@@ -103,6 +103,9 @@ impl Covers {
         for path in confinement.read_only.iter().filter(|path| !is_root(path)) {
             found.protect(path, &write)?;
         }
+        for path in &confinement.beside {
+            found.stay(path, &write);
+        }
         if allowed.iter().any(|tree| Path::new(DEVICES).starts_with(tree)) {
             for device in disks() {
                 found.cover(&device, Cover::Hide, &write);
@@ -337,6 +340,20 @@ impl Covers {
         }
         self.keep(path, write);
         Ok(())
+    }
+
+    /// Covers what is in a folder that is open for new names. No mount covers a
+    /// link.
+    fn stay(&mut self, path: &Path, write: &[PathBuf]) {
+        match fs::symlink_metadata(path) {
+            Ok(about) if about.is_symlink() => self
+                .gaps
+                .push(format!("{} is a symbolic link, which may be replaced", path.display())),
+            Ok(_) if write.iter().any(|tree| path.starts_with(tree)) => {
+                self.cover(path, Cover::ReadOnly, write);
+            }
+            _ => {}
+        }
     }
 
     fn protect(&mut self, path: &Path, write: &[PathBuf]) -> Result<(), SandboxError> {

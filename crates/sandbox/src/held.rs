@@ -86,13 +86,14 @@ impl Held {
         let mut text = names.join(", ");
         for service in &self.withheld {
             let what = match service {
-                Service::Keys => "the agents of SSH and GnuPG keys",
-                Service::Containers => "the container engine",
-                Service::Databases => "the sockets of databases",
+                Service::Keys => "the agents of SSH and GnuPG keys cannot be reached",
+                Service::Containers => "the container engine cannot be reached",
+                Service::Databases => "the sockets of databases cannot be reached",
+                Service::Settings => "git cannot write the settings of a repository (.git/config)",
             };
             text.push_str(&format!(
-                "; {what} cannot be reached, as the command runs other programs beside: what \
-                 needs them has to be a command of its own"
+                "; {what}, as the command runs other programs beside: what needs that has to be a \
+                 command of its own"
             ));
         }
         text

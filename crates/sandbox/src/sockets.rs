@@ -202,6 +202,7 @@ fn is_served(path: &Path, confinement: &Confinement) -> bool {
                     .iter()
                     .any(|server| name.starts_with(server) && name.ends_with(".sock"))
         }
+        Service::Settings => false,
     })
 }
 

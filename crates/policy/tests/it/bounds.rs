@@ -138,7 +138,9 @@ fn an_agreement_opens_no_folder_of_everything() {
     assert!(!held.write.contains(&"/".into()), "{:?}", held.write);
     let above = world.path("new-file");
     let held = confined(&world, default, &format!("touch {}", above.display()));
-    assert!(!held.write.contains(&world.path("").components().collect()), "{:?}", held.write);
+    let mut beside = held.beside.clone();
+    beside.sort();
+    assert_eq!(beside, ["hermes", "home", "out"].map(|name| world.path(name)));
     let held = confined(&world, default, "touch ../out/x");
     assert!(held.write.contains(&world.path("out")));
 }
@@ -423,4 +425,38 @@ fn what_outlives_hermes_is_asked_about_where_somebody_has_to_look() {
     assert_eq!(answer(home, "sleep 60", true), Answer::Allow);
     let default = "profiles: {p: {extends: default}}";
     assert_eq!(answer(default, "python3 serve.py", true), Answer::Allow);
+}
+
+#[test]
+fn what_was_agreed_to_elsewhere_leaves_its_neighbours_as_they_are() {
+    let world = World::new();
+    for name in ["out/old", "out/deep/old", "home/notes"] {
+        world.put(name, "x");
+    }
+    let default = "profiles: {p: {extends: default}}";
+    let paths = |names: &[&str]| names.iter().map(|name| world.path(name)).collect::<Vec<_>>();
+    let (out, home) = (world.path("out"), world.path("home"));
+    for (command, open, kept) in [
+        ("echo x > ../out/new; python3 x.py", &out, vec!["out/deep", "out/old"]),
+        ("cp src ../out/new; python3 x.py", &out, vec!["out/deep", "out/old"]),
+        ("cp src/a ../out/; python3 x.py", &out, vec!["out/deep", "out/old"]),
+        ("mv src/a ../out/zz; python3 x.py", &out, vec!["out/deep", "out/old"]),
+        ("rm ../out/old", &out, vec!["out/deep"]),
+        ("mkdir ~/newdir", &home, vec!["home/.ssh", "home/notes"]),
+        ("echo hi > ~/newfile", &home, vec!["home/.ssh", "home/notes"]),
+    ] {
+        let held = confined(&world, default, command);
+        assert!(held.write.contains(open), "{command}: {:?}", held.write);
+        let mut beside = held.beside.clone();
+        beside.sort();
+        assert_eq!(beside, paths(&kept), "{command}");
+    }
+    // What is there is opened for itself.
+    let held = confined(&world, default, "echo x >> ../out/old; python3 x.py");
+    assert!(held.write.contains(&world.path("out/old")) && held.beside.is_empty());
+    // The question says what it is about.
+    let p = world.with(default, "p").unwrap();
+    let asked = world.command(&p, "echo x > ../out/new; python3 x.py");
+    let reason = &asked.decisive().unwrap().reason;
+    assert!(reason.contains(&format!("new files in {}", out.display())), "{reason}");
 }

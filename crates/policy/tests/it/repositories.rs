@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hermes_core::{Confinement, Effect, Resource, Scope, Script};
+use hermes_core::{Confinement, Effect, Resource, Scope, Script, Service};
 use hermes_policy::Answer;
 
 use crate::World;
@@ -69,6 +69,34 @@ fn git_keeps_its_own_books_and_its_hooks_stay() {
         for name in ["ws/.git/commondir", "ws/.git/modules/lib/commondir"] {
             assert!(held.absent.contains(&world.path(name)), "{text}: {:?}", held.absent);
         }
+    }
+}
+
+#[test]
+fn settings_are_open_to_git_alone() {
+    let world = world();
+    let strangers = [
+        "git config user.name me; python3 evil.py",
+        "git checkout -b x && npm install",
+        "git branch -d x; ./run.sh",
+        "git submodule update --init && make",
+        "false && git config user.name me; python3 evil.py",
+    ];
+    for text in strangers {
+        let held = held(&world, DEFAULT, command(text));
+        assert!(closes(&held.read_only, &world, "ws/.git/config"), "{text}");
+        assert!(!closes(&held.read_only, &world, "ws/.git/index"), "{text}");
+        assert!(held.withheld.contains(&Service::Settings), "{text}: {:?}", held.withheld);
+    }
+    for text in ["git pull; python3 evil.py", "git fetch && make", "git ls-remote; make"] {
+        let held = held(&world, DEFAULT, command(text));
+        assert!(closes(&held.read_only, &world, "ws/.git/config"), "{text}");
+        assert!(!held.withheld.contains(&Service::Settings), "{text}");
+    }
+    for text in ["git config user.name me && git commit -m x", "git switch -c x | tail -1"] {
+        let held = held(&world, DEFAULT, command(text));
+        assert!(!closes(&held.read_only, &world, "ws/.git/config"), "{text}");
+        assert!(held.withheld.is_empty(), "{text}: {:?}", held.withheld);
     }
 }
 

@@ -1,0 +1,65 @@
+//! Which commands of git write settings. Most of those that change a repository
+//! leave them as they are.
+
+use hermes_shell::{Leaf, Word};
+
+/// Verbs that write settings only with one of these options, or never.
+const HARDLY: &[(&str, &[&str])] = &[
+    ("clone", &[]),
+    ("fast-import", &[]),
+    ("fetch", &["--set-upstream"]),
+    ("filter-branch", &[]),
+    ("ls-remote", &[]),
+    ("mv", &[]),
+    ("pull", &["--set-upstream"]),
+    ("push", &["-u", "--set-upstream"]),
+    ("rm", &[]),
+    ("symbolic-ref", &[]),
+];
+
+/// Words after a verb that read, or change something else than settings.
+const OTHERWISE: &[(&str, &[&str])] = &[
+    ("checkout", &["--"]),
+    ("lfs", &["fetch", "pull", "push", "checkout", "status", "ls-files", "prune", "fsck"]),
+    ("maintenance", &["run"]),
+    ("worktree", &["list", "prune", "lock", "unlock"]),
+];
+
+/// Whether a simple command is git, and called to write settings.
+pub(crate) fn writes_settings(leaf: &Leaf) -> bool {
+    if leaf.program != "git" || !hermes_shell::changes_settings(leaf) {
+        return false;
+    }
+    let words = leaf.words.get(1..).unwrap_or_default();
+    // What is only known later may be anything.
+    if !words.iter().all(|word| word.known) {
+        return true;
+    }
+    let prefix = leaf.prefix();
+    let verb = prefix.iter().skip_while(|part| *part != "git").nth(1);
+    let verb = verb.map_or("", String::as_str);
+    let after = words.iter().skip_while(|word| word.text != verb).skip(1);
+    let of = |list: &[(&str, &'static [&'static str])]| {
+        list.iter().find(|(name, _)| *name == verb).map(|(_, words)| *words)
+    };
+    let has = |listed: &[&str]| after.clone().any(|word| is_said(word, listed));
+    match (of(HARDLY), of(OTHERWISE)) {
+        (Some(options), _) => has(options),
+        (None, Some(listed)) => !has(listed),
+        (None, None) => true,
+    }
+}
+
+/// Whether a word is one of these, or has such a letter among its options.
+fn is_said(word: &Word, listed: &[&str]) -> bool {
+    let flags = word.text.strip_prefix('-').filter(|flags| !flags.starts_with('-'));
+    let is_flag = |one: &str| {
+        let letter = one.strip_prefix('-').filter(|letter| letter.len() == 1 && *letter != "-");
+        letter.is_some_and(|letter| flags.is_some_and(|flags| flags.contains(letter)))
+    };
+    listed.iter().any(|one| word.text == *one || is_flag(one))
+}
+
+#[cfg(test)]
+#[path = "bookkeeping_tests.rs"]
+mod tests;

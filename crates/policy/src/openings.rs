@@ -1,0 +1,185 @@
+//! What a call may write outside of the rules' trees because somebody agreed to
+//! it. A file that is there is opened for itself. What is to be made, replaced
+//! or deleted needs its folder: that is open for new names, and all that is in
+//! it stays as it is but for what the call names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hermes_core::{Confinement, Scope};
+use hermes_shell::{Arrival, Landing, is_pattern};
+
+use crate::judge::{Examination, Finding};
+use crate::level::Answer;
+use crate::pattern::is_within;
+
+/// How many names may be in such a folder, and in those on the way to a tree
+/// that is open anyway. Each is kept by a mount of its own.
+const MOST: usize = 4096;
+
+/// Programs that put a new file in the place of one that is there.
+const REPLACING: &[&str] = &["install", "ln", "mv", "patch", "perl", "rsync", "sed"];
+
+/// What is laid open.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Openings {
+    /// Files and trees to write.
+    pub(crate) write: Vec<PathBuf>,
+    /// What stays as it is in them.
+    pub(crate) beside: Vec<PathBuf>,
+}
+
+impl Openings {
+    /// For all that a call changes and that lies in none of these trees.
+    pub(crate) fn of(exam: &Examination, trees: &[PathBuf]) -> Self {
+        let mut found = Self::default();
+        let mut folders: Vec<PathBuf> = Vec::new();
+        let mut meant: Vec<PathBuf> = Vec::new();
+        for (finding, place) in changed(exam) {
+            if trees.iter().any(|tree| is_within(place, tree)) {
+                continue;
+            }
+            match Need::of(finding, place, &exam.arrivals) {
+                Need::Itself => {
+                    meant.push(place.to_owned());
+                    found.write.push(place.to_owned());
+                }
+                Need::Names(folder, names) => {
+                    folders.push(folder);
+                    meant.extend(names);
+                }
+                Need::Nothing => {}
+            }
+        }
+        if folders.is_empty() {
+            return found;
+        }
+        folders.sort();
+        folders.dedup_by(|folder, above| folder.starts_with(above));
+        folders.retain(|folder| !found.write.iter().any(|tree| folder.starts_with(tree)));
+        meant.extend(trees.iter().cloned());
+        let mut left = MOST;
+        for folder in folders {
+            let mut beside = Vec::new();
+            if list(&folder, &meant, &mut left, &mut beside).is_some() {
+                found.write.push(folder);
+                found.beside.append(&mut beside);
+            }
+        }
+        found
+    }
+}
+
+/// What has to be open for one change.
+#[derive(Debug, PartialEq, Eq)]
+enum Need {
+    /// The file or the tree, as it is.
+    Itself,
+    /// The folder, for these names.
+    Names(PathBuf, Vec<PathBuf>),
+    /// Nothing that could be.
+    Nothing,
+}
+
+impl Need {
+    fn of(finding: &Finding, place: &Path, arrivals: &[Arrival]) -> Self {
+        let about = fs::symlink_metadata(place);
+        let deletes = finding.effect.scope == Scope::FILE_DELETE;
+        if about.as_ref().is_ok_and(|about| about.is_dir()) && !deletes {
+            return match arriving(place, arrivals) {
+                Some(names) => Self::Names(place.to_owned(), names),
+                None => Self::Itself,
+            };
+        }
+        match about.is_ok() {
+            true if !deletes && !replaces(finding) => return Self::Itself,
+            false if deletes => return Self::Nothing,
+            _ => {}
+        }
+        let mut above = place.ancestors().skip(1);
+        match above.find(|folder| folder.is_dir()).filter(|folder| folder.parent().is_some()) {
+            Some(folder) => Self::Names(folder.to_owned(), vec![place.to_owned()]),
+            None => Self::Nothing,
+        }
+    }
+}
+
+/// Why a question about a change is about more than it names, if it is: every
+/// program of the command can make others there.
+pub(crate) fn extent(
+    finding: &Finding,
+    arrivals: &[Arrival],
+    confinement: Option<&Confinement>,
+) -> Option<String> {
+    let beside = &confinement.filter(|it| !it.beside.is_empty())?.beside;
+    let place = place(finding).filter(|_| is_change(finding))?;
+    let Need::Names(folder, _) = Need::of(finding, place, arrivals) else { return None };
+    beside
+        .iter()
+        .any(|path| path.starts_with(&folder))
+        .then(|| format!("; the command can make other new files in {}, too", folder.display()))
+}
+
+/// What a call would change if nobody objects, and where that is.
+fn changed(exam: &Examination) -> impl Iterator<Item = (&Finding, &Path)> {
+    let changes = exam.findings.iter().filter(|finding| is_change(finding));
+    changes.filter_map(|finding| Some((finding, place(finding)?)))
+}
+
+fn is_change(finding: &Finding) -> bool {
+    [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(&finding.effect.scope)
+}
+
+fn place(finding: &Finding) -> Option<&Path> {
+    finding.real.as_deref().filter(|_| finding.answer != Answer::Deny)
+}
+
+/// Whether it is a program that does not write into a file that is there.
+fn replaces(finding: &Finding) -> bool {
+    let first = finding.leaf.as_deref().and_then(|leaf| leaf.split(' ').next());
+    first.is_some_and(|first| REPLACING.contains(&first))
+}
+
+/// The names that come to be in a folder, if all of them are known.
+fn arriving(folder: &Path, arrivals: &[Arrival]) -> Option<Vec<PathBuf>> {
+    let is_here = |arrival: &&Arrival| {
+        hermes_files::real_path(&arrival.target).is_ok_and(|target| target == folder)
+    };
+    let mut here = arrivals.iter().filter(is_here).peekable();
+    here.peek()?;
+    let name = |arrival: &Arrival| {
+        let source = arrival.source.as_ref().filter(|_| arrival.landing != Landing::Instead)?;
+        let name = source.file_name()?;
+        let is_known = !is_pattern(&source.to_string_lossy());
+        is_known.then(|| folder.join(name))
+    };
+    here.map(name).collect()
+}
+
+/// What is in a folder and not meant; none if that cannot be told, or is too
+/// much.
+fn list(
+    folder: &Path,
+    meant: &[PathBuf],
+    left: &mut usize,
+    found: &mut Vec<PathBuf>,
+) -> Option<()> {
+    for entry in fs::read_dir(folder).ok()? {
+        let entry = entry.ok()?;
+        *left = left.checked_sub(1)?;
+        let path = entry.path();
+        if meant.iter().any(|open| path.starts_with(open)) {
+            continue;
+        }
+        let leads_on = meant.iter().any(|open| open.starts_with(&path));
+        match leads_on && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            true => list(&path, meant, left, found)?,
+            false => found.push(path),
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+#[path = "openings_tests.rs"]
+mod tests;

@@ -1,0 +1,92 @@
+use std::fs;
+
+use super::*;
+
+fn finding(scope: Scope, place: &Path, leaf: &str) -> Finding {
+    Finding {
+        effect: hermes_core::Effect::path(scope, place),
+        real: Some(place.to_owned()),
+        leaf: Some(leaf.into()),
+        answer: Answer::Ask,
+        reason: String::new(),
+        origin: None,
+        hard: false,
+        floor: false,
+        unit: None,
+    }
+}
+
+fn opened(findings: Vec<Finding>, arrivals: Vec<Arrival>, trees: &[PathBuf]) -> Openings {
+    let mut found =
+        Openings::of(&Examination { findings, arrivals, ..Examination::default() }, trees);
+    found.beside.sort();
+    found
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("deep/work")).unwrap();
+    for name in ["old", "other", "deep/old"] {
+        fs::write(folder.path().join(name), "x").unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_file_that_is_there_is_opened_for_itself() {
+    let folder = folder();
+    let old = folder.path().join("old");
+    let found = opened(vec![finding(Scope::FILE_WRITE, &old, "tee old")], Vec::new(), &[]);
+    assert_eq!(found, Openings { write: vec![old], beside: Vec::new() });
+}
+
+#[test]
+fn what_is_new_deleted_or_replaced_leaves_the_others_alone() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    for (finding, beside) in [
+        (finding(Scope::FILE_WRITE, &at("new"), "tee new"), vec!["deep", "old", "other"]),
+        (finding(Scope::FILE_WRITE, &at("new/a/b"), "mkdir -p"), vec!["deep", "old", "other"]),
+        (finding(Scope::FILE_DELETE, &at("old"), "rm old"), vec!["deep", "other"]),
+        (finding(Scope::FILE_WRITE, &at("old"), "mv a old"), vec!["deep", "other"]),
+        (finding(Scope::FILE_DELETE, &at("deep"), "rm -r deep"), vec!["old", "other"]),
+    ] {
+        let found = opened(vec![finding], Vec::new(), &[]);
+        let beside = beside.into_iter().map(at).collect();
+        assert_eq!(found, Openings { write: vec![folder.path().to_owned()], beside });
+    }
+}
+
+#[test]
+fn a_tree_that_is_open_anyway_stays_open() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let new = finding(Scope::FILE_WRITE, &at("new"), "touch new");
+    let found = opened(vec![new], Vec::new(), &[at("deep/work")]);
+    assert_eq!(found.beside, ["deep/old", "old", "other"].map(at));
+    let within = finding(Scope::FILE_WRITE, &at("deep/work/new"), "touch new");
+    assert_eq!(opened(vec![within], Vec::new(), &[at("deep/work")]), Openings::default());
+}
+
+#[test]
+fn what_is_put_into_a_folder_opens_it_for_that_name() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let arrival = |source: &str, landing| Arrival {
+        source: Some(source.into()),
+        target: folder.path().to_owned(),
+        landing,
+    };
+    let copied = |arrivals| {
+        let copied = finding(Scope::FILE_WRITE, folder.path(), "cp a folder");
+        opened(vec![copied], arrivals, &[])
+    };
+    let found = copied(vec![arrival("/w/old", Landing::Either)]);
+    assert_eq!(found.beside, ["deep", "other"].map(at));
+    // All of it may be meant.
+    for arrivals in
+        [vec![], vec![arrival("/w/*", Landing::Either)], vec![arrival("/w", Landing::Instead)]]
+    {
+        assert_eq!(copied(arrivals).beside, Vec::<PathBuf>::new());
+    }
+}
