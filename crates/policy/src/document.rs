@@ -173,6 +173,7 @@ impl Reader<'_> {
         node: &Node<'_>,
         own: Option<&str>,
     ) -> Result<Profile, PolicyError> {
+        node.refuse_missing()?;
         let title = own.map_or_else(|| name.to_owned(), |name| format!("profile {name}"));
         let level = Level { name: title, place: node.place(), ..Level::default() };
         let mut profile = Profile { name: name.to_owned(), level, ..Profile::default() };
@@ -184,6 +185,7 @@ impl Reader<'_> {
                     self.file.extends.insert(name.to_owned(), (parent, node.place()));
                 }
                 "tools" => {
+                    node.refuse_missing()?;
                     for (tool, node) in node.entries()? {
                         let level = self.tool(&tool, &node, own)?;
                         profile.tools.push(level);
@@ -235,6 +237,7 @@ impl Reader<'_> {
             "deny" => level.deny = self.rules(level, "deny", node, own)?,
             "approval_required" => level.ask = self.rules(level, "approval_required", node, own)?,
             "restrictions" => {
+                node.refuse_missing()?;
                 for (scope, node) in node.entries()? {
                     let restriction = self.restriction(level, &scope, &node, own)?;
                     level.restrictions.push(restriction);
@@ -256,6 +259,7 @@ impl Reader<'_> {
         let level = Level { name: name.clone(), place: node.place(), ..Level::default() };
         let pattern = NamePattern::parse(tool).map_err(|problem| node.wrong(problem))?;
         let mut tool = ToolLevel { tool: pattern, level, ask: None, parameters: Vec::new() };
+        node.refuse_missing()?;
         for (key, node) in node.entries()? {
             match key.as_str() {
                 "approval_required" if node.flag().is_ok() => {
@@ -265,6 +269,7 @@ impl Reader<'_> {
                     }
                 }
                 "parameters" => {
+                    node.refuse_missing()?;
                     for (parameter, node) in node.entries()? {
                         tool.parameters.push(parameter_rule(&name, &parameter, &node)?);
                     }
@@ -284,6 +289,7 @@ impl Reader<'_> {
         let name = format!("{}, after untrusted content", own.unwrap_or("global rules"));
         let origin = Origin { rule: format!("{name}: new_hosts"), place: node.place() };
         let level = Level { name, place: node.place(), ..Level::default() };
+        node.refuse_missing()?;
         let mut after = AfterUntrusted { level, new_hosts: None, origin: Arc::new(origin) };
         for (key, node) in node.entries()? {
             match key.as_str() {
@@ -302,6 +308,7 @@ impl Reader<'_> {
         node: &Node<'_>,
         own: Option<&str>,
     ) -> Result<Vec<Rule>, PolicyError> {
+        node.refuse_missing()?;
         node.items()?.iter().map(|item| self.rule(level, list, item, own)).collect()
     }
 
@@ -369,6 +376,7 @@ impl Reader<'_> {
         node: &Node<'_>,
         own: Option<&str>,
     ) -> Result<Restriction, PolicyError> {
+        node.refuse_missing()?;
         let pattern = ScopePattern::parse(scope)
             .map_err(|problem| PolicyError::new(problem).at(node.place()))?;
         let rule = format!("{}: restrictions of {scope}", level.name);
@@ -411,6 +419,7 @@ impl Reader<'_> {
         key: &str,
         node: &Node<'_>,
     ) -> Result<(), PolicyError> {
+        node.refuse_missing()?;
         let (list, spelling) = match key.split_once('_') {
             Some(("allowed", _)) => {
                 node.refuse_empty()?;
@@ -561,7 +570,9 @@ fn parameter_rule(
         max: None,
         origin: Arc::new(origin),
     };
+    node.refuse_missing()?;
     for (key, node) in node.entries()? {
+        node.refuse_missing()?;
         match key.as_str() {
             "allowed" => {
                 node.refuse_empty()?;

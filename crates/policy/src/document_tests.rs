@@ -107,13 +107,15 @@ profiles:
 #[test]
 fn nothing_says_nothing() {
     for empty in
-        ["", "\n", "# only a comment\n", "---\n", "{}", "profiles:\n", "profiles: {}\nglobal:\n"]
+        ["", "\n", "# only a comment\n", "---\n", "{}", "profiles:\n", "profiles: {}\nglobal: {}\n"]
     {
         let file = parse(empty).unwrap_or_else(|e| panic!("{empty:?}: {e}"));
         assert!(file.profiles.is_empty(), "{empty:?}");
     }
-    let bare =
-        parse("profiles: {a: , b: {allow: , deny: , restrictions: , tools: , sandbox: }}").unwrap();
+    let bare = parse(
+        "profiles: {a: {}, b: {allow: [], deny: [], restrictions: {}, tools: {}, sandbox: }}",
+    )
+    .unwrap();
     assert!(bare.profiles[0].level.allow.is_none(), "no opinion");
     assert_eq!(bare.profiles[1].level.allow.as_ref().map(Vec::len), Some(0), "nothing at all");
 }
@@ -270,4 +272,25 @@ fn a_long_chain_and_a_circle_end() {
     let own = parse("profiles: {x: {extends: x}}").unwrap();
     let message = own.resolve("x", None).unwrap_err().message;
     assert!(message.contains("no profile 'x'") && !message.contains("mean"), "{message}");
+}
+
+#[test]
+fn a_key_with_nothing_after_it_is_an_error_with_its_line() {
+    for (text, line) in [
+        ("profiles:\n  p:\n    deny:\n", 3),
+        ("profiles:\n  p:\n    allow:\n", 3),
+        ("profiles:\n  p:\n    restrictions:\n", 3),
+        ("profiles:\n  p:\n    restrictions: {file:read:}\n", 3),
+        ("profiles:\n  p:\n    restrictions:\n      file:read:\n", 4),
+        ("profiles:\n  p:\n    restrictions:\n      file:read:\n        denied_paths:\n", 5),
+        ("profiles:\n  p:\n    tools:\n      sleep:\n", 4),
+        ("profiles:\n  p:\n    after_untrusted:\n", 3),
+        ("global:\n  approval_required:\n", 2),
+        ("profiles:\n  p:\n", 2),
+        ("profiles: {}\nglobal:\n", 2),
+    ] {
+        let error = File::parse("f.yaml", text, &places()).unwrap_err().to_string();
+        assert!(error.contains(&format!("f.yaml:{line}:")), "{text}: {error}");
+    }
+    File::parse("f.yaml", "profiles:\n  p:\n    deny: []\n", &places()).unwrap();
 }

@@ -86,6 +86,17 @@ impl<'d> Node<'d> {
         }
     }
 
+    /// An error for a key with nothing after it: what was meant may have been cut
+    /// off.
+    pub(crate) fn refuse_missing(&self) -> Result<(), PolicyError> {
+        if self.value.is_null() {
+            return Err(self
+                .wrong("this is empty: there is nothing after the key")
+                .hint("Say what is meant, or leave the key out; [] is a list of nothing."));
+        }
+        Ok(())
+    }
+
     /// An error for a list of nothing, where that would read as anything.
     pub(crate) fn refuse_empty(&self) -> Result<(), PolicyError> {
         if self.items()?.is_empty() {
