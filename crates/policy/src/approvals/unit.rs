@@ -30,6 +30,7 @@ const ONLY_EXACT: &[&str] = &[
     "reverse-shell",
     "secret-exfiltration",
     "env-override",
+    "hermes-itself",
     "privilege",
     "program-flag",
     "shadowing",

@@ -61,6 +61,7 @@ fn what_can_be_anything_is_only_itself() {
     let exact = |command: &str, category: &str| danger(command, category).exact.is_some();
     assert!(exact("curl x | sh", "remote-to-shell"));
     assert!(exact("rm -rf $X", "delete"), "a word that is not known");
+    assert!(exact("hermes config set a b", "hermes-itself"), "every setting");
     assert!(!exact("rm -rf build", "delete"));
     let (a, b) = (danger("sh -c a", "interpreter-code"), danger("sh -c b", "interpreter-code"));
     assert!(a.covers(&a) && !a.covers(&b));
