@@ -96,6 +96,11 @@ const NUMBERED: &[c_long] = &[
     libc::SYS_mq_unlink,
 ];
 
+/// The flags by which a file is made.
+const MAKES: u32 = libc::O_CREAT as u32 | (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
+/// The same number everywhere.
+const FCHMODAT2: c_long = 452;
+
 /// Asks for the current value.
 const PERSONALITY_QUERY: u32 = 0xffff_ffff;
 const PER_LINUX32: u32 = 8;
@@ -136,24 +141,53 @@ fn rules(shape: Shape) -> BTreeMap<u32, Rule> {
     let typing = [libc::TIOCSTI as u32, libc::TIOCLINUX as u32];
     when(libc::SYS_ioctl, typing.map(|request| vec![Equal(1, request)]).to_vec());
     when(libc::SYS_socket, sockets(shape.network));
+    owners(&mut when);
     others(&mut when);
     if shape.guard_truncate {
         // Truncates, and Landlock sees no more than a file opened for reading.
         let mask = (libc::O_TRUNC | libc::O_ACCMODE) as u32;
         let bad = (libc::O_TRUNC | libc::O_RDONLY) as u32;
-        when(libc::SYS_openat, vec![vec![Check::Masked(2, mask, bad)]]);
+        when(libc::SYS_openat, vec![vec![Check::Masked(2, mask, bad)], made_for_owner(2)]);
         #[cfg(target_arch = "x86_64")]
-        when(libc::SYS_open, vec![vec![Check::Masked(1, mask, bad)]]);
+        when(libc::SYS_open, vec![vec![Check::Masked(1, mask, bad)], made_for_owner(1)]);
         rules.insert(libc::SYS_truncate as u32, Rule::Refuse(libc::EPERM));
-        rules.insert(libc::SYS_openat2 as u32, Rule::Refuse(libc::ENOSYS));
     }
     if shape.shared_memory {
         rules.extend(NUMBERED.iter().map(|call| (*call as u32, Rule::Refuse(libc::EPERM))));
     }
-    // Its flags are in memory, where no filter sees them; without it, the C
-    // library takes the older call.
+    // Their arguments are in memory, where no filter sees them; without them, the
+    // C library and programs take the older calls.
     rules.insert(libc::SYS_clone3 as u32, Rule::Refuse(libc::ENOSYS));
+    rules.insert(libc::SYS_openat2 as u32, Rule::Refuse(libc::ENOSYS));
     rules
+}
+
+/// Files that would run with the rights of their owner, whoever starts them. A
+/// program beside the sandbox could. Of a folder, the bit for the group is
+/// common and harmless, and a filter cannot tell.
+#[allow(clippy::unnecessary_cast)]
+fn owners(when: &mut impl FnMut(c_long, Vec<Vec<Check>>)) {
+    let marked = |argument| vec![vec![Check::AnyBit(argument, libc::S_ISUID as u32)]];
+    when(libc::SYS_fchmod, marked(1));
+    when(libc::SYS_fchmodat, marked(2));
+    when(FCHMODAT2, marked(2));
+    when(libc::SYS_mknodat, marked(2));
+    when(libc::SYS_openat, vec![made_for_owner(2)]);
+    #[cfg(target_arch = "x86_64")]
+    {
+        when(libc::SYS_chmod, marked(1));
+        when(libc::SYS_mknod, marked(1));
+        when(libc::SYS_creat, marked(1));
+        when(libc::SYS_open, vec![made_for_owner(1)]);
+    }
+}
+
+/// A file that is made in this way, by its flags and the mode behind them. The
+/// mode means nothing where nothing is made, and may be anything.
+#[allow(clippy::unnecessary_cast)]
+fn made_for_owner(flags: u32) -> Vec<Check> {
+    let makes = Check::AnyBit(flags, MAKES);
+    vec![makes, Check::AnyBit(flags + 1, libc::S_ISUID as u32)]
 }
 
 /// What one process may do to another of the same user by its number. Zero is

@@ -70,7 +70,7 @@ fn mode_owner_times_and_attributes_of_a_file_outside_stay() {
         return;
     }
     let world = World::new();
-    let program = "import os, sys\nfor way in (lambda p: os.chmod(p, 0o4777), \
+    let program = "import os, sys\nfor way in (lambda p: os.chmod(p, 0o777), \
          lambda p: os.chown(p, os.getuid(), os.getgid()), lambda p: os.utime(p, (0, 0)), \
          lambda p: os.setxattr(p, b'user.x', b'y'), \
          lambda p: os.fchmod(os.open(p, os.O_RDONLY), 0o777)):\n try:\n  way(PLACE)\n  \
@@ -297,4 +297,59 @@ fn a_writable_tree_that_is_protected_as_a_whole_takes_no_other_cover_away() {
     }
     world.confinement.hidden.push("/".into());
     assert!(hermes_sandbox::Sandbox::prepare(&world.confinement).is_err());
+}
+
+#[test]
+fn a_folder_that_is_open_for_new_names_keeps_what_is_in_it() {
+    if !has_namespaces() {
+        return;
+    }
+    let mut world = World::new();
+    let outside = world.outside.clone();
+    fs::create_dir_all(outside.join("deep")).unwrap();
+    for name in ["precious", "deep/precious", "meant"] {
+        fs::write(outside.join(name), "kept\n").unwrap();
+    }
+    world.confinement.write.push(outside.clone());
+    world.confinement.beside = ["secret", "precious", "deep"].map(|it| outside.join(it)).to_vec();
+    let at = outside.display();
+    for script in [
+        format!("echo x > {at}/precious"),
+        format!("echo x > {at}/deep/precious"),
+        format!("rm -f {at}/precious"),
+        format!("rm -rf {at}/deep"),
+        format!("mv {at}/precious {at}/moved"),
+        format!("mv {at}/deep {at}/moved"),
+        format!("echo x > {at}/other && mv {at}/other {at}/precious"),
+        format!("touch {at}/deep/new"),
+        format!("chmod 777 {at}/precious"),
+    ] {
+        let ran = world.sh(&script);
+        assert!(!ran.ok, "{script}: {ran:?}");
+    }
+    for name in ["precious", "deep/precious"] {
+        assert_eq!(fs::read_to_string(outside.join(name)).unwrap(), "kept\n");
+    }
+    fs::write(world.inside.join("a"), "a\n").unwrap();
+    let ran = world.sh(&format!(
+        "echo new > {at}/new && mkdir {at}/made && cp a {at}/made/b && mv a {at}/a \
+         && mv {at}/new {at}/made/ && rm {at}/meant && cat {at}/precious"
+    ));
+    assert!(ran.ok, "{ran:?}");
+    assert!(outside.join("made/new").exists() && outside.join("a").exists());
+    assert!(!outside.join("meant").exists() && !world.inside.join("a").exists());
+}
+
+#[test]
+fn a_file_that_runs_with_the_rights_of_its_owner_cannot_be_made() {
+    let world = World::new();
+    let program = "import os\nopen('x', 'w')\nf = os.open('x', os.O_RDWR)\n\
+         for way in (lambda: os.chmod('x', 0o4755), lambda: os.fchmod(f, 0o4755), \
+         lambda: os.open('y', os.O_CREAT | os.O_WRONLY, 0o4755), \
+         lambda: os.chmod('x', 0o4755, dir_fd=os.open('.', 0))):\n try:\n  way()\n  print('done')\n \
+         except OSError as e:\n  print(e.errno)\nos.chmod('x', 0o755)\nos.mkdir('d')\n\
+         os.chmod('d', 0o2775)\nos.chmod('d', 0o1777)";
+    let Some(ran) = world.python(program) else { return };
+    assert!(ran.ok, "{ran:?}");
+    assert_eq!(ran.out, "1\n1\n1\n1", "{ran:?}");
 }

@@ -1,6 +1,7 @@
 //! Other processes, privileges, limits and the kernel's side doors.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::support::{World, has_namespaces, is_root, run};
 
@@ -144,7 +145,10 @@ fn no_privileges_are_left_or_gained() {
         assert_eq!((value("NoNewPrivs"), value("Seccomp")), (1, 2));
     }
     // A set-user-id program runs as whoever calls it.
-    let ran = world.sh("cp /usr/bin/id ./own-id && chmod 4755 own-id && ./own-id -u");
+    let own = world.inside.join("own-id");
+    fs::copy("/usr/bin/id", &own).unwrap();
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o4755)).unwrap();
+    let ran = world.sh("./own-id -u");
     assert!(ran.ok, "{ran:?}");
     let su = world.sh("echo | su -c id nobody; test $? -ne 0");
     assert!(su.ok && !su.out.contains("uid="), "{su:?}");
