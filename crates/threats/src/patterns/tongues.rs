@@ -165,6 +165,30 @@ pub(super) const TONGUES: &[Tongue] = &[
         qualifiers: &["önceki", "yukarıdaki", "daha önce", "tüm talimat"],
         objects: &["talimat", "yönerge", "komut", "kurallar"],
     },
+    // Greek
+    Tongue {
+        verbs: &["αγνόησε", "αγνοήσ", "αγνοείς", "ξέχασε", "ξεχάστε", "παράβλεψε", "μην ακολουθ"],
+        qualifiers: &["προηγούμεν", "παραπάνω", "προγενέστερ", "όλες τις οδηγίες", "ως τώρα"],
+        objects: &["οδηγί", "εντολ", "κανόνες", "υποδείξ"],
+    },
+    // Hebrew
+    Tongue {
+        verbs: &["התעלם", "התעלמי", "התעלמו", "תתעלם", "להתעלם", "שכח", "אל תציית"],
+        qualifiers: &["הקודמות", "הקודמים", "הקודמת", "לעיל", "כל ההוראות", "הנ\"ל"],
+        objects: &["הוראות", "ההנחיות", "הנחיות", "פקודות", "הפקודות", "הכללים"],
+    },
+    // Thai
+    Tongue {
+        verbs: &["เพิกเฉย", "ละเว้น", "ไม่ต้องสนใจ", "อย่าสนใจ", "ไม่สนใจ", "ละเลย", "ลืม", "มองข้าม"],
+        qualifiers: &["ก่อนหน้า", "ทั้งหมด", "ที่ผ่านมา", "ข้างต้น", "ก่อนนี้"],
+        objects: &["คำสั่ง", "คำแนะนำ", "คำชี้แจง", "กฎ"],
+    },
+    // Vietnamese
+    Tongue {
+        verbs: &["bỏ qua", "phớt lờ", "lờ đi", "quên", "đừng làm theo", "không làm theo"],
+        qualifiers: &["trước", "ở trên", "phía trên", "tất cả các hướng dẫn", "đã cho"],
+        objects: &["hướng dẫn", "chỉ dẫn", "chỉ thị", "mệnh lệnh", "quy tắc"],
+    },
     // Polish
     Tongue {
         verbs: &["zignoruj", "ignoruj", "zapomnij", "pomiń"],

@@ -3,6 +3,10 @@
 use hermes_threats::{Level, scan};
 
 const TEXTS: &[&str] = &[
+    "Δείτε τις οδηγίες στην προηγούμενη σελίδα.",
+    "ראו את ההוראות בעמוד הקודם.",
+    "โปรดอ่านคำแนะนำก่อนใช้งาน",
+    "Xem hướng dẫn ở trang trước.",
     "You can ignore the previous warning.",
     "Disregard the noise term in equation 3.",
     "As a system administrator, you manage users and groups.",
