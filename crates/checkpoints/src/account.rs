@@ -174,9 +174,12 @@ fn told(found: State, left: &Left, held: &BTreeMap<PathBuf, State>) -> State {
     match found {
         // Too large to be compared.
         State::Unkept { .. } => found,
-        State::File { mode, owner, attributes, .. } => {
-            State::File { hash, len, mode, owner, attributes }
+        State::File { mode, owner, attributes, linked, .. } => {
+            State::File { hash, len, mode, owner, attributes, linked }
         }
-        _ => State::File { hash, len, mode: 0, owner: None, attributes: BTreeMap::new() },
+        _ => {
+            let (mode, owner, attributes) = (0, None, BTreeMap::new());
+            State::File { hash, len, mode, owner, attributes, linked: None }
+        }
     }
 }

@@ -66,7 +66,10 @@ impl<'a> Capture<'a> {
                 let (mode, owner) = (found.mode, Some(found.owner));
                 Ok(State::Folder { mode, owner, attributes: spot.folder_attributes() })
             }
-            FileType::Symlink => Ok(State::Link { target: spot.read_link()? }),
+            FileType::Symlink => {
+                let owner = Some(found.owner);
+                Ok(State::Link { target: spot.read_link()?, owner })
+            }
             FileType::RegularFile => self.read(spot, found),
             _ => Ok(unkept(Unkept::Special, found)),
         }
@@ -105,7 +108,8 @@ impl<'a> Capture<'a> {
 
 fn file_state(hash: Hash, len: u64, found: Look, file: &File) -> State {
     let (mode, owner) = (found.mode, Some(found.owner));
-    State::File { hash, len, mode, owner, attributes: kept_attributes(file) }
+    let (attributes, linked) = (kept_attributes(file), found.linked());
+    State::File { hash, len, mode, owner, attributes, linked }
 }
 
 fn unkept(why: Unkept, found: Look) -> State {

@@ -7,6 +7,7 @@ fn seen(path: &str, text: &str) -> Seen {
         mode: 0o644,
         owner: Some((0, 0)),
         attributes: BTreeMap::new(),
+        linked: None,
     };
     Seen { path: path.into(), state }
 }

@@ -5,7 +5,7 @@ use crate::state::Hash;
 
 fn state(text: &str) -> State {
     let (hash, len) = (Hash::of(text.as_bytes()), text.len() as u64);
-    State::File { hash, len, mode: 0o644, owner: None, attributes: BTreeMap::new() }
+    State::File { hash, len, mode: 0o644, owner: None, attributes: BTreeMap::new(), linked: None }
 }
 
 fn theirs(steps: &[(&str, Option<&str>)]) -> Vec<Change> {

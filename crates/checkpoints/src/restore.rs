@@ -14,6 +14,7 @@ use crate::capture::Capture;
 use crate::damage::refusal;
 use crate::history::Kind;
 use crate::likeness::Kept;
+use crate::linked::Names;
 use crate::manifest::{Line, Log, Manifest, Seen};
 use crate::plan::{Plan, Step};
 use crate::prune::remove;
@@ -42,8 +43,8 @@ pub struct Restored {
     /// What was replaced or removed although it could not be kept, and why: it
     /// is lost for good.
     pub lost: Vec<(PathBuf, Unkept)>,
-    /// What was brought back without its owner, its group or these extended
-    /// attributes.
+    /// What was brought back without its owner, its group, these extended
+    /// attributes or its other names.
     pub without: Vec<(PathBuf, Vec<String>)>,
 }
 
@@ -120,8 +121,9 @@ impl Store {
         force: bool,
         restored: &mut Restored,
     ) -> Result<(), ToolError> {
+        let mut names = Names::default();
         for step in steps {
-            match self.take(step) {
+            match self.take(step, &mut names) {
                 Ok(Taken::Done) => restored.done.push(step.path.clone()),
                 Ok(Taken::Without(what)) => {
                     restored.done.push(step.path.clone());
@@ -144,6 +146,7 @@ impl Store {
                 }
             }
         }
+        names.tell(&mut restored.without);
         Ok(())
     }
 
@@ -215,7 +218,7 @@ impl Store {
         Ok(last.map(|manifest| (manifest, path.clone())))
     }
 
-    fn take(&self, step: &Step) -> io::Result<Taken> {
+    fn take(&self, step: &Step, names: &mut Names) -> io::Result<Taken> {
         make_way(&step.path)?;
         let Some(spot) = Spot::reach(&step.path)? else {
             return Ok(Taken::Left("the folder that it was in is gone"));
@@ -239,7 +242,7 @@ impl Store {
                     spot.set_mode(0o700)?;
                 }
             }
-            State::File { hash, mode, owner, attributes, .. } => {
+            State::File { hash, mode, owner, attributes, linked, .. } => {
                 let carried = step.carried;
                 let kept = Kept { mode: *mode, owner: *owner, attributes, carried };
                 let lost = if is_content_there(step) {
@@ -248,17 +251,24 @@ impl Store {
                     if let Some(refused) = clear(&spot, &step.from)? {
                         return Ok(refused);
                     }
-                    spot.put_file(kept, |file| self.objects.copy_to(*hash, file))?
+                    let put = || spot.put_file(kept, |file| self.objects.copy_to(*hash, file));
+                    names.bring(&step.path, &spot, linked.map(|linked| (linked, *hash)), put)?
                 };
                 if !lost.is_empty() {
                     return Ok(Taken::Without(lost));
                 }
             }
-            State::Link { target } => {
+            State::Link { target, owner } => {
                 if let Some(refused) = clear(&spot, &step.from)? {
                     return Ok(refused);
                 }
-                spot.put_link(target)?;
+                let is_link = matches!(step.from, State::Link { .. });
+                let found = step.from.owner().filter(|_| is_link);
+                let owner = if step.carried.owner { owner.or(found) } else { found.or(*owner) };
+                let lost = spot.put_link(target, owner)?;
+                if !lost.is_empty() {
+                    return Ok(Taken::Without(lost));
+                }
             }
             State::Unkept { .. } => return Ok(Taken::Left("it was not kept")),
         }

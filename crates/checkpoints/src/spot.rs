@@ -10,11 +10,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Uid};
 use rustix::io::Errno;
 
 use crate::likeness::{Kept, There, kept_attributes};
-use crate::state::Stamp;
+use crate::state::{Linked, Stamp};
 
 /// How the name of a file begins that is being brought back.
 pub(crate) const UNFINISHED: &str = ".hermes-restore-";
@@ -34,6 +34,16 @@ pub(crate) struct Look {
     /// User and group.
     pub(crate) owner: (u32, u32),
     pub(crate) stamp: Stamp,
+    /// How many names it has.
+    pub(crate) names: u64,
+}
+
+impl Look {
+    /// What is known of the other names of a file, if it has any.
+    pub(crate) fn linked(&self) -> Option<Linked> {
+        let linked = Linked { inode: self.stamp.inode, names: self.names };
+        (self.names > 1).then_some(linked)
+    }
 }
 
 impl Spot {
@@ -110,13 +120,51 @@ impl Spot {
         }))
     }
 
-    /// Puts a link there, in place of a file or a link.
-    pub(crate) fn put_link(&self, target: &Path) -> io::Result<()> {
+    /// Puts a link there, in place of a file or a link, for a user and a group.
+    /// Says which of them it could not be given to.
+    pub(crate) fn put_link(
+        &self,
+        target: &Path,
+        owner: Option<(u32, u32)>,
+    ) -> io::Result<Vec<String>> {
         let ((), name) =
             self.temporary(|name| rustix::fs::symlinkat(target, &self.folder, name))?;
+        let lost = owner.map_or(Ok(Vec::new()), |owner| self.give_link(&name, owner));
         let moved = rustix::fs::renameat(&self.folder, &name, &self.folder, &self.name);
         moved.inspect_err(|_| self.discard(&name))?;
-        Ok(())
+        Ok(lost?)
+    }
+
+    /// Gives a new link away. Only root can, but the group may be one's own.
+    fn give_link(&self, name: &OsStr, (user, group): (u32, u32)) -> Result<Vec<String>, Errno> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let made = look(&rustix::fs::statat(&self.folder, name, flags)?).owner;
+        let give = |user, group| rustix::fs::chownat(&self.folder, name, user, group, flags);
+        let mut lost = Vec::new();
+        if made.0 != user && give(Some(Uid::from_raw(user)), None).is_err() {
+            lost.push("owner".to_owned());
+        }
+        if made.1 != group && give(None, Some(Gid::from_raw(group))).is_err() {
+            lost.push("group".to_owned());
+        }
+        Ok(lost)
+    }
+
+    /// Gives the file at another spot this name as well, in place of a file or
+    /// a link. Says whether that could be done: not if another file than the
+    /// one that is meant is there by now.
+    pub(crate) fn put_name(&self, first: &Self, inode: u64) -> bool {
+        let made = self.temporary(|name| {
+            let (from, to) = (&first.folder, &self.folder);
+            rustix::fs::linkat(from, &first.name, to, name, AtFlags::empty())
+        });
+        let Ok(((), name)) = made else { return false };
+        let found = rustix::fs::statat(&self.folder, &name, AtFlags::SYMLINK_NOFOLLOW);
+        let is_done = found.is_ok_and(|found| look(&found).stamp.inode == inode)
+            && rustix::fs::renameat(&self.folder, &name, &self.folder, &self.name).is_ok();
+        // Between two names of one file a rename does nothing.
+        self.discard(&name);
+        is_done
     }
 
     /// Makes a folder there, if there is none.
@@ -239,5 +287,6 @@ fn look(stat: &rustix::fs::Stat) -> Look {
         inode: stat.st_ino,
     };
     let kind = FileType::from_raw_mode(stat.st_mode);
-    Look { kind, mode: stat.st_mode & 0o7777, owner: (stat.st_uid, stat.st_gid), stamp }
+    let names = u64::try_from(i128::from(stat.st_nlink)).unwrap_or(0);
+    Look { kind, mode: stat.st_mode & 0o7777, owner: (stat.st_uid, stat.st_gid), stamp, names }
 }

@@ -82,12 +82,18 @@ pub enum State {
         /// hexadecimal.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         attributes: BTreeMap<String, String>,
+        /// Its other names, if it has any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        linked: Option<Linked>,
     },
     /// A symbolic link.
     Link {
         /// Where it leads, as it is written.
         #[serde(with = "names")]
         target: PathBuf,
+        /// Its user and group, by number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<(u32, u32)>,
     },
     /// Something whose content is not kept.
     Unkept {
@@ -100,6 +106,15 @@ pub enum State {
         /// Which version of it this was.
         stamp: Stamp,
     },
+}
+
+/// A file with more than one name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Linked {
+    /// Which file it is.
+    pub(crate) inode: u64,
+    /// How many names it has.
+    pub(crate) names: u64,
 }
 
 /// Why a content is not kept.
@@ -151,6 +166,7 @@ impl State {
             (Self::File { hash: a, mode: x, .. }, Self::File { hash: b, mode: y, .. }) => {
                 (a, x) == (b, y)
             }
+            (Self::Link { target: a, .. }, Self::Link { target: b, .. }) => a == b,
             (
                 Self::Unkept { len: a, mode: m, stamp: x, .. },
                 Self::Unkept { len: b, mode: n, stamp: y, .. },
@@ -164,7 +180,7 @@ impl State {
         self.is_same(other) && self.differs_in(other) == Carried::default()
     }
 
-    /// In what two files or folders differ besides content and mode, as far as
+    /// In what two of a kind differ besides content and mode, as far as
     /// both are known.
     pub(crate) fn differs_in(&self, other: &Self) -> Carried {
         let owner = match (self.owner(), other.owner()) {
@@ -184,9 +200,12 @@ impl State {
         Carried { owner, attributes }
     }
 
-    fn owner(&self) -> Option<(u32, u32)> {
+    /// Its user and group, as far as they are known.
+    pub(crate) fn owner(&self) -> Option<(u32, u32)> {
         match self {
-            Self::File { owner, .. } | Self::Folder { owner, .. } => *owner,
+            Self::File { owner, .. } | Self::Folder { owner, .. } | Self::Link { owner, .. } => {
+                *owner
+            }
             _ => None,
         }
     }

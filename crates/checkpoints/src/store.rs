@@ -143,7 +143,7 @@ impl Store {
                 .map_err(|error| self.failed("read", &self.objects.path(*hash), &error)),
             State::Absent => Err(ToolError::not_found("There was no such file")),
             State::Folder { .. } => Err(ToolError::invalid("It was a folder")),
-            State::Link { target } => {
+            State::Link { target, .. } => {
                 Err(ToolError::invalid(format!("It was a link to {}", target.display())))
             }
             State::Unkept { why, .. } => {

@@ -1,7 +1,7 @@
 //! What a file has besides its content and mode, when it is brought back.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown};
 use std::path::Path;
 
 use rustix::fs::XattrFlags;
@@ -280,4 +280,89 @@ fn a_folder_whose_access_list_somebody_has_changed_since_is_left() {
     let refused = bench.undo(1).unwrap_err();
     assert_eq!(refused.kind(), hermes_core::ErrorKind::Conflict);
     assert_eq!(dress(&dir), mine);
+}
+
+#[test]
+fn the_names_of_one_file_are_names_of_one_file_again() {
+    let bench = Bench::new();
+    bench.write("a", "old");
+    fs::create_dir(bench.path("dir")).unwrap();
+    fs::hard_link(bench.path("a"), bench.path("b")).unwrap();
+    fs::hard_link(bench.path("a"), bench.path("dir/c")).unwrap();
+    let inodes =
+        || ["a", "b", "dir/c"].map(|name| fs::metadata(bench.path(name)).map_or(0, |f| f.ino()));
+    let is_one = || inodes().iter().all(|inode| *inode == inodes()[0] && *inode != 0);
+    bench.command(|| bench.write("a", "new"));
+    let done = bench.undo(1).unwrap();
+    assert!(done.without.is_empty() && is_one(), "{done:?}");
+    assert_eq!(bench.read("dir/c").as_deref(), Some("old"));
+    let done = bench.redo().unwrap();
+    assert!(done.without.is_empty() && is_one(), "{done:?}");
+    assert_eq!(bench.read("b").as_deref(), Some("new"));
+    bench.undo(1).unwrap();
+    bench.command(|| {
+        ["a", "b", "dir/c"].iter().for_each(|name| fs::remove_file(bench.path(name)).unwrap());
+    });
+    let done = bench.undo(1).unwrap();
+    assert!(done.without.is_empty() && is_one(), "{done:?}");
+    // A name that was never in the tree.
+    fs::hard_link(bench.path("a"), bench.root().join("outside")).unwrap();
+    bench.command(|| bench.write("a", "new"));
+    let done = bench.undo(1).unwrap();
+    let lost = |name: &str| (bench.path(name), vec!["hard link".to_owned()]);
+    assert_eq!(done.without, [lost("a"), lost("b"), lost("dir/c")]);
+    assert!(is_one());
+    // One of which only one name was changed.
+    bench.turn(&["b"], || fs::remove_file(bench.path("b")).unwrap());
+    let done = bench.undo(1).unwrap();
+    assert_eq!(done.without, [lost("b")]);
+    assert_eq!(bench.read("b").as_deref(), Some("old"));
+}
+
+#[test]
+fn files_of_the_same_content_stay_files_of_their_own() {
+    let bench = Bench::new();
+    for name in ["a", "b"] {
+        bench.write(name, "old");
+        fs::hard_link(bench.path(name), bench.path(format!("{name}2"))).unwrap();
+    }
+    bench.command(|| ["a", "b"].iter().for_each(|name| bench.write(name, "new")));
+    assert!(bench.undo(1).unwrap().without.is_empty());
+    let inode = |name: &str| fs::metadata(bench.path(name)).unwrap().ino();
+    assert_eq!((inode("a"), inode("b")), (inode("a2"), inode("b2")));
+    assert_ne!(inode("a"), inode("b"));
+}
+
+#[test]
+fn a_link_comes_back_with_its_owner() {
+    let bench = Bench::new();
+    bench.link("link", "nowhere");
+    let link = bench.path("link");
+    // Only root can give links away.
+    if lchown(&link, Some(1000), Some(1001)).is_err() {
+        return;
+    }
+    let owner = || {
+        let found = fs::symlink_metadata(&link).unwrap();
+        (found.uid(), found.gid())
+    };
+    bench.command(|| fs::remove_file(&link).unwrap());
+    assert!(bench.undo(1).unwrap().without.is_empty());
+    assert_eq!(owner(), (1000, 1001));
+    // A change of the owner alone is a change.
+    bench.command(|| lchown(&link, Some(5), Some(6)).unwrap());
+    bench.undo(1).unwrap();
+    assert_eq!(owner(), (1000, 1001));
+    bench.redo().unwrap();
+    assert_eq!(owner(), (5, 6));
+    // One whom somebody has given it since is handed on.
+    bench.command(|| {
+        fs::remove_file(&link).unwrap();
+        bench.link("link", "elsewhere");
+        lchown(&link, Some(5), Some(6)).unwrap();
+    });
+    lchown(&link, Some(7), Some(8)).unwrap();
+    bench.undo(1).unwrap();
+    assert_eq!(owner(), (7, 8));
+    assert_eq!(fs::read_link(&link).unwrap(), Path::new("nowhere"));
 }

@@ -358,7 +358,7 @@ fn diff(app: &App, store: &Store, id: &str, paths: &[PathBuf]) -> Outcome {
 fn text(store: &Store, state: &State) -> Option<String> {
     match state {
         State::Absent | State::Folder { .. } => Some(String::new()),
-        State::Link { target } => Some(format!("→ {}\n", target.display())),
+        State::Link { target, .. } => Some(format!("→ {}\n", target.display())),
         kept => readable(store.content_of(kept).ok()?),
     }
 }
@@ -366,7 +366,7 @@ fn text(store: &Store, state: &State) -> Option<String> {
 fn now(state: &State, path: &Path) -> Option<String> {
     match state {
         State::Absent | State::Folder { .. } => Some(String::new()),
-        State::Link { target } => Some(format!("→ {}\n", target.display())),
+        State::Link { target, .. } => Some(format!("→ {}\n", target.display())),
         State::File { .. } => readable(std::fs::read(path).ok()?),
         State::Unkept { .. } => None,
     }
