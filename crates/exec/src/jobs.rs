@@ -321,7 +321,7 @@ impl Jobs {
 
     fn enter(&self, listed: Listed) -> Arc<Listed> {
         self.prune();
-        let listed = Arc::new(listed);
+        let listed = Arc::new(listed.masked(self.mask.clone()));
         lock(&self.table).insert(listed.job.id.clone(), Arc::clone(&listed));
         listed
     }

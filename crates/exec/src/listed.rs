@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use hermes_core::Notices;
 
 use crate::job::Job;
-use crate::output::Cleaner;
+use crate::output::{Cleaner, Log, Mask};
+
+/// A secret is not longer.
+const SECRET: u64 = 4096;
 
 /// A job that others may ask for.
 pub struct Listed {
@@ -28,6 +31,8 @@ pub struct Listed {
     notices: OnceLock<Arc<dyn Notices>>,
     /// The call that started it, if another tool made that.
     call: OnceLock<Arc<str>>,
+    /// Knows secrets.
+    mask: Option<Arc<dyn Mask>>,
 }
 
 impl fmt::Debug for Listed {
@@ -68,7 +73,14 @@ impl Listed {
             reason: OnceLock::new(),
             notices: OnceLock::new(),
             call: OnceLock::new(),
+            mask: None,
         }
+    }
+
+    /// The same, with somebody who knows secrets.
+    pub(crate) fn masked(mut self, mask: Option<Arc<dyn Mask>>) -> Self {
+        self.mask = mask;
+        self
     }
 
     /// Where its session is told of it.
@@ -86,12 +98,34 @@ impl Listed {
         if skipped > 0 {
             told.cleaner = Cleaner::default();
         }
-        let piece = log.since(start, most);
+        let mut piece = log.since(start, most);
+        self.cover(&log, piece.from, &mut piece.bytes);
         let mut text = told.cleaner.feed(&piece.bytes);
         // A question has no line end.
         text.push_str(&told.cleaner.flush());
         told.offset = piece.next;
         News { text, skipped: skipped + piece.from.saturating_sub(start) }
+    }
+
+    /// Covers the rest of a secret that began in what was told before: by itself
+    /// nobody would know it for one.
+    fn cover(&self, log: &Log, from: u64, news: &mut [u8]) {
+        let Some(mask) = self.mask.as_ref().filter(|_| from > 0 && !news.is_empty()) else {
+            return;
+        };
+        let known =
+            log.since(from.saturating_sub(SECRET), usize::try_from(from.min(SECRET)).unwrap_or(0));
+        if known.next != from {
+            return;
+        }
+        let mut masked = [known.bytes.as_slice(), news].concat();
+        mask.mask(&mut masked);
+        let (before, after) = masked.split_at(known.bytes.len());
+        if before.last() == known.bytes.last() {
+            return;
+        }
+        let rest = after.iter().take_while(|byte| **byte == b'*').count();
+        news.iter_mut().take(rest).for_each(|byte| *byte = b'*');
     }
 
     /// So many bytes of its output were told by other means, but for a
@@ -144,3 +178,7 @@ impl Listed {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+#[path = "listed_tests.rs"]
+mod tests;
