@@ -45,8 +45,10 @@ pub(crate) fn of(
     is_meant.then(|| words.iter().map(OsString::from).collect())
 }
 
-/// What bash sees to in the environment: that `PWD` is a name of the folder.
+/// What bash sees to in the environment: that `PWD` is a name of the folder, and
+/// that the shells are counted.
 pub(crate) fn settle(environment: &mut BTreeMap<OsString, OsString>, folder: &Path) {
+    environment.entry("SHLVL".into()).or_insert_with(|| "0".into());
     let place = |path: &Path| std::fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
     let named = environment.get(OsStr::new("PWD")).map(Path::new);
     let is_so = named.is_some_and(|named| {

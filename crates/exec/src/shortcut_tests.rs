@@ -87,3 +87,13 @@ fn a_shell_that_is_told_something_by_its_environment_is_started() {
         assert_eq!(words_with("ls", &[("PATH", path)]), None, "{path}");
     }
 }
+
+#[test]
+fn shells_are_counted_as_by_bash() {
+    let mut environment = BTreeMap::new();
+    settle(&mut environment, Path::new("/"));
+    assert_eq!(environment[OsStr::new("SHLVL")], "0");
+    environment.insert("SHLVL".into(), "7".into());
+    settle(&mut environment, Path::new("/"));
+    assert_eq!(environment[OsStr::new("SHLVL")], "7");
+}

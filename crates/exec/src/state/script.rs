@@ -29,8 +29,12 @@ pub enum Report<'a> {
     Framed(&'a str),
 }
 
-/// The exit trap. `$?` is kept for a trap that the user has set.
-const AT_EXIT: &str = r#"{ __hermes_s=$?; [[ ${__hermes_d-} ]] || { [[ ! ${FUNCNAME-} ]] || __hermes_l=$(builtin local) || builtin :; __hermes_dump "$@"; }; } 2>/dev/null"#;
+/// Takes away a function that stands in for the word that we call all others by. In
+/// this mode some words are those of the shell, whatever functions there are.
+const SHED: &str = r"if [[ -o posix ]]; then \unset -f builtin; else POSIXLY_CORRECT=1; \unset -f builtin; \unset POSIXLY_CORRECT; fi; ";
+
+/// The exit trap, once `$?` is kept for a trap that the user has set.
+const AT_EXIT: &str = r#"[[ ${__hermes_d-} ]] || { [[ ! ${FUNCNAME-} ]] || __hermes_l=$(builtin local) || builtin :; __hermes_dump "$@"; }; } 2>/dev/null"#;
 
 /// Reports from within a function, whose variables hide others: all that is seen is
 /// marked where it is global, and what bears no mark then is taken away, from the
@@ -106,9 +110,10 @@ pub fn script(state: &ShellState, command: &str, report: &Report<'_>) -> String 
     script.push_str("builtin eval -- ");
     script.push_str(&quote_lines(&format!("{traced}{command}")));
     if !foregone {
+        script.push_str("; { __hermes_s=$?; ");
+        script.push_str(shed(command));
         script.push_str(
-            "; { __hermes_s=$?; __hermes_dump \"$@\"; builtin set +vx; } 2>/dev/null; \
-             builtin exit $__hermes_s",
+            "__hermes_dump \"$@\"; builtin set +vx; } 2>/dev/null; builtin exit $__hermes_s",
         );
     } else if let Some(nonce) = framed {
         script.push_str(&looking(nonce));
@@ -187,7 +192,11 @@ fn opening(state: &ShellState, command: &str, report: &Report<'_>) -> String {
 
 fn at_exit(state: &ShellState, command: &str) -> String {
     let then = if may_set_trap(state, command) { THEN_THEIRS } else { "" };
-    format!("{AT_EXIT}{then}")
+    format!("{{ __hermes_s=$?; {}{AT_EXIT}{then}", shed(command))
+}
+
+fn shed(command: &str) -> &'static str {
+    if command.contains("builtin") { SHED } else { "" }
 }
 
 /// The line of ours that bash shows when such a command exits, if it may have

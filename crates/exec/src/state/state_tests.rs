@@ -456,6 +456,23 @@ fn a_name_of_the_shell_can_be_taken() {
 }
 
 #[test]
+fn the_word_for_all_others_can_be_taken_for_one_command() {
+    let mut session = session!();
+    let taken = "builtin() { echo fake; }; unset() { echo fake; }; ";
+    assert_eq!(session.says(&format!("{taken}a=1; cd /")), "");
+    assert_eq!(session.says("echo $a $PWD; type -t builtin"), "1 /\nbuiltin\n");
+    assert_eq!(session.code(&format!("{taken}a=2; exit 3")), Some(3));
+    assert_eq!(session.says("echo $a $-; type -t builtin"), "2 hBc\nbuiltin\n");
+}
+
+#[test]
+fn what_belongs_to_a_coprocess_goes_with_it() {
+    let mut session = session!();
+    session.says("a=1; coproc cat; kill $COPROC_PID");
+    assert_eq!(session.says("echo $a ${COPROC-none} ${COPROC_PID-none}"), "1 none none\n");
+}
+
+#[test]
 fn the_posix_mode_is_kept_and_can_be_left() {
     let mut session = session!();
     session.says("set -o posix; a=1");
