@@ -21,7 +21,7 @@ mod words;
 use change::Change;
 pub use key::Whitespace;
 use output::Output;
-pub use output::{quote, quote_bytes};
+pub use output::{closed, quote, quote_bytes};
 
 /// How texts are compared.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +64,7 @@ pub struct Layout<'a> {
     /// The name of the new text.
     pub new_name: &'a str,
     /// Whether the names are written as a header has them already, as [`quote`]
-    /// and [`quote_bytes`] do.
+    /// or [`quote_bytes`] and [`closed`] do.
     pub is_quoted: bool,
     /// Unchanged lines around each change.
     pub context: usize,

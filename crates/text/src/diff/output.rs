@@ -18,7 +18,8 @@ impl Output {
             limit: layout.limit,
             line_limit: layout.line_limit,
         };
-        let spelt = |name: &str| if layout.is_quoted { name.to_owned() } else { quote(name) };
+        let spelt =
+            |name: &str| if layout.is_quoted { name.to_owned() } else { closed(quote(name)) };
         output.push(&format!("--- {}", spelt(layout.old_name)));
         output.push(&format!("+++ {}", spelt(layout.new_name)));
         output
@@ -78,6 +79,15 @@ pub fn quote_bytes(name: &[u8]) -> String {
         chunk.invalid().iter().for_each(|byte| quoted.push_str(&format!("\\{byte:03o}")));
     }
     quoted.push('"');
+    quoted
+}
+
+/// Such a name behind `---` or `+++`: where it holds a blank, git puts a tab
+/// behind it, so that whoever reads it knows where it ends.
+pub fn closed(mut quoted: String) -> String {
+    if quoted.contains(' ') && !quoted.starts_with('"') {
+        quoted.push('\t');
+    }
     quoted
 }
 

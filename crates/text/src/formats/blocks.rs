@@ -1,5 +1,6 @@
 //! SEARCH/REPLACE blocks: the lines as they are, and as they should be.
 
+use super::names::{IsThere, chosen};
 use super::wrapping::{Numbered, unwrapped};
 use super::{Malformed, Operation};
 use crate::matching::Hunk;
@@ -30,14 +31,18 @@ fn is_closing(line: &str) -> bool {
 }
 
 /// Reads blocks. `path` is the file of those before which none is named.
-pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, Malformed> {
+pub(super) fn parse(
+    patch: &str,
+    path: Option<&str>,
+    is_there: IsThere<'_>,
+) -> Result<Vec<Operation>, Malformed> {
     let lines = unwrapped(patch);
     let mut operations: Vec<Operation> = Vec::new();
     let mut current: Option<String> = path.map(str::to_owned);
     let mut rest = lines.as_slice();
     while let Some(at) = rest.iter().position(|line| is_opening(line.text)) {
         let (before, block) = rest.split_at(at);
-        current = file_before(before, path.is_some()).or(current);
+        current = file_before(before, path.is_some(), is_there).or(current);
         let number = block.first().map_or(0, |line| line.number);
         let body = block.get(1..).unwrap_or_default();
         let length = body
@@ -105,12 +110,17 @@ fn joined(lines: &[Numbered<'_>]) -> String {
 }
 
 /// The file that is named before a block: on the last line that is neither
-/// empty nor a fence, if that looks like a name. A single word does only where
-/// no file is `given`.
-fn file_before(lines: &[Numbered<'_>], given: bool) -> Option<String> {
+/// empty nor a fence, if there is a file of that name or it looks like one. A
+/// single word does only where no file is `given`.
+fn file_before(lines: &[Numbered<'_>], given: bool, is_there: IsThere<'_>) -> Option<String> {
     let is_layout = |line: &str| line.is_empty() || line.starts_with("```");
-    let line = lines.iter().rev().map(|line| line.text.trim()).find(|line| !is_layout(line))?;
-    let name = line.trim_start_matches("File:").trim_matches(['`', '*', '#', ':', ' ', '"']);
+    let line = lines.iter().rev().map(|line| line.text).find(|line| !is_layout(line.trim()))?;
+    let bare = line.trim().trim_start_matches("File:");
+    let name = bare.trim_matches(['`', '*', '#', ':', ' ', '"']);
+    let found = chosen(peeled(line), name, is_there);
+    if found != name {
+        return Some(found.to_owned());
+    }
     let word = !name.is_empty() && !name.contains(char::is_whitespace);
     let pathlike = word && (!given || name.contains(['/', '.']));
     // A name with spaces is told from a sentence by how it ends.
@@ -118,4 +128,19 @@ fn file_before(lines: &[Numbered<'_>], given: bool) -> Option<String> {
         !stem.is_empty() && (1..=8).contains(&end.len()) && end.chars().all(char::is_alphanumeric)
     });
     (pathlike || extension).then(|| name.to_owned())
+}
+
+/// A line, and what is left of it as what is put around names is taken off
+/// piece by piece.
+fn peeled(line: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(line), |name| {
+        let wrapped = |mark: &str| name.strip_prefix(mark)?.strip_suffix(mark);
+        let heading = || name.trim_start_matches('#').strip_prefix(' ');
+        let trimmed = Some(name.trim()).filter(|trimmed| trimmed != name);
+        trimmed
+            .or_else(|| name.strip_prefix("File:"))
+            .or_else(heading)
+            .or_else(|| name.strip_suffix(':'))
+            .or_else(|| ["**", "*", "`", "\""].into_iter().find_map(wrapped))
+    })
 }

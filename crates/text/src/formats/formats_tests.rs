@@ -146,6 +146,70 @@ fn names_are_read_as_git_writes_them() {
     }
 }
 
+/// The file that a patch is about where there are files of these names.
+fn about(patch: &str, there: &[&str]) -> String {
+    let parsed = parse_near(patch, None, &|name| there.contains(&name)).expect("a patch");
+    match parsed.operations.into_iter().next() {
+        Some(Operation::Add { path, .. } | Operation::Update { path, .. }) => path,
+        Some(Operation::Delete { path, .. }) => path,
+        None => parsed.programs.into_iter().next().expect("a mode").0,
+    }
+}
+
+#[test]
+fn a_name_is_taken_to_the_letter_where_there_is_such_a_file() {
+    type Shape = fn(&str) -> String;
+    let update: Shape = |name| format!("*** Update File: {name}\n@@\n-a\n+b\n");
+    let delete: Shape = |name| format!("*** Delete File: {name}\n");
+    let moved: Shape = |name| format!("*** Move File: {name} -> other\n");
+    let unified: Shape = |name| format!("--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-a\n+b\n");
+    let git: Shape = |name| format!("--- a/{name}\t\n+++ b/{name}\t\n@@ -1 +1 @@\n-a\n+b\n");
+    let dated: Shape =
+        |name| format!("--- {name}\t2026-01-01\n+++ {name}\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n");
+    let gone: Shape = |name| format!("--- a/{name}\t\n+++ /dev/null\t\n@@ -1 +0,0 @@\n-a\n");
+    let mode: Shape =
+        |name| format!("diff --git a/{name} b/{name}\nold mode 100644\nnew mode 100755\n");
+    let renamed: Shape =
+        |name| format!("diff --git a/{name} b/x\nrename from {name}\nrename to x\n");
+    let block: Shape = |name| format!("{name}\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n");
+    for (shapes, names) in [
+        (&[update, delete, moved][..], &["\"h\"", "`h`", "h ", " h", "\"h"][..]),
+        (&[unified, git, dated, gone, mode, renamed], &["h ", "h  "]),
+        (&[block], &["#h", "#h#", "h:", "*h*", "`h`", "\"h\"", " h ", "**h**"]),
+    ] {
+        for (at, shape) in shapes.iter().enumerate() {
+            for name in names {
+                let patch = shape(name);
+                assert_eq!(about(&patch, &[name, "h"]), *name, "{at}: {patch:?}");
+                assert_eq!(about(&patch, &[name]), *name, "{at}: {patch:?}");
+                assert_eq!(about(&patch, &["h"]), "h", "{at}: {patch:?}");
+            }
+            // One that could be read into the header is not meant.
+            assert_eq!(about(&shape("h"), &["h", " h", "h "]), "h", "{at}");
+        }
+    }
+    assert_eq!(about(&block("### `#h#`:"), &["#h#", "h"]), "#h#");
+    assert_eq!(about(&block("File: `h`"), &["`h`", "h"]), "`h`");
+}
+
+#[test]
+fn the_blanks_of_a_new_name_count_where_git_says_so() {
+    let new = |name: &str| format!("--- /dev/null\n+++ {name}\n@@ -0,0 +1 @@\n+a\n");
+    for (patch, path) in [
+        (new("b/h \t"), "h "),
+        (new("\"b/h \""), "h "),
+        (new("b/h "), "h"),
+        (new("b/h \t2026-01-01"), "h"),
+        ("diff --git a/h  b/h \nnew file mode 100644\n".to_owned(), "h "),
+        ("*** Add File: \"h\" \n+a\n".to_owned(), "h"),
+    ] {
+        assert_eq!(about(&patch, &["h ", "\"h\""]), path, "{patch:?}");
+    }
+    let patch = "diff --git a/x b/h \nrename from x\nrename to h \n--- a/x\n+++ b/h \t\n@@ -1 +1 @@\n-a\n+b\n";
+    let Operation::Update { to: Some(to), .. } = &operations(patch)[0] else { panic!() };
+    assert_eq!(to, "h ");
+}
+
 #[test]
 fn wrong_counts_are_forgiven() {
     for head in ["@@ -1,9 +1,9 @@", "@@ -1,1 +1,1 @@", "@@ -1 +1 @@", "@@", "@@ @@"] {

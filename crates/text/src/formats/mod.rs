@@ -134,6 +134,17 @@ pub fn recognise(patch: &str) -> Option<Format> {
 /// Reads a patch in any of the formats. `path` is the file of hunks and blocks
 /// that name none.
 pub fn parse(patch: &str, path: Option<&str>) -> Result<Patch, Malformed> {
+    parse_near(patch, path, &|_| false)
+}
+
+/// The same, where it can be asked whether there is a file of a name. A file
+/// that is to be there is the one that is named to the letter; only if there is
+/// none, quotes, blanks and the like around the name are left out.
+pub fn parse_near(
+    patch: &str,
+    path: Option<&str>,
+    is_there: &dyn Fn(&str) -> bool,
+) -> Result<Patch, Malformed> {
     if is_escaped(patch) {
         return Err(Malformed::at(
             0,
@@ -150,13 +161,13 @@ pub fn parse(patch: &str, path: Option<&str>) -> Result<Patch, Malformed> {
     let mut warnings = Vec::new();
     let mut programs = Vec::new();
     let operations = match format {
-        Format::V4a => v4a::parse(patch, path)?,
+        Format::V4a => v4a::parse(patch, path, is_there)?,
         Format::Unified => {
-            let read = unified::parse(patch, path, &mut warnings)?;
+            let read = unified::parse(patch, path, is_there, &mut warnings)?;
             programs = read.programs;
             read.operations
         }
-        Format::Blocks => blocks::parse(patch, path)?,
+        Format::Blocks => blocks::parse(patch, path, is_there)?,
     };
     if operations.iter().all(is_idle) && programs.is_empty() {
         return Err(Malformed::at(0, "the patch changes nothing"));

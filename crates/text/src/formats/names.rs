@@ -7,19 +7,87 @@ use super::Malformed;
 const ADDRESS: &str = "file://";
 const RELATIVE: &str = "file://./";
 
-/// A name from a header: a date behind a tab is left out, and quotes are read
-/// as git writes them.
-pub(super) fn file_name(line: usize, written: &str) -> Result<String, Malformed> {
+/// What stands for a file that was not there, or is no longer.
+const NULL: &str = "/dev/null";
+
+/// Asks whether there is a file of a name.
+pub(super) type IsThere<'a> = &'a dyn Fn(&str) -> bool;
+
+/// A name from a header, in the ways in which it can be read: as it is written,
+/// without a date behind a tab, and without the blanks at its end as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Name {
+    readings: [String; 3],
+    /// Whether only the first of them can be meant.
+    is_exact: bool,
+}
+
+impl Name {
+    /// How a name is read of which nothing is known.
+    pub(super) const PLAIN: usize = 2;
+
+    /// One that says where it ends.
+    fn exact(name: String) -> Self {
+        let plain = name.trim_end().to_owned();
+        Self { readings: [name.clone(), name, plain], is_exact: true }
+    }
+
+    /// The same, in quotes, so that nothing can be left out.
+    fn quoted(name: String) -> Self {
+        Self { readings: [name.clone(), name.clone(), name], is_exact: true }
+    }
+
+    /// One of the ways to read it.
+    pub(super) fn read(&self, how: usize) -> &str {
+        self.readings.get(how).map_or("", String::as_str)
+    }
+
+    pub(super) fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
+    /// Whether it stands for no file.
+    pub(super) fn is_null(&self) -> bool {
+        self.read(Self::PLAIN) == NULL
+    }
+
+    /// The name of a file that is to be there.
+    pub(super) fn choose(&self, is_there: IsThere<'_>) -> &str {
+        let [whole, dated, plain] = &self.readings;
+        chosen([whole.as_str(), dated], plain, is_there)
+    }
+}
+
+/// The first of the literal names that there is a file of; else the plain one,
+/// without what a caller may have put around it.
+pub(super) fn chosen<'n>(
+    literal: impl IntoIterator<Item = &'n str>,
+    plain: &'n str,
+    is_there: IsThere<'_>,
+) -> &'n str {
+    let mut literal = literal.into_iter().take_while(|name| *name != plain);
+    literal.find(|name| !name.is_empty() && is_there(name)).unwrap_or(plain)
+}
+
+/// A name from a header: a date may stand behind a tab, and quotes are read as
+/// git writes them. Behind a name with blanks git puts a tab and nothing else.
+pub(super) fn file_name(line: usize, written: &str) -> Result<Name, Malformed> {
     if let Some(quoted) = written.trim_end().strip_prefix('"') {
         let name = unquoted(quoted)
             .ok_or_else(|| Malformed::at(line, "the quoted file name cannot be read"))?;
-        return Ok(name.0);
+        return Ok(Name::quoted(name.0));
     }
-    let name = written.split('\t').next().unwrap_or_default().trim_end();
-    if name.is_empty() {
-        return Err(Malformed::at(line, "the file has no name"));
+    let whole = written.strip_suffix('\t').unwrap_or(written);
+    let dated = written.split('\t').next().unwrap_or_default();
+    let plain = dated.trim_end();
+    match plain {
+        "" => Err(Malformed::at(line, "the file has no name")),
+        NULL => Ok(Name::quoted(NULL.to_owned())),
+        _ => Ok(Name {
+            readings: [whole, dated, plain].map(str::to_owned),
+            is_exact: whole == dated && whole != written,
+        }),
     }
-    Ok(name.to_owned())
 }
 
 /// Reads a quoted name up to its closing quote; gives it and what follows.
@@ -76,27 +144,31 @@ fn spelt(bytes: Vec<u8>) -> String {
 
 /// The two names of a `diff --git` line. Unquoted names with spaces can only
 /// be told apart where both are the same.
-pub(super) fn both_names(names: &str) -> (Option<String>, Option<String>) {
+pub(super) fn both_names(names: &str) -> (Option<Name>, Option<Name>) {
     if let Some(quoted) = names.strip_prefix('"') {
         let Some((old, rest)) = unquoted(quoted) else { return (None, None) };
         let rest = rest.trim_start();
         let new = match rest.strip_prefix('"') {
-            Some(quoted) => unquoted(quoted).map(|(name, _)| name),
-            None => Some(rest.trim_end().to_owned()),
+            Some(quoted) => unquoted(quoted).map(|(name, _)| Name::quoted(name)),
+            None => Some(Name::quoted(rest.trim_end().to_owned())),
         };
-        return (Some(old), new);
+        return (Some(Name::quoted(old)), new);
     }
-    // Both are the same but for the first letter, so the space is in the middle.
-    let names = names.trim_end();
-    let (old, new) = (names.get(..names.len() / 2), names.get(names.len() / 2 + 1..));
-    fn bare(name: Option<&str>) -> Option<&str> {
-        name?.split_once('/').map(|(_, bare)| bare)
+    let name = |name: &str| Some(Name::exact(name.to_owned()));
+    match halves(names).or_else(|| halves(names.trim_end())) {
+        Some((old, new)) => (name(old), name(new)),
+        None => (None, None),
     }
-    let split = names.as_bytes().get(names.len() / 2) == Some(&b' ');
-    if split && bare(old).is_some() && bare(old) == bare(new) {
-        return (old.map(str::to_owned), new.map(str::to_owned));
-    }
-    (None, None)
+}
+
+/// Two names that are the same but for the first letter, so that the space
+/// between them is in the middle.
+fn halves(names: &str) -> Option<(&str, &str)> {
+    let middle = names.len() / 2;
+    let (old, new) = (names.get(..middle)?, names.get(middle..)?.strip_prefix(' ')?);
+    let bare = |name: &'_ str| name.find('/').map(|at| at + 1);
+    let (old_bare, new_bare) = (old.get(bare(old)?..)?, new.get(bare(new)?..)?);
+    (old_bare == new_bare).then_some((old, new))
 }
 
 /// The prefixes that git puts before the two names.
@@ -109,7 +181,7 @@ pub(super) fn without_prefixes(
     old: Option<String>,
     new: Option<String>,
 ) -> (Option<String>, Option<String>) {
-    let real = |name: Option<String>| name.filter(|name| name != "/dev/null");
+    let real = |name: Option<String>| name.filter(|name| name != NULL);
     let (old, new) = (real(old), real(new));
     for (before, after) in PREFIXES {
         let cut_old = old.as_deref().map(|name| without_prefix(name, before));

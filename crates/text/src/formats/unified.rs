@@ -1,7 +1,7 @@
 //! Unified diffs, as `diff -u` and `git diff` write them and as models try to.
 
 use super::modes::Modes;
-use super::names::{both_names, file_name, without_prefixes};
+use super::names::{IsThere, Name, both_names, file_name, without_prefixes};
 use super::wrapping::{Numbered, unwrapped};
 use super::{Malformed, Operation, hunk_lines, loose_end, marked, telling};
 use crate::endings::Ending;
@@ -39,12 +39,12 @@ pub(super) fn is_range(line: &str) -> bool {
 #[derive(Debug, Default)]
 struct Entry {
     line: usize,
-    old: Option<String>,
-    new: Option<String>,
+    old: Option<Name>,
+    new: Option<Name>,
     is_new: bool,
     is_deleted: bool,
-    from: Option<String>,
-    to: Option<String>,
+    from: Option<Name>,
+    to: Option<Name>,
     /// There were `---` and `+++`.
     named: bool,
     modes: Modes,
@@ -89,6 +89,7 @@ pub(super) struct Read {
 pub(super) fn parse(
     patch: &str,
     path: Option<&str>,
+    is_there: IsThere<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Read, Malformed> {
     let lines = unwrapped(patch);
@@ -98,13 +99,13 @@ pub(super) fn parse(
     while let Some(line) = reader.peek(0) {
         let number = reader.number();
         if let Some(names) = line.strip_prefix("diff --git ") {
-            finish(&mut read, entry.take(), path)?;
+            finish(&mut read, entry.take(), path, is_there)?;
             let (old, new) = both_names(names);
             entry = Some(Entry { line: number, old, new, ..Entry::default() });
             reader.at += 1;
         } else if reader.is_names() {
             if entry.as_ref().is_none_or(|entry| entry.named) {
-                finish(&mut read, entry.take(), path)?;
+                finish(&mut read, entry.take(), path, is_there)?;
             }
             let open = entry.get_or_insert_with(|| Entry { line: number, ..Entry::default() });
             open.old = Some(file_name(number, line.get(4..).unwrap_or_default())?);
@@ -122,7 +123,7 @@ pub(super) fn parse(
             reader.at += 1;
         }
     }
-    finish(&mut read, entry, path)?;
+    finish(&mut read, entry, path, is_there)?;
     Ok(read)
 }
 
@@ -228,19 +229,56 @@ fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk,
     Ok(made)
 }
 
+impl Entry {
+    /// Its two names without git's prefixes, read in one of the ways.
+    fn names(&self, how: usize) -> (Option<String>, Option<String>) {
+        let read = |name: &Option<Name>| name.as_ref().map(|name| name.read(how).to_owned());
+        without_prefixes(read(&self.old), read(&self.new))
+    }
+
+    /// The file that it is about: as it is written, if there is one of that
+    /// name.
+    fn name(&self, is_there: IsThere<'_>) -> Option<String> {
+        let read = |how: usize| {
+            let (old, new) = self.names(how);
+            if self.is_deleted { old } else { new }
+        };
+        let plain = read(Name::PLAIN);
+        if self.is_new {
+            let is_exact = self.new.as_ref().is_some_and(Name::is_exact);
+            return if is_exact { read(0) } else { plain };
+        }
+        let mut literal = (0..Name::PLAIN).map(read).take_while(|name| *name != plain).flatten();
+        literal.find(|name| is_there(name)).or(plain)
+    }
+
+    /// The new name of a file: with blanks at its end only where `+++` tells
+    /// that they belong to it.
+    fn new_name<'n>(&self, to: &'n Name) -> &'n str {
+        let is_exact = self.new.as_ref().is_some_and(Name::is_exact);
+        let is_told = is_exact && self.names(0).1.as_deref() == Some(to.read(0));
+        to.read(if is_told { 0 } else { Name::PLAIN })
+    }
+}
+
 /// Turns what was read of a file into what to do with it.
-fn finish(read: &mut Read, entry: Option<Entry>, path: Option<&str>) -> Result<(), Malformed> {
+fn finish(
+    read: &mut Read,
+    entry: Option<Entry>,
+    path: Option<&str>,
+    is_there: IsThere<'_>,
+) -> Result<(), Malformed> {
     let Some(mut entry) = entry else { return Ok(()) };
-    let is_null = |name: &Option<String>| name.as_deref() == Some("/dev/null");
+    let is_null = |name: &Option<Name>| name.as_ref().is_some_and(Name::is_null);
     entry.is_new |= is_null(&entry.old);
     entry.is_deleted |= is_null(&entry.new);
-    let (old, new) = without_prefixes(entry.old, entry.new);
-    if let (Some(from), Some(to)) = (entry.from, entry.to) {
+    if let (Some(from), Some(to)) = (&entry.from, &entry.to) {
+        let (from, to) = (from.choose(is_there).to_owned(), entry.new_name(to).to_owned());
         read.programs.extend(entry.modes.executable().map(|runs| (to.clone(), runs)));
         read.operations.push(Operation::Update { path: from, hunks: entry.hunks, to: Some(to) });
         return Ok(());
     }
-    let name = if entry.is_deleted { old } else { new };
+    let name = entry.name(is_there);
     let Some(name) = name.or_else(|| path.map(str::to_owned)) else {
         return Err(Malformed::at(
             entry.line,

@@ -1,11 +1,13 @@
 //! V4A patches: `*** Begin Patch`, a section for each file, hunks that are
 //! found by their lines and by `@@` hints.
 
+use super::names::{IsThere, chosen};
 use super::wrapping::{Numbered, unwrapped};
 use super::{Malformed, Operation, hunk_lines, loose_end, telling};
 use crate::matching::Hunk;
 
-/// A line that begins with `***`.
+/// A line that begins with `***`. Names are as they are written, with the
+/// blanks around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Header<'a> {
     Begin,
@@ -19,24 +21,25 @@ enum Header<'a> {
 }
 
 fn header(line: &str) -> Option<Header<'_>> {
-    let words = line.trim_end().strip_prefix("***")?.trim_start();
+    let words = line.strip_prefix("***")?.trim_start();
     let after = |name: &str| {
         let rest = words.get(name.len()..)?;
         let named = words.get(..name.len())?.eq_ignore_ascii_case(name);
-        named.then(|| rest.trim())
+        named.then_some(rest)
     };
-    if words.eq_ignore_ascii_case("begin patch") {
+    let is = |name: &str| words.trim_end().eq_ignore_ascii_case(name);
+    if is("begin patch") {
         return Some(Header::Begin);
     }
-    if words.eq_ignore_ascii_case("end patch") {
+    if is("end patch") {
         return Some(Header::End);
     }
-    if words.eq_ignore_ascii_case("end of file") {
+    if is("end of file") {
         return Some(Header::EndOfFile);
     }
     if let Some(names) = after("move file:") {
         let (from, to) = names.split_once("->")?;
-        return Some(Header::Move(from.trim(), to.trim()));
+        return Some(Header::Move(from.strip_suffix(' ').unwrap_or(from), to));
     }
     after("add file:")
         .map(Header::Add)
@@ -51,7 +54,11 @@ pub(super) fn is_header(line: &str) -> bool {
 }
 
 /// Reads a V4A patch.
-pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, Malformed> {
+pub(super) fn parse(
+    patch: &str,
+    path: Option<&str>,
+    is_there: IsThere<'_>,
+) -> Result<Vec<Operation>, Malformed> {
     let lines = unwrapped(patch);
     let body = body(&lines)?;
     let mut operations = Vec::new();
@@ -78,17 +85,20 @@ pub(super) fn parse(patch: &str, path: Option<&str>) -> Result<Vec<Operation>, M
         rest = next;
         match header(first.text) {
             Some(Header::Add(path)) => operations.push(add(first.number, path, section)?),
-            Some(Header::Update(path)) => operations.push(update(first.number, path, section)?),
+            Some(Header::Update(path)) => {
+                let path = named(first.number, path, is_there)?;
+                operations.push(update(first.number, path, section)?);
+            }
             Some(Header::Delete(path)) => {
                 bare(section)?;
                 operations.push(Operation::Delete {
-                    path: named(first.number, path)?,
+                    path: named(first.number, path, is_there)?,
                     hunks: Vec::new(),
                 });
             }
             Some(Header::Move(from, to)) => {
-                let to = named(first.number, to)?;
-                let path = named(first.number, from)?;
+                let to = new_name(first.number, to)?.to_owned();
+                let path = named(first.number, from, is_there)?;
                 operations.push(Operation::Update { path, hunks: hunks_of(section), to: Some(to) });
             }
             Some(Header::Begin | Header::End) => bare(section)?,
@@ -119,12 +129,19 @@ fn body<'a, 'p>(lines: &'a [Numbered<'p>]) -> Result<&'a [Numbered<'p>], Malform
     Ok(body.get(..end.unwrap_or(body.len())).unwrap_or_default())
 }
 
-fn named(line: usize, path: &str) -> Result<String, Malformed> {
-    let path = path.trim_matches(['`', '"']);
-    if path.is_empty() {
-        return Err(Malformed::at(line, "the file has no name"));
+/// The name of a file that is to be there: as it is written behind a blank, if
+/// there is one of that name.
+fn named(line: usize, written: &str, is_there: IsThere<'_>) -> Result<String, Malformed> {
+    let literal = written.strip_prefix(' ').unwrap_or(written);
+    Ok(chosen([literal, written.trim()], new_name(line, written)?, is_there).to_owned())
+}
+
+/// The name of a new file, without what is put around names.
+fn new_name(line: usize, written: &str) -> Result<&str, Malformed> {
+    match written.trim().trim_matches(['`', '"']) {
+        "" => Err(Malformed::at(line, "the file has no name")),
+        name => Ok(name),
     }
-    Ok(path.to_owned())
 }
 
 /// Nothing but empty lines.
@@ -155,16 +172,15 @@ fn add(number: usize, path: &str, section: &[Numbered<'_>]) -> Result<Operation,
         text.push_str(content);
         text.push('\n');
     }
-    Ok(Operation::Add { path: named(number, path)?, text })
+    Ok(Operation::Add { path: new_name(number, path)?.to_owned(), text })
 }
 
-fn update(number: usize, path: &str, section: &[Numbered<'_>]) -> Result<Operation, Malformed> {
-    let path = named(number, path)?;
+fn update(number: usize, path: String, section: &[Numbered<'_>]) -> Result<Operation, Malformed> {
     let mut section = section;
     let mut to = None;
     while let Some((first, rest)) = section.split_first() {
         match header(first.text) {
-            Some(Header::MoveTo(name)) => to = Some(named(first.number, name)?),
+            Some(Header::MoveTo(name)) => to = Some(new_name(first.number, name)?.to_owned()),
             None if first.text.trim().is_empty() && to.is_none() => {}
             _ => break,
         }

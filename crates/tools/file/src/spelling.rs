@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use hermes_core::Workplace;
-use hermes_text::diff::quote_bytes;
+use hermes_text::diff::{closed, quote_bytes};
 
 const SCHEME: &str = "file://";
 /// Begins an address below the working folder, which only a patch has.
@@ -53,6 +53,11 @@ pub(crate) fn header(prefix: &str, path: &Path, at: &Workplace) -> String {
         Ok(short) => quote_bytes(&[prefix.as_bytes(), short.as_os_str().as_bytes()].concat()),
         Err(_) => quote_bytes(path.as_os_str().as_bytes()),
     }
+}
+
+/// The same behind `---` or `+++`, where it says where it ends.
+pub(crate) fn heading(prefix: &str, path: &Path, at: &Workplace) -> String {
+    closed(header(prefix, path, at))
 }
 
 /// Where a path leads that may be a link: the file that is read and written

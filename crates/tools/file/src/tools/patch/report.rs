@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hermes_core::ToolContext;
-use hermes_text::diff::{Diff, Layout, Options};
+use hermes_text::diff::{Diff, Layout, Options, closed};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -239,6 +239,7 @@ fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
         let effort = EFFORT / u32::try_from(files.len()).unwrap_or(u32::MAX);
         let diff = Diff::new(old, new, &Options { effort, ..Options::default() });
         let room = limit.saturating_sub(text.len());
+        let (old_name, new_name) = (closed(old_name), closed(new_name));
         let layout = Layout {
             limit: room,
             line_limit: LINE,

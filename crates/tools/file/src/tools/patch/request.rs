@@ -1,10 +1,11 @@
-//! What a call asks for, read from its arguments alone.
+//! What a call asks for, read from its arguments. Only where a name in a patch
+//! can be read in several ways, it is looked up which of them is a file's.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use hermes_core::{ToolError, Workplace};
-use hermes_text::formats::{Format, Operation, parse};
+use hermes_text::formats::{Format, Operation, parse_near};
 use hermes_text::matching::Hunk;
 
 use super::{Args, Mode};
@@ -91,7 +92,15 @@ impl Plan {
     fn of_patch(args: &Args, at: &Workplace) -> Result<Self, ToolError> {
         let text = args.patch.as_deref().unwrap_or_default();
         let path = args.path.as_deref().filter(|path| !path.is_empty());
-        let parsed = parse(text, path).map_err(|error| {
+        // A header often has only the end of the path.
+        let meant = |name: &str| match path {
+            Some(path) if Path::new(path).ends_with(name) => path.to_owned(),
+            _ => name.to_owned(),
+        };
+        let is_there = |name: &str| {
+            !climbs(name) && std::fs::symlink_metadata(resolve(at, &meant(name))).is_ok()
+        };
+        let parsed = parse_near(text, path, &is_there).map_err(|error| {
             let refused = ToolError::invalid(format!("The patch cannot be read: {error}"));
             let refused = match error.line {
                 0 => refused,
@@ -101,16 +110,13 @@ impl Plan {
         })?;
         let named = |name: &str| {
             // The path argument is the user's own word; a header is not.
-            let climbs = Path::new(name).components().any(|part| part == Component::ParentDir);
-            if climbs && path != Some(name) {
+            if climbs(name) && path != Some(name) {
                 return Err(ToolError::invalid(format!(
                     "The patch names '{name}', which climbs with `..`"
                 ))
                 .with_hint("Name files by their path from the working folder, or absolutely."));
             }
-            // A header often has only the end of the path.
-            let meant = path.filter(|path| Path::new(path).ends_with(name)).unwrap_or(name);
-            file(at, meant)
+            file(at, &meant(name))
         };
         let mut steps = Vec::with_capacity(parsed.operations.len());
         for operation in parsed.operations {
@@ -178,6 +184,11 @@ impl Plan {
         paths.dedup();
         paths
     }
+}
+
+/// Whether a name leads to a folder above.
+fn climbs(name: &str) -> bool {
+    Path::new(name).components().any(|part| part == Component::ParentDir)
 }
 
 /// The absolute form of a path, which must be one of a file.
