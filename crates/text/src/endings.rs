@@ -80,6 +80,41 @@ impl Endings {
     }
 }
 
+/// What ends the lines of a text: a carriage return only where there is no
+/// line feed.
+fn mark(text: &str) -> char {
+    let has = |byte| memchr::memchr(byte, text.as_bytes()).is_some();
+    if !has(b'\n') && has(b'\r') { '\r' } else { '\n' }
+}
+
+/// The lines of a text without their endings. A line feed ends a line, with or
+/// without a carriage return before it; in a text without any line feed a
+/// carriage return does.
+pub fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mark = mark(text);
+    text.split_inclusive(mark).map(move |line| match line.strip_suffix(mark) {
+        Some(words) => words.strip_suffix('\r').filter(|_| mark == '\n').unwrap_or(words),
+        None => line,
+    })
+}
+
+/// How many lines a text has; a last one without an ending counts.
+pub fn count_lines(text: &str) -> usize {
+    let mark = mark(text);
+    line_ends(text, mark) + usize::from(!text.is_empty() && !text.ends_with(mark))
+}
+
+/// The number of the line, from 1, that holds this byte of a text.
+pub fn line_at(text: &str, offset: usize) -> usize {
+    let before = text.get(..text.floor_char_boundary(offset)).unwrap_or_default();
+    line_ends(before, mark(text)) + 1
+}
+
+fn line_ends(text: &str, mark: char) -> usize {
+    let mark = if mark == '\r' { b'\r' } else { b'\n' };
+    memchr::memchr_iter(mark, text.as_bytes()).count()
+}
+
 impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -28,3 +28,21 @@ fn plain_line_feeds_need_no_mention() {
     assert_eq!(Endings::of("a\r").label(), Some("cr"));
     assert_eq!(Endings::of("a\r\nb\n").label(), Some("mixed"));
 }
+
+#[test]
+fn a_carriage_return_ends_lines_only_where_no_line_feed_does() {
+    for (text, expected) in [
+        ("", &[][..]),
+        ("a", &["a"]),
+        ("a\nb\r\n\nc", &["a", "b", "", "c"]),
+        ("a\rb\r", &["a", "b"]),
+        ("a\r\rb", &["a", "", "b"]),
+        ("a\rb\nc\r", &["a\rb", "c\r"]),
+        ("\r\n", &[""]),
+    ] {
+        assert_eq!(lines(text).collect::<Vec<_>>(), expected, "{text:?}");
+        assert_eq!(count_lines(text), expected.len(), "{text:?}");
+    }
+    assert_eq!([0, 1, 2, 4].map(|at| line_at("a\rb\rc", at)), [1, 1, 2, 3]);
+    assert_eq!(line_at("a\rb\nc", 2), 1);
+}

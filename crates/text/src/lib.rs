@@ -17,5 +17,5 @@ mod shifted;
 mod wide;
 
 pub use document::{Document, Edit};
-pub use endings::{Ending, Endings};
+pub use endings::{Ending, Endings, count_lines, line_at, lines};
 pub use error::{NotText, SpliceError};

@@ -19,12 +19,25 @@ pub(super) struct Block<'a> {
     pub(super) text: &'a str,
     /// What ends its lines.
     pub(super) ends: u8,
+    /// Whether the text is over with it.
+    pub(super) is_last: bool,
 }
 
 impl<'a> Block<'a> {
     /// Each with its end.
     pub(super) fn lines(self) -> impl Iterator<Item = &'a str> {
         split(self.text, self.ends)
+    }
+
+    /// Each without its end, and whether it has one. A lone carriage return
+    /// stays, so that it is seen; no line feed follows the last of them.
+    pub(super) fn stripped(self) -> impl Iterator<Item = (&'a str, bool)> {
+        let mut left = self.text.len();
+        self.lines().map(move |line| {
+            left -= line.len();
+            let (body, is_ended) = strip(line);
+            (body, is_ended && (body.len() < line.len() || left > 0 || !self.is_last))
+        })
     }
 
     /// How many there are.

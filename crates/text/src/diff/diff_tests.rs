@@ -93,6 +93,32 @@ fn all_new_and_all_gone() {
 }
 
 #[test]
+fn a_carriage_return_at_the_end_is_no_line_feed() {
+    let none = "\\ No newline at end of file\n";
+    let one = "--- a\n+++ b\n@@ -1 +1 @@\n";
+    assert_eq!(diff("x\r", "x\r\n"), format!("{one}-x\r\n{none}+x\r\n"));
+    assert_eq!(diff("x\r\n", "x\r"), format!("{one}-x\r\n+x\r\n{none}"));
+    assert_eq!(
+        diff("a\nb\r", "a\nb"),
+        format!("--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\n-b\r\n{none}+b\n{none}")
+    );
+    assert_eq!(
+        diff("a\nb\r", "c\nb\r"),
+        format!("--- a\n+++ b\n@@ -1,2 +1,2 @@\n-a\n+c\n b\r\n{none}")
+    );
+    // The line is the last one of the old text only.
+    assert_eq!(diff("x\r", "x\ry\r"), format!("--- a\n+++ b\n@@ -1 +1,2 @@\n x\r\n+y\r\n{none}"));
+}
+
+#[test]
+fn names_with_blanks_are_closed_by_a_tab_as_by_git() {
+    assert!(unified("a\n", "b\n", "a/h ", "b/h i", 3).starts_with("--- a/h \t\n+++ b/h i\t\n@@"));
+    assert!(
+        unified("a\n", "b\n", "a/h", "b/\"h i", 3).starts_with("--- a/h\n+++ \"b/\\\"h i\"\n@@")
+    );
+}
+
+#[test]
 fn a_missing_last_line_feed_is_told_on_its_own_side() {
     let none = "\\ No newline at end of file\n";
     assert_eq!(
@@ -117,7 +143,11 @@ fn a_missing_last_line_feed_is_told_on_its_own_side() {
 #[test]
 fn line_endings_are_part_of_the_line() {
     assert_eq!(diff("a\r\nb\n", "a\nb\n"), "--- a\n+++ b\n@@ -1,2 +1,2 @@\n-a\r\n+a\n b\n");
-    assert_eq!(diff("a\rb\r", "a\rc\r"), "--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\r\n");
+    let none = "\\ No newline at end of file\n";
+    assert_eq!(
+        diff("a\rb\r", "a\rc\r"),
+        format!("--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\r\n-b\r\n{none}+c\r\n{none}")
+    );
 }
 
 #[test]
@@ -131,7 +161,7 @@ fn an_inserted_block_is_told_as_one() {
 #[test]
 fn odd_names_stay_on_their_line() {
     let told = unified("a\n", "b\n", "x y", "new\nline\t\"\\\u{1}", 0);
-    assert!(told.starts_with("--- x y\n+++ \"new\\nline\\t\\\"\\\\\\001\"\n@@"), "{told}");
+    assert!(told.starts_with("--- x y\t\n+++ \"new\\nline\\t\\\"\\\\\\001\"\n@@"), "{told}");
 }
 
 fn with(whitespace: Whitespace) -> Options {

@@ -46,8 +46,14 @@ pub(super) fn hunks<'a>(
 fn hunk<'a>(diff: &'a Diff<'a>, group: &[Change], context: usize) -> Option<Hunk<'a>> {
     let (first, last) = (group.first()?, group.last()?);
     let ends = (terminator(diff.old), terminator(diff.new));
-    let old = |text: &'a str| Block { text, ends: ends.0 };
-    let new = |text: &'a str| Block { text, ends: ends.1 };
+    let end = |text: &str| text.as_bytes().as_ptr_range().end;
+    let block = |text: &'a str, whole: &str, ends| Block {
+        text,
+        ends,
+        is_last: !text.is_empty() && end(text) == end(whole),
+    };
+    let old = |text: &'a str| block(text, diff.old, ends.0);
+    let new = |text: &'a str| block(text, diff.new, ends.1);
     let mut before = (
         old(last_lines(diff.old.get(..first.old_bytes.start)?, context, ends.0)),
         new(last_lines(diff.new.get(..first.new_bytes.start)?, context, ends.1)),
@@ -66,13 +72,13 @@ fn hunk<'a>(diff: &'a Diff<'a>, group: &[Change], context: usize) -> Option<Hunk
             );
         }
         if !before.0.text.is_empty() {
-            parts.push(Part::Same(before.0, before.1));
+            parts.push(same(before.0, before.1));
         }
         let gone = old(diff.old.get(change.old_bytes.clone())?);
         parts.push(Part::Change(gone, new(diff.new.get(change.new_bytes.clone())?)));
     }
     if !after.0.text.is_empty() {
-        parts.push(Part::Same(after.0, after.1));
+        parts.push(same(after.0, after.1));
     }
     let header = format!(
         "@@ -{} +{} @@",
@@ -80,6 +86,12 @@ fn hunk<'a>(diff: &'a Diff<'a>, group: &[Change], context: usize) -> Option<Hunk
         place(first.new.start - above, last.new.end + below),
     );
     Some(Hunk { header, parts })
+}
+
+/// Lines that both have are the last ones only if they are so in both.
+fn same<'a>(old: Block<'a>, new: Block<'a>) -> Part<'a> {
+    let is_last = old.is_last && new.is_last;
+    Part::Same(Block { is_last, ..old }, Block { is_last, ..new })
 }
 
 /// Lines in the way of unified diffs: an empty range is named by the line

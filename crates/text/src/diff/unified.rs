@@ -1,6 +1,6 @@
 //! The diff that `patch` and people read.
 
-use super::change::{Block, strip};
+use super::change::Block;
 use super::hunk::{Part, hunks};
 use super::{Diff, Layout, Output, Rendered};
 
@@ -27,11 +27,10 @@ pub(super) fn render(diff: &Diff<'_>, layout: &Layout<'_>) -> Rendered {
 
 fn push(output: &mut Output, sign: char, block: Block<'_>) {
     let mut shown = String::new();
-    for (seen, line) in block.lines().enumerate() {
+    for (seen, (line, is_ended)) in block.stripped().enumerate() {
         if output.is_full() {
             return output.leave_out(block.count() - seen);
         }
-        let (line, is_ended) = strip(line);
         shown.clear();
         shown.push(sign);
         shown.push_str(line);

@@ -342,3 +342,19 @@ proptest! {
         prop_assert!(both.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
     }
 }
+
+#[test]
+fn a_hunk_at_the_end_that_is_elsewhere_is_warned_of() {
+    let at_end = |lines: &str| Hunk { at_end: true, ..hunk(lines) };
+    let told = |text: &str, hunk: Hunk| {
+        apply(text, &[hunk], Rigour::Relaxed).expect("fits").warnings.join(" ")
+    };
+    let warned = told("x\ny\n", at_end("-x"));
+    assert!(warned.contains("End of File") && warned.contains("line 1 of 2"), "{warned}");
+    assert_eq!(told("x\ny\n", at_end("-y")), "");
+    assert_eq!(told("x\ny\nx\n", at_end("-x")), "", "the last one is meant");
+    assert_eq!(told("x\ny\n", hunk("-x")), "");
+    let hinted = Hunk { hints: vec!["x".into()], ..at_end("+z") };
+    assert!(told("x\ny\n", hinted).contains("line 1 of 2"));
+    assert_eq!(told("x\ny\n", at_end("+z")), "");
+}

@@ -202,13 +202,15 @@ fn settle(
         )
     })?;
     let mut warnings: Vec<String> = warning.into_iter().collect();
-    let ends = rows.get(row + count.saturating_sub(1)).is_some_and(|row| row.next > row.end);
-    if hunk.open_end && ends {
+    let last = rows.get(row + count.saturating_sub(1));
+    let ending = last.and_then(|row| rows.text().get(row.end..row.next)).unwrap_or_default();
+    if hunk.open_end && ending.contains('\n') {
         warnings.push(
             "The patch takes the file to end without a line ending; it has one, which was kept."
                 .to_owned(),
         );
     }
+    warnings.extend(before_the_end(hunk, table, numbered(row, count)));
     if script.ends_unlike(&place, rows) {
         warnings.push(format!(
             "At {} the new lines end as they do in the patch (CRLF or LF), which is not how the \
@@ -217,6 +219,17 @@ fn settle(
         ));
     }
     Ok(Fit { strategy, row, count, edits, warnings })
+}
+
+/// A warning if a hunk is said to be at the end of the file and is not.
+fn before_the_end(hunk: &Hunk, table: &Table<'_>, lines: Lines) -> Option<String> {
+    (hunk.at_end && lines.last < table.rows.len()).then(|| {
+        format!(
+            "The hunk is said to be at the end of the file (`*** End of File`), but its place is \
+             at {lines} of {}; it was applied there.",
+            table.rows.len()
+        )
+    })
 }
 
 /// A hunk that only adds: behind the hinted line, at the end of the file if it
@@ -264,5 +277,6 @@ fn insert(hunk: &Hunk, table: &Table<'_>, regions: Option<&Regions>) -> Result<F
         }
     };
     let row = behind.unwrap_or_default();
-    Ok(Fit { strategy: Strategy::Exact, row, count: 0, edits: vec![edit], warnings: Vec::new() })
+    let warnings = before_the_end(hunk, table, numbered(row, 1)).into_iter().collect();
+    Ok(Fit { strategy: Strategy::Exact, row, count: 0, edits: vec![edit], warnings })
 }

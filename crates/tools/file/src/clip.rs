@@ -113,7 +113,7 @@ impl Kept {
     fn finish(&mut self, stop: Stop, newline: Newline) -> Ending {
         match (stop, newline, self.last) {
             (Stop::Inside | Stop::FileEnded, ..) => Ending::None,
-            (Stop::Ended, Newline::Return, _) => Ending::Cr,
+            (Stop::Ended, newline, _) if newline.is_return() => Ending::Cr,
             (Stop::Ended, _, Some('\r')) => {
                 self.seen -= 1;
                 if (self.clip.skip..self.clip.end()).contains(&self.seen) {

@@ -15,6 +15,8 @@ pub(crate) enum Newline {
     WideBig,
     /// A carriage return, in a file that has no line feed.
     Return,
+    ReturnLittle,
+    ReturnBig,
 }
 
 impl Newline {
@@ -29,10 +31,13 @@ impl Newline {
     /// What ends lines in a file of that encoding that begins with `bytes`.
     pub(crate) fn met(encoding: &'static Encoding, bytes: &[u8]) -> Self {
         let newline = Self::of(encoding);
-        let is_old = newline == Self::Byte
-            && memchr::memchr(b'\n', bytes).is_none()
-            && memchr::memchr(b'\r', bytes).is_some();
-        if is_old { Self::Return } else { newline }
+        let old = match newline {
+            Self::WideLittle => Self::ReturnLittle,
+            Self::WideBig => Self::ReturnBig,
+            _ => Self::Return,
+        };
+        let has = |newline: Self| newline.positions(bytes).next().is_some();
+        if !has(newline) && has(old) { old } else { newline }
     }
 
     fn width(self) -> usize {
@@ -40,19 +45,26 @@ impl Newline {
     }
 
     pub(crate) fn is_wide(self) -> bool {
-        matches!(self, Self::WideLittle | Self::WideBig)
+        !matches!(self, Self::Byte | Self::Return)
+    }
+
+    /// Whether it is a carriage return.
+    pub(crate) fn is_return(self) -> bool {
+        matches!(self, Self::Return | Self::ReturnLittle | Self::ReturnBig)
     }
 
     fn byte(self) -> u8 {
-        if self == Self::Return { b'\r' } else { b'\n' }
+        if self.is_return() { b'\r' } else { b'\n' }
     }
 
     /// Where line ends begin. `bytes` begins with a whole character.
     fn positions(self, bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
         memchr::memchr_iter(self.byte(), bytes).filter_map(move |at| match self {
             Self::Byte | Self::Return => Some(at),
-            Self::WideLittle => (at % 2 == 0 && bytes.get(at + 1) == Some(&0)).then_some(at),
-            Self::WideBig => {
+            Self::WideLittle | Self::ReturnLittle => {
+                (at % 2 == 0 && bytes.get(at + 1) == Some(&0)).then_some(at)
+            }
+            Self::WideBig | Self::ReturnBig => {
                 let start = at.checked_sub(1)?;
                 (at % 2 == 1 && bytes.get(start) == Some(&0)).then_some(start)
             }
@@ -71,8 +83,12 @@ impl Newline {
     fn ends(self, bytes: &[u8]) -> bool {
         match self {
             Self::Byte | Self::Return => bytes.last() == Some(&self.byte()),
-            Self::WideLittle => bytes.len().is_multiple_of(2) && bytes.ends_with(b"\n\0"),
-            Self::WideBig => bytes.len().is_multiple_of(2) && bytes.ends_with(b"\0\n"),
+            Self::WideLittle | Self::ReturnLittle => {
+                bytes.len().is_multiple_of(2) && bytes.ends_with(&[self.byte(), 0])
+            }
+            Self::WideBig | Self::ReturnBig => {
+                bytes.len().is_multiple_of(2) && bytes.ends_with(&[0, self.byte()])
+            }
         }
     }
 }

@@ -457,7 +457,10 @@ fn encode(format: TextFormat, text: &str) -> Result<Vec<u8>, Unencodable> {
 
 /// The lines of the places of a replacement, afterwards.
 fn after(made: &Replacement, text: &str, changed: &str) -> Vec<Lines> {
-    let feeds = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
+    // Where carriage returns end the lines, those of the new text do as well.
+    let has = |byte: u8| memchr::memchr(byte, text.as_bytes()).is_some();
+    let mark = if !has(b'\n') && has(b'\r') { b'\r' } else { b'\n' };
+    let feeds = |text: &str| memchr::memchr_iter(mark, text.as_bytes()).count();
     let mut edits = made.edits.iter().peekable();
     let mut drift: isize = 0;
     let mut after = Vec::with_capacity(made.places.len());
@@ -469,8 +472,8 @@ fn after(made: &Replacement, text: &str, changed: &str) -> Vec<Lines> {
         }
         let mut last = lines.last.saturating_add_signed(drift);
         // Whether the last line is closed may have changed with it.
-        if place.end == text.len() && text.contains('\n') {
-            last = feeds(changed) + usize::from(!changed.ends_with('\n'));
+        if place.end == text.len() && has(mark) {
+            last = feeds(changed) + usize::from(!changed.ends_with(char::from(mark)));
         }
         after.push(Lines { first, last: last.max(first) });
     }
