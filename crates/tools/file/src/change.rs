@@ -188,6 +188,11 @@ fn made(change: &Change, digest: Option<blake3::Hash>) -> Vec<Made<'_>> {
 
 /// Tells the session.
 fn note(cx: &ToolContext, change: &Change, hash: Option<&Hash>) {
+    // The encoding that was named for a file goes with it.
+    let named = match change {
+        Change::Move { from, .. } => known::encoding(cx, from),
+        _ => None,
+    };
     let path = match change {
         Change::Write { path, .. } | Change::Remove { path } => path,
         Change::Move { from, to, .. } => {
@@ -201,5 +206,8 @@ fn note(cx: &ToolContext, change: &Change, hash: Option<&Hash>) {
             known::wrote(cx, path, hash.clone(), seen);
         }
         _ => known::forget(cx, path),
+    }
+    if named.is_some() {
+        known::spelt(cx, path, named);
     }
 }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use encoding_rs::Encoding;
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::Files;
 use hermes_text::codec::{TextFormat, detect_near};
@@ -13,9 +13,30 @@ use hermes_text::{Document, NotText};
 
 use crate::known;
 
-/// A text file that was read, in the encoding that it is in.
+/// A text file that was read, in the encoding that it is in. What is in ASCII
+/// so far is in any of many: in the one that was named for it or is said to be
+/// that of such files, if it is one of them.
 pub(crate) fn read(cx: &ToolContext, path: &Path, bytes: Vec<u8>) -> Result<Document, NotText> {
-    Document::read_near(bytes, || of(cx, path))
+    let document = Document::read_near(bytes, || of(cx, path))?;
+    match open_encoding(&document.format(), document.bytes(), || of(cx, path)) {
+        Some(encoding) => Document::read(document.bytes().to_vec(), Some(encoding)),
+        None => Ok(document),
+    }
+}
+
+/// The encoding of bytes that are ASCII so far, if it is another than UTF-8.
+fn open_encoding(
+    format: &TextFormat,
+    bytes: &[u8],
+    hint: impl FnOnce() -> Option<&'static Encoding>,
+) -> Option<&'static Encoding> {
+    if *format != TextFormat::PLAIN || bytes.is_empty() || !bytes.is_ascii() {
+        return None;
+    }
+    let is_same = |encoding: &&'static Encoding| {
+        encoding.decode_without_bom_handling(bytes).0.as_bytes() == bytes
+    };
+    hint().filter(|encoding| *encoding != UTF_8).filter(is_same)
 }
 
 /// The same, in the encoding that the caller names; a byte order mark counts
@@ -41,8 +62,10 @@ pub(crate) fn remember(
     complete: bool,
     told: &'static Encoding,
 ) {
-    let looks = detect_near(bytes, complete, || said(cx, path).map(Charset::encoding));
-    known::spelt(cx, path, (looks.encoding() != told).then_some(told));
+    let hint = || said(cx, path).map(Charset::encoding);
+    let looks = detect_near(bytes, complete, hint);
+    let looks = open_encoding(&looks, bytes, hint).unwrap_or(looks.encoding());
+    known::spelt(cx, path, (looks != told).then_some(told));
 }
 
 /// The encoding in which the session wrote a file, or was told to read it in, or that `.editorconfig` has
@@ -58,9 +81,13 @@ pub(crate) fn of_bytes(cx: &ToolContext, path: &Path, bytes: &[u8]) -> TextForma
     detect_near(bytes, true, || said(cx, path).map(Charset::encoding))
 }
 
-/// The format of a new file.
+/// The format of a new file: in the encoding that was named for it, or as such
+/// files are said to be.
 pub(crate) fn of_new(cx: &ToolContext, path: &Path) -> TextFormat {
-    said(cx, path).map_or(TextFormat::PLAIN, Charset::format)
+    match known::encoding(cx, path) {
+        Some(named) => TextFormat::new(named, named == UTF_16LE || named == UTF_16BE),
+        None => said(cx, path).map_or(TextFormat::PLAIN, Charset::format),
+    }
 }
 
 /// The encoding that a caller named, and whether it wants a byte order mark.

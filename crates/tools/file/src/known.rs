@@ -236,6 +236,13 @@ pub(crate) fn saw_any(cx: &ToolContext, path: &Path) -> bool {
     record(cx, path).is_some_and(|record| record.seen.contains_key(&*cx.task_id))
 }
 
+/// The versions of files that the session has seen last.
+pub(crate) fn seen(cx: &ToolContext) -> Vec<Hash> {
+    let known: Known = cx.session.read(DOCUMENT).unwrap_or_default();
+    let sights = known.files.into_values().flat_map(|record| record.seen.into_values());
+    sights.map(|sight| sight.hash).collect()
+}
+
 /// Whether the caller was shown all of the version that it saw last.
 pub(crate) fn saw_all(cx: &ToolContext, path: &Path) -> bool {
     let record = record(cx, path);

@@ -11,39 +11,66 @@ const LONGEST_NOTE: usize = 16 * 1024;
 /// The least share of lines that must have a number, in percent.
 const SHARE: usize = 60;
 
-/// Whether a text looks like the numbered lines that `read_file` shows: the
-/// first and most of the others begin with `N|`, and the numbers follow one
-/// another. A table has a heading, or as many columns in every row.
-pub(crate) fn is_numbered(text: &str) -> bool {
-    if memchr::memchr(b'|', text.as_bytes()).is_none() {
-        return false;
-    }
-    let (mut lines, mut numbered, mut bars) = (0_usize, 0_usize, None);
-    let mut last: Option<u64> = None;
-    let mut is_table = true;
-    // So many without a number are too many.
-    let most = memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1;
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        if (lines - numbered) * 100 > most * (100 - SHARE) {
-            return false;
+/// How much a text looks like the numbered lines that `read_file` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Numbered {
+    No,
+    /// It may as well be a table of which the first column counts, or a line
+    /// that happens to begin so: what it is, the lines that were shown tell.
+    Perhaps,
+    Surely,
+}
+
+impl Numbered {
+    /// That of a text. The first line of ours and most of the others begin with
+    /// `N|`, and the numbers follow one another. A table has a heading, or as
+    /// many columns in every row.
+    pub(crate) fn of(text: &str) -> Self {
+        if memchr::memchr(b'|', text.as_bytes()).is_none() {
+            return Self::No;
         }
-        lines += 1;
-        let Some((number, rest)) = split(line) else {
-            // We number every line; what stands behind them may be a note.
-            if numbered == 0 {
-                return false;
+        let (mut lines, mut numbered, mut bars) = (0_usize, 0_usize, None);
+        let mut last: Option<u64> = None;
+        let (mut is_table, mut has_gaps) = (true, false);
+        // So many without a number are too many.
+        let most = hermes_text::count_lines(text) + 1;
+        for line in hermes_text::lines(text).filter(|line| !line.trim().is_empty()) {
+            if (lines - numbered) * 100 > most * (100 - SHARE) {
+                return Self::No;
             }
-            continue;
-        };
-        if last.is_some_and(|last| number != last + 1) {
-            return false;
+            lines += 1;
+            let Some((number, rest)) = split(line) else {
+                // We number every line; what stands behind them may be a note.
+                if numbered == 0 {
+                    return Self::No;
+                }
+                continue;
+            };
+            if last.is_some_and(|last| number <= last) {
+                return Self::No;
+            }
+            has_gaps |= last.is_some_and(|last| number != last + 1);
+            last = Some(number);
+            numbered += 1;
+            let count = memchr::memchr_iter(b'|', rest.as_bytes()).count();
+            is_table &= count > 0 && *bars.get_or_insert(count) == count;
         }
-        last = Some(number);
-        numbered += 1;
-        let count = memchr::memchr_iter(b'|', rest.as_bytes()).count();
-        is_table &= count > 0 && *bars.get_or_insert(count) == count;
+        match numbered * 100 >= lines * SHARE && numbered > 0 {
+            false => Self::No,
+            true if has_gaps || numbered == 1 || is_table && numbered == lines => Self::Perhaps,
+            true => Self::Surely,
+        }
     }
-    numbered >= 2 && numbered * 100 >= lines * SHARE && !(is_table && numbered == lines)
+}
+
+/// Whether a line of a numbered text is, without its number, the one that
+/// another text has at that very place.
+pub(crate) fn numbers_lines_of(numbered: &str, text: &str) -> bool {
+    let mut lines = hermes_text::lines(text).zip(1_u64..);
+    hermes_text::lines(numbered).filter_map(split).any(|(number, shown)| {
+        let line = lines.by_ref().find(|(_, at)| *at == number).map(|(line, _)| line);
+        line.is_some_and(|line| !line.trim().is_empty() && line.trim_end() == shown.trim_end())
+    })
 }
 
 /// Whether a text is the answer of `read_file` that nothing has changed, or

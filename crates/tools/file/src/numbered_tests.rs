@@ -11,7 +11,31 @@ fn numbered_lines_are_recognised() {
         "1|a\n2|b\n3|c\n[the file goes on]\n",
         "1|a\n2|b\n\n\n",
     ] {
-        assert!(is_numbered(text), "{text:?}");
+        assert_eq!(Numbered::of(text), Numbered::Surely, "{text:?}");
+    }
+}
+
+#[test]
+fn what_may_be_a_table_is_told_apart_by_the_lines_that_were_shown() {
+    for (numbered, shown) in [
+        ("1|| a | b |\n2||---|---|\n3|| 1 | 2 |\n", "| a | b |\n|---|---|\n| 1 | 2 |\n"),
+        ("2||---|---|\n3|| 1 | 2 |\n", "| a | b |\n|---|---|\n| 1 | 2 |\n"),
+        ("1|ls | wc\n", "ls | wc\n"),
+        ("1|only one line", "only one line"),
+        ("1|a|b\n2|c|d\n", "x|y\nc|d\n"),
+        ("1|a\n3|c\n", "a\nb\nc\n"),
+        ("1|a|b\r2|c|d\r", "a|b\rc|d\r"),
+    ] {
+        assert_eq!(Numbered::of(numbered), Numbered::Perhaps, "{numbered:?}");
+        assert!(numbers_lines_of(numbered, shown), "{numbered:?}");
+    }
+    for (table, there) in [
+        ("1|ann|12\n2|bob|7\n", "1|ann|12\n2|bob|7\n"),
+        ("1|ann|12\n2|bob|7\n", "bob|7\nann|12\n"),
+        ("1|ann|12\n2|bob|7\n", ""),
+        ("1| \n", " \n"),
+    ] {
+        assert!(!numbers_lines_of(table, there), "{table:?} {there:?}");
     }
 }
 
@@ -19,21 +43,18 @@ fn numbered_lines_are_recognised() {
 fn other_texts_are_not() {
     for text in [
         "",
-        "1|only one line",
-        "1|a\n3|b\n",
         "2|a\n1|b\n",
         "1|a\n1|a\n",
         "a|1\nb|2\n",
         "1. a\n2. b\n",
         "01|a\n02|b\n",
         "1|a\n2|b\nthree\nfour\nfive\n",
-        "1|ann|12\n2|bob|7\n3|eve|40\n",
         "id|name\n1|alice\n2|bob\n3|carol\n",
         "id|name|age\n1|alice|3\n2|bob|4\n",
         "Table\n1|x\n2|y\n",
         "99999999999999999999|a\n99999999999999999999|b",
     ] {
-        assert!(!is_numbered(text), "{text:?}");
+        assert_eq!(Numbered::of(text), Numbered::No, "{text:?}");
     }
 }
 

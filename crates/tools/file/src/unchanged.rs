@@ -49,34 +49,64 @@ struct Read {
     version: String,
     /// Whether the last answer was that nothing changed.
     told: bool,
+    /// A hash of the page that was shown.
+    #[serde(default)]
+    page: String,
+}
+
+/// What a read would show.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Page<'a> {
+    /// Which part of the file was asked for.
+    pub(crate) what: &'a str,
+    /// The version of the file.
+    pub(crate) version: &'a str,
+    /// The lines, numbered.
+    pub(crate) content: &'a str,
 }
 
 /// Whether the caller was shown just this by its last such read. Asked again
 /// after that was said, the answer is no: somebody who insists shall see it.
 /// What a script reads it has not seen before, and its caller sees none of it.
-pub(crate) fn is_repeat(
-    cx: &ToolContext,
-    path: &Path,
-    what: &str,
-    version: &str,
-    is_fresh: bool,
-) -> bool {
+pub(crate) fn is_repeat(cx: &ToolContext, path: &Path, page: Page<'_>, is_fresh: bool) -> bool {
     if cx.inner {
         return false;
     }
+    let Page { what, version, content } = page;
     let real = Files::new(cx).real(path);
     let path = real.as_deref().unwrap_or(path);
     let mut key = blake3::Hasher::new();
     key.update(path.as_os_str().as_encoded_bytes()).update(b"\0").update(what.as_bytes());
-    let what: String = key.finalize().to_hex().chars().take(24).collect();
+    let what = short(&key.finalize());
+    let page = digest(content);
     let generation = cx.session.read(CONTEXT).map_or(0, |mark: ContextMark| mark.generation);
     let noted = cx.session.update(DOCUMENT, |reads: &mut Reads| {
-        let repeat = reads.task(&cx.task_id, generation).note(what, version, is_fresh);
+        let repeat = reads.task(&cx.task_id, generation).note(what, version, page, is_fresh);
         reads.forget_old_tasks();
         repeat
     });
     // What cannot be remembered is shown.
     noted.unwrap_or(false)
+}
+
+/// Whether a text is a page that somebody of the session was shown.
+pub(crate) fn was_shown(cx: &ToolContext, text: &str) -> bool {
+    let reads: Reads = cx.session.read(DOCUMENT).unwrap_or_default();
+    let page = digest(text);
+    reads.tasks.values().flat_map(|task| &task.reads).any(|read| read.page == page)
+}
+
+/// A hash of a page, however its lines end.
+fn digest(page: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for line in hermes_text::lines(page.trim_end()) {
+        hasher.update(line.trim_end().as_bytes()).update(b"\n");
+    }
+    short(&hasher.finalize())
+}
+
+fn short(hash: &blake3::Hash) -> String {
+    hash.to_hex().chars().take(24).collect()
 }
 
 impl Reads {
@@ -101,12 +131,12 @@ impl Reads {
 }
 
 impl Task {
-    fn note(&mut self, what: String, version: &str, is_fresh: bool) -> bool {
+    fn note(&mut self, what: String, version: &str, page: String, is_fresh: bool) -> bool {
         let known = self.reads.iter().position(|read| read.what == what);
         let last = known.map(|at| self.reads.remove(at));
         let is_same = last.is_some_and(|last| last.version == version && !last.told);
         let told = is_same && !is_fresh;
-        self.reads.push(Read { what, version: version.to_owned(), told });
+        self.reads.push(Read { what, version: version.to_owned(), told, page });
         if self.reads.len() > READS {
             self.reads.remove(0);
         }

@@ -7,7 +7,7 @@ fn context() -> ToolContext {
 }
 
 fn ask(cx: &ToolContext, what: &str, version: &str) -> bool {
-    is_repeat(cx, Path::new("/tmp/x"), what, version, false)
+    is_repeat(cx, Path::new("/tmp/x"), Page { what, version, content: "1|x" }, false)
 }
 
 #[test]
@@ -27,7 +27,8 @@ fn another_version_range_or_task_is_no_repeat() {
     other.task_id = "sub".into();
     assert!(!ask(&other, "1", "w"));
     assert!(ask(&cx, "1", "w"));
-    assert!(!is_repeat(&cx, Path::new("/tmp/x"), "2", "v", true));
+    let again = Page { what: "2", version: "v", content: "1|x" };
+    assert!(!is_repeat(&cx, Path::new("/tmp/x"), again, true));
 }
 
 #[test]
@@ -66,4 +67,16 @@ fn memory_is_bounded() {
     let reads: Reads = cx.session.read(DOCUMENT).expect("memory");
     assert_eq!(reads.tasks.len(), TASKS);
     assert!(reads.tasks.values().all(|task| task.reads.len() <= READS));
+}
+
+#[test]
+fn a_page_that_was_shown_is_known_again() {
+    let cx = ToolContext::bare("/tmp");
+    let page = Page { what: "1", version: "v", content: "1|a | b\n2|c" };
+    is_repeat(&cx, Path::new("/tmp/x"), page, false);
+    for text in ["1|a | b\n2|c", "1|a | b\n2|c\n", "1|a | b\r\n2|c\r\n", "1|a | b\r2|c\r"] {
+        assert!(was_shown(&cx, text), "{text:?}");
+    }
+    assert!(!was_shown(&cx, "1|a | b\n2|d"));
+    assert!(!was_shown(&cx, ""));
 }

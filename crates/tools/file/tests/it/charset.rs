@@ -200,3 +200,89 @@ async fn patch_takes_an_encoding_by_name() {
     let wrong = json!({"path": "w.bin", "old_string": "c", "new_string": "d", "encoding": "none"});
     assert_eq!(caller.call("patch", wrong).await["kind"], "invalid_arguments");
 }
+
+#[tokio::test]
+async fn an_encoding_that_was_named_holds_for_what_is_ascii_so_far() {
+    let edit = json!({"path": "g.txt", "old_string": "abc", "new_string": "é"});
+    let write = json!({"path": "g.txt", "content": "é\n"});
+    for (first, then, bytes) in [
+        (("read_file", json!({"encoding": "windows-1252"})), ("patch", &edit), &b"\xE9\n"[..]),
+        (("read_file", json!({"encoding": "windows-1252"})), ("write_file", &write), b"\xE9\n"),
+        (
+            ("patch", json!({"encoding": "latin2", "old_string": "x", "new_string": "y"})),
+            ("patch", &edit),
+            b"\xE9y\n",
+        ),
+        (
+            ("write_file", json!({"encoding": "latin2", "content": "abc\n"})),
+            ("patch", &edit),
+            b"\xE9\n",
+        ),
+        (("read_file", json!({"encoding": "utf-8"})), ("patch", &edit), "é\n".as_bytes()),
+    ] {
+        let place = Place::new();
+        let caller = Caller::new(&place);
+        let text = if first.0 == "patch" { "abcx\n" } else { "abc\n" };
+        place.write("g.txt", text);
+        let mut arguments = first.1;
+        arguments["path"] = json!("g.txt");
+        let told = caller.call(first.0, arguments).await;
+        assert!(told.get("error").is_none(), "{told}");
+        let done = caller.call(then.0, then.1.clone()).await;
+        assert_eq!(fs::read(caller.path("g.txt")).unwrap(), bytes, "{told}: {done}");
+        assert!(done.get("error").is_none(), "{done}");
+        assert!(
+            caller.call("read_file", json!({"path": "g.txt"})).await["content"]
+                .as_str()
+                .unwrap()
+                .starts_with("1|é")
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_named_encoding_holds_for_empty_new_and_moved_files() {
+    let place = Place::new();
+    let caller = Caller::new(&place);
+    place.write("empty.txt", "");
+    caller.call("read_file", json!({"path": "empty.txt", "encoding": "shift_jis"})).await;
+    caller.write("empty.txt", "ソ\n").await;
+    assert_eq!(fs::read(caller.path("empty.txt")).unwrap(), b"\x83\x5C\n");
+    let add = json!({"patch": "*** Add File: new.txt\n+abc\n", "encoding": "iso-2022-jp"});
+    caller.call("patch", add).await;
+    caller.call("patch", json!({"patch": "*** Move File: new.txt -> moved.txt\n"})).await;
+    let edit = json!({"path": "moved.txt", "old_string": "abc", "new_string": "日"});
+    let done = caller.call("patch", edit).await;
+    assert_eq!(fs::read(caller.path("moved.txt")).unwrap(), b"\x1B$BF|\x1B(B\n", "{done}");
+    // Bytes that cannot be it say so.
+    place.write("plain.txt", "abc\n");
+    caller.call("read_file", json!({"path": "plain.txt", "encoding": "utf-16le"})).await;
+    let edit = json!({"path": "plain.txt", "old_string": "abc", "new_string": "é"});
+    let done = caller.call("patch", edit).await;
+    assert_eq!(fs::read(caller.path("plain.txt")).unwrap(), "é\n".as_bytes(), "{done}");
+}
+
+#[tokio::test]
+async fn what_is_ascii_so_far_is_changed_as_it_is_said() {
+    let place = place("latin1");
+    let path = place.write("a.txt", "abc\n");
+    let edit = json!({"path": "a.txt", "old_string": "abc", "new_string": "é"});
+    place.call("patch", edit.clone()).await;
+    assert_eq!(fs::read(&path).unwrap(), b"\xE9\n");
+    place.write("a.txt", "abc\n");
+    let written = place.call("write_file", json!({"path": "a.txt", "content": "é\n"})).await;
+    assert_eq!(written["encoding"], "windows-1252", "{written}");
+    assert_eq!(fs::read(&path).unwrap(), b"\xE9\n");
+    // Another that is named counts for more, also for the calls that follow.
+    place.write("a.txt", "abc\n");
+    let caller = Caller::new(&place);
+    let named = json!({"path": "a.txt", "content": "abc.\n", "encoding": "utf-8"});
+    caller.call("write_file", named).await;
+    caller.call("patch", edit).await;
+    assert_eq!(fs::read(&path).unwrap(), "é.\n".as_bytes());
+    // One that the bytes cannot be in is not forced upon them.
+    place.write(".editorconfig", "root = true\n[*.txt]\ncharset = utf-16le\n");
+    place.write("a.txt", "abc\n");
+    place.call("write_file", json!({"path": "a.txt", "content": "é\n"})).await;
+    assert_eq!(fs::read(&path).unwrap(), "é\n".as_bytes());
+}

@@ -31,7 +31,7 @@ async fn two_files_differ_or_not() {
     place.write("a b.txt", "one\ntwo\n");
     place.write("c.txt", "one\nthree\n");
     let result = place.call("file_diff", json!({"path": "a b.txt", "other_path": "c.txt"})).await;
-    assert_eq!(diff(&result), "--- a b.txt\n+++ c.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n");
+    assert_eq!(diff(&result), "--- a b.txt\t\n+++ c.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n");
     assert_eq!(result["old"], json!({"name": "a b.txt", "size": 8}));
     assert_eq!(result["truncated"], false);
     let same = place.call("file_diff", json!({"path": "c.txt", "other_path": "./c.txt"})).await;
@@ -478,4 +478,22 @@ async fn a_file_that_may_be_run_is_another() {
     assert_eq!(found["identical"], false, "{found}");
     assert!(found.to_string().contains("may be run now"), "{found}");
     assert!(!found.to_string().contains("\"y\""), "{found}");
+}
+
+#[tokio::test]
+async fn a_carriage_return_at_the_very_end_is_no_line_feed() {
+    let place = Place::new();
+    place.write("old", "x\r");
+    place.write("new", "x\r\n");
+    let told = place.call("file_diff", json!({"path": "old", "other_path": "new"})).await;
+    assert!(diff(&told).ends_with("-x\r\n\\ No newline at end of file\n+x\r\n"), "{told}");
+    let edit = json!({"path": "old", "old_string": "x", "new_string": "y"});
+    let done = place.call("patch", edit).await;
+    let none = "\\ No newline at end of file\n";
+    assert!(diff(&done).ends_with(&format!("-x\r\n{none}+y\r\n{none}")), "{done}");
+    // It is a patch all the same.
+    place.write("old", "x\r");
+    let again = place.call("patch", json!({"patch": diff(&done)})).await;
+    assert_eq!(std::fs::read(place.path().join("old")).unwrap(), b"y\r", "{again}");
+    assert!(again.get("warnings").is_none(), "{again}");
 }

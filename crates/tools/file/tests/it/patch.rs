@@ -52,7 +52,7 @@ async fn the_answer_tells_strategy_lines_diff_and_hash() {
         answer["line_ranges"],
         json!([{"strategy": "exact", "before": [2, 2], "after": [2, 3]}])
     );
-    let diff = "--- a/a b.txt\n+++ b/a b.txt\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three\n";
+    let diff = "--- a/a b.txt\t\n+++ b/a b.txt\t\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three\n";
     assert_eq!(answer["diff"], diff);
     assert_eq!(answer["hashes"][0]["hash"].as_str().unwrap().len(), 16);
     assert_eq!(fs::read_to_string(path).unwrap(), "one\n2\n2b\nthree\n");

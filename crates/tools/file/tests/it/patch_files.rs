@@ -330,3 +330,88 @@ async fn the_diff_of_a_new_file_is_a_patch() {
     let done = apply(&place, gone).await;
     assert_eq!((&done["diff"], text(&place, "none")), (&json!(gone), None));
 }
+
+#[tokio::test]
+async fn the_file_that_is_named_is_changed_and_no_other() {
+    let block = |name: &str| format!("{name}\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n");
+    let update = |name: &str| format!("*** Update File: {name}\n@@\n-a\n+b\n");
+    let diff = |name: &str| format!("--- a/{name}\t\n+++ b/{name}\t\n@@ -1 +1 @@\n-a\n+b\n");
+    for (name, patch) in [
+        ("#h#", block("#h#")),
+        ("h:", block("h:")),
+        ("\"h\"", update("\"h\"")),
+        ("h ", update("h ")),
+        ("h ", diff("h ")),
+    ] {
+        let place = Place::new();
+        place.write(name, "a\n");
+        place.write("h", "a\n");
+        let done = apply(&place, &patch).await;
+        assert_eq!(text(&place, name).as_deref(), Some("b\n"), "{patch}: {done}");
+        assert_eq!(text(&place, "h").as_deref(), Some("a\n"), "{patch}: {done}");
+        let named = place.effects("patch", json!({"patch": &patch}));
+        let path = place.path().join(name);
+        assert!(named.iter().all(|effect| effect.resource.as_path() == Some(&path)), "{named:?}");
+        // What is put around a name is forgiven where no file has it.
+        fs::remove_file(&path).unwrap();
+        apply(&place, &patch).await;
+        assert_eq!(text(&place, "h").as_deref(), Some("b\n"), "{patch}");
+    }
+    let place = Place::new();
+    place.write("h ", "a\n");
+    place.write("h", "a\n");
+    apply(&place, "*** Begin Patch\n*** Delete File: h \n*** End Patch").await;
+    assert_eq!((text(&place, "h "), text(&place, "h").as_deref()), (None, Some("a\n")));
+}
+
+#[tokio::test]
+async fn the_diff_of_a_name_with_blanks_says_where_it_ends() {
+    let place = Place::new();
+    place.write("h ", "a\n");
+    let edit = json!({"path": "h ", "old_string": "a", "new_string": "b"});
+    let done = place.call("patch", edit).await;
+    assert_eq!(done["diff"], "--- a/h \t\n+++ b/h \t\n@@ -1 +1 @@\n-a\n+b\n");
+    let written = place.call("write_file", json!({"path": "h ", "content": "c\n"})).await;
+    let diff = written["diff"].as_str().unwrap();
+    assert!(diff.starts_with("--- a/h \t\n+++ b/h \t\n"), "{diff}");
+    place.write("h ", "b\n");
+    let again = apply(&place, diff).await;
+    assert_eq!(text(&place, "h ").as_deref(), Some("c\n"), "{again}");
+    let new = "--- /dev/null\n+++ b/i \t\n@@ -0,0 +1 @@\n+x\n";
+    assert_eq!(apply(&place, new).await["diff"], new);
+    assert_eq!(text(&place, "i ").as_deref(), Some("x\n"));
+}
+
+#[tokio::test]
+async fn a_file_in_the_way_of_a_folder_is_told_truly() {
+    let place = Place::new();
+    let both = apply(&place, "*** Add File: a\n+x\n*** Add File: a/b\n+y\n").await;
+    assert_eq!(both["kind"], "invalid_arguments", "{both}");
+    assert!(both["error"].as_str().unwrap().contains("no folder for"), "{both}");
+    assert_eq!(text(&place, "a"), None);
+    place.write("a", "old\n");
+    for patch in [
+        "*** Delete File: a\n*** Add File: a/b\n+y\n",
+        "*** Add File: a/b\n+y\n*** Delete File: a\n",
+        "*** Move File: a -> a/b\n",
+    ] {
+        let refused = apply(&place, patch).await;
+        assert!(refused["hint"].as_str().unwrap().contains("two calls"), "{refused}");
+        assert_eq!(text(&place, "a").as_deref(), Some("old\n"), "{patch}");
+    }
+    // A folder is not in the way.
+    place.write("d/x", "x\n");
+    assert_eq!(
+        apply(&place, "*** Delete File: d/x\n*** Add File: d/y\n+y\n").await["success"],
+        true
+    );
+}
+
+#[tokio::test]
+async fn a_hunk_that_is_not_at_the_end_of_the_file_is_warned_of() {
+    let place = Place::new();
+    place.write("f", "x\ny\n");
+    let done = apply(&place, "*** Update File: f\n@@\n-x\n*** End of File\n").await;
+    assert!(done["warnings"][0].as_str().unwrap().contains("End of File"), "{done}");
+    assert_eq!(text(&place, "f").as_deref(), Some("y\n"));
+}

@@ -370,3 +370,39 @@ proptest! {
         prop_assert_eq!(seen, numbered);
     }
 }
+
+#[tokio::test]
+async fn all_tools_count_lines_alike_that_end_with_carriage_returns() {
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let marked = |text: &str| [b"\xFF\xFE", wide(text).as_slice()].concat();
+    for (text, count) in [("a\rb\rc\r", 3), ("a\rb\rc", 3), ("a\rb\nc\r", 2), ("a\r\nb\r\nc", 3)] {
+        for bytes in [text.as_bytes().to_vec(), marked(text)] {
+            let place = Place::new();
+            place.write("f", &bytes);
+            let read = place.call("read_file", json!({"path": "f"})).await;
+            assert_eq!(read["total_lines"], count, "{text:?}: {read}");
+            let edit = json!({"path": "f", "old_string": "c", "new_string": "d"});
+            let done = place.call("patch", edit).await;
+            let lines = json!([count, count]);
+            assert_eq!(done["line_ranges"][0]["before"], lines, "{text:?}: {done}");
+            assert_eq!(done["line_ranges"][0]["after"], lines, "{text:?}: {done}");
+            place.write("f", &bytes);
+            let gone = json!({"path": "f", "content": "", "format": "stat"});
+            let gone = place.call("file_diff", gone).await;
+            assert_eq!(gone["removed_lines"], count, "{text:?}: {gone}");
+        }
+        let place = Place::new();
+        let written = place.call("write_file", json!({"path": "f", "content": text})).await;
+        assert_eq!(written["lines"], count, "{text:?}: {written}");
+        let again = place.call("write_file", json!({"path": "f", "content": "x"})).await;
+        assert_eq!(again["replaced_unseen"]["lines"], count, "{text:?}: {again}");
+    }
+    let place = Place::new();
+    place.write("f", "x\ry\rx\r");
+    let several = json!({"path": "f", "old_string": "x", "new_string": "z"});
+    let several = place.call("patch", several).await;
+    assert_eq!(several["places"][1]["context"], "1|x\n2|y\n3|x", "{several}");
+    let longer = json!({"path": "f", "old_string": "x", "new_string": "z\nz", "replace_all": true});
+    let longer = place.call("patch", longer).await;
+    assert_eq!(longer["line_ranges"][1]["after"], json!([4, 5]), "{longer}");
+}

@@ -144,3 +144,60 @@ async fn what_cannot_be_written_down_is_known_all_the_same() {
     caller.call("read_file", json!({"path": "late.txt"})).await;
     assert!(caller.write("late.txt", "mine\n").await["error"].is_null());
 }
+
+#[tokio::test]
+async fn numbered_lines_of_a_table_are_not_written_back() {
+    let pages = [
+        ("t.md", "| a | b |\n|---|---|\n| 1 | 2 |\n"),
+        ("s.sh", "cat x | grep y\nls | wc -l\nps | sort\n"),
+        ("t.ts", "type A = x | y;\ntype B = z | w;\n"),
+        ("d.csv", "a|b\nc|d\ne|f\n"),
+        ("one.sh", "ls | wc\n"),
+        ("old.mac", "a|b\rc|d\r"),
+    ];
+    for (name, text) in pages {
+        for offset in [1, 2] {
+            let place = Place::new();
+            place.write(name, text);
+            let caller = Caller::new(&place);
+            let read = json!({"path": name, "offset": offset});
+            let page = caller.call("read_file", read).await["content"].clone();
+            let page = page.as_str().unwrap();
+            if page.is_empty() {
+                continue;
+            }
+            for path in [name, "copy"] {
+                for content in [page.to_owned(), format!("{page}\n")] {
+                    let refused = caller.write(path, &content).await;
+                    assert_eq!(
+                        refused["kind"], "invalid_arguments",
+                        "{path} {content:?}: {refused}"
+                    );
+                }
+            }
+            assert_eq!(caller.text(name), text);
+            let arguments = json!({"path": "copy", "content": page, "keep_numbers": true});
+            assert_eq!(caller.call("write_file", arguments).await["created"], true);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_table_of_which_the_first_column_counts_is_written() {
+    let place = Place::new();
+    let caller = Caller::new(&place);
+    let table = "1|ann|12\n2|bob|7\n3|eve|40\n";
+    assert_eq!(caller.write("t.psv", table).await["created"], true);
+    // Also once it was shown.
+    caller.call("read_file", json!({"path": "t.psv"})).await;
+    let more = format!("{table}4|zoe|1\n");
+    for (path, content) in [("t.psv", more.as_str()), ("copy.psv", table), ("one.psv", "1|x\n")] {
+        let done = caller.write(path, content).await;
+        assert!(done.get("error").is_none(), "{path}: {done}");
+    }
+    assert_eq!(caller.text("t.psv"), more);
+    // With our numbers in front of its own it is refused.
+    let shown = caller.call("read_file", json!({"path": "t.psv"})).await;
+    let refused = caller.write("t.psv", shown["content"].as_str().unwrap()).await;
+    assert_eq!(refused["kind"], "invalid_arguments", "{refused}");
+}

@@ -21,6 +21,7 @@ use crate::known::Hash;
 mod desk;
 mod failures;
 mod links;
+mod nesting;
 mod outcome;
 mod refusal;
 mod report;
@@ -169,6 +170,7 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
             .with_hint("Leave it out, or change the files one by one."));
     }
     let held = hold(cx, &paths.iter().map(PathBuf::as_path).collect::<Vec<&Path>>())?;
+    nesting::refuse(&plan, cx).map_err(|error| error.with("changed", NOTHING))?;
     let told = args.encoding.as_deref().map(charset::named).transpose()?;
     let mut desk = Desk::new(cx, &held, told.map(|(encoding, _)| encoding));
     if let (Some(expected), Some(path)) = (&expected, sources.first()) {
@@ -198,6 +200,9 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let held = held.with_programs(outcome.programs.clone());
     let (done, (), output) =
         held.commit(&outcome.changes, || Ok(()), |hashes| Ok(describe(hashes)))?;
+    if let Some((encoding, _)) = told {
+        outcome.remember_encoding(cx, encoding);
+    }
     remember(mem::take(&mut outcome.changes), &done);
     failures::forget(cx, &paths);
     Ok(output.written(&done))

@@ -5,10 +5,12 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use encoding_rs::Encoding;
 use hermes_core::ToolContext;
 use hermes_text::matching::{Lines, Strategy};
 
 use crate::change::Change;
+use crate::charset;
 use crate::known::{self, Hash, Standing};
 use crate::original::Original;
 use crate::spelling::{led, show};
@@ -107,6 +109,17 @@ impl Outcome {
         };
         let written = self.changes.iter().zip(hashes).find(|(change, _)| is_it(change));
         written.and_then(|(_, hash)| hash.as_ref()).or(file.hash.as_ref())
+    }
+
+    /// What was written in an encoding that the caller named is in it.
+    pub(super) fn remember_encoding(&self, cx: &ToolContext, told: &'static Encoding) {
+        for change in &self.changes {
+            if let Change::Write { path, bytes, .. }
+            | Change::Move { to: path, bytes: Some(bytes), .. } = change
+            {
+                charset::remember(cx, path, bytes, true, told);
+            }
+        }
     }
 
     /// A warning for each file of which the caller knows another version. The

@@ -264,7 +264,7 @@ fn ranges(places: &[Lines]) -> Value {
 
 /// Places with the lines around them, numbered; the first few.
 fn excerpts(text: &str, places: &[Lines]) -> Value {
-    let lines: Vec<&str> = text.lines().collect();
+    let lines: Vec<&str> = hermes_text::lines(text).collect();
     let excerpt = |(index, place): (usize, &Lines)| {
         let range = value(&[place.first, place.last]);
         if index >= SHOWN {
@@ -323,6 +323,27 @@ pub(super) fn occupied(path: &Path, what: &str) -> ToolError {
         "Change the file with `*** Update File:`, choose another name, or delete it \
             first in the same patch.",
     )
+}
+
+/// A file and one in a folder of the same name.
+pub(super) fn below_file(path: &Path, file: &Path) -> ToolError {
+    ToolError::invalid(format!(
+        "The patch makes {} a file, so there is no folder for {}",
+        show(file),
+        show(path)
+    ))
+    .with_hint("Choose another name for one of them.")
+}
+
+/// A file goes, and a folder of its name is to come.
+pub(super) fn in_place_of_file(path: &Path, file: &Path) -> ToolError {
+    ToolError::invalid(format!(
+        "{} cannot be made by the patch that takes {} away: its folder can only be made once the \
+         file is gone",
+        show(path),
+        show(file)
+    ))
+    .with_hint("Make two calls: delete or move the file, then add what is below its name.")
 }
 
 pub(super) fn other_content(path: &Path) -> ToolError {

@@ -266,7 +266,8 @@ impl Reading<'_> {
             let seen = Seen { len: file.len(), modified: file.modified(), whole };
             known::saw(cx, path, hash, seen);
         }
-        if is_repeat(cx, path, &what, &version, args.fresh) {
+        let shown = unchanged::Page { what: &what, version: &version, content: &page.content };
+        if is_repeat(cx, path, shown, args.fresh) {
             return Ok(Output::Unchanged(Unchanged {
                 status: "unchanged",
                 message: unchanged::MESSAGE,

@@ -5,6 +5,7 @@ use std::mem;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use encoding_rs::UTF_8;
 use hermes_core::{
     Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
     Workplace, answer_schema,
@@ -12,7 +13,7 @@ use hermes_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use hermes_text::Endings;
+use hermes_text::{Document, Endings, count_lines};
 
 use crate::aliases;
 use crate::blocking::in_place;
@@ -20,9 +21,10 @@ use crate::change::{Change, Done, Existing, hold, remember};
 use crate::charset;
 use crate::known::{self, Hash, Seen};
 use crate::lint::{self, Lint};
-use crate::numbered::{is_numbered, is_unchanged_note};
+use crate::numbered::{Numbered, is_unchanged_note, numbers_lines_of};
 use crate::original::Original;
 use crate::spelling::{self, show};
+use crate::{unchanged, versions};
 
 mod conflict;
 mod script;
@@ -30,7 +32,7 @@ mod version;
 
 use conflict::Sight;
 use script::{Disguise, LineEndings, Script, Written};
-use version::{LONG_DIFF, Replaced, SHORT_DIFF, addition, diff, lines};
+use version::{LONG_DIFF, Replaced, SHORT_DIFF, addition, diff};
 
 #[derive(Debug, Default)]
 pub(crate) struct WriteFile;
@@ -195,7 +197,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     let text = || text.as_deref().unwrap_or_else(spell);
     let permit = || {
         if !args.keep_numbers {
-            refuse_numbered(bytes, text)?;
+            refuse_numbered(cx, old, bytes, text)?;
         }
         // Who names a version means it, also where there is nothing to do.
         match unchanged && expected.is_none() {
@@ -213,7 +215,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
             bytes_written: 0,
             created: old.is_none(),
             hash: hash.to_string(),
-            lines: lines(text),
+            lines: count_lines(text) as u64,
             files_modified: Vec::new(),
             dirs_created: Vec::new(),
             dry_run: args.dry_run,
@@ -231,6 +233,12 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
         }
     };
     let is_gone = old.is_none() && known::saw_any(cx, path);
+    // Plain text that nobody spoke of is in what it is read as.
+    let remember_encoding = || {
+        if args.encoding.is_some() || script.encoding() != UTF_8 {
+            charset::remember(cx, path, bytes, true, script.encoding());
+        }
+    };
     let tell = |output: Output, sight| Output {
         replaced_unseen: differs.filter(|_| sight == Sight::None).map(Replaced::of),
         note: note(differs, sight, disguise, is_gone),
@@ -242,7 +250,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
         let hash = Hash::of(bytes);
         let output = tell(look(&hash), sight);
         if unchanged {
-            known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
+            remember_encoding();
             known::saw(cx, path, hash, Seen { len, modified: None, whole: true });
         }
         return Ok(output);
@@ -253,7 +261,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     };
     let (done, sight, output) = held.commit(&changes, permit, look)?;
     let mut output = tell(output, sight);
-    known::spelt(cx, path, disguise.map(|(encoding, _)| encoding));
+    remember_encoding();
     output.bytes_written = len;
     remember(changes, &done);
     if let Some(Done { made_folders, lost, .. }) = done.into_iter().next() {
@@ -306,12 +314,38 @@ fn refuse_note(content: &str) -> Result<(), ToolError> {
 }
 
 /// The same for lines with numbers in front.
-fn refuse_numbered<'t>(bytes: &[u8], text: impl FnOnce() -> &'t str) -> Result<(), ToolError> {
-    if memchr::memchr(b'|', bytes).is_none() || !is_numbered(text()) {
+fn refuse_numbered<'t>(
+    cx: &ToolContext,
+    old: Option<&Original>,
+    bytes: &[u8],
+    text: impl FnOnce() -> &'t str,
+) -> Result<(), ToolError> {
+    if memchr::memchr(b'|', bytes).is_none() {
+        return Ok(());
+    }
+    let text = text();
+    let is_ours = match Numbered::of(text) {
+        Numbered::No => false,
+        Numbered::Perhaps => was_shown(cx, old, text),
+        Numbered::Surely => true,
+    };
+    if !is_ours {
         return Ok(());
     }
     Err(ToolError::invalid(
         "The content has the line numbers of read_file in front of its lines (`N|`)",
     )
     .with_hint("Leave the numbers out; if they belong to the file, set keep_numbers=true."))
+}
+
+/// Whether numbered lines are those of the file that is there, or of one that
+/// the session was shown.
+fn was_shown(cx: &ToolContext, old: Option<&Original>, numbered: &str) -> bool {
+    let holds = |text: &str| numbers_lines_of(numbered, text);
+    let seen = || known::seen(cx).into_iter().filter_map(|hash| versions::find(&hash));
+    old.and_then(Original::text).is_some_and(holds)
+        || unchanged::was_shown(cx, numbered)
+        || seen().any(|bytes| {
+            Document::read(Vec::clone(&bytes), None).is_ok_and(|seen| holds(seen.text()))
+        })
 }

@@ -4,7 +4,7 @@
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use hermes_core::{JsonSchema, ToolError};
 use hermes_text::codec::TextFormat;
-use hermes_text::{Document, Ending};
+use hermes_text::{Document, Ending, line_at};
 use serde::{Deserialize, Serialize};
 
 use super::Args;
@@ -79,6 +79,11 @@ impl Script {
             (None, None) => Wanted::Given,
         };
         Ok(Self { format, ending })
+    }
+
+    /// The encoding.
+    pub(super) fn encoding(&self) -> &'static Encoding {
+        self.format.encoding()
     }
 
     /// The name of the encoding; none for plain UTF-8.
@@ -169,8 +174,7 @@ fn with_ending(text: String, ending: Ending) -> String {
 }
 
 fn refused(text: &str, offset: usize, encoding: &str) -> ToolError {
-    let before = text.get(..offset).unwrap_or_default();
-    let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
+    let line = line_at(text, offset);
     let character = text.get(offset..).and_then(|rest| rest.chars().next()).unwrap_or(MARK);
     ToolError::invalid(format!(
         "{character:?} at byte {offset} of the content (line {line}) cannot be written in \

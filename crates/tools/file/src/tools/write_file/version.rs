@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hermes_core::ToolContext;
+use hermes_text::count_lines;
 use hermes_text::diff::{Diff, Layout, Options};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,7 +43,7 @@ pub(crate) struct Replaced {
 
 impl Replaced {
     pub(super) fn of(old: &Original) -> Self {
-        let lines = old.text().map(lines);
+        let lines = old.text().map(|text| count_lines(text) as u64);
         Self { hash: old.hash().to_string(), bytes: old.len(), lines }
     }
 }
@@ -55,13 +56,13 @@ pub(super) fn diff(
     cx: &ToolContext,
     effort: Effort,
 ) -> Option<String> {
-    let name = |side| spelling::header(side, path, &cx.workplace);
+    let name = |side| spelling::heading(side, path, &cx.workplace);
     compare(old.text()?, new, (&name("a/"), &name("b/")), effort)
 }
 
 /// What is in a file that was not there.
 pub(super) fn addition(new: &str, path: &Path, cx: &ToolContext, effort: Effort) -> Option<String> {
-    compare("", new, ("/dev/null", &spelling::header("b/", path, &cx.workplace)), effort)
+    compare("", new, ("/dev/null", &spelling::heading("b/", path, &cx.workplace)), effort)
 }
 
 /// The unified diff of two texts, within bounds; none if it is empty. The names
@@ -87,10 +88,4 @@ pub(super) fn compare(
         shown.text.push_str(&format!("[{} more lines of the diff]\n", shown.left_out));
     }
     (!shown.text.is_empty()).then_some(shown.text)
-}
-
-/// How many lines a text has; a last one without an ending counts.
-pub(super) fn lines(text: &str) -> u64 {
-    let ended = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
-    ended + u64::from(!text.is_empty() && !text.ends_with('\n'))
 }

@@ -1,0 +1,43 @@
+//! Files of one patch of which one is below the other.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use hermes_core::{ToolContext, ToolError};
+use hermes_files::{Files, Kind};
+
+use super::refusal;
+use super::request::{Plan, Step};
+
+/// An error if a file is to be made where another file of the patch is in the
+/// way, be it one that goes.
+pub(super) fn refuse(plan: &Plan, cx: &ToolContext) -> Result<(), ToolError> {
+    let paths = plan.paths();
+    let known: BTreeSet<&Path> = paths.iter().map(|path| path.as_path()).collect();
+    for path in &known {
+        for above in path.ancestors().skip(1).filter(|above| known.contains(above)) {
+            let there = Files::new(cx).metadata(above).ok().map(|found| found.kind);
+            let is_file = there.is_some_and(|kind| kind != Kind::Folder);
+            if is_file && plan.steps.iter().any(|step| takes_away(step, above)) {
+                return Err(refusal::in_place_of_file(path, above));
+            }
+            if there.is_none() && plan.steps.iter().any(|step| makes(step, above)) {
+                return Err(refusal::below_file(path, above));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether nothing of that name is left by a step.
+fn takes_away(step: &Step, path: &Path) -> bool {
+    matches!(step, Step::Delete { .. } | Step::Update { to: Some(_), .. }) && step.path() == path
+}
+
+/// Whether a step makes a file of that name.
+fn makes(step: &Step, path: &Path) -> bool {
+    match step {
+        Step::Add { path: new, .. } | Step::Update { to: Some(new), .. } => new == path,
+        _ => false,
+    }
+}
