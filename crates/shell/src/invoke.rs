@@ -277,6 +277,7 @@ impl Walk<'_> {
         let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
         let mut act = Act::of(&mut leaf, &site, program, words);
         programs::describe(&mut act);
+        programs::describe_given(&mut act, self.scope.given());
         let mut followed = Vec::new();
         let mut weight = 0;
         if !self.added.is_empty() && programs::recipes::follows(program) {

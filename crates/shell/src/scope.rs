@@ -128,6 +128,14 @@ impl Scope {
         self.change().exported.insert(name.to_owned());
     }
 
+    /// The variables that a program is given.
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let (names, all) = (&self.names, self.exports_all);
+        let exported = names.exported.iter().filter_map(|name| names.vars.get_key_value(name));
+        let rest = names.vars.iter().filter(move |_| all);
+        exported.chain(rest).map(|(name, value)| (name.as_str(), value))
+    }
+
     /// The names, to be changed: in this copy of the shell only.
     fn change(&mut self) -> &mut Names {
         Rc::make_mut(&mut self.names)

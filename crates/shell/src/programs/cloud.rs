@@ -62,6 +62,10 @@ fn kubectl(act: &mut Act<'_>, words: &[Word]) {
             "-c",
             "--cluster",
             "--user",
+            "-s",
+            "--server",
+            "--token",
+            "--as",
         ],
     );
     let dry = words
@@ -95,17 +99,37 @@ fn kubectl(act: &mut Act<'_>, words: &[Word]) {
         }
     }
     args.values(&["-f"]).iter().for_each(|word| act.read(word));
+    reach_server(act, &args.values(&["-s", "--server"]));
     for file in args.values(&["--kubeconfig"]) {
         act.read(&file);
         act.ask("program-option", "Takes settings that may run programs from a file (kubectl)");
     }
 }
 
+/// The machine that is asked in place of the usual one.
+fn reach_server(act: &mut Act<'_>, servers: &[Word]) {
+    for server in servers {
+        let host = super::network::proxy_host(&server.text).filter(|_| server.known);
+        act.reach(Scope::NETWORK_FETCH, host.as_deref());
+    }
+}
+
 fn helm(act: &mut Act<'_>, words: &[Word]) {
     let args = Args::parse(
         words,
-        &["-n", "--namespace", "-f", "--values", "--set", "--kube-context", "--version"],
+        &[
+            "-n",
+            "--namespace",
+            "-f",
+            "--values",
+            "--set",
+            "--kube-context",
+            "--version",
+            "--kube-apiserver",
+            "--kube-token",
+        ],
     );
+    reach_server(act, &args.values(&["--kube-apiserver"]));
     match args.operand(0) {
         "list" | "ls" | "status" | "get" | "history" | "show" | "template" | "lint" | "version"
         | "search" | "env" | "verify" | "" => looks(act),

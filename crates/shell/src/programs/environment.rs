@@ -2,305 +2,8 @@
 
 use hermes_core::{Effect, Resource, Scope};
 
+use super::variables::{CHOSEN, FOLDERS, HARMLESS, LOADING, OPTIONS, PLACES, TOOLS, WRITTEN};
 use crate::leaf::{Finding, Word};
-
-/// Variables that make a program load or run something, whatever they say.
-const LOADERS: &[&str] = &[
-    "BASH_ENV",
-    "BASH_FUNC",
-    "SHELLOPTS",
-    "BASHOPTS",
-    "PROMPT_COMMAND",
-    "PS4",
-    "PS0",
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_PROXY_COMMAND",
-    "GIT_EXEC_PATH",
-    "GIT_ASKPASS",
-    "GIT_TEMPLATE_DIR",
-    "GIT_CONFIG_PARAMETERS",
-    "SSH_ASKPASS",
-    "SUDO_ASKPASS",
-    "PERL5OPT",
-    "PERL5DB",
-    "RUBYOPT",
-    "PYTHONSTARTUP",
-    "PYTHONINSPECT",
-    "PYTHONHOME",
-    "LESSOPEN",
-    "LESSCLOSE",
-    "TAR_OPTIONS",
-    "ZIPOPT",
-    "UNZIPOPT",
-    "MANOPT",
-    "RSYNC_RSH",
-    "CVS_RSH",
-    "SVN_SSH",
-    "MAKEFILES",
-    "GCONV_PATH",
-    "GLIBC_TUNABLES",
-    "OPENSSL_CONF",
-    "OPENSSL_ENGINES",
-    "OPENSSL_MODULES",
-    "DOTNET_STARTUP_HOOKS",
-    "CURL_HOME",
-    "WGETRC",
-    "RIPGREP_CONFIG_PATH",
-    "FZF_DEFAULT_COMMAND",
-    "LUA_INIT",
-    "R_PROFILE",
-    "JULIA_LOAD_PATH",
-    "ELECTRON_RUN_AS_NODE",
-    "PHPRC",
-    "PHP_INI_SCAN_DIR",
-    "QT_PLUGIN_PATH",
-    "GTK_MODULES",
-    "GIO_EXTRA_MODULES",
-    "VIMINIT",
-    "EXINIT",
-    "MYVIMRC",
-    "PSQLRC",
-    "INPUTRC",
-    "ZDOTDIR",
-    "HGRCPATH",
-    "COSH_ENV",
-    "CARGO_BUILD_RUSTC",
-    "MAVEN_CONFIG_FILE",
-    "GNUPGHOME",
-    "DOCKER_HOST",
-    "DOCKER_CONFIG",
-    "DOCKER_CONTEXT",
-    "CONTAINER_HOST",
-    "KUBECONFIG",
-    "AWS_CONFIG_FILE",
-    "AWS_SHARED_CREDENTIALS_FILE",
-    "AWS_ENDPOINT_URL",
-    "CLOUDSDK_CONFIG",
-    "AZURE_CONFIG_DIR",
-    "PIP_INDEX_URL",
-    "PIP_EXTRA_INDEX_URL",
-    "PIP_CONFIG_FILE",
-    "PIP_FIND_LINKS",
-    "PIP_TRUSTED_HOST",
-    "UV_INDEX_URL",
-    "UV_EXTRA_INDEX_URL",
-    "UV_DEFAULT_INDEX",
-    "UV_INDEX",
-    "YARN_REGISTRY",
-    "YARN_NPM_REGISTRY_SERVER",
-    "GOINSECURE",
-    "GONOSUMDB",
-    "GONOSUMCHECK",
-    "RUSTUP_DIST_SERVER",
-    "RUSTUP_UPDATE_ROOT",
-    "HOMEBREW_BOTTLE_DOMAIN",
-    "HOMEBREW_BREW_GIT_REMOTE",
-    "HEX_MIRROR",
-    "PERL_CPANM_OPT",
-    "BUNDLE_GEMFILE",
-    "PYTEST_PLUGINS",
-    "COVERAGE_PROCESS_START",
-    "PYTHONPLATLIBDIR",
-    "MANROFFOPT",
-    "MANROFFSEQ",
-    "GROFF_COMMAND_PREFIX",
-    "LESSKEY",
-    "LESSKEYIN",
-    "ANSIBLE_CONFIG",
-    "TF_CLI_CONFIG_FILE",
-    "TERRAFORM_CONFIG",
-    "HELM_PLUGINS",
-    "NPM_CONFIG_REGISTRY",
-    "npm_config_registry",
-    "XDG_CONFIG_DIRS",
-    "XDG_DATA_HOME",
-    "GIT_ATTR_SOURCE",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GCC_EXEC_PREFIX",
-    "COMPILER_PATH",
-    "HERMES_HOME",
-    "GOCACHEPROG",
-    "CCACHE_PREFIX",
-    "CCACHE_PREFIX_CPP",
-    "CCACHE_COMPILER",
-];
-
-/// Variables that name a program to use.
-const CHOSEN: &[&str] = &[
-    "BROWSER",
-    "SHELL",
-    "VISUAL",
-    "RUSTC_WRAPPER",
-    "RUSTC_WORKSPACE_WRAPPER",
-    "RUSTC",
-    "RUSTDOC",
-    "CARGO_BUILD_RUSTC_WRAPPER",
-    "CARGO",
-    "CMAKE_C_COMPILER_LAUNCHER",
-    "CMAKE_CXX_COMPILER_LAUNCHER",
-    "PYTHONBREAKPOINT",
-    "NODE",
-    "CONFIG_SHELL",
-];
-
-/// Programs that people choose.
-const HARMLESS: &[&str] = &[
-    "",
-    "0",
-    "cat",
-    "true",
-    ":",
-    "less",
-    "more",
-    "most",
-    "bat",
-    "vim",
-    "vi",
-    "nvim",
-    "nano",
-    "emacs",
-    "code",
-    "bash",
-    "zsh",
-    "sh",
-    "fish",
-    "dash",
-    "none",
-    "sccache",
-    "ccache",
-    "clippy-driver",
-    "rustc",
-    "rustdoc",
-    "cargo",
-    "node",
-    "firefox",
-    "chromium",
-    "w3m",
-    "delta",
-    "micro",
-    "hx",
-    "subl",
-    "pspg",
-    "ipdb.set_trace",
-    "pdb.set_trace",
-    "false",
-];
-
-/// Compilers and their kin: a plain name or a path of the system is fine.
-const TOOLS: &[&str] = &[
-    "CC", "CXX", "LD", "AR", "AS", "NM", "FC", "LINKER", "CPP", "STRIP", "RANLIB", "PYTHON", "YACC",
-];
-
-/// Options of a virtual machine or a tool, with what makes them run something.
-const OPTIONS: &[(&[&str], &[&str])] = &[
-    (
-        &[
-            "JAVA_TOOL_OPTIONS",
-            "_JAVA_OPTIONS",
-            "JDK_JAVA_OPTIONS",
-            "MAVEN_OPTS",
-            "GRADLE_OPTS",
-            "SBT_OPTS",
-            "JAVA_OPTS",
-            "CATALINA_OPTS",
-            "ANT_OPTS",
-        ],
-        &["agent", "OnError", "OnOutOfMemory", "bootclasspath"],
-    ),
-    (&["NODE_OPTIONS"], &["--require", "-r ", "--import", "--loader", "--experimental-loader"]),
-    (&["GOFLAGS"], &["-exec", "-toolexec", "-vettool", "-overlay"]),
-    (&["MAKEFLAGS", "GNUMAKEFLAGS", "MFLAGS"], &["eval", "-f", "SHELL=", "--file"]),
-    (&["FZF_DEFAULT_OPTS"], &["execute", "become", "preview", "reload", "transform"]),
-    (&["LESS", "MORE"], &["!", "+"]),
-    (&["PS1", "PS2", "RPROMPT"], &["$(", "`"]),
-    (
-        &["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTDOCFLAGS"],
-        &["linker=/tmp", "linker=./", "linker=~"],
-    ),
-    (
-        &["PYTEST_ADDOPTS"],
-        &[
-            "-p ",
-            "--pyargs",
-            "-c ",
-            "--rootdir",
-            "--basetemp=/",
-            "--basetemp=.",
-            "--basetemp ",
-            "-o ",
-        ],
-    ),
-    (
-        &[
-            "CGO_CFLAGS",
-            "CGO_CXXFLAGS",
-            "CGO_CPPFLAGS",
-            "CGO_FFLAGS",
-            "CGO_LDFLAGS",
-            "CFLAGS",
-            "CXXFLAGS",
-            "CPPFLAGS",
-            "LDFLAGS",
-        ],
-        &["-fplugin", "-fuse-ld=/", "-fuse-ld=.", "-wrapper", "-specs", "-B/", "-B.", "--plugin"],
-    ),
-    (&["shell_escape"], &["t", "y", "1"]),
-    (&["openin_any", "openout_any"], &["a", "y", "1"]),
-    (
-        &["ERL_FLAGS", "ERL_AFLAGS", "ERL_ZFLAGS", "ELIXIR_ERL_OPTIONS"],
-        &["-eval", "-run", "-s ", "-pa"],
-    ),
-    (&["R_PROFILE_USER", "R_ENVIRON_USER", "GDBHISTFILE", "HISTFILE"], &["/."]),
-];
-
-/// Variables that list folders to load code from.
-const FOLDERS: &[&str] = &[
-    "PATH",
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-    "PYTHONPATH",
-    "NODE_PATH",
-    "PERL5LIB",
-    "PERLLIB",
-    "RUBYLIB",
-    "CLASSPATH",
-    "GEM_PATH",
-    "GEM_HOME",
-    "LUA_PATH",
-    "LUA_CPATH",
-    "GOROOT",
-    "JAVA_HOME",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "PKG_CONFIG_PATH",
-];
-
-/// Variables that name a file or a folder which programs take code or settings
-/// from: in the project they are its own business.
-const PLACES: &[&str] = &[
-    "GRADLE_USER_HOME",
-    "CMAKE_TOOLCHAIN_FILE",
-    "CMAKE_PROJECT_TOP_LEVEL_INCLUDES",
-    "JULIA_DEPOT_PATH",
-    "JULIA_PROJECT",
-    "R_PROFILE_USER",
-    "R_ENVIRON_USER",
-    "R_LIBS_USER",
-    "PYTHONUSERBASE",
-    "MAGICK_CONFIGURE_PATH",
-    "MAGICK_CODER_MODULE_PATH",
-    "TEXMFCNF",
-    "TEXMFHOME",
-    "TEXINPUTS",
-    "GIT_WORK_TREE",
-];
-
-/// Variables that name a file which programs write.
-const WRITTEN: &[&str] = &["TF_LOG_PATH", "MALLOC_TRACE", "FFREPORT", "GODEBUG_LOG", "KRB5_TRACE"];
 
 /// Whether a place is neither of the project nor where everybody has it.
 fn is_far(value: &Word) -> bool {
@@ -325,11 +28,54 @@ fn is_far_file(value: &Word) -> bool {
         && (dotted || !passing.iter().any(|place| path.starts_with(place)))
 }
 
-/// Options of terraform that a variable adds.
-fn is_terraform_order(name: &str, text: &str) -> bool {
-    const ORDERS: &[&str] =
-        &["-destroy", "-auto-approve", "-plugin-dir", "-state", "-backend", "-from"];
-    name.starts_with("TF_CLI_ARGS") && ORDERS.iter().any(|order| text.contains(order))
+/// Options of terraform that a variable may add without a question.
+fn is_terraform_order(name: &str, value: &Word) -> bool {
+    const PLAIN: &[&str] = &[
+        "-compact-warnings",
+        "-detailed-exitcode",
+        "-input",
+        "-json",
+        "-lock",
+        "-lock-timeout",
+        "-no-color",
+        "-parallelism",
+        "-reconfigure",
+        "-recursive",
+        "-refresh",
+        "-refresh-only",
+        "-target",
+        "-upgrade",
+        "-var",
+        "-var-file",
+    ];
+    let is_plain = |word: &str| {
+        let name = word.split('=').next().unwrap_or(word);
+        !word.starts_with('-') || PLAIN.contains(&name.trim_start_matches("--"))
+    };
+    let text = value.text.as_str();
+    name.starts_with("TF_CLI_ARGS")
+        && !(value.known && text.split_whitespace().all(|word| is_plain(word)))
+}
+
+/// Whether a variable names a program of cargo, of go or of rustup that hands
+/// out keys or builds.
+fn is_provider(name: &str, value: &Word) -> bool {
+    let text = value.text.as_str();
+    match name {
+        "GOAUTH" => !(value.known && text.split(';').all(|part| is_usual_key(part.trim()))),
+        "GOENV" => !matches!(text, "" | "off") || !value.known,
+        "RUSTUP_TOOLCHAIN" => text.contains('/') || !value.known && !value.named,
+        _ => {
+            let registry =
+                name.starts_with("CARGO_REGISTRIES_") || name.starts_with("CARGO_REGISTRY");
+            registry && (name.ends_with("_INDEX") || name.ends_with("_CREDENTIAL_PROVIDER"))
+        }
+    }
+}
+
+/// Ways of go to log in that run no program.
+fn is_usual_key(way: &str) -> bool {
+    matches!(way, "" | "off" | "netrc")
 }
 
 /// A finding if the variable changes what other programs run.
@@ -345,12 +91,12 @@ pub(crate) fn environment_override(name: &str, value: &Word) -> Option<Finding> 
         || name.starts_with("BASH_FUNC")
         || name == "ENV" && is_file(text)
         || matches!(name, "HOME" | "XDG_CONFIG_HOME" | "GIT_DIR") && strange_home(name, text)
-        || name.starts_with("CARGO_REGISTRIES_") && name.ends_with("_INDEX")
+        || is_provider(name, value)
         || name.starts_with("CARGO_SOURCE_")
         || name == "GOPROXY" && !is_usual_proxy(text)
-        || LOADERS.contains(&name) && !(text.is_empty() && value.known)
+        || LOADING.contains(name) && !(text.is_empty() && value.known)
         || (PLACES.contains(&name) && is_far(value))
-        || is_terraform_order(name, text)
+        || is_terraform_order(name, value)
         || git_setting(name, text)
         || npm_setting(name);
     if loads {

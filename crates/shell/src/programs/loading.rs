@@ -45,6 +45,8 @@ const LOADS: &[(&str, &str, Load)] = &[
         Load::Program,
     ),
     ("nmap", "--script --datadir --servicedb", Load::Program),
+    ("wrk wrk2", "-s --script", Load::Program),
+    ("curl curlie", "--engine", Load::Program),
     ("mpv", "--script --scripts", Load::Program),
     ("docker podman nerdctl", "--config", Load::Program),
     ("rclone", "--password-command --sftp-ssh --metadata-mapper", Load::Always),

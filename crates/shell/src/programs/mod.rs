@@ -19,6 +19,7 @@ mod gitloss;
 mod gitmade;
 mod gitoptions;
 mod gitsettings;
+mod given;
 mod installed;
 mod installs;
 mod interpreters;
@@ -41,12 +42,14 @@ mod scripts;
 mod search;
 mod secrets;
 mod sed;
+mod sends;
 mod sequels;
 mod strangers;
 mod system;
 mod toolbox;
 mod tools;
 mod trees;
+mod variables;
 mod versions;
 mod vocabulary;
 mod web;
@@ -68,6 +71,7 @@ use crate::text::glob_match;
 pub(crate) use aliases::is_same_verb;
 pub(crate) use environment::{environment_override, proxy_effect};
 pub use git::{changes_settings, pushed_to};
+pub(crate) use given::describe as describe_given;
 pub(crate) use loading::is_elsewhere;
 pub(crate) use loss::{bounds as bounds_output, is_endless, never_ends};
 pub(crate) use sequels::over_several;
@@ -133,7 +137,7 @@ pub(crate) fn describe(act: &mut Act<'_>) {
     }
     frameworks::describe(act);
     remote::describe(act);
-    network::hands_out(act);
+    sends::describe(act);
     tells_of_secrets(act);
 }
 

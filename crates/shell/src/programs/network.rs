@@ -13,7 +13,8 @@ pub(crate) fn url_host(text: &str) -> Option<String> {
 }
 
 pub(super) fn host_of(rest: &str) -> Option<String> {
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
+    let ends = |c: char| matches!(c, '/' | '?' | '#' | '\\') || c.is_whitespace();
+    let authority = rest.split(ends).next().unwrap_or("");
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = match host.strip_prefix('[') {
         Some(inside) => inside.split(']').next().unwrap_or(inside),
@@ -47,71 +48,6 @@ pub(super) fn reaches_blindly(act: &mut Act<'_>, written: &str) {
     act.ask("dynamic-host", reason);
 }
 
-/// What a command computes and puts into a request is handed out, even if
-/// nothing but a page is asked for.
-pub(super) fn hands_out(act: &mut Act<'_>) {
-    let whole = matches!(
-        act.program,
-        "curl"
-            | "wget"
-            | "wget2"
-            | "http"
-            | "https"
-            | "xh"
-            | "dig"
-            | "nslookup"
-            | "host"
-            | "ping"
-            | "ping6"
-            | "whois"
-            | "drill"
-            | "getent"
-            | "kdig"
-            | "doggo"
-            | "dog"
-            | "lynx"
-            | "w3m"
-            | "fetch"
-            | "traceroute"
-            | "mtr"
-    );
-    let listed = act.site.input.taint.has(Taint::COMPUTED)
-        && act.leaf.via.iter().any(|via| via.ends_with("xargs") || via == "parallel");
-    let own = ["-o", "--output", "-O", "-P", "--output-dir", "-m", "-w", "--cacert", "-T", "-c"];
-    let mut before = "";
-    let within = |word: &Word| {
-        let whole = word.text.starts_with("{}") || word.text.starts_with('…');
-        word.text.contains("://") && (!word.known || word.text.contains("{}")) && !whole
-    };
-    let mut computed = listed && act.words.iter().any(within);
-    for word in act.words.iter().skip(1) {
-        let told = word.taint.has(Taint::COMPUTED) && !word.known || word.taint.has(Taint::SECRET);
-        let far = || whole && !own.contains(&before) || word.text.contains("://");
-        let header = || word.text.to_ascii_lowercase().contains("header");
-        computed |= told && (far() || header());
-        before = &word.text;
-    }
-    if !computed {
-        return;
-    }
-    let hosts: Vec<_> = act
-        .leaf
-        .effects
-        .iter()
-        .filter(|effect| effect.scope == Scope::NETWORK_FETCH)
-        .map(|effect| effect.resource.clone())
-        .collect();
-    if act.program == "getent" {
-        act.any(Scope::NETWORK_SEND);
-    }
-    if hosts.is_empty() {
-        act.any(Scope::NETWORK_SEND);
-    }
-    for resource in hosts {
-        act.leaf.effect(hermes_core::Effect { scope: Scope::NETWORK_SEND, resource });
-    }
-}
-
 /// Describes network programs.
 pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     match act.program {
@@ -126,7 +62,12 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         }
         "ping" | "ping6" | "dig" | "nslookup" | "host" | "whois" | "traceroute" | "tracepath"
         | "mtr" | "nmap" | "drill" | "kdig" | "dog" | "doggo" => {
-            let args = Args::parse(words, &["-c", "-i", "-W", "-w", "-p", "-t", "-s", "-I", "-m"]);
+            // A file of questions is no machine.
+            let valued: &[&str] = match act.program {
+                "dig" | "kdig" => &["-b", "-c", "-f", "-k", "-p", "-t", "-y"],
+                _ => &["-c", "-i", "-W", "-w", "-p", "-t", "-s", "-I", "-m"],
+            };
+            let args = Args::parse(words, valued);
             let many = act.program == "nmap";
             let mut hosts = args.operands.iter().filter(|word| !word.text.starts_with(['@', '+']));
             let host = hosts.next();

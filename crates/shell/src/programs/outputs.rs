@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use crate::args::Args;
 use crate::leaf::Word;
 use crate::site::Act;
 use crate::table::Table;
@@ -76,6 +77,7 @@ const OWN: &[(&str, &str)] = &[
     ("cscope", "-f"),
     ("aria2c", "-d --dir -o --out -l --log --save-session --save-cookies"),
     ("yt-dlp youtube-dl", "-o -P --paths --output --cookies --write-pages --download-archive"),
+    ("mktemp", "-p --tmpdir"),
     ("iperf3 ab wrk hey k6", "--logfile -e -g --out --summary-export"),
     ("tcpdump tshark", "-w"),
     ("iverilog nasm yasm as ld mold", "-o -l -Map"),
@@ -133,9 +135,30 @@ pub(super) fn describe(act: &mut Act<'_>) {
 /// Those of a program that has options of its own; they may well have been
 /// found before.
 pub(super) fn of_its_own(act: &mut Act<'_>) {
+    let verbs: &[&str] = match act.program {
+        "cargo" => &["init", "new", "vendor"],
+        "poetry" | "uv" | "rails" | "mix" => &["init", "new"],
+        _ => &[],
+    };
+    if !verbs.is_empty() {
+        made(act, verbs);
+    }
     if let Some(options) = own_options(act.program).filter(|options| *options != "-") {
         let words = act.arguments();
         write(act, words, options, false);
+    }
+}
+
+/// The folder that a verb makes, which stands behind it.
+fn made(act: &mut Act<'_>, verbs: &[&str]) {
+    const VALUED: &[&str] =
+        &["--manifest-path", "-s", "--sync", "--name", "--edition", "--vcs", "--color", "--config"];
+    let args = Args::parse(act.arguments(), VALUED);
+    let mut operands = args.operands.iter().skip_while(|word| word.text.starts_with('+'));
+    if operands.next().is_some_and(|verb| verbs.contains(&verb.text.as_str()))
+        && let Some(folder) = operands.next()
+    {
+        act.write(folder);
     }
 }
 

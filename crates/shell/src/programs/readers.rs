@@ -292,7 +292,6 @@ const LOOKERS: &[&str] = &[
     "notify-send",
     "ss",
     "netstat",
-    "mktemp",
     "test",
     "[",
     "xdpyinfo",
@@ -315,6 +314,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         "sed" | "gsed" => super::scripts::sed(act, words),
         "awk" | "gawk" | "mawk" | "nawk" | "goawk" | "frawk" => super::scripts::awk(act, words),
         "sort" | "gsort" => sort(act, words),
+        "mktemp" => make_temporary(act, words),
         "hostname" | "date" if sets(program, words) => {
             act.ask("system-setting", format!("Sets the {program} of the machine"));
         }
@@ -406,6 +406,16 @@ fn read_files(act: &mut Act<'_>, reader: &Reader, words: &[Word]) {
     }
     operands.retain(|word| !word.text.starts_with('+'));
     operands.iter().for_each(|word| act.read(word));
+}
+
+/// `mktemp`: the files that nobody else has the names of.
+fn make_temporary(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["-p", "--suffix"]);
+    act.only_reads();
+    let placed = args.has(&["-t", "-p", "--tmpdir", "-u", "--dry-run"]);
+    if let Some(template) = args.operands.first().filter(|_| !placed) {
+        act.write(template);
+    }
 }
 
 fn sort(act: &mut Act<'_>, words: &[Word]) {
