@@ -24,22 +24,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         }
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" | "lz4"
         | "compress" | "brotli" | "pigz" => {
-            let args = Args::parse(words, &["-o", "-S", "-T", "-p"]);
-            for word in args.operands.iter() {
-                act.read(word);
-                if !args.has(&["-c", "--stdout", "-l", "--list", "-t", "--test", "--to-stdout"]) {
-                    let keeps = args.has(&["-k", "--keep"]);
-                    match word.known || !keeps {
-                        true => act.write(word),
-                        // What is made stands beside what is there.
-                        false => act.here(Scope::FILE_WRITE),
-                    }
-                }
-            }
-            args.values(&["-o"]).iter().for_each(|word| act.write(word));
-            if args.operands.is_empty() {
-                act.only_reads();
-            }
+            compress(act, words);
         }
         "7z" | "7za" | "7zz" | "rar" | "unrar" => {
             match words.first().map(|word| word.text.as_str()) {
@@ -97,6 +82,36 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         _ => return false,
     }
     true
+}
+
+/// Programs that put one file in the place of another, and those that only do
+/// so if they are told to.
+fn compress(act: &mut Act<'_>, words: &[Word]) {
+    let args = Args::parse(words, &["-o", "-S", "-T", "-p"]);
+    let prints = ["-c", "--stdout", "-l", "--list", "-t", "--test", "--to-stdout"];
+    let keeps = match act.program {
+        "zstd" | "unzstd" | "lz4" => !args.has(&["--rm"]),
+        "brotli" => !args.has(&["-j", "--rm"]),
+        _ => args.has(&["-k", "--keep"]),
+    };
+    for word in args.operands.iter() {
+        act.read(word);
+        if args.has(&prints) {
+            continue;
+        }
+        match word.known || !args.has(&["-k", "--keep"]) {
+            true => act.write(word),
+            // What is made stands beside what is there.
+            false => act.here(Scope::FILE_WRITE),
+        }
+        if !keeps {
+            act.take(word);
+        }
+    }
+    args.values(&["-o"]).iter().for_each(|word| act.write(word));
+    if args.operands.is_empty() {
+        act.only_reads();
+    }
 }
 
 /// `zip`, which may take away what it packs.
@@ -238,6 +253,9 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
     if args.has(&["-x", "--extract", "--get"]) && !args.has(&["-O", "--to-stdout"]) {
         if args.has(&["-P", "--absolute-names"]) {
             act.any(Scope::FILE_WRITE);
+        }
+        if args.has(&["--recursive-unlink"]) {
+            act.ask("recursive-delete", "Deletes the folders that are in the archive first");
         }
         let top = args.value(&["--one-top-level"]);
         let folder = args.value(&["-C", "--directory"]);

@@ -3,6 +3,7 @@
 
 use hermes_core::{Effect, Resource, Scope};
 
+use crate::args::Args;
 use crate::leaf::Word;
 use crate::sensitive;
 use crate::site::Act;
@@ -53,19 +54,47 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
                 act.ask("secret-exposure", "Shows the variables of other processes");
             }
         }
-        "wl-paste" | "pbpaste" => act.ask("secret-exposure", "Shows what was copied last"),
-        "xclip" | "xsel" => {
-            let out = |word: &Word| matches!(word.text.as_str(), "-o" | "-out" | "--output");
-            if words.iter().any(out) {
-                act.ask("secret-exposure", "Shows what was copied last");
-            }
-        }
+        "wl-paste" | "pbpaste" => shows_clipboard(act),
+        "xclip" | "xsel" if is_pasted(act, words) => shows_clipboard(act),
         "git" => ignored_files(act, words),
         "docker" | "podman" => containers(act, words),
         "dd" | "cat" | "strings" | "xxd" | "head" | "tail" => memory(act, words),
         program if INCLUDING.contains(&program) => included(act, words),
         _ => {}
     }
+}
+
+fn shows_clipboard(act: &mut Act<'_>) {
+    act.any(Scope::CLIPBOARD_READ);
+    act.ask("secret-exposure", "Shows what was copied last");
+}
+
+/// Whether a tool for the clipboard prints it. One that is neither told to nor
+/// given anything does as well.
+fn is_pasted(act: &Act<'_>, words: &[Word]) -> bool {
+    if act.program == "xclip" {
+        return words.iter().any(|word| matches!(&*word.text, "-o" | "-ou" | "-out"));
+    }
+    const TAKING: &[&str] = &[
+        "-i",
+        "--input",
+        "-a",
+        "--append",
+        "-f",
+        "--follow",
+        "-c",
+        "--clear",
+        "-d",
+        "--delete",
+        "-k",
+        "--keep",
+        "-x",
+        "--exchange",
+        "-h",
+        "--help",
+    ];
+    let args = Args::parse(words, &["-t", "--selectionTimeout", "-l", "--logfile", "--display"]);
+    args.has(&["-o", "--output"]) || !act.site.input.connected && !args.has(TAKING)
 }
 
 /// Files that a text names.

@@ -223,6 +223,47 @@ fn everywhere(act: &mut Act<'_>, verb: &str, words: &[Word]) {
     }
 }
 
+/// Whether an option makes a package manager only tell what it would do. Its
+/// letters mean something else to most: a name, silence, no questions.
+pub(super) fn is_rehearsal(program: &str, option: &str) -> bool {
+    match option {
+        "--dry-run" | "--simulate" => true,
+        "-s" => matches!(program, "apt" | "apt-get" | "aptitude" | "apk"),
+        "-n" => matches!(program, "brew" | "cargo" | "pkg"),
+        _ => false,
+    }
+}
+
+/// Whether the verbs of a package manager take something away that nothing in
+/// the project brings back.
+pub(super) fn removes(program: &str, verb: &str, second: &str, everywhere: bool) -> bool {
+    match program {
+        "conda" | "mamba" | "micromamba" => match verb {
+            "env" => second == "remove",
+            _ => matches!(verb, "remove" | "uninstall"),
+        },
+        "dotnet" => matches!(verb, "tool" | "workload") && second == "uninstall",
+        // What a project asks for is in its own files, and comes back with them.
+        "npm" | "pnpm" | "yarn" | "bun" => {
+            everywhere && matches!(verb, "uninstall" | "un" | "remove" | "rm" | "r")
+        }
+        "rustup" => match verb {
+            "self" | "toolchain" => matches!(second, "uninstall" | "remove"),
+            _ => verb == "uninstall",
+        },
+        "uv" => verb == "pip" && second == "uninstall",
+        _ => false,
+    }
+}
+
+/// `dotnet ef database drop`.
+pub(super) fn drops_database(act: &mut Act<'_>, args: &Args<'_>) {
+    if args.operand(1) == "database" && args.operand(2) == "drop" {
+        act.any(Scope::DATABASE_WRITE);
+        act.ask("sql-loss", "Deletes a database");
+    }
+}
+
 /// Settings of a package manager.
 fn settings(act: &mut Act<'_>, verb: &str, words: &[Word]) {
     let second = words.iter().filter(|word| !word.text.starts_with('-')).nth(1);
@@ -321,3 +362,7 @@ pub(super) fn environment(act: &mut Act<'_>, words: &[Word]) {
         act.ask("recursive-delete", "Empties a folder before it makes an environment there");
     }
 }
+
+#[cfg(test)]
+#[path = "installs_tests.rs"]
+mod tests;

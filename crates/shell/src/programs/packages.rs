@@ -455,9 +455,7 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
     if !manager.system {
         runs_here(act);
     }
-    let dry = words
-        .iter()
-        .any(|word| matches!(word.text.as_str(), "--dry-run" | "-s" | "--simulate" | "-n"));
+    let dry = words.iter().any(|word| installs::is_rehearsal(act.program, &word.text));
     let args = Args::parse(
         words,
         &[
@@ -481,7 +479,10 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
     let verb = verb.as_str();
     let bare_install = matches!(act.program, "yarn" | "bundle") && verb.is_empty();
     installs::from_elsewhere(act, verb, words);
-    if manager.read.contains(&verb) {
+    let second = args.operand(1 + usize::from(toolchain));
+    let everywhere = args.has(&["-g", "--global"]) || second == "global";
+    let removes = installs::removes(act.program, verb, second, everywhere);
+    if manager.read.contains(&verb) && !removes {
         return act.only_reads();
     }
     let known = [manager.fetch, manager.send, manager.remove];
@@ -502,8 +503,6 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
     if matches!(act.program, "cpan" | "cpanm") && !args.operands.is_empty() {
         act.ask("remote-code", "Installs code that is not a part of the project");
     }
-    let second = args.operands.get(1 + usize::from(toolchain));
-    let second = second.map_or("", |word| word.text.as_str());
     let mut tasks = args.operands.iter().map(|word| word.text.as_str());
     if !manager.send.contains(&verb) && tasks.any(|task| hands_out(act.program, task)) {
         act.any(Scope::NETWORK_SEND);
@@ -512,18 +511,11 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
     if (verb == "npm" && second == "publish") || verb.starts_with("exec:") {
         act.ask("publish", "Hands something out to everybody, or runs another program");
     }
-    let everywhere = args.has(&["-g", "--global"]) || second == "global";
-    let removes = match act.program {
-        "conda" | "mamba" | "micromamba" => matches!(verb, "remove" | "uninstall"),
-        "uv" => verb == "pip" && second == "uninstall",
-        // What a project asks for is in its own files, and comes back with them.
-        "npm" | "pnpm" | "yarn" | "bun" => {
-            everywhere && matches!(verb, "uninstall" | "un" | "remove" | "rm" | "r")
-        }
-        _ => false,
-    };
     if (removes || manager.remove.contains(&verb)) && !dry {
         act.ask("package-removal", "Removes packages that something may rely on");
+    }
+    if act.program == "dotnet" && verb == "ef" && !dry {
+        installs::drops_database(act, &args);
     }
     if manager.send.contains(&verb) && !dry {
         act.any(Scope::NETWORK_SEND);
