@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use crate::facts::Facts;
-use crate::journal::{Entry, Fresh, Id, Journal, Journals, bytes, path_of};
+use crate::journal::{Entry, Fresh, Id, Journal, Journals, bytes, place_of};
 use crate::open::Spot;
 
 /// What is about to come into a folder.
@@ -26,10 +26,9 @@ impl Arrival {
     /// From the tree of this name into the folder that it is in. None where
     /// the system does not tell where a folder is.
     pub fn new(folder: impl AsFd, tree: &OsStr) -> io::Result<Option<Self>> {
-        let tree = Spot { folder: folder.as_fd().try_clone_to_owned()?, name: tree.to_owned() };
-        let top = Spot { folder: tree.folder.try_clone()?, name: ".".into() };
-        let Ok(place) = path_of(&top) else { return Ok(None) };
-        let place = place.as_path().components().collect();
+        let folder = folder.as_fd().try_clone_to_owned()?;
+        let Ok(place) = place_of(&folder) else { return Ok(None) };
+        let tree = Spot { folder, name: tree.to_owned() };
         Ok(Some(Self { tree, place, entries: Vec::new(), made: Vec::new() }))
     }
 

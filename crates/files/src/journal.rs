@@ -167,8 +167,12 @@ impl Fresh {
 
 /// The path of a spot, as far as the system tells.
 pub(crate) fn path_of(spot: &Spot) -> io::Result<Bytes> {
-    let folder = fs::read_link(format!("/proc/self/fd/{}", spot.folder.as_raw_fd()))?;
-    Ok(bytes(&folder.join(&spot.name)))
+    Ok(bytes(&place_of(&spot.folder)?.join(&spot.name)))
+}
+
+/// The path of an open folder, as far as the system tells.
+pub(crate) fn place_of(folder: &OwnedFd) -> io::Result<PathBuf> {
+    fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()))
 }
 
 impl Journals {

@@ -2,7 +2,10 @@ use std::fs;
 
 use hermes_core::{CancellationToken, Grants};
 
+use rustix::fs::{CWD, RenameFlags};
+
 use super::*;
+use crate::arrival::Arrival;
 use crate::files::Files;
 
 /// A plan to bring `from` back to where it never was.
@@ -98,4 +101,62 @@ fn a_name_that_a_killed_single_write_left_goes_at_the_next_look() {
     assert_eq!(Journals::new(root.join("ours")).recover(), []);
     assert!(!stray.exists() && !dead.exists());
     assert_eq!(fs::read_to_string(&file).expect("text"), "old");
+}
+
+/// A journal of a process that was killed.
+fn die_with(journal: Journal) {
+    let (path, text) = (journal.path.clone(), fs::read(&journal.path).expect("text"));
+    drop(journal);
+    fs::write(path, text).expect("written");
+}
+
+#[test]
+fn a_tree_that_was_cut_off_on_its_way_goes_back() {
+    let world = tempfile::tempdir().expect("a folder");
+    let root = fs::canonicalize(world.path()).expect("a folder").join("users");
+    let tree_name = Scratch::Folder.name();
+    let tree = root.join(&tree_name);
+    fs::create_dir_all(tree.join("sub")).expect("made");
+    for name in ["new", "over", "waits", "edited", "lost", "sub/deep"] {
+        fs::write(tree.join(name), "new").expect("written");
+    }
+    for name in ["over", "waits", "lost"] {
+        fs::write(root.join(name), "old").expect("written");
+    }
+    let journals = Journals::new(world.path().join("ours"));
+    let here = File::open(&root).expect("a folder");
+    let mut arrival = Arrival::new(&here, &tree_name).expect("told").expect("a place");
+    let facts = |path: PathBuf| Facts::of(&rustix::fs::lstat(path).expect("there"));
+    arrival.add_folder(Path::new("sub"));
+    for name in ["new", "edited", "sub/deep"].map(Path::new) {
+        arrival.add(name, name, &facts(tree.join(name)), None);
+    }
+    for name in ["over", "waits", "lost"].map(Path::new) {
+        arrival.add(name, name, &facts(tree.join(name)), Some(&facts(root.join(name))));
+    }
+    let journal = journals.expect(arrival).expect("written down");
+    for name in ["new", "edited", "sub"] {
+        fs::rename(tree.join(name), root.join(name)).expect("moved");
+    }
+    for name in ["over", "lost"] {
+        let (from, to) = (tree.join(name), root.join(name));
+        rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE).expect("swapped");
+    }
+    die_with(journal);
+    // Somebody works with what is there.
+    fs::write(root.join("edited"), "edited by the user").expect("written");
+    fs::write(root.join("lost"), "edited by the user").expect("written");
+
+    let recovered = journals.recover();
+    assert_eq!(recovered.len(), 1);
+    let left: Vec<_> = ["lost", "edited"].map(|name| root.join(name)).into();
+    assert_eq!((recovered[0].files.len(), &recovered[0].left), (6, &left));
+    let read = |name: &str| fs::read_to_string(root.join(name)).ok();
+    assert_eq!((read("over").as_deref(), read("waits").as_deref()), (Some("old"), Some("old")));
+    assert_eq!(read("edited").as_deref(), Some("edited by the user"));
+    assert!(!root.join("new").exists() && !root.join("sub").exists() && !tree.exists());
+    // What was there before is not lost.
+    let mut kept = fs::read_dir(&root).expect("a folder").map(|entry| entry.expect("one").path());
+    let kept = kept.find(|path| path.extension() == Some(OsStr::new("kept"))).expect("kept");
+    assert_eq!(fs::read_to_string(kept).expect("text"), "old");
 }
