@@ -15,6 +15,7 @@ mod name;
 mod pack;
 mod read;
 mod rules;
+mod unkept;
 mod unpack;
 
 pub use choice::Choice;
@@ -25,4 +26,5 @@ pub use list::{Listing, Page, list};
 pub use member::{Member, Nature, Skipped};
 pub use name::SafeName;
 pub use pack::{Created, Packing, Source, create};
+pub use unkept::NotKept;
 pub use unpack::{Existing, Extracted, Unpacking, extract, extract_telling};

@@ -1,8 +1,9 @@
 //! What an archive says of one of its entries. It may lie.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-
-use serde::Serialize;
 
 /// An entry, as the archive tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,13 +57,18 @@ impl Member {
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.name).into_owned()
     }
+
+    /// The name as a path, byte by byte. It may lead anywhere.
+    pub fn path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(&self.name))
+    }
 }
 
 /// An entry that was left out, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// Its name.
-    pub path: String,
+    pub path: PathBuf,
     /// Why.
     pub reason: String,
 }

@@ -21,7 +21,7 @@ pub struct SafeName(PathBuf);
 impl SafeName {
     /// Checks a name. None stands for the top folder itself, as in `./`.
     pub fn new(raw: &[u8]) -> Result<Option<Self>, ToolError> {
-        if let Some(why) = objection(raw) {
+        if let Some(why) = Self::objection(raw) {
             return Err(refuse(raw, why));
         }
         let parts: PathBuf = raw
@@ -30,6 +30,37 @@ impl SafeName {
             .map(OsStr::from_bytes)
             .collect();
         Ok((!parts.as_os_str().is_empty()).then_some(Self(parts)))
+    }
+
+    /// Why a name cannot be one, as the end of a sentence about it.
+    pub(crate) fn objection(raw: &[u8]) -> Option<&'static str> {
+        if raw.is_empty() {
+            return Some("is empty");
+        }
+        if raw.contains(&0) {
+            return Some("has a zero byte in it");
+        }
+        if matches!(raw, [b'/', ..] | [b'\\', ..]) {
+            return Some("is absolute");
+        }
+        // Other systems read a backslash as a separator; a name that is harmless
+        // here must not be an attack there.
+        let mut parts = raw.split(|byte| matches!(byte, b'/' | b'\\'));
+        if matches!(raw, [letter, b':'] if letter.is_ascii_alphabetic())
+            || matches!(raw, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
+        {
+            return Some("begins with a drive letter");
+        }
+        if parts.any(|part| part == b"..") {
+            return Some("leads up with ..");
+        }
+        if raw.len() > LONGEST || raw.split(|&b| b == b'/').any(|part| part.len() > LONGEST_PART) {
+            return Some("is too long");
+        }
+        if raw.split(|&b| b == b'/').count() > LEVELS {
+            return Some("has too many levels of folders");
+        }
+        None
     }
 
     /// The name without its first parts; none if nothing is left.
@@ -78,36 +109,6 @@ impl SafeName {
         let at = self.0.iter().position(|part| is_git(&part))?;
         Some(self.0.iter().take(at + 1).collect())
     }
-}
-
-fn objection(raw: &[u8]) -> Option<&'static str> {
-    if raw.is_empty() {
-        return Some("is empty");
-    }
-    if raw.contains(&0) {
-        return Some("has a zero byte in it");
-    }
-    if matches!(raw, [b'/', ..] | [b'\\', ..]) {
-        return Some("is absolute");
-    }
-    // Other systems read a backslash as a separator; a name that is harmless
-    // here must not be an attack there.
-    let mut parts = raw.split(|byte| matches!(byte, b'/' | b'\\'));
-    if matches!(raw, [letter, b':'] if letter.is_ascii_alphabetic())
-        || matches!(raw, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
-    {
-        return Some("begins with a drive letter");
-    }
-    if parts.any(|part| part == b"..") {
-        return Some("leads up with ..");
-    }
-    if raw.len() > LONGEST || raw.split(|&b| b == b'/').any(|part| part.len() > LONGEST_PART) {
-        return Some("is too long");
-    }
-    if raw.split(|&b| b == b'/').count() > LEVELS {
-        return Some("has too many levels of folders");
-    }
-    None
 }
 
 fn refuse(raw: &[u8], why: &str) -> ToolError {

@@ -17,6 +17,7 @@ use crate::choice::Choice;
 use crate::format::Format;
 use crate::gauge::{Gauge, Oversight};
 use crate::member::Skipped;
+use crate::unkept::NotKept;
 
 pub use sources::Source;
 use sources::{Item, Plan};
@@ -57,6 +58,8 @@ pub struct Created {
     pub names: Vec<PathBuf>,
     /// What was left out, and why.
     pub skipped: Vec<Skipped>,
+    /// What is not in it of that which was not left out.
+    pub not_kept: Vec<NotKept>,
 }
 
 /// Makes an archive. It appears under its name when it is complete; until

@@ -16,7 +16,9 @@ use crate::format::Format;
 use crate::gauge::Oversight;
 use crate::limits::LEVELS;
 use crate::member::Skipped;
+use crate::name::SafeName;
 use crate::rules::Rules;
+use crate::unkept::Unkept;
 
 /// Entries of an archive that is made.
 const ENTRIES: usize = 500_000;
@@ -38,6 +40,8 @@ pub(super) struct Item {
     pub(super) what: What,
     pub(super) size: u64,
     pub(super) mode: u32,
+    /// All of the bits, of which only those of the mode are packed.
+    bits: u32,
     pub(super) modified: Option<SystemTime>,
     /// Which source it comes from, and where below.
     source: usize,
@@ -145,10 +149,13 @@ impl Plan {
             } else if item.name.as_os_str().len() >= longest {
                 Some(format!("the name is too long for {format}"))
             } else {
-                None
+                let why = SafeName::objection(item.name.as_os_str().as_bytes());
+                let why = why.filter(|_| !format.is_single());
+                why.map(|why| format!("its name {why}, so that nobody could unpack it"))
             };
             let keeps = reason.is_none();
-            skipped.extend(reason.map(|reason| Skipped { path: item.shown(), reason }));
+            let path = || item.name.clone();
+            skipped.extend(reason.map(|reason| Skipped { path: path(), reason }));
             bytes += if keeps { item.size } else { 0 };
             keeps
         });
@@ -160,7 +167,8 @@ impl Plan {
         let error = ToolError::invalid("There is nothing to pack");
         match self.skipped.first() {
             Some(first) => {
-                error.with_hint(format!("{} was left out: {}", first.path, first.reason))
+                let path = first.path.display();
+                error.with_hint(format!("{path} was left out: {}", first.reason))
             }
             None => error.with_hint("Check paths, include, exclude and gitignore."),
         }
@@ -170,6 +178,8 @@ impl Plan {
         let count = |what: fn(&What) -> bool| {
             self.items.iter().filter(|item| what(&item.what)).count() as u64
         };
+        let mut unkept = Unkept::default();
+        self.items.iter().for_each(|item| unkept.see_special(&item.name, item.bits));
         Created {
             files: count(|what| *what == What::File),
             folders: count(|what| *what == What::Folder),
@@ -178,6 +188,7 @@ impl Plan {
             packed,
             names: self.items.into_iter().map(|item| item.name).collect(),
             skipped: self.skipped,
+            not_kept: unkept.into_told(),
         }
     }
 }
@@ -333,8 +344,7 @@ impl Search<'_> {
     }
 
     fn skip(&mut self, name: &Path, reason: &str) {
-        let path = name.to_string_lossy().into_owned();
-        self.skipped.push(Skipped { path, reason: reason.to_owned() });
+        self.skipped.push(Skipped { path: name.to_path_buf(), reason: reason.to_owned() });
     }
 }
 
@@ -345,6 +355,7 @@ impl Item {
             size: if what == What::File { facts.len } else { 0 },
             what,
             mode: facts.mode & 0o777,
+            bits: facts.mode,
             modified: facts.modified,
             source,
             relative,

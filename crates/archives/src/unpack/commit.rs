@@ -1,30 +1,31 @@
 //! Moving a complete tree into its place, name by name, with a way back until
-//! the last one.
+//! the last one: for us, and for whoever comes next if we are killed.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
-use hermes_files::explain;
+use hermes_files::{Arrival, Journals, explain};
 use rustix::fs::{AtFlags, FileType, Mode, RenameFlags};
 use rustix::io::Errno;
 
-use super::place::{joined, kind_at, names_in, step};
+use super::place::{joined, kind_at, step};
+use super::route::{Move, Route, Way};
 use super::staging::Staging;
-use super::{Existing, Extracted, exists};
+use super::{Existing, Extracted};
 use crate::member::Skipped;
 
-/// How many names are tried for one that is taken.
-const NAMES: u32 = 10_000;
+/// How often the way is looked for if somebody else changes the target.
+const ATTEMPTS: usize = 4;
 
 /// What happened on the way.
 #[derive(Debug, Default)]
 pub(super) struct Moved {
-    replaced: u64,
-    renamed: Vec<(PathBuf, PathBuf)>,
-    skipped: Vec<PathBuf>,
+    pub(super) replaced: u64,
+    pub(super) renamed: Vec<(PathBuf, PathBuf)>,
+    pub(super) skipped: Vec<PathBuf>,
 }
 
 /// One step that can be taken back.
@@ -37,40 +38,81 @@ enum Done {
     Made { path: PathBuf },
 }
 
-/// A folder of the tree, and the one in the target that it meets.
-struct Pair {
+/// Why a name did not go.
+enum Trouble {
+    /// Somebody else has changed the target meanwhile.
+    Overtaken,
+    Failed(Errno),
+}
+
+impl From<Errno> for Trouble {
+    fn from(error: Errno) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The folder of the last name in the tree, and its like in the target. Names
+/// of one folder come one after the other.
+struct Here {
+    path: PathBuf,
     from: OwnedFd,
     to: OwnedFd,
-    relative: PathBuf,
-    left: Vec<(OsString, FileType)>,
 }
 
 impl Staging {
     /// Moves everything into place, or nothing.
-    pub(super) fn commit(&self, existing: Existing, target: &Path) -> Result<Moved, ToolError> {
-        let mut journal = Vec::new();
-        let mut moved = Moved::default();
-        let done = if self.missing.is_empty() {
-            self.merge(existing, target, &mut journal, &mut moved)
+    pub(super) fn commit(
+        &mut self,
+        existing: Existing,
+        target: &Path,
+        journals: Option<&Journals>,
+    ) -> Result<Moved, ToolError> {
+        let moved = if self.missing.is_empty() {
+            self.merge(existing, target, journals)
         } else {
-            self.appear(target, &mut journal)
+            self.appear(target, journals).map(|()| Moved::default())
         };
-        if done.is_err() {
-            journal.into_iter().rev().for_each(|step| step.undo(self));
+        if let Some(journal) = &mut self.journal {
+            journal.complete();
         }
-        done.map(|()| moved)
+        moved
     }
 
     /// The target does not exist: the tree becomes the target.
-    fn appear(&self, target: &Path, journal: &mut Vec<Done>) -> Result<(), ToolError> {
-        let failed = |error: Errno| explain("unpack into", target, &error.into());
+    fn appear(&mut self, target: &Path, journals: Option<&Journals>) -> Result<(), ToolError> {
         let Some((name, above)) = self.missing.split_last() else { return Ok(()) };
+        if !above.is_empty() {
+            // The last step is one, but what was made for it has to go again.
+            let ways = (1..=above.len()).map(|depth| joined(above.get(..depth).unwrap_or(above)));
+            let ways: Vec<PathBuf> = ways.collect();
+            let journal = self.write_down(journals, |_, arrival| {
+                ways.iter().for_each(|path| arrival.add_folder(path));
+                Ok(())
+            });
+            self.journal = journal.map_err(|error| explain("unpack into", target, &error))?;
+        }
+        let mut made = Vec::new();
+        let done = self.put_whole(above, name, target, &mut made);
+        if done.is_err() {
+            made.into_iter().rev().for_each(|step: Done| step.undo(self));
+        }
+        done
+    }
+
+    fn put_whole(
+        &self,
+        above: &[std::ffi::OsString],
+        name: &OsStr,
+        target: &Path,
+        made: &mut Vec<Done>,
+    ) -> Result<(), ToolError> {
+        let failed = |error: Errno| explain("unpack into", target, &error.into());
         let mut here = duplicate(&self.base).map_err(failed)?;
         let mut path = PathBuf::new();
         for part in above {
             path.push(part);
             match rustix::fs::mkdirat(&here, part, Mode::from_raw_mode(0o777)) {
-                Ok(()) => journal.push(Done::Made { path: path.clone() }),
+                Ok(()) => made.push(Done::Made { path: path.clone() }),
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -88,112 +130,98 @@ impl Staging {
 
     /// The target exists: the tree goes into it.
     fn merge(
-        &self,
+        &mut self,
         existing: Existing,
         target: &Path,
-        journal: &mut Vec<Done>,
-        moved: &mut Moved,
-    ) -> Result<(), ToolError> {
-        let failed =
-            |path: &Path, error: Errno| explain("unpack", &target.join(path), &error.into());
-        let top = |error| failed(Path::new(""), error);
-        let mut pairs = vec![Pair {
-            from: duplicate(&self.root).map_err(top)?,
-            to: duplicate(&self.base).map_err(top)?,
-            relative: PathBuf::new(),
-            left: names_in(&self.root).map_err(top)?,
-        }];
-        while let Some(pair) = pairs.last_mut() {
-            let Some((name, kind)) = pair.left.pop() else {
-                pairs.pop();
-                continue;
+        journals: Option<&Journals>,
+    ) -> Result<Moved, ToolError> {
+        for _ in 0..ATTEMPTS {
+            let route = self.route(existing, target)?;
+            // One step is done or not done.
+            if route.moves.len() > 1 {
+                let journal =
+                    self.write_down(journals, |staging, arrival| staging.tell(&route, arrival));
+                self.journal = match journal {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    journal => journal.map_err(|error| explain("unpack into", target, &error))?,
+                };
+            }
+            match self.carry_out(&route) {
+                Ok(()) => return Ok(route.moved),
+                Err((_, Trouble::Overtaken)) => self.journal = None,
+                Err((path, Trouble::Failed(error))) => {
+                    return Err(explain("unpack", &target.join(path), &error.into()));
+                }
+            }
+        }
+        Err(ToolError::conflict(format!(
+            "{} is changed by somebody else all the time; nothing was unpacked",
+            target.display()
+        ))
+        .with_hint("Try again in a moment, or choose another target."))
+    }
+
+    /// Writes down what will come, if there is a place for that.
+    fn write_down(
+        &self,
+        journals: Option<&Journals>,
+        tell: impl FnOnce(&Self, &mut Arrival) -> io::Result<()>,
+    ) -> io::Result<Option<hermes_files::Journal>> {
+        let Some(journals) = journals else { return Ok(None) };
+        let Some(mut arrival) = Arrival::new(&self.base, &self.name)? else { return Ok(None) };
+        tell(self, &mut arrival)?;
+        journals.expect(arrival).map(Some)
+    }
+
+    /// Moves all names; if one does not go, the others are taken back.
+    fn carry_out(&self, route: &Route) -> Result<(), (PathBuf, Trouble)> {
+        let mut done = Vec::new();
+        let mut here = None;
+        for step in &route.moves {
+            if let Err(trouble) = self.carry(step, &mut here, &mut done) {
+                done.into_iter().rev().for_each(|step: Done| step.undo(self));
+                return Err((step.to.clone(), trouble));
+            }
+        }
+        Ok(())
+    }
+
+    fn carry(
+        &self,
+        Move { from, to, way }: &Move,
+        here: &mut Option<Here>,
+        done: &mut Vec<Done>,
+    ) -> Result<(), Trouble> {
+        let path = from.parent().unwrap_or(Path::new(""));
+        if here.as_ref().is_none_or(|here| here.path != path) {
+            let (tree, _) = folder(&self.root, from)?;
+            let (target, _) = folder(&self.base, to)?;
+            *here = Some(Here { path: path.to_path_buf(), from: tree, to: target });
+        }
+        let Some(Here { from: tree, to: target, .. }) = here else { return Ok(()) };
+        let (old, new) = (name_of(from), name_of(to));
+        if matches!(way, Way::Put | Way::PutFolder) {
+            return match put(&*tree, old, &*target, new) {
+                Err(Errno::EXIST) => Err(Trouble::Overtaken),
+                put => {
+                    put?;
+                    done.push(Done::Put { from: from.clone(), to: to.clone() });
+                    Ok(())
+                }
             };
-            let relative = pair.relative.join(&name);
-            let wrong = |error| failed(&relative, error);
-            match put(&pair.from, &name, &pair.to, &name) {
-                Ok(()) => {
-                    journal.push(Done::Put { from: relative.clone(), to: relative });
-                    continue;
-                }
-                Err(Errno::EXIST) => {}
-                Err(error) => return Err(wrong(error)),
-            }
-            let there = kind_at(&pair.to, &name).map_err(wrong)?;
-            match (kind, there) {
-                (FileType::Directory, Some(FileType::Directory)) => {
-                    let (from, to) = (step(&pair.from, &name), step(&pair.to, &name));
-                    let (from, to) = (from.map_err(wrong)?, to.map_err(wrong)?);
-                    let left = names_in(&from).map_err(wrong)?;
-                    pairs.push(Pair { from, to, relative, left });
-                }
-                (FileType::Directory, _) | (_, Some(FileType::Directory)) => {
-                    return Err(in_the_way(&target.join(&relative)));
-                }
-                _ => pair.meet(&name, &relative, existing, target, journal, moved)?,
-            }
+        }
+        if matches!(kind_at(&*target, new)?, None | Some(FileType::Directory)) {
+            return Err(Trouble::Overtaken);
+        }
+        match rustix::fs::renameat_with(&*tree, old, &*target, new, RenameFlags::EXCHANGE) {
+            Ok(()) => done.push(Done::Swapped { path: to.clone() }),
+            // A file system that cannot do it: there is no way back for this
+            // file.
+            Err(Errno::INVAL | Errno::NOSYS) => rustix::fs::renameat(&*tree, old, &*target, new)?,
+            Err(Errno::NOENT) => return Err(Trouble::Overtaken),
+            Err(error) => return Err(error.into()),
         }
         Ok(())
-    }
-}
-
-impl Pair {
-    /// A file meets a file.
-    fn meet(
-        &self,
-        name: &OsStr,
-        relative: &Path,
-        existing: Existing,
-        target: &Path,
-        journal: &mut Vec<Done>,
-        moved: &mut Moved,
-    ) -> Result<(), ToolError> {
-        let wrong = |error: Errno| explain("unpack", &target.join(relative), &error.into());
-        match existing {
-            Existing::Refuse => return Err(exists(&target.join(relative))),
-            Existing::Skip => moved.skipped.push(relative.to_path_buf()),
-            Existing::Overwrite => {
-                match rustix::fs::renameat_with(
-                    &self.from,
-                    name,
-                    &self.to,
-                    name,
-                    RenameFlags::EXCHANGE,
-                ) {
-                    Ok(()) => journal.push(Done::Swapped { path: relative.to_path_buf() }),
-                    // A file system that cannot do it: there is no way back
-                    // for this file.
-                    Err(Errno::INVAL | Errno::NOSYS) => {
-                        rustix::fs::renameat(&self.from, name, &self.to, name).map_err(wrong)?;
-                    }
-                    Err(error) => return Err(wrong(error)),
-                }
-                moved.replaced += 1;
-            }
-            Existing::Rename => {
-                let new = relative.with_file_name(self.put_elsewhere(name).map_err(wrong)?);
-                journal.push(Done::Put { from: relative.to_path_buf(), to: new.clone() });
-                moved.renamed.push((relative.to_path_buf(), new));
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves a file under the first free name like `notes (1).txt`.
-    fn put_elsewhere(&self, name: &OsStr) -> Result<OsString, Errno> {
-        let path = Path::new(name);
-        for number in 1..=NAMES {
-            let mut new = path.file_stem().unwrap_or(name).to_owned();
-            new.push(format!(" ({number})"));
-            if let Some(ending) = path.extension() {
-                new.push(".");
-                new.push(ending);
-            }
-            match put(&self.from, name, &self.to, &new) {
-                Err(Errno::EXIST) => {}
-                put => return put.map(|()| new),
-            }
-        }
-        Err(Errno::EXIST)
     }
 }
 
@@ -215,13 +243,17 @@ impl Done {
     }
 }
 
+fn name_of(path: &Path) -> &OsStr {
+    path.file_name().unwrap_or_default()
+}
+
 /// The folder that a path below another ends in, and the name there.
-fn folder<'p>(base: &OwnedFd, path: &'p Path) -> Result<(OwnedFd, &'p OsStr), Errno> {
+pub(super) fn folder<'p>(base: &OwnedFd, path: &'p Path) -> Result<(OwnedFd, &'p OsStr), Errno> {
     let mut here = duplicate(base)?;
     for part in path.parent().unwrap_or(Path::new("")) {
         here = step(&here, part)?;
     }
-    Ok((here, path.file_name().unwrap_or_default()))
+    Ok((here, name_of(path)))
 }
 
 impl Moved {
@@ -230,7 +262,6 @@ impl Moved {
         out.replaced = self.replaced;
         for path in self.skipped {
             out.names.retain(|name| *name != path);
-            let path = path.to_string_lossy().into_owned();
             out.skipped.push(Skipped { path, reason: "it exists already".into() });
         }
         for (old, new) in &self.renamed {
@@ -256,15 +287,6 @@ fn put(from: impl AsFd, name: &OsStr, to: impl AsFd, new: &OsStr) -> Result<(), 
     }
 }
 
-fn duplicate(handle: &OwnedFd) -> Result<OwnedFd, Errno> {
+pub(super) fn duplicate(handle: &OwnedFd) -> Result<OwnedFd, Errno> {
     rustix::io::fcntl_dupfd_cloexec(handle, 0)
-}
-
-fn in_the_way(path: &Path) -> ToolError {
-    let error = io::Error::from(io::ErrorKind::AlreadyExists);
-    ToolError::conflict(format!(
-        "{} is a folder where the archive has a file, or the other way round: {error}",
-        path.display()
-    ))
-    .with_hint("Nothing was unpacked. Choose another target.")
 }

@@ -2,6 +2,7 @@
 
 mod commit;
 mod place;
+mod route;
 mod staging;
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,7 +10,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Grants, Resource, Scope, ToolError};
-use hermes_files::Files;
+use hermes_files::{Files, Journals};
 
 use crate::choice::Choice;
 use crate::format::Format;
@@ -18,6 +19,7 @@ use crate::limits::Limits;
 use crate::member::{Member, Nature, Skipped};
 use crate::name::SafeName;
 use crate::read::{Appetite, Opened};
+use crate::unkept::{NotKept, Unkept};
 
 use place::Place;
 use staging::Staging;
@@ -54,6 +56,9 @@ pub struct Unpacking<'a> {
     pub existing: Existing,
     /// How much may come out.
     pub limits: Limits,
+    /// Where the way of several files into their places is written down, so
+    /// that it can be taken back if we are killed on it.
+    pub journals: Option<&'a Journals>,
 }
 
 /// What was unpacked.
@@ -75,6 +80,8 @@ pub struct Extracted {
     pub names: Vec<PathBuf>,
     /// What was left out, and why.
     pub skipped: Vec<Skipped>,
+    /// What is not there of that which was not left out.
+    pub not_kept: Vec<NotKept>,
     /// Files that were replaced.
     pub replaced: u64,
     /// Entries that got another name: as it was, as it is.
@@ -110,6 +117,8 @@ pub fn extract_telling(
         links: BTreeMap::new(),
         left_out: Vec::new(),
         written: HashMap::new(),
+        unkept: Unkept::default(),
+        stripped: 0,
         out: Extracted {
             format: opened.format,
             files: 0,
@@ -119,6 +128,7 @@ pub fn extract_telling(
             packed: opened.len,
             names: Vec::new(),
             skipped: Vec::new(),
+            not_kept: Vec::new(),
             replaced: 0,
             renamed: Vec::new(),
         },
@@ -143,6 +153,9 @@ struct Work<'a> {
     left_out: Vec<SafeName>,
     /// Bytes of the files that are there so far, by their names.
     written: HashMap<PathBuf, u64>,
+    unkept: Unkept,
+    /// Entries of whose names nothing was left, but for folders.
+    stripped: usize,
     out: Extracted,
 }
 
@@ -161,6 +174,7 @@ impl Work<'_> {
         let Some(name) = name.strip(self.unpacking.strip) else {
             if member.nature != Nature::Folder {
                 self.skip(member, "strip_components leaves nothing of its name");
+                self.stripped += 1;
             }
             return Ok(());
         };
@@ -178,11 +192,16 @@ impl Work<'_> {
         match &member.nature {
             Nature::Folder => {
                 self.staging.make_folder(&name, member.mode, member.modified)?;
+                if let Some(mode) = member.mode {
+                    self.unkept.see_special(name.as_path(), mode);
+                    self.unkept.see_closed(name.as_path(), mode);
+                }
                 self.out.folders += 1;
             }
             Nature::File => {
                 let is_again = self.make_way(&name, member)?;
                 let bytes = self.write(opened, &name, member, content)?;
+                self.unkept.see_special(name.as_path(), member.mode.unwrap_or(0));
                 self.written.insert(name.as_path().to_path_buf(), bytes);
                 self.out.bytes = self.out.bytes.saturating_add(bytes);
                 if !is_again {
@@ -233,8 +252,8 @@ impl Work<'_> {
         match self.unpacking.existing {
             Existing::Refuse => Err(exists(&path)),
             Existing::Skip => {
-                let shown = name.as_path().to_string_lossy().into_owned();
-                self.out.skipped.push(Skipped { path: shown, reason: "it exists already".into() });
+                let (path, reason) = (name.as_path().to_path_buf(), "it exists already".into());
+                self.out.skipped.push(Skipped { path, reason });
                 Ok(false)
             }
             Existing::Overwrite | Existing::Rename => Ok(true),
@@ -319,6 +338,13 @@ impl Work<'_> {
             return Err(ToolError::not_found("No entry of the archive matches include")
                 .with_hint("The action list shows what is in it."));
         }
+        if nothing && self.stripped > 0 && self.stripped == self.out.skipped.len() {
+            let strip = self.unpacking.strip;
+            return Err(ToolError::not_found(format!(
+                "strip_components={strip} leaves nothing of any name in the archive"
+            ))
+            .with_hint("The action list shows how many folders the names begin with."));
+        }
         if (oversight.stopped)() {
             return Err(ToolError::cancelled());
         }
@@ -329,13 +355,16 @@ impl Work<'_> {
             coming.push(self.place.real.clone());
         }
         tell(&coming);
-        let moved = self.staging.commit(self.unpacking.existing, self.unpacking.target)?;
+        let Unpacking { existing, target, journals, .. } = *self.unpacking;
+        let moved = self.staging.commit(existing, target, journals)?;
         moved.amend(&mut self.out);
+        self.out.not_kept = self.unkept.into_told();
         Ok(self.out)
     }
 
     fn skip(&mut self, member: &Member, reason: &str) {
-        self.out.skipped.push(Skipped { path: member.shown(), reason: reason.to_owned() });
+        let path = member.path().to_path_buf();
+        self.out.skipped.push(Skipped { path, reason: reason.to_owned() });
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_core::ToolError;
-use hermes_files::{Scratch, claim, explain, remove_scratch, sweep};
+use hermes_files::{Journal, Scratch, claim, explain, remove_scratch, sweep};
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
@@ -36,6 +36,8 @@ pub(super) struct Staging {
     /// Shows that it belongs to somebody who lives.
     _claimed: Option<OwnedFd>,
     pub(super) missing: Vec<OsString>,
+    /// What is written down of the way into place, until all of this is gone.
+    pub(super) journal: Option<Journal>,
     target: PathBuf,
     /// Folders of the archive, whose times and bits are set at the end.
     folders: BTreeMap<PathBuf, (Option<u32>, Option<SystemTime>)>,
@@ -65,6 +67,7 @@ impl Staging {
                         root,
                         _claimed: claimed,
                         missing: place.missing.clone(),
+                        journal: None,
                         target: target.to_path_buf(),
                         folders: BTreeMap::new(),
                     });

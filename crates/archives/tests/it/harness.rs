@@ -35,6 +35,14 @@ impl Place {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
+    /// Where the disk does not set the pace.
+    pub(crate) fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        let folder =
+            if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        Self { folder: folder.unwrap() }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -95,6 +103,7 @@ impl Place {
             strip: 0,
             existing: Existing::Refuse,
             limits: Limits::default(),
+            journals: None,
         };
         change(&mut unpacking);
         extract(&Grants::everything(), &unpacking, Oversight::NONE)

@@ -5,6 +5,7 @@
 mod harness;
 mod hostile;
 mod interop;
+mod killing;
 mod packing;
 mod roundtrip;
 mod unpacking;

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -237,8 +238,41 @@ fn closed_places_are_neither_packed_nor_unpacked() {
         strip: 0,
         existing: Existing::Refuse,
         limits: Limits::default(),
+        journals: None,
     };
     let refused = extract(&grants, &unpacking, Oversight::NONE).expect_err("closed");
     assert_eq!(refused.details()["rule"], "protected");
     assert_eq!(place.names(), ["a.tar", "all.tar", "in"]);
+}
+
+#[test]
+fn bits_that_are_not_packed_are_told() {
+    let place = Place::new();
+    for (name, mode) in [("su", 0o4755), ("sg", 0o2755), ("plain", 0o755)] {
+        let path = place.write(format!("in/{name}"), "x");
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    for archive in ["a.tar", "a.zip", "a.7z"] {
+        let created = place.pack("in", archive).unwrap();
+        let [told] = created.not_kept.as_slice() else { panic!("{:?}", created.not_kept) };
+        assert_eq!((told.first.as_path(), told.count), (Path::new("sg"), 2), "{archive}");
+        assert!(place.unpack(archive, &format!("out-{archive}")).unwrap().not_kept.is_empty());
+    }
+}
+
+#[test]
+fn what_could_not_be_unpacked_is_not_packed() {
+    let place = Place::new();
+    for name in ["C:\\w", "\\x", "a\\..\\b", "C:/in", "fine\\y", "plain"] {
+        place.write(format!("in/{name}"), "x");
+    }
+    for archive in ["a.tar", "a.zip", "a.7z"] {
+        let created = place.pack("in", archive).unwrap();
+        let names: Vec<_> = created.skipped.iter().map(|skipped| skipped.path.clone()).collect();
+        let expected = ["C:", "C:/in", "C:\\w", "\\x", "a\\..\\b"].map(std::path::PathBuf::from);
+        assert_eq!(names, expected, "{archive}");
+        assert!(created.skipped[2].reason.contains("drive letter"), "{:?}", created.skipped);
+        let out = place.unpack(archive, &format!("out-{archive}")).unwrap();
+        assert_eq!((created.files, out.files, out.skipped.len()), (2, 2, 0), "{archive}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::path::Path;
 
 use hermes_archives::{Choice, Existing, Limits, Oversight, Page, Unpacking, extract, list};
 use hermes_core::{Effect, ErrorKind, Grant, Grants, Scope};
@@ -72,7 +73,7 @@ fn what_exists_decides_by_request() {
         assert_eq!(files.filter(|f| f.as_ref().unwrap().path().is_file()).count(), names);
         match existing {
             Existing::Overwrite => assert_eq!(out.replaced, 1),
-            Existing::Skip => assert_eq!(out.skipped[0].path, "top/a.txt"),
+            Existing::Skip => assert_eq!(out.skipped[0].path, Path::new("top/a.txt")),
             _ => {
                 assert_eq!(out.renamed[0].1.to_str().unwrap(), "top/a (1).txt");
                 assert!(out.names.contains(&out.renamed[0].1));
@@ -142,6 +143,7 @@ fn a_stop_leaves_nothing() {
             strip: 0,
             existing: Existing::Refuse,
             limits: Limits { ratio: u64::MAX, ..Limits::default() },
+            journals: None,
         };
         let oversight = Oversight { stopped: &stopped, progress: &|_, _| {} };
         let error = extract(&Grants::everything(), &unpacking, oversight).expect_err("stopped");
@@ -161,6 +163,7 @@ fn only_the_granted_folder_is_written() {
         strip: 0,
         existing: Existing::Refuse,
         limits: Limits::default(),
+        journals: None,
     };
     let read = Effect::path(Scope::FILE_READ, &archive);
     let write = Effect::path(Scope::FILE_WRITE, &target);
@@ -195,6 +198,7 @@ fn the_target_is_the_place_that_was_judged() {
         strip: 0,
         existing: Existing::Refuse,
         limits: Limits::default(),
+        journals: None,
     };
     extract(&grants, &unpacking, Oversight::NONE).expect_err("a link took its place");
     assert!(fs::read_dir(place.at("secret")).unwrap().next().is_none());
@@ -228,6 +232,7 @@ fn a_full_disk_is_told_and_leaves_nothing() {
         strip: 0,
         existing: Existing::Refuse,
         limits: Limits::default(),
+        journals: None,
     };
     let failed = extract(&Grants::everything(), &unpacking, Oversight::NONE);
     let left = fs::read_dir(shm.path()).unwrap().count();
@@ -287,4 +292,43 @@ fn what_a_killed_unpacking_left_goes_with_the_next_one() {
     let mut expected = vec![users.to_owned(), alive, "a.tar".into(), "in".into(), "out".into()];
     expected.sort();
     assert_eq!(place.names(), expected);
+}
+
+#[test]
+fn a_folder_that_its_owner_could_not_use_is_told() {
+    let place = Place::new();
+    place.python(
+        "import tarfile\nt = tarfile.open('a.tar', 'w')\nfor n, m in (('a', 0), ('b', 0o500), ('c', 0o755)):\n    i = tarfile.TarInfo(n); i.type = tarfile.DIRTYPE; i.mode = m; t.addfile(i)\nt.close()",
+    );
+    let out = place.unpack("a.tar", "out").unwrap();
+    let [told] = out.not_kept.as_slice() else { panic!("{:?}", out.not_kept) };
+    assert_eq!((told.first.as_path(), told.count), (Path::new("a"), 2));
+    assert!(told.what.contains("owner"), "{told:?}");
+}
+
+#[test]
+fn taking_off_every_part_of_every_name_is_an_error() {
+    let place = packed();
+    let error = place.unpack_with("a.tar.gz", "out", |u| u.strip = 9).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.message().contains("strip_components=9"), "{error:?}");
+    assert!(!place.at("out").exists());
+    let out = place.unpack_with("a.tar.gz", "out", |u| u.strip = 2).unwrap();
+    assert!(out.files > 0 && !out.skipped.is_empty(), "{out:?}");
+}
+
+#[test]
+fn a_name_that_the_archive_has_itself_is_not_given_to_another_entry() {
+    let place = Place::new();
+    place.write("in/a.txt", "one");
+    place.write("in/a (1).txt", "two");
+    place.pack("in", "a.tar").unwrap();
+    place.write("out/a.txt", "old");
+    let out = place.unpack_with("a.tar", "out", |u| u.existing = Existing::Rename).unwrap();
+    let read = |name: &str| fs::read_to_string(place.at(format!("out/{name}"))).unwrap();
+    assert_eq!(
+        (read("a.txt"), read("a (1).txt"), read("a (2).txt")),
+        ("old".into(), "two".into(), "one".into())
+    );
+    assert_eq!(out.renamed.len(), 1);
 }

@@ -10,7 +10,7 @@ use hermes_core::{
     Effect, ErrorKind, Example, JsonSchema, Left, Made, Scope, Tool, ToolContext, ToolError,
     ToolSpec, Workplace,
 };
-use hermes_files::Files;
+use hermes_files::{Files, Journals};
 use serde::Deserialize;
 
 use crate::change;
@@ -292,10 +292,16 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
             let listing =
                 hermes_archives::list(&files, &archive, &choice, page, limits(args), oversight)
                     .map_err(|error| missing(error, &archive, cx))?;
-            Ok(Output::listed(&archive, listing, args.offset))
+            let target = target(args, &archive, &cx.workplace);
+            Ok(Output::listed(&archive, &target, listing, args.offset))
         }
         _ => {
             let target = target(args, &archive, &cx.workplace);
+            let journals = cx.ports.get::<Journals>();
+            if let Some(journals) = &journals {
+                // Whoever unpacked here before may have been killed on the way.
+                journals.recover();
+            }
             let unpacking = Unpacking {
                 archive: &archive,
                 target: &target,
@@ -303,6 +309,7 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
                 strip: args.strip_components as usize,
                 existing: args.existing.into(),
                 limits: limits(args),
+                journals: journals.as_deref(),
             };
             let extracted =
                 unpack(&unpacking, oversight, cx).map_err(|error| missing(error, &archive, cx))?;

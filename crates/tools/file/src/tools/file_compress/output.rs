@@ -1,9 +1,11 @@
 //! What `file_compress` answers.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use hermes_archives::{Created, Extracted, Format, Listing, Member, Nature, Skipped};
+use hermes_archives::{Created, Extracted, Format, Listing, Member, Nature, NotKept, Skipped};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -25,13 +27,9 @@ pub(crate) struct Output {
     /// Of the files, not of the archive.
     bytes: u64,
     archive_bytes: u64,
-    /// Bytes of the archive for each byte of the files.
+    /// Unpacked size over packed size, as `max_ratio` means it.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
-    /// How many times the size of the archive its files have, where that is
-    /// much: `max_ratio` must not be less.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expands: Option<u64>,
     /// What was packed or unpacked, the first of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<String>>,
@@ -50,11 +48,21 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     renamed: Vec<Renamed>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    skipped: Vec<Skipped>,
+    skipped: Vec<LeftOut>,
     #[serde(skip_serializing_if = "is_zero")]
     skipped_total: u64,
+    /// What the entries had and do not have any more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_kept: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+}
+
+/// An entry that was left out, and why.
+#[derive(Debug, Serialize)]
+struct LeftOut {
+    path: String,
+    reason: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -81,9 +89,6 @@ struct Entry {
     target: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     encrypted: bool,
-    /// The name is not valid UTF-8 and is shown with U+FFFD.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    lossy: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -91,19 +96,16 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// An archive that grows this many times may meet the limit of the ratio.
-const TELLING: u64 = 50;
-
 impl Output {
     fn new(archive: &Path, format: Format, bytes: u64, packed: u64) -> Self {
-        let ratio = packed as f64 / bytes.max(1) as f64;
+        // Rounded up: a limit of so much is enough.
+        let ratio = (bytes as f64 / packed.max(1) as f64 * 100.0).ceil() / 100.0;
         Self {
             archive: show(archive),
             format: format.name(),
             bytes,
             archive_bytes: packed,
-            expands: Some(bytes.div_ceil(packed.max(1))).filter(|times| *times >= TELLING),
-            ratio: (bytes > 0).then_some((ratio * 1000.0).round() / 1000.0),
+            ratio: (bytes > 0).then_some(ratio),
             ..Self::default()
         }
     }
@@ -120,10 +122,10 @@ impl Output {
         output.files = made.files;
         output.folders = made.folders;
         output.links = made.links;
-        output.tell(&made.names, shown, |name| {
-            name.to_str().map_or_else(|| show(&place(name)), str::to_owned)
-        });
-        output.leave_out(made.skipped);
+        let word = |name: &Path| name.to_str().map_or_else(|| show(&place(name)), str::to_owned);
+        output.tell(&made.names, shown, word);
+        output.leave_out(&made.skipped, word);
+        output.not_kept = not_kept(&made.not_kept, word);
         output
     }
 
@@ -134,15 +136,18 @@ impl Output {
         output.folders = out.folders;
         output.links = out.links;
         output.replaced = out.replaced;
+        let word = |name: &Path| below(target, name);
         let renamed = out.renamed.iter().take(SKIPPED);
         output.renamed =
-            renamed.map(|(old, new)| Renamed { from: text(old), to: below(target, new) }).collect();
-        output.tell(&out.names, shown, |name| below(target, name));
-        output.leave_out(out.skipped);
+            renamed.map(|(old, new)| Renamed { from: word(old), to: word(new) }).collect();
+        output.tell(&out.names, shown, word);
+        output.leave_out(&out.skipped, word);
+        output.not_kept = not_kept(&out.not_kept, word);
         output
     }
 
-    pub(super) fn listed(archive: &Path, listing: Listing, offset: u64) -> Self {
+    /// `target` is where the entries would be unpacked.
+    pub(super) fn listed(archive: &Path, target: &Path, listing: Listing, offset: u64) -> Self {
         let mut output = Self::new(archive, listing.format, listing.bytes, listing.packed);
         output.files = listing.files;
         output.folders = listing.folders;
@@ -159,7 +164,8 @@ impl Output {
         } else {
             None
         };
-        output.entries = Some(listing.members.iter().map(Entry::of).collect());
+        let entries = listing.members.iter().map(|member| Entry::of(member, target));
+        output.entries = Some(entries.collect());
         output
     }
 
@@ -169,23 +175,35 @@ impl Output {
         self.paths = Some(names.iter().take(shown).map(|name| word(name)).collect());
     }
 
-    fn leave_out(&mut self, mut skipped: Vec<Skipped>) {
+    fn leave_out(&mut self, skipped: &[Skipped], word: impl Fn(&Path) -> String) {
         self.skipped_total = skipped.len() as u64;
-        skipped.truncate(SKIPPED);
-        self.skipped = skipped;
+        let told = skipped.iter().take(SKIPPED);
+        let told = told.map(|Skipped { path, reason }| (word(path), reason.clone()));
+        self.skipped = told.map(|(path, reason)| LeftOut { path, reason }).collect();
     }
 }
 
+/// A line for each kind of what was not kept.
+fn not_kept(all: &[NotKept], word: impl Fn(&Path) -> String) -> Vec<String> {
+    let line = |NotKept { what, first, count }: &NotKept| match count {
+        1 => format!("{what}: {}", word(first)),
+        2 => format!("{what}: {} and another", word(first)),
+        _ => format!("{what}: {} and {} others", word(first), count - 1),
+    };
+    all.iter().map(line).collect()
+}
+
 impl Entry {
-    fn of(member: &Member) -> Self {
+    fn of(member: &Member, place: &Path) -> Self {
+        let folder = member.path().parent().unwrap_or(Path::new(""));
+        let told = |from: &Path, target: &[u8]| below(from, Path::new(OsStr::from_bytes(target)));
         let target = match &member.nature {
-            Nature::Link(target) | Nature::HardLink(target) if !target.is_empty() => {
-                Some(String::from_utf8_lossy(target).into_owned())
-            }
+            Nature::Link(target) if !target.is_empty() => Some(told(&place.join(folder), target)),
+            Nature::HardLink(target) if !target.is_empty() => Some(told(place, target)),
             _ => None,
         };
         Self {
-            path: member.shown(),
+            path: below(place, member.path()),
             kind: member.nature.name(),
             size: member.size.filter(|_| member.nature == Nature::File),
             compressed: member.packed.filter(|_| member.nature == Nature::File),
@@ -193,7 +211,6 @@ impl Entry {
             modified: member.modified.and_then(moment),
             target,
             encrypted: member.encrypted,
-            lossy: std::str::from_utf8(&member.name).is_err(),
         }
     }
 }
@@ -201,10 +218,6 @@ impl Entry {
 /// A name below the target; one that is no text is told by its address.
 fn below(target: &Path, name: &Path) -> String {
     name.to_str().map_or_else(|| show(&target.join(name)), str::to_owned)
-}
-
-fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }
 
 /// RFC 3339, to the second.
