@@ -71,7 +71,25 @@ fn spelled_forms(value: &str) -> BTreeSet<String> {
         signs(&|sign| format!("&#{};", u32::from(sign))),
         signs(&|sign| format!("&#x{:x};", u32::from(sign))),
         signs(&|sign| format!("&#x{:X};", u32::from(sign))),
+        signs(&|sign| format!("\\u{{{:x}}}", u32::from(sign))),
+        signs(&|sign| format!("\\U{:08x}", u32::from(sign))),
+        signs(&quoted),
+        value.replace('\'', "'\\''"),
     ]);
+    // .NET and PHP spell out what means something in HTML, and more.
+    for upper in [false, true] {
+        let mut text = String::with_capacity(value.len() + 8);
+        for sign in value.chars() {
+            match sign {
+                '"' | '&' | '\'' | '+' | '<' | '>' | '`' => push_units(&mut text, sign, upper),
+                '\\' => text.push_str("\\\\"),
+                _ if sign.is_ascii() => text.push(sign),
+                _ => push_units(&mut text, sign, upper),
+            }
+        }
+        forms.insert(escape(&text, 0));
+        forms.insert(text);
+    }
     for upper in [false, true] {
         let mut units = String::with_capacity(value.len() * 6);
         value.chars().for_each(|sign| push_units(&mut units, sign, upper));
@@ -92,6 +110,12 @@ fn spelled_forms(value: &str) -> BTreeSet<String> {
         }
     }
     forms
+}
+
+/// A sign as `printf %q` of the shell writes it.
+fn quoted(sign: char) -> String {
+    let is_plain = sign.is_alphanumeric() || "_@%+=:,./-".contains(sign);
+    if is_plain { sign.to_string() } else { format!("\\{sign}") }
 }
 
 /// In hex, and in base64 at each of its three beginnings.

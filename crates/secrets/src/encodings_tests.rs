@@ -9,9 +9,9 @@ fn texts(value: &str) -> Vec<String> {
 
 #[test]
 fn a_plain_value_has_few_forms() {
-    // Itself, hex twice, base64 at three places, spelled out in twelve ways.
+    // Itself, hex twice, base64 at three places, spelled out in fourteen ways.
     let forms = texts("hunter22");
-    assert_eq!(forms.len(), 5 + 1 + 12, "{forms:?}");
+    assert_eq!(forms.len(), 5 + 1 + 14, "{forms:?}");
     assert!(forms.contains(&"hunter22".to_owned()));
     assert!(forms.contains(&"68756e7465723232".to_owned()));
     assert!(forms.contains(&"68756E7465723232".to_owned()));
@@ -36,6 +36,9 @@ fn a_value_with_signs_has_all_of_them() {
         "a/b &quot;é&quot;&amp;c",
         "a&#x2F;b &quot;é&quot;&amp;c",
         "&#97;&#47;&#98;&#32;&#34;&#233;&#34;&#38;&#99;",
+        "\\u{61}\\u{2f}\\u{62}\\u{20}\\u{22}\\u{e9}\\u{22}\\u{26}\\u{63}",
+        "a/b \\u0022\\u00E9\\u0022\\u0026c",
+        "a/b\\ \\\"é\\\"\\&c",
     ] {
         assert!(forms.contains(&form.to_owned()), "{form} not in {forms:#?}");
     }

@@ -2,6 +2,7 @@
 //! are kept out of every text.
 
 mod commonplace;
+mod dumps;
 mod encodings;
 pub mod environment;
 mod fragments;

@@ -45,6 +45,9 @@ pub(crate) fn telling_parts(value: &str) -> BTreeSet<&str> {
             parts.extend(line.split(ends_word).map(bare).filter(|word| is_random_word(word)));
         }
     }
+    if !has_lines {
+        parts.extend(parts_of_address(value));
+    }
     parts.retain(|part| part.len() < value.len() && !is_commonplace(part));
     parts
 }
@@ -73,6 +76,30 @@ fn named_value(line: &str) -> Option<&str> {
         && !value.contains("://")
         && !is_stand_in(value);
     (is_told && is_secret_name(name.trim_matches(['"', '\'']))).then_some(value)
+}
+
+/// What is secret in an address by itself: the password, a key in its place, the
+/// last part of the path, and the values behind it.
+fn parts_of_address(value: &str) -> Vec<&str> {
+    let Some((_, rest)) = value.split_once("://") else { return Vec::new() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let mut parts = Vec::new();
+    if let Some((user, _)) = authority.rsplit_once('@') {
+        match user.split_once(':') {
+            Some((name, password)) => {
+                parts.extend((password.len() >= SHORTEST_NAMED).then_some(password));
+                parts.push(name);
+            }
+            None => parts.push(user),
+        }
+        parts.retain(|part| is_random_word(part) || user.ends_with(&format!(":{part}")));
+    }
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let values = query.split(['&', '#']).filter_map(|pair| pair.split_once('='));
+    let others = values.map(|(_, value)| value).chain([last]);
+    parts.extend(others.filter(|part| is_random_word(part)));
+    parts
 }
 
 fn ends_word(c: char) -> bool {

@@ -11,6 +11,7 @@ use aho_corasick::dfa::DFA;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::commonplace::is_commonplace;
+use crate::dumps;
 use crate::encodings::{Needle, every_form, written_forms};
 use crate::fragments::Fragments;
 use crate::json;
@@ -55,6 +56,9 @@ struct Inner {
     /// What stands for the secrets, then what stands for the kinds.
     labels: Vec<String>,
     unguarded: Vec<String>,
+    /// The values themselves and what finds them, once they may stand in a dump.
+    values: Vec<(String, usize)>,
+    dumped: OnceLock<Option<AhoCorasick>>,
 }
 
 /// What is worth its making where much is read.
@@ -102,7 +106,7 @@ impl Redactor {
         let mut needles = Vec::new();
         let mut labels = Vec::new();
         let mut unguarded = Vec::new();
-        let mut guarded = Vec::new();
+        let (mut guarded, mut shown) = (Vec::new(), Vec::new());
         for (name, value) in secrets {
             let (name, value) = (name.as_ref(), value.as_ref().trim());
             if is_commonplace(value) {
@@ -114,6 +118,7 @@ impl Redactor {
             let mut forms = every_form(value);
             for part in telling_parts(value) {
                 forms.extend(written_forms(part));
+                shown.extend((part.len() >= dumps::SHORTEST).then(|| (part.to_owned(), label)));
             }
             needles.extend(forms.into_iter().map(|needle| (needle, label)));
             guarded.push((value.to_owned(), label));
@@ -123,8 +128,12 @@ impl Redactor {
         let fragments = Fragments::new(values);
         let automaton = build(&needles, &fragments, AhoCorasickKind::ContiguousNFA)
             .map_err(|error| RedactorError(error.to_string()))?;
+        guarded.retain(|(value, _)| value.len() >= dumps::SHORTEST);
+        guarded.append(&mut shown);
         let (fast, read) = (OnceLock::new(), AtomicUsize::new(0));
-        let mut inner = Inner { automaton, fast, read, needles, fragments, labels, unguarded };
+        let (values, dumped) = (guarded, OnceLock::new());
+        let mut inner =
+            Inner { automaton, fast, read, needles, fragments, labels, unguarded, values, dumped };
         inner.settle_labels();
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -300,10 +309,10 @@ impl Inner {
             let glance = fast.glance.as_ref();
             glance.is_some_and(|glance| lanes::finds_nothing(glance, fast.longest, text.as_bytes()))
         };
+        let mut found = if dumps::is_suspected(text) { self.dumped(text) } else { Vec::new() };
         if fast.is_some_and(is_clean) {
-            return Vec::new();
+            return merge(found);
         }
-        let mut found = Vec::new();
         let mut examiner = Examiner::new(text);
         let automaton = fast.map_or(&self.automaton, |fast| &fast.automaton);
         for hit in automaton.find_overlapping_iter(text) {
@@ -322,6 +331,25 @@ impl Inner {
             }
         }
         merge(found)
+    }
+
+    /// What is shown of the values byte by byte.
+    fn dumped(&self, text: &str) -> Vec<Span> {
+        let make = || AhoCorasick::new(self.values.iter().map(|(value, _)| value)).ok();
+        let Some(automaton) = self.dumped.get_or_init(make).as_ref() else { return Vec::new() };
+        let mut found = Vec::new();
+        for row in dumps::rows(text) {
+            for hit in automaton.find_overlapping_iter(&row.bytes) {
+                let label = self.values.get(hit.pattern().as_usize()).map(|(_, label)| *label);
+                let range = row.range(hit.start(), hit.end());
+                found.extend(label.zip(range).map(|(label, (start, end))| Span {
+                    start,
+                    end,
+                    label,
+                }));
+            }
+        }
+        found
     }
 
     fn replace(&self, text: &str, spans: &[Span]) -> String {

@@ -237,3 +237,52 @@ proptest! {
         prop_assert_eq!(KNOWING.redact(&once), once.as_str());
     }
 }
+
+#[test]
+fn a_value_that_is_shown_as_bytes_is_found() {
+    let redactor = Redactor::new([("KEY", "v4lue-0123456789&x+y")]).unwrap();
+    for text in [
+        "00000000: 7468 6520 7661 6c75 6520 6973 2076 346c  the value is v4l\n\
+         00000010: 7565 2d30 3132 3334 3536 3738 3926 782b  ue-0123456789&x+\n\
+         00000020: 79                                       y\n",
+        "00000000  74 68 65 20 76 61 6c 75  65 20 69 73 20 76 34 6c  |the value is v4l|\n\
+         00000010  75 65 2d 30 31 32 33 34  35 36 37 38 39 26 78 2b  |ue-0123456789&x+|\n\
+         00000020  79                                                |y|\n00000021\n",
+        " 76 34 6c 75 65 2d 30 31 32 33 34 35 36 37 38 39\n 26 78 2b 79\n",
+        "76:34:6C:75:65:2D:30:31:32:33:34:35:36:37:38:39:26:78:2B:79",
+        "[0x76, 0x34, 0x6c, 0x75, 0x65, 0x2d, 0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, \
+         0x39, 0x26, 0x78, 0x2b, 0x79]",
+        "v4lue-0123456789\\u0026x\\u002By",
+        "v4lue-0123456789\\&x+y",
+    ] {
+        let clean = redactor.redact(text);
+        assert!(clean.contains("[secret:KEY]"), "{text}: {clean}");
+        assert!(!clean.contains("0123") && !clean.contains("30 31"), "{clean}");
+        let mut json = serde_json::to_string(&[text]).unwrap();
+        redactor.redact_json(&mut json);
+        assert!(json.contains("[secret:KEY]"), "{json}");
+    }
+    let ordinary = "00000000: 7468 6520 7661 6c75 6520 6973 2074 6865  the value is the\n";
+    assert_eq!(redactor.redact(ordinary), ordinary);
+}
+
+#[test]
+fn a_secret_within_an_address_is_found_alone() {
+    let redactor = Redactor::new([
+        ("DATABASE_URL", "postgres://shop:tr0ub4dor-horse@db.example:5432/shop"),
+        ("SENTRY_DSN", "https://3f9a0c77d1e24b5f8a6b9c0d1e2f3a4b@o1.ingest.example/42"),
+        (
+            "SLACK_WEBHOOK_URL",
+            "https://hooks.slack.example/services/T00/B00/x8Kd02mQpZ71LsVbTq94WcYe",
+        ),
+        ("REDIS_URL", "redis://default:password@cache.example:6379/0"),
+    ])
+    .unwrap();
+    for text in ["tr0ub4dor-horse", "3f9a0c77d1e24b5f8a6b9c0d1e2f3a4b", "x8Kd02mQpZ71LsVbTq94WcYe"]
+    {
+        assert!(redactor.redact(&format!("it is {text}.")).contains("[secret:"), "{text}");
+    }
+    for text in ["the password of shop", "default postgres services db.example:5432"] {
+        assert_eq!(redactor.redact(text), text);
+    }
+}
