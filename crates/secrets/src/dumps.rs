@@ -1,5 +1,5 @@
 //! Bytes that are shown as digits: the dumps of `xxd`, `od` and `hexdump`, and
-//! lists such as `76:61` and `0x76, 0x61`.
+//! lists such as `76:61`.
 
 /// A shorter value is not looked for in them.
 pub(crate) const SHORTEST: usize = 8;
@@ -45,29 +45,41 @@ impl Row {
 }
 
 /// Whether there may be a dump in a text. It is asked of all that is read, so
-/// that it has to be quick: mostly the first signs tell.
+/// that it has to be quick: among eight signs of other text there is nearly
+/// always one beyond those of digits.
 pub(crate) fn is_suspected(text: &str) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    const BEYOND: u64 = 0x1919_1919_1919_1919; // From `g` on, the sum is high.
     let bytes = text.as_bytes();
-    let mut at = 0;
-    while let Some(glance) = bytes.get(at..at + GLANCE) {
-        if glance.iter().all(|byte| is_of_dump(*byte)) && is_regular(glance) {
-            return true;
+    let (eights, _) = bytes.as_chunks::<STEP>();
+    eights.iter().enumerate().any(|(number, eight)| {
+        let eight = u64::from_ne_bytes(*eight);
+        if (((eight & !HIGH) + BEYOND) | eight) & HIGH != 0 {
+            return false;
         }
-        at += STEP;
+        let glance = bytes.get(number * STEP..number * STEP + GLANCE).unwrap_or_default();
+        !glance.is_empty()
+            && glance.iter().all(|byte| OF_DUMP[usize::from(*byte)])
+            && is_regular(glance)
+    })
+}
+
+/// The signs of dumps.
+const OF_DUMP: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] = (byte as u8).is_ascii_hexdigit() || is_between(byte as u8);
+        byte += 1;
     }
-    false
+    table
+};
+
+const fn is_between(byte: u8) -> bool {
+    matches!(byte, b' ' | b',' | b':' | b'-' | b'\t' | b';' | b'\\' | b'\n' | b'|')
 }
 
-fn is_of_dump(byte: u8) -> bool {
-    byte.is_ascii_hexdigit() || is_between(byte)
-}
-
-fn is_between(byte: u8) -> bool {
-    matches!(byte, b' ' | b',' | b':' | b'-' | b'\t' | b';' | b'x' | b'\\' | b'\n' | b'|')
-}
-
-/// Whether digits come in twos or fours, always with the same sign between, or
-/// after `0x`.
+/// Whether digits come in twos or fours, always with the same sign between.
 fn is_regular(glance: &[u8]) -> bool {
     let each = |period: usize| {
         (0..period).any(|phase| {
@@ -81,11 +93,7 @@ fn is_regular(glance: &[u8]) -> bool {
             between.all(|byte| byte == first) && glance.iter().enumerate().all(is_digit)
         })
     };
-    let prefixed = || {
-        let is_prefix = |at: usize| glance.get(at..at + 2) == Some(b"0x");
-        (0..6).any(|at| is_prefix(at) && [4, 5, 6].iter().any(|on| is_prefix(at + on)))
-    };
-    each(3) || each(5) || prefixed()
+    each(3) || each(5)
 }
 
 /// The bytes that are shown in a text.
@@ -140,11 +148,9 @@ fn read_line(line: &[u8], start: usize, rows: &mut Vec<Row>) {
     }
 }
 
-/// How many signs stand before the next digits. The zero of `0x` is no digit.
+/// How many signs stand before the next digits.
 fn between(rest: &[u8]) -> usize {
-    let plain = rest.iter().take_while(|byte| is_between(**byte)).count();
-    let prefix = rest.get(plain..).is_some_and(|rest| rest.starts_with(b"0x"));
-    if prefix { plain + 2 } else { plain }
+    rest.iter().take_while(|byte| is_between(**byte)).count()
 }
 
 /// How many digits there are from here to something else than a letter.

@@ -76,6 +76,14 @@ fn spelled_forms(value: &str) -> BTreeSet<String> {
         signs(&quoted),
         value.replace('\'', "'\\''"),
     ]);
+    for before in [" 0x", ",0x", ", 0x"] {
+        for digits in [
+            bytes(&|byte| format!("{before}{byte:02x}")),
+            bytes(&|byte| format!("{before}{byte:02X}")),
+        ] {
+            forms.insert(digits.trim_start_matches([' ', ',']).to_owned());
+        }
+    }
     // .NET and PHP spell out what means something in HTML, and more.
     for upper in [false, true] {
         let mut text = String::with_capacity(value.len() + 8);
