@@ -38,6 +38,8 @@ fn main() {
         let folder = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
         println!("cargo::rustc-link-arg-bins=-Wl,--symbol-ordering-file={folder}/{ORDER}");
         println!("cargo::rustc-link-arg-bins=-Wl,--no-warn-symbol-ordering");
+        // Of functions that came out alike, one is enough: generic ones mostly.
+        println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
     }
 }
 
