@@ -220,7 +220,10 @@ impl Permissions {
     ) -> Vec<PathBuf> {
         let within = |path: &Path| write.iter().any(|tree| is_within(path, tree));
         let mut guarded: Vec<PathBuf> = Vec::new();
-        guarded.extend(self.sensitive().guarded().iter().filter(|path| within(path)).cloned());
+        let aliases = self.rules().aliases();
+        let named = self.sensitive().guarded();
+        let twice = named.iter().flat_map(|path| aliases.others(path)).filter(|path| within(path));
+        guarded.extend(named.iter().filter(|path| within(path)).cloned().chain(twice));
         let open = self.laid_open();
         guarded.retain(|path| !open.iter().any(|pattern| pattern.matches(path)));
         for level in levels {
@@ -291,6 +294,10 @@ impl Permissions {
         };
         let is_open = |path: &Path| open.iter().any(|pattern| pattern.matches(path));
         hidden.retain(|path| !is_open(path) && !is_served(path));
+        let aliases = self.rules().aliases();
+        let twice = hidden.iter().chain([&self.places().hermes]);
+        let twice: Vec<PathBuf> = twice.flat_map(|path| aliases.others(path)).collect();
+        hidden.extend(twice.into_iter().filter(|path| !is_open(path) && path.exists()));
         for level in levels {
             hidden.extend(
                 fixed(refused(level, &Scope::FILE_READ))

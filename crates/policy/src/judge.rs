@@ -444,6 +444,7 @@ impl Permissions {
         let why = refuses(folded);
         let why = why.or_else(|| if written == folded { None } else { refuses(written) });
         let why = why.or_else(|| self.linked_secret(found).then_some("another name of a secret"));
+        let why = why.or_else(|| self.rules().protects_elsewhere(scope, real));
         let why = why.or_else(|| {
             let removes = *scope == Scope::FILE_DELETE && self.sensitive().is_above(real);
             removes.then_some("a folder with a protected place in it")

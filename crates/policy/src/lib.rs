@@ -11,6 +11,7 @@
 //! profile, the rules for all profiles, the project's own file, a tool's, a
 //! parameter's) are heard one by one, so that each can only narrow the others.
 
+mod aliases;
 mod approvals;
 mod around;
 mod bookkeeping;

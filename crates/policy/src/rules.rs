@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use hermes_core::{Awaited, Effect, Exceptions, Scope};
 
+use crate::aliases::{Aliases, Look};
 use crate::level::{Answer, Level, Subject};
 use crate::pattern::{Places, fold};
 use crate::profile::Profile;
@@ -34,6 +35,8 @@ pub(crate) struct Rules {
     secret_files: OnceLock<Files>,
     /// Those of the project, which come and go.
     project_files: Mutex<Option<(Instant, Files)>>,
+    /// What is mounted twice.
+    mounts: Look,
 }
 
 impl Rules {
@@ -43,8 +46,8 @@ impl Rules {
         places: Places,
         sensitive: Sensitive,
     ) -> Self {
-        let (secret_files, project_files) = Default::default();
-        Self { profile, narrowing, places, sensitive, secret_files, project_files }
+        let (secret_files, project_files, mounts) = Default::default();
+        Self { profile, narrowing, places, sensitive, secret_files, project_files, mounts }
     }
 
     /// Whether a file is one of the secrets, whatever it is called.
@@ -114,6 +117,20 @@ impl Rules {
             let why = self.sensitive.refuses_write(folded);
             why.or_else(|| points.then(|| Sensitive::refuses_pointer(real)).flatten())
         }
+    }
+}
+
+impl Rules {
+    /// What is mounted twice.
+    pub(crate) fn aliases(&self) -> Arc<Aliases> {
+        self.mounts.aliases()
+    }
+
+    /// Why a place is protected under another path that a mount gives it.
+    pub(crate) fn protects_elsewhere(&self, scope: &Scope, real: &Path) -> Option<&'static str> {
+        let aliases = self.aliases();
+        let mut others = aliases.others(real);
+        others.find_map(|other| self.protects(scope, &other, &fold(&other)))
     }
 }
 
@@ -195,6 +212,10 @@ impl Exceptions for Closed {
     fn closes(&self, scope: &Scope, real: &Path) -> bool {
         let folded = fold(real);
         if self.rules.protects(scope, real, &folded).is_some() {
+            return true;
+        }
+        let is_open = || self.rules.profile.sensitive_paths.iter().any(|open| open.matches(real));
+        if self.rules.protects_elsewhere(scope, real).is_some() && !is_open() {
             return true;
         }
         if !self.judges_paths(scope) {

@@ -1,7 +1,7 @@
 //! Paths are judged by where they lead.
 
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hermes_core::{Effect, Policy as _, Scope};
 use hermes_policy::Answer;
@@ -273,4 +273,47 @@ fn another_name_of_a_secret_of_the_project_is_recognised() {
     let open = world.with(open, "p").unwrap();
     assert_eq!(read(&open, "ws/one"), Answer::Allow);
     assert_eq!(read(&open, "ws/src/two"), Answer::Deny);
+}
+
+#[test]
+fn a_second_path_by_a_mount_is_protected_as_the_first() {
+    let own = std::env::current_exe().unwrap();
+    let within = ["--exact", "paths::mounted_twice", "--ignored", "--nocapture"];
+    let made = std::process::Command::new("unshare").arg("-rm").arg("true").status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no namespaces");
+        return;
+    }
+    let ran = std::process::Command::new("unshare").arg("-rm").arg(own).args(within).output();
+    let ran = ran.unwrap();
+    let told = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && told.contains("1 passed"), "{told}");
+}
+
+#[test]
+#[ignore = "run by the other one, with mounts of its own"]
+fn mounted_twice() {
+    let world = World::new();
+    let key = world.put("home/.aws/credentials", "key");
+    let (folder, file) = (world.path("ws/other"), world.put("ws/notes.txt", ""));
+    std::fs::create_dir(&folder).unwrap();
+    let bind = |from: &Path, to: &Path| {
+        let mut mount = std::process::Command::new("mount");
+        assert!(mount.arg("--bind").args([from, to]).status().unwrap().success());
+    };
+    bind(&world.path("home/.aws"), &folder);
+    bind(&key, &file);
+    let p = world.builtin("default");
+    for place in [folder.join("credentials"), file.clone()] {
+        for scope in [Scope::FILE_READ, Scope::FILE_WRITE] {
+            assert_eq!(world.touches(&p, scope, &place), Answer::Deny, "{}", place.display());
+        }
+    }
+    assert_eq!(world.judged(&p, "cat notes.txt"), Answer::Deny);
+    let own = world.put("ws/own.txt", "x");
+    assert_eq!(world.touches(&p, Scope::FILE_READ, own), Answer::Allow);
+    let resource = hermes_core::Resource::Command("make".to_owned());
+    let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
+    let held = p.consider(&world.proposal(&effects, &world.at())).1.unwrap();
+    assert!(held.hidden.contains(&folder), "{:?}", held.hidden);
 }
