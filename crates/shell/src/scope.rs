@@ -130,10 +130,10 @@ impl Scope {
 
     /// The variables that a program is given.
     pub(crate) fn given(&self) -> impl Iterator<Item = (&str, &Value)> {
-        let (names, all) = (&self.names, self.exports_all);
+        let names = &self.names;
         let exported = names.exported.iter().filter_map(|name| names.vars.get_key_value(name));
-        let rest = names.vars.iter().filter(move |_| all);
-        exported.chain(rest).map(|(name, value)| (name.as_str(), value))
+        let rest = self.exports_all.then(|| names.vars.iter());
+        exported.chain(rest.into_iter().flatten()).map(|(name, value)| (name.as_str(), value))
     }
 
     /// The names, to be changed: in this copy of the shell only.

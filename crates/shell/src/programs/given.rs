@@ -85,12 +85,19 @@ fn load(act: &mut Act<'_>, name: &str, value: &Value) {
         Some(path) => path.starts_with(act.site.at.cwd()),
         None => !part.is_empty(),
     };
-    if reaches && text.is_none_or(|text| text.split(':').any(own)) {
+    // A home is often asked for; a list of folders may have one of ours in it.
+    let unseen = || !is_home(name) || value.taint.has(Taint::COMPUTED);
+    if reaches && text.map_or_else(unseen, |text| text.split(':').any(own)) {
         let program = act.program;
         let reason =
             format!("Makes {program}, which has the network, load code of the project ({name})");
         act.ask("env-override", reason);
     }
+}
+
+/// Whether a variable names the one folder in which a language is installed.
+fn is_home(name: &str) -> bool {
+    name.ends_with("_HOME") || matches!(name, "GOROOT" | "PYTHONUSERBASE")
 }
 
 /// Whether it is made of what a command has looked at.
