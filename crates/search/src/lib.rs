@@ -15,6 +15,7 @@ mod fuzzy;
 mod glob;
 mod handle;
 mod lines;
+mod matcher;
 mod names;
 mod order;
 mod pattern;

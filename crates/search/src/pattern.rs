@@ -3,6 +3,7 @@
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 
 use crate::error::{SearchError, Syntax};
+use crate::matcher::LineMatcher;
 
 /// Bytes that a pattern may take when it is compiled.
 const LARGEST: usize = 8 * 1024 * 1024;
@@ -45,7 +46,7 @@ pub struct Pattern {
 /// A pattern that is ready to be used.
 #[derive(Debug, Clone)]
 pub(crate) struct Ready {
-    pub(crate) matcher: RegexMatcher,
+    pub(crate) matcher: LineMatcher,
     pub(crate) multiline: bool,
     /// Lines may end with a carriage return and a line feed.
     pub(crate) crlf: bool,
@@ -86,12 +87,22 @@ impl Pattern {
 
     fn made(&self, matcher: RegexMatcher, multiline: bool) -> Ready {
         let is_beyond_ascii = !self.text.is_ascii();
+        let matcher = if multiline || self.wants_returns() {
+            LineMatcher::plain(matcher)
+        } else {
+            LineMatcher::by_line(matcher)
+        };
         Ready { matcher, multiline, crlf: self.wants_ends(), is_beyond_ascii }
     }
 
     /// The end of a line is its end, also where a carriage return is left.
     fn wants_ends(&self) -> bool {
         !self.literal && self.text.contains('$')
+    }
+
+    /// Who writes a carriage return looks for one, wherever it is.
+    fn wants_returns(&self) -> bool {
+        self.text.contains('\r') || (!self.literal && self.text.contains(r"\r"))
     }
 
     fn build(&self, multiline: bool) -> Result<RegexMatcher, grep_regex::Error> {

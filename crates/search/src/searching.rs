@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use grep_matcher::{LineTerminator, Matcher};
-use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Encoding, Searcher, SearcherBuilder};
 use hermes_files::{IgnoreRules, Kind};
 use hermes_text::binary;
@@ -21,6 +20,7 @@ use hermes_text::codec::{TextFormat, may_be_wide};
 
 use crate::book::Book;
 use crate::content::{Hits, Report};
+use crate::matcher::LineMatcher;
 use crate::order::{self, Item, Key, Outcome, Plan, key_at, key_in};
 use crate::pattern::Ready;
 use crate::sink::{Count, Gather};
@@ -53,7 +53,7 @@ pub(crate) struct Batch {
 /// What each thread has for itself.
 struct Hand {
     searcher: Searcher,
-    matcher: RegexMatcher,
+    matcher: LineMatcher,
     buffer: Vec<u8>,
     /// Those for files of other encodings, by name.
     others: HashMap<&'static str, Searcher>,

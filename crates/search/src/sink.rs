@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grep_matcher::Matcher;
-use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
 
 use crate::clip::{REACH, clip};
 use crate::lines::{Line, Match};
+use crate::matcher::LineMatcher;
 
 /// Matches of one line whose places are told.
 const MARKED: usize = 32;
@@ -21,7 +21,7 @@ const AHEAD: usize = 128;
 /// Counts matches: lines, or each by itself where they go over several.
 #[derive(Debug)]
 pub(crate) struct Count<'m> {
-    matcher: &'m RegexMatcher,
+    matcher: &'m LineMatcher,
     multiline: bool,
     /// Where to stop.
     most: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Count<'m> {
 }
 
 impl<'m> Count<'m> {
-    pub(crate) fn new(matcher: &'m RegexMatcher, multiline: bool, most: u64) -> Self {
+    pub(crate) fn new(matcher: &'m LineMatcher, multiline: bool, most: u64) -> Self {
         Self { matcher, multiline, most, number: 0, is_binary: false }
     }
 }
@@ -65,7 +65,7 @@ impl Sink for Count<'_> {
 /// Gathers the lines of the matches and those around them.
 #[derive(Debug)]
 pub(crate) struct Gather<'m> {
-    matcher: &'m RegexMatcher,
+    matcher: &'m LineMatcher,
     multiline: bool,
     path: Arc<Path>,
     most: usize,
@@ -76,7 +76,7 @@ pub(crate) struct Gather<'m> {
 
 impl<'m> Gather<'m> {
     pub(crate) fn new(
-        matcher: &'m RegexMatcher,
+        matcher: &'m LineMatcher,
         multiline: bool,
         path: Arc<Path>,
         most: u64,
@@ -93,7 +93,7 @@ impl<'m> Gather<'m> {
     }
 
     fn push_line(&mut self, number: u64, bytes: &[u8]) -> io::Result<()> {
-        let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let line = self.matcher.visible(bytes.strip_suffix(b"\n").unwrap_or(bytes));
         let mut ranges: Vec<(usize, usize)> = Vec::new();
         let mut reach = usize::MAX;
         let found = self.matcher.find_iter(line, |found| {
@@ -190,7 +190,7 @@ fn shown(number: u64, line: &[u8], ranges: &[(usize, usize)]) -> Line {
 
 /// Every match of a block; `see` says whether to go on.
 fn each(
-    matcher: &RegexMatcher,
+    matcher: &LineMatcher,
     found: &SinkMatch<'_>,
     mut see: impl FnMut(usize, usize) -> bool,
 ) -> io::Result<()> {

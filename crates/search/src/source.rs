@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink};
 
+use crate::matcher::LineMatcher;
 use crate::watch::Watch;
 
 /// Bytes of a file that is read at once.
@@ -112,7 +112,7 @@ impl<'a> Source<'a> {
     pub(crate) fn search<S: Sink<Error = io::Error>>(
         &self,
         searcher: &mut Searcher,
-        matcher: &RegexMatcher,
+        matcher: &LineMatcher,
         rest: Guarded<'_>,
         sink: S,
     ) -> io::Result<()> {

@@ -202,6 +202,35 @@ fn line_ends_are_ends_with_carriage_returns_too() {
 }
 
 #[test]
+fn the_carriage_return_of_an_end_is_not_matched() {
+    let long = "x".repeat(1_000_000);
+    let tree = Tree::new(&[]);
+    tree.write("dos", "abc\r\nd e\r\n");
+    tree.write("large", format!("abc\r\nd e\r\n{long}\r\n"));
+    let both = ["dos:2:d e", "large:2:d e"];
+    for pattern in [r"\s", r"\W", "[^a-z]", "d.e|c.", r"c\s|d\s"] {
+        assert_eq!(tree.lines(pattern), both, "{pattern}");
+        let counted = tree.search(&of(Pattern::regex(pattern), Report::Counts), ALL);
+        assert_eq!((counted.matches, paths(&counted)), (2, vec!["dos".into(), "large".into()]));
+    }
+    for pattern in ["[^a-z ]", r"c\s", r"c.", r"e\W", r"abc[^\n]", r"c\s?\W"] {
+        assert!(tree.lines(pattern).is_empty(), "{pattern}");
+        let files = tree.search(&of(Pattern::regex(pattern), Report::Files), ALL);
+        assert_eq!(paths(&files), [""; 0], "{pattern}");
+    }
+    // Another match of the same line counts, with its own place.
+    let searched = tree.search(&of(Pattern::regex(r"c\s?"), LINES), ALL);
+    let first = &searched.found.items[0].matches[0].lines[0];
+    assert_eq!((&*first.text, &first.ranges[..]), ("abc", &[(2, 3)][..]));
+    // A line that does not match is the one before or after, and no match.
+    let around = of(Pattern::regex(r"\s"), Report::Lines { before: 1, after: 1 });
+    let found = &tree.search(&around, ALL).found.items[0].matches;
+    assert_eq!((found.len(), &*found[0].before[0].text, found[0].after.len()), (1, "abc", 0));
+    // Who writes one looks for one.
+    assert_eq!(tree.lines(r"c\r"), ["dos:1:abc", "large:1:abc"]);
+}
+
+#[test]
 fn a_file_is_a_root_whatever_its_name() {
     let tree = Tree::new(&[(".hidden/.env", "needle\n"), (".gitignore", "*\n")]);
     let content = of(Pattern::regex("needle"), LINES);
