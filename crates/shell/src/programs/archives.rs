@@ -158,6 +158,36 @@ fn target(act: &mut Act<'_>, folder: Option<Word>) {
     }
 }
 
+/// Options of tar that have a value.
+const TAR_VALUED: &[&str] = &[
+    "-f",
+    "-C",
+    "-T",
+    "-X",
+    "-I",
+    "-F",
+    "-b",
+    "-g",
+    "--listed-incremental",
+    "--file",
+    "--directory",
+    "--files-from",
+    "--exclude",
+    "--to-command",
+    "--checkpoint-action",
+    "--use-compress-program",
+    "--exclude-from",
+    "--transform",
+    "--info-script",
+    "--new-volume-script",
+    "--rsh-command",
+    "--rmt-command",
+    "--strip-components",
+    "--owner",
+    "--group",
+    "--mode",
+];
+
 fn tar(act: &mut Act<'_>, words: &[Word]) {
     // The first word may be options without a dash: `tar czf a.tgz x`.
     let mut words = words.to_vec();
@@ -168,35 +198,7 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
     {
         first.text.insert(0, '-');
     }
-    let valued = &[
-        "-f",
-        "-C",
-        "-T",
-        "-X",
-        "-I",
-        "-F",
-        "-b",
-        "-g",
-        "--listed-incremental",
-        "--file",
-        "--directory",
-        "--files-from",
-        "--exclude",
-        "--to-command",
-        "--checkpoint-action",
-        "--use-compress-program",
-        "--exclude-from",
-        "--transform",
-        "--info-script",
-        "--new-volume-script",
-        "--rsh-command",
-        "--rmt-command",
-        "--strip-components",
-        "--owner",
-        "--group",
-        "--mode",
-    ];
-    let args = Args::parse(&words, valued);
+    let args = Args::parse(&words, TAR_VALUED);
     for code in args.values(&[
         "--to-command",
         "--use-compress-program",

@@ -53,8 +53,7 @@ fn is_terraform_order(name: &str, value: &Word) -> bool {
         !word.starts_with('-') || PLAIN.contains(&name.trim_start_matches("--"))
     };
     let text = value.text.as_str();
-    name.starts_with("TF_CLI_ARGS")
-        && !(value.known && text.split_whitespace().all(|word| is_plain(word)))
+    name.starts_with("TF_CLI_ARGS") && !(value.known && text.split_whitespace().all(is_plain))
 }
 
 /// Whether a variable names a program of cargo, of go or of rustup that hands
