@@ -150,8 +150,14 @@ fn foreign(sockets: Vec<Socket>, confinement: &Confinement) -> Vec<PathBuf> {
         let path = fs::canonicalize(&socket.path).ok().filter(|path| is_there(path))?;
         Some(Socket { path, ..socket })
     });
+    // What was there in a folder before it was opened for something new is not
+    // the child's either.
+    let is_within = |path: &Path| {
+        own.iter().any(|tree| path.starts_with(tree))
+            && !confinement.beside.iter().any(|kept| path.starts_with(kept))
+    };
     let mut found: Vec<Socket> = real
-        .filter(|socket| !own.iter().any(|tree| socket.path.starts_with(tree)))
+        .filter(|socket| !is_within(&socket.path))
         .filter(|socket| !is_served(&socket.path, confinement))
         .collect();
     let reachable = |path: &Path| confinement.write.iter().any(|tree| path.starts_with(tree));

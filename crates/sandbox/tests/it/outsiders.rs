@@ -279,3 +279,31 @@ fn named_memory_is_the_childs_own() {
     assert_eq!(ran.out, "x\n1", "{ran:?}");
     assert_eq!(left.unwrap(), "canary");
 }
+
+#[test]
+fn a_socket_in_a_folder_that_was_opened_for_something_new_cannot_be_reached() {
+    if !has_namespaces() {
+        return;
+    }
+    let mut world = World::new();
+    // Where the temporary files of everybody are, nothing is a child's own.
+    let usual = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    if usual.starts_with("/tmp") || usual.starts_with("/var/tmp") {
+        return;
+    }
+    let keep = tempfile::tempdir_in(usual).unwrap();
+    let folder = keep.path().canonicalize().unwrap();
+    let socket = folder.join("s");
+    let _listening = UnixListener::bind(&socket).unwrap();
+    world.confinement.write.push(folder);
+    let program = format!(
+        "import socket\ns = socket.socket(socket.AF_UNIX)\ntry:\n s.connect('{}')\n print('done')\n\
+         except OSError as e:\n print(e.errno)",
+        socket.display()
+    );
+    let Some(ran) = world.python(&program) else { return };
+    assert_eq!(ran.out, "done", "{ran:?}");
+    world.confinement.beside = vec![socket];
+    let ran = world.python(&program).unwrap();
+    assert!(ran.ok && ran.out != "done", "{ran:?}");
+}
