@@ -291,7 +291,8 @@ fn a_socket_in_a_folder_that_was_opened_for_something_new_cannot_be_reached() {
     if usual.starts_with("/tmp") || usual.starts_with("/var/tmp") {
         return;
     }
-    let keep = tempfile::tempdir_in(usual).unwrap();
+    // Nor may everybody write here.
+    let Ok(keep) = tempfile::tempdir_in(usual) else { return };
     let folder = keep.path().canonicalize().unwrap();
     let socket = folder.join("s");
     let _listening = UnixListener::bind(&socket).unwrap();
