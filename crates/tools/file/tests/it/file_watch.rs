@@ -450,3 +450,39 @@ async fn only_granted_paths_are_watched() {
         assert_eq!(answer["kind"] != "denied", is_allowed, "{answer}");
     }
 }
+
+#[tokio::test]
+async fn a_folder_that_is_made_anew_is_another_one() {
+    for session in [false, true] {
+        let watch = Watch::new();
+        let at = |name: &str| watch.place.path().join(name);
+        watch.write("d/x", "1");
+        fs::create_dir(at("empty")).unwrap();
+        watch.write("file", "1");
+        let cursor = watch.mark(json!({})).await;
+        if session {
+            // Another call takes the watch that is still going on.
+            watch.since(&cursor).await;
+        }
+        fs::remove_dir_all(at("d")).unwrap();
+        fs::create_dir(at("e")).unwrap();
+        fs::remove_dir(at("empty")).unwrap();
+        fs::create_dir(at("later")).unwrap();
+        watch.write("e/y", "1");
+        fs::remove_file(at("file")).unwrap();
+        fs::create_dir(at("file")).unwrap();
+        assert_eq!(
+            watch.since(&cursor).await,
+            [
+                "delete d",
+                "delete d/x",
+                "create e",
+                "create e/y",
+                "delete empty",
+                "delete file",
+                "create file",
+                "create later"
+            ]
+        );
+    }
+}

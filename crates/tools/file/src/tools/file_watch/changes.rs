@@ -20,7 +20,8 @@ pub(crate) enum Event {
     Rename,
 }
 
-const NOTHING: Stamp = Stamp { kind: Sort::Other, size: 0, modified: 0, mode: 0, identity: (0, 0) };
+const NOTHING: Stamp =
+    Stamp { kind: Sort::Other, size: 0, modified: 0, mode: 0, identity: (0, 0), born: None };
 
 /// One change: what was there and what is there now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,6 +99,11 @@ pub(super) fn compare(
     for (path, stamp) in old {
         match new.get(path) {
             None => drop(gone.insert(path, *stamp)),
+            // A folder where a file was is not that file.
+            Some(now) if stamp.kind != now.kind => {
+                gone.insert(path, *stamp);
+                come.insert(path, *now);
+            }
             Some(now) if !stamp.is_like(now) => drop(changed.insert(path, (*stamp, *now))),
             // Written to, and still of the same size and time.
             Some(now) if now.kind == Sort::File && hints.written.contains(path) => {
@@ -110,8 +116,10 @@ pub(super) fn compare(
         new.iter().filter(|(path, _)| !old.contains_key(*path)).map(|(p, s)| (p.as_path(), *s)),
     );
     let renamed = pair(&mut gone, &mut come, &mut changed, hints);
-    let mut all: Vec<Change> = renamed;
-    all.extend(gone.iter().map(|(path, old)| Change::plain(Event::Delete, path, Some(*old), None)));
+    // What goes makes room for what comes.
+    let deleted =
+        gone.iter().map(|(path, old)| Change::plain(Event::Delete, path, Some(*old), None));
+    let mut all: Vec<Change> = deleted.chain(renamed).collect();
     all.extend(come.iter().map(|(path, new)| Change::plain(Event::Create, path, None, Some(*new))));
     all.extend(
         changed
@@ -130,6 +138,25 @@ pub(super) fn compare(
         all.into_iter().flat_map(|change| choose(change, request)).collect();
     chosen.sort_by(|a, b| a.path.cmp(&b.path));
     chosen
+}
+
+/// Whether a folder is the one that was elsewhere before. Where nobody knows
+/// when they were made, its time tells, or something that is still in it.
+fn is_same_folder(
+    from: (&Path, &Stamp),
+    to: (&Path, &Stamp),
+    gone: &BTreeMap<&Path, Stamp>,
+    come: &BTreeMap<&Path, Stamp>,
+) -> bool {
+    if let (Some(before), Some(now)) = (from.1.born, to.1.born) {
+        return before == now;
+    }
+    let below = gone.range(from.0..).skip(1).take_while(|(path, _)| path.starts_with(from.0));
+    let mut still = below.filter_map(|(path, old)| {
+        let now = come.get(&*to.0.join(path.strip_prefix(from.0).ok()?))?;
+        Some(now.identity == old.identity)
+    });
+    from.1.modified == to.1.modified || still.any(|is_same| is_same)
 }
 
 /// Finds what has only another name now. A new file may have got the number
@@ -157,8 +184,11 @@ fn pair(
         let fits = |from: &&Path| {
             gone.get(from).is_some_and(|old| {
                 let told = hints.renamed.contains(&((*from).to_path_buf(), to.to_path_buf()));
-                let alike = old.size == now.size && old.modified == now.modified;
-                old.kind == now.kind && (told || alike || now.kind == Sort::Folder)
+                let alike = || match now.kind {
+                    Sort::Folder => is_same_folder((from, old), (to, &now), gone, come),
+                    _ => old.size == now.size && old.modified == now.modified,
+                };
+                old.kind == now.kind && (told || alike())
             })
         };
         let Some(at) = candidates.iter().rposition(fits) else { continue };

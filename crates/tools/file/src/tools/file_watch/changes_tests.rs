@@ -15,7 +15,7 @@ fn request(events: &[Event]) -> Request {
 }
 
 fn stamp(kind: Sort, ino: u64, modified: i128) -> Stamp {
-    Stamp { kind, size: 1, modified, mode: 0o644, identity: (1, ino) }
+    Stamp { kind, size: 1, modified, mode: 0o644, identity: (1, ino), born: None }
 }
 
 fn state(entries: &[(&str, Sort, u64, i128)]) -> Snapshot {
@@ -126,6 +126,7 @@ fn what_is_reverted_is_found_again() {
         ("/r/f", File, 4, 0),
         ("/r/g", File, 5, 0),
         ("/r/h", File, 6, 0),
+        ("/r/k", File, 8, 0),
     ]);
     let new = state(&[
         ("/r/m", Folder, 1, 0),
@@ -133,14 +134,68 @@ fn what_is_reverted_is_found_again() {
         ("/r/e", File, 3, 9),
         ("/r/n", File, 7, 0),
         ("/r/h", File, 5, 0),
+        ("/r/k", Folder, 9, 0),
     ]);
     let hints = Hints::default();
     let all = compare(&old, &new, &hints, &request(&[]));
-    assert_eq!(all.len(), 5, "{all:?}");
+    assert_eq!(all.len(), 7, "{all:?}");
     for told_first in 0..=all.len() {
         let mut state = new.clone();
-        all.iter().skip(told_first).for_each(|change| change.revert(&mut state));
+        all.iter().skip(told_first).rev().for_each(|change| change.revert(&mut state));
         let rest = compare(&state, &new, &hints, &request(&[]));
         assert_eq!(told(&rest), told(&all[told_first..]), "after {told_first}");
+    }
+}
+
+#[test]
+fn a_new_folder_with_the_number_of_an_old_one_is_no_renaming() {
+    let folder = |path: &str, born: Option<i128>, time| {
+        (PathBuf::from(path), Stamp { born, ..stamp(Folder, 2, time) })
+    };
+    let file = |path: &str, ino| (PathBuf::from(path), stamp(File, ino, 0));
+    for (before, now) in [(Some(10), Some(20)), (None, None), (Some(10), None)] {
+        let old = Snapshot::from([folder("/r/d", before, 10), file("/r/d/x", 3)]);
+        let new = Snapshot::from([folder("/r/e", now, 20), file("/r/e/y", 4)]);
+        let found = compare(&old, &new, &Hints::default(), &request(&[]));
+        assert_eq!(
+            told(&found),
+            [
+                (Delete, "/r/d", None),
+                (Delete, "/r/d/x", None),
+                (Create, "/r/e", None),
+                (Create, "/r/e/y", None)
+            ],
+            "{before:?} {now:?}"
+        );
+    }
+    // It is the same folder, although something has come into it.
+    for (before, now, child) in [(Some(10), Some(10), 4), (None, None, 3)] {
+        let old = Snapshot::from([folder("/r/d", before, 10), file("/r/d/x", 3)]);
+        let new = Snapshot::from([folder("/r/e", now, 20), file("/r/e/x", child)]);
+        let found = compare(&old, &new, &Hints::default(), &request(&[]));
+        assert!(told(&found).contains(&(Rename, "/r/e", Some("/r/d"))), "{found:?}");
+    }
+}
+
+#[test]
+fn a_folder_where_a_file_was_is_something_else() {
+    let old = state(&[("/r/a", File, 2, 0), ("/r/b", Folder, 3, 0), ("/r/f", File, 4, 0)]);
+    let new = state(&[("/r/a", Folder, 2, 0), ("/r/b", File, 4, 0), ("/r/g", File, 9, 0)]);
+    let found = compare(&old, &new, &Hints::default(), &request(&[]));
+    assert_eq!(
+        told(&found),
+        [
+            (Delete, "/r/a", None),
+            (Create, "/r/a", None),
+            (Delete, "/r/b", None),
+            (Rename, "/r/b", Some("/r/f")),
+            (Create, "/r/g", None)
+        ]
+    );
+    for told_first in 0..=found.len() {
+        let mut state = new.clone();
+        found.iter().skip(told_first).rev().for_each(|change| change.revert(&mut state));
+        let rest = compare(&state, &new, &Hints::default(), &request(&[]));
+        assert_eq!(told(&rest), told(&found[told_first..]), "after {told_first}");
     }
 }

@@ -94,11 +94,15 @@ fn describe(request: &Request) -> String {
 fn write(state: &Snapshot) -> String {
     let mut text = String::new();
     for (path, stamp) in state {
-        let Stamp { kind, size, modified, mode, identity: (dev, ino) } = stamp;
+        let Stamp { kind, size, modified, mode, identity: (dev, ino), born } = stamp;
         let kind = kind.name();
         let path = escape(path);
         // Writing into a string cannot fail.
-        let _ = writeln!(text, "{kind} {size} {modified} {mode:o} {dev} {ino} {path}");
+        let _ = write!(text, "{kind} {size} {modified} {mode:o} {dev} {ino} {path}");
+        if let Some(born) = born {
+            let _ = write!(text, " {born}");
+        }
+        text.push('\n');
     }
     text
 }
@@ -115,14 +119,18 @@ fn read_line(line: &str) -> Option<(PathBuf, Stamp)> {
         "symlink" => Sort::Link,
         _ => Sort::Other,
     };
-    let stamp = Stamp {
+    let mut stamp = Stamp {
         kind,
         size: parts.next()?.parse().ok()?,
         modified: parts.next()?.parse().ok()?,
         mode: u32::from_str_radix(parts.next()?, 8).ok()?,
         identity: (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?),
+        born: None,
     };
-    Some((unescape(parts.next()?)?, stamp))
+    let path = unescape(parts.next()?)?;
+    // Only folders have it, and those of an earlier version do not.
+    stamp.born = parts.next().map(str::parse).transpose().ok()?;
+    Some((path, stamp))
 }
 
 /// A path without blanks and line breaks, whatever its bytes.

@@ -26,9 +26,13 @@ fn only_the_newest_are_kept() {
 
 #[test]
 fn a_damaged_state_is_noticed() {
-    for text in
-        ["file 1 2 3\n", "file x 2 3 4 5 /a\n", "file 1 2 3 4 5 /a%zz\n", "file 1 2 3 4 5 /a%4\n"]
-    {
+    for text in [
+        "file 1 2 3\n",
+        "file x 2 3 4 5 /a\n",
+        "file 1 2 3 4 5 /a%zz\n",
+        "file 1 2 3 4 5 /a%4\n",
+        "dir 1 2 3 4 5 /a x\n",
+    ] {
         assert!(read(text).is_none(), "{text:?}");
     }
 }
@@ -40,7 +44,7 @@ proptest! {
             .into_iter()
             .map(|(name, size, modified, mode)| {
                 let path = PathBuf::from("/").join(OsString::from_vec(name));
-                (path, Stamp { kind: Sort::File, size, modified: modified.into(), mode, identity: (size, 7) })
+                (path, Stamp { kind: Sort::File, size, modified: modified.into(), mode, identity: (size, 7), born: (size % 2 == 0).then_some(i128::from(modified) * 3) })
             })
             .collect();
         prop_assert_eq!(read(&write(&state)), Some(state));

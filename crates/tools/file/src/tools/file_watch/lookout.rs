@@ -84,7 +84,8 @@ impl Lookout {
 
     /// Forgets changes, so that they are found again.
     pub(super) fn leave_for_later(&mut self, changes: &[Change]) {
-        changes.iter().for_each(|change| change.revert(&mut self.state));
+        // The last first: a later one may stand on an earlier one.
+        changes.iter().rev().for_each(|change| change.revert(&mut self.state));
     }
 
     /// How things were at the last look.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -42,6 +43,9 @@ pub(super) struct Stamp {
     pub(super) modified: i128,
     pub(super) mode: u32,
     pub(super) identity: (u64, u64),
+    /// When a folder was made, where the system knows: its number may be that
+    /// of one that is gone.
+    pub(super) born: Option<i128>,
 }
 
 /// The kinds that are told apart.
@@ -77,18 +81,22 @@ impl From<Kind> for Sort {
 
 impl Stamp {
     fn of(facts: &Facts) -> Self {
-        let modified =
-            facts.modified.map_or(0, |at| match at.duration_since(SystemTime::UNIX_EPOCH) {
-                Ok(since) => i128::try_from(since.as_nanos()).unwrap_or(i128::MAX),
-                Err(before) => i128::try_from(before.duration().as_nanos()).map_or(0, |n| -n),
-            });
         Self {
             kind: facts.kind.into(),
             size: facts.len,
-            modified,
+            modified: facts.modified.map_or(0, nanoseconds),
             mode: facts.mode,
             identity: (facts.identity.dev, facts.identity.ino),
+            born: None,
         }
+    }
+
+    /// The same of a folder, which is at a real place.
+    fn of_folder(facts: &Facts, place: &Path) -> Self {
+        let found = std::fs::symlink_metadata(place).ok();
+        let found = found.filter(|found| (found.dev(), found.ino()) == Self::of(facts).identity);
+        let born = found.and_then(|found| found.created().ok()).map(nanoseconds);
+        Self { born, ..Self::of(facts) }
     }
 
     /// Whether nothing worth telling is different. What happens in a folder
@@ -96,6 +104,14 @@ impl Stamp {
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let is_folder = |stamp: &Self| stamp.kind == Sort::Folder;
         (is_folder(self) && is_folder(other)) || self == other
+    }
+}
+
+/// Since 1970, also negative.
+fn nanoseconds(at: SystemTime) -> i128 {
+    match at.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) => i128::try_from(since.as_nanos()).unwrap_or(i128::MAX),
+        Err(before) => i128::try_from(before.duration().as_nanos()).map_or(0, |n| -n),
     }
 }
 
@@ -163,7 +179,7 @@ impl<'a> Look<'a> {
             return Ok(());
         }
         (self.enter)(&real, (facts.identity.dev, facts.identity.ino));
-        self.found.state.insert(root.to_path_buf(), Stamp::of(&facts));
+        self.found.state.insert(root.to_path_buf(), Stamp::of_folder(&facts, &real));
         match files.folder(root) {
             Ok(folder) => self.walk(&files, root, &real, folder),
             // It went away at this very moment.
@@ -208,7 +224,11 @@ impl<'a> Look<'a> {
             // Gone between the list and the look: the next one tells.
             let Ok(facts) = level.folder.facts(name) else { continue };
             let path = level.path.join(&entry.name);
-            self.found.state.insert(path.clone(), Stamp::of(&facts));
+            let stamp = match facts.kind {
+                Kind::Folder => Stamp::of_folder(&facts, &place),
+                _ => Stamp::of(&facts),
+            };
+            self.found.state.insert(path.clone(), stamp);
             if self.found.state.len() > ENTRIES {
                 return Err(too_many(root));
             }
