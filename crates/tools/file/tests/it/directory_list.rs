@@ -65,6 +65,12 @@ async fn patterns_match_names_or_paths() {
         ("src/*.rs", vec!["src/lib.rs"]),
         ("**/a.*", vec!["a.md", "src/tools/a.rs"]),
         ("t*", vec!["src/tools"]),
+        ("src/", vec!["src"]),
+        ("*/", vec!["src", "src/tools"]),
+        ("a.md/", vec![]),
+        ("!*.rs", vec!["src", "Cargo.toml", "a.md", "src/tools"]),
+        ("!src", vec!["Cargo.toml", "a.md"]),
+        ("!src/tools/", vec!["src", "Cargo.toml", "a.md", "src/lib.rs"]),
     ] {
         let result = place.call("directory_list", json!({"depth": 5, "pattern": pattern})).await;
         assert_eq!(paths(&result), expected, "{pattern}");
@@ -269,6 +275,8 @@ async fn folders_are_added_up_when_asked() {
     let place = Place::new();
     place.write("big/a", "x".repeat(100));
     place.write("big/deep/.hidden", "x".repeat(50));
+    place.write("big/deep/.ignore", "*.log\n");
+    place.write("big/deep/er/a.log", "x".repeat(1000));
     place.write("small/a", "x");
     place.write("file", "x".repeat(120));
     fs::hard_link(place.path().join("big/a"), place.path().join("big/again")).unwrap();
@@ -278,13 +286,24 @@ async fn folders_are_added_up_when_asked() {
     assert_eq!(
         result["entries"],
         json!([
-            {"path": "big", "type": "dir", "size": 150},
             {"path": "file", "type": "file", "size": 120},
+            {"path": "big", "type": "dir", "size": 100},
             {"path": "small", "type": "dir", "size": 1},
         ])
     );
     // The bytes of the files that match, not of what lies below.
     assert_eq!(result["totals"]["bytes"], 120);
+    // A folder has what a list of it has.
+    fs::remove_file(place.path().join("big/again")).unwrap();
+    for more in [json!({}), json!({"hidden": true}), json!({"hidden": true, "gitignore": false})] {
+        let call = |mut arguments: Value| {
+            arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            place.call("directory_list", arguments)
+        };
+        let sized = call(json!({"folder_sizes": true, "pattern": "big"})).await;
+        let listed = call(json!({"path": "big", "depth": 9})).await;
+        assert_eq!(sized["entries"][0]["size"], listed["totals"]["bytes"], "{more}");
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use hermes_core::{
     Workplace, answer_schema,
 };
 use hermes_files::{Files, Folder, Kind, explain};
-use hermes_search::{PathGlob, Rules, Veil};
+use hermes_search::{Rules, Veil};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,10 +17,12 @@ use crate::missing::{Wanted, explain_missing};
 use crate::spelling;
 
 mod entry;
+mod pattern;
 mod sum;
 mod walk;
 
 use entry::Entry;
+use pattern::Pattern;
 use walk::{Guide, Survey, Totals};
 
 /// Entries in an answer at most.
@@ -169,7 +171,7 @@ impl Tool for DirectoryList {
 }
 
 fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
-    let pattern = args.pattern.as_deref().map(|glob| PathGlob::new(glob, false)).transpose()?;
+    let pattern = args.pattern.as_deref().map(|glob| Pattern::new(glob, path)).transpose()?;
     let files = Files::new(cx);
     let root = files.folder(path).map_err(|error| refused(&files, path, cx, error))?;
     let walked = root.try_clone().map_err(|error| explain("list", path, &error))?;

@@ -1,22 +1,32 @@
 //! How much lies below a folder.
 
 use std::collections::HashSet;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
-use hermes_files::{Folder, Kind};
+use hermes_files::{Entry, Folder, Kind};
+use hermes_search::{Marks, Rules};
 
 use super::entry::Sum;
-use super::walk::Guide;
+use super::walk::{Guide, is_left_out};
 
 /// Entries that are added up in one call.
 const ENTRIES: u64 = 2_000_000;
 
-/// Adds up files, hidden and ignored ones too.
+/// Adds up files: those that a list of all levels would have, so that its sums
+/// agree with those of this one.
 #[derive(Debug)]
 pub(super) struct Summing<'a> {
     guide: &'a Guide<'a>,
     left: u64,
+}
+
+/// A folder whose entries are to be added up.
+struct Below {
+    relative: PathBuf,
+    /// Those of the folders above.
+    rules: Option<Rules>,
 }
 
 impl<'a> Summing<'a> {
@@ -24,33 +34,36 @@ impl<'a> Summing<'a> {
         Self { guide, left: ENTRIES }
     }
 
-    /// The bytes of all files below an open folder, which is at `real`. A file
-    /// with several names counts once.
-    pub(super) fn sum(&mut self, folder: &Folder, real: &Path) -> Result<Sum, ToolError> {
+    /// The bytes of the files below an open folder, which is at `real`. A file
+    /// with several names counts once. `rules` are those of the folders above.
+    pub(super) fn sum(
+        &mut self,
+        folder: Folder,
+        real: &Path,
+        rules: Option<&Rules>,
+    ) -> Result<Sum, ToolError> {
         let mut sum = Sum { bytes: 0, is_partial: false };
         let mut seen = HashSet::new();
-        let mut left = vec![PathBuf::new()];
-        while let Some(relative) = left.pop() {
+        let mut left = vec![Below { relative: PathBuf::new(), rules: rules.cloned() }];
+        while let Some(Below { relative, rules }) = left.pop() {
             self.guide.cx.check()?;
             let opened = if relative.as_os_str().is_empty() {
                 folder.try_clone()
             } else {
                 folder.folder(&relative)
             };
-            let listed = opened.and_then(|here| here.entries().map(|entries| (here, entries)));
-            let Ok((here, entries)) = listed else {
+            let Ok(here) = opened else {
                 sum.is_partial = true;
                 continue;
             };
+            let entries = self.list(&here, &mut sum);
+            let place = real.join(&relative);
+            let rules = within(rules.as_ref(), &here, &place, &entries);
             for entry in entries {
-                if self.left == 0 {
-                    return Ok(Sum { is_partial: true, ..sum });
+                let at = place.join(&entry.name);
+                if is_left_out(self.guide.args, rules.as_ref(), &at, &entry) {
+                    continue;
                 }
-                self.left -= 1;
-                let Ok(entry) = entry else {
-                    sum.is_partial = true;
-                    break;
-                };
                 match entry.kind {
                     Kind::File => {
                         let Ok(facts) = here.facts(entry.name.as_ref()) else { continue };
@@ -61,18 +74,51 @@ impl<'a> Summing<'a> {
                             sum.bytes = sum.bytes.saturating_add(facts.len);
                         }
                     }
+                    Kind::Folder if self.guide.is_git(&entry) => {}
+                    Kind::Folder if self.guide.is_veiled(&at) => sum.is_partial = true,
                     Kind::Folder => {
-                        let below = relative.join(&entry.name);
-                        if self.guide.is_veiled(&real.join(&below)) {
-                            sum.is_partial = true;
-                        } else {
-                            left.push(below);
-                        }
+                        let relative = relative.join(&entry.name);
+                        left.push(Below { relative, rules: rules.clone() });
                     }
                     _ => {}
                 }
             }
+            if self.left == 0 {
+                return Ok(Sum { is_partial: true, ..sum });
+            }
         }
         Ok(sum)
     }
+
+    /// The entries of a folder, as far as they can be read and may be counted.
+    fn list(&mut self, folder: &Folder, sum: &mut Sum) -> Vec<Entry> {
+        let mut found = Vec::new();
+        let Ok(entries) = folder.entries() else {
+            sum.is_partial = true;
+            return found;
+        };
+        for entry in entries {
+            let (Ok(entry), Some(left)) = (entry, self.left.checked_sub(1)) else {
+                sum.is_partial = true;
+                break;
+            };
+            self.left = left;
+            found.push(entry);
+        }
+        found
+    }
+}
+
+/// The rules that hold in a folder.
+fn within(
+    above: Option<&Rules>,
+    folder: &Folder,
+    place: &Path,
+    entries: &[Entry],
+) -> Option<Rules> {
+    above.map(|above| {
+        let mut marks = Marks::default();
+        entries.iter().for_each(|entry| marks.see(entry.name.as_bytes()));
+        above.within(place, marks, |name| folder.open(name))
+    })
 }

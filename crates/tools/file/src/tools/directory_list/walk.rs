@@ -7,11 +7,12 @@ use std::vec::IntoIter;
 
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::{Entry, Folder, Kind};
-use hermes_search::{Best, Marks, PathGlob, Rules, Veil};
+use hermes_search::{Best, Marks, Rules, Veil};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::entry::Found;
+use super::pattern::Pattern;
 use super::sum::Summing;
 use super::{Args, Sort};
 
@@ -57,7 +58,7 @@ pub(super) struct Survey {
 #[derive(Debug)]
 pub(super) struct Guide<'a> {
     pub(super) args: &'a Args,
-    pub(super) pattern: Option<&'a PathGlob>,
+    pub(super) pattern: Option<&'a Pattern>,
     /// The real path of the folder.
     pub(super) place: &'a Path,
     pub(super) veil: Option<Veil>,
@@ -107,10 +108,9 @@ impl Survey {
             if is_left_out(guide.args, level.rules.as_ref(), &real, &entry) {
                 continue;
             }
-            // Git's own objects are never what somebody looks for.
-            let is_closed = guide.args.gitignore && entry.name == ".git" || guide.is_veiled(&real);
-            let is_open = entry.kind == Kind::Folder && !is_closed;
-            if guide.pattern.is_none_or(|pattern| pattern.matches(&relative)) {
+            let is_open =
+                entry.kind == Kind::Folder && !guide.is_git(&entry) && !guide.is_veiled(&real);
+            if guide.pattern.is_none_or(|pattern| pattern.takes(&relative, entry.kind)) {
                 let (sort, kind) = (guide.args.sort, entry.kind.into());
                 let found = Found::new(sort, relative.clone(), levels.len(), kind);
                 let found = match levels.last() {
@@ -120,7 +120,8 @@ impl Survey {
                 survey.count(&entry, &found);
                 survey.best.show(found);
             }
-            if is_open && levels.len() < depth {
+            let is_closed = guide.pattern.is_some_and(|pattern| pattern.closes(&relative));
+            if is_open && !is_closed && levels.len() < depth {
                 survey.descend(&mut levels, guide, &entry, relative);
             }
         }
@@ -206,6 +207,11 @@ impl Survey {
 }
 
 impl Guide<'_> {
+    /// Git's own objects are never what somebody looks for.
+    pub(super) fn is_git(&self, entry: &Entry) -> bool {
+        self.args.gitignore && entry.name == ".git"
+    }
+
     pub(super) fn is_veiled(&self, real: &Path) -> bool {
         self.veil.as_ref().is_some_and(|veil| veil.hides(real))
     }
@@ -253,13 +259,13 @@ fn describe(
     }
     let real = guide.place.join(level.relative.join(&entry.name));
     Ok(match level.folder.folder(Path::new(&entry.name)) {
-        Ok(folder) => found.with_sum(summing.sum(&folder, &real)?),
+        Ok(folder) => found.with_sum(summing.sum(folder, &real, level.rules.as_ref())?),
         Err(_) => found,
     })
 }
 
 /// A rule may show what is hidden, as it may leave out what is not.
-fn is_left_out(args: &Args, rules: Option<&Rules>, real: &Path, entry: &Entry) -> bool {
+pub(super) fn is_left_out(args: &Args, rules: Option<&Rules>, real: &Path, entry: &Entry) -> bool {
     let is_folder = entry.kind == Kind::Folder;
     let by_rule = rules.and_then(|rules| rules.leave_out(real, is_folder));
     let is_hidden = || entry.name.as_encoded_bytes().starts_with(b".");

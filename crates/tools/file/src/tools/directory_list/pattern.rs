@@ -1,0 +1,52 @@
+//! Which entries a pattern means, as `search_files` reads it for names.
+
+use std::path::Path;
+
+use hermes_core::ToolError;
+use hermes_files::Kind;
+use hermes_search::PathGlob;
+
+/// A glob; with a `!` before it all others, with a slash at its end folders.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    glob: PathGlob,
+    /// What fits is left out, with all that is below it.
+    leaves_out: bool,
+    only_folders: bool,
+}
+
+impl Pattern {
+    /// Reads a pattern for a folder, with whose path it may begin.
+    pub(super) fn new(written: &str, folder: &Path) -> Result<Self, ToolError> {
+        let (leaves_out, glob) = match written.strip_prefix('!') {
+            Some(rest) => (true, rest),
+            None => (false, written),
+        };
+        let below = folder.to_str().and_then(|folder| glob.strip_prefix(folder));
+        let glob = below.filter(|below| below.starts_with('/')).unwrap_or(glob);
+        if leaves_out && glob.is_empty() {
+            return Err(ToolError::invalid("'!' leaves nothing out")
+                .with_hint("Name what is left out, such as !*.min.js."));
+        }
+        let (glob, only_folders) = match glob.strip_suffix('/') {
+            Some(folders) => (folders, true),
+            None => (glob, false),
+        };
+        let glob = PathGlob::new(if glob.is_empty() { "*" } else { glob }, false)?;
+        Ok(Self { glob, leaves_out, only_folders })
+    }
+
+    /// Whether an entry is listed.
+    pub(super) fn takes(&self, relative: &Path, kind: Kind) -> bool {
+        self.fits(relative, kind) != self.leaves_out
+    }
+
+    /// Whether nothing below a folder is listed.
+    pub(super) fn closes(&self, relative: &Path) -> bool {
+        self.leaves_out && self.fits(relative, Kind::Folder)
+    }
+
+    fn fits(&self, relative: &Path, kind: Kind) -> bool {
+        (!self.only_folders || kind == Kind::Folder) && self.glob.matches(relative)
+    }
+}
