@@ -1,7 +1,7 @@
 //! What the folders above say of a file: whether git leaves it alone, and how
 //! editors write it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use crate::folder::Folder;
 use crate::open::open_folder;
 use crate::place::Last;
 
+const EDITOR_CONFIG: &str = ".editorconfig";
 /// An ignore file that is longer than this is no ignore file.
 const LONGEST: u64 = 1024 * 1024;
 
@@ -70,9 +71,11 @@ impl Files<'_> {
     /// decide how the file is written, and are not shown.
     pub fn editor_configs_above(&self, path: &Path) -> Result<Vec<(PathBuf, String)>, ToolError> {
         let place = self.place("look at", &Scope::FILE_READ, path, Last::Follow)?;
-        let found = place.ancestors().skip(1).filter_map(|above| {
+        // Mostly there is none, and that is quickly seen.
+        let is_there = |above: &&Path| fs::symlink_metadata(above.join(EDITOR_CONFIG)).is_ok();
+        let found = place.ancestors().skip(1).filter(is_there).filter_map(|above| {
             let folder = open_folder(above, self.walk()).ok()?;
-            let config = folder.open(Path::new(".editorconfig")).ok()?;
+            let config = folder.open(Path::new(EDITOR_CONFIG)).ok()?;
             Some((above.to_path_buf(), read(config)))
         });
         Ok(found.collect())

@@ -26,7 +26,7 @@ impl Numbered {
     /// `N|`, and the numbers follow one another. A table has a heading, or as
     /// many columns in every row.
     pub(crate) fn of(text: &str) -> Self {
-        if memchr::memchr(b'|', text.as_bytes()).is_none() {
+        if !begins_numbered(text.as_bytes()) {
             return Self::No;
         }
         let (mut lines, mut numbered, mut bars) = (0_usize, 0_usize, None);
@@ -61,6 +61,14 @@ impl Numbered {
             true => Self::Surely,
         }
     }
+}
+
+/// Whether the first line of a text may have a number in front: mostly it has
+/// none, and that is quickly seen.
+pub(crate) fn begins_numbered(text: &[u8]) -> bool {
+    let line = text.trim_ascii_start();
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && line.get(digits) == Some(&b'|')
 }
 
 /// Whether a line of a numbered text is, without its number, the one that

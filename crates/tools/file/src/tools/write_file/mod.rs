@@ -21,7 +21,7 @@ use crate::change::{Change, Done, Existing, hold, remember};
 use crate::charset;
 use crate::known::{self, Hash, Seen};
 use crate::lint::{self, Lint};
-use crate::numbered::{Numbered, is_unchanged_note, numbers_lines_of};
+use crate::numbered::{Numbered, begins_numbered, is_unchanged_note, numbers_lines_of};
 use crate::original::Original;
 use crate::spelling::{self, show};
 use crate::{unchanged, versions};
@@ -320,7 +320,7 @@ fn refuse_numbered<'t>(
     bytes: &[u8],
     text: impl FnOnce() -> &'t str,
 ) -> Result<(), ToolError> {
-    if memchr::memchr(b'|', bytes).is_none() {
+    if !begins_numbered(bytes) {
         return Ok(());
     }
     let text = text();
