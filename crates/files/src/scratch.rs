@@ -5,13 +5,13 @@
 //! Half of the digits of a name are a check on the other half, so that a file
 //! of the user's is not taken for one of ours because it is called alike.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -20,18 +20,17 @@ use crate::facts::{Facts, Kind};
 
 /// Where files cannot be locked, one of this age belongs to nobody.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
-/// A folder is looked through at most so often by a process, and not at every
-/// write; one of many entries only once.
-const PAUSE: Duration = Duration::from_secs(30);
+/// A folder of more entries than this is looked through once by a process,
+/// and not before every write.
 const MANY: usize = 10_000;
-/// How many folders are remembered.
+/// How many of those are remembered.
 const REMEMBERED: usize = 1000;
 /// Digits of a name, of which the second half is the check.
 const DIGITS: usize = 16;
 const ENDING: &str = ".tmp";
 
-/// Folders that were looked through, and when they may be again.
-static KNOWN: Mutex<BTreeMap<(u64, u64), Option<Instant>>> = Mutex::new(BTreeMap::new());
+/// Folders of many entries that were looked through.
+static KNOWN: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
 
 /// What is made under a name of our own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +137,7 @@ fn leavings(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, Scratch)>, Errno> {
     let identity = Facts::of(&rustix::fs::fstat(folder)?).identity;
     let id = (identity.dev, identity.ino);
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if known().get(&id).is_some_and(|again| again.is_none_or(|again| Instant::now() < again)) {
+    if known().contains(&id) {
         return Ok(Vec::new());
     }
     let (mut found, mut entries) = (Vec::new(), 0);
@@ -150,13 +149,12 @@ fn leavings(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, Scratch)>, Errno> {
             found.push((name.to_owned(), scratch));
         }
     }
-    // What is there may belong to somebody who dies the next moment.
-    if found.is_empty() || entries > MANY {
+    if entries > MANY {
         let mut known = known();
         if known.len() >= REMEMBERED {
             known.clear();
         }
-        known.insert(id, (entries <= MANY).then(|| Instant::now() + PAUSE));
+        known.insert(id);
     }
     Ok(found)
 }

@@ -124,14 +124,10 @@ impl<'a> Hold<'a> {
             staged.sync()?;
             (done, meant)
         } else {
-            let folders = &self.folders;
             thread::scope(|scope| {
-                let other = scope.spawn(|| {
-                    let done = (aside(), staged.verify());
-                    folders.iter().for_each(Locked::sweep);
-                    done
-                });
+                let other = scope.spawn(|| (aside(), staged.verify()));
                 let meant = meanwhile().and_then(|meant| staged.sync().map(|()| meant));
+                self.folders.iter().for_each(Locked::sweep);
                 let (done, verified) = other.join().unwrap_or_else(|panic| resume_unwind(panic));
                 meant.and_then(|meant| verified.map(|()| (done, meant)))
             })?
