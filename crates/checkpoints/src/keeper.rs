@@ -357,7 +357,7 @@ impl Keeper {
     }
 
     /// Clears away what is old when a checkpoint begins.
-    fn tidy(&self, turn: &mut Turn, workspace: &Path) {
+    fn clear(&self, turn: &mut Turn, workspace: &Path) {
         if turn.is_new() {
             let tidied = self.store.tidy(&self.store.folder_of(workspace), turn.others() + 1);
             let tidied =
@@ -392,7 +392,7 @@ impl Checkpoints for Keeper {
         let turn = self.turn(&id, change, &workspace);
         let mut turn = lock(&turn);
         self.noting(self.keep(change, &workspace, &mut turn))?;
-        self.tidy(&mut turn, &workspace);
+        self.clear(&mut turn, &workspace);
         Ok(Some(id))
     }
 
@@ -417,9 +417,15 @@ impl Checkpoints for Keeper {
             let _shared = store.share().map_err(failed)?;
             turn.hold(store, change, &places).map_err(failed)
         };
-        self.noting(hold())?;
-        self.tidy(&mut turn, &workspace);
-        Ok(())
+        self.noting(hold())
+    }
+
+    fn tidy(&self, change: &Impending<'_>) {
+        let workspace = workspace_of(change.workplace.cwd(), change.workplace.home());
+        let id = id_of(change.session, change.turn, &workspace);
+        if let Some(turn) = lock(&self.turns).get(&id).cloned() {
+            self.clear(&mut lock(&turn), &workspace);
+        }
     }
 
     fn replaced(&self, change: &Impending<'_>, made: &[Made<'_>]) -> Result<(), ToolError> {

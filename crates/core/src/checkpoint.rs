@@ -60,6 +60,10 @@ pub trait Checkpoints: Send + Sync {
         Ok(())
     }
 
+    /// While it runs, and waits for something: old checkpoints may be cleared
+    /// away.
+    fn tidy(&self, _change: &Impending<'_>) {}
+
     /// While it runs: it has changed these places.
     fn replaced(&self, _change: &Impending<'_>, _made: &[Made<'_>]) -> Result<(), ToolError> {
         Ok(())
@@ -101,6 +105,10 @@ pub enum Left<'a> {
 pub trait Replacing: Send + Sync {
     /// Before these places are changed, while nobody else changes them.
     fn before(&self, places: &[PathBuf]);
+
+    /// After [`Self::before`], when there is time: old checkpoints are cleared
+    /// away.
+    fn tidy(&self);
 
     /// After they were changed.
     fn after(&self, made: &[Made<'_>]);

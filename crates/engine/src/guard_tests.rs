@@ -142,6 +142,9 @@ fn of_a_long_text_a_part_must_do() {
     assert_ne!(long("a").exact, long("b").exact);
     assert_ne!(long("a").exact, long("aa").exact);
     // Whoever corrects a line of a short one makes another call.
-    let short = |line: &str| print(json!({ "content": ["y\n"; 9_000].join(line) }));
+    let short = |line: &str| {
+        let content = ["y\n"; 9_000].join(line);
+        print(json!({ "content": content }))
+    };
     assert_ne!(short("a").exact, short("b").exact);
 }

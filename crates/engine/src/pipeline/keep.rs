@@ -46,6 +46,10 @@ impl Replacing for Kept {
         let _ = self.keeper.replacing(&self.change.impending(), places);
     }
 
+    fn tidy(&self) {
+        self.keeper.tidy(&self.change.impending());
+    }
+
     fn after(&self, made: &[Made<'_>]) {
         let _ = self.keeper.replaced(&self.change.impending(), made);
         self.is_open.store(false, Ordering::Release);

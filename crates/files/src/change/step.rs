@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::thread;
 
 use hermes_core::ToolError;
 use rustix::fs::{AtFlags, FallocateFlags, FsWord, OFlags};
@@ -184,8 +183,6 @@ fn holds(file: &File, bytes: &[u8]) -> io::Result<bool> {
     let mut buffer = vec![0; BUFFER.min(bytes.len() + 1)];
     let mut rest = bytes;
     loop {
-        // The disk is served by threads that need one of the processors, too.
-        thread::yield_now();
         let read = match file.read_at(&mut buffer, (bytes.len() - rest.len()) as u64) {
             Ok(0) => return Ok(rest.is_empty()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hermes_core::{Left, Made, Replacing, ToolContext, ToolError};
 use hermes_files::{Files, Hold, Journals, Recovered};
@@ -125,7 +125,11 @@ impl<'a> Held<'a> {
         let aside = || {
             let digests: Vec<_> = changes.iter().map(|c| c.content().map(digest)).collect();
             let hashes: Vec<_> = digests.iter().map(|d| d.map(Hash::from)).collect();
-            Ok::<_, ToolError>((look(&hashes)?, digests, hashes))
+            let answer = look(&hashes)?;
+            if let Some(keeper) = &keeper {
+                keeper.tidy();
+            }
+            Ok::<_, ToolError>((answer, digests, hashes))
         };
         let meanwhile = || {
             let permitted = permit()?;
@@ -160,13 +164,19 @@ impl<'a> Held<'a> {
 }
 
 /// The digest of what is on its way to the disk, which is served by threads that
-/// need one of the processors, too.
+/// need a processor, too. Where others want it as well, it is not offered again.
 fn digest(bytes: &[u8]) -> blake3::Hash {
     const PIECE: usize = 128 * 1024;
+    const SHORT: Duration = Duration::from_micros(200);
     let mut hasher = blake3::Hasher::new();
+    let mut is_free = true;
     for piece in bytes.chunks(PIECE) {
         hasher.update(piece);
-        thread::yield_now();
+        if is_free {
+            let since = Instant::now();
+            thread::yield_now();
+            is_free = since.elapsed() < SHORT;
+        }
     }
     hasher.finalize()
 }

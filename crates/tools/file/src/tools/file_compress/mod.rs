@@ -358,6 +358,7 @@ fn unpack(
     let tell = |places: &[PathBuf]| {
         if let Some(keeper) = &keeper {
             keeper.before(places);
+            keeper.tidy();
         }
     };
     let extracted = hermes_archives::extract_telling(&cx.grants, unpacking, oversight, &tell)?;
@@ -416,6 +417,7 @@ fn create(
     let keeper = change::keeper(cx);
     if let Some(keeper) = &keeper {
         keeper.before(&[archive.to_path_buf()]);
+        keeper.tidy();
     }
     let created = hermes_archives::create(&cx.grants, &packing, oversight)
         .map_err(|error| unmade(error, archive, &sources, cx))?;
