@@ -23,6 +23,7 @@ mod terminal;
 mod tokens;
 mod values;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
@@ -37,6 +38,11 @@ use crate::failure::{Exit, Outcome};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if wants_version() {
+        // As clap has it; a reader that is gone wants nothing more.
+        let _ = writeln!(io::stdout(), concat!("hermes ", env!("CARGO_PKG_VERSION")));
+        return ExitCode::SUCCESS;
+    }
     let cli = match Cli::try_parse().or_else(or_talk) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
@@ -59,6 +65,14 @@ fn main() -> ExitCode {
         failure.exit
     });
     ExitCode::from(exit.code())
+}
+
+/// Scripts ask for the version to see whether the program is there: all that
+/// can be said to it need not be made ready for that.
+fn wants_version() -> bool {
+    let mut words = std::env::args_os().skip(1);
+    let is_version = words.next().is_some_and(|word| word == "--version" || word == "-V");
+    is_version && words.next().is_none()
 }
 
 /// Whoever names no command, but says how to talk, wants to talk.

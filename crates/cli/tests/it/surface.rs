@@ -108,8 +108,11 @@ fn help_for_call() {
 #[test]
 fn the_version_is_one_line() {
     let context = TestContext::new();
-    let run = context.run(["--version"]).succeeds().silent();
-    assert_eq!(run.stdout, format!("hermes {}\n", env!("CARGO_PKG_VERSION")));
+    // The last one is answered with all that can be said at hand.
+    for words in [&["--version"][..], &["-V"], &["--quiet", "--version"]] {
+        let run = context.run(words).succeeds().silent();
+        assert_eq!(run.stdout, format!("hermes {}\n", env!("CARGO_PKG_VERSION")));
+    }
 }
 
 #[test]
