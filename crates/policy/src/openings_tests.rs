@@ -25,7 +25,7 @@ fn opened(findings: Vec<Finding>, arrivals: Vec<Arrival>, trees: &[PathBuf]) -> 
 
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    fs::create_dir_all(folder.path().join("deep/work")).unwrap();
+    fs::create_dir_all(folder.path().join("deep/inner")).unwrap();
     for name in ["old", "other", "deep/old"] {
         fs::write(folder.path().join(name), "x").unwrap();
     }
@@ -62,10 +62,10 @@ fn a_tree_that_is_open_anyway_stays_open() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     let new = finding(Scope::FILE_WRITE, &at("new"), "touch new");
-    let found = opened(vec![new], Vec::new(), &[at("deep/work")]);
+    let found = opened(vec![new], Vec::new(), &[at("deep/inner")]);
     assert_eq!(found.beside, ["deep/old", "old", "other"].map(at));
-    let within = finding(Scope::FILE_WRITE, &at("deep/work/new"), "touch new");
-    assert_eq!(opened(vec![within], Vec::new(), &[at("deep/work")]), Openings::default());
+    let within = finding(Scope::FILE_WRITE, &at("deep/inner/new"), "touch new");
+    assert_eq!(opened(vec![within], Vec::new(), &[at("deep/inner")]), Openings::default());
 }
 
 #[test]

@@ -188,7 +188,8 @@ fn submodules_and_second_working_trees_have_their_own_index() {
     git(&bench, "../from", &["commit", "-q", "-m", "first"]);
     git(&bench, ".", &["init", "-q"]);
     git(&bench, ".", &["submodule", "--quiet", "add", "../from", "sub"]);
-    git(&bench, "../from", &["worktree", "add", "-q", "../work/second"]);
+    let second = bench.work().join("second");
+    git(&bench, "../from", &["worktree", "add", "-q", second.to_str().unwrap()]);
     for name in ["sub/a.log", "second/a.log"] {
         assert!(bench.read(name).is_some(), "{name}");
         bench.command(|| bench.write(name, "overwritten"));
