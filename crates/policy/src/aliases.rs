@@ -45,9 +45,9 @@ impl Aliases {
         let mounts: Vec<Mount> = lines.filter_map(Mount::read).collect();
         let mut pairs: Vec<(PathBuf, PathBuf)> = Vec::new();
         for outer in &mounts {
-            for inner in &mounts {
+            // Mostly each has a device of its own, and that is quickly seen.
+            for inner in mounts.iter().filter(|inner| inner.device == outer.device) {
                 let below = inner.root.strip_prefix(&outer.root).ok();
-                let below = below.filter(|_| inner.device == outer.device);
                 let Some(other) = below.map(|below| join(&outer.point, below)) else { continue };
                 let is_known = || pairs.iter().any(|(a, b)| *a == other && *b == inner.point);
                 // What another mount lies over is not there any more.
