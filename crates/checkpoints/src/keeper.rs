@@ -387,28 +387,28 @@ impl Keeper {
 
 impl Checkpoints for Keeper {
     fn before(&self, change: &Impending<'_>) -> Result<Option<CheckpointId>, ToolError> {
-        let workspace = workspace_of(change.workplace.cwd(), change.workplace.home());
-        let id = id_of(change.session, change.turn, &workspace);
-        let turn = self.turn(&id, change, &workspace);
+        let workspace = ground_of(change);
+        let id = id_of(change.session, change.turn, workspace);
+        let turn = self.turn(&id, change, workspace);
         let mut turn = lock(&turn);
-        self.noting(self.keep(change, &workspace, &mut turn))?;
-        self.clear(&mut turn, &workspace);
+        self.noting(self.keep(change, workspace, &mut turn))?;
+        self.clear(&mut turn, workspace);
         Ok(Some(id))
     }
 
     fn after(&self, change: &Impending<'_>) -> Result<(), ToolError> {
-        let workspace = workspace_of(change.workplace.cwd(), change.workplace.home());
-        let id = id_of(change.session, change.turn, &workspace);
+        let workspace = ground_of(change);
+        let id = id_of(change.session, change.turn, workspace);
         let Some(turn) = lock(&self.turns).get(&id).cloned() else { return Ok(()) };
         let mut turn = lock(&turn);
         let Some(call) = turn.end(change.call_id) else { return Ok(()) };
-        self.noting(self.settle(change, &workspace, &mut turn, call))
+        self.noting(self.settle(change, workspace, &mut turn, call))
     }
 
     fn replacing(&self, change: &Impending<'_>, places: &[PathBuf]) -> Result<(), ToolError> {
-        let workspace = workspace_of(change.workplace.cwd(), change.workplace.home());
-        let id = id_of(change.session, change.turn, &workspace);
-        let turn = self.turn(&id, change, &workspace);
+        let workspace = ground_of(change);
+        let id = id_of(change.session, change.turn, workspace);
+        let turn = self.turn(&id, change, workspace);
         let mut turn = lock(&turn);
         let store = &*self.store;
         let mut hold = || {
@@ -421,17 +421,17 @@ impl Checkpoints for Keeper {
     }
 
     fn tidy(&self, change: &Impending<'_>) {
-        let workspace = workspace_of(change.workplace.cwd(), change.workplace.home());
-        let id = id_of(change.session, change.turn, &workspace);
+        let workspace = ground_of(change);
+        let id = id_of(change.session, change.turn, workspace);
         if let Some(turn) = lock(&self.turns).get(&id).cloned() {
-            self.clear(&mut lock(&turn), &workspace);
+            self.clear(&mut lock(&turn), workspace);
         }
     }
 
     fn replaced(&self, change: &Impending<'_>, made: &[Made<'_>]) -> Result<(), ToolError> {
-        let workspace = workspace_of(change.workplace.cwd(), change.workplace.home());
-        let id = id_of(change.session, change.turn, &workspace);
-        let turn = self.turn(&id, change, &workspace);
+        let workspace = ground_of(change);
+        let id = id_of(change.session, change.turn, workspace);
+        let turn = self.turn(&id, change, workspace);
         let mut turn = lock(&turn);
         let store = &*self.store;
         let mut leave = || {
@@ -458,6 +458,13 @@ impl Checkpoints for Keeper {
         let vanished = turn.vanish_if_void();
         self.noting(vanished.map_err(|error| store.failed("write in", store.root(), &error)))
     }
+}
+
+/// The folder that the turn of a call works in. The call may make it another
+/// one on the way: by beginning a repository, for one.
+fn ground_of<'a>(change: &Impending<'a>) -> &'a Path {
+    let workplace = change.workplace;
+    change.ground.get_or_init(|| workspace_of(workplace.cwd(), workplace.home()))
 }
 
 fn real(place: &Path) -> Result<PathBuf, ToolError> {

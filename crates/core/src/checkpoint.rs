@@ -2,6 +2,7 @@
 //! it up.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Instant, SystemTime};
 
 use tokio_util::sync::CancellationToken;
@@ -36,6 +37,8 @@ pub struct Impending<'a> {
     pub spared: &'a [PathBuf],
     /// Where it happens.
     pub workplace: &'a Workplace,
+    /// The folder that the turn works in, for all that is told of the call.
+    pub ground: &'a OnceLock<PathBuf>,
     /// When its time is up.
     pub deadline: Option<Instant>,
     /// Becomes set when the call must stop.

@@ -124,7 +124,8 @@ impl<'a> Files<'a> {
         loop {
             let mut found = Vec::new();
             for (place, path) in places.iter().zip(paths) {
-                let nearest = nearest_folder(place, self.walk());
+                let nearest = nearest_spot(place, self.walk())
+                    .and_then(|spot| spot.map_or(Ok(None), |spot| readable(&spot)));
                 found.extend(nearest.map_err(|error| explain_way("lock", path, &error))?);
             }
             // Everybody takes them in the same order, so nobody waits in a circle.
@@ -134,8 +135,10 @@ impl<'a> Files<'a> {
                 hold.lock(id, handle)?;
             }
             // They may have been moved, removed or made while we waited.
-            let still = |place: &PathBuf| match nearest_folder(place, self.walk()) {
-                Ok(Some((id, _))) => hold.has(id),
+            let still = |place: &PathBuf| match nearest_spot(place, self.walk()) {
+                Ok(Some(spot)) => {
+                    hold.has_folder_of(&spot) || !matches!(readable(&spot), Ok(Some(_)))
+                }
                 _ => true,
             };
             if places.iter().all(still) {
@@ -221,16 +224,16 @@ impl Hold<'_> {
 
     /// Holds the folder of a spot as well: one that was made meanwhile.
     pub(crate) fn add(&mut self, spot: &Spot, path: &Path) -> Result<(), ToolError> {
-        let found = readable(spot).map_err(|error| explain_way("lock", path, &error))?;
-        match found {
-            Some((id, _)) if self.has(id) => Ok(()),
-            Some((id, handle)) => self.lock(id, handle),
-            None => Ok(()),
+        if self.has_folder_of(spot) {
+            return Ok(());
         }
+        let found = readable(spot).map_err(|error| explain_way("lock", path, &error))?;
+        found.map_or(Ok(()), |(id, handle)| self.lock(id, handle))
     }
 
-    fn has(&self, id: (u64, u64)) -> bool {
-        self.folders.iter().any(|locked| locked.id == id)
+    fn has_folder_of(&self, spot: &Spot) -> bool {
+        let id = identity(&spot.folder).ok();
+        id.is_some_and(|id| self.folders.iter().any(|locked| locked.id == id))
     }
 
     fn lock(&mut self, id: (u64, u64), handle: OwnedFd) -> Result<(), ToolError> {
@@ -271,12 +274,11 @@ impl Patience {
     }
 }
 
-/// The deepest folder above a place that exists: its identity, and a handle
-/// to lock it by, if there can be one.
-fn nearest_folder(place: &Path, walk: Walk) -> io::Result<Option<((u64, u64), OwnedFd)>> {
+/// A spot in the deepest folder above a place that exists.
+fn nearest_spot(place: &Path, walk: Walk) -> io::Result<Option<Spot>> {
     for part in place.ancestors() {
         match Spot::reach(part, walk) {
-            Ok(spot) => return readable(&spot),
+            Ok(spot) => return Ok(Some(spot)),
             Err(error)
                 if matches!(
                     error.kind(),
@@ -288,16 +290,20 @@ fn nearest_folder(place: &Path, walk: Walk) -> io::Result<Option<((u64, u64), Ow
     Ok(None)
 }
 
+/// The folder of a spot: its identity, and a handle to lock it by, if there can
+/// be one.
 fn readable(spot: &Spot) -> io::Result<Option<((u64, u64), OwnedFd)>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match rustix::fs::openat(&spot.folder, ".", flags, Mode::empty()) {
-        Ok(handle) => {
-            let Identity { dev, ino, .. } = Facts::of(&rustix::fs::fstat(&handle)?).identity;
-            Ok(Some(((dev, ino), handle)))
-        }
+        Ok(handle) => Ok(Some((identity(&handle)?, handle))),
         Err(Errno::ACCESS | Errno::PERM) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+fn identity(folder: &OwnedFd) -> io::Result<(u64, u64)> {
+    let Identity { dev, ino, .. } = Facts::of(&rustix::fs::fstat(folder)?).identity;
+    Ok((dev, ino))
 }
 
 /// Adds who holds the lock, as far as the system tells.

@@ -8,7 +8,7 @@ use encoding_rs::{Encoding, ISO_2022_JP, REPLACEMENT, UTF_8};
 use crate::binary;
 use crate::codec::{TextFormat, detect_near, is_plain};
 use crate::endings::Endings;
-use crate::error::{NotText, SpliceError};
+use crate::error::{NotText, Rejected, SpliceError};
 use crate::places::{Decoding, next};
 use crate::shifted::{self, Stop};
 
@@ -45,15 +45,16 @@ impl Document {
     /// Reads a file's bytes. A byte order mark says which encoding it is, else
     /// `charset` does, else the bytes: strict UTF-8, UTF-16 without a mark,
     /// then a guess.
-    pub fn read(bytes: Vec<u8>, charset: Option<&'static Encoding>) -> Result<Self, NotText> {
+    pub fn read(bytes: Vec<u8>, charset: Option<&'static Encoding>) -> Result<Self, Rejected> {
         let Some(encoding) = charset else { return Self::read_near(bytes, || None) };
         if encoding == REPLACEMENT {
-            return Err(NotText::Unsupported { encoding: REPLACEMENT.name() });
+            let reason = NotText::Unsupported { encoding: REPLACEMENT.name() };
+            return Err(Rejected { reason, bytes });
         }
         let marked = Encoding::for_bom(&bytes).map(|(marked, _)| TextFormat::new(marked, true));
         let format = marked.unwrap_or(TextFormat::new(encoding, false));
         if let Some(reason) = binary::reason_though_named(&bytes, format) {
-            return Err(NotText::Binary { reason });
+            return Err(Rejected { reason: NotText::Binary { reason }, bytes });
         }
         Ok(Self::decode(bytes, format))
     }
@@ -63,23 +64,27 @@ impl Document {
     pub fn read_near(
         bytes: Vec<u8>,
         hint: impl FnOnce() -> Option<&'static Encoding>,
-    ) -> Result<Self, NotText> {
+    ) -> Result<Self, Rejected> {
         if let Some((marked, _)) = Encoding::for_bom(&bytes) {
             let format = TextFormat::new(marked, true);
-            judge(&bytes, format)?;
-            return Ok(Self::decode(bytes, format));
+            return Ok(Self::decode(judge(bytes, format)?, format));
         }
         let bytes = match String::from_utf8(bytes) {
             Ok(text) if is_plain(text.as_bytes()) => {
-                judge(text.as_bytes(), TextFormat::PLAIN)?;
-                return Ok(Self { format: TextFormat::PLAIN, content: Content::Utf8(text) });
+                let format = TextFormat::PLAIN;
+                return match binary::reason(text.as_bytes(), format) {
+                    Some(reason) => {
+                        let (reason, bytes) = (NotText::Binary { reason }, text.into_bytes());
+                        Err(Rejected { reason, bytes })
+                    }
+                    None => Ok(Self { format, content: Content::Utf8(text) }),
+                };
             }
             Ok(text) => text.into_bytes(),
             Err(error) => error.into_bytes(),
         };
         let format = detect_near(&bytes, true, hint);
-        judge(&bytes, format)?;
-        Ok(Self::decode(bytes, format))
+        Ok(Self::decode(judge(bytes, format)?, format))
     }
 
     fn decode(bytes: Vec<u8>, format: TextFormat) -> Self {
@@ -322,10 +327,11 @@ fn decoding(body: &[u8], encoding: &'static Encoding) -> Decoding {
     Decoding::of(body, encoding)
 }
 
-fn judge(bytes: &[u8], format: TextFormat) -> Result<(), NotText> {
-    match binary::reason(bytes, format) {
-        Some(reason) => Err(NotText::Binary { reason }),
-        None => Ok(()),
+/// The bytes, if they are text in this format.
+fn judge(bytes: Vec<u8>, format: TextFormat) -> Result<Vec<u8>, Rejected> {
+    match binary::reason(&bytes, format) {
+        Some(reason) => Err(Rejected { reason: NotText::Binary { reason }, bytes }),
+        None => Ok(bytes),
     }
 }
 

@@ -66,11 +66,13 @@ fn utf16_without_a_mark_is_text() {
 #[test]
 fn what_is_no_text_is_refused_with_the_reason() {
     for bytes in [&b"\x7FELF\0\0\0"[..], b"\xFF\xFE\0\0a\0\0\0", b"\x01\x02\x03\x04\x05\x06\x07"] {
-        let error = Document::read(bytes.to_vec(), None).expect_err("binary");
+        let rejected = Document::read(bytes.to_vec(), None).expect_err("binary");
+        assert_eq!(rejected.bytes, bytes);
+        let error = rejected.reason;
         assert!(matches!(error, NotText::Binary { .. }), "{error}");
     }
-    let error = Document::read(b"a".to_vec(), Some(REPLACEMENT)).expect_err("no decoder");
-    assert_eq!(error, NotText::Unsupported { encoding: "replacement" });
+    let rejected = Document::read(b"a".to_vec(), Some(REPLACEMENT)).expect_err("no decoder");
+    assert_eq!(rejected.reason, NotText::Unsupported { encoding: "replacement" });
 }
 
 #[test]

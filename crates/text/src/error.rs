@@ -19,6 +19,15 @@ pub enum NotText {
     },
 }
 
+/// Bytes that were taken for a text file, and are none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// Why not.
+    pub reason: NotText,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
 /// Why edits were not made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpliceError {

@@ -18,4 +18,4 @@ mod wide;
 
 pub use document::{Document, Edit};
 pub use endings::{Ending, Endings, count_lines, line_at, lines};
-pub use error::{NotText, SpliceError};
+pub use error::{NotText, Rejected, SpliceError};

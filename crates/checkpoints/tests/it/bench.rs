@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use hermes_checkpoints::{Keeper, Limits, Restored, Store, Target};
 use hermes_core::{CancellationToken, Checkpoints, Impending, ToolError, Workplace};
@@ -144,6 +144,7 @@ impl Bench {
         let places: Vec<PathBuf> = call.places.iter().map(|name| self.path(name)).collect();
         let filled: Vec<PathBuf> = call.filled.iter().map(|name| self.path(name)).collect();
         let workplace = Workplace::new(self.work(), None);
+        let ground = OnceLock::new();
         let cancel = CancellationToken::new();
         let impending = Impending {
             session: "session",
@@ -156,6 +157,7 @@ impl Bench {
             open_ended: call.open_ended,
             spared: &call.spared,
             workplace: &workplace,
+            ground: &ground,
             deadline: None,
             cancel: &cancel,
         };

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use hermes_core::{ErrorKind, Snapshots};
 
@@ -10,6 +12,7 @@ use crate::bench::{Bench, Call};
 /// A command that may change anything.
 fn anything<'a>(
     workplace: &'a hermes_core::Workplace,
+    ground: &'a OnceLock<PathBuf>,
     cancel: &'a hermes_core::CancellationToken,
 ) -> hermes_core::Impending<'a> {
     hermes_core::Impending {
@@ -23,6 +26,7 @@ fn anything<'a>(
         open_ended: true,
         spared: &[],
         workplace,
+        ground,
         deadline: None,
         cancel,
     }
@@ -172,8 +176,8 @@ fn a_home_folder_is_not_kept_as_a_whole() {
     use hermes_core::{CancellationToken, Checkpoints, Impending, Workplace};
     let bench = Bench::new();
     let workplace = Workplace::new(bench.work(), Some(bench.work()));
-    let cancel = CancellationToken::new();
-    let change = anything(&workplace, &cancel);
+    let (ground, cancel) = (OnceLock::new(), CancellationToken::new());
+    let change = anything(&workplace, &ground, &cancel);
     assert_eq!(bench.keeper.before(&change).unwrap_err().kind(), ErrorKind::Limit);
     assert!(bench.keeper.problem().unwrap().contains("cannot be undone"));
     // What a call names is kept there, too.
@@ -187,7 +191,7 @@ fn a_home_folder_is_not_kept_as_a_whole() {
     assert_eq!(bench.read("named.txt").as_deref(), Some("old"));
     cancel.cancel();
     let elsewhere = Workplace::new(bench.work(), None);
-    let change = Impending { workplace: &elsewhere, ..change };
+    let change = Impending { workplace: &elsewhere, ground: &OnceLock::new(), ..change };
     bench.write("a.txt", "x");
     assert_eq!(bench.keeper.before(&change).unwrap_err().kind(), ErrorKind::Cancelled);
 }
@@ -229,10 +233,10 @@ fn a_call_without_time_left_is_not_kept_waiting() {
     let bench = Bench::new();
     bench.write("a.txt", "old");
     let workplace = Workplace::new(bench.work(), None);
-    let cancel = CancellationToken::new();
+    let (ground, cancel) = (OnceLock::new(), CancellationToken::new());
     let change = Impending {
         deadline: Some(Instant::now() + Duration::from_secs(3600)),
-        ..anything(&workplace, &cancel)
+        ..anything(&workplace, &ground, &cancel)
     };
     bench.keeper.before(&change).unwrap();
     bench.keeper.after(&change).unwrap();

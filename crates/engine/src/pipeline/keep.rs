@@ -2,8 +2,8 @@
 //! be undone.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{
@@ -69,6 +69,7 @@ struct Change {
     open_ended: bool,
     spared: Vec<PathBuf>,
     workplace: Arc<Workplace>,
+    ground: OnceLock<PathBuf>,
     deadline: Option<Instant>,
     cancel: CancellationToken,
 }
@@ -86,6 +87,7 @@ impl Change {
             open_ended: self.open_ended,
             spared: &self.spared,
             workplace: &self.workplace,
+            ground: &self.ground,
             deadline: self.deadline,
             cancel: &self.cancel,
         }
@@ -122,6 +124,7 @@ impl Flight {
             open_ended,
             spared: spared(judged),
             workplace: self.workplace.load_full(),
+            ground: OnceLock::new(),
             deadline: self.caller.deadline,
             cancel: self.caller.cancel.clone(),
         });

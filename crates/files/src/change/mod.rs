@@ -7,10 +7,12 @@
 
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::{OnceLock, mpsc};
 use std::thread;
 
 use hermes_core::ToolError;
 
+use crate::content::Content;
 use crate::hold::{Hold, Locked};
 use crate::write::Existing;
 
@@ -30,7 +32,7 @@ pub enum Change {
         /// Which file.
         path: PathBuf,
         /// All of its content.
-        bytes: Vec<u8>,
+        bytes: Content,
         /// If it exists.
         existing: Existing,
     },
@@ -47,7 +49,7 @@ pub enum Change {
         /// The new name.
         to: PathBuf,
         /// The new content.
-        bytes: Option<Vec<u8>>,
+        bytes: Option<Content>,
     },
 }
 
@@ -98,7 +100,7 @@ impl<'a> Hold<'a> {
     /// A file that was read through the hold must still be the one that was
     /// read; a file that a change creates must not have come there meanwhile.
     pub fn change(self, changes: &[Change]) -> Result<Vec<Changed>, ToolError> {
-        self.secure(changes, || (), || Ok(()))?.0.make()
+        self.secure(changes, || (), || Ok(()), || ())?.0.make()
     }
 
     /// The first half of [`Self::change`], and the longer one: all that is new
@@ -108,30 +110,54 @@ impl<'a> Hold<'a> {
     /// The disk takes its time, and there is work for two meanwhile. `aside` is
     /// for what can be done at any moment; if much is written, a thread of its
     /// own does it. `meanwhile` has the last word: its error is that of all.
+    /// When it is through, that thread does what is `left`.
     pub fn secure<'c, A: Send, M>(
         mut self,
         changes: &'c [Change],
         aside: impl FnOnce() -> A + Send,
         meanwhile: impl FnOnce() -> Result<M, ToolError>,
+        left: impl FnOnce() + Send,
     ) -> Result<(Secured<'a, 'c>, A, M), ToolError> {
         let size: usize = changes.iter().filter_map(Change::content).map(<[u8]>::len).sum();
-        let staged = self.stage(changes)?;
-        let (done, meant) = if size < LARGE {
+        if size < LARGE {
+            let staged = self.stage(changes)?;
             let meant = meanwhile()?;
             let done = aside();
+            left();
             staged.verify()?;
             self.folders.iter().for_each(Locked::sweep);
             staged.sync()?;
-            (done, meant)
-        } else {
-            thread::scope(|scope| {
-                let other = scope.spawn(|| (aside(), staged.verify()));
-                let meant = meanwhile().and_then(|meant| staged.sync().map(|()| meant));
-                self.folders.iter().for_each(Locked::sweep);
-                let (done, verified) = other.join().unwrap_or_else(|panic| resume_unwind(panic));
-                meant.and_then(|meant| verified.map(|()| (done, meant)))
-            })?
-        };
+            return Ok((Secured { changes, staged, _hold: self }, done, meant));
+        }
+        let place = OnceLock::new();
+        let (done, meant) = thread::scope(|scope| {
+            let (tell, told) = mpsc::channel::<&Staged<'_>>();
+            let other = scope.spawn(move || {
+                let done = aside();
+                // Nobody tells of it if it could not be written, or must not be.
+                let verified = told.recv().map_or(Ok(()), |staged| {
+                    let verified = staged.verify();
+                    left();
+                    verified
+                });
+                (done, verified)
+            });
+            let write = || {
+                let staged = self.stage(changes)?;
+                let staged = place.get_or_init(|| staged);
+                let meant = meanwhile()?;
+                let _ = tell.send(staged);
+                staged.sync()?;
+                Ok(meant)
+            };
+            let meant = write();
+            drop(tell);
+            self.folders.iter().for_each(Locked::sweep);
+            let (done, verified) = other.join().unwrap_or_else(|panic| resume_unwind(panic));
+            meant.and_then(|meant| verified.map(|()| (done, meant)))
+        })?;
+        let written = place.into_inner().ok_or_else(|| ToolError::internal("Nothing was written"));
+        let staged = written?;
         Ok((Secured { changes, staged, _hold: self }, done, meant))
     }
 

@@ -21,7 +21,7 @@ fn overfill(folder: &Path) -> Vec<ToolError> {
     let (old, other, new) = (folder.join("old"), folder.join("other"), folder.join("new/er"));
     let write = |path: &Path, bytes: &[u8]| Change::Write {
         path: path.into(),
-        bytes: bytes.into(),
+        bytes: bytes.to_vec().into(),
         existing: Existing::Replace,
     };
     let at_once = |changes: &[Change]| {
@@ -41,7 +41,7 @@ fn overfill(folder: &Path) -> Vec<ToolError> {
             Change::Move {
                 from: old.clone(),
                 to: folder.join("moved"),
-                bytes: Some(large.clone()),
+                bytes: Some(large.clone().into()),
             },
         ]),
     ]

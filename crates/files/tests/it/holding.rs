@@ -18,8 +18,7 @@ fn hold<'a>(grants: &'a Grants, paths: &[&Path], wait: Duration) -> Hold<'a> {
 }
 
 fn write(path: &Path, text: String) -> Change {
-    let bytes = text.into_bytes();
-    Change::Write { path: path.into(), bytes, existing: Existing::Replace }
+    Change::Write { path: path.into(), bytes: text.into(), existing: Existing::Replace }
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn attributes_and_access_lists_stay() {
         } else {
             let held =
                 files.hold(&[&file], Duration::from_secs(60), &CancellationToken::new()).unwrap();
-            let bytes = b"newer".to_vec();
+            let bytes = "newer".into();
             let change = Change::Write { path: file.clone(), bytes, existing: Existing::Replace };
             let changed = held.change(&[change]).unwrap();
             assert!(changed[0].lost.is_empty(), "{changed:?}");
@@ -163,7 +163,7 @@ fn a_change_removes_what_was_left_also_links() {
     let grants = judged(&file);
     let hold = Files::with(&grants).hold(&[&file], Duration::ZERO, &CancellationToken::new());
     let change =
-        Change::Write { path: file.clone(), bytes: b"new".to_vec(), existing: Existing::Replace };
+        Change::Write { path: file.clone(), bytes: "new".into(), existing: Existing::Replace };
     hold.unwrap().change(&[change]).unwrap();
     assert!(left.iter().all(|path| fs::symlink_metadata(path).is_err()));
     assert_eq!(fs::read_to_string(file).unwrap(), "new");
@@ -179,7 +179,7 @@ fn what_new_content_does_not_get_is_told() {
     let grants = judged(&world.ws(""));
     let hold = Files::with(&grants).hold(&[&file], Duration::ZERO, &CancellationToken::new());
     let change =
-        Change::Write { path: file.clone(), bytes: b"new".to_vec(), existing: Existing::Replace };
+        Change::Write { path: file.clone(), bytes: "new".into(), existing: Existing::Replace };
     let changed = hold.unwrap().change(&[change]).unwrap();
     let told = changed[0].lost.join("; ");
     assert!(told.contains("set-user-ID") && told.contains("set-group-ID"), "{told}");

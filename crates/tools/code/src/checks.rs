@@ -197,7 +197,7 @@ impl<'a> Desk<'a> {
         if hold.read(file)?.as_deref() != Some(old) {
             return Err(changed());
         }
-        let (path, bytes) = (file.to_owned(), new.to_vec());
+        let (path, bytes) = (file.to_owned(), new.to_vec().into());
         hold.change(&[Change::Write { path, bytes, existing: Existing::Replace }])?;
         Ok(())
     }

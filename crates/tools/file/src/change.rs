@@ -4,8 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hermes_core::{Left, Made, Replacing, ToolContext, ToolError};
 use hermes_files::{Files, Hold, Journals, Recovered};
@@ -123,12 +122,9 @@ impl<'a> Held<'a> {
             keep();
         }
         let aside = || {
-            let digests: Vec<_> = changes.iter().map(|c| c.content().map(digest)).collect();
+            let digests: Vec<_> = changes.iter().map(|c| c.content().map(blake3::hash)).collect();
             let hashes: Vec<_> = digests.iter().map(|d| d.map(Hash::from)).collect();
             let answer = look(&hashes)?;
-            if let Some(keeper) = &keeper {
-                keeper.tidy();
-            }
             Ok::<_, ToolError>((answer, digests, hashes))
         };
         let meanwhile = || {
@@ -140,7 +136,12 @@ impl<'a> Held<'a> {
             versions::make_room(changes.iter().filter_map(Change::content).map(<[u8]>::len).sum());
             Ok(permitted)
         };
-        let (secured, looked, permitted) = hold.secure(changes, aside, meanwhile)?;
+        let left = || {
+            if let Some(keeper) = &keeper {
+                keeper.tidy();
+            }
+        };
+        let (secured, looked, permitted) = hold.secure(changes, aside, meanwhile, left)?;
         let (answer, digests, hashes) = looked?;
         cx.check()?;
         let changed = secured.make()?;
@@ -163,31 +164,13 @@ impl<'a> Held<'a> {
     }
 }
 
-/// The digest of what is on its way to the disk, which is served by threads that
-/// need a processor, too. Where others want it as well, it is not offered again.
-fn digest(bytes: &[u8]) -> blake3::Hash {
-    const PIECE: usize = 128 * 1024;
-    const SHORT: Duration = Duration::from_micros(200);
-    let mut hasher = blake3::Hasher::new();
-    let mut is_free = true;
-    for piece in bytes.chunks(PIECE) {
-        hasher.update(piece);
-        if is_free {
-            let since = Instant::now();
-            thread::yield_now();
-            is_free = since.elapsed() < SHORT;
-        }
-    }
-    hasher.finalize()
-}
-
 /// Keeps what was written for a while: see [`versions`].
 pub(crate) fn remember(changes: impl IntoIterator<Item = Change>, done: &[Done]) {
     for (change, done) in changes.into_iter().zip(done) {
         if let Change::Write { bytes, .. } | Change::Move { bytes: Some(bytes), .. } = change
             && let Some(hash) = &done.hash
         {
-            versions::keep(hash, bytes);
+            versions::keep(hash, bytes.len(), || bytes);
         }
     }
 }

@@ -9,14 +9,14 @@ use hermes_core::{ToolContext, ToolError};
 use hermes_files::Files;
 use hermes_text::codec::{TextFormat, detect_near};
 use hermes_text::editorconfig::{self, Charset, Config};
-use hermes_text::{Document, NotText};
+use hermes_text::{Document, Rejected};
 
 use crate::known;
 
 /// A text file that was read, in the encoding that it is in. What is in ASCII
 /// so far is in any of many: in the one that was named for it or is said to be
 /// that of such files, if it is one of them.
-pub(crate) fn read(cx: &ToolContext, path: &Path, bytes: Vec<u8>) -> Result<Document, NotText> {
+pub(crate) fn read(cx: &ToolContext, path: &Path, bytes: Vec<u8>) -> Result<Document, Rejected> {
     let document = Document::read_near(bytes, || of(cx, path))?;
     match open_encoding(&document.format(), document.bytes(), || of(cx, path)) {
         Some(encoding) => Document::read(document.bytes().to_vec(), Some(encoding)),
@@ -30,13 +30,13 @@ fn open_encoding(
     bytes: &[u8],
     hint: impl FnOnce() -> Option<&'static Encoding>,
 ) -> Option<&'static Encoding> {
-    if *format != TextFormat::PLAIN || bytes.is_empty() || !bytes.is_ascii() {
+    if *format != TextFormat::PLAIN || bytes.is_empty() {
         return None;
     }
-    let is_same = |encoding: &&'static Encoding| {
-        encoding.decode_without_bom_handling(bytes).0.as_bytes() == bytes
+    let is_open = |encoding: &&'static Encoding| {
+        bytes.is_ascii() && encoding.decode_without_bom_handling(bytes).0.as_bytes() == bytes
     };
-    hint().filter(|encoding| *encoding != UTF_8).filter(is_same)
+    hint().filter(|encoding| *encoding != UTF_8).filter(is_open)
 }
 
 /// The same, in the encoding that the caller names; a byte order mark counts
@@ -46,7 +46,7 @@ pub(crate) fn read_as(
     path: &Path,
     bytes: Vec<u8>,
     told: Option<&'static Encoding>,
-) -> Result<Document, NotText> {
+) -> Result<Document, Rejected> {
     let Some(told) = told else { return read(cx, path, bytes) };
     let document = Document::read(bytes, Some(told))?;
     remember(cx, path, document.bytes(), true, told);

@@ -10,9 +10,6 @@ use hermes_text::{Document, NotText};
 use crate::charset;
 use crate::known::Hash;
 
-/// How much of a file is looked at closely.
-const HEAD: usize = 64 * 1024;
-
 #[derive(Debug)]
 pub(crate) struct Original {
     document: Result<Document, NotText>,
@@ -34,11 +31,11 @@ impl Original {
         told: Option<&'static Encoding>,
     ) -> Self {
         let (hash, len) = (OnceLock::new(), bytes.len() as u64);
-        // Bytes that are not text are gone after the next line.
-        if !is_surely_text(&bytes) {
-            let _ = hash.set(Hash::of(&bytes));
-        }
-        Self { document: charset::read_as(cx, path, bytes, told), len, hash }
+        let document = charset::read_as(cx, path, bytes, told).map_err(|rejected| {
+            let _ = hash.set(Hash::of(&rejected.bytes));
+            rejected.reason
+        });
+        Self { document, len, hash }
     }
 
     /// Bytes of the file.
@@ -68,15 +65,4 @@ impl Original {
             Err(_) => self.len == bytes.len() as u64 && *self.hash() == Hash::of(bytes),
         }
     }
-}
-
-/// Whether it is UTF-8, and nothing at its beginning looks like anything else.
-fn is_surely_text(bytes: &[u8]) -> bool {
-    let head = bytes.get(..HEAD).unwrap_or(bytes);
-    let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
-    // Without a way out in the middle, many are looked at in one step.
-    let are_plain = |some: &[u8]| some.iter().fold(true, |all, byte| all & is_plain(byte));
-    head.chunks(1024).all(are_plain)
-        && memchr::memchr(0x1B, bytes).is_none()
-        && std::str::from_utf8(bytes).is_ok()
 }

@@ -1,9 +1,10 @@
 //! Versions of files that this process has met lately, by hash: so that a
 //! caller can be told what has changed since it looked, and not only that.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
+
+use hermes_files::Content;
 
 use crate::known::Hash;
 
@@ -15,21 +16,20 @@ const ALL: usize = 16 * 1024 * 1024;
 struct Versions {
     size: usize,
     /// The oldest first.
-    kept: VecDeque<(Hash, Arc<Vec<u8>>)>,
+    kept: VecDeque<(Hash, Content)>,
 }
 
 static VERSIONS: Mutex<Versions> = Mutex::new(Versions { size: 0, kept: VecDeque::new() });
 
 /// Keeps a version for a while, unless it is too long, or known.
-pub(crate) fn keep<'b>(hash: &Hash, bytes: impl Into<Cow<'b, [u8]>>) {
-    let bytes = bytes.into();
-    make_room(bytes.len());
+pub(crate) fn keep(hash: &Hash, len: usize, version: impl FnOnce() -> Content) {
+    make_room(len);
     let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    if bytes.len() > ONE || versions.kept.iter().any(|(kept, _)| kept == hash) {
+    if len > ONE || versions.kept.iter().any(|(kept, _)| kept == hash) {
         return;
     }
-    versions.size += bytes.len();
-    versions.kept.push_back((hash.clone(), Arc::new(bytes.into_owned())));
+    versions.size += len;
+    versions.kept.push_back((hash.clone(), version()));
 }
 
 /// Clears old versions away until there is room for one of this length, if it
@@ -47,9 +47,9 @@ pub(crate) fn make_room(len: usize) {
 }
 
 /// A version, if it is still known.
-pub(crate) fn find(hash: &Hash) -> Option<Arc<Vec<u8>>> {
+pub(crate) fn find(hash: &Hash) -> Option<Content> {
     let versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    versions.kept.iter().find(|(kept, _)| kept == hash).map(|(_, bytes)| Arc::clone(bytes))
+    versions.kept.iter().find(|(kept, _)| kept == hash).map(|(_, version)| version.clone())
 }
 
 #[cfg(test)]
@@ -64,13 +64,13 @@ mod tests {
         };
         for number in 0..20 {
             let (hash, bytes) = version(number);
-            keep(&hash, bytes.clone());
-            keep(&hash, bytes);
+            keep(&hash, ONE, || bytes.clone().into());
+            keep(&hash, ONE, || bytes.into());
         }
         assert!(find(&version(0).0).is_none());
-        assert_eq!(find(&version(19).0).as_deref(), Some(&version(19).1));
+        assert_eq!(find(&version(19).0).as_deref(), Some(&*version(19).1));
         let long = vec![b'x'; ONE + 1];
-        keep(&Hash::of(&long), long.clone());
+        keep(&Hash::of(&long), long.len(), || long.clone().into());
         assert!(find(&Hash::of(&long)).is_none());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use encoding_rs::Encoding;
 use hermes_core::{ToolContext, ToolError};
-use hermes_files::Files;
+use hermes_files::{Content, Files};
 use hermes_text::codec::{TextFormat, Unencodable};
 use hermes_text::matching::{
     Hunk, Lines, Replacement, Request, Rigour, apply, change, compose, replace,
@@ -39,6 +39,9 @@ enum Body {
     Edited(Vec<Edit>, Arc<String>),
     New(Arc<String>),
 }
+
+/// The mark of the byte order, which says that a file is text.
+const MARK: char = '\u{FEFF}';
 
 /// Bytes of text that are copied at most for steps that build upon each other.
 const COPIED: usize = 2 << 30;
@@ -318,20 +321,25 @@ impl<'a> Desk<'a> {
     }
 
     /// The bytes of a file as it is now.
-    fn bytes(&self, path: &Path, now: &Now) -> Result<Vec<u8>, ToolError> {
-        match (&now.body, &now.from) {
+    fn bytes(&self, path: &Path, now: &Now) -> Result<Content, ToolError> {
+        let bytes = match (&now.body, &now.from) {
             (Body::New(text), _) => {
                 let named = self.told.map(|encoding| TextFormat::new(encoding, false));
                 let format = named.unwrap_or_else(|| charset::of_new(self.cx, path));
                 encode(format, text).map_err(|error| refusal::unencodable(path, &error))
             }
-            (Body::Edited(edits, _), Some(from)) => {
+            (Body::Edited(edits, text), Some(from)) => {
                 let document = self.document(from)?;
+                // The bytes are the text; a mark that an edit makes is refused below.
+                if document.format() == TextFormat::PLAIN && !text.starts_with(MARK) {
+                    return Ok(Content::Text(Arc::clone(text)));
+                }
                 document.splice(edits).map_err(|error| refusal::splice(from, &error))
             }
             (_, Some(from)) => Ok(self.document(from)?.bytes().to_vec()),
             (_, None) => Err(ToolError::internal("A new file has no text")),
-        }
+        };
+        bytes.map(Content::from)
     }
 
     /// What has to be written.
@@ -347,7 +355,9 @@ impl<'a> Desk<'a> {
             let is_marked = self.programs.contains_key(path);
             let bytes = match (&now.body, &now.from) {
                 // It is written anew, text or not.
-                (Body::AsItWas, Some(from)) if is_marked => self.held.current(from)?,
+                (Body::AsItWas, Some(from)) if is_marked => {
+                    self.held.current(from)?.map(Content::from)
+                }
                 (Body::AsItWas, _) => None,
                 _ => Some(self.bytes(path, now)?),
             };
@@ -355,7 +365,7 @@ impl<'a> Desk<'a> {
             match (&now.from, bytes) {
                 (Some(_), None) if stayed => {}
                 (Some(_), Some(bytes)) if stayed => {
-                    if is_marked || self.document(path)?.bytes() != bytes {
+                    if is_marked || self.document(path)?.bytes() != &*bytes {
                         let existing = Existing::Replace;
                         changes.push(Change::Write { path: path.clone(), bytes, existing });
                         files.push(turned(Fate::Modified));

@@ -261,7 +261,7 @@ impl Reading<'_> {
         let path_text = spelling::show(path);
         // Also if it is told in short: it may have been another one in between.
         if let (Some(hash), Some(bytes)) = (hash.clone(), file.memory()) {
-            versions::keep(&hash, bytes);
+            versions::keep(&hash, bytes.len(), || bytes.to_vec().into());
             let whole = page.is_whole() && self.document.is_none();
             let seen = Seen { len: file.len(), modified: file.modified(), whole };
             known::saw(cx, path, hash, seen);

@@ -27,13 +27,13 @@ pub(super) enum Sight {
 }
 
 /// An error unless the caller knows the version that is there, or has not seen
-/// any. The new text is only asked for in order to explain it.
-pub(super) fn check<'t>(
+/// any. The new text is there to explain it.
+pub(super) fn check(
     cx: &ToolContext,
     path: &Path,
     expected: Option<&Hash>,
     old: Option<&Original>,
-    text: impl FnOnce() -> &'t str,
+    text: &str,
 ) -> Result<Sight, ToolError> {
     let shown = show(path);
     let Some(old) = old else {
@@ -51,24 +51,24 @@ pub(super) fn check<'t>(
         }
         let by = known::other_writer(cx, path, || old.hash());
         let message = format!("{shown} is another version than the one that was expected");
-        return Err(Conflict { message, seen: Some(expected.clone()), by }.explain(old, text()));
+        return Err(Conflict { message, seen: Some(expected.clone()), by }.explain(old, text));
     }
     match known::standing(cx, path, || old.hash()) {
         Standing::Same if known::saw_all(cx, path) => Ok(Sight::Whole),
         Standing::Same => Ok(Sight::Part),
         Standing::Changed { seen, by } => {
             let message = format!("{shown} has changed since you last saw it");
-            Err(Conflict { message, seen: Some(seen), by }.explain(old, text()))
+            Err(Conflict { message, seen: Some(seen), by }.explain(old, text))
         }
         Standing::Created { by } => {
             let message = format!("{shown} was not there when you looked, and is now");
-            Err(Conflict { message, seen: None, by }.explain(old, text()))
+            Err(Conflict { message, seen: None, by }.explain(old, text))
         }
         Standing::Unseen => match known::other_writer(cx, path, || old.hash()) {
             None => Ok(Sight::None),
             by => {
                 let message = format!("{shown} holds work that you have not seen");
-                Err(Conflict { message, seen: None, by }.explain(old, text()))
+                Err(Conflict { message, seen: None, by }.explain(old, text))
             }
         },
     }
@@ -114,7 +114,7 @@ impl Conflict {
         let effort = Effort { limit: DIFF, ..LONG_DIFF };
         let seen = self.seen.as_ref().and_then(versions::find);
         let encoding = || now.document().ok().map(|now| now.format().encoding());
-        match seen.and_then(|seen| Document::read_near(Vec::clone(&seen), encoding).ok()) {
+        match seen.and_then(|seen| Document::read_near(seen.to_vec(), encoding).ok()) {
             Some(seen) => compare(seen.text(), current, ("as you saw it", "as it is now"), effort),
             None => compare(current, text, ("as it is now", "as you would write it"), effort),
         }

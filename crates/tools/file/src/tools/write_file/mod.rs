@@ -3,7 +3,6 @@
 
 use std::mem;
 use std::path::Path;
-use std::sync::OnceLock;
 
 use encoding_rs::UTF_8;
 use hermes_core::{
@@ -188,16 +187,12 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     let Written { text, bytes } = written;
     let unchanged = old.is_some_and(|old| old.holds(&bytes));
     let differs = old.filter(|_| !unchanged);
-    let changes = [Change::Write { path: path.into(), bytes, existing: Existing::Replace }];
-    let bytes = changes.first().and_then(Change::content).unwrap_or_default();
+    let text = text.as_deref().or(bytes.text()).unwrap_or_default();
     let len = bytes.len() as u64;
-    let read = OnceLock::new();
-    // Bytes without a text of their own are one.
-    let spell = || *read.get_or_init(|| str::from_utf8(bytes).unwrap_or_default());
-    let text = || text.as_deref().unwrap_or_else(spell);
+    let changes = [Change::Write { path: path.into(), bytes: bytes.clone(), existing: Existing::Replace }];
     let permit = || {
         if !args.keep_numbers {
-            refuse_numbered(cx, old, bytes, text)?;
+            refuse_numbered(cx, old, text)?;
         }
         // Who names a version means it, also where there is nothing to do.
         match unchanged && expected.is_none() {
@@ -208,7 +203,6 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     // Where it leads, before it is written: afterwards a link may be gone.
     let place = spelling::led(path);
     let look = |hash: &Hash| {
-        let text = text();
         let effort = if args.dry_run { LONG_DIFF } else { SHORT_DIFF };
         Output {
             resolved_path: show(&place),
@@ -236,7 +230,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     // Plain text that nobody spoke of is in what it is read as.
     let remember_encoding = || {
         if args.encoding.is_some() || script.encoding() != UTF_8 {
-            charset::remember(cx, path, bytes, true, script.encoding());
+            charset::remember(cx, path, &bytes, true, script.encoding());
         }
     };
     let tell = |output: Output, sight| Output {
@@ -247,7 +241,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     if args.dry_run || unchanged {
         drop(held);
         let sight = permit()?;
-        let hash = Hash::of(bytes);
+        let hash = Hash::of(&bytes);
         let output = tell(look(&hash), sight);
         if unchanged {
             remember_encoding();
@@ -314,16 +308,14 @@ fn refuse_note(content: &str) -> Result<(), ToolError> {
 }
 
 /// The same for lines with numbers in front.
-fn refuse_numbered<'t>(
+fn refuse_numbered(
     cx: &ToolContext,
     old: Option<&Original>,
-    bytes: &[u8],
-    text: impl FnOnce() -> &'t str,
+    text: &str,
 ) -> Result<(), ToolError> {
-    if !begins_numbered(bytes) {
+    if !begins_numbered(text.as_bytes()) {
         return Ok(());
     }
-    let text = text();
     let is_ours = match Numbered::of(text) {
         Numbered::No => false,
         Numbered::Perhaps => was_shown(cx, old, text),
@@ -346,6 +338,6 @@ fn was_shown(cx: &ToolContext, old: Option<&Original>, numbered: &str) -> bool {
     old.and_then(Original::text).is_some_and(holds)
         || unchanged::was_shown(cx, numbered)
         || seen().any(|bytes| {
-            Document::read(Vec::clone(&bytes), None).is_ok_and(|seen| holds(seen.text()))
+            Document::read(bytes.to_vec(), None).is_ok_and(|seen| holds(seen.text()))
         })
 }

@@ -3,6 +3,7 @@
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use hermes_core::{JsonSchema, ToolError};
+use hermes_files::Content;
 use hermes_text::codec::TextFormat;
 use hermes_text::{Document, Ending, line_at};
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,7 @@ enum Wanted {
 pub(super) struct Written {
     /// Without a byte order mark; none if the bytes are the text.
     pub(super) text: Option<String>,
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Content,
 }
 
 /// The encoding of a file, and the one that its bytes look like.
@@ -125,7 +126,7 @@ impl Script {
             Wanted::Kept(_) | Wanted::Given => text,
         };
         if self.format == TextFormat::PLAIN {
-            return Ok(Written { text: None, bytes: text.into_bytes() });
+            return Ok(Written { text: None, bytes: text.into() });
         }
         let name = self.format.encoding().name();
         let body = self.format.encode(&text).map_err(|error| {
@@ -136,7 +137,7 @@ impl Script {
             mark => [mark, &body].concat(),
         };
         self.verify(&text, &bytes)?;
-        Ok(Written { text: Some(text), bytes })
+        Ok(Written { text: Some(text), bytes: bytes.into() })
     }
 
     /// Some encodings write a character with the bytes of another.

@@ -1,0 +1,60 @@
+//! What a file shall hold.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// All that a file shall hold. Cheap to clone.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// Text in UTF-8, which nobody needs to check again.
+    Text(Arc<String>),
+    /// Any bytes.
+    Bytes(Arc<Vec<u8>>),
+}
+
+impl Content {
+    /// The text, if it is known to be one.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Bytes(_) => None,
+        }
+    }
+}
+
+impl Deref for Content {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl PartialEq for Content {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Content {}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::Text(Arc::new(text))
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<Vec<u8>> for Content {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Bytes(Arc::new(bytes))
+    }
+}
