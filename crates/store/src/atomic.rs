@@ -11,6 +11,15 @@ use tempfile::{Builder, NamedTempFile};
 /// As many links as a kernel follows before it calls them a loop.
 const MAX_LINKS: usize = 40;
 
+/// What the new content of a file outlasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lasting {
+    /// That the process is killed.
+    Kills,
+    /// Also that the power fails.
+    PowerCuts,
+}
+
 /// Replaces the content of `path`, or creates it.
 ///
 /// A symbolic link is followed, and its target is replaced. A file that
@@ -23,19 +32,24 @@ pub fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut builder = Builder::new();
     // The target's own name may leave no room for more letters.
     builder.prefix(".hermes-").suffix(".tmp");
-    replace(&builder, &target, bytes, mode)
+    replace(&builder, &target, bytes, mode, Lasting::PowerCuts)
 }
 
 /// [`write_atomic`] for a writer that is alone with `path`. The temporary
 /// file then has one fixed name, so that what a crash leaves behind is taken
 /// away by the next write.
-pub(crate) fn write_alone(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+pub(crate) fn write_alone(
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+    lasting: Lasting,
+) -> io::Result<()> {
     let target = follow(path)?;
     let temporary = temporary_name(&target);
     remove_if_there(&target.with_file_name(&temporary))?;
     let mut builder = Builder::new();
     builder.prefix(&temporary).suffix("").rand_bytes(0);
-    replace(&builder, &target, bytes, mode)
+    replace(&builder, &target, bytes, mode, lasting)
 }
 
 /// The name that [`write_alone`] gives its temporary file.
@@ -55,7 +69,13 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<bool> {
     }
 }
 
-fn replace(builder: &Builder<'_, '_>, target: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+fn replace(
+    builder: &Builder<'_, '_>,
+    target: &Path,
+    bytes: &[u8],
+    mode: u32,
+    lasting: Lasting,
+) -> io::Result<()> {
     let old = replaceable(target)?;
     let folder = match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -67,11 +87,15 @@ fn replace(builder: &Builder<'_, '_>, target: &Path, bytes: &[u8], mode: u32) ->
     if let Some(old) = &old {
         resemble(temporary.as_file(), old)?;
     }
-    temporary.as_file().sync_all()?;
+    if lasting == Lasting::PowerCuts {
+        temporary.as_file().sync_all()?;
+    }
     temporary.persist(target).map_err(|refused| refused.error)?;
     // Without this the rename may be lost with the power; not every file
     // system can do it.
-    if let Ok(folder) = File::open(folder) {
+    if lasting == Lasting::PowerCuts
+        && let Ok(folder) = File::open(folder)
+    {
         let _ = folder.sync_all();
     }
     Ok(())

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use hermes_core::{SessionError, SessionStore};
 use serde_json::Value;
 
+use crate::atomic::Lasting;
 use crate::lock::Lock;
 use crate::names::{MARK, file_stem};
 use crate::record::Record;
@@ -17,10 +18,18 @@ use crate::{StoreError, atomic, regular};
 
 const FILE_MODE: u32 = 0o600;
 
+/// How the folder of a session's many documents ends.
+const PARTS: &str = "parts";
+
 /// Session documents in a folder, one JSON file per session.
 ///
 /// A change is made under a lock and written as a whole, so no process loses
 /// the update of another; reading needs no lock.
+///
+/// A document with a `/` in its key is one of many, and has a file of its own:
+/// what a long session gathers is not written anew with each change. Such a
+/// file is not waited for until it is on the disk, and one that a power cut has
+/// damaged counts for nothing.
 #[derive(Debug, Clone)]
 pub struct FileSessions {
     folder: PathBuf,
@@ -83,6 +92,13 @@ impl FileSessions {
         let lock = self.lock(session)?;
         let removed =
             atomic::remove_if_there(&path).map_err(|e| StoreError::io("remove", &path, e))?;
+        let parts = self.parts(session);
+        match fs::remove_dir_all(&parts) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::io("remove", &parts, error));
+            }
+            _ => {}
+        }
         let temporary = path.with_file_name(atomic::temporary_name(&path));
         atomic::remove_if_there(&temporary).map_err(|e| StoreError::io("remove", &temporary, e))?;
         let guard = self.lock_file(session);
@@ -94,6 +110,18 @@ impl FileSessions {
         self.folder.join(format!("{}.json", file_stem(session)))
     }
 
+    fn parts(&self, session: &str) -> PathBuf {
+        self.folder.join(format!("{}.{PARTS}", file_stem(session)))
+    }
+
+    /// The file of a document.
+    fn place(&self, session: &str, key: &str) -> PathBuf {
+        match is_part(key) {
+            true => self.parts(session).join(format!("{}.json", file_stem(key))),
+            false => self.file(session),
+        }
+    }
+
     fn lock_file(&self, session: &str) -> PathBuf {
         self.folder.join(format!("{}.lock", file_stem(session)))
     }
@@ -103,10 +131,13 @@ impl FileSessions {
         Lock::acquire(&path).map_err(|e| StoreError::io("lock", &path, e))
     }
 
-    fn load(&self, session: &str) -> Result<Option<Record>, StoreError> {
-        let path = self.file(session);
+    fn load(&self, session: &str, key: &str) -> Result<Option<Record>, StoreError> {
+        let path = self.place(session, key);
         match regular::read(&path) {
-            Ok(bytes) => Record::parse(&path, &bytes).map(Some),
+            Ok(bytes) => match Record::parse(&path, &bytes) {
+                Err(StoreError::Damaged { .. }) if is_part(key) => Ok(None),
+                parsed => parsed.map(Some),
+            },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(StoreError::io("read", &path, error)),
         }
@@ -120,21 +151,30 @@ impl FileSessions {
     ) -> Result<(), StoreError> {
         create_private(&self.folder).map_err(|e| StoreError::io("create", &self.folder, e))?;
         let _lock = self.lock(session)?;
-        let path = self.file(session);
-        let mut record = self.load(session)?.unwrap_or_else(|| Record::new(session));
+        let path = self.place(session, key);
+        let mut record = self.load(session, key)?.unwrap_or_else(|| Record::new(session));
         let new = change(record.get(&path, key)?).map_err(StoreError::Change)?;
         if !record.set(key, &new)? {
             return Ok(());
         }
-        let bytes = record.to_bytes(&path)?;
-        atomic::write_alone(&path, &bytes, FILE_MODE).map_err(|e| StoreError::io("write", &path, e))
+        if !is_part(key) {
+            return write(&path, &record, Lasting::PowerCuts);
+        }
+        let parts = self.parts(session);
+        create_private(&parts).map_err(|e| StoreError::io("create", &parts, e))?;
+        // Without a file of its own nobody would know of the session.
+        let main = self.file(session);
+        if !main.exists() {
+            write(&main, &Record::new(session), Lasting::PowerCuts)?;
+        }
+        write(&path, &record, Lasting::Kills)
     }
 }
 
 impl SessionStore for FileSessions {
     fn read(&self, session: &str, key: &str) -> Result<Value, SessionError> {
-        match self.load(session)? {
-            Some(record) => Ok(record.get(&self.file(session), key)?),
+        match self.load(session, key)? {
+            Some(record) => Ok(record.get(&self.place(session, key), key)?),
             None => Ok(Value::Null),
         }
     }
@@ -154,6 +194,16 @@ impl SessionStore for FileSessions {
         }
         Ok(done?)
     }
+}
+
+fn is_part(key: &str) -> bool {
+    key.contains('/')
+}
+
+fn write(path: &Path, record: &Record, lasting: Lasting) -> Result<(), StoreError> {
+    let bytes = record.to_bytes(path)?;
+    atomic::write_alone(path, &bytes, FILE_MODE, lasting)
+        .map_err(|e| StoreError::io("write", path, e))
 }
 
 /// The session of a file, if it is a session's.

@@ -41,6 +41,40 @@ fn the_file_says_what_it_is() {
 }
 
 #[test]
+fn one_of_many_documents_has_a_file_of_its_own() {
+    let folder = TempDir::new().unwrap();
+    let store = FileSessions::new(folder.path());
+    set(&store, "s", "files/0a", json!({"a": 1}));
+    set(&store, "s", "files/0b", json!({"b": 2}));
+    set(&store, "s", "todo", json!([]));
+    assert_eq!(store.read("s", "files/0a").unwrap(), json!({"a": 1}));
+    assert_eq!(store.read("s", "files/0b").unwrap(), json!({"b": 2}));
+    assert_eq!(store.read("s", "files/0c").unwrap(), Value::Null);
+    assert_eq!(store.list().unwrap().len(), 1);
+    let main = fs::read_to_string(folder.path().join("s.json")).unwrap();
+    assert!(main.contains("todo") && !main.contains("files"), "{main}");
+    assert!(store.remove("s").unwrap());
+    assert_eq!(store.read("s", "files/0a").unwrap(), Value::Null);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    // A session that has nothing else is known all the same.
+    set(&store, "t", "files/0a", json!(1));
+    assert_eq!(store.list().unwrap()[0].id, "t");
+}
+
+#[test]
+fn one_of_many_documents_that_is_damaged_is_begun_anew() {
+    let folder = TempDir::new().unwrap();
+    let store = FileSessions::new(folder.path());
+    set(&store, "s", "files/0a", json!(1));
+    let parts: Vec<_> = fs::read_dir(folder.path().join("s.parts")).unwrap().flatten().collect();
+    let [part] = &*parts else { panic!("{parts:?}") };
+    fs::write(part.path(), "").unwrap();
+    assert_eq!(store.read("s", "files/0a").unwrap(), Value::Null);
+    set(&store, "s", "files/0a", json!(2));
+    assert_eq!(store.read("s", "files/0a").unwrap(), json!(2));
+}
+
+#[test]
 fn null_takes_a_document_away() {
     let folder = TempDir::new().unwrap();
     let store = FileSessions::new(folder.path());

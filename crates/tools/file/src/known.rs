@@ -12,13 +12,14 @@ use hermes_core::{ToolContext, ToolError};
 use hermes_files::Files;
 use serde::{Deserialize, Serialize};
 
+use crate::shards::{shard, shards};
 use crate::unsaved;
 
-/// The session document.
+/// The session document, which is in pieces.
 const DOCUMENT: &str = "files";
-/// How many files are remembered; the one that was not touched for the
-/// longest time is forgotten first.
-const FILES: usize = 2000;
+/// How many files are remembered in a piece of it; the one that was not touched
+/// for the longest time is forgotten first.
+const FILES: usize = 64;
 /// How many tasks are remembered for one file.
 const TASKS: usize = 64;
 
@@ -206,7 +207,8 @@ pub(crate) fn wrote(cx: &ToolContext, path: &Path, hash: Hash, facts: Seen) {
 /// The file is gone; what was known of it counts no longer.
 pub(crate) fn forget(cx: &ToolContext, path: &Path) {
     let key = key(cx, path);
-    let kept = cx.session.update(DOCUMENT, |known: &mut Known| known.files.remove(&key).is_some());
+    let forget = |known: &mut Known| known.files.remove(&key).is_some();
+    let kept = cx.session.update(&shard(DOCUMENT, &key), forget);
     match kept {
         Ok(_) => unsaved::clear(&cx.session, &key),
         Err(_) => unsaved::keep(&cx.session, &key, None),
@@ -238,8 +240,9 @@ pub(crate) fn saw_any(cx: &ToolContext, path: &Path) -> bool {
 
 /// The versions of files that the session has seen last.
 pub(crate) fn seen(cx: &ToolContext) -> Vec<Hash> {
-    let known: Known = cx.session.read(DOCUMENT).unwrap_or_default();
-    let sights = known.files.into_values().flat_map(|record| record.seen.into_values());
+    let read = |shard: String| cx.session.read::<Known>(&shard).unwrap_or_default();
+    let records = shards(DOCUMENT).map(read).flat_map(|known| known.files.into_values());
+    let sights = records.flat_map(|record| record.seen.into_values());
     sights.map(|sight| sight.hash).collect()
 }
 
@@ -299,7 +302,7 @@ impl Record {
 
 fn record(cx: &ToolContext, path: &Path) -> Option<Record> {
     let key = key(cx, path);
-    let known = cx.session.read(DOCUMENT);
+    let known = cx.session.read(&shard(DOCUMENT, &key));
     let kept = known.ok().and_then(|mut known: Known| known.files.remove(&key));
     match unsaved::find(&cx.session, &key) {
         None => kept,
@@ -313,7 +316,7 @@ fn change(cx: &ToolContext, path: &Path, change: impl Fn(&mut Record, u64)) {
     let key = key(cx, path);
     let unsaved = unsaved::find(&cx.session, &key);
     let is_saved = unsaved.is_none();
-    let kept = cx.session.update(DOCUMENT, |known: &mut Known| {
+    let kept = cx.session.update(&shard(DOCUMENT, &key), |known: &mut Known| {
         known.clock += 1;
         let at = known.clock;
         let record = known.files.entry(key.clone()).or_default();

@@ -17,6 +17,7 @@ mod marks;
 mod missing;
 mod numbered;
 mod original;
+mod shards;
 mod similar;
 mod source;
 mod spelling;

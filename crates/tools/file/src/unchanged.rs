@@ -8,12 +8,14 @@ use hermes_core::ToolContext;
 use hermes_files::Files;
 use serde::{Deserialize, Serialize};
 
-/// The session document.
+use crate::shards::{shard, shards};
+
+/// The session document, which is in pieces.
 const DOCUMENT: &str = "reads";
 /// The session document that says how often the context was made anew.
 const CONTEXT: &str = "context";
-/// How many reads of a task and how many tasks are remembered.
-const READS: usize = 500;
+/// How many reads of a task and how many tasks are remembered in a piece of it.
+const READS: usize = 32;
 const TASKS: usize = 64;
 
 /// The answer to a read that was made before.
@@ -80,7 +82,7 @@ pub(crate) fn is_repeat(cx: &ToolContext, path: &Path, page: Page<'_>, is_fresh:
     let what = short(&key.finalize());
     let page = digest(content);
     let generation = cx.session.read(CONTEXT).map_or(0, |mark: ContextMark| mark.generation);
-    let noted = cx.session.update(DOCUMENT, |reads: &mut Reads| {
+    let noted = cx.session.update(&shard(DOCUMENT, &what), |reads: &mut Reads| {
         let repeat = reads.task(&cx.task_id, generation).note(what, version, page, is_fresh);
         reads.forget_old_tasks();
         repeat
@@ -91,9 +93,12 @@ pub(crate) fn is_repeat(cx: &ToolContext, path: &Path, page: Page<'_>, is_fresh:
 
 /// Whether a text is a page that somebody of the session was shown.
 pub(crate) fn was_shown(cx: &ToolContext, text: &str) -> bool {
-    let reads: Reads = cx.session.read(DOCUMENT).unwrap_or_default();
     let page = digest(text);
-    reads.tasks.values().flat_map(|task| &task.reads).any(|read| read.page == page)
+    let has_page = |shard: String| {
+        let reads: Reads = cx.session.read(&shard).unwrap_or_default();
+        reads.tasks.values().flat_map(|task| &task.reads).any(|read| read.page == page)
+    };
+    shards(DOCUMENT).any(|shard| has_page(shard))
 }
 
 /// A hash of a page, however its lines end.

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::shards::SHARDS;
 
 fn context() -> ToolContext {
     ToolContext::bare("/tmp")
@@ -57,16 +58,18 @@ fn a_new_context_forgets() {
 #[test]
 fn memory_is_bounded() {
     let mut cx = context();
-    for at in 0..READS + 10 {
+    for at in 0..SHARDS * READS * 2 {
         ask(&cx, &at.to_string(), "v");
     }
     for at in 0..TASKS + 10 {
         cx.task_id = format!("task {at}").into();
         ask(&cx, "1", "v");
     }
-    let reads: Reads = cx.session.read(DOCUMENT).expect("memory");
-    assert_eq!(reads.tasks.len(), TASKS);
-    assert!(reads.tasks.values().all(|task| task.reads.len() <= READS));
+    let read = |shard: String| cx.session.read(&shard).expect("memory");
+    let all: Vec<Reads> = shards(DOCUMENT).map(read).collect();
+    assert_eq!(all.iter().map(|reads| reads.tasks.len()).max(), Some(TASKS));
+    let longest = all.iter().flat_map(|reads| reads.tasks.values()).map(|task| task.reads.len());
+    assert_eq!(longest.max(), Some(READS));
 }
 
 #[test]
