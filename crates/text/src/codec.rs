@@ -5,7 +5,8 @@ use std::fmt;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{
-    DecoderResult, Encoder, EncoderResult, Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE,
+    DecoderResult, Encoder, EncoderResult, Encoding, GB18030, GBK, REPLACEMENT, UTF_8, UTF_16BE,
+    UTF_16LE,
 };
 
 use crate::{binary, wide};
@@ -238,7 +239,24 @@ fn guess(sample: &[u8], complete: bool) -> TextFormat {
     if good > 0 && good >= bad && guess.is_single_byte() {
         return TextFormat::PLAIN;
     }
+    if guess == GBK && is_gb18030(sample) {
+        return TextFormat::new(GB18030, false);
+    }
     TextFormat::new(guess, false)
+}
+
+/// Whether what could be GBK holds something that only its successor has:
+/// characters of four bytes, or the euro sign as two. GBK has that as one byte,
+/// which the successor does not know, so an edit must go by the right one.
+fn is_gb18030(sample: &[u8]) -> bool {
+    let mut rest = sample;
+    loop {
+        rest = match rest {
+            [0x81..=0xFE, 0x30..=0x39, ..] | [0xA2, 0xE3, ..] => return true,
+            [0x81..=0xFE, _, rest @ ..] | [_, rest @ ..] => rest,
+            [] => return false,
+        };
+    }
 }
 
 /// UTF-8, where a sample that is cut off may end inside a character.

@@ -14,6 +14,19 @@ fn encoded(encoding: &'static Encoding, bom: bool, text: &str) -> Vec<u8> {
 }
 
 #[test]
+fn a_euro_sign_tells_gb18030_from_gbk() {
+    let text = "价格是 €5 元，这是一个测试文件，用于测试编码检测。\n价格表\n";
+    let (bytes, _, _) = GB18030.encode(text);
+    let format = detect(&bytes, true);
+    assert_eq!(format.encoding(), GB18030);
+    assert_eq!(format.encode("€9").unwrap(), [0xA2, 0xE3, b'9']);
+    let (bytes, _, _) = GBK.encode(text);
+    let format = detect(&bytes, true);
+    assert_eq!(format.encoding(), GBK);
+    assert_eq!(format.encode("€9").unwrap(), [0x80, b'9']);
+}
+
+#[test]
 fn ascii_utf8_and_nothing_are_plain() {
     for text in ["", "a", "plain\n", "naïve – ✓\n"] {
         assert_eq!(detect(text.as_bytes(), true), TextFormat::PLAIN, "{text:?}");
