@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use encoding_rs::{Encoding, ISO_2022_JP, REPLACEMENT, UTF_8};
+use encoding_rs::{Encoding, ISO_2022_JP, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE};
 
 use crate::binary;
 use crate::codec::{TextFormat, detect_near, is_plain};
@@ -42,16 +42,20 @@ enum Content {
 }
 
 impl Document {
-    /// Reads a file's bytes. A byte order mark says which encoding it is, else
-    /// `charset` does, else the bytes: strict UTF-8, UTF-16 without a mark,
-    /// then a guess.
+    /// Reads a file's bytes. A byte order mark says which encoding it is (that
+    /// of UTF-16 unless `charset` is none of Unicode), else `charset` does, else
+    /// the bytes: strict UTF-8, UTF-16 without a mark, then a guess.
     pub fn read(bytes: Vec<u8>, charset: Option<&'static Encoding>) -> Result<Self, Rejected> {
         let Some(encoding) = charset else { return Self::read_near(bytes, || None) };
         if encoding == REPLACEMENT {
             let reason = NotText::Unsupported { encoding: REPLACEMENT.name() };
             return Err(Rejected { reason, bytes });
         }
-        let marked = Encoding::for_bom(&bytes).map(|(marked, _)| TextFormat::new(marked, true));
+        // Two bytes may be letters as well, in the encoding that was named.
+        let is_unicode = [UTF_8, UTF_16LE, UTF_16BE].contains(&encoding);
+        let is_mark = |marked: &&'static Encoding| is_unicode || *marked == UTF_8;
+        let mark = Encoding::for_bom(&bytes).map(|(marked, _)| marked).filter(is_mark);
+        let marked = mark.map(|marked| TextFormat::new(marked, true));
         let format = marked.unwrap_or(TextFormat::new(encoding, false));
         if let Some(reason) = binary::reason_though_named(&bytes, format) {
             return Err(Rejected { reason: NotText::Binary { reason }, bytes });

@@ -64,6 +64,18 @@ fn utf16_without_a_mark_is_text() {
 }
 
 #[test]
+fn what_looks_like_a_mark_may_be_letters_of_the_encoding_that_was_named() {
+    let document = read_as(b"\xFE\xFF\xD0\nMARK\n".to_vec(), KOI8_R);
+    assert_eq!(document.format().encoding(), KOI8_R);
+    assert_eq!(document.text(), "ЧЪп\nMARK\n");
+    let document = read_as(b"\xEF\xBB\xBFMARK\n".to_vec(), KOI8_R);
+    assert_eq!(
+        (document.format().label().as_deref(), document.text()),
+        (Some("utf-8-bom"), "MARK\n")
+    );
+}
+
+#[test]
 fn what_is_no_text_is_refused_with_the_reason() {
     for bytes in [&b"\x7FELF\0\0\0"[..], b"\xFF\xFE\0\0a\0\0\0", b"\x01\x02\x03\x04\x05\x06\x07"] {
         let rejected = Document::read(bytes.to_vec(), None).expect_err("binary");

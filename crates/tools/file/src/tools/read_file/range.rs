@@ -15,9 +15,13 @@ use crate::spelling;
 /// Bytes of text that are shown, unless told otherwise and at most.
 const USUAL_TEXT: u64 = 20_000;
 const MOST_TEXT: u64 = 100_000;
+/// Room for any one character, and for what some encodings put before it.
+const LEAST_TEXT: u64 = 8;
 /// Bytes of a dump: each takes about five characters.
 const USUAL_HEX: u64 = 256;
 const MOST_HEX: u64 = 16_384;
+/// Bytes of a character.
+const LONGEST_CHARACTER: usize = 4;
 /// Bytes in one line of a dump.
 const ROW: usize = 16;
 
@@ -33,11 +37,11 @@ pub(super) fn read(
         Content::Text(format) => Some(format),
         Content::Binary(_) => None,
     };
-    let (usual, most) = match format {
-        Some(_) => (USUAL_TEXT, MOST_TEXT),
-        None => (USUAL_HEX, MOST_HEX),
+    let (usual, least, most) = match format {
+        Some(_) => (USUAL_TEXT, LEAST_TEXT, MOST_TEXT),
+        None => (USUAL_HEX, 1, MOST_HEX),
     };
-    let limit = limit.unwrap_or(usual).clamp(1, most);
+    let limit = limit.unwrap_or(usual).clamp(least, most);
     let mut bytes = Vec::new();
     // Beyond the end there is nothing to read, and no place to go to.
     if from < file_size {
@@ -126,10 +130,15 @@ fn whole(format: TextFormat, bytes: &[u8]) -> usize {
         return bytes.len();
     }
     // No second byte of a character is a control or a space.
-    match bytes.iter().rposition(|&byte| byte <= b' ' && byte != 0x1B) {
-        Some(at) => at + 1,
-        None => bytes.len(),
+    if let Some(at) = bytes.iter().rposition(|&byte| byte <= b' ' && byte != 0x1B) {
+        return at + 1;
     }
+    let is_whole = |len: &usize| {
+        let some = bytes.get(..*len).unwrap_or_default();
+        encoding.decode_without_bom_handling_and_without_replacement(some).is_some()
+    };
+    let mut lengths = (1..=bytes.len()).rev().take(LONGEST_CHARACTER);
+    lengths.find(is_whole).unwrap_or(bytes.len())
 }
 
 fn dump(bytes: &[u8], from: u64) -> String {

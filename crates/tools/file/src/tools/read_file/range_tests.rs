@@ -46,6 +46,15 @@ proptest! {
     }
 
     #[test]
+    fn legacy_ranges_break_between_characters(text in "[漢字日本]{1,40}", limit in 8_usize..20) {
+        for encoding in [GBK, SHIFT_JIS] {
+            let format = TextFormat::new(encoding, false);
+            let bytes = format.encode(&text).unwrap();
+            prop_assert_eq!(read_all(format, &bytes, limit), (text.clone(), false));
+        }
+    }
+
+    #[test]
     fn any_bytes_and_any_place_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..60), from in 0_u64..9, last: bool) {
         for encoding in [UTF_8, UTF_16LE, UTF_16BE, GBK, WINDOWS_1252] {
             let (skipped, taken, ..) = text(TextFormat::new(encoding, true), &bytes, from, last);
