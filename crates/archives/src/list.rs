@@ -9,7 +9,7 @@ use crate::choice::Choice;
 use crate::format::Format;
 use crate::gauge::Oversight;
 use crate::limits::Limits;
-use crate::member::{Member, Nature};
+use crate::member::{Member, Nature, Skipped};
 use crate::read::{Appetite, Opened};
 
 /// Entries of a list. Only those of a page are kept.
@@ -43,6 +43,8 @@ pub struct Listing {
     pub packed: u64,
     /// Whether any of them needs a password.
     pub encrypted: bool,
+    /// Entries that are not told, and why.
+    pub skipped: Vec<Skipped>,
 }
 
 /// Lists the entries of the archive at `path`. Their content is read only
@@ -65,14 +67,18 @@ pub fn list(
         bytes: 0,
         packed: opened.len,
         encrypted: false,
+        skipped: Vec::new(),
     };
-    let limits = Limits { entries: limits.entries.max(ENTRIES), ..limits };
-    opened.visit(limits, oversight, Appetite::Names, &mut |member, _| {
+    // Nothing is kept, so that a bomb is only passed, up to a bound.
+    let free = limits.free.max(limits.bytes);
+    let limits = Limits { entries: limits.entries.max(ENTRIES), free, ..limits };
+    let replaced = opened.visit(limits, oversight, Appetite::Names, &mut |member, _| {
         if choice.takes(Path::new(&member.shown())) {
             listing.add(member, page);
         }
         Ok(())
     })?;
+    listing.skipped = Skipped::replaced(replaced, choice).collect();
     Ok(listing)
 }
 

@@ -1,9 +1,11 @@
 //! What an archive says of one of its entries. It may lie.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+use crate::choice::Choice;
 
 /// An entry, as the archive tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +74,19 @@ pub struct Skipped {
     /// Why.
     pub reason: String,
 }
+
+impl Skipped {
+    /// Entries in whose place later ones of the same name came, as far as they
+    /// were chosen.
+    pub(crate) fn replaced(names: Vec<Vec<u8>>, choice: &Choice) -> impl Iterator<Item = Self> {
+        let paths = names.into_iter().map(|name| PathBuf::from(OsString::from_vec(name)));
+        let chosen = paths.filter(|path| choice.takes(path));
+        chosen.map(|path| Self { path, reason: REPLACED.to_owned() })
+    }
+}
+
+/// Why an earlier entry of two was left out.
+pub(crate) const REPLACED: &str = "a later entry has the same name";
 
 /// Unix file types in the upper bits of a mode.
 pub(crate) const TYPE_BITS: u32 = 0o170_000;

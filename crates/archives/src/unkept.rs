@@ -35,6 +35,13 @@ impl Unkept {
         }
     }
 
+    /// Notes the bits for others that a new file or folder was not given.
+    pub(crate) fn see_masked(&mut self, path: &Path, wanted: u32, given: u32) {
+        if wanted & !given & 0o777 != 0 {
+            self.add("permission bits that the umask takes", path);
+        }
+    }
+
     fn add(&mut self, what: &'static str, path: &Path) {
         match self.0.iter_mut().find(|known| known.what == what) {
             Some(known) => known.count += 1,

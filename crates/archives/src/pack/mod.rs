@@ -78,10 +78,11 @@ pub fn create(
     };
     let mut plan = Plan::make(&files, packing, &own, oversight)?;
     plan.drop_unfit(packing.format);
+    if plan.items.is_empty() {
+        return Err(plan.nothing());
+    }
     if packing.format.is_single() {
         single::require_one_file(packing, &plan)?;
-    } else if plan.items.is_empty() {
-        return Err(plan.nothing());
     }
     let gauge = Gauge::new(oversight, plan.bytes);
     let job = Job { files: &files, plan: &plan, packing, gauge: &gauge };

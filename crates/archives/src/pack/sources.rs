@@ -61,6 +61,8 @@ pub(super) struct Plan {
     pub(super) items: Vec<Item>,
     pub(super) bytes: u64,
     skipped: Vec<Skipped>,
+    /// Files and links that were found, and that `include` does not choose.
+    passed: u64,
     roots: Vec<Root>,
 }
 
@@ -113,15 +115,15 @@ impl Plan {
         own: &Path,
         oversight: Oversight<'_>,
     ) -> Result<Self, ToolError> {
-        let mut search =
-            Search { files, packing, own, oversight, found: BTreeMap::new(), skipped: Vec::new() };
+        let (found, skipped) = (BTreeMap::new(), Vec::new());
+        let mut search = Search { files, packing, own, oversight, found, skipped, passed: 0 };
         let mut roots = Vec::new();
         for (number, source) in packing.sources.iter().enumerate() {
             roots.push(search.add(number, source)?);
         }
         let items: Vec<Item> = search.found.into_values().collect();
         let bytes = items.iter().map(|item| item.size).sum();
-        Ok(Self { items, bytes, skipped: search.skipped, roots })
+        Ok(Self { items, bytes, skipped: search.skipped, passed: search.passed, roots })
     }
 
     /// Opens a file that was found.
@@ -164,6 +166,19 @@ impl Plan {
     }
 
     pub(super) fn nothing(&self) -> ToolError {
+        if self.passed > 0 {
+            let count = match self.passed {
+                1 => "the file".to_owned(),
+                many => format!("any of the {many} files"),
+            };
+            return ToolError::invalid(format!(
+                "There is nothing to pack: include does not match {count} that paths name"
+            ))
+            .with_hint(
+                "A glob without a slash is for names (*.rs), one with a slash for whole paths in \
+                 the archive (src/**).",
+            );
+        }
         let error = ToolError::invalid("There is nothing to pack");
         match self.skipped.first() {
             Some(first) => {
@@ -201,6 +216,7 @@ struct Search<'a> {
     /// By the bytes of the name, so that the order is the same everywhere.
     found: BTreeMap<Vec<u8>, Item>,
     skipped: Vec<Skipped>,
+    passed: u64,
 }
 
 impl Search<'_> {
@@ -299,7 +315,7 @@ impl Search<'_> {
                         _ => self.skip(&name, "it went away"),
                     }
                 }
-                Kind::File | Kind::Link => {}
+                Kind::File | Kind::Link => self.passed += 1,
                 other => self.skip(&name, &format!("it is {}", other.describe())),
             }
         }

@@ -1,11 +1,14 @@
 //! Going through an archive, whatever its format: each entry once, in order.
 
 mod members;
+mod pax;
 mod seven;
 mod seven_header;
 mod single;
 mod sparse;
+mod tape;
 mod tarball;
+mod zip_directory;
 mod zipfile;
 
 use std::fs::File;
@@ -65,22 +68,25 @@ impl Opened {
         Ok(Self { path: path.to_path_buf(), file, len, format })
     }
 
-    /// Shows every entry to `each`, until it fails.
+    /// Shows every entry to `each`, until it fails. Answers with the names of
+    /// entries that could not be shown, since a later one has the same.
     pub(crate) fn visit(
         &self,
         limits: Limits,
         oversight: Oversight<'_>,
         appetite: Appetite,
         each: &mut Visitor<'_>,
-    ) -> Result<(), ToolError> {
+    ) -> Result<Vec<Vec<u8>>, ToolError> {
         let gauge = Gauge::new(oversight, self.len);
         let budget = Budget::new(limits, self.len);
         let tour = Tour { archive: self, gauge: &gauge, budget: &budget, appetite };
         let visited = match self.format {
             Format::Zip => zipfile::visit(&tour, each),
-            Format::SevenZip => seven::visit(&tour, each),
-            Format::Gz | Format::Zst => single::visit(&tour, each),
-            Format::Tar | Format::TarGz | Format::TarZst => tarball::visit(&tour, each),
+            Format::SevenZip => seven::visit(&tour, each).map(|()| Vec::new()),
+            Format::Gz | Format::Zst => single::visit(&tour, each).map(|()| Vec::new()),
+            Format::Tar | Format::TarGz | Format::TarZst => {
+                tarball::visit(&tour, each).map(|()| Vec::new())
+            }
         };
         // What stopped the work comes before what failed because of it.
         visited.map_err(|error| gauge.reason(|| error))

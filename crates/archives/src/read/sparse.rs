@@ -1,10 +1,10 @@
-//! Files with holes in tars of the pax kind, in the three ways in which GNU
-//! tar has written them: 0.0, 0.1 and 1.0.
+//! Files with holes in tars: in the old way of GNU tar, and in the three in
+//! which it has written them with pax headers: 0.0, 0.1 and 1.0.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
 
-use tar::PaxExtensions;
+use super::pax::Records;
 
 /// Pieces of data of one file.
 const PIECES: usize = 1_000_000;
@@ -31,15 +31,11 @@ enum Map {
 
 impl Sparse {
     /// None if the headers do not speak of holes.
-    pub(super) fn read(headers: PaxExtensions<'_>) -> Result<Option<Self>, String> {
+    pub(super) fn read(records: &Records) -> Result<Option<Self>, String> {
         let (mut name, mut size, mut version) = (None, None, (None, None));
         let (mut numbers, mut is_sparse) = (Vec::new(), false);
-        for header in headers {
-            let header = header.map_err(|error| error.to_string())?;
-            let key = header.key_bytes();
-            let Some(key) = key.strip_prefix(b"GNU.sparse.") else { continue };
+        for (key, value) in records.of_holes() {
             is_sparse = true;
-            let value = header.value_bytes();
             match key {
                 b"name" => name = Some(value.to_vec()),
                 b"size" | b"realsize" => size = Some(number(value)?),
@@ -69,6 +65,20 @@ impl Sparse {
             _ => return Err("a file with holes is written in an unknown way".to_owned()),
         };
         Ok(Some(Self { name, size, map }))
+    }
+
+    /// What the old headers say: where each piece begins, how long it is, and
+    /// how many bytes they take altogether.
+    pub(super) fn of_pieces(numbers: &[u64], size: u64, stored: u64) -> Result<Self, String> {
+        if numbers.len() > 2 * PIECES {
+            return Err("a file has too many holes".to_owned());
+        }
+        let pieces = pieces(numbers, size)?;
+        let total = pieces.iter().fold(0, |sum: u64, (_, len)| sum.saturating_add(*len));
+        if total != stored {
+            return Err("the pieces of a file with holes are not as long as it".to_owned());
+        }
+        Ok(Self { name: None, size, map: Map::Known(pieces) })
     }
 
     /// The content with its holes, of what the archive holds.
@@ -111,7 +121,7 @@ impl<R: Read> Read for Unfolded<R> {
         }
         let read = if is_data {
             match self.packed.read(buffer)? {
-                0 => return Err(damaged("a file with holes ends too early".to_owned())),
+                0 => return Err(damaged("a file with holes ends too early")),
                 read => read,
             }
         } else {
@@ -154,7 +164,7 @@ fn read_map(packed: &mut impl Read) -> io::Result<Vec<u64>> {
             if byte != b'\n' {
                 digits.push(byte);
                 if digits.len() > 20 {
-                    return Err(damaged("the map of a file with holes is no map".to_owned()));
+                    return Err(damaged("the map of a file with holes is no map"));
                 }
                 continue;
             }
@@ -162,7 +172,7 @@ fn read_map(packed: &mut impl Read) -> io::Result<Vec<u64>> {
             digits.clear();
             match wanted {
                 None if read > PIECES as u64 => {
-                    return Err(damaged("a file has too many holes".to_owned()));
+                    return Err(damaged("a file has too many holes"));
                 }
                 None => wanted = usize::try_from(read).ok().map(|pairs| pairs * 2),
                 Some(_) => numbers.push(read),
@@ -180,6 +190,6 @@ fn number(digits: &[u8]) -> Result<u64, String> {
         .ok_or_else(|| "a number of a file with holes is no number".to_owned())
 }
 
-fn damaged(why: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, why)
+pub(super) fn damaged(why: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why.into())
 }

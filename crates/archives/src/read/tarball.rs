@@ -1,14 +1,14 @@
 //! Tar, plain or compressed.
 
-use std::cell::Cell;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read};
 use std::time::{Duration, SystemTime};
 
 use hermes_core::ToolError;
-use tar::{Archive, Entries, Entry, EntryType};
+use tar::EntryType;
 
 use super::single::decode;
-use super::sparse::{Sparse, Unfolded};
+use super::sparse::Unfolded;
+use super::tape::{Entry, Tape};
 use super::{Appetite, Tour, Visitor};
 use crate::format::Format;
 use crate::gauge::{Metered, Rationed};
@@ -19,52 +19,18 @@ use crate::member::{Member, Nature};
 const HEADERS: u64 = 4 << 20;
 
 pub(super) fn visit(tour: &Tour<'_>, each: &mut Visitor<'_>) -> Result<(), ToolError> {
-    tour.gauge.allow(HEADERS);
-    let ended = Cell::new(false);
     if tour.archive.format == Format::Tar && tour.appetite == Appetite::Names {
         let source = Metered { inner: tour.source()?, gauge: tour.gauge };
         let source = Rationed { inner: source, gauge: tour.gauge };
-        let mut archive = Archive::new(Watched { inner: source, ended: &ended });
-        let entries = archive.entries_with_seek().map_err(|error| tour.broken(&error))?;
-        go_through(tour, entries, Skipping::BySeek, each)?;
-        return require_end(tour, &ended);
+        return go_through(tour, &mut Tape::seekable(source), Skipping::BySeek, each);
     }
     let source = Rationed { inner: BufReader::new(decode(tour)?), gauge: tour.gauge };
-    let mut archive = Archive::new(Watched { inner: source, ended: &ended });
-    let entries = archive.entries().map_err(|error| tour.broken(&error))?;
-    go_through(tour, entries, Skipping::ByReading, each)?;
-    require_end(tour, &ended)?;
-    finish(tour, archive.into_inner())
-}
-
-/// Whoever makes a tar puts a block of zeros behind the last entry. Without
-/// it, there were more of them.
-fn require_end(tour: &Tour<'_>, ended: &Cell<bool>) -> Result<(), ToolError> {
-    match ended.get() {
-        true => Err(tour.broken(&"the mark of its end is missing, so it may have been cut off")),
-        false => Ok(()),
-    }
-}
-
-/// A stream that remembers whether there was nothing left when it was last
-/// read.
-struct Watched<'a, R> {
-    inner: R,
-    ended: &'a Cell<bool>,
-}
-
-impl<R: Read> Read for Watched<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.ended.set(read == 0 && !buffer.is_empty());
-        Ok(read)
-    }
-}
-
-impl<R: Seek> Seek for Watched<'_, R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.inner.seek(to)
-    }
+    let mut tape = Tape::new(source);
+    go_through(tour, &mut tape, Skipping::ByReading, each)?;
+    // The padding behind the last entry, so that a damaged end of the
+    // compressed stream is noticed.
+    tour.gauge.allow(u64::MAX);
+    pass(tour, tape.into_inner())
 }
 
 /// How the content of an entry that nobody wanted is passed over.
@@ -76,62 +42,68 @@ enum Skipping {
 
 fn go_through<R: Read>(
     tour: &Tour<'_>,
-    entries: Entries<'_, R>,
+    tape: &mut Tape<R>,
     skipping: Skipping,
     each: &mut Visitor<'_>,
 ) -> Result<(), ToolError> {
-    for entry in entries {
-        let mut entry = entry.map_err(|error| tour.broken(&error))?;
-        if entry.header().entry_type() == EntryType::XGlobalHeader {
-            tour.gauge.allow(HEADERS);
-            continue;
-        }
+    loop {
+        tour.gauge.allow(HEADERS);
+        let Some(entry) = tape.next().map_err(|error| tour.broken(&error))? else { return Ok(()) };
         tour.budget.count_entry()?;
-        let sparse = holes(&mut entry).map_err(|error| tour.broken(&error))?;
-        let mut member = describe(&entry);
-        let (mut size, at) = (entry.size(), entry.raw_file_position());
-        let stored = if entry.header().entry_type() == EntryType::GNUSparse { 0 } else { size };
         tour.gauge.allow(u64::MAX);
-        let (budget, gauge) = (tour.budget, tour.gauge);
-        let inner = match sparse {
-            Some(sparse) => {
-                size = sparse.size;
-                member.size = Some(size);
-                if let Some(name) = &sparse.name {
-                    member.name.clone_from(name);
-                }
-                match skipping {
-                    Skipping::ByReading => {
-                        Inner::Unfolded(sparse.unfold(entry).map_err(|error| tour.broken(&error))?)
-                    }
-                    Skipping::BySeek => Inner::Plain(entry),
-                }
-            }
-            None => Inner::Plain(entry),
-        };
-        let content = Spending { inner, purpose: Purpose::Keep, budget, gauge };
-        let mut content = Counted { inner: content, read: 0 };
-        each(member, &mut content)?;
         let is_whole = match skipping {
-            Skipping::ByReading => {
-                content.inner.purpose = Purpose::Pass;
-                io::copy(&mut content, &mut io::sink()).map_err(|error| tour.broken(&error))?;
-                content.read == size
+            Skipping::ByReading => show(tour, tape, entry, each)?,
+            Skipping::BySeek => {
+                each(describe(&entry), &mut io::empty())?;
+                tape.end() <= tour.archive.len
             }
-            Skipping::BySeek => at.saturating_add(stored) <= tour.archive.len,
         };
         if !is_whole {
             return Err(tour.broken(&"it ends in the middle of an entry"));
         }
-        tour.gauge.allow(HEADERS);
     }
+}
+
+/// Shows an entry with its content, and says whether all of that was there.
+fn show<R: Read>(
+    tour: &Tour<'_>,
+    tape: &mut Tape<R>,
+    entry: Entry,
+    each: &mut Visitor<'_>,
+) -> Result<bool, ToolError> {
+    let member = describe(&entry);
+    let (inner, size) = match entry.sparse {
+        Some(sparse) => {
+            let size = sparse.size;
+            let unfolded = sparse.unfold(&mut *tape).map_err(|error| tour.broken(&error))?;
+            (Inner::Unfolded(unfolded), size)
+        }
+        None => (Inner::Plain(&mut *tape), entry.stored),
+    };
+    let (budget, gauge) = (tour.budget, tour.gauge);
+    let content = Spending { inner, purpose: Purpose::Keep, budget, gauge };
+    let mut content = Counted { inner: content, read: 0 };
+    each(member, &mut content)?;
+    content.inner.purpose = Purpose::Pass;
+    io::copy(&mut content, &mut io::sink()).map_err(|error| tour.broken(&error))?;
+    let is_whole = content.read == size;
+    // What a file with holes has left.
+    pass(tour, tape)?;
+    Ok(is_whole)
+}
+
+/// Reads to the end.
+fn pass(tour: &Tour<'_>, stream: impl Read) -> Result<(), ToolError> {
+    let (budget, gauge) = (tour.budget, tour.gauge);
+    let mut rest = Spending { inner: stream, purpose: Purpose::Pass, budget, gauge };
+    io::copy(&mut rest, &mut io::sink()).map_err(|error| tour.broken(&error))?;
     Ok(())
 }
 
 /// The content of an entry, as it is or with its holes.
 enum Inner<'a, R: Read> {
-    Plain(Entry<'a, R>),
-    Unfolded(Unfolded<Entry<'a, R>>),
+    Plain(&'a mut Tape<R>),
+    Unfolded(Unfolded<&'a mut Tape<R>>),
 }
 
 impl<R: Read> Read for Inner<'_, R> {
@@ -141,15 +113,6 @@ impl<R: Read> Read for Inner<'_, R> {
             Self::Unfolded(entry) => entry.read(buffer),
         }
     }
-}
-
-/// The holes of a file, as far as pax headers speak of some.
-fn holes<R: Read>(entry: &mut Entry<'_, R>) -> Result<Option<Sparse>, String> {
-    if entry.header().entry_type() != EntryType::Regular {
-        return Ok(None);
-    }
-    let headers = entry.pax_extensions().map_err(|error| error.to_string())?;
-    headers.map_or(Ok(None), Sparse::read)
 }
 
 /// Content of which the bytes are counted: a tar that was cut off just ends.
@@ -166,37 +129,37 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Reads the padding behind the last entry, so that a damaged end of the
-/// compressed stream is noticed.
-fn finish(tour: &Tour<'_>, stream: impl Read) -> Result<(), ToolError> {
-    tour.gauge.allow(u64::MAX);
-    let (budget, gauge) = (tour.budget, tour.gauge);
-    let mut rest = Spending { inner: stream, purpose: Purpose::Pass, budget, gauge };
-    io::copy(&mut rest, &mut io::sink()).map_err(|error| tour.broken(&error))?;
-    Ok(())
-}
-
-fn describe<R: Read>(entry: &Entry<'_, R>) -> Member {
-    let header = entry.header();
-    let target = || entry.link_name_bytes().unwrap_or_default().into_owned();
-    let name = entry.path_bytes().into_owned();
+fn describe(entry: &Entry) -> Member {
+    let Entry { header, sparse, target, .. } = entry;
+    let name = sparse.as_ref().and_then(|sparse| sparse.name.as_ref()).unwrap_or(&entry.name);
     let nature = match header.entry_type() {
-        EntryType::Symlink => Nature::Link(target()),
-        EntryType::Link => Nature::HardLink(target()),
+        EntryType::Symlink => Nature::Link(target.clone()),
+        EntryType::Link => Nature::HardLink(target.clone()),
         EntryType::Directory => Nature::Folder,
         // Old archives tell folders by their names alone.
         EntryType::Regular if name.ends_with(b"/") => Nature::Folder,
         EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => Nature::File,
         _ => Nature::Special,
     };
-    let seconds = header.mtime().ok();
+    let size = sparse.as_ref().map_or(entry.stored, |sparse| sparse.size);
+    let coarse = || header.mtime().ok().map(Duration::from_secs);
+    let since = entry.modified.as_deref().and_then(moment).or_else(coarse);
     Member {
-        name,
-        size: Some(if nature == Nature::File { entry.size() } else { 0 }),
+        name: name.clone(),
+        size: Some(if nature == Nature::File { size } else { 0 }),
         nature,
         packed: None,
         mode: header.mode().ok().map(|mode| mode & 0o7777),
-        modified: seconds.and_then(|s| SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(s))),
+        modified: since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since)),
         encrypted: false,
     }
+}
+
+/// Seconds since 1970 with a fraction, to the nanosecond.
+fn moment(text: &str) -> Option<Duration> {
+    let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = fraction.bytes().chain(std::iter::repeat(b'0')).take(9);
+    let nanoseconds = digits.map(|digit| char::from(digit).to_digit(10));
+    let nanoseconds = nanoseconds.reduce(|sum, digit| Some(sum? * 10 + digit?)).flatten()?;
+    Some(Duration::new(seconds.parse().ok()?, nanoseconds))
 }

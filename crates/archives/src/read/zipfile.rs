@@ -1,7 +1,7 @@
 //! Zip. The list at the end of the file is what counts; entries that share
-//! bytes, or names, are refused.
+//! bytes are refused, and the last of several with one name is the one.
 
-use std::io::{self, BufReader, Read, Seek};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::time::{Duration, SystemTime};
 
 use hermes_core::ToolError;
@@ -11,6 +11,7 @@ use zip::read::{ZipFile, ZipReadOptions};
 use zip::result::ZipError;
 use zip::{CompressionMethod, System, ZipArchive};
 
+use super::zip_directory::Directory;
 use super::{Appetite, Tour, Visitor};
 use crate::gauge::Metered;
 use crate::limits::{Purpose, Spending};
@@ -18,30 +19,44 @@ use crate::member::{
     LONGEST_TARGET, Member, Nature, TYPE_BITS, TYPE_FILE, TYPE_FOLDER, TYPE_LINK, TYPE_PIPE,
 };
 
-pub(super) fn visit(tour: &Tour<'_>, each: &mut Visitor<'_>) -> Result<(), ToolError> {
+/// Answers with the names of entries that later ones replace.
+pub(super) fn visit(tour: &Tour<'_>, each: &mut Visitor<'_>) -> Result<Vec<Vec<u8>>, ToolError> {
     let source = BufReader::new(Metered { inner: tour.source()?, gauge: tour.gauge });
     let mut archive = ZipArchive::new(source).map_err(|error| explain(tour, error))?;
-    if archive.has_duplicate_names() {
-        return Err(refuse("two of its entries have the same name"));
-    }
     if archive.has_overlapping_entries().map_err(|error| explain(tour, error))? {
         return Err(refuse("its entries share bytes with one another, as those of bombs do"));
     }
     tour.budget.count_entries(archive.len() as u64)?;
+    let directory = directory(tour, &archive).map_err(|error| tour.broken(&error))?;
     for index in 0..archive.len() {
-        show(tour, &mut archive, index, each)?;
+        show(tour, &mut archive, &directory, index, each)?;
     }
-    Ok(())
+    Ok(directory.replaced)
+}
+
+/// The list at the end, as it is written there.
+fn directory<R>(tour: &Tour<'_>, archive: &ZipArchive<R>) -> io::Result<Directory>
+where
+    R: Read + Seek,
+{
+    let mut source = tour.archive.file.try_clone()?;
+    let start = archive.central_directory_start();
+    source.seek(SeekFrom::Start(start))?;
+    let source = BufReader::new(Metered { inner: source, gauge: tour.gauge });
+    Directory::read(source, start)
 }
 
 fn show<R: Read + Seek>(
     tour: &Tour<'_>,
     archive: &mut ZipArchive<R>,
+    directory: &Directory,
     index: usize,
     each: &mut Visitor<'_>,
 ) -> Result<(), ToolError> {
     let raw = archive.by_index_raw(index).map_err(|error| explain(tour, error))?;
     let mut member = describe(&raw);
+    let special = directory.special(raw.central_header_start());
+    member.mode = member.mode.map(|mode| mode | special);
     let is_known = matches!(
         raw.compression(),
         CompressionMethod::Stored | CompressionMethod::Deflated | CompressionMethod::Zstd

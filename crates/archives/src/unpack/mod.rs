@@ -7,6 +7,7 @@ mod staging;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Grants, Resource, Scope, ToolError};
@@ -16,7 +17,7 @@ use crate::choice::Choice;
 use crate::format::Format;
 use crate::gauge::Oversight;
 use crate::limits::Limits;
-use crate::member::{Member, Nature, Skipped};
+use crate::member::{Member, Nature, REPLACED, Skipped};
 use crate::name::SafeName;
 use crate::read::{Appetite, Opened};
 use crate::unkept::{NotKept, Unkept};
@@ -37,9 +38,6 @@ pub enum Existing {
     /// It stays, and the entry gets another name.
     Rename,
 }
-
-/// Why an earlier entry of two was left out.
-const REPLACED: &str = "a later entry has the same name";
 
 /// What is unpacked, and where.
 #[derive(Debug)]
@@ -134,10 +132,12 @@ pub fn extract_telling(
         },
     };
     let mut seen_any = false;
-    opened.visit(unpacking.limits, oversight, Appetite::Content, &mut |member, content| {
-        seen_any = true;
-        work.take(&opened, &member, content)
-    })?;
+    let replaced =
+        opened.visit(unpacking.limits, oversight, Appetite::Content, &mut |member, content| {
+            seen_any = true;
+            work.take(&opened, &member, content)
+        })?;
+    work.out.skipped.extend(Skipped::replaced(replaced, unpacking.choice));
     work.finish(seen_any, oversight, tell)
 }
 
@@ -201,7 +201,6 @@ impl Work<'_> {
             Nature::File => {
                 let is_again = self.make_way(&name, member)?;
                 let bytes = self.write(opened, &name, member, content)?;
-                self.unkept.see_special(name.as_path(), member.mode.unwrap_or(0));
                 self.written.insert(name.as_path().to_path_buf(), bytes);
                 self.out.bytes = self.out.bytes.saturating_add(bytes);
                 if !is_again {
@@ -272,13 +271,19 @@ impl Work<'_> {
     }
 
     fn write(
-        &self,
+        &mut self,
         opened: &Opened,
         name: &SafeName,
         member: &Member,
         content: &mut dyn Read,
     ) -> Result<u64, ToolError> {
         let mut file = self.staging.create(name, member.mode)?;
+        if let Some(mode) = member.mode {
+            self.unkept.see_special(name.as_path(), mode);
+            if let Ok(facts) = file.metadata() {
+                self.unkept.see_masked(name.as_path(), mode, facts.mode());
+            }
+        }
         // Reading and writing fail for different reasons.
         let mut trouble = None;
         let mut source = Noting { inner: content, trouble: &mut trouble };
@@ -348,7 +353,7 @@ impl Work<'_> {
         if (oversight.stopped)() {
             return Err(ToolError::cancelled());
         }
-        self.staging.settle();
+        self.staging.settle(&mut self.unkept);
         let coming = self.out.names.iter().map(PathBuf::as_path).chain(self.staging.folders());
         let mut coming: Vec<PathBuf> = coming.map(|path| self.place.real.join(path)).collect();
         if !self.place.missing.is_empty() {

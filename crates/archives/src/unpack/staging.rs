@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use super::place::{Place, kind_at, step};
 use crate::name::SafeName;
+use crate::unkept::Unkept;
 
 /// How many names are tried for the folder.
 const NAMES: usize = 64;
@@ -153,13 +154,14 @@ impl Staging {
 
     /// Gives the folders their bits and times, the deepest first, since what
     /// happens in a folder changes its time.
-    pub(super) fn settle(&self) {
+    pub(super) fn settle(&self, unkept: &mut Unkept) {
         for (path, (mode, modified)) in self.folders.iter().rev() {
             let Ok(Some(folder)) = self.look(path) else { continue };
             if let (Some(mode), Ok(stat)) = (mode, rustix::fs::fstat(&folder)) {
                 // Only taken away: what the umask took is not given back.
                 let bits = Mode::from_raw_mode(stat.st_mode & (mode & KEPT | OWNER));
                 let _ = rustix::fs::chmodat(&folder, ".", bits, AtFlags::empty());
+                unkept.see_masked(path, *mode, stat.st_mode);
             }
             if let Some(times) = modified.and_then(timestamps) {
                 let _ = rustix::fs::utimensat(&folder, ".", &times, AtFlags::empty());

@@ -249,3 +249,94 @@ fn what_was_packed_from_a_pipe_is_a_file() {
     assert!(out.skipped.is_empty(), "{:?}", out.skipped);
     assert_eq!(fs::read_to_string(place.at("out/-")).unwrap(), "v");
 }
+
+#[test]
+fn a_line_feed_in_a_pax_record_belongs_to_it() {
+    let place = Place::new();
+    place.write("in/é\nb", "hi\n");
+    place.write("in/\n", "only");
+    place.write(format!("in/{}\n{}", "x".repeat(120), "ü".repeat(60)), "long");
+    std::os::unix::fs::symlink("é\nb", place.at("in/link\nü")).unwrap();
+    fs::hard_link(place.at("in/é\nb"), place.at("in/z\nü")).unwrap();
+    place.write("in/zz", "after");
+    let archives =
+        [("a.tar", "--no-auto-compress"), ("a.tar.gz", "--gzip"), ("a.tar.zst", "--zstd")];
+    for (archive, compression) in archives {
+        let arguments = [compression, "--format=pax", "-C", "in", "-cf", archive, "."];
+        if place.run("tar", &arguments).is_none() {
+            return;
+        }
+        let names: Vec<String> = place
+            .list(archive)
+            .unwrap()
+            .members
+            .iter()
+            .map(hermes_archives::Member::shown)
+            .collect();
+        assert!(names.contains(&"./é\nb".to_owned()), "{names:?}");
+        let out = place.unpack(archive, "out").unwrap();
+        assert!(out.skipped.is_empty(), "{archive}: {:?}", out.skipped);
+        assert_eq!(place.tree("out"), place.tree("in"), "{archive}");
+        fs::remove_dir_all(place.at("out")).unwrap();
+    }
+}
+
+#[test]
+fn a_file_with_holes_and_a_line_feed_in_its_name_is_read() {
+    use std::io::{Seek, SeekFrom, Write};
+    let place = Place::new();
+    let name = "hö\nles";
+    let mut file = fs::File::create(place.at(name)).unwrap();
+    file.seek(SeekFrom::Start(300_000)).unwrap();
+    file.write_all(b"data").unwrap();
+    file.set_len(600_000).unwrap();
+    drop(file);
+    for version in ["0.0", "0.1", "1.0"] {
+        let version = format!("--sparse-version={version}");
+        let arguments = ["--format=posix", "--sparse", &version, "-cf", "a.tar", name];
+        if place.run("tar", &arguments).is_none() {
+            return;
+        }
+        let listing = place.list("a.tar").unwrap();
+        let listed: Vec<_> = listing.members.iter().map(|m| (m.shown(), m.size)).collect();
+        assert_eq!(listed, [(name.to_owned(), Some(600_000))], "{version}");
+        place.unpack("a.tar", "out").unwrap();
+        let same =
+            fs::read(place.at("out").join(name)).unwrap() == fs::read(place.at(name)).unwrap();
+        assert!(same, "{version}");
+        fs::remove_dir_all(place.at("out")).unwrap();
+    }
+}
+
+#[test]
+fn what_pax_headers_say_counts_more_than_the_plain_ones() {
+    let place = Place::new();
+    place.python(
+        "
+import tarfile, io
+t = tarfile.open('a.tar', 'w', format=tarfile.PAX_FORMAT, pax_headers={'comment': 'a\\nb', 'mtime': '1000000000.25'})
+def add(name, content, **said):
+    i = tarfile.TarInfo(name); i.size = len(content); i.pax_headers = said
+    t.addfile(i, io.BytesIO(content))
+add('plain', b'1')
+add('other', b'22', path='said\\nso', mtime='1500000000.5')
+add('sized', b'333', size='3', comment='x' * 2000 + '\\n')
+t.close()
+",
+    );
+    let listing = place.list("a.tar").unwrap();
+    let told = |m: &hermes_archives::Member| {
+        let since = m.modified.unwrap().duration_since(std::time::UNIX_EPOCH).unwrap();
+        (m.shown(), m.size.unwrap(), since.as_millis())
+    };
+    let told: Vec<_> = listing.members.iter().map(told).collect();
+    let expected = [
+        ("plain".to_owned(), 1, 1_000_000_000_250),
+        ("said\nso".to_owned(), 2, 1_500_000_000_500),
+        ("sized".to_owned(), 3, 1_000_000_000_250),
+    ];
+    assert_eq!(told, expected);
+    place.unpack("a.tar", "out").unwrap();
+    assert_eq!(fs::read(place.at("out/said\nso")).unwrap(), b"22");
+    assert_eq!(fs::read(place.at("out/sized")).unwrap(), b"333");
+}

@@ -276,3 +276,20 @@ fn what_could_not_be_unpacked_is_not_packed() {
         assert_eq!((created.files, out.files, out.skipped.len()), (2, 2, 0), "{archive}");
     }
 }
+
+#[test]
+fn an_include_that_matches_nothing_is_to_blame() {
+    let place = Place::new();
+    place.write("in/a.txt", "1");
+    place.write("in/b/c.txt", "2");
+    assert!(place.run("mkfifo", &["in/pipe"]).is_some());
+    let choice = Choice::new(&["*.rs".to_owned()], &[]).unwrap();
+    for (archive, format) in [("a.zip", Format::Zip), ("a.gz", Format::Gz)] {
+        let refused = place.pack_as("in", "", archive, format, &choice).expect_err("nothing");
+        assert!(
+            refused.message().contains("include does not match any of the 2 files"),
+            "{refused}"
+        );
+        assert!(!refused.hint().contains("pipe"), "{refused}");
+    }
+}

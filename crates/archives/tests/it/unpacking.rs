@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use hermes_archives::{Choice, Existing, Limits, Oversight, Page, Unpacking, extract, list};
@@ -331,4 +332,52 @@ fn a_name_that_the_archive_has_itself_is_not_given_to_another_entry() {
         ("old".into(), "two".into(), "one".into())
     );
     assert_eq!(out.renamed.len(), 1);
+}
+
+#[test]
+fn what_the_umask_takes_is_told() {
+    let place = Place::new();
+    place.python(
+        "
+import tarfile, io
+t = tarfile.open('a.tar', 'w')
+for name, mode in (('a', 0o666), ('b', 0o644), ('d', 0o777)):
+    i = tarfile.TarInfo(name); i.mode = mode
+    i.type = tarfile.DIRTYPE if name == 'd' else tarfile.REGTYPE
+    t.addfile(i, io.BytesIO(b''))
+t.close()
+",
+    );
+    let umask = umask_at(&place);
+    let out = place.unpack("a.tar", "out").unwrap();
+    let told: Vec<_> = out.not_kept.iter().map(|kept| (kept.what, kept.count)).collect();
+    let lost =
+        u64::from(umask & 0o666 != 0) + u64::from(umask & 0o644 != 0) + u64::from(umask != 0);
+    let expected = (lost > 0).then_some(("permission bits that the umask takes", lost));
+    assert_eq!(told, Vec::from_iter(expected));
+}
+
+/// What the umask takes of a new file or folder here.
+fn umask_at(place: &Place) -> u32 {
+    fs::create_dir(place.at("probe")).unwrap();
+    !fs::metadata(place.at("probe")).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn an_archive_over_the_ratio_is_listed_and_not_unpacked() {
+    let place = Place::new();
+    place.write("in/zeros", vec![0; 30 << 20]);
+    for archive in ["a.tar.zst", "a.tar.gz", "a.zip"] {
+        place.pack("in", archive).unwrap();
+        assert_eq!(place.list(archive).unwrap().bytes, 30 << 20, "{archive}");
+        let refused = place.unpack(archive, "out").expect_err("over the ratio");
+        assert!(refused.hint().contains("max_ratio"), "{archive}: {refused}");
+    }
+    let bounded = Limits { bytes: 20 << 20, ..Limits::default() };
+    let grants = Grants::everything();
+    let files = Files::with(&grants);
+    let page = Page { offset: 0, limit: 10 };
+    let listed =
+        list(&files, &place.at("a.tar.gz"), &Choice::all(), page, bounded, Oversight::NONE);
+    assert_eq!(listed.expect_err("bounded").kind(), ErrorKind::Limit);
 }

@@ -1,0 +1,70 @@
+//! The records of pax headers: what a tar says of an entry, or of all that
+//! follow, beyond its plain headers.
+
+/// The keys that mean something here.
+const KNOWN: [&[u8]; 4] = [b"path", b"linkpath", b"size", b"mtime"];
+/// What the keys of files with holes begin with.
+const SPARSE: &[u8] = b"GNU.sparse.";
+
+/// The records of one header, in their order, as far as they mean something.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Records(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl Records {
+    /// Reads `length key=value` and a line feed, again and again. The length
+    /// is that of the whole record, and only it says where a record ends: a
+    /// name may have line feeds of its own.
+    pub(super) fn read(mut rest: &[u8]) -> Result<Self, String> {
+        let mut records = Vec::new();
+        while let Some((key, value, behind)) = first(rest)? {
+            if KNOWN.contains(&key) || key.starts_with(SPARSE) {
+                records.push((key.to_vec(), value.to_vec()));
+            }
+            rest = behind;
+        }
+        Ok(Self(records))
+    }
+
+    /// The last value of a key; an empty one takes back what was said before.
+    pub(super) fn get(&self, wanted: &[u8]) -> Option<&[u8]> {
+        self.0.iter().rfind(|(key, _)| key == wanted).map(|(_, value)| value.as_slice())
+    }
+
+    /// What is said of holes, each with the end of its key.
+    pub(super) fn of_holes(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.0.iter().filter_map(|(key, value)| Some((key.strip_prefix(SPARSE)?, value.as_slice())))
+    }
+
+    /// Takes over what a later header says of all entries that follow. Holes
+    /// are those of one file.
+    pub(super) fn update(&mut self, later: Self) {
+        for (key, value) in later.0.into_iter().filter(|(key, _)| !key.starts_with(SPARSE)) {
+            self.0.retain(|(known, _)| *known != key);
+            self.0.push((key, value));
+        }
+    }
+}
+
+/// A key, its value, and what comes behind the record.
+type First<'a> = (&'a [u8], &'a [u8], &'a [u8]);
+
+/// The first record; none at the end, which some fill up with zeros.
+fn first(rest: &[u8]) -> Result<Option<First<'_>>, String> {
+    let wrong = || "malformed pax extension".to_owned();
+    if matches!(rest, [] | [0, ..]) {
+        return Ok(None);
+    }
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let length = rest.get(..digits).and_then(|digits| std::str::from_utf8(digits).ok());
+    let length: usize = length.and_then(|length| length.parse().ok()).ok_or_else(wrong)?;
+    let (record, behind) = rest.split_at_checked(length).ok_or_else(wrong)?;
+    let record = record.get(digits..).and_then(|record| record.strip_prefix(b" "));
+    let record = record.and_then(|record| record.strip_suffix(b"\n")).ok_or_else(wrong)?;
+    let equals = record.iter().position(|byte| *byte == b'=').ok_or_else(wrong)?;
+    let (key, value) = record.split_at(equals);
+    Ok(Some((key, value.get(1..).unwrap_or_default(), behind)))
+}
+
+#[cfg(test)]
+#[path = "pax_tests.rs"]
+mod tests;
