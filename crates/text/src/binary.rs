@@ -17,6 +17,9 @@ const NOISE: &str = "it is full of control characters and invalid bytes";
 /// Why bytes that would be text of this format are none. The format is a guess,
 /// or what the file says of itself.
 pub fn reason(bytes: &[u8], format: TextFormat) -> Option<&'static str> {
+    if !is_wide(format) && is_plain(bytes.get(..HEAD).unwrap_or(bytes)) {
+        return None;
+    }
     let signs = match Signs::of(bytes, format) {
         Ok(signs) => signs,
         Err(reason) => return Some(reason),
@@ -86,6 +89,13 @@ impl Signs {
         let is_odd = self.all >= SHORT && self.symbols * 5 > self.all;
         self.gaps == 0 && (self.all >= LONG && self.symbols > 0 || is_odd)
     }
+}
+
+/// Whether it is the plainest text there is, in which nothing is to be weighed.
+fn is_plain(bytes: &[u8]) -> bool {
+    let is_usual = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    // Without a way out in the middle, many are looked at in one step.
+    bytes.iter().fold(true, |all, byte| all & is_usual(byte))
 }
 
 fn is_wide(format: TextFormat) -> bool {

@@ -7,7 +7,6 @@
 
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::{OnceLock, mpsc};
 use std::thread;
 
 use hermes_core::ToolError;
@@ -100,65 +99,51 @@ impl<'a> Hold<'a> {
     /// A file that was read through the hold must still be the one that was
     /// read; a file that a change creates must not have come there meanwhile.
     pub fn change(self, changes: &[Change]) -> Result<Vec<Changed>, ToolError> {
-        self.secure(changes, || (), || Ok(()), || ())?.0.make()
+        self.secure(changes, || (), || Ok(()))?.0.make()
     }
 
     /// The first half of [`Self::change`], and the longer one: all that is new
     /// is written aside, read back and brought to the disk. Nothing has changed
     /// yet, and nothing will if the answer is dropped.
     ///
-    /// The disk takes its time, and there is work for two meanwhile. `aside` is
-    /// for what can be done at any moment; if much is written, a thread of its
-    /// own does it. `meanwhile` has the last word: its error is that of all.
-    /// When it is through, that thread does what is `left`.
+    /// There is work for two meanwhile. `aside` is for what can be done at any
+    /// moment, and begins at once on a thread of its own if much is written.
+    /// `meanwhile` is for the time that the disk takes, and has the last word:
+    /// its error is that of all.
     pub fn secure<'c, A: Send, M>(
         mut self,
         changes: &'c [Change],
         aside: impl FnOnce() -> A + Send,
         meanwhile: impl FnOnce() -> Result<M, ToolError>,
-        left: impl FnOnce() + Send,
     ) -> Result<(Secured<'a, 'c>, A, M), ToolError> {
         let size: usize = changes.iter().filter_map(Change::content).map(<[u8]>::len).sum();
-        if size < LARGE {
+        let (written, done) = if size < LARGE {
             let staged = self.stage(changes)?;
             let meant = meanwhile()?;
             let done = aside();
-            left();
-            staged.verify()?;
-            self.folders.iter().for_each(Locked::sweep);
-            staged.sync()?;
-            return Ok((Secured { changes, staged, _hold: self }, done, meant));
-        }
-        let place = OnceLock::new();
-        let (done, meant) = thread::scope(|scope| {
-            let (tell, told) = mpsc::channel::<&Staged<'_>>();
-            let other = scope.spawn(move || {
-                let done = aside();
-                // Nobody tells of it if it could not be written, or must not be.
-                let verified = told.recv().map_or(Ok(()), |staged| {
-                    let verified = staged.verify();
-                    left();
-                    verified
-                });
-                (done, verified)
-            });
-            let write = || {
-                let staged = self.stage(changes)?;
-                let staged = place.get_or_init(|| staged);
-                let meant = meanwhile()?;
-                let _ = tell.send(staged);
-                staged.sync()?;
-                Ok(meant)
-            };
-            let meant = write();
-            drop(tell);
-            self.folders.iter().for_each(Locked::sweep);
-            let (done, verified) = other.join().unwrap_or_else(|panic| resume_unwind(panic));
-            meant.and_then(|meant| verified.map(|()| (done, meant)))
-        })?;
-        let written = place.into_inner().ok_or_else(|| ToolError::internal("Nothing was written"));
-        let staged = written?;
+            (self.bring_to_disk(staged).map(|staged| (staged, meant)), done)
+        } else {
+            thread::scope(|scope| {
+                let other = scope.spawn(aside);
+                let write = || {
+                    let staged = self.stage(changes)?;
+                    let meant = meanwhile()?;
+                    Ok((self.bring_to_disk(staged)?, meant))
+                };
+                let written = write();
+                (written, other.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            })
+        };
+        let (staged, meant) = written?;
         Ok((Secured { changes, staged, _hold: self }, done, meant))
+    }
+
+    /// Reads back what is written aside, and waits for the disk.
+    fn bring_to_disk<'c>(&self, staged: Staged<'c>) -> Result<Staged<'c>, ToolError> {
+        staged.verify()?;
+        staged.sync()?;
+        self.folders.iter().for_each(Locked::sweep);
+        Ok(staged)
     }
 
     /// Writes all that is new aside, and has the disk begin with it.

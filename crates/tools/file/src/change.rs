@@ -122,26 +122,24 @@ impl<'a> Held<'a> {
             keep();
         }
         let aside = || {
+            if !makes_folders {
+                keep();
+            }
             let digests: Vec<_> = changes.iter().map(|c| c.content().map(blake3::hash)).collect();
             let hashes: Vec<_> = digests.iter().map(|d| d.map(Hash::from)).collect();
             let answer = look(&hashes)?;
+            if let Some(keeper) = &keeper {
+                keeper.tidy();
+            }
             Ok::<_, ToolError>((answer, digests, hashes))
         };
         let meanwhile = || {
             let permitted = permit()?;
-            if !makes_folders {
-                keep();
-            }
             // There is time for it now, and none when the answer is due.
             versions::make_room(changes.iter().filter_map(Change::content).map(<[u8]>::len).sum());
             Ok(permitted)
         };
-        let left = || {
-            if let Some(keeper) = &keeper {
-                keeper.tidy();
-            }
-        };
-        let (secured, looked, permitted) = hold.secure(changes, aside, meanwhile, left)?;
+        let (secured, looked, permitted) = hold.secure(changes, aside, meanwhile)?;
         let (answer, digests, hashes) = looked?;
         cx.check()?;
         let changed = secured.make()?;
