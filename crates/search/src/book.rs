@@ -45,7 +45,12 @@ impl Book {
         }
     }
 
-    pub(crate) fn close(self, watch: &Watch<'_>, ended: Option<Ended>) -> Searched {
+    pub(crate) fn close(
+        self,
+        watch: &Watch<'_>,
+        ended: Option<Ended>,
+        counts_matches: bool,
+    ) -> Searched {
         let is_counted = self.known_total.is_some() || self.report == Report::Counts;
         let is_enough = self.seen >= self.page.needed() && !is_counted;
         let total = self.known_total.unwrap_or(self.seen).max(self.seen);
@@ -58,6 +63,6 @@ impl Book {
             skipped: watch.skipped(),
             ended: if is_enough { None } else { ended },
         };
-        Searched { found, matches: self.matches }
+        Searched { found, matches: self.matches, counts_matches }
     }
 }

@@ -65,6 +65,9 @@ pub struct Searched {
     pub found: Found<Hits>,
     /// Where they were counted: the matches in all files.
     pub matches: u64,
+    /// Matches may go over several lines, so that each is counted; otherwise
+    /// it is the lines that have some.
+    pub counts_matches: bool,
 }
 
 /// Searches a root.
@@ -76,11 +79,13 @@ pub fn search(
     watch: &Watch<'_>,
 ) -> Result<Searched, SearchError> {
     let ready = content.pattern.ready()?;
+    let counts_matches = ready.multiline;
     let encoding = content.encoding.as_deref().map(encoding).transpose()?;
     let book = Book::new(content.report, page);
     let needed = (content.report != Report::Counts).then(|| page.needed());
     let (place, report) = (&*root.place, content.report);
-    let search = Search { walk: None, place, watch, ready, encoding, report, needed };
+    let label = content.encoding.as_deref();
+    let search = Search { walk: None, place, watch, ready, encoding, label, report, needed };
     let book = match &root.what {
         What::File { file, name } => search.one(file, Arc::from(Path::new(name)), book),
         What::Folder { base, above } => {
@@ -96,7 +101,7 @@ pub fn search(
     match watch.ended() {
         Some(Ended::Cancelled) => Err(SearchError::Cancelled),
         // What was complete before is complete.
-        ended => Ok(book.close(watch, ended)),
+        ended => Ok(book.close(watch, ended, counts_matches)),
     }
 }
 

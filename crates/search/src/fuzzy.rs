@@ -66,15 +66,12 @@ pub fn find_near(
         vec![walk.start(above)],
         || Hand::new(page),
         |hand, key, task: Task, _, outcome: &mut Outcome<Task, ()>| {
-            let wants = |entry: Entry<'_>| wanted.may_fit(entry.kind);
+            let wants = |entry: Entry<'_>| wanted.fits(entry.kind);
             let Some(listing) = walk.list(&task, watch, wants) else { return };
-            watch.look_at(listing.selected);
+            watch.look_at(wanted.count(&listing));
             for entry in &listing.kept {
                 if entry.is_wanted {
-                    let path = path_in(&task.relative, &entry.name);
-                    if wanted.fits(&walk, &path, entry.kind) {
-                        hand.weigh(&pattern, &path, entry.kind);
-                    }
+                    hand.weigh(&pattern, &path_in(&task.relative, &entry.name), entry.kind);
                 }
                 if entry.kind == Kind::Folder {
                     let below = walk.descend(&task, key, &listing, &entry.name);

@@ -19,6 +19,7 @@ mod matcher;
 mod names;
 mod order;
 mod pattern;
+mod returns;
 mod root;
 mod rules;
 mod searching;

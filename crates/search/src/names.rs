@@ -16,26 +16,25 @@ use crate::handle::{Handle, Known};
 use crate::order::{self, Item, Key, Outcome, Plan, key_in};
 use crate::root::{Root, What};
 use crate::selection::Selection;
-use crate::walk::{Task, Walk, path_in};
+use crate::walk::{Listing, Task, Walk, path_in};
 use crate::watch::{Ended, Watch};
 use crate::{Found, Page, Sort};
 
 /// What may be found by its name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Wanted {
-    /// Regular files, and links that lead straight to one below the root.
+    /// Regular files, and links, wherever they lead.
     #[default]
     Files,
-    /// Folders.
+    /// Folders, and no links to some.
     Folders,
     /// Both.
     Both,
 }
 
 impl Wanted {
-    /// Whether something of that kind may be wanted; of a link only
-    /// [`Self::fits`] can tell.
-    pub(crate) fn may_fit(self, kind: Kind) -> bool {
+    /// Whether something of that kind is wanted.
+    pub(crate) fn fits(self, kind: Kind) -> bool {
         match self {
             Self::Files => matches!(kind, Kind::File | Kind::Link),
             Self::Folders => kind == Kind::Folder,
@@ -43,11 +42,13 @@ impl Wanted {
         }
     }
 
-    /// Whether what is at a path is wanted. A link is looked behind as far as
-    /// it leads to something below the root, and not through another link.
-    pub(crate) fn fits(self, walk: &Walk<'_>, path: &Path, kind: Kind) -> bool {
-        let is_file = || walk.behind(path).is_some_and(|behind| behind == Kind::File);
-        self.may_fit(kind) && (kind != Kind::Link || self == Self::Both || is_file())
+    /// How many of the entries of a folder are of that kind.
+    pub(crate) fn count(self, listing: &Listing) -> usize {
+        match self {
+            Self::Files => listing.files,
+            Self::Folders => listing.folders,
+            Self::Both => listing.files + listing.folders,
+        }
     }
 }
 
@@ -63,8 +64,8 @@ pub struct Names {
 }
 
 impl Names {
-    fn may_fit(&self, entry: Entry<'_>) -> bool {
-        self.wanted.may_fit(entry.kind) && self.glob.fits(entry.path, entry.name)
+    fn fit(&self, entry: Entry<'_>) -> bool {
+        self.wanted.fits(entry.kind) && self.glob.fits(entry.path, entry.name)
     }
 }
 
@@ -108,7 +109,7 @@ pub fn find_names(
     let (base, above) = match &root.what {
         What::Folder { base, above } => (base, above),
         What::File { file, name } => {
-            let fits = names.wanted.may_fit(Kind::File) && names.glob.matches(Path::new(name));
+            let fits = names.wanted.fits(Kind::File) && names.glob.matches(Path::new(name));
             let facts = file.metadata().ok();
             let named = Named {
                 path: PathBuf::from(name),
@@ -188,12 +189,11 @@ fn ranked<R: Ord + Send>(
         vec![walk.start(above)],
         || Best::new(page.end()),
         |best: &mut Best<Ranked<R>>, key, task, _, outcome: &mut Outcome<Task, ()>| {
-            let wants = |entry: Entry<'_>| names.may_fit(entry);
+            let wants = |entry: Entry<'_>| names.fit(entry);
             let Some(listing) = walk.list(&task, watch, wants) else { return };
-            watch.look_at(listing.selected);
+            watch.look_at(names.wanted.count(&listing));
             for entry in &listing.kept {
                 let path = entry.is_wanted.then(|| path_in(&task.relative, &entry.name));
-                let path = path.filter(|path| names.wanted.fits(walk, path, entry.kind));
                 if let Some(path) = path {
                     let facts = || listing.folder.known(Path::new(&entry.name)).ok();
                     let facts = if wants_facts { facts() } else { None };
@@ -229,15 +229,15 @@ fn list(
     watch: &Watch<'_>,
     outcome: &mut Outcome<Task, Vec<(PathBuf, Kind)>>,
 ) {
-    let wants = |entry: Entry<'_>| names.may_fit(entry);
+    let wants = |entry: Entry<'_>| names.fit(entry);
     let Some(listing) = walk.list(task, watch, wants) else { return };
-    watch.look_at(listing.selected);
+    watch.look_at(names.wanted.count(&listing));
     let mut run: Vec<(PathBuf, Kind)> = Vec::new();
     let mut run_key = Key::new();
     for entry in &listing.kept {
         let is_folder = entry.kind == Kind::Folder;
         let path = entry.is_wanted.then(|| path_in(&task.relative, &entry.name));
-        if let Some(path) = path.filter(|path| names.wanted.fits(walk, path, entry.kind)) {
+        if let Some(path) = path {
             if run.is_empty() {
                 run_key = key_in(key, entry.name.as_bytes());
                 if is_folder {

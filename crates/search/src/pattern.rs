@@ -50,6 +50,8 @@ pub(crate) struct Ready {
     pub(crate) multiline: bool,
     /// Lines may end with a carriage return and a line feed.
     pub(crate) crlf: bool,
+    /// It looks for carriage returns, so that they are left in their places.
+    pub(crate) sees_returns: bool,
     /// It speaks of characters that each encoding has other bytes for.
     pub(crate) is_beyond_ascii: bool,
 }
@@ -92,7 +94,8 @@ impl Pattern {
         } else {
             LineMatcher::by_line(matcher)
         };
-        Ready { matcher, multiline, crlf: self.wants_ends(), is_beyond_ascii }
+        let (crlf, sees_returns) = (self.wants_ends(), self.wants_returns());
+        Ready { matcher, multiline, crlf, sees_returns, is_beyond_ascii }
     }
 
     /// The end of a line is its end, also where a carriage return is left.

@@ -23,6 +23,7 @@ use crate::content::{Hits, Report};
 use crate::matcher::LineMatcher;
 use crate::order::{self, Item, Key, Outcome, Plan, key_at, key_in};
 use crate::pattern::Ready;
+use crate::returns::Units;
 use crate::sink::{Count, Gather};
 use crate::source::{Guarded, Source, first_beyond_ascii};
 use crate::walk::{Held, Task, Walk, is_refusal, path_in};
@@ -67,6 +68,8 @@ pub(crate) struct Search<'a> {
     pub(crate) watch: &'a Watch<'a>,
     pub(crate) ready: Ready,
     pub(crate) encoding: Option<Encoding>,
+    /// Its name.
+    pub(crate) label: Option<&'a str>,
     pub(crate) report: Report,
     /// Results that are enough; none if all are wanted.
     pub(crate) needed: Option<u64>,
@@ -335,7 +338,9 @@ impl<'a> Search<'a> {
         let Hand { searcher, matcher, buffer, others } = hand;
         let mut reader = Guarded { file, watch: self.watch, dropped };
         let source = Source::read(&mut reader, len, buffer)?;
-        let searcher = match self.other_encoding(&source, &reader, whole)? {
+        let other = self.other_encoding(&source, &reader, whole)?;
+        let returns = self.returns(&source, &reader, other)?;
+        let searcher = match other {
             None => searcher,
             Some(name) => {
                 let detection = searcher.binary_detection().clone();
@@ -354,17 +359,31 @@ impl<'a> Search<'a> {
         };
         let (hits, is_binary) = if let Report::Lines { .. } = self.report {
             let mut sink = Gather::new(matcher, multiline, Arc::clone(&path), most);
-            source.search(searcher, matcher, reader, &mut sink)?;
+            source.search(searcher, matcher, reader, returns, &mut sink)?;
             (Hits { path, count: 0, matches: sink.matches }, sink.is_binary)
         } else {
             let mut sink = Count::new(matcher, multiline, most);
-            source.search(searcher, matcher, reader, &mut sink)?;
+            source.search(searcher, matcher, reader, returns, &mut sink)?;
             (Hits { path, count: sink.number, matches: Vec::new() }, sink.is_binary)
         };
         if is_binary && is_implicit {
             self.watch.skip(Reason::Binary, Path::new(""));
         }
         Ok(hits)
+    }
+
+    /// How carriage returns are written in a file whose lines they end.
+    fn returns(
+        &self,
+        source: &Source<'_>,
+        reader: &Guarded<'_>,
+        encoding: Option<&str>,
+    ) -> io::Result<Option<Units>> {
+        if self.ready.sees_returns {
+            return Ok(None);
+        }
+        let units = Units::of(source.sample().0, encoding.or(self.label));
+        Ok(units.end_alone(source.sample(), reader)?.then_some(units))
     }
 
     /// The encoding of a file that is not UTF-8 and does not begin with a mark,

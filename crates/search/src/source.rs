@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use grep_searcher::{Searcher, Sink};
 
 use crate::matcher::LineMatcher;
+use crate::returns::{Fed, Units};
 use crate::watch::Watch;
 
 /// Bytes of a file that is read at once.
 const SMALL: usize = 512 * 1024;
 /// Bytes of a larger one that are looked at before it is searched.
-const SAMPLE: usize = 64 * 1024;
+pub(crate) const SAMPLE: usize = 64 * 1024;
 
 /// Bytes from the first that is not ASCII on; none if there is no such byte.
 /// What was looked at already is left out.
@@ -21,7 +22,7 @@ pub(crate) fn first_beyond_ascii(reader: &Guarded<'_>) -> io::Result<Option<Vec<
     let mut buffer = vec![0; 4 * SAMPLE];
     let mut at = SAMPLE as u64;
     loop {
-        if reader.dropped.load(Ordering::Relaxed) || reader.watch.ended().is_some() {
+        if reader.is_over() {
             return Ok(None);
         }
         let read = match reader.file.read_at(&mut buffer, at) {
@@ -47,9 +48,16 @@ pub(crate) struct Guarded<'a> {
     pub(crate) dropped: &'a AtomicBool,
 }
 
+impl Guarded<'_> {
+    /// Whether nobody waits for it any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.dropped.load(Ordering::Relaxed) || self.watch.ended().is_some()
+    }
+}
+
 impl Read for Guarded<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.dropped.load(Ordering::Relaxed) || self.watch.ended().is_some() {
+        if self.is_over() {
             return Err(io::Error::other("nobody waits for it"));
         }
         self.file.read(buffer)
@@ -109,16 +117,28 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// `returns` tells how carriage returns are written, if they end the lines.
     pub(crate) fn search<S: Sink<Error = io::Error>>(
         &self,
         searcher: &mut Searcher,
         matcher: &LineMatcher,
         rest: Guarded<'_>,
+        returns: Option<Units>,
         sink: S,
     ) -> io::Result<()> {
-        match self {
-            Self::Whole(bytes) => searcher.search_slice(matcher, bytes, sink),
-            Self::Start(bytes, _) => searcher.search_reader(matcher, bytes.chain(rest), sink),
+        match (self, returns) {
+            (Self::Whole(bytes), None) => searcher.search_slice(matcher, bytes, sink),
+            (Self::Whole(bytes), Some(units)) => {
+                let mut bytes = bytes.to_vec();
+                units.feed(&mut bytes);
+                searcher.search_slice(matcher, &bytes, sink)
+            }
+            (Self::Start(bytes, _), None) => {
+                searcher.search_reader(matcher, bytes.chain(rest), sink)
+            }
+            (Self::Start(bytes, _), Some(units)) => {
+                searcher.search_reader(matcher, Fed::new(bytes.chain(rest), units), sink)
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_files::{IgnoreRules, Kind, WrongKind, is_loop, refuse_traps};
@@ -39,8 +39,10 @@ pub(crate) struct Task {
 pub(crate) struct Listing {
     pub(crate) folder: Arc<Handle>,
     pub(crate) kept: Vec<Kept>,
-    /// How many were selected, wanted or not.
-    pub(crate) selected: usize,
+    /// How many files and links were selected, wanted or not.
+    pub(crate) files: usize,
+    /// How many folders were.
+    pub(crate) folders: usize,
     rules: Option<Rules>,
     depth: usize,
 }
@@ -117,22 +119,6 @@ impl<'a> Walk<'a> {
             }
             opened => opened,
         }
-    }
-
-    /// What the link at a path leads to, if that is something below the root.
-    pub(crate) fn behind(&self, path: &Path) -> Option<Kind> {
-        let target = self.base.folder.read_link(path).ok()??;
-        let mut below = path.parent().unwrap_or(Path::new("")).to_path_buf();
-        for part in target.components() {
-            match part {
-                Component::Normal(name) => below.push(name),
-                Component::CurDir => {}
-                // Only through folders that the walk has come through.
-                Component::ParentDir if path.starts_with(&below) && below.pop() => {}
-                _ => return None,
-            }
-        }
-        self.root().known(&below).ok().map(|known| known.kind)
     }
 
     /// Whether a file with several names must not be shown under this one.
@@ -214,21 +200,26 @@ impl<'a> Walk<'a> {
         let open = |name: &Path| folder.open(name).map(|(file, _)| file);
         let rules = task.rules.as_ref().map(|rules| rules.within(&place, raw.marks, open));
         let mut kept = Vec::new();
-        let mut selected = 0;
+        let (mut files, mut folders) = (0, 0);
         let mut place = Growing::new(&self.place, &task.relative);
         for (name, kind) in raw.entries() {
             let (real, path) = place.with(name);
             if !self.keeps(rules.as_ref(), real, Entry { path, name, kind }, watch) {
                 continue;
             }
-            selected += 1;
+            match kind {
+                Kind::Folder => folders += 1,
+                Kind::File | Kind::Link => files += 1,
+                _ => {}
+            }
             let is_wanted = wants(Entry { path, name, kind });
             if is_wanted || kind == Kind::Folder {
                 kept.push(Kept { name: name.to_owned(), kind, is_wanted });
             }
         }
         kept.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(Listing { folder: Arc::new(folder), kept, selected, rules, depth: task.depth })
+        let (folder, depth) = (Arc::new(folder), task.depth);
+        Ok(Listing { folder, kept, files, folders, rules, depth })
     }
 
     /// Globs count more than ignore files, those more than types, and a dot

@@ -303,3 +303,92 @@ proptest! {
         }
     }
 }
+
+/// Files of one text in which each line ends in its own way.
+fn endings(text: &str) -> Tree {
+    let tree = Tree::new(&[]);
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let old = text.replace('\n', "\r");
+    tree.write("cr", &old);
+    tree.write("lf", text);
+    tree.write("marked", [&b"\xEF\xBB\xBF"[..], old.as_bytes()].concat());
+    tree.write("wide", [&b"\xFF\xFE"[..], &wide(&old)].concat());
+    tree
+}
+
+#[test]
+fn carriage_returns_end_lines_where_there_is_no_line_feed() {
+    let tree = endings("x1\nneedle \ny3\n\nneedle\n");
+    for (pattern, expected) in [
+        ("needle", vec![(2, "needle "), (5, "needle")]),
+        ("^needle$", vec![(5, "needle")]),
+        ("e\\s", vec![(2, "needle ")]),
+        ("^$", vec![(4, "")]),
+        ("y3.*", vec![(3, "y3")]),
+        ("^x1", vec![(1, "x1")]),
+    ] {
+        let found = tree.lines(pattern);
+        for file in ["cr", "lf", "wide"] {
+            let expected: Vec<String> =
+                expected.iter().map(|(line, text)| format!("{file}:{line}:{text}")).collect();
+            let found: Vec<&String> =
+                found.iter().filter(|line| line.starts_with(&format!("{file}:"))).collect();
+            assert_eq!(found, expected.iter().collect::<Vec<_>>(), "{pattern}");
+        }
+    }
+    let counts = tree.search(&of(Pattern::regex("needle"), Report::Counts), ALL);
+    assert!(counts.found.items.iter().all(|hits| hits.count == 2), "{counts:?}");
+    let around = Report::Lines { before: 1, after: 1 };
+    let searched = tree.search(&of(Pattern::regex("y3"), around), ALL);
+    assert_eq!(searched.found.total, 4);
+    for hits in &searched.found.items {
+        let told = |lines: &[hermes_search::Line]| {
+            lines.iter().map(|l| (l.number, l.text.clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&hits.matches[0].before), [(2, "needle ".to_owned())]);
+        assert_eq!(told(&hits.matches[0].after), [(4, String::new())]);
+    }
+    // Over several lines, and where carriage returns are what is looked for.
+    assert_eq!(tree.lines("y3\\n\\nneedle").len(), 3 * 4);
+    let one = tree.lines("1\\rneedle");
+    let lines: Vec<&str> = one.iter().map(|line| line.split_once(':').unwrap().1).collect();
+    assert_eq!(lines, ["1:x1\rneedle \ry3\r\rneedle"; 3]);
+}
+
+#[test]
+fn a_late_line_feed_makes_carriage_returns_characters_again() {
+    let tree = Tree::new(&[]);
+    let old = "filler\r".repeat(120_000) + "needle\rend";
+    tree.write("old", &old);
+    tree.write("late", old.clone() + "\n");
+    tree.write("small", "a\rneedle\n");
+    tree.write("long", "x".repeat(700_000) + "\rneedle");
+    let searched = tree.search(&of(Pattern::regex("needle"), LINES), ALL);
+    let numbers: Vec<_> = searched
+        .found
+        .items
+        .iter()
+        .map(|hits| (hits.path.to_str().unwrap(), hits.matches[0].number()))
+        .collect();
+    assert_eq!(numbers, [("late", 1), ("long", 2), ("old", 120_001), ("small", 1)]);
+    let one =
+        tree.search_in("old", &Selection::default(), &of(Pattern::regex("^needle"), LINES), ALL);
+    assert_eq!(one.unwrap().found.items[0].matches[0].number(), 120_001);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// What is found in a text is found in the same text with other ends.
+    #[test]
+    fn the_ends_of_lines_do_not_matter(text in "[ab \n]{1,40}",
+        pattern in prop::sample::select(vec!["a", "^", "$", "a.b", "b\\s", "^a", "b$", "(?s)a.*b", "a\\nb", "^$"])) {
+        let tree = endings(&text);
+        let found = tree.lines(pattern);
+        let of = |file: &str| -> Vec<String> {
+            found.iter().filter_map(|line| Some(line.strip_prefix(file)?.to_owned())).collect()
+        };
+        prop_assert_eq!(of("cr:"), of("lf:"));
+        prop_assert_eq!(of("wide:"), of("lf:"));
+    }
+}

@@ -136,7 +136,7 @@ fn a_file_as_the_root_has_one_name() {
 }
 
 #[test]
-fn only_files_are_files() {
+fn links_are_names_wherever_they_lead() {
     use std::os::unix::fs::symlink;
     let tree = Tree::new(&[("d/a", "a"), ("b", "b")]);
     let at = |name: &str| tree.path().join(name);
@@ -155,5 +155,18 @@ fn only_files_are_files() {
     }
     let mut found = named(&tree.names("**", Sort::Path, ALL));
     found.sort();
-    assert_eq!(found, ["b", "d/a", "d/up", "to-file"]);
+    let links = ["absolute", "b", "d/a", "d/out", "d/up"];
+    assert_eq!(
+        found,
+        [&links[..], &["to-file", "to-folder", "to-link", "to-nothing", "winding"]].concat()
+    );
+    let cx = ToolContext::bare(tree.path());
+    let find = |wanted, glob: &str| {
+        let names = Names { glob: PathGlob::new(glob, false).unwrap(), wanted, sort: Sort::Path };
+        find_names(&tree.root(""), &Selection::default(), &names, ALL, &Watch::new(&cx)).unwrap()
+    };
+    assert_eq!(named(&find(Wanted::Folders, "**")), ["d"]);
+    let looked_at =
+        [Wanted::Files, Wanted::Folders, Wanted::Both].map(|wanted| find(wanted, "none").looked_at);
+    assert_eq!(looked_at, [10, 1, 11]);
 }

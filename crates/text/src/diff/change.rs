@@ -55,12 +55,23 @@ pub(super) fn strip(line: &str) -> (&str, bool) {
     }
 }
 
-/// What ends the lines of a text: a carriage return only where there is no
-/// line feed.
-pub(super) fn terminator(text: &str) -> u8 {
-    let bytes = text.as_bytes();
-    let is_old = memchr::memchr(b'\n', bytes).is_none() && memchr::memchr(b'\r', bytes).is_some();
-    if is_old { b'\r' } else { b'\n' }
+/// Where lines end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Breaks {
+    /// At line feeds, the only ends that `patch` and `git apply` know.
+    #[default]
+    LineFeeds,
+    /// Where a reader sees them end: at carriage returns in a text that has no
+    /// line feed.
+    AsRead,
+}
+
+impl Breaks {
+    /// What ends the lines of a text.
+    pub(super) fn within(self, text: &str) -> u8 {
+        let has = |byte: u8| memchr::memchr(byte, text.as_bytes()).is_some();
+        if self == Self::AsRead && !has(b'\n') && has(b'\r') { b'\r' } else { b'\n' }
+    }
 }
 
 /// The lines of a text, each with its end.

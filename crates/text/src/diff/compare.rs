@@ -10,7 +10,7 @@ use similar::DiffOp;
 use similar::algorithms::{Capture, myers};
 
 use super::Options;
-use super::change::{Change, count, split, terminator};
+use super::change::{Change, count, split};
 use super::key::key;
 
 /// Lines between the first and the last change, of both texts, that are
@@ -25,11 +25,15 @@ type Pair = (Range<usize>, Range<usize>);
 
 /// The changes from `old` to `new`, and whether a better answer would have
 /// taken too long.
-pub(super) fn compare(old: &str, new: &str, options: &Options) -> (Vec<Change>, bool) {
+pub(super) fn compare(
+    old: &str,
+    new: &str,
+    ends: (u8, u8),
+    options: &Options,
+) -> (Vec<Change>, bool) {
     if old == new {
         return (Vec::new(), false);
     }
-    let ends = (terminator(old), terminator(new));
     let (head, tail) = if ends.0 == ends.1 { common(old, new, ends.0) } else { (0, 0) };
     let middle = |text: &'_ str| head..text.len() - tail;
     let old_middle = old.get(middle(old)).unwrap_or_default();

@@ -106,8 +106,7 @@ fn a_carriage_return_at_the_end_is_no_line_feed() {
         diff("a\nb\r", "c\nb\r"),
         format!("--- a\n+++ b\n@@ -1,2 +1,2 @@\n-a\n+c\n b\r\n{none}")
     );
-    // The line is the last one of the old text only.
-    assert_eq!(diff("x\r", "x\ry\r"), format!("--- a\n+++ b\n@@ -1 +1,2 @@\n x\r\n+y\r\n{none}"));
+    assert_eq!(diff("x\r", "x\ry\r"), format!("{one}-x\r\n{none}+x\ry\r\n{none}"));
 }
 
 #[test]
@@ -132,7 +131,7 @@ fn a_missing_last_line_feed_is_told_on_its_own_side() {
     assert_eq!(diff("a\nb", "c\nb"), format!("--- a\n+++ b\n@@ -1,2 +1,2 @@\n-a\n+c\n b\n{none}"));
     assert_eq!(
         diff("x", "50%\r100%"),
-        format!("--- a\n+++ b\n@@ -1 +1,2 @@\n-x\n{none}+50%\r\n+100%\n{none}")
+        format!("--- a\n+++ b\n@@ -1 +1 @@\n-x\n{none}+50%\r100%\n{none}")
     );
     assert_eq!(
         diff("a\nx", "a\n50%\r100%"),
@@ -146,8 +145,32 @@ fn line_endings_are_part_of_the_line() {
     let none = "\\ No newline at end of file\n";
     assert_eq!(
         diff("a\rb\r", "a\rc\r"),
-        format!("--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\r\n-b\r\n{none}+c\r\n{none}")
+        format!("--- a\n+++ b\n@@ -1 +1 @@\n-a\rb\r\n{none}+a\rc\r\n{none}")
     );
+}
+
+#[test]
+fn a_unified_diff_has_only_lines_that_patch_knows() {
+    let none = "\\ No newline at end of file\n";
+    assert_eq!(
+        diff("a\rb", "\u{c}\n"),
+        format!("--- a\n+++ b\n@@ -1 +1 @@\n-a\rb\n{none}+\u{c}\n")
+    );
+    assert_eq!(
+        diff("a\rb\n--- x\n", "a\rb"),
+        format!("--- a\n+++ b\n@@ -1,2 +1 @@\n-a\rb\n---- x\n+a\rb\n{none}")
+    );
+}
+
+#[test]
+fn whoever_only_reads_sees_lines_where_carriage_returns_end_them() {
+    let options = Options { breaks: Breaks::AsRead, ..Options::default() };
+    let found = Diff::new("a\rb\rc\r", "a\rB\rc\r", &options);
+    assert_eq!(found.stat(), Stat { added: 1, removed: 1 });
+    let told = found.side_by_side(&Layout::whole("a", "b"), 19).text;
+    assert!(told.starts_with("--- a\n+++ b\n@@ -1,3 +1,3 @@\na"), "{told}");
+    let told = words("a\rb\rc\r", "a\rB\rc\r");
+    assert!(told.contains("[-b-]{+B+}"), "{told}");
 }
 
 #[test]
@@ -340,9 +363,15 @@ fn too_many_lines_change_as_a_whole() {
 }
 
 fn any_lines() -> impl Strategy<Value = String> {
-    let line = prop::sample::select(vec!["a\n", "b\n", "c\n", "\n", "a\r\n", "d e\n", " f\n"]);
-    (prop::collection::vec(line, 0..25), prop::sample::select(vec!["", "", "z", "a"]))
-        .prop_map(|(lines, end)| lines.concat() + end)
+    let line = prop::sample::select(vec![
+        "a\n", "b\n", "c\n", "\n", "a\r\n", "d e\n", " f\n", "a\r", "\u{c}", "b\rb\n", "--- x\n",
+        "\\\n",
+    ]);
+    let end = prop::sample::select(vec!["", "", "z", "a", "\r", "a\rb", "\u{85}", "\u{2028}"]);
+    // Texts without any line feed are their own kind.
+    let bare = prop::collection::vec(prop::sample::select(vec!["a", "\r", "b", "\u{b}"]), 0..6);
+    let lines = prop_oneof![4 => prop::collection::vec(line, 0..25), 1 => bare];
+    (lines, end).prop_map(|(lines, end)| lines.concat() + end)
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! Changes that are near each other, with the lines around them.
 
-use super::change::{Block, Change, terminator};
+use super::change::{Block, Change};
 use super::{Diff, Layout};
 
 /// A part of a hunk.
@@ -45,7 +45,7 @@ pub(super) fn hunks<'a>(
 
 fn hunk<'a>(diff: &'a Diff<'a>, group: &[Change], context: usize) -> Option<Hunk<'a>> {
     let (first, last) = (group.first()?, group.last()?);
-    let ends = (terminator(diff.old), terminator(diff.new));
+    let ends = diff.ends;
     let end = |text: &str| text.as_bytes().as_ptr_range().end;
     let block = |text: &'a str, whole: &str, ends| Block {
         text,

@@ -18,6 +18,7 @@ mod unified;
 mod width;
 mod words;
 
+pub use change::Breaks;
 use change::Change;
 pub use key::Whitespace;
 use output::Output;
@@ -32,6 +33,8 @@ pub struct Options {
     pub ignore_case: bool,
     /// Whether changes of empty lines alone are passed over.
     pub ignore_blank_lines: bool,
+    /// Where lines end.
+    pub breaks: Breaks,
     /// How long to look for the best diff before a coarse one will do.
     pub effort: Duration,
 }
@@ -42,6 +45,7 @@ impl Default for Options {
             whitespace: Whitespace::Exact,
             ignore_case: false,
             ignore_blank_lines: false,
+            breaks: Breaks::default(),
             effort: Duration::from_secs(2),
         }
     }
@@ -99,6 +103,8 @@ pub struct Rendered {
 pub struct Diff<'a> {
     old: &'a str,
     new: &'a str,
+    /// What ends the lines of either.
+    ends: (u8, u8),
     changes: Vec<Change>,
     is_coarse: bool,
 }
@@ -106,8 +112,9 @@ pub struct Diff<'a> {
 impl<'a> Diff<'a> {
     /// Compares two texts.
     pub fn new(old: &'a str, new: &'a str, options: &Options) -> Self {
-        let (changes, is_coarse) = compare::compare(old, new, options);
-        Self { old, new, changes, is_coarse }
+        let ends = (options.breaks.within(old), options.breaks.within(new));
+        let (changes, is_coarse) = compare::compare(old, new, ends, options);
+        Self { old, new, ends, changes, is_coarse }
     }
 
     /// Whether the texts are the same, as far as the options see it.
@@ -131,6 +138,7 @@ impl<'a> Diff<'a> {
     }
 
     /// A unified diff. Lines are written as they are, carriage returns and all.
+    /// `patch` and `git apply` can apply it if lines end at line feeds alone.
     pub fn unified(&self, layout: &Layout<'_>) -> Rendered {
         unified::render(self, layout)
     }
@@ -156,7 +164,8 @@ pub fn unified(old: &str, new: &str, old_name: &str, new_name: &str, context: us
 /// The difference of two texts with the changed words marked; empty if they
 /// are the same.
 pub fn words(old: &str, new: &str) -> String {
-    Diff::new(old, new, &Options::default()).words(&Layout::whole("old", "new")).text
+    let options = Options { breaks: Breaks::AsRead, ..Options::default() };
+    Diff::new(old, new, &options).words(&Layout::whole("old", "new")).text
 }
 
 #[cfg(test)]
