@@ -15,10 +15,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use hermes::core::ToolCall;
+use hermes::core::{Ports, ToolCall};
 use hermes::engine::{Caller, Engine};
 use hermes::policy::{Permissions, Places, SavedRules, Settings, Sources, Tickets};
 use hermes_checkpoints::{Keeper, Limits, Store};
+use hermes_files::Journals;
 use serde_json::{Value, json};
 
 // As the command has it.
@@ -39,9 +40,10 @@ struct Bench {
 
 impl Bench {
     fn engine(&self) -> Engine {
-        // As the command has it: with rules and with checkpoints.
+        // As the command has it: with rules, checkpoints and journals.
         let state = self.folder.join("state");
         let store = Arc::new(Store::new(state.join("checkpoints"), Limits::default()));
+        let journals = Arc::new(Journals::new(state.join("changes")));
         let places = Places {
             workspace: Some(self.folder.clone()),
             home: Some(state.join("home")),
@@ -56,7 +58,8 @@ impl Bench {
         Engine::builder()
             .tools(hermes_tools_file::tools())
             .policy(Arc::new(permissions))
-            .checkpoints(Arc::new(Keeper::new(store, vec![state])))
+            .ports(Ports::default().with(Arc::clone(&journals)))
+            .checkpoints(Arc::new(Keeper::new(store, vec![state]).taking_back(journals)))
             .build()
             .unwrap()
     }
