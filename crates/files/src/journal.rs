@@ -185,7 +185,11 @@ impl Journals {
     pub fn recover(&self) -> Vec<Recovered> {
         *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let note = self.note.try_lock().ok();
+        let own = note.as_ref().and_then(|note| note.as_ref()).map(|note| note.path.clone());
+        drop(note);
         let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        found.retain(|path| Some(path) != own.as_ref());
         found.sort();
         found.iter().filter_map(|path| recover(path)).collect()
     }
