@@ -5,16 +5,13 @@ use schemars::Schema;
 use serde_json::Value;
 
 /// Leaves out that a switch is off, a list empty and a count 0 where nothing is
-/// said, and that a count is not negative.
+/// said. That a count is not negative stays: whoever gives such a one is told by
+/// it, with an example.
 pub(crate) fn spare(schema: &mut Schema) {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for property in properties.into_iter().flat_map(|all| all.values_mut()) {
         let Some(keywords) = property.as_object_mut() else { continue };
-        keywords.retain(|keyword, value| match keyword.as_str() {
-            "default" => !is_nothing(value),
-            "minimum" => value.as_u64() != Some(0),
-            _ => true,
-        });
+        keywords.retain(|keyword, value| keyword != "default" || !is_nothing(value));
     }
 }
 

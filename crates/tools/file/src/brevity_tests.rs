@@ -18,7 +18,7 @@ fn only_what_goes_without_saying_is_left_out() {
         "off": {"type": "boolean"},
         "on": {"type": "boolean", "default": true},
         "none": {"type": "array"},
-        "skip": {"type": "integer"},
+        "skip": {"type": "integer", "minimum": 0},
         "most": {"type": "integer", "minimum": 1, "default": 50},
         "free": true,
     }});

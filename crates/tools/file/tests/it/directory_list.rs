@@ -330,3 +330,21 @@ async fn what_is_veiled_is_not_looked_into() {
     let result: Value = serde_json::from_str(output.content()).unwrap();
     assert_eq!(result["entries"], json!([{"path": "keys", "type": "dir"}]));
 }
+
+#[tokio::test]
+async fn a_folder_of_git_that_is_not_looked_into_is_told() {
+    let place = project();
+    place.write(".git/HEAD", "ref: refs/heads/main\n");
+    let list = |more: Value| {
+        let mut arguments = json!({"hidden": true});
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        place.call("directory_list", arguments)
+    };
+    for more in [json!({"folder_sizes": true}), json!({"depth": 2})] {
+        let result = list(more).await;
+        assert!(result["hint"].as_str().unwrap().contains("gitignore=false"), "{result}");
+    }
+    assert_eq!(list(json!({})).await.get("hint"), None);
+    let result = list(json!({"folder_sizes": true, "gitignore": false})).await;
+    assert_eq!(result.get("hint"), None, "{result}");
+}

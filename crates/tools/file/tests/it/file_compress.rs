@@ -487,3 +487,67 @@ async fn bits_that_are_dropped_are_told_in_a_line() {
     let told = made["not_kept"][0].as_str().unwrap();
     assert!(told.contains("set-user-ID") && told.ends_with(": a and 2 others"), "{made}");
 }
+
+#[tokio::test]
+async fn an_archive_that_exists_names_the_way_out() {
+    let place = project();
+    place.write("a.zip", "something else");
+    let create = json!({"action": "create", "archive": "a.zip", "paths": ["src"]});
+    let refused = compress(&place, create.clone()).await;
+    assert_eq!(refused["kind"], "conflict", "{refused}");
+    assert!(refused["hint"].as_str().unwrap().contains("existing=overwrite"), "{refused}");
+    let mut create = create;
+    create["existing"] = json!("overwrite");
+    assert_eq!(compress(&place, create).await["files"], 2);
+}
+
+#[tokio::test]
+async fn the_usual_target_is_named_where_it_is_taken() {
+    let place = project();
+    for archive in ["su.zip", "su.tar"] {
+        let create = json!({"action": "create", "archive": archive, "paths": ["src"]});
+        assert_eq!(compress(&place, create).await["files"], 2);
+    }
+    let extract =
+        |archive: &str| compress(&place, json!({"action": "extract", "archive": archive}));
+    assert_eq!(extract("su.zip").await["files"], 2);
+    let refused = extract("su.tar").await;
+    let hint = refused["hint"].as_str().unwrap();
+    assert!(hint.contains("Without target the folder is") && hint.contains("existing"), "{hint}");
+}
+
+#[tokio::test]
+async fn a_repository_in_an_archive_is_told_when_it_is_packed() {
+    let place = project();
+    place.write(".git/HEAD", "ref: refs/heads/main\n");
+    let create = |extra: Value| {
+        let mut arguments = json!({"action": "create", "archive": "a.zip", "paths": ["."]});
+        arguments.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        compress(&place, arguments)
+    };
+    let made = create(json!({})).await;
+    assert!(made["hint"].as_str().unwrap().contains("exclude=.git"), "{made}");
+    let made = create(json!({"exclude": [".git"], "existing": "overwrite"})).await;
+    assert_eq!(made.get("hint"), None, "{made}");
+}
+
+#[tokio::test]
+async fn what_looks_like_a_bomb_is_listed_with_what_it_takes() {
+    let place = Place::new();
+    place.write("zeros", vec![0; 12 << 20]);
+    let create = json!({"action": "create", "archive": "a.tar.gz", "paths": ["zeros"]});
+    let made = compress(&place, create).await;
+    let listed = compress(&place, json!({"action": "list", "archive": "a.tar.gz"})).await;
+    assert_eq!(listed["total"], 1, "{listed}");
+    let told = listed["hint"].as_str().unwrap();
+    assert_eq!(made["hint"], told);
+    let ratio: u64 =
+        told.split_once("max_ratio=").unwrap().1.trim_end_matches('.').parse().unwrap();
+    let extract = |ratio: Option<u64>| {
+        let target = json!({"action": "extract", "archive": "a.tar.gz", "target": "out", "max_ratio": ratio});
+        compress(&place, target)
+    };
+    let refused = extract(None).await;
+    assert!(refused["hint"].as_str().unwrap().contains("max_ratio"), "{refused}");
+    assert_eq!(extract(Some(ratio)).await["files"], 1);
+}

@@ -497,3 +497,27 @@ async fn a_carriage_return_at_the_very_end_is_no_line_feed() {
     assert_eq!(std::fs::read(place.path().join("old")).unwrap(), b"y\r", "{again}");
     assert!(again.get("warnings").is_none(), "{again}");
 }
+
+#[tokio::test]
+async fn a_diff_of_lines_that_end_with_carriage_returns_can_be_applied() {
+    let place = Place::new();
+    place.write("a.txt", "a\rb");
+    place.write("b.txt", "\u{c}\n");
+    let told = place.call("file_diff", json!({"path": "a.txt", "other_path": "b.txt"})).await;
+    let none = "\\ No newline at end of file\n";
+    assert!(diff(&told).ends_with(&format!("@@ -1 +1 @@\n-a\rb\n{none}+\u{c}\n")), "{told}");
+    assert!(told["note"].as_str().unwrap().contains("a.txt ends its lines with CR"), "{told}");
+    place.write("b.txt", "a\rc");
+    let words = json!({"path": "a.txt", "other_path": "b.txt", "format": "words"});
+    let told = place.call("file_diff", words).await;
+    assert!(diff(&told).contains("@@ -1,2 +1,2 @@"), "{told}");
+}
+
+#[tokio::test]
+async fn a_folder_has_no_size_of_its_own() {
+    let place = Place::new();
+    place.write("a/x", "1\n");
+    place.write("b/x", "2\n");
+    let told = place.call("file_diff", json!({"path": "a", "other_path": "b"})).await;
+    assert_eq!((&told["old"]["kind"], told["old"].get("size")), (&json!("folder"), None), "{told}");
+}

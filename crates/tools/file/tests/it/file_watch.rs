@@ -486,3 +486,27 @@ async fn a_folder_that_is_made_anew_is_another_one() {
         );
     }
 }
+
+#[tokio::test]
+async fn who_does_not_wait_does_not_wait_in_vain() {
+    let watch = Watch::new();
+    let answer = watch.call(json!({"timeout": 0})).await;
+    assert_eq!((&answer["timed_out"], &answer["total"]), (&json!(false), &json!(0)));
+}
+
+#[tokio::test]
+async fn folders_in_which_nothing_can_be_seen_are_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let watch = Watch::new();
+    watch.write("open/a", "");
+    watch.write("closed/b", "");
+    let closed = watch.place.path().join("closed");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    let may_read = fs::read_dir(&closed).is_ok();
+    let answer = watch.call(json!({"timeout": 0})).await;
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
+    // The superuser reads everything.
+    let expected = if may_read { Value::Null } else { json!(["closed"]) };
+    assert_eq!(answer["unreadable"], expected, "{answer}");
+    assert_eq!(answer["hint"].is_string(), !may_read, "{answer}");
+}

@@ -407,3 +407,85 @@ async fn what_read_file_shows_is_found() {
     let answer = place.call("search_files", json!({"pattern": "café", "path": "said"})).await;
     assert_eq!(answer["total_count"], 1, "{answer}");
 }
+
+#[tokio::test]
+async fn lines_that_end_with_carriage_returns_are_those_of_read_file() {
+    let place = Place::new();
+    place.write("cr.txt", "x1\rneedle\ry3\r");
+    let found =
+        place.call("search_files", json!({"pattern": "^needle$", "context": 1, "path": "cr.txt"}));
+    let found = found.await;
+    let one = &found["matches"][0];
+    assert_eq!((&one["line"], &one["content"]), (&json!(2), &json!("needle")), "{found}");
+    assert_eq!((&one["before"], &one["after"]), (&json!(["1- x1"]), &json!(["3- y3"])));
+    let read = place.call("read_file", json!({"path": "cr.txt", "offset": 2, "limit": 1})).await;
+    assert!(read["content"].as_str().unwrap().contains("2|needle"), "{read}");
+    let count = json!({"pattern": "[exy]", "output_mode": "count"});
+    assert_eq!(place.call("search_files", count).await["total_count"], 3);
+}
+
+#[tokio::test]
+async fn blanks_at_the_end_are_kept_around_many_matches() {
+    let place = Place::new();
+    place.write("a.txt", "before  \nneedle \t\nafter \t\n--\n--\n".repeat(6));
+    let found = place.call("search_files", json!({"pattern": "needle", "context": 1})).await;
+    let text = found["matches_text"].as_str().unwrap();
+    assert!(text.contains("  1- before  \n  2: needle \t\n  3- after \t\n"), "{text:?}");
+}
+
+#[tokio::test]
+async fn only_what_was_looked_for_is_counted_when_nothing_is_found() {
+    let place = project();
+    fs::create_dir(place.path().join("empty")).unwrap();
+    symlink("src", place.path().join("link")).unwrap();
+    for (pattern, expected) in
+        [("none", "Nothing found among 4 files."), ("none/", "Nothing found among 3 folders.")]
+    {
+        let found = place.call("search_files", json!({"pattern": pattern, "target": "files"}));
+        let found = found.await;
+        assert!(found["hint"].as_str().unwrap().starts_with(expected), "{found}");
+    }
+}
+
+#[tokio::test]
+async fn links_are_found_by_name_wherever_they_lead() {
+    let place = project();
+    for (target, name) in [("src", "l-folder"), ("README.md", "l-file"), ("gone", "l-broken")] {
+        symlink(target, place.path().join(name)).unwrap();
+    }
+    let find = |pattern: &str| {
+        place.call("search_files", json!({"pattern": pattern, "target": "files", "sort": "path"}))
+    };
+    let found = find("l-*").await;
+    assert_eq!(files(&found), ["l-broken", "l-file", "l-folder"]);
+    assert!(found["files"].as_array().unwrap().iter().all(|file| file["type"] == "symlink"));
+    assert_eq!(files(&find("*/").await), ["src", "src/tools"]);
+}
+
+#[tokio::test]
+async fn matches_over_lines_are_counted_one_by_one_and_it_is_said() {
+    let place = Place::new();
+    place.write("a.txt", "x x\nx\n");
+    let count = |multiline: bool| {
+        let arguments = json!({"pattern": "x", "output_mode": "count", "multiline": multiline});
+        place.call("search_files", arguments)
+    };
+    let lines = count(false).await;
+    assert_eq!((&lines["total_count"], &lines["hint"]), (&json!(2), &Value::Null));
+    let matches = count(true).await;
+    assert_eq!(matches["total_count"], 3);
+    assert!(matches["hint"].as_str().unwrap().contains("not lines"), "{matches}");
+}
+
+/// Whoever gives a negative number is told by the schema, with an example.
+#[test]
+fn every_number_says_how_small_it_may_be() {
+    for tool in hermes_tools_file::tools() {
+        let parameters = tool.parameters();
+        for (name, property) in parameters["properties"].as_object().unwrap() {
+            let is_count = property["format"].as_str().is_some_and(|f| f.starts_with("uint"));
+            let is_told = property["minimum"].is_u64();
+            assert!(!is_count || is_told, "{}: {name}: {property}", tool.spec().name);
+        }
+    }
+}

@@ -182,7 +182,7 @@ fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     let guide = Guide { args, pattern: pattern.as_ref(), place: &place, veil, cx };
     let end = args.offset.saturating_add(args.limit.clamp(1, ENTRIES));
     let mut survey = Survey::take(&guide, walked, rules, end)?;
-    let (is_partial, totals) = (survey.is_partial, survey.totals);
+    let (is_partial, totals, passed_git) = (survey.is_partial, survey.totals, survey.passed_git);
     let unreadable = std::mem::take(&mut survey.unreadable);
     let unreadable = unreadable.iter().map(|below| spelling::show_below("", path, below)).collect();
     let (found, total) = survey.into_order();
@@ -193,7 +193,9 @@ fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     let next = args.offset.saturating_add(entries.len() as u64);
     let has_more = total > next && !entries.is_empty();
     Ok(Output {
-        hint: hint(args, &root, total, next, is_partial),
+        hint: hint(args, &root, total, next, is_partial).or_else(|| {
+            passed_git.then(|| ".git is not looked into; gitignore=false does.".to_owned())
+        }),
         path: spelling::show(path),
         entries,
         total,

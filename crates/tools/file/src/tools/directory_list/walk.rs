@@ -52,6 +52,8 @@ pub(super) struct Survey {
     pub(super) unreadable: Vec<PathBuf>,
     /// Time was up before the end.
     pub(super) is_partial: bool,
+    /// A folder of git's own was not looked into.
+    pub(super) passed_git: bool,
 }
 
 /// What a walk goes by.
@@ -108,8 +110,9 @@ impl Survey {
             if is_left_out(guide.args, level.rules.as_ref(), &real, &entry) {
                 continue;
             }
-            let is_open =
-                entry.kind == Kind::Folder && !guide.is_git(&entry) && !guide.is_veiled(&real);
+            let is_git = entry.kind == Kind::Folder && guide.is_git(&entry);
+            let is_open = entry.kind == Kind::Folder && !is_git && !guide.is_veiled(&real);
+            survey.passed_git |= is_git && (guide.args.folder_sizes || levels.len() < depth);
             if guide.pattern.is_none_or(|pattern| pattern.takes(&relative, entry.kind)) {
                 let (sort, kind) = (guide.args.sort, entry.kind.into());
                 let found = Found::new(sort, relative.clone(), levels.len(), kind);
@@ -134,6 +137,7 @@ impl Survey {
             totals: Totals::default(),
             unreadable: Vec::new(),
             is_partial: false,
+            passed_git: false,
         }
     }
 

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Create: what to pack.
     #[serde(default)]
     paths: Vec<String>,
-    /// Extract: folder; default: a new one named after the archive.
+    /// Extract: folder; default: one named after the archive.
     target: Option<String>,
     /// Create; default: by the archive's name.
     format: Option<FormatName>,
@@ -71,6 +71,7 @@ pub(crate) struct Args {
     offset: u64,
     /// Names to show, at most 1000.
     #[serde(default = "usual_entries")]
+    #[schemars(range(min = 1))]
     limit: u64,
 }
 
@@ -311,11 +312,24 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
                 limits: limits(args),
                 journals: journals.as_deref(),
             };
-            let extracted =
-                unpack(&unpacking, oversight, cx).map_err(|error| missing(error, &archive, cx))?;
+            let extracted = unpack(&unpacking, oversight, cx)
+                .map_err(|error| missing(error, &archive, cx))
+                .map_err(|error| name_target(error, args, &target))?;
             Ok(Output::extracted(&archive, &target, extracted, shown))
         }
     }
+}
+
+/// Says where the files would be if the caller has not said it.
+fn name_target(error: ToolError, args: &Args, target: &Path) -> ToolError {
+    if error.kind() != ErrorKind::Conflict || args.target.is_some() {
+        return error;
+    }
+    let target = spelling::show(target);
+    error.with_hint(format!(
+        "Without target the folder is {target}, after the archive's name. Name another target, or \
+         set existing to overwrite, skip or rename."
+    ))
 }
 
 /// Where something is that was packed under a name.
@@ -420,7 +434,7 @@ fn create(
         keeper.tidy();
     }
     let created = hermes_archives::create(&cx.grants, &packing, oversight)
-        .map_err(|error| unmade(error, archive, &sources, cx))?;
+        .map_err(|error| unmade(error, args, archive, &sources, cx))?;
     if let Some(keeper) = &keeper {
         keeper.after(&[Made { path: archive, left: Left::Unsaid }]);
     }
@@ -439,9 +453,21 @@ fn source(path: &str, at: &Workplace) -> Source {
 }
 
 /// What is missing for an archive to be made is explained by what is around it.
-fn unmade(error: ToolError, archive: &Path, sources: &[Source], cx: &ToolContext) -> ToolError {
-    if error.kind() != ErrorKind::NotFound {
-        return error;
+fn unmade(
+    error: ToolError,
+    args: &Args,
+    archive: &Path,
+    sources: &[Source],
+    cx: &ToolContext,
+) -> ToolError {
+    let is_there = |path: &Path| Files::new(cx).exists(path).is_ok_and(|found| found);
+    match error.kind() {
+        ErrorKind::NotFound => {}
+        ErrorKind::Conflict if args.existing == Existing::Refuse && is_there(archive) => {
+            let hint = "Choose another name for the archive, or set existing=overwrite.";
+            return error.with_hint(hint);
+        }
+        _ => return error,
     }
     let is_gone = |source: &&Source| Files::new(cx).exists(&source.path).is_ok_and(|found| !found);
     if let Some(source) = sources.iter().find(is_gone) {

@@ -5,7 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use hermes_archives::{Created, Extracted, Format, Listing, Member, Nature, NotKept, Skipped};
+use hermes_archives::{
+    Created, Extracted, Format, Limits, Listing, Member, Nature, NotKept, Skipped,
+};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -13,6 +15,9 @@ use crate::spelling::show;
 
 /// Entries that were left out, of which the reasons are told.
 const SKIPPED: usize = 20;
+
+/// Bytes of zeros at the end of a tar, usually.
+const TAIL: u64 = 20 * 512;
 
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Output {
@@ -126,6 +131,13 @@ impl Output {
         output.tell(&made.names, shown, word);
         output.leave_out(&made.skipped, word);
         output.not_kept = not_kept(&made.not_kept, word);
+        if made.names.iter().any(|name| name.iter().any(|part| part == ".git")) {
+            output.say(
+                "It holds .git, which extract writes only where no rule protects it and no \
+                 repository is: there, exclude=.git leaves it out.",
+            );
+        }
+        output.name_ratio();
         output
     }
 
@@ -166,7 +178,25 @@ impl Output {
         };
         let entries = listing.members.iter().map(|member| Entry::of(member, target));
         output.entries = Some(entries.collect());
+        output.leave_out(&listing.skipped, |name| below(target, name));
+        output.name_ratio();
         output
+    }
+
+    /// Says what it takes to unpack what looks like a bomb.
+    fn name_ratio(&mut self) {
+        let Limits { ratio, free, .. } = Limits::default();
+        // The end of a tar counts as well.
+        let needed = self.bytes.saturating_add(TAIL).div_ceil(self.archive_bytes.max(1));
+        if needed > ratio && self.bytes > free {
+            self.say(&format!("To extract it takes max_ratio={needed}."));
+        }
+    }
+
+    fn say(&mut self, more: &str) {
+        let hint = self.hint.get_or_insert_default();
+        hint.push_str(if hint.is_empty() { "" } else { " " });
+        hint.push_str(more);
     }
 
     fn tell(&mut self, names: &[PathBuf], shown: usize, word: impl Fn(&Path) -> String) {

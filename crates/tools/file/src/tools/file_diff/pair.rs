@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use hermes_core::OutputBounds;
-use hermes_text::Endings;
-use hermes_text::diff::{Diff, Layout, Options, Rendered, Stat};
+use hermes_text::diff::{Breaks, Diff, Layout, Options, Rendered, Stat};
+use hermes_text::{Ending, Endings};
 
 use super::side::{Body, Side};
 use super::{Args, Format, Ignored};
@@ -44,6 +44,11 @@ impl Request {
             whitespace: args.ignore_whitespace.into(),
             ignore_case: args.ignore_case,
             ignore_blank_lines: args.ignore_blank_lines,
+            // Only what can be applied has to end lines as others do.
+            breaks: match args.format {
+                Format::Unified => Breaks::LineFeeds,
+                _ => Breaks::AsRead,
+            },
             ..Options::default()
         };
         Self {
@@ -126,6 +131,17 @@ impl Request {
         {
             let hint = if is_empty { "" } else { " ignore_whitespace=trailing looks past that." };
             notes.push(format!("Line endings differ: {before}, {after}.{hint}"));
+        }
+        if self.format == Format::Unified && !is_empty {
+            let sides = [old, new].into_iter().filter(|side| dominant(side) == Some(Ending::Cr));
+            let names: Vec<&str> = sides.map(|side| side.name.as_str()).collect();
+            if !names.is_empty() {
+                notes.push(format!(
+                    "{} ends its lines with CR, which patch and git do not know: a line of the diff \
+                     has all of them. format=words shows them one by one.",
+                    names.join(" and ")
+                ));
+            }
         }
         let is_damaged = |side: &Side| match &side.body {
             Body::File(document) => document.is_damaged(),

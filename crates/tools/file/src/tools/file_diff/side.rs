@@ -41,7 +41,9 @@ pub(super) enum Body {
 #[derive(Debug, Serialize)]
 pub(crate) struct Info {
     name: String,
-    size: u64,
+    /// Bytes of a file; a folder has none of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,7 +176,7 @@ impl Side {
         let has_text = self.text().is_some_and(|text| !text.is_empty());
         Info {
             name: self.name.clone(),
-            size: self.size,
+            size: Some(self.size),
             encoding: self.encoding().filter(|name| name != "utf-8"),
             line_ending: endings.label(),
             final_newline: (has_text && !endings.final_newline).then_some(false),
@@ -190,7 +192,7 @@ impl Info {
     pub(super) fn folder(name: String) -> Self {
         Self {
             name,
-            size: 0,
+            size: None,
             encoding: None,
             line_ending: None,
             final_newline: None,

@@ -19,6 +19,7 @@ pub(super) struct Lookout {
     sensor: Sensor,
     state: Snapshot,
     missing: Vec<PathBuf>,
+    unreadable: Vec<PathBuf>,
 }
 
 impl Lookout {
@@ -33,8 +34,9 @@ impl Lookout {
         let mut sensor = Sensor::new(names);
         let mut enter = |place: &std::path::Path, identity| sensor.add(place, identity);
         let nothing = Fleeting::new();
-        let View { state, missing, .. } = Look::new(&request, cx, &mut enter, &nothing).take()?;
-        Ok(Self { request, sensor, state, missing })
+        let look = Look::new(&request, cx, &mut enter, &nothing);
+        let View { state, missing, unreadable, .. } = look.take()?;
+        Ok(Self { request, sensor, state, missing, unreadable })
     }
 
     /// What happened since another look.
@@ -49,11 +51,12 @@ impl Lookout {
         let sensor = &mut self.sensor;
         let mut enter = |place: &std::path::Path, identity| sensor.add(place, identity);
         let look = Look::new(&self.request, cx, &mut enter, &hints.fleeting);
-        let View { state, missing, fleeting } = look.take()?;
+        let View { state, missing, unreadable, fleeting } = look.take()?;
         hints.fleeting = fleeting;
         let found = compare(&self.state, &state, &hints, &self.request);
         self.state = state;
         self.missing = missing;
+        self.unreadable = unreadable;
         Ok(found)
     }
 
@@ -96,6 +99,11 @@ impl Lookout {
     /// Which of the watched paths are not there.
     pub(super) fn missing(&self) -> &[PathBuf] {
         &self.missing
+    }
+
+    /// Folders in which nothing can be seen.
+    pub(super) fn unreadable(&self) -> &[PathBuf] {
+        &self.unreadable
     }
 
     /// Who tells when it is time to look.

@@ -34,6 +34,8 @@ const SLACK: Duration = Duration::from_secs(60);
 const RESERVE: Duration = Duration::from_millis(500);
 /// Events in one answer at most.
 const EVENTS: usize = 1000;
+/// Folders that cannot be read, of which the names are told.
+const UNREADABLE: usize = 20;
 /// How often one looks where the system does not tell.
 const POLL: Duration = Duration::from_millis(500);
 /// How many debounce times pass at most while changes go on.
@@ -56,7 +58,7 @@ pub(crate) struct Args {
     /// Kinds of events to wait for; all by default.
     #[serde(default)]
     events: Vec<Event>,
-    /// Seconds to wait; 0 only looks and gives a cursor.
+    /// Seconds to wait; 0 only tells what happened since the cursor, and gives one.
     #[serde(default = "usual_wait")]
     #[schemars(range(max = 3600))]
     timeout: u64,
@@ -104,6 +106,7 @@ pub(crate) struct Output {
     /// Of all that happened, told or not.
     total: u64,
     truncated: bool,
+    /// It waited, and nothing happened.
     timed_out: bool,
     /// Says where to go on: pass it as `since`.
     cursor: String,
@@ -111,6 +114,9 @@ pub(crate) struct Output {
     watching: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
+    /// Folders in which changes cannot be seen, the first of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreadable: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
@@ -224,8 +230,9 @@ impl Tool for FileWatch {
             })
             .await?;
         }
-        let told =
+        let mut told =
             off_thread(cx, move |cx| answer(&request, lookout, found, while_away, cx)).await?;
+        told.timed_out = told.total == 0 && args.timeout > 0;
         parked::sweep_later();
         Ok(told)
     }
@@ -280,24 +287,36 @@ fn answer(
     let truncated = !later.is_empty();
     lookout.leave_for_later(&later);
     let (watching, missing) = (lookout.watching(), lookout.missing().to_vec());
+    let closed = lookout.unreadable().to_vec();
     let cursor = Kept::keep(cx, request, lookout.state())?;
     parked::park(cx, &cursor, lookout);
-    let hint = if truncated {
-        Some(format!("{} of {total} events; call again with since for the rest.", found.len()))
-    } else if missing.is_empty() {
-        None
-    } else {
-        Some("Some of the paths do not exist; they are told when they appear.".to_owned())
-    };
+    let mut hints = Vec::new();
+    if truncated {
+        hints.push(format!(
+            "{} of {total} events; call again with since for the rest.",
+            found.len()
+        ));
+    } else if !missing.is_empty() {
+        hints.push("Some of the paths do not exist; they are told when they appear.".to_owned());
+    }
+    match closed.len() {
+        0 => {}
+        1 => hints.push("What happens in a folder that cannot be read is not seen.".to_owned()),
+        many => {
+            hints.push(format!("What happens in {many} folders that cannot be read is not seen."))
+        }
+    }
+    let word = |path: &PathBuf| spelling::shorten(path, &cx.workplace);
     Ok(Output {
         events: found.iter().map(|change| Told::of(change, while_away, &cx.workplace)).collect(),
         total: total as u64,
         truncated,
-        timed_out: total == 0,
+        timed_out: false,
         cursor,
         watching,
-        missing: missing.iter().map(|path| spelling::shorten(path, &cx.workplace)).collect(),
-        hint,
+        missing: missing.iter().map(word).collect(),
+        unreadable: closed.iter().take(UNREADABLE).map(word).collect(),
+        hint: (!hints.is_empty()).then(|| hints.join(" ")),
     })
 }
 

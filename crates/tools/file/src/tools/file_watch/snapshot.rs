@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -30,6 +31,8 @@ pub(super) struct View {
     pub(super) state: Snapshot,
     /// Which of the watched paths are not there.
     pub(super) missing: Vec<PathBuf>,
+    /// Folders in which nothing can be seen.
+    pub(super) unreadable: Vec<PathBuf>,
     /// What has gone of that which was to be looked for.
     pub(super) fleeting: Fleeting,
 }
@@ -204,9 +207,14 @@ impl<'a> Look<'a> {
         } else {
             None
         };
-        let top = Level::enter(root.to_path_buf(), real.to_path_buf(), top, rules);
-        self.recall(&top);
-        let mut levels = vec![top];
+        let mut levels = match Level::enter(root, real.to_path_buf(), top, rules) {
+            Ok(top) => vec![top],
+            Err(_) => {
+                self.found.unreadable.push(root.to_path_buf());
+                return Ok(());
+            }
+        };
+        levels.iter().for_each(|top| self.recall(top));
         loop {
             let depth = levels.len();
             let Some(level) = levels.last_mut() else { return Ok(()) };
@@ -237,11 +245,18 @@ impl<'a> Look<'a> {
                     return Err(too_deep(root));
                 }
                 (self.enter)(&place, (facts.identity.dev, facts.identity.ino));
-                let Ok(folder) = level.folder.folder(name) else { continue };
                 let rules = level.rules.clone();
-                let below = Level::enter(path, place, folder, rules);
-                self.recall(&below);
-                levels.push(below);
+                let opened = level.folder.folder(name);
+                let entered = opened.and_then(|folder| Level::enter(&path, place, folder, rules));
+                match entered {
+                    Ok(below) => {
+                        self.recall(&below);
+                        levels.push(below);
+                    }
+                    // Gone at this very moment: the next look tells.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(_) => self.found.unreadable.push(path),
+                }
             }
         }
     }
@@ -272,14 +287,19 @@ impl<'a> Look<'a> {
 
 impl Level {
     /// `above` are the rules of the folders above.
-    fn enter(path: PathBuf, place: PathBuf, folder: Folder, above: Option<Rules>) -> Self {
-        let left = list(&folder);
+    fn enter(
+        path: &Path,
+        place: PathBuf,
+        folder: Folder,
+        above: Option<Rules>,
+    ) -> io::Result<Self> {
+        let left: Vec<Entry> = folder.entries()?.flatten().collect();
         let rules = above.map(|above| {
             let mut marks = Marks::default();
             left.iter().for_each(|entry| marks.see(entry.name.as_encoded_bytes()));
             above.within(&place, marks, |name| folder.open(name))
         });
-        Self { path, place, folder, left: left.into_iter(), rules }
+        Ok(Self { path: path.to_path_buf(), place, folder, left: left.into_iter(), rules })
     }
 
     fn leaves_out(&self, name: &OsStr, is_folder: bool, place: &Path) -> bool {
@@ -287,11 +307,6 @@ impl Level {
             .as_ref()
             .is_some_and(|rules| name == ".git" || rules.leave_out(place, is_folder) == Some(true))
     }
-}
-
-/// What can be read of a folder; one that cannot be read has nothing to tell.
-fn list(folder: &Folder) -> Vec<Entry> {
-    folder.entries().map(|entries| entries.flatten().collect()).unwrap_or_default()
 }
 
 fn too_deep(root: &Path) -> ToolError {

@@ -122,6 +122,15 @@ fn is_none(number: &usize) -> bool {
     *number == 0
 }
 
+impl Output {
+    /// Says something more.
+    fn say(&mut self, more: &str) {
+        let hint = self.hint.get_or_insert_default();
+        hint.push_str(if hint.is_empty() { "" } else { " " });
+        hint.push_str(more);
+    }
+}
+
 /// How results are told.
 #[derive(Debug)]
 pub(super) struct Answer<'a> {
@@ -133,7 +142,7 @@ pub(super) struct Answer<'a> {
 
 impl Answer<'_> {
     pub(super) fn content(&self, searched: Searched) -> Output {
-        let Searched { found, matches } = searched;
+        let Searched { found, matches, counts_matches } = searched;
         match self.args.output_mode {
             OutputMode::Content => self.matches(found),
             OutputMode::FilesOnly => {
@@ -144,12 +153,16 @@ impl Answer<'_> {
             OutputMode::Count => {
                 let (counts, told, found) =
                     self.fit(found, |hits| ((self.shown.path(&hits.path), hits.count), 12));
-                Output {
+                let mut output = Output {
                     counts: Some(Counts(counts)),
                     total_count: matches,
                     total_files: Some(found.total),
                     ..self.frame(&found, told)
+                };
+                if counts_matches && told > 0 {
+                    output.say("Matches are counted, not lines: they may span some.");
                 }
+                output
             }
         }
     }
@@ -330,9 +343,9 @@ impl Answer<'_> {
             ways.push("case=insensitive");
         }
         let mut hint = match found.looked_at {
-            0 => "There was no file to look at.".to_owned(),
-            1 => "Nothing found in 1 file.".to_owned(),
-            files => format!("Nothing found among {files} files."),
+            0 => format!("There was no {} to look at.", args.kind()),
+            1 => format!("Nothing found in 1 {}.", args.kind()),
+            many => format!("Nothing found among {many} {}s.", args.kind()),
         };
         match found.skipped.unreadable + found.skipped.too_large {
             0 => {}

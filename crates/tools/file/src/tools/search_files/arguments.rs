@@ -163,6 +163,12 @@ impl Args {
         }
     }
 
+    /// What is looked at.
+    pub(super) fn kind(&self) -> &'static str {
+        let are_folders = self.target() == Target::Files && self.pattern.ends_with('/');
+        if are_folders { "folder" } else { "file" }
+    }
+
     /// Whether anything but the pattern narrows the search.
     pub(super) fn is_narrowed(&self) -> bool {
         self.file_glob.is_some() || self.kinds.is_some()

@@ -35,11 +35,8 @@ pub(super) fn lines(text: &mut String, found: &Match, shown: &mut Option<u64>, g
 
 fn write_line(text: &mut String, line: &Line, mark: char) {
     let Line { number, column, is_clipped, .. } = *line;
-    // Blanks at the end may be what was looked for.
-    let shown = match mark {
-        ':' => line.text.trim_end_matches(['\r', '\n']),
-        _ => line.text.trim_end(),
-    };
+    // Blanks at the end may be what is looked for, or has to be found again.
+    let shown = line.text.trim_end_matches(['\r', '\n']);
     let _ = match (mark, is_clipped && column > 0) {
         (':', true) => writeln!(text, "  {number}:{column}: {shown}"),
         _ => writeln!(text, "  {number}{mark} {shown}"),
