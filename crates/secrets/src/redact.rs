@@ -28,7 +28,7 @@ const MAX_FAST: usize = 40_000;
 
 /// So much text is read before the faster automaton is worth its making: a
 /// program that makes one call reads a few thousand bytes.
-const WORTH_IT: usize = 4 * 1024 * 1024;
+const WORTH_IT: usize = 512 * 1024;
 
 /// What is left of a text may, next to what was put in, read like another
 /// secret. It is gone over again, but not without end.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use encoding_rs::Encoding;
+use encoding_rs::{Encoding, UTF_8};
 
 use crate::lines::{LineReader, Newline, Stop};
 
@@ -52,11 +52,19 @@ impl Clip {
     ) -> io::Result<Option<Line>> {
         // Encodings with shift states are back in the first one at a line's
         // end, so each line can be decoded by itself.
-        let mut decoder = encoding.new_decoder_without_bom_handling();
+        let mut decoder = None;
         let mut line = Kept { clip: self, text: String::new(), seen: 0, last: None };
         let mut scratch = String::new();
         let mut damaged = false;
         let mut decode = |piece: &[u8], last: bool| {
+            if decoder.is_none()
+                && let Some(text) = as_it_is(piece, encoding)
+            {
+                line.add(text);
+                return line.seen;
+            }
+            let decoder =
+                decoder.get_or_insert_with(|| encoding.new_decoder_without_bom_handling());
             scratch.clear();
             scratch.reserve(decoder.max_utf8_buffer_length(piece.len()).unwrap_or(piece.len()));
             let (_, _, replaced) = decoder.decode_to_string(piece, &mut scratch, last);
@@ -86,6 +94,12 @@ impl Clip {
     fn end(self) -> u64 {
         self.skip.saturating_add(self.take)
     }
+}
+
+/// Bytes that are their own text: nothing of them is left for what follows.
+fn as_it_is<'b>(bytes: &'b [u8], encoding: &'static Encoding) -> Option<&'b str> {
+    let is_text = encoding == UTF_8 || encoding.is_ascii_compatible() && bytes.is_ascii();
+    is_text.then(|| std::str::from_utf8(bytes).ok())?
 }
 
 struct Kept {
