@@ -42,8 +42,9 @@ pub struct Undoable {
 }
 
 impl Undoable {
-    /// From a workspace's checkpoints, the oldest first. One that did not get
-    /// to its end is passed over: what it was to do is still to be done.
+    /// From a workspace's checkpoints, the oldest first. What an undo or a redo
+    /// that did not get to its end was to do is still to be done; an undo and
+    /// a restore can be taken back all the same.
     pub fn of(checkpoints: &[Manifest]) -> Self {
         let mut history = Self::default();
         let at = |id: &str| checkpoints.iter().position(|m| m.id() == id);
@@ -53,11 +54,12 @@ impl Undoable {
                     history.done.push(position);
                     history.undone.clear();
                 }
-                _ if !checkpoint.is_finished => {}
                 Kind::Restore(_) => {
                     history.done.push(position);
                     history.undone.clear();
                 }
+                Kind::Undo(_) if !checkpoint.is_finished => history.undone.push(position),
+                Kind::Redo(_) if !checkpoint.is_finished => {}
                 Kind::Undo(turns) => {
                     history.done.retain(|done| !turns.iter().any(|id| at(id) == Some(*done)));
                     history.undone.push(position);

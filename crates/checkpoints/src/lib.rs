@@ -16,6 +16,7 @@ mod capture;
 mod commons;
 mod cutoff;
 mod damage;
+mod halfway;
 mod history;
 mod ignored;
 mod keeper;

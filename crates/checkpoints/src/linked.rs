@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::spot::Spot;
-use crate::state::{Hash, Linked};
+use crate::state::{Hash, Linked, State};
 
 /// What is said to be lost of a file that had more names.
 const LOST: &str = "hard link";
@@ -49,6 +49,17 @@ impl Names {
             back.push(Back { path: path.to_path_buf(), inode: found.stamp.inode });
         }
         Ok(lost)
+    }
+
+    /// One that was brought back before: it is a name like the others.
+    pub(crate) fn know(&mut self, path: &Path, state: &State) {
+        if let State::File { hash, linked: Some(linked), .. } = state
+            && let Ok(Some(spot)) = Spot::reach(path)
+            && let Ok(Some(found)) = spot.look()
+        {
+            let back = Back { path: path.to_path_buf(), inode: found.stamp.inode };
+            self.files.entry((*linked, *hash)).or_default().push(back);
+        }
     }
 
     /// Adds those to what is told that have fewer names than they had.

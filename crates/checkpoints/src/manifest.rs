@@ -201,9 +201,15 @@ impl Manifest {
     }
 
     /// Whether a command of it did not get to its end, or has not yet: nobody
-    /// has seen what it left.
+    /// has seen what it left. The same of an undo, a redo or a restore.
     pub fn is_cut_off(&self) -> bool {
-        self.trees.iter().any(|tree| tree.is_open)
+        self.is_interrupted() || self.trees.iter().any(|tree| tree.is_open)
+    }
+
+    /// Whether it is an undo, a redo or a restore that did not get to its end.
+    /// What its changes say of the time after it is what it was to make.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.head.kind != Kind::Turn && !self.is_finished
     }
 
     /// When, as programs write it: `2026-01-31T10:20:30.123Z`.

@@ -48,8 +48,12 @@ impl Store {
         turns.retain(|turn| turn.id() != id);
         turns.sort_by_key(Manifest::at);
         let mut others = Others::default();
-        for (path, change) in turns.into_iter().flat_map(|turn| turn.changes) {
-            others.changes.entry(path).or_default().push(change);
+        for turn in turns {
+            let is_at_it = turn.is_interrupted();
+            for (path, mut change) in turn.changes {
+                change.after = change.after.filter(|_| !is_at_it);
+                others.changes.entry(path).or_default().push(change);
+            }
         }
         Ok(others)
     }

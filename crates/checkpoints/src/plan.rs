@@ -7,10 +7,11 @@ use hermes_core::{CheckpointInfo, ToolError};
 
 use crate::capture::Capture;
 use crate::damage::{Damaged, refusal};
+use crate::halfway::{Halfway, Way};
 use crate::history::{Kind, Undoable};
 use crate::manifest::Manifest;
 use crate::state::{Carried, State, Unkept};
-use crate::store::Store;
+use crate::store::{Store, logs};
 use crate::tree::Listing;
 
 /// What is wanted.
@@ -56,6 +57,10 @@ pub struct Plan {
     pub turns: Vec<CheckpointInfo>,
     /// Checkpoints that it goes past, since they cannot be read.
     pub damaged: Vec<Damaged>,
+    /// What is as wanted, of what was begun before and cut off.
+    pub(crate) back: Vec<Step>,
+    /// The logs that there were when it was made.
+    pub(crate) logs: Vec<PathBuf>,
 }
 
 /// What would be done with one path.
@@ -72,6 +77,8 @@ pub struct Step {
     pub carried: Carried,
     /// What stands in the way.
     pub obstacle: Option<Obstacle>,
+    /// What was there when the same was begun before, and cut off.
+    pub(crate) begun: Option<State>,
 }
 
 /// What stands in the way.
@@ -150,6 +157,37 @@ impl Plan {
     pub fn obstacles(&self) -> impl Iterator<Item = (&Step, Obstacle)> {
         self.steps.iter().filter_map(|step| Some((step, step.obstacle?)))
     }
+
+    /// Whether a part of it was done before it was cut off.
+    pub(crate) fn is_resumed(&self) -> bool {
+        let is_moved = |step: &Step| step.begun.as_ref().is_some_and(|b| !b.is_same(&step.from));
+        self.back.iter().chain(&self.steps).any(is_moved)
+    }
+
+    fn add(&mut self, seen: Option<Sighted>) {
+        match seen {
+            Some(Sighted::Ahead(step)) => self.steps.push(step),
+            Some(Sighted::Back(step)) => self.back.push(step),
+            None => {}
+        }
+    }
+}
+
+/// A path that is not as it was when the plan was first carried out.
+enum Sighted {
+    /// It is to be brought back.
+    Ahead(Step),
+    /// It is as wanted: what was cut off has brought it back already, or not
+    /// yet begun with it.
+    Back(Step),
+}
+
+/// What a plan is about.
+struct Matter<'a> {
+    kind: Kind,
+    workspace: &'a Path,
+    logs: Vec<PathBuf>,
+    halfway: &'a Halfway<'a>,
 }
 
 /// What several checkpoints together say of a path.
@@ -164,7 +202,23 @@ struct Span<'a> {
     carried: Carried,
 }
 
+impl<'a> Span<'a> {
+    /// What none of the checkpoints has touched.
+    fn left_alone(state: &'a State) -> Self {
+        let (first, carried) = (state, Carried::default());
+        Self { first, last: Some(state), is_unbroken: true, carried }
+    }
+}
+
 impl Store {
+    /// The logs and the checkpoints of a workspace. What comes after the logs
+    /// were listed is found when the plan is carried out.
+    fn history(&self, workspace: &Path) -> Result<(Vec<PathBuf>, Vec<Manifest>), ToolError> {
+        let folder = self.folder_of(workspace);
+        let there = logs(&folder).map_err(|error| self.failed("list", &folder, &error))?;
+        Ok((there, self.checkpoints(workspace)?))
+    }
+
     /// What it would take to get there. Nothing is changed.
     pub fn plan(&self, target: Target<'_>) -> Result<Plan, ToolError> {
         match target {
@@ -175,7 +229,16 @@ impl Store {
     }
 
     fn plan_undo(&self, workspace: &Path, turns: usize) -> Result<Plan, ToolError> {
-        let all = self.checkpoints(workspace)?;
+        let (logs, all) = self.history(workspace)?;
+        let halfway = &Halfway::of(&all);
+        if let Some(redo) = redo_in_the_way(&all) {
+            if turns > 1 {
+                return Err(first_the_redo());
+            }
+            let kind = Kind::Redo(redo.id().to_owned());
+            let matter = Matter { kind, workspace, logs, halfway };
+            return self.plan_for(matter, &[redo], &|_| true);
+        }
         let done = Undoable::of(&all).done;
         // What was cut off before it changed anything goes with the next one.
         let (mut chosen, mut ids): (Vec<&Manifest>, Vec<String>) = Default::default();
@@ -203,7 +266,8 @@ impl Store {
         }
         let kind = Kind::Undo(ids);
         let oldest_first: Vec<&Manifest> = chosen.into_iter().rev().collect();
-        Ok(Plan { damaged, ..self.plan_for(kind, workspace, &oldest_first, &|_| true)? })
+        let matter = Matter { kind, workspace, logs, halfway };
+        Ok(Plan { damaged, ..self.plan_for(matter, &oldest_first, &|_| true)? })
     }
 
     /// Whether a turn was cut off before it had changed anything, or what it
@@ -214,7 +278,7 @@ impl Store {
     }
 
     fn plan_redo(&self, workspace: &Path) -> Result<Plan, ToolError> {
-        let all = self.checkpoints(workspace)?;
+        let (logs, all) = self.history(workspace)?;
         let undone = Undoable::of(&all).undone;
         let Some(undo) = undone.first().and_then(|at| all.get(*at)) else {
             return Err(ToolError::not_found(format!(
@@ -225,24 +289,29 @@ impl Store {
         };
         let kind = Kind::Redo(undo.id().to_owned());
         let damaged = self.damaged_since(workspace, undo.at(), &all)?;
-        Ok(Plan { damaged, ..self.plan_for(kind, workspace, &[undo], &|_| true)? })
+        let matter = Matter { kind, workspace, logs, halfway: &Halfway::of(&all) };
+        Ok(Plan { damaged, ..self.plan_for(matter, &[undo], &|_| true)? })
     }
 
     fn plan_restore(&self, checkpoint: &str, paths: &[PathBuf]) -> Result<Plan, ToolError> {
         let wanted = self.find(checkpoint)?;
-        let all = self.checkpoints(wanted.workspace())?;
-        let since: Vec<&Manifest> = all.iter().filter(|m| m.at() >= wanted.at()).collect();
+        let workspace = wanted.workspace();
+        let (logs, all) = self.history(workspace)?;
+        let halfway = &Halfway::of(&all);
+        // What was cut off goes on, or is still to be done.
+        let counts = |m: &&Manifest| !m.is_interrupted() || m.id() == wanted.id();
+        let since = all.iter().filter(|m| m.at() >= wanted.at()).filter(counts);
+        let since: Vec<&Manifest> = since.collect();
         let is_chosen =
             |path: &Path| paths.is_empty() || paths.iter().any(|chosen| path.starts_with(chosen));
         let kind = Kind::Restore(wanted.id().to_owned());
-        let mut plan = self.plan_for(kind, wanted.workspace(), &since, &is_chosen)?;
+        let matter = Matter { kind, workspace, logs, halfway };
+        let mut plan = self.plan_for(matter, &since, &is_chosen)?;
         let touched = |path: &Path| since.iter().any(|m| m.changes.contains_key(path));
         // What nobody of ours has touched is brought back if it is asked for.
         for (path, state) in self.tree_of(&wanted, paths) {
             if !touched(&path) {
-                let carried = Carried::default();
-                let span = Span { first: &state, last: None, is_unbroken: true, carried };
-                plan.steps.extend(self.step(&path, &span));
+                plan.add(self.step(&path, &Span::left_alone(&state), halfway));
             }
         }
         let is_known = |path: &PathBuf| {
@@ -259,7 +328,7 @@ impl Store {
             .with_hint(format!("`hermes checkpoints show {}` lists what it knows.", wanted.id())));
         }
         // Nobody knows what else happened since.
-        plan.damaged = self.damaged_since(wanted.workspace(), wanted.at(), &all)?;
+        plan.damaged = self.damaged_since(workspace, wanted.at(), &all)?;
         plan.damaged.extend(self.lost_among(&since));
         Ok(plan)
     }
@@ -294,11 +363,11 @@ impl Store {
 
     fn plan_for(
         &self,
-        kind: Kind,
-        workspace: &Path,
+        matter: Matter<'_>,
         checkpoints: &[&Manifest],
         is_chosen: &dyn Fn(&Path) -> bool,
     ) -> Result<Plan, ToolError> {
+        let Matter { kind, workspace, logs, halfway } = matter;
         let mut spans: BTreeMap<&Path, Span<'_>> = BTreeMap::new();
         for manifest in checkpoints {
             for (path, change) in &manifest.changes {
@@ -314,7 +383,8 @@ impl Store {
                 spans
                     .entry(path)
                     .and_modify(|span| {
-                        let joins = span.last.is_none_or(|last| last.is_same(&change.before));
+                        let joins = span.last.is_none_or(|last| last.is_same(&change.before))
+                            || halfway.may_have_left(path, &change.before);
                         span.is_unbroken &= joins && !change.is_broken;
                         span.last = last;
                         span.carried = span.carried.or(carried);
@@ -327,54 +397,77 @@ impl Store {
                     });
             }
         }
-        let mut steps: Vec<Step> =
-            spans.iter().filter_map(|(path, span)| self.step(path, span)).collect();
-        mark_links(&mut steps);
+        let paths: Vec<&Path> = spans.keys().copied().collect();
+        for (above, made) in paths.into_iter().flat_map(|path| halfway.made_above(path)) {
+            spans.entry(above).or_insert(Span::left_alone(made));
+        }
         let missing = checkpoints.iter().flat_map(|m| m.missing()).filter(|path| is_chosen(path));
         let missing: BTreeSet<PathBuf> = missing.map(Path::to_path_buf).collect();
         let missing = missing.into_iter().collect();
         let turns = checkpoints.iter().map(|m| m.info()).collect();
         let checkpoints = checkpoints.iter().map(|m| m.id().to_owned()).collect();
         let (workspace, damaged) = (workspace.to_path_buf(), Vec::new());
-        Ok(Plan { kind, workspace, checkpoints, steps, missing, turns, damaged })
+        let (steps, back) = (Vec::new(), Vec::new());
+        let mut plan =
+            Plan { kind, workspace, checkpoints, steps, missing, turns, damaged, back, logs };
+        spans.iter().for_each(|(path, span)| plan.add(self.step(path, span, halfway)));
+        mark_links(&mut plan.steps);
+        Ok(plan)
     }
 
     /// What is to be done with one path; none if it is as wanted.
-    fn step(&self, path: &Path, span: &Span<'_>) -> Option<Step> {
+    fn step(&self, path: &Path, span: &Span<'_>, halfway: &Halfway<'_>) -> Option<Sighted> {
         let to = span.first.clone();
         let mut capture = Capture::looking(self.limits);
         let Ok(from) = capture.state_since(path, span.last.unwrap_or(&to)) else {
             let obstacle = Obstacle { why: Why::Unreadable, can_be_forced: false };
             let (path, from, carried) = (path.to_path_buf(), State::Absent, span.carried);
-            return Some(Step { path, from, to, carried, obstacle: Some(obstacle) });
+            let (obstacle, begun) = (Some(obstacle), None);
+            return Some(Sighted::Ahead(Step { path, from, to, carried, obstacle, begun }));
         };
+        let way = halfway.at(path).filter(|way| way.may_leave(&from, &to));
+        // Who takes back what was cut off keeps what is there now.
+        let begun = way.map(|way| way.from).filter(|begun| !begun.is_same(&to)).cloned();
         let is_as_wanted = |now: &State| {
             now.is_same(&to) && now.differs_in(&to).and(span.carried) == Carried::default()
         };
         let settled = is_as_wanted(&from)
             || matches!(capture.state_since(path, &to), Ok(now) if is_as_wanted(&now));
+        let (path, carried) = (path.to_path_buf(), span.carried);
         if settled {
-            return None;
+            let back = Step { path, from, to, carried, obstacle: None, begun };
+            return way.map(|_| Sighted::Back(back));
         }
-        let why = self.trouble(&from, &to, span);
+        let why = self.trouble(&from, &to, span, way);
         let obstacle = why.map(|why| Obstacle { why, can_be_forced: why.can_be_forced() });
-        Some(Step { path: path.to_path_buf(), from, to, carried: span.carried, obstacle })
+        Some(Sighted::Ahead(Step { path, from, to, carried, obstacle, begun }))
     }
 
-    fn trouble(&self, from: &State, to: &State, span: &Span<'_>) -> Option<Why> {
+    fn trouble(
+        &self,
+        from: &State,
+        to: &State,
+        span: &Span<'_>,
+        way: Option<Way<'_>>,
+    ) -> Option<Why> {
         if let State::Unkept { why, .. } = to {
             return Some(Why::NotKept(*why));
         }
         if !self.is_sound(to) {
             return Some(Why::Lost);
         }
+        let unkept = from.why_unkept().map(Why::CannotBeKept);
+        // Nobody but us has left it like this.
+        if way.is_some() {
+            return unkept;
+        }
         let Some(last) = span.last else { return Some(Why::CutOff) };
         if !span.is_unbroken {
             return Some(Why::ChangedBetween);
         }
-        // Between the removal of a folder and the file in its place (or the
-        // other way round) a restore may have been cut off.
-        let is_halfway = *from == State::Absent && last.is_folder() != to.is_folder();
+        // Where a folder gave way to a file, or a file to a folder, and nothing
+        // is by now, nothing is lost.
+        let is_gone = *from == State::Absent && last.is_folder() != to.is_folder();
         // Only what the turns have changed themselves would be overwritten.
         let others = from.differs_in(last).and(span.carried);
         let is_theirs = from.is_same(last) && others == Carried::default();
@@ -382,14 +475,30 @@ impl Store {
         // stays may have been closed to somebody.
         let is_closed = to.is_folder() && others.attributes;
         let are_folders = from.is_folder() && last.is_folder() && !is_closed;
-        if !is_theirs && !are_folders && !is_halfway {
-            return Some(Why::ChangedSince);
-        }
-        match from {
-            State::Unkept { why, .. } => Some(Why::CannotBeKept(*why)),
-            _ => None,
-        }
+        if !is_theirs && !are_folders && !is_gone { Some(Why::ChangedSince) } else { unkept }
     }
+}
+
+/// A redo that was cut off, if it was the last that was done: until it is
+/// through or taken back, no turn before it can be undone.
+fn redo_in_the_way(all: &[Manifest]) -> Option<&Manifest> {
+    let of = |redo: &Manifest| match redo.kind() {
+        Kind::Redo(other) if redo.is_interrupted() => all.iter().find(|m| m.id() == other),
+        _ => None,
+    };
+    let last = all.last()?;
+    match of(last)? {
+        // Taking it back was cut off as well.
+        other if of(other).is_some() => Some(other),
+        // So was the undo: the turn was not undone in the first place.
+        other if other.is_interrupted() => None,
+        _ => Some(last),
+    }
+}
+
+fn first_the_redo() -> ToolError {
+    ToolError::conflict("Nothing was changed. A redo was cut off before this")
+        .with_hint("`hermes redo` goes on with it, `hermes undo` takes it back.")
 }
 
 /// Nothing is brought back by way of a link, unless the link itself gives way.

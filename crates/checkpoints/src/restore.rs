@@ -3,22 +3,21 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{CheckpointId, ToolError};
 
 use crate::capture::Capture;
 use crate::damage::refusal;
+use crate::halfway::{overtaken, remove_leftovers};
 use crate::history::Kind;
 use crate::likeness::Kept;
 use crate::linked::Names;
 use crate::manifest::{Line, Log, Manifest, Seen};
 use crate::plan::{Plan, Step};
 use crate::prune::remove;
-use crate::spot::{self, Spot};
+use crate::spot::Spot;
 use crate::state::{Carried, State, Unkept};
 use crate::store::{LOG, Store, id_of, lock_alone, logs, now};
 use crate::turn::begin_log;
@@ -52,14 +51,7 @@ impl Store {
     /// Carries a plan out. What stands in the way is an error, unless `force`
     /// is given: then what can be done is done.
     pub fn carry_out(&self, plan: &Plan, force: bool) -> Result<Restored, ToolError> {
-        if !force {
-            if !plan.damaged.is_empty() {
-                return Err(refusal(&plan.damaged, Some(&plan.kind))
-                    .with_hint("--force goes past it, to the turns before it."));
-            }
-            refuse_obstacles(plan)?;
-        }
-        refuse_the_impossible(plan)?;
+        refuse(plan, force)?;
         let mut restored = Restored::default();
         let mut steps = Vec::new();
         for step in &plan.steps {
@@ -73,34 +65,33 @@ impl Store {
         }
         // An undo or a redo counts even if all files are as wanted already.
         let is_restore = matches!(plan.kind, Kind::Restore(_));
-        if is_restore && steps.is_empty() && self.unfinished(plan)?.is_none() {
+        if is_restore && steps.is_empty() && !plan.is_resumed() {
             return Ok(restored);
         }
         let folder = self.folder_of(&plan.workspace);
         let failed = |error: io::Error| self.failed("write in", &folder, &error);
         let _alone = lock_alone(&folder).map_err(failed)?;
-        let is_resumed = self.unfinished(plan)?.is_some();
+        // Somebody may have done the same while this was planned.
+        if logs(&folder).map_err(failed)? != plan.logs {
+            return Err(outdated(plan));
+        }
+        let earlier = self.load(&folder)?;
+        earlier.iter().filter(|m| m.is_interrupted()).for_each(remove_leftovers);
         let (mut manifest, mut log) = self.keep(plan, &steps, force)?;
         // Files go before the folders that they are in, and come after them.
         steps.sort_by_key(|step| (phase(step), Depth::of(step)));
-        self.take_all(&steps, force, &mut restored)?;
+        self.take_all(plan, &steps, force, &mut restored)?;
         restored.lost = lost(&steps, &restored.done, &manifest);
-        if restored.done.is_empty() && restored.is_partial && !is_resumed {
+        if restored.done.is_empty() && restored.is_partial && !plan.is_resumed() {
             // The turn stands as it stood.
             remove(&log.path).map_err(failed)?;
             return Err(stuck(&restored.left, &plan.kind));
         }
         self.dress_folders(&steps, &mut restored);
-        let mut capture = Capture::looking(self.limits);
-        let mut lines = Vec::new();
-        for path in manifest.changes.keys() {
-            if let Ok(state) = capture.state(path) {
-                lines.push(Line::After(Seen { path: path.clone(), state }));
-            }
+        for old in overtaken(&earlier, &manifest) {
+            remove_log(&folder, old.id()).map_err(failed)?;
         }
-        lines.push(Line::Finished(true));
-        log.write(&lines).map_err(failed)?;
-        lines.into_iter().for_each(|line| manifest.take(line));
+        self.finish(&mut manifest, &mut log).map_err(failed)?;
         restored.done.sort();
         if let Kind::Redo(undo) = &plan.kind {
             // Both together are nothing: the turn stands as it stood. The undo
@@ -115,13 +106,32 @@ impl Store {
         Ok(restored)
     }
 
+    /// Writes down what became of the files, where it is not what was meant.
+    fn finish(&self, manifest: &mut Manifest, log: &mut Log) -> io::Result<()> {
+        let mut capture = Capture::looking(self.limits);
+        let mut lines = Vec::new();
+        for (path, change) in &manifest.changes {
+            if let Ok(state) = capture.state(path)
+                && change.after.as_ref() != Some(&state)
+            {
+                lines.push(Line::After(Seen { path: path.clone(), state }));
+            }
+        }
+        lines.push(Line::Finished(true));
+        log.write(&lines)?;
+        lines.into_iter().for_each(|line| manifest.take(line));
+        Ok(())
+    }
+
     fn take_all(
         &self,
+        plan: &Plan,
         steps: &[&Step],
         force: bool,
         restored: &mut Restored,
     ) -> Result<(), ToolError> {
         let mut names = Names::default();
+        plan.back.iter().for_each(|step| names.know(&step.path, &step.to));
         for step in steps {
             match self.take(step, &mut names) {
                 Ok(Taken::Done) => restored.done.push(step.path.clone()),
@@ -150,7 +160,8 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps what is about to be replaced.
+    /// Keeps what is about to be replaced, and writes down what will be there:
+    /// so that who is cut off can be told from somebody else.
     fn keep(
         &self,
         plan: &Plan,
@@ -162,60 +173,59 @@ impl Store {
         let _shared = self.share().map_err(failed)?;
         let mut capture = Capture::keeping(&self.objects, self.limits);
         let mut lines = Vec::new();
+        let mut note = |path: &Path, before: State, after: State| {
+            let path = path.to_path_buf();
+            lines.push(Line::Before(Seen { path: path.clone(), state: before }));
+            lines.push(Line::After(Seen { path, state: after }));
+        };
+        let mut told: BTreeSet<PathBuf> = steps.iter().map(|step| step.path.clone()).collect();
         for step in steps {
             for above in missing(&step.path) {
-                lines.push(Line::Before(Seen { path: above, state: State::Absent }));
-            }
-            let state = capture.state_since(&step.path, &step.from);
-            let state = state.map_err(|error| ToolError::io(written(&step.path), &error))?;
-            match state.why_unkept().filter(|_| step.from.why_unkept().is_none()) {
-                // It could be read, but there is no room for it.
-                Some(why) if !force => return Err(no_room(&step.path, why)),
-                Some(_) => {
-                    let now = Capture::looking(self.limits).state(&step.path);
-                    if !now.is_ok_and(|now| now.is_same(&step.from)) {
-                        return Err(changed_meanwhile(&step.path));
-                    }
+                if told.insert(above.clone()) {
+                    note(&above, State::Absent, made_on_the_way());
                 }
-                None if !state.is_same(&step.from) => return Err(changed_meanwhile(&step.path)),
-                None if state.why_unkept().is_some() && !force => {
-                    return Err(changed_meanwhile(&step.path));
-                }
-                None => {}
             }
-            lines.push(Line::Before(Seen { path: step.path.clone(), state }));
+            let now = self.keep_one(step, &mut capture, force)?;
+            note(&step.path, step.begun.clone().unwrap_or(now), step.to.clone());
         }
-        let (mut manifest, log) = match self.unfinished(plan)? {
-            Some((manifest, path)) => {
-                remove_leftovers(&manifest);
-                let mut log = Log::reopen(path).map_err(failed)?;
-                log.write(&lines).map_err(failed)?;
-                (manifest, log)
-            }
-            None => {
-                let at = now();
-                let turn =
-                    format!("{}-{at}-{}", plan.kind.word().unwrap_or("turn"), std::process::id());
-                let id = id_of("", &turn, &plan.workspace);
-                let (workspace, kind) = (plan.workspace.clone(), plan.kind.clone());
-                let manifest = Manifest::new(id, workspace, "", &turn, kind, at);
-                let log = begin_log(self, &manifest.head, &lines).map_err(failed)?;
-                (manifest, log)
-            }
-        };
+        for (step, begun) in plan.back.iter().filter_map(|step| Some((step, step.begun.clone()?))) {
+            note(&step.path, begun, step.to.clone());
+        }
+        let at = now();
+        let turn = format!("{}-{at}-{}", plan.kind.word().unwrap_or("turn"), std::process::id());
+        let id = id_of("", &turn, &plan.workspace);
+        let (workspace, kind) = (plan.workspace.clone(), plan.kind.clone());
+        let mut manifest = Manifest::new(id, workspace, "", &turn, kind, at);
+        let log = begin_log(self, &manifest.head, &lines).map_err(failed)?;
         lines.into_iter().for_each(|line| manifest.take(line));
         Ok((manifest, log))
     }
 
-    /// The same thing begun before and cut off, if it is the last that was
-    /// done in the workspace.
-    fn unfinished(&self, plan: &Plan) -> Result<Option<(Manifest, PathBuf)>, ToolError> {
-        let folder = self.folder_of(&plan.workspace);
-        let there = logs(&folder).map_err(|error| self.failed("list", &folder, &error))?;
-        let Some(path) = there.last() else { return Ok(None) };
-        let last = Manifest::load(path).ok().flatten();
-        let last = last.filter(|m| *m.kind() == plan.kind && !m.is_finished);
-        Ok(last.map(|manifest| (manifest, path.clone())))
+    /// Keeps what a step replaces; it must be what was planned for.
+    fn keep_one(
+        &self,
+        step: &Step,
+        capture: &mut Capture<'_>,
+        force: bool,
+    ) -> Result<State, ToolError> {
+        let state = capture.state_since(&step.path, &step.from);
+        let state = state.map_err(|error| ToolError::io(written(&step.path), &error))?;
+        match state.why_unkept().filter(|_| step.from.why_unkept().is_none()) {
+            // It could be read, but there is no room for it.
+            Some(why) if !force => return Err(no_room(&step.path, why)),
+            Some(_) => {
+                let now = Capture::looking(self.limits).state(&step.path);
+                if !now.is_ok_and(|now| now.is_same(&step.from)) {
+                    return Err(changed_meanwhile(&step.path));
+                }
+            }
+            None if !state.is_same(&step.from) => return Err(changed_meanwhile(&step.path)),
+            None if state.why_unkept().is_some() && !force => {
+                return Err(changed_meanwhile(&step.path));
+            }
+            None => {}
+        }
+        Ok(state)
     }
 
     fn take(&self, step: &Step, names: &mut Names) -> io::Result<Taken> {
@@ -372,6 +382,11 @@ fn missing(path: &Path) -> Vec<PathBuf> {
     path.ancestors().skip(1).take_while(|above| !is_there(above)).map(PathBuf::from).collect()
 }
 
+/// A folder that is made to get to a path.
+fn made_on_the_way() -> State {
+    State::Folder { mode: FOLDER, owner: None, attributes: None }
+}
+
 fn make_way(path: &Path) -> io::Result<()> {
     for folder in missing(path).iter().rev() {
         if let Some(spot) = Spot::reach(folder)? {
@@ -391,14 +406,16 @@ fn remove_log(folder: &Path, id: &str) -> io::Result<()> {
         .try_for_each(|path| remove(path))
 }
 
-/// What a restore that was cut off has left half-written.
-fn remove_leftovers(manifest: &Manifest) {
-    let folders: BTreeSet<&Path> = manifest.changes.keys().filter_map(|p| p.parent()).collect();
-    for entry in folders.into_iter().filter_map(|f| fs::read_dir(f).ok()).flatten().flatten() {
-        if entry.file_name().as_bytes().starts_with(spot::UNFINISHED.as_bytes()) {
-            let _ = fs::remove_file(entry.path());
+/// What forbids a plan to be carried out.
+fn refuse(plan: &Plan, force: bool) -> Result<(), ToolError> {
+    if !force {
+        if !plan.damaged.is_empty() {
+            return Err(refusal(&plan.damaged, Some(&plan.kind))
+                .with_hint("--force goes past it, to the turns before it."));
         }
+        refuse_obstacles(plan)?;
     }
+    refuse_the_impossible(plan)
 }
 
 fn refuse_obstacles(plan: &Plan) -> Result<(), ToolError> {
@@ -481,6 +498,15 @@ fn no_room(path: &Path, why: Unkept) -> ToolError {
         why.describe()
     ))
     .with_hint("Make room, or use --force.")
+}
+
+/// Something was done in the workspace after this was planned.
+fn outdated(plan: &Plan) -> ToolError {
+    ToolError::conflict(format!(
+        "Something else was done in {} just now; nothing was brought back",
+        plan.workspace.display()
+    ))
+    .with_hint("Run the command again.")
 }
 
 fn changed_meanwhile(path: &Path) -> ToolError {

@@ -175,6 +175,15 @@ impl State {
         }
     }
 
+    /// Whether one is the other but for the mode, the owner and attributes.
+    pub(crate) fn has_content_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Folder { .. }, Self::Folder { .. }) => true,
+            (Self::File { hash: a, .. }, Self::File { hash: b, .. }) => a == b,
+            (one, other) => one.is_same(other),
+        }
+    }
+
     /// Whether nothing was changed between the two, not even the owner.
     pub fn is_alike(&self, other: &Self) -> bool {
         self.is_same(other) && self.differs_in(other) == Carried::default()

@@ -8,6 +8,7 @@ mod cutoff;
 mod damage;
 mod history;
 mod ignored;
+mod killed;
 mod laws;
 mod likeness;
 mod limits;

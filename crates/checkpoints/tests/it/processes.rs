@@ -13,7 +13,7 @@ const ROLE: &str = "CHECKPOINTS_TEST_ROLE";
 const FOLDER: &str = "CHECKPOINTS_TEST_FOLDER";
 
 /// What a process of these tests does besides.
-fn start(bench: &Bench, role: &str) -> Child {
+pub(crate) fn start(bench: &Bench, role: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "processes::child", "--ignored"])
         .env(ROLE, role)
@@ -31,6 +31,9 @@ fn child() {
     let bench = Bench::at(root, many());
     match std::env::var(ROLE).unwrap().split_once(':').unwrap() {
         ("undo", _) => drop(bench.undo(1).unwrap()),
+        ("undo2", _) => drop(bench.undo(2).unwrap()),
+        ("redo", _) => drop(bench.redo().unwrap()),
+        ("restore", id) => drop(bench.restore(id, &[]).unwrap()),
         ("turns", name) => {
             for n in 0..25 {
                 bench.named_turn(&format!("{name}-{n}"), &[name], || {
@@ -45,7 +48,7 @@ fn child() {
     }
 }
 
-fn many() -> Limits {
+pub(crate) fn many() -> Limits {
     Limits { per_workspace: 100_000, ..Limits::default() }
 }
 

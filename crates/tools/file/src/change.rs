@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hermes_core::{Left, Made, Replacing, ToolContext, ToolError};
@@ -113,6 +114,12 @@ impl<'a> Held<'a> {
                 keeper.before(&places.collect::<Vec<_>>());
             }
         };
+        let tidy = || {
+            if let Some(keeper) = &keeper {
+                keeper.tidy();
+            }
+        };
+        let is_permitted = AtomicBool::new(false);
         // Folders that are made for a file go with it when it is undone, so
         // somebody has to look before they are there.
         let makes_folders = changes.iter().flat_map(Change::paths).any(|path| {
@@ -128,19 +135,25 @@ impl<'a> Held<'a> {
             let digests: Vec<_> = changes.iter().map(|c| c.content().map(blake3::hash)).collect();
             let hashes: Vec<_> = digests.iter().map(|d| d.map(Hash::from)).collect();
             let answer = look(&hashes)?;
-            if let Some(keeper) = &keeper {
-                keeper.tidy();
+            // Nothing that is old goes for a change that is refused.
+            let is_tidy = is_permitted.load(Ordering::Acquire);
+            if is_tidy {
+                tidy();
             }
-            Ok::<_, ToolError>((answer, digests, hashes))
+            Ok::<_, ToolError>((answer, digests, hashes, is_tidy))
         };
         let meanwhile = || {
             let permitted = permit()?;
+            is_permitted.store(true, Ordering::Release);
             // There is time for it now, and none when the answer is due.
             versions::make_room(changes.iter().filter_map(Change::content).map(<[u8]>::len).sum());
             Ok(permitted)
         };
         let (secured, looked, permitted) = hold.secure(changes, aside, meanwhile)?;
-        let (answer, digests, hashes) = looked?;
+        let (answer, digests, hashes, is_tidy) = looked?;
+        if !is_tidy {
+            tidy();
+        }
         cx.check()?;
         let changed = secured.make()?;
         if let Some(keeper) = &keeper {
