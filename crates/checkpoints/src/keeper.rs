@@ -358,6 +358,7 @@ impl Keeper {
 
     /// Clears away what is old when a checkpoint begins.
     fn clear(&self, turn: &mut Turn, workspace: &Path) {
+        self.store.objects.add(turn.take_added());
         if turn.is_new() {
             let tidied = self.store.tidy(&self.store.folder_of(workspace), turn.others() + 1);
             let tidied =
@@ -402,7 +403,13 @@ impl Checkpoints for Keeper {
         let Some(turn) = lock(&self.turns).get(&id).cloned() else { return Ok(()) };
         let mut turn = lock(&turn);
         let Some(call) = turn.end(change.call_id) else { return Ok(()) };
-        self.noting(self.settle(change, workspace, &mut turn, call))
+        let settled = self.noting(self.settle(change, workspace, &mut turn, call));
+        // What became of many files is more than was written before.
+        let store = &*self.store;
+        store.objects.add(turn.take_added());
+        let weighed = store.weigh().map_err(|e| store.failed("clear away in", store.root(), &e));
+        let _ = self.noting(weighed);
+        settled
     }
 
     fn replacing(&self, change: &Impending<'_>, places: &[PathBuf]) -> Result<(), ToolError> {

@@ -352,6 +352,8 @@ pub(crate) fn is_absent(path: &Path) -> bool {
 pub(crate) struct Log {
     file: File,
     pub(crate) path: PathBuf,
+    /// Bytes that were added and not yet counted.
+    added: u64,
 }
 
 impl Log {
@@ -368,7 +370,7 @@ impl Log {
             }
             file => file?,
         };
-        let mut log = Self { file, path };
+        let mut log = Self { file, path, added: 0 };
         log.write(std::iter::once(&Line::Checkpoint(head.clone())).chain(first))?;
         fs::rename(&part, &log.path)?;
         Ok(log)
@@ -377,7 +379,7 @@ impl Log {
     /// One that is there.
     pub(crate) fn reopen(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).append(true).open(&path)?;
-        let mut log = Self { file, path };
+        let mut log = Self { file, path, added: 0 };
         let len = log.file.metadata()?.len();
         let mut last = [b'\n'];
         if len > 0 {
@@ -399,7 +401,13 @@ impl Log {
             serde_json::to_writer(&mut text, line)?;
             text.push(b'\n');
         }
+        self.added += text.len() as u64;
         self.file.write_all(&text)
+    }
+
+    /// Bytes that were added since this was last asked.
+    pub(crate) fn take_added(&mut self) -> u64 {
+        std::mem::take(&mut self.added)
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) const UNFINISHED: &str = ".part-";
 #[derive(Debug)]
 pub(crate) struct Objects {
     folder: PathBuf,
-    /// Bytes that this process has added.
+    /// Bytes that this process has added and nobody has counted.
     added: AtomicU64,
     /// The files that were read and found whole.
     checked: Mutex<HashMap<Hash, Print>>,
@@ -70,9 +70,20 @@ impl Objects {
         &self.folder
     }
 
-    /// Bytes that were added since this was last asked.
+    /// Bytes that were added since they were last taken.
+    pub(crate) fn added(&self) -> u64 {
+        self.added.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that were added since they were last taken; who takes them
+    /// counts them.
     pub(crate) fn take_added(&self) -> u64 {
         self.added.swap(0, Ordering::Relaxed)
+    }
+
+    /// Bytes that were added to something else.
+    pub(crate) fn add(&self, bytes: u64) {
+        self.added.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Keeps a content.
@@ -213,7 +224,7 @@ impl Objects {
             moved => moved,
         });
         moved.inspect_err(|_| discard(part))?;
-        self.added.fetch_add(packed, Ordering::Relaxed);
+        self.add(packed);
         Ok(())
     }
 }

@@ -22,6 +22,12 @@ const PAUSE: i64 = 3_600_000_000_000;
 /// Less than this is not counted until the next clearing.
 const WORTH_COUNTING: u64 = 1_000_000;
 
+/// Less than this is not counted after a call that has taken its time anyway.
+const WORTH_WEIGHING: u64 = 64_000;
+
+/// What is counted is at least this part of what may be kept.
+const PART: u64 = 64;
+
 /// What was cleared away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pruned {
@@ -31,6 +37,17 @@ pub struct Pruned {
     pub objects: usize,
     /// Bytes on the disk.
     pub bytes: u64,
+}
+
+impl Pruned {
+    /// Removes the log of a checkpoint.
+    fn let_go(&mut self, log: &Path) -> io::Result<()> {
+        let bytes = fs::metadata(log).map_or(0, |found| found.len());
+        remove(log)?;
+        self.checkpoints += 1;
+        self.bytes += bytes;
+        Ok(())
+    }
 }
 
 /// How much there is.
@@ -44,8 +61,17 @@ pub struct Usage {
     pub damaged: usize,
     /// Contents.
     pub objects: usize,
-    /// Bytes of contents on the disk.
-    pub bytes: u64,
+    /// Bytes of contents on the disk, what trees were among them.
+    pub object_bytes: u64,
+    /// Bytes of the logs, and of what little there is besides.
+    pub log_bytes: u64,
+}
+
+impl Usage {
+    /// Bytes of everything on the disk.
+    pub fn bytes(&self) -> u64 {
+        self.object_bytes.saturating_add(self.log_bytes)
+    }
 }
 
 /// What is known of the whole without looking at all of it.
@@ -53,7 +79,7 @@ pub struct Usage {
 pub(crate) struct Tally {
     /// Goes up when contents were removed.
     pub(crate) generation: u64,
-    /// Bytes of contents, as far as they were counted.
+    /// Bytes of everything, as far as they were counted.
     bytes: u64,
     /// When was last cleared away.
     at: i64,
@@ -90,9 +116,19 @@ impl Store {
         }
         for (_, bytes) in self.contents()? {
             usage.objects += 1;
-            usage.bytes += bytes;
+            usage.object_bytes += bytes;
         }
+        usage.log_bytes = self.log_bytes()?;
         Ok(usage)
+    }
+
+    /// Bytes of everything but contents.
+    fn log_bytes(&self) -> Result<u64, ToolError> {
+        let mut folders = self.folders()?;
+        folders.push(self.root().to_path_buf());
+        let files = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+        let found = files.flatten().filter_map(|entry| entry.metadata().ok());
+        Ok(found.filter(fs::Metadata::is_file).map(|found| found.len()).sum())
     }
 
     /// After a checkpoint was begun: the oldest of its workspace go, if there
@@ -105,19 +141,37 @@ impl Store {
                 remove(path)?;
             }
         }
+        self.count(WORTH_COUNTING)
+    }
+
+    /// After a call that may have left much in its log.
+    pub(crate) fn weigh(&self) -> io::Result<()> {
+        let is_worth = self.objects.added() >= self.worth(WORTH_WEIGHING);
+        if is_worth { self.count(WORTH_WEIGHING) } else { Ok(()) }
+    }
+
+    /// From how much on it is counted what was added.
+    fn worth(&self, most: u64) -> u64 {
+        most.min(self.limits.total_bytes / PART)
+    }
+
+    /// Counts what was added, and clears away if that is too much or it is time.
+    fn count(&self, worth: u64) -> io::Result<()> {
         let mut tally = self.tally();
-        let added = self.objects.take_added();
+        let added = self.objects.added();
         tally.bytes = tally.bytes.saturating_add(added);
         let is_due = now().saturating_sub(tally.at) > PAUSE;
         if !is_due && tally.bytes <= self.limits.total_bytes {
-            if added >= WORTH_COUNTING {
+            if added >= self.worth(worth) {
                 let _shared = self.share()?;
+                self.objects.take_added();
                 self.write_tally(&tally)?;
             }
             return Ok(());
         }
         // Somebody who adds comes first; the next checkpoint tries again.
         if let Some(_held) = self.try_alone()? {
+            self.objects.take_added();
             self.clear().map_err(io::Error::other)?;
         }
         Ok(())
@@ -179,8 +233,7 @@ impl Store {
             let surplus = self.surplus(&there);
             for path in &there {
                 if surplus.contains(&path) || time_of(path).is_none_or(|time| time < oldest) {
-                    remove(path).map_err(failed)?;
-                    pruned.checkpoints += 1;
+                    pruned.let_go(path).map_err(failed)?;
                 }
             }
             remove_leftovers(&folder).map_err(failed)?;
@@ -190,9 +243,9 @@ impl Store {
             }
         }
         remove_leftovers(self.root()).map_err(failed)?;
-        let mut bytes = self.sweep(&mut pruned)?;
+        let mut bytes = self.sweep(&mut pruned)?.saturating_add(self.log_bytes()?);
         while bytes > self.limits.total_bytes && self.give_way(&mut pruned).map_err(failed)? {
-            bytes = self.sweep(&mut pruned)?;
+            bytes = self.sweep(&mut pruned)?.saturating_add(self.log_bytes()?);
         }
         let mut tally = self.tally();
         tally.generation += u64::from(pruned.objects > 0);
@@ -218,10 +271,7 @@ impl Store {
             return Ok(!pointers.is_empty());
         }
         let share = all.len().div_ceil(4).min(all.len() - 1);
-        for path in all.iter().take(share) {
-            remove(path)?;
-            pruned.checkpoints += 1;
-        }
+        all.iter().take(share).try_for_each(|path| pruned.let_go(path))?;
         Ok(true)
     }
 

@@ -92,6 +92,7 @@ impl Store {
             remove_log(&folder, old.id()).map_err(failed)?;
         }
         self.finish(&mut manifest, &mut log).map_err(failed)?;
+        self.objects.add(log.take_added());
         restored.done.sort();
         if let Kind::Redo(undo) = &plan.kind {
             // Both together are nothing: the turn stands as it stood. The undo

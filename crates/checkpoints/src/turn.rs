@@ -144,6 +144,11 @@ impl Turn {
         std::mem::take(&mut self.is_new)
     }
 
+    /// Bytes that were added to its log since this was last asked.
+    pub(crate) fn take_added(&mut self) -> u64 {
+        self.log.as_mut().map_or(0, Log::take_added)
+    }
+
     /// How many checkpoints its workspace had beside it when it was begun.
     pub(crate) fn others(&self) -> usize {
         self.others

@@ -1,6 +1,7 @@
 //! How much is kept, and for how long.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use hermes_checkpoints::{Limits, State, Target, Unkept, Why};
@@ -223,11 +224,58 @@ fn more_than_there_is_room_for_goes_the_oldest_first() {
         bench.turn(&["n"], || fs::write(bench.path("n"), &noise).unwrap());
     }
     let newest = bench.store.all().unwrap().pop().unwrap().id().to_owned();
-    bench.reopen(Limits { total_bytes: 1_200, ..Limits::default() });
+    bench.reopen(Limits { total_bytes: 2_000, ..Limits::default() });
     bench.store.prune().unwrap();
     let left = bench.store.usage().unwrap();
-    assert!(left.bytes <= 1_200 && left.checkpoints >= 1, "{left:?}");
+    assert!(left.bytes() <= 2_000 && left.checkpoints >= 1, "{left:?}");
     assert_eq!(bench.store.all().unwrap().pop().unwrap().id(), newest);
+}
+
+/// Bytes of all files below a folder.
+fn weight(folder: &Path) -> u64 {
+    let inside = fs::read_dir(folder).unwrap().flatten();
+    let weigh = |entry: fs::DirEntry| match entry.metadata().unwrap() {
+        found if found.is_dir() => weight(&entry.path()),
+        found => found.len(),
+    };
+    inside.map(weigh).sum()
+}
+
+#[test]
+fn logs_count_and_no_more_is_kept_than_was_said_though_nobody_prunes() {
+    const FILES: usize = 200;
+    let limits = Limits { total_bytes: 150_000, ..Limits::default() };
+    let mut bench = Bench::with(limits);
+    let write = |bench: &Bench, text: &str| {
+        (0..FILES).for_each(|n| bench.write(&format!("f{n}"), text));
+    };
+    write(&bench, "old");
+    for turn in 0..6 {
+        // Each in a process of its own.
+        bench.reopen(limits);
+        bench.command(|| write(&bench, &turn.to_string()));
+        let usage = bench.store.usage().unwrap();
+        assert_eq!(usage.bytes(), weight(bench.store.root()));
+        assert!(usage.log_bytes > 30_000, "{usage:?}");
+        assert!(usage.bytes() <= limits.total_bytes, "after turn {turn}: {usage:?}");
+    }
+    assert!(bench.store.all().unwrap().len() < 6);
+    bench.undo(1).unwrap();
+    assert_eq!(bench.read("f7").as_deref(), Some("4"));
+}
+
+#[test]
+fn what_is_cleared_away_of_logs_is_told() {
+    let mut bench = Bench::new();
+    for n in 0..4 {
+        bench.turn(&["n"], || bench.write("n", n.to_string()));
+    }
+    let before = weight(bench.store.root());
+    bench.reopen(Limits { per_workspace: 1, ..Limits::default() });
+    let pruned = bench.store.prune().unwrap();
+    let tally = fs::metadata(bench.store.root().join("tally")).unwrap().len();
+    assert_eq!(pruned.checkpoints, 3);
+    assert!(before.abs_diff(weight(bench.store.root()) + pruned.bytes) <= tally);
 }
 
 #[test]

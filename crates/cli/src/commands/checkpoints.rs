@@ -409,7 +409,9 @@ fn status(app: &App, store: &Store, config: &Config) -> Outcome {
             "checkpoints": usage.checkpoints,
             "damaged": usage.damaged,
             "objects": usage.objects,
-            "bytes": usage.bytes,
+            "bytes": usage.bytes(),
+            "object_bytes": usage.object_bytes,
+            "log_bytes": usage.log_bytes,
             "max_snapshots": said.max_snapshots,
             "max_total_size_mb": said.max_total_size_mb,
             "max_file_size_mb": said.max_file_size_mb,
@@ -429,7 +431,9 @@ fn status(app: &App, store: &Store, config: &Config) -> Outcome {
     row("kept", if said.enabled { "yes" } else { "no: checkpoints.enabled is false" }.to_owned());
     row("folder", store.root().display().to_string());
     row("checkpoints", format!("{} in {} workspaces", usage.checkpoints, usage.workspaces));
-    row("on the disk", format!("{} in {} contents", size(usage.bytes), usage.objects));
+    let (contents, logs) = (size(usage.object_bytes), size(usage.log_bytes));
+    let parts = format!("{contents} in {} contents, {logs} in logs", usage.objects);
+    row("on the disk", format!("{}: {parts}", size(usage.bytes())));
     row("at most", format!("{} checkpoints of a workspace", said.max_snapshots));
     row("at most", format!("{} on the disk", bound(said.max_total_size_mb, "MB")));
     row("at most", format!("{} of one file", bound(said.max_file_size_mb, "MB")));
