@@ -67,8 +67,9 @@ pub(super) fn parse(
                 return Err(Malformed::at(
                     number,
                     "the block has several lines `=======`, so that it is not clear where the \
-                        new text begins; use old_string and new_string instead",
-                ));
+                        new text begins",
+                )
+                .with_remedy("Use old_string and new_string for this change, or a V4A patch."));
             }
         };
         let (search, replace) = body.split_at(divider);

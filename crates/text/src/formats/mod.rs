@@ -87,11 +87,19 @@ pub struct Malformed {
     pub line: usize,
     /// What is wrong with it.
     pub reason: String,
+    /// What it seems to be written in.
+    pub format: Option<Format>,
+    /// What to do, if it is not to keep to the format.
+    pub remedy: Option<&'static str>,
 }
 
 impl Malformed {
     fn at(line: usize, reason: impl Into<String>) -> Self {
-        Self { line, reason: reason.into() }
+        Self { line, reason: reason.into(), format: None, remedy: None }
+    }
+
+    fn with_remedy(self, remedy: &'static str) -> Self {
+        Self { remedy: Some(remedy), ..self }
     }
 }
 
@@ -149,7 +157,8 @@ pub fn parse_near(
         return Err(Malformed::at(
             0,
             "it is one line, with `\\n` where lines should end; send it with real line breaks",
-        ));
+        )
+        .with_remedy("In JSON a line break is written `\\n`, once and not twice escaped."));
     }
     let Some(format) = recognise(patch) else {
         return Err(Malformed::at(
@@ -158,6 +167,15 @@ pub fn parse_near(
                 and no `<<<<<<< SEARCH`",
         ));
     };
+    read(format, patch, path, is_there).map_err(|error| Malformed { format: Some(format), ..error })
+}
+
+fn read(
+    format: Format,
+    patch: &str,
+    path: Option<&str>,
+    is_there: &dyn Fn(&str) -> bool,
+) -> Result<Patch, Malformed> {
     let mut warnings = Vec::new();
     let mut programs = Vec::new();
     let operations = match format {

@@ -54,6 +54,8 @@ struct Entry {
 struct Reader<'a, 'p> {
     lines: &'a [Numbered<'p>],
     at: usize,
+    /// The lines that close a code fence, in order.
+    closing: Vec<usize>,
 }
 
 impl<'p> Reader<'_, 'p> {
@@ -67,6 +69,11 @@ impl<'p> Reader<'_, 'p> {
 
     fn number(&self) -> usize {
         self.lines.get(self.at).map_or(0, |line| line.number)
+    }
+
+    /// Whether a code fence that is around the patch ends here.
+    fn is_closing(&self) -> bool {
+        self.closing.binary_search(&self.at).is_ok()
     }
 
     /// Whether a file's names begin here.
@@ -93,7 +100,8 @@ pub(super) fn parse(
     warnings: &mut Vec<String>,
 ) -> Result<Read, Malformed> {
     let lines = unwrapped(patch);
-    let mut reader = Reader { lines: &lines, at: 0 };
+    let closing = if is_fenced(patch) { closing_fences(&lines) } else { Vec::new() };
+    let mut reader = Reader { lines: &lines, at: 0, closing };
     let mut read = Read::default();
     let mut entry: Option<Entry> = None;
     while let Some(line) = reader.peek(0) {
@@ -127,6 +135,29 @@ pub(super) fn parse(
     Ok(read)
 }
 
+/// Whether a code fence begins before the patch does.
+fn is_fenced(patch: &str) -> bool {
+    let begins = |line: &&str| {
+        line.starts_with("--- ") || line.starts_with("@@") || line.starts_with("diff --git ")
+    };
+    patch.lines().take_while(|line| !begins(line)).any(|line| line.starts_with("```"))
+}
+
+/// The lines that close a fence: behind them there are no lines of a hunk up
+/// to the next header, so that they are none themselves.
+fn closing_fences(lines: &[Numbered<'_>]) -> Vec<usize> {
+    let mut closing = Vec::new();
+    let mut is_over = true;
+    for (at, line) in lines.iter().enumerate().rev() {
+        if line.text.trim_end() == "```" && is_over {
+            closing.push(at);
+        }
+        is_over = !is_no_header(line) || is_over && !line.text.starts_with(['+', '-', ' ']);
+    }
+    closing.reverse();
+    closing
+}
+
 /// Takes in what git says about a file.
 fn remark(entry: &mut Entry, number: usize, line: &str) -> Result<(), Malformed> {
     let name =
@@ -146,6 +177,11 @@ fn remark(entry: &mut Entry, number: usize, line: &str) -> Result<(), Malformed>
         return Err(Malformed::at(number, "binary patches cannot be applied, only those of text"));
     }
     Ok(())
+}
+
+/// Whether neither a file nor a hunk begins with this line.
+fn is_no_header(line: &Numbered<'_>) -> bool {
+    !["@@", "diff --git ", "--- "].iter().any(|mark| line.text.starts_with(mark))
 }
 
 /// Reads a hunk: as many lines as its numbers say, and more as long as they
@@ -173,7 +209,8 @@ fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk,
         let begins_other = line.starts_with("@@") || line.starts_with("diff --git ");
         let names =
             reader.is_names() && (!left || reader.peek(2).is_some_and(|l| l.starts_with("@@")));
-        if begins_other || names || !left && (line == "-- " || line == "--") {
+        let is_over = reader.is_closing() || !left && (line == "-- " || line == "--");
+        if begins_other || names || is_over {
             break;
         }
         if line.starts_with('\\') {
@@ -193,28 +230,19 @@ fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk,
         }
         reader.at += 1;
     }
-    if let (Some(said), Some(begin), None) = (said, begin, reader.line()) {
+    let is_last = reader.lines.get(reader.at..).unwrap_or_default().iter().all(is_no_header);
+    if let (Some(said), true, true) = (said, old > 0 || new > 0, is_last) {
         let without = |side: Side| raw.iter().filter(|line| marked(line.text).0 != side).count();
-        let (had_old, had_new) = (without(Side::Add), without(Side::Remove));
-        let counts = format!(
-            "{} old and {} new lines are announced, {had_old} and {had_new} are there",
-            said.old, said.new
-        );
-        // One of the two alone is usually miscounted, and so is one line of
-        // both if the last one is there that stays.
-        let last = raw.iter().rfind(|line| !line.text.is_empty());
-        let is_slip = old == 1 && new == 1 && last.is_some_and(|line| line.text.starts_with(' '));
-        if old > 0 && new > 0 && !is_slip {
-            let reason = format!(
-                "the patch ends in the middle of a hunk: {counts}; send all of it, or correct the \
-                 numbers"
-            );
-            return Err(Malformed::at(begin.number, reason));
-        }
-        let short = old > 0 || new > 0;
-        warnings.extend(short.then(|| {
-            format!("The last hunk is shorter than it says ({counts}): is the patch cut off?")
-        }));
+        // What may be missing could have told the place from others.
+        made.line = None;
+        warnings.push(format!(
+            "The last hunk is shorter than it says ({} old and {} new lines are announced, {} and \
+                {} are there): is the patch cut off? A bare `@@` needs no numbers.",
+            said.old,
+            said.new,
+            without(Side::Add),
+            without(Side::Remove)
+        ));
     }
     made.loose = loose_end(&raw);
     match (old_open, new_open) {

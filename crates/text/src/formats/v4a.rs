@@ -60,7 +60,7 @@ pub(super) fn parse(
     is_there: IsThere<'_>,
 ) -> Result<Vec<Operation>, Malformed> {
     let lines = unwrapped(patch);
-    let body = body(&lines)?;
+    let body = body(fenced(&lines))?;
     let mut operations = Vec::new();
     let mut rest = body;
     if let Some(path) = path {
@@ -112,6 +112,21 @@ pub(super) fn parse(
         }
     }
     Ok(operations)
+}
+
+/// What is in a code fence that begins before the patch does; all of it if
+/// none does.
+fn fenced<'a, 'p>(lines: &'a [Numbered<'p>]) -> &'a [Numbered<'p>] {
+    let is_fence = |line: &Numbered<'_>| line.text.starts_with("```");
+    let begins = |line: &Numbered<'_>| is_header(line.text) || hint(line.text).is_some();
+    match lines.iter().position(|line| is_fence(line) || begins(line)) {
+        Some(at) if lines.get(at).is_some_and(is_fence) => {
+            let inside = lines.get(at + 1..).unwrap_or_default();
+            let end = inside.iter().rposition(|line| line.text.trim_end() == "```");
+            inside.get(..end.unwrap_or(inside.len())).unwrap_or_default()
+        }
+        _ => lines,
+    }
 }
 
 /// What is between the markers; all of it if there are none. A patch that has
