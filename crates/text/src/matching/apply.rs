@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::hunk::{Hunk, Misfit};
 use super::placing::{Fit, place};
-use super::rows::Rows;
+use super::rows::{Edges, Rows};
 use super::table::Table;
 use super::warnings::stand_in_warning;
 use super::{Lines, Rigour, Strategy};
@@ -20,10 +20,9 @@ const COPIED: usize = 1 << 30;
 pub struct Placed {
     /// How its old lines agreed.
     pub strategy: Strategy,
-    /// Their lines, before.
+    /// Their lines, before any hunk.
     pub before: Lines,
-    /// The lines that it became. Lines that went are between the two that are
-    /// named.
+    /// The lines that they are after all hunks.
     pub after: Lines,
 }
 
@@ -133,40 +132,45 @@ pub fn apply(text: &str, hunks: &[Hunk], rigour: Rigour) -> Result<Applied, Box<
         let done = round.misfit.is_none();
         from = round.next;
         made.warnings.extend(round.warnings);
-        spans.extend(round.spans);
         let moves = Moves::of(&round.edits);
         for span in &mut spans {
-            span.range = moves.range(&span.range);
+            span.after = moves.forth(&span.after);
         }
-        if made.edits.is_empty() {
-            current = Cow::Owned(change(&current, &round.edits));
-            made.edits = round.edits;
+        let back = Moves::of(&made.edits);
+        spans.extend(round.spans.into_iter().map(|span| Span {
+            before: back.back(&span.before),
+            after: moves.with(&span.before, &span.own),
+            ..span
+        }));
+        let changed = change(&current, &round.edits);
+        made.edits = if made.edits.is_empty() {
+            round.edits
         } else {
-            made.edits = compose(&current, &made.edits, &round.edits);
-            current = Cow::Owned(change(&current, &round.edits));
-        }
+            compose(&current, &made.edits, &round.edits)
+        };
+        current = Cow::Owned(changed);
         copied += current.len() + 1;
         if done {
             break;
         }
     }
-    let rows = Rows::of(&current);
-    made.placed = spans
-        .into_iter()
-        .map(|span| Placed {
-            strategy: span.strategy,
-            before: span.before,
-            after: rows.span(&span.range),
-        })
-        .collect();
+    let (old, new) = (Rows::of(text), Rows::of(&current));
+    let placed = spans.into_iter().map(|span| {
+        let (before, after) = Edges::lines(old.edges(&span.before), new.edges(&span.after));
+        Placed { strategy: span.strategy, before, after }
+    });
+    made.placed = placed.collect();
     Ok(made)
 }
 
+/// The place of a hunk, in bytes.
 #[derive(Debug)]
 struct Span {
     strategy: Strategy,
-    before: Lines,
-    range: Range<usize>,
+    before: Range<usize>,
+    after: Range<usize>,
+    /// What it changes itself.
+    own: Vec<Range<usize>>,
 }
 
 /// Hunks that were all found in one and the same text.
@@ -207,11 +211,9 @@ impl Round {
                 drift = (fit.row + 1).cast_signed() - line.cast_signed();
             }
             taken.extend(fit.edits.iter().map(|edit| (edit.range.start, edit.range.end)));
-            round.spans.push(Span {
-                strategy: fit.strategy,
-                before,
-                range: reach(&fit, &table.rows),
-            });
+            let before = reach(&fit, &table.rows);
+            let own = fit.edits.iter().map(|edit| edit.range.clone()).collect();
+            round.spans.push(Span { strategy: fit.strategy, before, after: 0..0, own });
             round.warnings.extend(fit.warnings);
             let (old, new) = (hunk.old_text(), hunk.new_text());
             round.warnings.extend(stand_in_warning(old.lines(), new.lines()));
@@ -227,7 +229,7 @@ impl Round {
 fn reach(fit: &Fit, rows: &Rows<'_>) -> Range<usize> {
     let rows = rows.slice(fit.row..fit.row + fit.count);
     let starts = rows.first().map(|row| row.start).into_iter();
-    let ends = rows.last().map(|row| row.end).into_iter();
+    let ends = rows.last().map(|row| row.next).into_iter();
     let start = starts.chain(fit.edits.iter().map(|edit| edit.range.start)).min();
     let end = ends.chain(fit.edits.iter().map(|edit| edit.range.end)).max();
     start.unwrap_or_default()..end.unwrap_or_default()
@@ -249,38 +251,75 @@ fn meets(taken: &BTreeMap<usize, usize>, range: &Range<usize>) -> bool {
     })
 }
 
-/// Where offsets are after edits.
-struct Moves<'e> {
-    edits: &'e [Edit],
-    /// What the edits before have added.
-    added: Vec<isize>,
+type Pair = (Range<usize>, Range<usize>);
+
+/// Where the pieces of a text are that edits put others in place of, before
+/// and after.
+struct Moves {
+    pairs: Vec<Pair>,
 }
 
-impl<'e> Moves<'e> {
-    fn of(edits: &'e [Edit]) -> Self {
-        let mut sum = 0;
-        let mut added = vec![0];
-        for edit in edits {
-            sum += grown(edit);
-            added.push(sum);
-        }
-        Self { edits, added }
+impl Moves {
+    fn of(edits: &[Edit]) -> Self {
+        let mut drift = 0;
+        let pair = |edit: &Edit| {
+            let start = edit.range.start.saturating_add_signed(drift);
+            drift += grown(edit);
+            (edit.range.clone(), start..start + edit.text.len())
+        };
+        Self { pairs: edits.iter().map(pair).collect() }
     }
 
-    /// A range, grown by what was put in at its ends.
-    fn range(&self, range: &Range<usize>) -> Range<usize> {
-        let before = self.edits.partition_point(|edit| {
-            edit.range.end <= range.start && edit.range.start < range.start
-        });
-        let until = self.edits.partition_point(|edit| {
-            edit.range.start < range.end || edit.range.start == range.end && edit.range.is_empty()
-        });
-        let moved = |at: usize, edits: usize| {
-            at.saturating_add_signed(self.added.get(edits).copied().unwrap_or_default())
-        };
-        let start = moved(range.start, before);
-        start..moved(range.end, until).max(start)
+    /// Where a range of the text before is afterwards. What is put in right at
+    /// its ends is not of it.
+    fn forth(&self, range: &Range<usize>) -> Range<usize> {
+        moved(range, &self.pairs, |(from, to)| (from, to))
     }
+
+    /// Where a range of the text after was before.
+    fn back(&self, range: &Range<usize>) -> Range<usize> {
+        moved(range, &self.pairs, |(from, to)| (to, from))
+    }
+
+    /// Where a range is afterwards, with what edits of its own make of it.
+    fn with(&self, range: &Range<usize>, own: &[Range<usize>]) -> Range<usize> {
+        let made = own.iter().filter_map(|own| {
+            let at = self.pairs.partition_point(|(from, _)| from.start < own.start);
+            self.pairs.get(at..)?.iter().find(|(from, _)| from == own).map(|(_, to)| to)
+        });
+        made.fold(self.forth(range), |whole, part| {
+            whole.start.min(part.start)..whole.end.max(part.end)
+        })
+    }
+}
+
+/// A range of one text in the other. An end within a piece that was changed is
+/// moved to that piece's end.
+fn moved(
+    range: &Range<usize>,
+    pairs: &[Pair],
+    turned: impl Fn(&Pair) -> (&Range<usize>, &Range<usize>),
+) -> Range<usize> {
+    let offset = |at: usize, before: usize| {
+        let (from, to) = before.checked_sub(1).and_then(|i| pairs.get(i)).map_or((0, 0), |pair| {
+            let (from, to) = turned(pair);
+            (from.end, to.end)
+        });
+        at - from + to
+    };
+    let within = |at: usize, before: usize| {
+        let (from, to) = turned(pairs.get(before)?);
+        (from.start < at).then_some(to)
+    };
+    let before = pairs.partition_point(|pair| turned(pair).0.end <= range.start);
+    let start =
+        within(range.start, before).map_or_else(|| offset(range.start, before), |to| to.start);
+    let until = pairs.partition_point(|pair| {
+        let (from, _) = turned(pair);
+        from.end < range.end || from.end == range.end && !from.is_empty()
+    });
+    let end = within(range.end, until).map_or_else(|| offset(range.end, until), |to| to.end);
+    start..end.max(start)
 }
 
 #[cfg(test)]

@@ -208,6 +208,8 @@ fn hunks_may_build_upon_each_other() {
     let lines = |first, last| Lines { first, last };
     let after: Vec<Lines> = made.placed.iter().map(|placed| placed.after).collect();
     assert_eq!(after, [lines(2, 3), lines(2, 3), lines(1, 1)]);
+    let before: Vec<Lines> = made.placed.iter().map(|placed| placed.before).collect();
+    assert_eq!(before, [lines(2, 2), lines(2, 2), lines(1, 1)], "as it was before all of them");
     let failure =
         apply("a\nb\n", &[hunk("-a\n+x"), hunk("-a\n+y")], Rigour::Relaxed).expect_err("gone");
     assert_eq!((failure.hunk, failure.text.as_deref()), (1, Some("x\nb\n")));
@@ -313,7 +315,7 @@ proptest! {
             }
             let count = Rows::of(&change(&text, &made.edits)).len().max(1);
             for placed in &made.placed {
-                prop_assert!(placed.after.first <= placed.after.last && placed.after.last <= count);
+                prop_assert!(placed.after.first <= placed.after.last + 1 && placed.after.last <= count);
             }
         }
     }
@@ -357,4 +359,72 @@ fn a_hunk_at_the_end_that_is_elsewhere_is_warned_of() {
     let hinted = Hunk { hints: vec!["x".into()], ..at_end("+z") };
     assert!(told("x\ny\n", hinted).contains("line 1 of 2"));
     assert_eq!(told("x\ny\n", at_end("+z")), "");
+}
+
+#[test]
+fn lines_that_come_or_go_have_no_lines_on_the_other_side() {
+    let placed = |text: &str, hunk: Hunk| {
+        let made = apply(text, &[hunk], Rigour::Relaxed).expect("fits");
+        let (before, after) = (made.placed[0].before, made.placed[0].after);
+        ([before.first, before.last], [after.first, after.last])
+    };
+    assert_eq!(placed("a\nb\n\nd\n", hunk("-b\n+X\n ")), ([2, 3], [2, 3]));
+    assert_eq!(placed("a\nb\nc\n", hunk("-b")), ([2, 2], [2, 1]));
+    assert_eq!(placed("a\nb\nc\n", hunk("-b\n c")), ([2, 3], [2, 2]));
+    assert_eq!(placed("a\nb\nc\n", hunk("-a\n-b\n-c")), ([1, 3], [1, 0]));
+    assert_eq!(placed("a\nb\nc\n", hinted(&["b"], "+x\n+y")), ([3, 2], [3, 4]));
+    let at_end = Hunk { at_end: true, ..hunk("+x") };
+    assert_eq!(placed("a\nb\n", at_end.clone()), ([3, 2], [3, 3]));
+    assert_eq!(placed("a\nb", at_end), ([2, 2], [2, 3]), "the last line gets an ending");
+    assert_eq!(placed("", hunk("+x\n+")), ([1, 0], [1, 2]));
+    assert_eq!(placed("a\nb\n", hunk(" b\n+")), ([2, 2], [2, 3]));
+}
+
+#[test]
+fn what_a_neighbour_puts_in_is_not_among_the_lines_of_a_hunk() {
+    let made =
+        apply("a\nb\nc\n", &[hunk("-a\n+x"), hunk("+z\n b")], Rigour::Relaxed).expect("fits");
+    let lines = |first, last| Lines { first, last };
+    assert_eq!(made.placed[0].after, lines(1, 1));
+    assert_eq!(made.placed[1].after, lines(2, 3));
+}
+
+#[test]
+fn a_file_that_ends_its_lines_in_one_way_keeps_it() {
+    let crlf = |lines: &str| {
+        let mut made = hunk(lines);
+        for line in made.lines.iter_mut().filter(|line| line.side == Side::Add) {
+            line.ending = Some(crate::endings::Ending::CrLf);
+        }
+        made
+    };
+    let made = apply("a\nb\n", &[crlf("-a\n+A\n+B")], Rigour::Relaxed).expect("fits");
+    assert_eq!(change("a\nb\n", &made.edits), "A\nB\nb\n");
+    assert!(made.warnings.is_empty(), "{:?}", made.warnings);
+    assert_eq!(done("a\nb\r\n", &[crlf("-a\n+A")]), "A\r\nb\r\n", "it has such lines");
+    let inserted = Hunk { hints: vec!["a".into()], ..crlf("+A") };
+    assert_eq!(done("a\nb\n", &[inserted]), "a\nA\nb\n");
+}
+
+proptest! {
+    #[test]
+    fn the_lines_of_hunks_delimit_what_changed(
+        text in "([ab{} ]|\n|\r\n){0,30}",
+        hunks in prop::collection::vec(
+            ("[ -+ab{}\n]{0,10}", prop::collection::vec("[ab{]{0,2}", 0..2), any::<bool>(), any::<Option<bool>>(), 0_usize..3),
+            0..4,
+        ),
+    ) {
+        let hunks: Vec<Hunk> = hunks.into_iter().map(|(lines, hints, at_end, final_newline, loose)| Hunk {
+            hints, at_end, final_newline, loose, ..hunk(&lines)
+        }).collect();
+        if let Ok(made) = apply(&text, &hunks, Rigour::Relaxed) {
+            let changed = change(&text, &made.edits);
+            let lines: Vec<(Lines, Lines)> = made.placed.iter().map(|placed| (placed.before, placed.after)).collect();
+            prop_assert!(
+                super::super::replace::tests::delimited(&text, &changed, &lines),
+                "{:?} to {:?}: {:?}", text, changed, lines
+            );
+        }
+    }
 }

@@ -67,10 +67,30 @@ impl Folded {
             runs: Vec::new(),
             original_len: text.len(),
         };
-        let (returns, look_alikes) = match fold {
-            Fold::Endings { returns } => (returns, false),
-            Fold::LookAlikes { returns } => (returns, true),
-        };
+        match fold {
+            Fold::Endings { returns } => made.fold_endings(text, returns),
+            Fold::LookAlikes { returns } => made.fold_all(text, returns),
+        }
+        made
+    }
+
+    /// From one carriage return to the next: most texts have few other
+    /// characters to look at.
+    fn fold_endings(&mut self, text: &str, returns: bool) {
+        let bytes = text.as_bytes();
+        let mut kept = 0;
+        for at in memchr::memchr_iter(b'\r', bytes) {
+            let is_pair = bytes.get(at + 1) == Some(&b'\n');
+            if is_pair || returns {
+                self.keep(text, kept..at);
+                self.text.push('\n');
+                kept = at + 1 + usize::from(is_pair);
+            }
+        }
+        self.keep(text, kept..text.len());
+    }
+
+    fn fold_all(&mut self, text: &str, returns: bool) {
         let mut kept = 0;
         let mut rest = text.char_indices().peekable();
         while let Some((at, c)) = rest.next() {
@@ -80,17 +100,16 @@ impl Folded {
                     Some("\n")
                 }
                 '\r' if returns => Some("\n"),
-                c if look_alikes && !c.is_ascii() => plain(c),
+                c if !c.is_ascii() => plain(c),
                 _ => None,
             };
             if let Some(spelling) = spelling {
-                made.keep(text, kept..at);
-                made.text.push_str(spelling);
+                self.keep(text, kept..at);
+                self.text.push_str(spelling);
                 kept = rest.peek().map_or(text.len(), |&(next, _)| next);
             }
         }
-        made.keep(text, kept..text.len());
-        made
+        self.keep(text, kept..text.len());
     }
 
     fn keep(&mut self, text: &str, range: Range<usize>) {

@@ -18,6 +18,12 @@ pub(crate) fn indent(line: &str) -> &str {
     line.get(..line.len() - words.len()).unwrap_or_default()
 }
 
+/// Whether a line is indented with tabs and blanks at once.
+pub(crate) fn is_mixed(line: &str) -> bool {
+    let indent = indent(line);
+    indent.contains(' ') && indent.contains('\t')
+}
+
 fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
@@ -39,16 +45,29 @@ impl Shift {
         let pairs = || pairs(old.clone(), file.clone());
         let (first_old, first_file) = pairs().next()?;
         let swap = Self::swap(first_old, first_file);
-        if pairs().all(|(old, file)| swap.turn(old).as_deref() == Some(file)) {
-            return Some(swap);
+        // Blanks for tabs: what holds for the lines of the block holds for
+        // deeper ones as well.
+        if let Some(units) =
+            Self::units(pairs().find(|(old, file)| !(old.is_empty() || file.is_empty())))
+            && pairs().all(|(old, file)| units.turn_wholly(old).as_deref() == Some(file))
+        {
+            return Some(units);
         }
-        let (old, file) = pairs().find(|(old, file)| !old.is_empty() && !file.is_empty())?;
-        let units = if file.starts_with('\t') {
-            Self::ToTabs { unit: old.len() / file.len() }
+        pairs().all(|(old, file)| swap.turn(old).as_deref() == Some(file)).then_some(swap)
+    }
+
+    /// How many blanks are a tab, if one of two indents has the ones and the
+    /// other the others.
+    fn units(pair: Option<(&str, &str)>) -> Option<Self> {
+        let (old, file) = pair?;
+        let is_all = |indent: &str, of: u8| indent.bytes().all(|byte| byte == of);
+        if is_all(old, b' ') && is_all(file, b'\t') {
+            Some(Self::ToTabs { unit: old.len() / file.len() })
+        } else if is_all(old, b'\t') && is_all(file, b' ') {
+            Some(Self::ToSpaces { unit: file.len() / old.len() })
         } else {
-            Self::ToSpaces { unit: file.len() / old.len() }
-        };
-        pairs().all(|(old, file)| units.turn_wholly(old).as_deref() == Some(file)).then_some(units)
+            None
+        }
     }
 
     /// The least swap that turns one indent into the other.

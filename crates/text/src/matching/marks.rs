@@ -42,17 +42,19 @@ fn whole(old: &[char], new: &[char]) -> String {
 }
 
 fn put(marked: &mut String, old: &[char], new: &[char]) {
+    let is_disguised = is_disguised(old, new);
     for (chars, open, close) in [(old, "[-", "-]"), (new, "{+", "+}")] {
         if chars.is_empty() {
             continue;
         }
         marked.push_str(open);
         for c in chars {
+            let is_unseen = *c != ' ' && (c.is_whitespace() || c.is_control() || is_hidden(*c));
             match c {
                 '\t' => marked.push_str("\\t"),
                 '\n' => marked.push_str("\\n"),
                 '\r' => marked.push_str("\\r"),
-                c if *c != ' ' && (c.is_whitespace() || c.is_control() || is_hidden(*c)) => {
+                c if is_unseen || is_disguised && !c.is_ascii() => {
                     marked.extend(c.escape_unicode());
                 }
                 c => marked.push(*c),
@@ -60,6 +62,28 @@ fn put(marked: &mut String, old: &[char], new: &[char]) {
         }
         marked.push_str(close);
     }
+}
+
+/// Whether the two may look alike on a screen: one has accents as characters
+/// of their own, or letters of another script for ours.
+fn is_disguised(old: &[char], new: &[char]) -> bool {
+    let has = |chars: &[char], of: fn(char) -> bool| chars.iter().any(|c| of(*c));
+    let swapped = |ours: &[char], theirs: &[char]| {
+        has(ours, |c| c.is_ascii_alphanumeric()) && has(theirs, is_double)
+    };
+    has(old, is_accent) || has(new, is_accent) || swapped(old, new) || swapped(new, old)
+}
+
+/// Characters that are drawn upon the one before.
+fn is_accent(c: char) -> bool {
+    let ranges = ['\u{300}'..='\u{36F}', '\u{1AB0}'..='\u{1AFF}', '\u{1DC0}'..='\u{1DFF}'];
+    let more = ['\u{20D0}'..='\u{20FF}', '\u{FE00}'..='\u{FE0F}', '\u{3099}'..='\u{309A}'];
+    ranges.iter().chain(&more).any(|range| range.contains(&c))
+}
+
+/// Greek, Cyrillic and wide letters, many of which look like Latin ones.
+fn is_double(c: char) -> bool {
+    matches!(c, '\u{370}'..='\u{52F}' | '\u{FF01}'..='\u{FF5E}')
 }
 
 fn is_hidden(c: char) -> bool {

@@ -17,6 +17,13 @@ fn what_cannot_be_seen_is_spelled_out() {
     assert_eq!(mark("value", "val\u{200B}ue"), "val{+\\u{200b}+}ue");
 }
 
+#[test]
+fn what_looks_alike_is_told_by_its_code_points() {
+    assert_eq!(mark("caf\u{e9} = 1", "cafe\u{301} = 1"), "caf[-\\u{e9}-]{+e\\u{301}+} = 1");
+    assert_eq!(mark("scope = 1", "sc\u{43e}pe = 1"), "sc[-o-]{+\\u{43e}+}pe = 1");
+    assert_eq!(mark("gr\u{fc}n", "gr\u{e4}n"), "gr[-ü-]{+ä+}n", "these do not");
+}
+
 proptest! {
     #[test]
     fn both_texts_can_be_read_from_the_marks(old in "[a-d ]{0,30}", new in "[a-d ]{0,30}") {

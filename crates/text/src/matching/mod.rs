@@ -19,6 +19,7 @@ mod replace;
 mod rows;
 mod script;
 mod table;
+mod unique;
 mod warnings;
 
 pub use apply::{Applied, Failure, Placed, apply, change, compose};
@@ -26,12 +27,13 @@ pub use hunk::{Hunk, HunkLine, Misfit, Side};
 pub use marks::mark;
 pub use nearest::{Explanation, Nearest, Wanted, explain, show_exactly};
 pub use replace::{Mismatch, Replacement, Request, replace};
+pub use unique::{Alone, tell_apart};
 
 /// In which way the old text agrees with the place that was found.
 ///
 /// Every rung forgives what is named, and besides: all but `exact` forgive
-/// line endings; `look_alikes`, `indent_shift` and `escaped_newlines` forgive
-/// trailing whitespace too. Nothing else is combined.
+/// line endings; `look_alikes` and `indent_shift` forgive trailing whitespace
+/// too. Nothing else is combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
@@ -63,7 +65,8 @@ impl Strategy {
     }
 }
 
-/// Lines of a file, counted from 1, both ends included.
+/// Lines of a file, counted from 1, both ends included. Where there are none,
+/// `last` is one less than `first`, the line before which they would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Lines {
     /// The first.

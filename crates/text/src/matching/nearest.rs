@@ -8,12 +8,15 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use serde::Serialize;
+use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices};
 
 use super::folding::occurrences;
+use super::indent::indent;
 use super::marks::mark;
 use super::rows::{Rows, ends_with_returns, feeds};
 use super::script::Script;
-use super::{Lines, Side};
+use super::unique::alone;
+use super::{LISTED, Lines, Side};
 
 /// What was looked for, and what should have come in its place.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +36,12 @@ pub struct Nearest {
     pub text: String,
     /// The lines that differ: `[-of the old text-]{+of the file+}`.
     pub difference: String,
+    /// Other places that are as near.
+    pub others: Vec<Lines>,
+    /// Whether the text is there only once.
+    pub is_alone: bool,
+    /// Whether some of the text is left out.
+    pub is_cut: bool,
 }
 
 /// What can be said about a text that was not found.
@@ -59,7 +68,7 @@ const WIDEST: usize = 400;
 impl Nearest {
     /// Whether it differs from the old text in spaces only.
     fn is_but_spaced(&self, old: &str) -> bool {
-        self.text.trim() != old.trim() && squeezed(&self.text).contains(&squeezed(old))
+        !self.difference.is_empty() && squeezed(&self.text).contains(&squeezed(old))
     }
 }
 
@@ -70,24 +79,27 @@ pub fn explain(text: &str, wanted: &Wanted<'_>) -> Explanation {
     if text.len() > LARGEST || old.trim().is_empty() {
         return Explanation { too_large: text.len() > LARGEST, ..Explanation::default() };
     }
-    let rows = Rows::of(text);
     let plain = feeds(text, returns);
+    let rows = Rows::of(&plain);
     let nearest = nearest(&rows, &old);
     let mut notes = notes(&plain, &old);
     if let Some(near) = nearest.as_ref().filter(|near| near.is_but_spaced(&old)) {
         notes.push(format!("{}: only the spaces within the lines differ.", near.lines));
     }
-    Explanation { nearest, applied: already(&plain, &new), notes, too_large: false }
+    Explanation { nearest, applied: already(&rows, &new), notes, too_large: false }
 }
 
-/// Where the new text is, if it says enough to be recognised.
-fn already(plain: &str, new: &str) -> Option<Lines> {
+/// Where the new text is, if it says enough to be recognised: within a line
+/// more than as a line of its own.
+fn already(rows: &Rows<'_>, new: &str) -> Option<Lines> {
     let body = new.trim();
     if body.len() < 8 && !body.contains('\n') {
-        return None;
+        let is_it = |row: &usize| rows.line(*row).trim() == body;
+        let row = (0..rows.len()).filter(|_| body.len() > 2).find(is_it)?;
+        return Some(numbered((row, row + 1)));
     }
-    let place = occurrences(plain, new.trim_matches('\n'), false, Some).next()?;
-    Some(Rows::of(plain).span(&place))
+    let place = occurrences(rows.text(), new.trim_matches('\n'), false, Some).next()?;
+    Some(rows.span(&place))
 }
 
 fn notes(plain: &str, old: &str) -> Vec<String> {
@@ -208,11 +220,17 @@ fn squeezed(text: &str) -> String {
 /// The block most like the old text.
 fn nearest(rows: &Rows<'_>, old: &str) -> Option<Nearest> {
     let lines: Vec<&str> = old.trim_matches('\n').split('\n').take(LOOKED_AT).collect();
-    let block = match elided(rows, &lines) {
-        Some(block) => block,
-        None => stretched(rows, &lines, most_like(rows, &lines)?),
+    let blocks = match elided(rows, &lines) {
+        Some(block) => vec![block],
+        None => most_like(rows, &lines),
     };
-    Some(show(rows, &lines, block))
+    let (first, others) = blocks.split_first()?;
+    let others = others.iter().take(LISTED).map(|block| numbered(*block)).collect();
+    Some(Nearest { others, ..show(rows, &lines, *first) })
+}
+
+fn numbered((start, end): (usize, usize)) -> Lines {
+    Lines { first: start + 1, last: end.max(start + 1) }
 }
 
 /// Lines that an ellipsis stands for at most.
@@ -227,7 +245,7 @@ fn elided(rows: &Rows<'_>, lines: &[&str]) -> Option<(usize, usize)> {
     if tail.iter().all(|line| line.trim().is_empty()) {
         return None;
     }
-    let start = most_like(rows, head)?;
+    let (start, _) = *most_like(rows, head).first()?;
     let from = start + head.len();
     let ends = |row: &usize| {
         let is_there = |(line, row): (&&str, usize)| {
@@ -238,39 +256,103 @@ fn elided(rows: &Rows<'_>, lines: &[&str]) -> Option<(usize, usize)> {
     Some((start, (from..from + ELIDED).find(ends)? + tail.len()))
 }
 
-/// Where the lines begin that are most like these.
-fn most_like(rows: &Rows<'_>, lines: &[&str]) -> Option<usize> {
-    let mut best: Option<(f64, usize)> = None;
-    for start in candidates(rows, lines) {
-        let mut sum = 0.0;
-        let mut weight = 0.0;
-        for (line, row) in lines.iter().zip(start..) {
-            let share = line.trim().chars().take(WIDEST).count() as f64 + 1.0;
-            sum += share * likeness(line, rows.line(row));
-            weight += share;
-        }
-        let score = sum / weight;
-        if best.is_none_or(|(top, _)| score > top) {
-            best = Some((score, start));
-        }
-    }
-    let (score, start) = best?;
-    (score >= 0.25).then_some(start)
+/// The blocks that are most like these lines: those that differ from them in
+/// the fewest letters, from the first to the last.
+fn most_like(rows: &Rows<'_>, lines: &[&str]) -> Vec<(usize, usize)> {
+    let mut scored: Vec<(f64, usize)> =
+        candidates(rows, lines).into_iter().map(|at| (score(rows, lines, at), at)).collect();
+    scored.retain(|(score, _)| *score >= 0.25);
+    scored.sort_by(|(a, at_a), (b, at_b)| b.total_cmp(a).then(at_a.cmp(at_b)));
+    let finely = (FINELY / lines.len().max(1)).clamp(2, 24);
+    let plain = |start: usize| (start, (start + lines.len()).min(rows.len()));
+    let shapes = |start: usize| [plain(start), stretched(rows, lines, start)];
+    let mut blocks: Vec<(usize, usize)> =
+        scored.iter().take(finely).flat_map(|(_, start)| shapes(*start)).collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    let measured: Vec<usize> = blocks.iter().map(|block| letters(rows, lines, *block)).collect();
+    let Some(least) = measured.iter().min() else { return Vec::new() };
+    blocks.into_iter().zip(&measured).filter(|(_, cost)| *cost == least).map(|(b, _)| b).collect()
 }
 
-fn show(rows: &Rows<'_>, lines: &[&str], (start, end): (usize, usize)) -> Nearest {
+/// How alike the lines from this row on are, from 0 to 1.
+fn score(rows: &Rows<'_>, lines: &[&str], start: usize) -> f64 {
+    let mut sum = 0.0;
+    let mut weight = 0.0;
+    for (line, row) in lines.iter().zip(start..) {
+        let share = line.trim().chars().take(WIDEST).count() as f64 + 1.0;
+        sum += share * likeness(line, rows.line(row));
+        weight += share;
+    }
+    sum / weight
+}
+
+/// Lines of blocks that are compared letter by letter, and letters of each.
+const FINELY: usize = 240;
+const LETTERS: usize = 200;
+
+/// How many letters would have to go or come for the lines to be this block.
+fn letters(rows: &Rows<'_>, lines: &[&str], (start, end): (usize, usize)) -> usize {
     let file: Vec<&str> = (start..end).map(|row| rows.line(row)).collect();
-    let shown = start..end.min(start + SHOWN);
+    let script = Script::compare(lines.to_vec(), file);
+    let (mut gone, mut come): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    let mut count = 0;
+    let mut flush = |gone: &mut Vec<&str>, come: &mut Vec<&str>| {
+        for index in 0..gone.len().max(come.len()) {
+            let line = |of: &[&str]| of.get(index).map_or(1, |line| 1 + line.chars().count());
+            count += match (gone.get(index), come.get(index)) {
+                (Some(old), Some(new)) => between(old, new),
+                _ => line(gone) + line(come),
+            };
+        }
+        gone.clear();
+        come.clear();
+    };
+    for (side, line) in script.sides() {
+        match side {
+            Side::Context => flush(&mut gone, &mut come),
+            Side::Remove => gone.push(line),
+            Side::Add => come.push(line),
+        }
+    }
+    flush(&mut gone, &mut come);
+    count
+}
+
+/// How many letters of two lines differ.
+fn between(old: &str, new: &str) -> usize {
+    let (mut from, mut to): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());
+    let same = |a: &[char], b: &[char]| a.get(LETTERS..) == b.get(LETTERS..);
+    let beyond = usize::from(!same(&from, &to)) * from.len().abs_diff(to.len()).max(1);
+    from.truncate(LETTERS);
+    to.truncate(LETTERS);
+    let ops = capture_diff_slices(Algorithm::Myers, &from, &to);
+    let changed = ops.iter().map(DiffOp::as_tag_tuple).filter(|(tag, ..)| *tag != DiffTag::Equal);
+    beyond + changed.map(|(_, old, new)| old.len() + new.len()).sum::<usize>()
+}
+
+fn show(rows: &Rows<'_>, lines: &[&str], block: (usize, usize)) -> Nearest {
+    let (start, end) = block;
+    let file: Vec<&str> = (start..end).map(|row| rows.line(row)).collect();
+    let difference = differences(&Script::compare(lines.to_vec(), file), start);
+    // With as many lines around it as it takes to be found there only.
+    let alone = alone(rows, numbered(block));
+    let whole = alone.lines.first - 1..alone.lines.last;
+    let shown = whole.start..whole.end.min(whole.start + SHOWN);
+    let is_long = |row: usize| rows.line(row).chars().nth(WIDEST).is_some();
+    let is_cut = shown != whole || shown.clone().any(is_long);
     let clip = |line: &str| line.chars().take(WIDEST).collect::<String>();
     let mut text: Vec<String> = shown.clone().map(|row| clip(rows.line(row))).collect();
-    if end > shown.end {
-        text.push(format!("... ({} more lines)", end - shown.end));
+    if whole.end > shown.end {
+        text.push(format!("... ({} more lines)", whole.end - shown.end));
     }
-    let difference = differences(&Script::compare(lines.to_vec(), file), start);
     Nearest {
-        lines: Lines { first: start + 1, last: end.max(start + 1) },
+        lines: alone.lines,
         text: text.join("\n"),
         difference: difference.join("\n"),
+        others: Vec::new(),
+        is_alone: alone.is_alone,
+        is_cut,
     }
 }
 
@@ -326,20 +408,20 @@ fn differences(script: &Script<'_>, start: usize) -> Vec<String> {
 pub fn show_exactly(text: &str, old: &str, at: Lines) -> Nearest {
     let rows = Rows::of(text);
     let (first, last) = (at.first.saturating_sub(1), at.last.min(rows.len()));
-    let block = rows.slice(first..last);
-    let start = block.first().map_or(text.len(), |row| row.start);
-    let end = block.last().map_or(text.len(), |row| row.end);
-    let file = text.get(start..end).unwrap_or_default();
-    let is_long = |line: &str| line.chars().count() > WIDEST;
-    if block.len() > SHOWN || (first..last).any(|row| is_long(rows.line(row))) {
-        let lines: Vec<&str> = old.trim_matches('\n').split('\n').collect();
-        return show(&rows, &lines, (first, last));
+    let lines: Vec<&str> = old.trim_matches('\n').split('\n').collect();
+    let shown = show(&rows, &lines, (first, last));
+    if shown.is_cut {
+        return shown;
     }
+    let block = rows.slice(first..last);
+    let end = block.last().map_or(text.len(), |row| row.end);
     let given: Vec<&str> = old.trim_matches('\n').split_inclusive('\n').collect();
     let ours = block.iter().filter_map(|row| text.get(row.start..row.next.min(end)));
-    let script = Script::compare(given, ours.collect());
-    let difference = differences(&script, first);
-    Nearest { lines: at, text: file.to_owned(), difference: difference.join("\n") }
+    let difference = differences(&Script::compare(given, ours.collect()), first);
+    let whole = rows.slice(shown.lines.first - 1..shown.lines.last);
+    let whole = whole.first().map_or(0, |row| row.start)..whole.last().map_or(0, |row| row.end);
+    let text = text.get(whole).unwrap_or_default().to_owned();
+    Nearest { text, difference: difference.join("\n"), ..shown }
 }
 
 /// The block, widened or narrowed by a few lines so that it begins and ends as
@@ -358,8 +440,10 @@ fn stretched(rows: &Rows<'_>, lines: &[&str], start: usize) -> (usize, usize) {
     (first, last + 1)
 }
 
-/// How many beginnings are looked at closely.
-const CLOSELY: usize = 12;
+/// How many lines of blocks are looked at closely, and blocks at least and at
+/// most.
+const CLOSELY: usize = 4_000;
+const BLOCKS: (usize, usize) = (12, 1_000);
 
 /// Where a block like these lines may begin, by the words that the two share:
 /// rare words count more, and whole lines more than words.
@@ -367,7 +451,7 @@ fn candidates(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
     let mut wanted: HashMap<&str, Shared> = HashMap::new();
     let mut known = Sieve::default();
     for (at, line) in lines.iter().enumerate() {
-        for word in words(line).chain([line.trim()]).filter(|word| !word.is_empty()) {
+        for word in words(line).chain(wholes(line)).filter(|word| !word.is_empty()) {
             known.add(word);
             let places = &mut wanted.entry(word).or_default().places;
             if places.len() < 8 && places.last() != Some(&at) {
@@ -378,7 +462,7 @@ fn candidates(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
     for row in 0..rows.len() {
         let line = rows.line(row);
         let line = line.get(..WIDEST).unwrap_or(line);
-        for word in words(line).chain([line.trim()]).filter(|word| known.may_have(word)) {
+        for word in words(line).chain(wholes(line)).filter(|word| known.may_have(word)) {
             if let Some(Shared { rows, .. }) = wanted.get_mut(word)
                 && rows.last() != Some(&row)
             {
@@ -403,7 +487,9 @@ fn candidates(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
             }
         }
     }
-    let found = highest(votes.into_iter().enumerate());
+    let (least, most) = BLOCKS;
+    let closely = (CLOSELY / lines.len().max(1)).clamp(least, most);
+    let found = highest(votes.into_iter().enumerate(), closely);
     if found.is_empty() { alike(rows, lines) } else { found }
 }
 
@@ -445,17 +531,24 @@ impl Sieve {
 }
 
 /// The rows with the highest scores above zero, best first.
-fn highest(scored: impl Iterator<Item = (usize, f64)>) -> Vec<usize> {
-    let mut best: Vec<(usize, f64)> = Vec::with_capacity(CLOSELY + 1);
+fn highest(scored: impl Iterator<Item = (usize, f64)>, most: usize) -> Vec<usize> {
+    let mut best: Vec<(usize, f64)> = Vec::with_capacity(most + 1);
     for (row, score) in scored {
-        let floor = if best.len() < CLOSELY { 0.0 } else { best.last().map_or(0.0, |(_, s)| *s) };
+        let floor = if best.len() < most { 0.0 } else { best.last().map_or(0.0, |(_, s)| *s) };
         if score > floor {
             let at = best.partition_point(|(_, better)| *better >= score);
             best.insert(at, (row, score));
-            best.truncate(CLOSELY);
+            best.truncate(most);
         }
     }
     best.into_iter().map(|(row, _)| row).collect()
+}
+
+/// A line as a whole, with its indentation and without.
+fn wholes(line: &str) -> impl Iterator<Item = &str> {
+    let whole = line.trim_end();
+    let words = whole.trim_start();
+    [words].into_iter().chain((words.len() < whole.len()).then_some(whole))
 }
 
 fn words(line: &str) -> impl Iterator<Item = &str> {
@@ -475,7 +568,7 @@ fn alike(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
         let all = (mask | wanted).count_ones().max(1);
         (row - at, f64::from((mask & wanted).count_ones()) / f64::from(all))
     });
-    highest(scored)
+    highest(scored, BLOCKS.0)
 }
 
 /// Every two bytes of a line that stand side by side, as a number below 1024.
@@ -495,10 +588,12 @@ fn pairs_mask(line: &str) -> u128 {
     pairs(line).fold(0, |mask, pair| mask | 1 << (pair / 8))
 }
 
-/// How alike two lines are, from 0 to 1, by the pairs of letters they share.
+/// How alike two lines are, from 0 to 1, by the pairs of letters they share
+/// and, for a little, by their indentation.
 fn likeness(a: &str, b: &str) -> f64 {
+    let depth = if indent(a) == indent(b) { 1.0 } else { 0.97 };
     if a.trim() == b.trim() {
-        return 1.0;
+        return depth;
     }
     let mut counts = [0_u16; 1024];
     let (mut all, mut shared) = (0_u32, 0_u32);
@@ -515,7 +610,7 @@ fn likeness(a: &str, b: &str) -> f64 {
             shared += 1;
         }
     }
-    if all == 0 { 0.0 } else { f64::from(2 * shared) / f64::from(all) }
+    if all == 0 { 0.0 } else { depth * f64::from(2 * shared) / f64::from(all) }
 }
 
 #[cfg(test)]

@@ -122,6 +122,65 @@ fn an_edit_that_was_made_before_is_recognised() {
         Some(Lines { first: 2, last: 2 })
     );
     assert_eq!(told(text, "x", "a").applied, None, "too little to be recognised");
+    let short = "a\n    x = 2\nb = x = 2\n";
+    assert_eq!(told(short, "x = 1", "x = 2").applied, Some(Lines { first: 2, last: 2 }));
+    assert_eq!(told("b = x = 2\n", "x = 1", "x = 2").applied, None, "a part of a line");
+}
+
+#[test]
+fn indentation_counts_for_the_nearest_block() {
+    let text =
+        "if a:\n        x = option_string\n        y()\nif b:\n    x = option_string\n    y()\n";
+    let nearest = told(text, "    x = optiQn_string\n    y()", "").nearest.expect("a block");
+    assert_eq!(nearest.lines, Lines { first: 5, last: 6 });
+    assert_eq!(nearest.difference, "5|    x = opti[-Q-]{+o+}n_string");
+    assert!(nearest.others.is_empty());
+}
+
+#[test]
+fn the_nearest_of_many_is_found_wherever_it_is() {
+    let mut text: String = (0..300).map(|n| format!("        value = option_{n:04}\n")).collect();
+    text.push_str("    value = option_9999\n");
+    let nearest = told(&text, "    value = option_9998", "").nearest.expect("a line");
+    assert_eq!(nearest.text, "    value = option_9999");
+}
+
+#[test]
+fn places_that_are_as_near_are_all_named() {
+    let text = "def a():\n    timeout = 30\n\ndef b():\n    timeout = 30\n";
+    let nearest = told(text, "    timeout = 31", "").nearest.expect("a line");
+    assert_eq!((nearest.lines, nearest.is_alone), (Lines { first: 1, last: 2 }, true));
+    assert_eq!(nearest.text, "def a():\n    timeout = 30");
+    assert_eq!(nearest.others, [Lines { first: 5, last: 5 }]);
+    assert_eq!(nearest.difference, "2|    timeout = 3[-1-]{+0+}");
+    let nearest = told("t = 30\nt = 32\n", "t = 31", "").nearest.expect("a line");
+    assert_eq!(nearest.others, [Lines { first: 2, last: 2 }]);
+    let nearest = told(&"t = 30\n".repeat(500), "t = 31", "").nearest.expect("a line");
+    assert!(!nearest.is_alone && !nearest.others.is_empty());
+}
+
+proptest! {
+    /// What is shown can be sent as it is, and is found where it is.
+    #[test]
+    fn one_retry_succeeds(lines in prop::collection::vec(("[ ]{0,4}", "(x|yy|z = 1|call\\(\\))"), 1..12), old in "[ ]{0,4}(x|yy|z = 2|cal\\(\\))") {
+        let text: String = lines.iter().map(|(indent, line)| format!("{indent}{line}\n")).collect();
+        if let Some(nearest) = told(&text, &old, "").nearest.filter(|nearest| nearest.is_alone) {
+            let request = super::super::Request { old: &nearest.text, new: "N", all: false, rigour: super::super::Rigour::Relaxed };
+            let found = super::super::replace(&text, &request);
+            prop_assert_eq!(found.expect("one place").lines, [nearest.lines]);
+        }
+    }
+
+    /// No line differs in fewer letters than the one that is named.
+    #[test]
+    fn no_line_is_nearer(lines in prop::collection::vec("[ ]{0,4}[a-c]{3,6}", 1..12), old in "[ ]{0,4}[a-c]{3,6}") {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        if let Some(nearest) = told(&text, &old, "").nearest {
+            let least = lines.iter().filter(|line| score(&Rows::of(line), &[&old], 0) >= 0.25).map(|line| between(&old, line)).min();
+            let named = (nearest.lines.first..=nearest.lines.last).map(|line| between(&old, &lines[line - 1])).min();
+            prop_assert!(named <= least, "{:?} {:?}: {:?}", text, old, nearest);
+        }
+    }
 }
 
 proptest! {

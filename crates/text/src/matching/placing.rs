@@ -7,6 +7,7 @@ use super::script::{Place, Script};
 use super::table::{RUNGS, Table};
 use super::{LISTED, Lines, Rigour, Strategy};
 use crate::document::Edit;
+use crate::endings::Ending;
 
 /// Where a hunk fits, and what it changes there.
 #[derive(Debug)]
@@ -166,7 +167,8 @@ fn settle(
     found: Found<'_>,
     warning: Option<String>,
 ) -> Result<Fit, Misfit> {
-    let Found { strategy, row, script } = found;
+    let Found { strategy, row, mut script } = found;
+    script.heed(&table.rows);
     let count = script.old.len();
     let rows = &table.rows;
     let unclear =
@@ -201,7 +203,7 @@ fn settle(
         the file is.",
         )
     })?;
-    let mut warnings: Vec<String> = warning.into_iter().collect();
+    let mut warnings: Vec<String> = warning.into_iter().chain(script.mixture(&place)).collect();
     let last = rows.get(row + count.saturating_sub(1));
     let ending = last.and_then(|row| rows.text().get(row.end..row.next)).unwrap_or_default();
     if hunk.open_end && ending.contains('\n') {
@@ -238,9 +240,16 @@ fn insert(hunk: &Hunk, table: &Table<'_>, regions: Option<&Regions>) -> Result<F
     let rows = &table.rows;
     let kept = hunk.lines.len().saturating_sub(hunk.loose);
     let added = hunk.lines.get(..kept).unwrap_or_default();
+    let is_told = |own: Ending| added.iter().any(|line| line.ending == Some(own));
+    let mut heeded = vec![Ending::Lf, Ending::CrLf];
+    heeded.retain(|own| is_told(*own) && rows.may_end(own.as_str()));
     // The lines, each with its ending.
     let terminated = |ending: &str| {
-        let ending = |line: &HunkLine| line.ending.map_or(ending.to_owned(), |e| e.as_str().into());
+        let own = |line: &HunkLine| line.ending.filter(|own| heeded.contains(own));
+        let ending = |line: &HunkLine| match own(line) {
+            Some(own) => own.as_str().to_owned(),
+            None => ending.to_owned(),
+        };
         added.iter().flat_map(|line| [line.text.clone(), ending(line)]).collect::<Vec<String>>()
     };
     let behind = match regions.map(|regions| regions.list.as_slice()) {

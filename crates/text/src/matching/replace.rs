@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use super::folding::{Fold, Folded, occurrences};
 use super::indent::{Shift, is_shifted_already};
-use super::rows::{Row, ends_with_returns, feeds};
+use super::rows::{Edge, Edges, Row, Rows, ends_with_returns, feeds};
 use super::script::{Place, Script};
 use super::table::{Table, TooRepetitive};
 use super::warnings::warnings;
-use super::{LISTED, Lines, Rigour, Strategy};
+use super::{LISTED, Lines, Rigour, Strategy, change};
 use crate::document::Edit;
 
 /// What is to be replaced by what.
@@ -33,8 +33,10 @@ pub struct Replacement {
     pub strategy: Strategy,
     /// The places, in bytes of the old text.
     pub places: Vec<Range<usize>>,
-    /// Their lines.
+    /// Their lines, before.
     pub lines: Vec<Lines>,
+    /// The lines that they became.
+    pub after: Vec<Lines>,
     /// What the caller should know.
     pub warnings: Vec<String>,
 }
@@ -44,8 +46,10 @@ pub struct Replacement {
 pub enum Mismatch {
     /// The old text is empty.
     EmptyOld,
-    /// Old and new text are the same, but perhaps for how their lines end.
+    /// Old and new text are the same.
     Identical,
+    /// They differ in how their lines end, and in nothing else.
+    EndingsOnly,
     /// The old text is nowhere.
     Absent,
     /// It is in several places.
@@ -92,18 +96,22 @@ pub fn replace(text: &str, request: &Request<'_>) -> Result<Replacement, Mismatc
     }
     let returns = ends_with_returns(text);
     let (old, new) = (feeds(request.old, returns), feeds(request.new, returns));
-    if old == new {
+    if request.old == request.new {
         return Err(Mismatch::Identical);
     }
+    if old == new {
+        return Err(Mismatch::EndingsOnly);
+    }
     let search = Search { text, returns, all: request.all, table: std::cell::OnceCell::new() };
-    if let Some(found) = search.exactly(request.old) {
+    if request.rigour == Rigour::Strict {
+        let found = search.exactly(request.old).ok_or(Mismatch::Absent)?;
         return search.settle(Strategy::Exact, found, &old, &new);
     }
-    if request.rigour == Rigour::Strict {
-        return Err(Mismatch::Absent);
-    }
-    if let Some(found) = search.but_for_endings(&old) {
-        return search.settle(Strategy::LineEndings, found, &old, &new);
+    if let Some((strategy, found)) = search.as_given(request.old, &old) {
+        let others = search.with_other_endings(request.old, &old, found.len());
+        let mut made = search.settle(strategy, found, &old, &new)?;
+        made.warnings.extend(others);
+        return Ok(made);
     }
     if let Some(found) = search.whole_lines(Strategy::TrailingWhitespace, &old)? {
         return search.settle(Strategy::TrailingWhitespace, found, &old, &new);
@@ -115,17 +123,10 @@ pub fn replace(text: &str, request: &Request<'_>) -> Result<Replacement, Mismatc
         return search.settle(Strategy::IndentShift, found, &old, &new);
     }
     if let Some(plain) = unescaped(&old)
-        && let Some(found) = search.unescaped(&plain)?
+        && let Some((_, found)) = search.as_given(&plain, &plain)
     {
         if new.contains("\\n") || new.contains("\\t") || new.contains("\\r") {
-            return Err(search.unclear(
-                Strategy::EscapedNewlines,
-                &found,
-                "The old text has \\n \
-                or \\t where the file has line breaks or tabs, and the new text has them too: \
-                whether they are meant as they stand cannot be told. Send real line breaks and \
-                tabs in both.",
-            ));
+            return Err(search.unclear(Strategy::EscapedNewlines, &found, ESCAPED));
         }
         return search.settle(Strategy::EscapedNewlines, found, &plain, &new);
     }
@@ -160,13 +161,44 @@ impl<'t> Search<'t> {
         some(occurrences(self.text, old, !self.all, whole).take(self.most()).collect())
     }
 
-    fn but_for_endings(&self, old: &str) -> Option<Vec<Range<usize>>> {
-        if !self.text.contains('\r') {
+    /// The places of a text that differ from it in line endings at most. What a
+    /// caller writes with line feeds is meant with any ending, since that is how
+    /// files are shown; carriage returns are meant where they are there. `old` is
+    /// the text with line feeds.
+    fn as_given(&self, given: &str, old: &str) -> Option<(Strategy, Vec<Range<usize>>)> {
+        let has_return = |text: &str| memchr::memchr(b'\r', text.as_bytes()).is_some();
+        let varies = old.contains('\n') && has_return(self.text);
+        if (!varies || has_return(given))
+            && let Some(found) = self.exactly(given)
+        {
+            return Some((Strategy::Exact, found));
+        }
+        if !varies {
             // The exact search did not know the caller's carriage returns.
-            return self.exactly(old);
+            return self.exactly(old).map(|found| (Strategy::LineEndings, found));
         }
         let folded = Folded::of(self.text, Fold::Endings { returns: self.returns });
-        some(folded.find(old, !self.all, self.most()))
+        let found = some(folded.find(old, !self.all, self.most()))?;
+        let is_exact = |place: &Range<usize>| self.text.get(place.clone()) == Some(given);
+        let strategy =
+            if found.iter().all(is_exact) { Strategy::Exact } else { Strategy::LineEndings };
+        Some((strategy, found))
+    }
+
+    /// A warning about the same lines with other endings, where the caller's
+    /// carriage returns have left them out.
+    fn with_other_endings(&self, given: &str, old: &str, found: usize) -> Option<String> {
+        if given == old {
+            return None;
+        }
+        let folded = Folded::of(self.text, Fold::Endings { returns: self.returns });
+        let all = folded.find(old, !self.all, self.most()).len();
+        let others = all.checked_sub(found).filter(|others| *others > 0)?;
+        let times = if others == 1 { "once".to_owned() } else { format!("{others} times") };
+        Some(format!(
+            "The same lines with other line endings are there {times} more, and were left as they \
+                are: the old text has carriage returns. Send line feeds to mean any ending."
+        ))
     }
 
     fn look_alikes(&self, old: &str) -> Result<Option<Vec<Range<usize>>>, Mismatch> {
@@ -180,13 +212,6 @@ impl<'t> Search<'t> {
             return Ok(Some(found));
         }
         self.whole_lines(Strategy::LookAlikes, old)
-    }
-
-    fn unescaped(&self, plain: &str) -> Result<Option<Vec<Range<usize>>>, Mismatch> {
-        if let Some(found) = self.exactly(plain).or_else(|| self.but_for_endings(plain)) {
-            return Ok(Some(found));
-        }
-        self.whole_lines(Strategy::TrailingWhitespace, plain)
     }
 
     fn whole_lines(
@@ -233,35 +258,28 @@ impl<'t> Search<'t> {
         }
         let script = Script::compare(old.split('\n').collect(), new.split('\n').collect());
         let mut edits = Vec::new();
+        let mut ruler = Ruler::of(self.text);
+        let (mut lines, mut after) = (Vec::new(), Vec::new());
+        let mut warnings = warnings(self.text, &found, (old, new), rows);
         for place in &found {
             let pieces = pieces(self.text, place, script.old.len(), self.returns);
             let shift = self.shift(strategy, place, &pieces, &script)?;
-            let place = Place {
+            let at = Place {
                 rows: &pieces,
                 whole_lines: false,
                 ending: rows.ending_near(rows.at(place.start)),
                 shift: shift.as_ref(),
             };
-            let Some(made) = script.edits(&place) else {
+            let Some(made) = script.edits(&at) else {
                 return Err(self.unclear(strategy, &found, SHALLOW));
             };
+            let (from, to) = ruler.measure(place, &made, rows);
+            lines.push(from);
+            after.push(to);
+            warnings.extend(script.mixture(&at).filter(|_| edits.is_empty()));
             edits.extend(made);
         }
-        let warnings = warnings(self.text, &found, (old, new), rows);
-        let lines = found.iter().map(|place| self.touched(place, new)).collect();
-        Ok(Replacement { edits, strategy, places: found, lines, warnings })
-    }
-
-    /// The lines of a place that change: the next one, too, if it is joined to
-    /// what the place becomes.
-    fn touched(&self, place: &Range<usize>, new: &str) -> Lines {
-        let rows = &self.table().rows;
-        let lines = rows.span(place);
-        let is_start = |at: usize| rows.get(rows.at(at)).is_none_or(|row| row.start == at);
-        let keeps_break = new.ends_with('\n') || new.is_empty() && is_start(place.start);
-        let is_joined =
-            !place.is_empty() && place.end < self.text.len() && is_start(place.end) && !keeps_break;
-        Lines { last: lines.last + usize::from(is_joined), ..lines }
+        Ok(Replacement { edits, strategy, places: found, lines, after, warnings })
     }
 
     fn shift(
@@ -285,6 +303,9 @@ impl<'t> Search<'t> {
 
 const SHALLOW: &str = "The old text is indented more than the file, and a line of the new text \
     has less indentation than would have to be taken off. Send both as the file is indented.";
+const ESCAPED: &str = "The old text has \\n or \\t where the file has line breaks or tabs, and the \
+    new text has them too: whether they are meant as they stand cannot be told. Send real line \
+    breaks and tabs in both.";
 const DOUBLED: &str = "The old text is indented other than the file, but the new text is \
     indented as the file is: shifting it would indent it twice. Send the old text with the \
     file's indentation.";
@@ -318,14 +339,53 @@ fn pieces(text: &str, place: &Range<usize>, count: usize, returns: bool) -> Vec<
 }
 
 /// Old text in which `\n` and `\t` stand for what they mean. None if it has
-/// none of them, or backslashes of its own that make it unclear.
+/// none of them, nothing else, or backslashes of its own that make it unclear.
 fn unescaped(old: &str) -> Option<String> {
     if old.contains("\\\\") || !(old.contains("\\n") || old.contains("\\t")) {
         return None;
     }
-    Some(old.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", "\t"))
+    let plain = old.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", "\t");
+    (!plain.trim().is_empty()).then_some(plain)
+}
+
+/// Counts the lines of places, one after the other, as they will be.
+struct Ruler<'t> {
+    text: &'t str,
+    /// What the text has more, up to here.
+    lines: isize,
+    /// Where the last place ends, and whether a line begins there afterwards.
+    end: usize,
+    is_begin: bool,
+}
+
+impl<'t> Ruler<'t> {
+    fn of(text: &'t str) -> Self {
+        Self { text, lines: 0, end: 0, is_begin: true }
+    }
+
+    /// The lines of a place, before and after its edits.
+    fn measure(&mut self, place: &Range<usize>, made: &[Edit], rows: &Rows<'_>) -> (Lines, Lines) {
+        let own = made.iter().map(|edit| {
+            let range = edit.range.start - place.start..edit.range.end - place.start;
+            Edit { range, text: edit.text.clone() }
+        });
+        let was = self.text.get(place.clone()).unwrap_or_default();
+        let becomes = change(was, &own.collect::<Vec<Edit>>());
+        let ends = |text: &str| memchr::memchr_iter(rows.mark(), text.as_bytes()).count();
+        let old = rows.edges(place);
+        let start = old.start.saturating_add_signed(self.lines);
+        self.lines += ends(&becomes).cast_signed() - ends(was).cast_signed();
+        self.is_begin = match becomes.as_bytes().last() {
+            Some(last) => *last == rows.mark(),
+            None if place.start == self.end => self.is_begin,
+            None => rows.edges(&(place.start..place.start)).end.is_begin,
+        };
+        self.end = place.end;
+        let end = Edge { ended: start + ends(&becomes), is_begin: self.is_begin, ..old.end };
+        Edges::lines(old, Edges { start, end })
+    }
 }
 
 #[cfg(test)]
 #[path = "replace_tests.rs"]
-mod tests;
+pub(super) mod tests;

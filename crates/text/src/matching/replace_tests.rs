@@ -199,7 +199,7 @@ fn overlapping_lines_are_replaced_from_left_to_right() {
     let text = "a \na \na \n";
     let made = replace(text, &request).expect("places");
     assert_eq!(made.strategy, Strategy::TrailingWhitespace);
-    assert_eq!(made.places.len(), 1);
+    assert_eq!(made.lines.len(), 1);
     assert_eq!(change(text, &made.edits), "b\na \n");
 }
 
@@ -207,7 +207,7 @@ fn overlapping_lines_are_replaced_from_left_to_right() {
 fn a_place_inside_of_a_longer_name_is_warned_of() {
     let request = Request { all: true, ..ask("id", "key") };
     let made = replace("id = width\nid\n", &request).expect("places");
-    assert_eq!(made.places.len(), 3);
+    assert_eq!(made.lines.len(), 3);
     assert_eq!(made.warnings.len(), 1);
     assert!(
         made.warnings[0].contains("'width'") && made.warnings[0].contains("line 1"),
@@ -245,7 +245,7 @@ fn brackets_alone_are_not_known_at_another_depth() {
 fn senseless_requests_are_told_apart() {
     assert_eq!(refused("a", "", "b"), Mismatch::EmptyOld);
     assert_eq!(refused("a", "a", "a"), Mismatch::Identical);
-    assert_eq!(refused("a\r\n", "a\r\n", "a\n"), Mismatch::Identical);
+    assert_eq!(refused("a\r\n", "a\r\n", "a\n"), Mismatch::EndingsOnly);
     assert_eq!(refused("", "a", "b"), Mismatch::Absent);
 }
 
@@ -295,7 +295,7 @@ proptest! {
         let made = replace(&text, &request).expect("there");
         prop_assert_eq!(made.strategy, Strategy::Exact);
         prop_assert_eq!(change(&text, &made.edits), text.replace(&old, &new));
-        prop_assert_eq!(made.places.len(), text.matches(&old).count());
+        prop_assert_eq!(made.lines.len(), text.matches(&old).count());
     }
 
     #[test]
@@ -338,7 +338,7 @@ proptest! {
                 prop_assert!(made.places.iter().any(|p| p.start <= edit.range.start && edit.range.end <= p.end));
                 last = edit.range.end;
             }
-            prop_assert!(all || made.places.len() == 1);
+            prop_assert!(all || made.lines.len() == 1);
         }
     }
 
@@ -397,4 +397,153 @@ fn a_line_that_is_joined_to_the_new_text_is_among_its_lines() {
     assert_eq!(lines("a\nb\nc\n", "b\n", ""), (2, 2));
     assert_eq!(lines("a\nb\nc\n", "c\n", "x"), (3, 3));
     assert_eq!(lines("a\r\nb\r\n", "a\n", "x"), (1, 2));
+}
+
+#[test]
+fn lines_that_differ_in_endings_are_the_same_place() {
+    let line = |first, last| Lines { first, last };
+    let text = "foo\r\nbar\r\nfoo\nend\n";
+    let all = Request { all: true, ..ask("foo\n", "X\n") };
+    let made = replace(text, &all).expect("two places");
+    assert_eq!(change(text, &made.edits), "X\r\nbar\r\nX\nend\n");
+    assert_eq!((made.strategy, made.lines.len()), (Strategy::LineEndings, 2));
+    let ambiguous = |text: &str, old: &str| match refused(text, old, "X") {
+        Mismatch::Ambiguous { places, strategy, .. } => (strategy, places),
+        other => panic!("{other:?}"),
+    };
+    let both = (Strategy::LineEndings, vec![line(1, 1), line(3, 3)]);
+    assert_eq!(ambiguous(text, "foo\n"), both);
+    let text = "foo\r\nbar\r\nz\nfoo\nbar\nend\n";
+    let both = (Strategy::LineEndings, vec![line(1, 2), line(4, 5)]);
+    assert_eq!(ambiguous(text, "foo\nbar"), both);
+    let text = "  a\r\nb\t\r\nb\t\nc\n";
+    let both = (Strategy::EscapedNewlines, vec![line(2, 2), line(3, 3)]);
+    assert_eq!(ambiguous(text, "b\\t\n"), both);
+    // Where all of them are as they were given, that is told.
+    let (_, strategy) = done("foo\r\nbar\nend\n", "bar\n", "X\n");
+    assert_eq!(strategy, Strategy::Exact);
+}
+
+#[test]
+fn carriage_returns_of_the_old_text_choose_among_endings() {
+    let text = "foo\r\nbar\r\nfoo\nend\n";
+    let made = replace(text, &ask("foo\r\n", "X\r\n")).expect("one place");
+    assert_eq!(
+        (change(text, &made.edits).as_str(), made.strategy),
+        ("X\r\nbar\r\nfoo\nend\n", Strategy::Exact)
+    );
+    assert!(made.warnings[0].contains("there once more"), "{:?}", made.warnings);
+    let made = replace(text, &ask("bar\r\n", "X\r\n")).expect("one place");
+    assert!(made.warnings.is_empty(), "{:?}", made.warnings);
+    // Those that are nowhere so are meant with any ending.
+    let refusal = refused("foo\nbar\nfoo\n", "foo\r\n", "X");
+    assert!(matches!(refusal, Mismatch::Ambiguous { .. }), "{refusal:?}");
+    let strict = Request { rigour: Rigour::Strict, ..ask("foo\n", "X\n") };
+    let made = replace(text, &strict).expect("one place");
+    assert_eq!(change(text, &made.edits), "foo\r\nbar\r\nX\nend\n");
+}
+
+#[test]
+fn escaped_newlines_forgive_nothing_else() {
+    assert_eq!(refused("b\n", "b\\t\n", "x\n"), Mismatch::Absent);
+    assert_eq!(refused("a \nb\n", "a\\nb", "x"), Mismatch::Absent);
+    assert_eq!(refused("a\n", "\\n", ""), Mismatch::Absent);
+    assert_eq!(refused("a\tb\n", "\\t", ""), Mismatch::Absent);
+}
+
+#[test]
+fn deeper_lines_are_shifted_by_the_tabs_of_the_file() {
+    let text = "if a:\n\tfoo()\n\tbar()\n";
+    let old = "    foo()\n    bar()";
+    let made = replace(text, &ask(old, "    foo()\n    if b:\n        bar()")).expect("there");
+    assert_eq!(change(text, &made.edits), "if a:\n\tfoo()\n\tif b:\n\t\tbar()\n");
+    assert!(made.warnings.is_empty(), "{:?}", made.warnings);
+    let text = "if a:\n    foo()\n    bar()\n";
+    let (changed, _) = done(text, "\tfoo()\n\tbar()", "\tfoo()\n\tif b:\n\t\tbar()");
+    assert_eq!(changed, "if a:\n    foo()\n    if b:\n        bar()\n");
+}
+
+#[test]
+fn tabs_and_blanks_at_once_are_warned_of() {
+    let text = "if a:\n\tfoo()\n\tbar()\n";
+    let made = replace(text, &ask("foo()\nbar()\n", "foo()\nif b:\n    bar()\n")).expect("there");
+    assert_eq!(made.strategy, Strategy::IndentShift);
+    assert!(made.warnings[0].contains("'bar()'"), "{:?}", made.warnings);
+}
+
+#[test]
+fn an_empty_line_that_stays_is_as_the_file_has_it() {
+    let (changed, _) = done("x:\n    a\n\t\n    b\n", "a\n\nb", "c\n\nd");
+    assert_eq!(changed, "x:\n    c\n\t\n    d\n");
+    let (changed, _) = done("x:\n    a\n\t\n    b\n", "a\n\nb", "c\n\n\nd");
+    assert_eq!(changed, "x:\n    c\n\t\n\n    d\n", "a new one is as it was given");
+}
+
+/// Whether texts are the same line by line outside of these lines.
+pub(in crate::matching) fn delimited(old: &str, new: &str, lines: &[(Lines, Lines)]) -> bool {
+    let rows = |text: &str| text.split_inclusive('\n').map(str::to_owned).collect::<Vec<String>>();
+    let (old, new) = (rows(old), rows(new));
+    // Places in one line share it.
+    let mut merged: Vec<(Lines, Lines)> = Vec::new();
+    let mut lines = lines.to_vec();
+    lines.sort();
+    for (before, after) in lines {
+        match merged.last_mut() {
+            Some((b, a)) if before.first <= b.last || after.first <= a.last => {
+                (b.last, a.last) = (b.last.max(before.last), a.last.max(after.last));
+                (b.first, a.first) = (b.first.min(before.first), a.first.min(after.first));
+            }
+            _ => merged.push((before, after)),
+        }
+    }
+    let (mut at_old, mut at_new) = (0, 0);
+    for (before, after) in merged {
+        let same = old.get(at_old..before.first - 1) == new.get(at_new..after.first - 1);
+        if !same || before.last + 1 < before.first || after.last + 1 < after.first {
+            return false;
+        }
+        (at_old, at_new) = (before.last, after.last);
+    }
+    old.get(at_old..).is_some() && old.get(at_old..) == new.get(at_new..)
+}
+
+#[test]
+fn lines_that_go_leave_none_behind() {
+    let lines = |text: &str, old: &str, new: &str| {
+        let made = replace(text, &ask(old, new)).expect("one place");
+        let (before, after) = (made.lines[0], made.after[0]);
+        ([before.first, before.last], [after.first, after.last])
+    };
+    assert_eq!(lines("a\nb\nc\n", "b\n", ""), ([2, 2], [2, 1]));
+    assert_eq!(lines("a\nb\nc\n", "\nb", ""), ([1, 2], [1, 1]));
+    assert_eq!(lines("a\nb\nc\n", "a\nb\nc\n", ""), ([1, 3], [1, 0]));
+    assert_eq!(lines("a\nb", "b", ""), ([2, 2], [2, 1]));
+    assert_eq!(lines("a\n\nb\n", "a\n\n", "x\n\n"), ([1, 2], [1, 2]));
+}
+
+proptest! {
+    #[test]
+    fn the_lines_of_a_replacement_delimit_what_changed(
+        text in "([ab ]|\n|\r\n){0,24}", old in "([ab ]|\n|\\\\n){1,5}", new in "([abc ]|\n){0,5}", all: bool,
+    ) {
+        if let Ok(made) = replace(&text, &Request { all, ..ask(&old, &new) }) {
+            let changed = change(&text, &made.edits);
+            let lines: Vec<(Lines, Lines)> = made.lines.iter().copied().zip(made.after.iter().copied()).collect();
+            prop_assert!(delimited(&text, &changed, &lines), "{:?} to {:?}: {:?}", text, changed, lines);
+        }
+    }
+
+    #[test]
+    fn endings_of_a_mixed_text_make_no_difference(
+        lines in prop::collection::vec(("[ab]{0,2}", any::<bool>()), 0..8), old in "([ab]|\n){1,5}", all: bool,
+    ) {
+        let plain: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
+        let mixed: String = lines.iter().map(|(line, crlf)| format!("{line}{}", if *crlf { "\r\n" } else { "\n" })).collect();
+        let request = Request { all, ..ask(&old, "X") };
+        match (replace(&plain, &request), replace(&mixed, &request)) {
+            (Ok(plain), Ok(mixed)) => prop_assert_eq!((plain.lines, plain.after), (mixed.lines, mixed.after)),
+            (Err(plain), Err(mixed)) => prop_assert_eq!(std::mem::discriminant(&plain), std::mem::discriminant(&mixed)),
+            (plain, mixed) => return Err(TestCaseError::fail(format!("{plain:?} {mixed:?}"))),
+        }
+    }
 }

@@ -6,6 +6,8 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter};
 
+use super::Lines;
+
 /// One line of a text, as offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
@@ -26,6 +28,41 @@ pub(crate) struct Rows<'t> {
     /// All that is kept of a line is where it begins: a long text has many, and
     /// few of them are asked for.
     starts: Vec<usize>,
+}
+
+/// An offset as lines see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Edge {
+    /// How many lines end before it.
+    pub(crate) ended: usize,
+    /// Whether a line begins there.
+    pub(crate) is_begin: bool,
+    /// Whether the text ends there.
+    pub(crate) is_last: bool,
+}
+
+/// A range of a text as lines see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Edges {
+    /// How many lines end before it begins.
+    pub(crate) start: usize,
+    pub(crate) end: Edge,
+}
+
+impl Edges {
+    /// The lines of a place in the old text and of what it becomes in the new
+    /// one. The line behind it is among them where either text continues
+    /// within a line.
+    pub(crate) fn lines(old: Self, new: Self) -> (Lines, Lines) {
+        let is_closed = old.end.is_begin && new.end.is_begin;
+        (old.reach(is_closed), new.reach(is_closed))
+    }
+
+    fn reach(self, is_closed: bool) -> Lines {
+        let is_over = is_closed || self.end.is_begin && self.end.is_last;
+        let end = self.end.ended + usize::from(!is_over);
+        Lines { first: self.start + 1, last: end.max(self.start) }
+    }
 }
 
 /// Bytes of a usual line, and lines for which room is made at once.
@@ -104,10 +141,49 @@ impl<'t> Rows<'t> {
     }
 
     /// The lines that a range of the text touches, counted from 1.
-    pub(crate) fn span(&self, range: &Range<usize>) -> super::Lines {
+    pub(crate) fn span(&self, range: &Range<usize>) -> Lines {
         let first = self.at(range.start);
         let last = if range.end > range.start { self.at(range.end - 1) } else { first };
-        super::Lines { first: first + 1, last: last.max(first) + 1 }
+        Lines { first: first + 1, last: last.max(first) + 1 }
+    }
+
+    /// How many lines end before this offset.
+    fn ended(&self, offset: usize) -> usize {
+        let begun = self.starts.partition_point(|start| *start <= offset);
+        let is_behind = offset > 0 && offset == self.text.len() && self.begins(offset);
+        (begun + usize::from(is_behind)).saturating_sub(1)
+    }
+
+    /// Whether a line begins at this offset, or would if there were more text.
+    fn begins(&self, offset: usize) -> bool {
+        offset.checked_sub(1).is_none_or(|at| self.text.as_bytes().get(at) == Some(&self.mark()))
+    }
+
+    fn edge(&self, offset: usize) -> Edge {
+        Edge {
+            ended: self.ended(offset),
+            is_begin: self.begins(offset),
+            is_last: offset == self.text.len(),
+        }
+    }
+
+    /// A range by its ends.
+    pub(crate) fn edges(&self, range: &Range<usize>) -> Edges {
+        Edges { start: self.ended(range.start), end: self.edge(range.end) }
+    }
+
+    /// The byte that ends lines.
+    pub(crate) fn mark(&self) -> u8 {
+        if self.returns { b'\r' } else { b'\n' }
+    }
+
+    /// Whether a line of the text ends so, or none ends at all.
+    pub(crate) fn may_end(&self, ending: &str) -> bool {
+        let mut any = false;
+        (0..self.len()).filter_map(|index| self.get(index)).any(|row| {
+            any |= row.next > row.end;
+            self.text.get(row.end..row.next) == Some(ending)
+        }) || !any
     }
 
     /// How the lines around this one end: it itself, one before, one after.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::hunk::{HunkLine, Side};
-use super::indent::Shift;
+use super::indent::{Shift, is_mixed};
 use super::rows::{Row, Rows};
 use crate::document::Edit;
 use crate::endings::Ending;
@@ -162,6 +162,41 @@ impl<'a> Script<'a> {
             Some(Come { text, ending: own.unwrap_or(place.ending), is_own: own.is_some() })
         })
         .collect()
+    }
+
+    /// Heeds what is said of the endings of new lines only where lines of the
+    /// text end so, or where nothing but the ending of a line changes.
+    pub(crate) fn heed(&mut self, all: &Rows<'_>) {
+        let said: Vec<&str> = [Ending::Lf, Ending::CrLf].map(Ending::as_str).into();
+        let is_strange = |own: &&str| self.endings.contains(&Some(own)) && !all.may_end(own);
+        let strange: Vec<&str> = said.into_iter().filter(is_strange).collect();
+        if strange.is_empty() {
+            return;
+        }
+        for run in &self.runs {
+            if self.old.get(run.old.clone()) == self.new.get(run.new.clone()) {
+                continue;
+            }
+            let own = self.endings.get_mut(run.new.clone()).unwrap_or_default();
+            let is_strange =
+                |own: &&mut Option<&str>| own.is_some_and(|own| strange.contains(&own));
+            own.iter_mut().filter(is_strange).for_each(|own| *own = None);
+        }
+    }
+
+    /// A warning about a new line that the shift indents with tabs and blanks
+    /// at once.
+    pub(crate) fn mixture(&self, place: &Place<'_>) -> Option<String> {
+        let shift = place.shift?;
+        let lines = self.runs.iter().filter_map(|run| self.new.get(run.new.clone())).flatten();
+        let is_made = |line: &&&str| {
+            !is_mixed(line) && shift.apply(line).is_some_and(|shifted| is_mixed(&shifted))
+        };
+        let line: String = lines.into_iter().find(is_made)?.trim().chars().take(80).collect();
+        Some(format!(
+            "The new line '{line}' is indented with tabs and blanks at once, since the old text is \
+                indented otherwise than the file. Send both with the file's indentation."
+        ))
     }
 
     /// Whether a new line is said to end as no line of the place does.

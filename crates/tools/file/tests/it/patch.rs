@@ -487,3 +487,66 @@ async fn the_lines_of_a_replacement_are_all_that_changed() {
         );
     }
 }
+
+#[tokio::test]
+async fn lines_with_other_endings_are_not_left_out_silently() {
+    let content = "foo\r\nbar\r\nfoo\nend\n";
+    let mut arguments = old_new("foo\n", "X\n");
+    let (answer, after) = replace(content, arguments.clone()).await;
+    assert_eq!(answer["places"].as_array().map(Vec::len), Some(2), "{answer}");
+    assert_eq!(after, content.as_bytes());
+    arguments["replace_all"] = json!(true);
+    let (answer, after) = replace(content, arguments).await;
+    assert_eq!((&answer["changes"], &answer["strategy"]), (&json!(2), &json!("line_endings")));
+    assert_eq!(after, b"X\r\nbar\r\nX\nend\n");
+}
+
+#[tokio::test]
+async fn the_nearest_text_is_found_at_the_next_try_though_it_is_repeated() {
+    let content = "def a():\n    timeout = 30\n\ndef b():\n    timeout = 30\n";
+    let (answer, _) = replace(content, old_new("    timeout = 31", "    timeout = 60")).await;
+    assert!(answer["hint"].as_str().unwrap().contains("as_near"), "{answer}");
+    assert_eq!(answer["as_near"][0]["lines"], json!([5, 5]), "{answer}");
+    assert!(answer["as_near"][0]["context"].as_str().unwrap().contains("4|def b():"), "{answer}");
+    let text = answer["nearest"]["text"].as_str().unwrap();
+    let (answer, _) = replace(content, old_new(text, "def a():\n    timeout = 60")).await;
+    assert_eq!(answer["success"], true, "{answer}");
+}
+
+#[tokio::test]
+async fn places_are_shown_with_as_many_lines_as_tell_them_apart() {
+    let block = "x\none\ntwo\nthree\nfour\n";
+    let content = format!("first\n{block}second\n{block}third\n");
+    let (answer, _) = replace(&content, old_new("x\n", "y\n")).await;
+    let context = |at: usize| answer["places"][at]["context"].as_str().unwrap();
+    assert!(context(0).starts_with("1|first"), "{answer}");
+    assert!(context(1).contains("7|second"), "{answer}");
+    let content = format!("{block}{block}{block}");
+    let (answer, _) = replace(&content, old_new("one", "y")).await;
+    let context = |at: usize| answer["places"][at]["context"].as_str().unwrap();
+    for at in 0..3 {
+        let lines = context(at).lines().map(|line| line.split_once('|').unwrap().1);
+        let copied = lines.collect::<Vec<_>>().join("\n");
+        assert_eq!(content.matches(&copied).count(), 1, "{copied}");
+    }
+    let (answer, _) = replace("x\n".repeat(200), old_new("x\n", "y\n")).await;
+    assert_eq!(answer["places"][3]["unique"], false, "{answer}");
+}
+
+#[tokio::test]
+async fn a_short_change_that_was_made_before_is_told() {
+    let (answer, _) = replace("x = 2\n", old_new("x = 1", "x = 2")).await;
+    assert_eq!(answer["already_applied"], true, "{answer}");
+    let place = Place::new();
+    place.write("f", "x = 2\n");
+    let answer = apply(&place, "*** Update File: f\n@@\n-x = 1\n+x = 2\n").await;
+    assert_eq!(answer["already_applied"], true, "{answer}");
+}
+
+#[tokio::test]
+async fn texts_that_differ_in_endings_only_are_told_so() {
+    let (answer, _) = replace("a\r\n", old_new("a\r\n", "a\n")).await;
+    assert!(answer["error"].as_str().unwrap().contains("only in line endings"), "{answer}");
+    let (answer, _) = replace("a\n", old_new("a\n", "a\n")).await;
+    assert!(answer["error"].as_str().unwrap().ends_with("are the same"), "{answer}");
+}

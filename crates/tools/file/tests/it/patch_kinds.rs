@@ -52,14 +52,78 @@ async fn a_diff_that_deletes_an_empty_file_deletes_no_other() {
 async fn a_patch_that_is_cut_off_changes_nothing() {
     let place = Place::new();
     place.write("f", "a\nb\nc\nd\n");
-    for patch in [
-        "--- a/f\n+++ b/f\n@@ -1,4 +1,4 @@\n a\n-b\n+x\n",
-        "*** Begin Patch\n*** Update File: f\n@@\n a\n-b\n+x\n",
+    let answer = apply(&place, "*** Begin Patch\n*** Update File: f\n@@\n a\n-b\n+x\n").await;
+    assert_eq!(answer["kind"], "invalid_arguments", "{answer}");
+    assert_eq!(text(&place, "f").as_deref(), Some("a\nb\nc\nd\n"));
+}
+
+#[tokio::test]
+async fn a_hunk_that_is_shorter_than_it_says_is_warned_of() {
+    let place = Place::new();
+    place.write("f", "a\nb\nc\nd\n");
+    let answer = apply(&place, "--- a/f\n+++ b/f\n@@ -1,4 +1,4 @@\n a\n-b\n+x\n").await;
+    let warning = answer["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("cut off?") && warning.contains("bare `@@`"), "{answer}");
+    assert_eq!(text(&place, "f").as_deref(), Some("a\nx\nc\nd\n"));
+}
+
+#[tokio::test]
+async fn the_lines_of_every_format_are_counted_alike() {
+    for (patch, before, after) in [
+        ("r\n<<<<<<< SEARCH\nb\n\n=======\nX\n\n>>>>>>> REPLACE\n", [2, 3], [2, 3]),
+        ("*** Begin Patch\n*** Update File: r\n@@\n-b\n+X\n \n*** End Patch\n", [2, 3], [2, 3]),
+        ("--- a/r\n+++ b/r\n@@ -2,2 +2,3 @@\n-b\n+X\n+\n \n", [2, 3], [2, 4]),
+        ("--- a/r\n+++ b/r\n@@ -2 +2,2 @@\n-b\n+X\n+\n", [2, 2], [2, 3]),
+        ("r\n<<<<<<< SEARCH\nb\n=======\n>>>>>>> REPLACE\n", [2, 2], [2, 1]),
+        ("*** Update File: r\n@@\n-b\n", [2, 2], [2, 1]),
+        ("*** Update File: r\n@@ b\n+X\n", [3, 2], [3, 3]),
     ] {
+        let place = Place::new();
+        place.write("r", "a\nb\n\nd\n");
         let answer = apply(&place, patch).await;
-        assert_eq!(answer["kind"], "invalid_arguments", "{answer}");
-        assert_eq!(text(&place, "f").as_deref(), Some("a\nb\nc\nd\n"));
+        let range = &answer["line_ranges"][0];
+        assert_eq!((&range["before"], &range["after"]), (&json!(before), &json!(after)), "{patch}");
     }
+}
+
+#[tokio::test]
+async fn refusals_speak_of_the_format_of_the_patch() {
+    let place = Place::new();
+    place.write("f", "x\ny\nx\n");
+    let refused = async |patch: &str| {
+        let answer = apply(&place, patch).await;
+        let said = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
+        assert!(answer.get("success").is_none(), "{answer}");
+        (said("error"), said("hint"))
+    };
+    let (error, hint) = refused("f\n<<<<<<< SEARCH\nx\n=======\nz\n>>>>>>> REPLACE\n").await;
+    assert!(error.contains("The block for") && hint.contains("into SEARCH"), "{error} {hint}");
+    assert!(!hint.contains("@@"), "{hint}");
+    let (_, hint) = refused("--- a/f\n+++ b/f\n@@ -9 +9 @@\n-x\n+z\n").await;
+    assert!(hint.contains("context lines") && !hint.contains("SEARCH"), "{hint}");
+    let (_, hint) = refused("*** Update File: f\n@@\n-x\n+z\n").await;
+    assert!(hint.contains("`@@ text"), "{hint}");
+    let (error, hint) = refused("f\n<<<<<<< SEARCH\n=======\nz\n>>>>>>> REPLACE\n").await;
+    assert!(error.contains("empty SEARCH") && !hint.contains("***"), "{error} {hint}");
+    let (error, hint) = refused("--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+z\n").await;
+    assert!(!error.contains("Add File") && hint.contains("`--- a/file`"), "{error} {hint}");
+    let (error, hint) = refused("*** Add File: f\n+z\n").await;
+    assert!(error.contains("Add File") && hint.contains("*** Update File:"), "{error} {hint}");
+    let (_, hint) = refused("@@ -1 +1 @@\n-a\n+b\n").await;
+    assert!(hint.contains("unified diff") && !hint.contains("V4A"), "{hint}");
+    let blocks = "f\n<<<<<<< SEARCH\na\n=======\nb\n=======\nc\n>>>>>>> REPLACE\n";
+    let (error, hint) = refused(blocks).await;
+    assert!(!error.contains("old_string") && hint.contains("old_string"), "{error} {hint}");
+}
+
+#[tokio::test]
+async fn changes_count_files_as_well() {
+    let place = Place::new();
+    place.write("d", "d\n");
+    place.write("m", "m\n");
+    let patch = "*** Add File: a\n+x\n*** Delete File: d\n*** Move File: m -> n\n";
+    assert_eq!(apply(&place, patch).await["changes"], 3);
+    assert_eq!(apply(&place, "*** Update File: a\n@@\n-x\n+y\n").await["changes"], 1);
 }
 
 #[tokio::test]
@@ -126,10 +190,19 @@ async fn added_lines_end_as_a_mixed_patch_says() {
     assert_eq!((&answer["success"], answer.get("warnings")), (&json!(true), None), "{answer}");
     assert_eq!(text(&place, "f").as_deref(), Some("a\nb\r\nn\r\nc\n"));
     let diff = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+A\r\n";
-    place.write("f", "a\nb\n");
+    place.write("f", "a\nb\nc\r\n");
     let answer = apply(&place, diff).await;
     assert!(answer["warnings"][0].as_str().unwrap().contains("CRLF"), "{answer}");
-    assert_eq!(text(&place, "f").as_deref(), Some("A\r\nb\n"));
+    assert_eq!(text(&place, "f").as_deref(), Some("A\r\nb\nc\r\n"));
+}
+
+#[tokio::test]
+async fn a_mixed_patch_brings_no_new_ending_into_a_file() {
+    let place = Place::new();
+    place.write("f", "a\nb\n");
+    let answer = apply(&place, "--- a/f\n+++ b/f\n@@ -1 +1,2 @@\n-a\n+A\r\n+B\r\n").await;
+    assert_eq!((&answer["success"], answer.get("warnings")), (&json!(true), None), "{answer}");
+    assert_eq!(text(&place, "f").as_deref(), Some("A\nB\nb\n"));
 }
 
 #[tokio::test]

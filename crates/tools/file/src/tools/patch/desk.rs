@@ -9,9 +9,8 @@ use encoding_rs::Encoding;
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::{Content, Files};
 use hermes_text::codec::{TextFormat, Unencodable};
-use hermes_text::matching::{
-    Hunk, Lines, Replacement, Request, Rigour, apply, change, compose, replace,
-};
+use hermes_text::formats::Format;
+use hermes_text::matching::{Hunk, Request, Rigour, apply, change, compose, replace};
 use hermes_text::{Document, Edit};
 
 use super::links::{self, Links};
@@ -51,6 +50,8 @@ pub(super) struct Desk<'a> {
     held: &'a Held<'a>,
     /// The encoding of the files, where the caller names it.
     told: Option<&'static Encoding>,
+    /// What the patch is written in; none in replace mode.
+    format: Option<Format>,
     originals: HashMap<PathBuf, Option<Arc<Original>>>,
     now: HashMap<PathBuf, Option<Now>>,
     /// In the order in which they were named.
@@ -68,11 +69,13 @@ impl<'a> Desk<'a> {
         cx: &'a ToolContext,
         held: &'a Held<'a>,
         told: Option<&'static Encoding>,
+        format: Option<Format>,
     ) -> Self {
         Self {
             cx,
             held,
             told,
+            format,
             originals: HashMap::new(),
             now: HashMap::new(),
             order: Vec::new(),
@@ -112,7 +115,7 @@ impl<'a> Desk<'a> {
                 {
                     return Err(refusal::no_change());
                 }
-                self.vacant(path, "Add File")?;
+                self.vacant(path, refusal::Onto::New)?;
                 let body = Body::New(Arc::new(text.clone()));
                 self.now.insert(path.clone(), Some(Now { from: None, body }));
                 Ok(())
@@ -128,7 +131,7 @@ impl<'a> Desk<'a> {
                     return Err(refusal::missing(path, self.cx));
                 }
                 if let Some(to) = to.as_ref().filter(|to| *to != path) {
-                    self.vacant(to, "move")?;
+                    self.vacant(to, refusal::Onto::Moved)?;
                 }
                 if !hunks.is_empty() {
                     self.apply(path, hunks, rigour)?;
@@ -191,7 +194,7 @@ impl<'a> Desk<'a> {
         if !hunks.is_empty() {
             return Err(refusal::moved_link(path, target));
         }
-        self.vacant(to, "move")?;
+        self.vacant(to, refusal::Onto::Moved)?;
         let warning = self.links.rename(path, to, target)?;
         self.warnings.extend(warning);
         Ok(())
@@ -211,10 +214,9 @@ impl<'a> Desk<'a> {
             refusal::mismatch(path, &text, request, mismatch, hash)
         })?;
         let changed = change(&text, &made.edits);
-        let after = after(&made, &text, &changed);
-        for (before, after) in made.lines.iter().zip(after) {
-            let path = path.to_path_buf();
-            self.spots.push(Spot { path, strategy: made.strategy, before: *before, after });
+        for (before, after) in made.lines.iter().zip(&made.after) {
+            let (path, strategy) = (path.to_path_buf(), made.strategy);
+            self.spots.push(Spot { path, strategy, before: *before, after: *after });
         }
         self.warnings.extend(made.warnings);
         self.put(path, &text, made.edits, changed)
@@ -224,7 +226,7 @@ impl<'a> Desk<'a> {
         let text = self.text(path)?;
         let made = apply(&text, hunks, rigour).map_err(|failure| {
             let hash = self.original(path).map(|found| found.hash().to_string());
-            refusal::misfit(path, &text, hunks, &failure, hash)
+            refusal::with_hash(refusal::misfit(path, &text, hunks, &failure, self.format), hash)
         })?;
         let changed = change(&text, &made.edits);
         for placed in made.placed {
@@ -280,9 +282,12 @@ impl<'a> Desk<'a> {
     }
 
     /// An error unless there is no file at this path.
-    fn vacant(&mut self, path: &Path, what: &str) -> Result<(), ToolError> {
+    fn vacant(&mut self, path: &Path, what: refusal::Onto) -> Result<(), ToolError> {
         self.open(path)?;
-        if self.current(path).is_none() { Ok(()) } else { Err(refusal::occupied(path, what)) }
+        match self.current(path) {
+            None => Ok(()),
+            Some(_) => Err(refusal::occupied(path, what, self.format)),
+        }
     }
 
     fn original(&self, path: &Path) -> Option<&Arc<Original>> {
@@ -463,29 +468,4 @@ fn encode(format: TextFormat, text: &str) -> Result<Vec<u8>, Unencodable> {
             Err(Unencodable { character, offset, encoding: format.encoding().name() })
         }
     }
-}
-
-/// The lines of the places of a replacement, afterwards.
-fn after(made: &Replacement, text: &str, changed: &str) -> Vec<Lines> {
-    // Where carriage returns end the lines, those of the new text do as well.
-    let has = |byte: u8| memchr::memchr(byte, text.as_bytes()).is_some();
-    let mark = if !has(b'\n') && has(b'\r') { b'\r' } else { b'\n' };
-    let feeds = |text: &str| memchr::memchr_iter(mark, text.as_bytes()).count();
-    let mut edits = made.edits.iter().peekable();
-    let mut drift: isize = 0;
-    let mut after = Vec::with_capacity(made.places.len());
-    for (place, lines) in made.places.iter().zip(&made.lines) {
-        let first = lines.first.saturating_add_signed(drift);
-        while let Some(edit) = edits.next_if(|edit| edit.range.end <= place.end) {
-            let gone = text.get(edit.range.clone()).map_or(0, feeds);
-            drift += feeds(&edit.text).cast_signed() - gone.cast_signed();
-        }
-        let mut last = lines.last.saturating_add_signed(drift);
-        // Whether the last line is closed may have changed with it.
-        if place.end == text.len() && has(mark) {
-            last = feeds(changed) + usize::from(!changed.ends_with(char::from(mark)));
-        }
-        after.push(Lines { first, last: last.max(first) });
-    }
-    after
 }

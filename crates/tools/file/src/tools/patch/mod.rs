@@ -21,6 +21,7 @@ use crate::known::Hash;
 mod desk;
 mod failures;
 mod links;
+mod manners;
 mod nesting;
 mod outcome;
 mod refusal;
@@ -172,7 +173,7 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let held = hold(cx, &paths.iter().map(PathBuf::as_path).collect::<Vec<&Path>>())?;
     nesting::refuse(&plan, cx).map_err(|error| error.with("changed", NOTHING))?;
     let told = args.encoding.as_deref().map(charset::named).transpose()?;
-    let mut desk = Desk::new(cx, &held, told.map(|(encoding, _)| encoding));
+    let mut desk = Desk::new(cx, &held, told.map(|(encoding, _)| encoding), plan.format);
     if let (Some(expected), Some(path)) = (&expected, sources.first()) {
         desk.expect(path, expected)?;
     }

@@ -73,6 +73,11 @@ pub(super) struct Turned {
 }
 
 impl Turned {
+    /// Whether it changed as a whole, besides what changed in its text.
+    pub(super) fn is_turned(&self) -> bool {
+        self.fate != Fate::Modified || self.runs.is_some()
+    }
+
     /// The file that is written: where a link leads. A link that goes or moves
     /// is meant itself.
     pub(super) fn place(&self) -> PathBuf {

@@ -4,22 +4,26 @@ use std::path::Path;
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_text::codec::Unencodable;
+use hermes_text::formats::Format;
 use hermes_text::matching::{
-    Explanation, Failure, Hunk, Lines, Misfit, Mismatch, Request, Rigour, Side, Wanted, apply,
-    explain, replace, show_exactly,
+    Alone, Explanation, Failure, Hunk, Lines, Misfit, Mismatch, Nearest, Request, Rigour, Side,
+    Wanted, apply, explain, replace, show_exactly, tell_apart,
 };
 use hermes_text::{NotText, SpliceError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::manners;
 use crate::astray;
 use crate::known::{self, Hash};
 use crate::missing::{self, explain_missing};
 use crate::spelling::{shorten, show};
 
-/// Places whose text is shown, lines around each, and characters of a line.
+/// Places whose text is shown, lines around each at least, lines of each at
+/// most, and characters of a line.
 const SHOWN: usize = 8;
 const AROUND: usize = 2;
+const LONGEST: usize = 18;
 const WIDEST: usize = 200;
 
 /// The old text of a replacement was not found, or not only once.
@@ -34,14 +38,14 @@ pub(super) fn mismatch(
     let error = match mismatch {
         Mismatch::EmptyOld => return empty_old(path, text.is_empty()),
         Mismatch::Identical => {
+            return ToolError::invalid("old_string and new_string are the same")
+                .with_hint("Nothing to do, unless new_string should be another.");
+        }
+        Mismatch::EndingsOnly => {
             return ToolError::invalid(
-                "old_string and new_string are the same, but perhaps for \
-                line endings",
+                "old_string and new_string differ only in line endings (CRLF and LF)",
             )
-            .with_hint(
-                "Nothing to do. The file's own line endings are always kept; \
-                    write_file can change them.",
-            );
+            .with_hint("The file's own are always kept here; write_file can change them.");
         }
         Mismatch::Absent => {
             let wanted = Wanted { old: request.old, new: request.new };
@@ -50,7 +54,7 @@ pub(super) fn mismatch(
             if let Some((lines, _)) = &relaxed {
                 told.nearest = Some(show_exactly(text, request.old, *lines));
             }
-            let error = absent(format!("old_string is not in {shown}"), &told);
+            let error = absent(format!("old_string is not in {shown}"), text, &told);
             match relaxed {
                 Some((_, hint)) => error.with_hint(hint),
                 None => error,
@@ -102,14 +106,15 @@ pub(super) fn misfit(
     text: &str,
     hunks: &[Hunk],
     failure: &Failure,
-    hash: Option<String>,
+    format: Option<Format>,
 ) -> ToolError {
     let text = failure.text.as_deref().unwrap_or(text);
     let hunk = hunks.get(failure.hunk);
+    let part = manners::part(format);
     let name = if hunks.len() == 1 {
-        format!("The hunk for {}", show(path))
+        format!("The {part} for {}", show(path))
     } else {
-        format!("Hunk {} of {} for {}", failure.hunk + 1, hunks.len(), show(path))
+        format!("The {part} for {} ({} of {})", show(path), failure.hunk + 1, hunks.len())
     };
     let error = match &failure.misfit {
         Misfit::Absent => {
@@ -125,12 +130,11 @@ pub(super) fn misfit(
                         ends there: leave that line out if it does not."
                 )];
             }
-            absent(format!("{name} fits nowhere"), &told)
+            absent(format!("{name} fits nowhere"), text, &told)
         }
         Misfit::Ambiguous { strategy, places, more } => several(
             format!("{name} fits in {} places", counted(places.len(), *more)),
-            "Say which with a line `@@ text of a line above it` (the function or section that \
-                it is in), or with more context lines.",
+            manners::choose(format),
             text,
             places,
         )
@@ -146,14 +150,11 @@ pub(super) fn misfit(
             "{name} only adds lines and does not say \
             where"
         ))
-        .with_hint(
-            "Give the lines around the place as context, or the line above as `@@ \
-                line`; `*** End of File` behind the hunk adds at the end. A diff made with -U0 \
-                has no context: make it with `git diff -U3` or `diff -u`.",
-        ),
+        .with_hint(manners::anchor(format)),
         Misfit::HintAbsent { hint } => {
             let told = explain(text, &Wanted { old: hint, new: "" });
-            absent(format!("{name} adds lines behind '{hint}', which is not in the file"), &told)
+            let what = format!("{name} adds lines behind '{hint}', which is not in the file");
+            absent(what, text, &told)
         }
         Misfit::HintAmbiguous { hint, places } => several(
             format!("{name} adds lines behind '{hint}', which is in several places"),
@@ -168,8 +169,8 @@ pub(super) fn misfit(
                 .with("places", excerpts(text, &[*lines]))
         }
         Misfit::Overlap { lines } => {
-            ToolError::invalid(format!("{name} changes lines that another hunk changes ({lines})"))
-                .with_hint("Make one hunk of the two.")
+            ToolError::invalid(format!("{name} changes lines that another changes ({lines})"))
+                .with_hint(format!("Make one {part} of the two."))
         }
         Misfit::TooRepetitive => too_repetitive(path),
         Misfit::TooMany => {
@@ -177,8 +178,7 @@ pub(super) fn misfit(
                 .with_hint("Write the file as a whole with write_file.")
         }
     };
-    let error = if hunks.len() > 1 { error.with("hunk", failure.hunk + 1) } else { error };
-    with_hash(error, hash)
+    if hunks.len() > 1 { error.with("hunk", failure.hunk + 1) } else { error }
 }
 
 const UNMARKED: &str = "The lines that stay lack their mark: put one more space in front of each, \
@@ -203,7 +203,7 @@ fn counted(places: usize, more: bool) -> String {
     if more { format!("more than {places}") } else { places.to_string() }
 }
 
-fn with_hash(error: ToolError, hash: Option<String>) -> ToolError {
+pub(super) fn with_hash(error: ToolError, hash: Option<String>) -> ToolError {
     match hash {
         Some(hash) => error.with("current_hash", hash),
         None => error,
@@ -215,29 +215,24 @@ fn value(of: &impl Serialize) -> Value {
 }
 
 /// What is nowhere, with what comes nearest.
-fn absent(what: String, told: &Explanation) -> ToolError {
-    let mut notes = told.notes.clone();
+fn absent(what: String, text: &str, told: &Explanation) -> ToolError {
+    let mut said = told.notes.clone();
     if let Some(lines) = told.applied {
-        notes.insert(
-            0,
-            format!("The new text is there already ({lines}): the change seems to be made."),
-        );
+        let note = format!("The new text is there already ({lines}): the change seems to be made.");
+        said.insert(0, note);
     }
-    let hint = match (&told.nearest, notes.is_empty()) {
-        (_, false) => notes.join(" "),
-        (Some(nearest), true) => format!(
-            "The nearest text is at {}: copy old text from `nearest.text`. In `difference`, \
-                [-yours-]{{+the file's+}}.",
-            nearest.lines
-        ),
-        (None, true) if told.too_large => "The file is too large to look for similar text. Find \
-            the place with search_files, read it, and copy the text without the line numbers."
-            .to_owned(),
-        (None, true) => "Nothing in the file is like it. Read the file, and copy the text from \
-            it without the line numbers."
-            .to_owned(),
-    };
-    let mut error = ToolError::not_found(what).with_hint(hint);
+    match &told.nearest {
+        Some(nearest) => {
+            let is_clear = nearest.is_alone && !nearest.is_cut && nearest.others.is_empty();
+            if said.is_empty() || !is_clear {
+                said.push(how_to_copy(nearest));
+            }
+        }
+        None if !said.is_empty() => {}
+        None if told.too_large => said.push(TOO_LARGE.to_owned()),
+        None => said.push(UNLIKE.to_owned()),
+    }
+    let mut error = ToolError::not_found(what).with_hint(said.join(" "));
     if told.applied.is_some() {
         error = error.with("already_applied", true);
     }
@@ -250,8 +245,41 @@ fn absent(what: String, told: &Explanation) -> ToolError {
                 "difference": nearest.difference,
             }),
         );
+        if !nearest.others.is_empty() {
+            error = error.with("as_near", excerpts(text, &nearest.others));
+        }
     }
     error
+}
+
+const TOO_LARGE: &str = "The file is too large to look for similar text. Find the place with \
+    search_files, read it, and copy the text without the line numbers.";
+const UNLIKE: &str = "Nothing in the file is like it. Read the file, and copy the text from it \
+    without the line numbers.";
+
+/// What to do with the nearest text, in a sentence or two.
+fn how_to_copy(nearest: &Nearest) -> String {
+    let lines = nearest.lines;
+    let mut said = if nearest.is_cut {
+        format!("The nearest text is at {lines}, too long to show: read those lines and copy them.")
+    } else if !nearest.is_alone {
+        format!(
+            "The nearest text is at {lines}, but the lines around it are repeated as well: no old \
+                text fits only there. Use old_string with replace_all, or write_file."
+        )
+    } else {
+        format!(
+            "The nearest text is at {lines}: copy old text from `nearest.text`. In `difference`, \
+                [-yours-]{{+the file's+}}."
+        )
+    };
+    if !nearest.others.is_empty() {
+        said.push_str(
+            " Other places are as near (`as_near`): choose, and copy all lines shown of it into \
+                old and new text, without their numbers.",
+        );
+    }
+    said
 }
 
 fn several(what: String, hint: &str, text: &str, places: &[Lines]) -> ToolError {
@@ -262,25 +290,41 @@ fn ranges(places: &[Lines]) -> Value {
     places.iter().map(|lines| json!([lines.first, lines.last])).collect()
 }
 
-/// Places with the lines around them, numbered; the first few.
+/// Places with the lines around them that tell them apart, numbered; the first
+/// few.
 fn excerpts(text: &str, places: &[Lines]) -> Value {
     let lines: Vec<&str> = hermes_text::lines(text).collect();
-    let excerpt = |(index, place): (usize, &Lines)| {
+    let (shown, others) = places.split_at(places.len().min(SHOWN));
+    let shown = shown.iter().zip(tell_apart(text, shown)).map(|(place, alone)| {
         let range = value(&[place.first, place.last]);
-        if index >= SHOWN {
-            return json!({"lines": range});
+        let context = excerpt(&lines, *place, alone);
+        if alone.is_alone {
+            json!({"lines": range, "context": context})
+        } else {
+            json!({"lines": range, "context": context, "unique": false})
         }
-        let from = place.first.saturating_sub(1 + AROUND);
-        let to = (place.last + AROUND).min(place.first + 20).min(lines.len());
-        let shown = lines.get(from..to).unwrap_or_default().iter().zip(from + 1..);
-        let shown: Vec<String> = shown
-            .map(|(line, number)| {
-                format!("{number}|{}", line.chars().take(WIDEST).collect::<String>())
-            })
-            .collect();
-        json!({"lines": range, "context": shown.join("\n")})
-    };
-    places.iter().enumerate().map(excerpt).collect()
+    });
+    let others = others.iter().map(|place| json!({"lines": [place.first, place.last]}));
+    shown.chain(others).collect()
+}
+
+/// A place and some lines around it. The middle of a long one is left out.
+fn excerpt(lines: &[&str], place: Lines, alone: Alone) -> String {
+    let from = alone.lines.first.min(place.first.saturating_sub(AROUND)).max(1);
+    let to = alone.lines.last.max(place.last + AROUND).min(lines.len());
+    let gap = place.first + LONGEST..place.last;
+    let mut shown = Vec::new();
+    for number in from..=to {
+        if gap.contains(&number) {
+            if number == gap.start {
+                shown.push(format!("... ({} more lines)", gap.len()));
+            }
+            continue;
+        }
+        let line = lines.get(number - 1).copied().unwrap_or_default();
+        shown.push(format!("{number}|{}", line.chars().take(WIDEST).collect::<String>()));
+    }
+    shown.join("\n")
 }
 
 /// There is no such file.
@@ -318,11 +362,20 @@ pub(super) fn no_change() -> ToolError {
         .with("already_applied", true)
 }
 
-pub(super) fn occupied(path: &Path, what: &str) -> ToolError {
-    ToolError::conflict(format!("{} exists already, so {what} is refused", show(path))).with_hint(
-        "Change the file with `*** Update File:`, choose another name, or delete it \
-            first in the same patch.",
-    )
+/// What would come where a file is already.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Onto {
+    New,
+    Moved,
+}
+
+pub(super) fn occupied(path: &Path, what: Onto, format: Option<Format>) -> ToolError {
+    let (what, hint) = match what {
+        Onto::New => manners::new_file(format),
+        Onto::Moved => ("move", "Choose another name, or delete the file first."),
+    };
+    ToolError::conflict(format!("{} exists already, so {what} is refused", show(path)))
+        .with_hint(hint)
 }
 
 /// A file and one in a folder of the same name.
@@ -348,8 +401,8 @@ pub(super) fn in_place_of_file(path: &Path, file: &Path) -> ToolError {
 
 pub(super) fn other_content(path: &Path) -> ToolError {
     ToolError::conflict(format!("{} is not what the patch would delete", show(path))).with_hint(
-        "The lines of the deletion must be the whole file. Read it; `*** Delete \
-            File:` deletes whatever it holds.",
+        "The lines of the deletion must be the whole file. Read it; a V4A patch with `*** Delete \
+            File:` deletes it whatever it holds.",
     )
 }
 
@@ -360,7 +413,9 @@ pub(super) fn not_empty(path: &Path, text: &str) -> ToolError {
         "{shown} is not empty ({} bytes), and the patch deletes an empty file",
         text.len()
     ))
-    .with_hint(format!("Read it; `*** Delete File: {shown}` deletes it whatever it holds."))
+    .with_hint(format!(
+        "Read it; a V4A patch with `*** Delete File: {shown}` deletes it whatever it holds."
+    ))
 }
 
 /// Two names of one file.

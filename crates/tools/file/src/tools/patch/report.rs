@@ -42,9 +42,9 @@ pub(crate) struct Output {
     /// Lines of the diff that are left out.
     #[serde(skip_serializing_if = "is_zero")]
     diff_left_out: usize,
-    /// How many places were changed.
+    /// Places that were changed, and files that came, went, moved or changed mode.
     changes: usize,
-    /// Lines, before and after.
+    /// Lines of each place, before and after; `[n, n-1]` is none, before line n.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     line_ranges: Vec<Place>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -156,7 +156,7 @@ impl Output {
             format: plan.format.map(hermes_text::formats::Format::name),
             diff,
             diff_left_out,
-            changes: outcome.spots.len(),
+            changes: outcome.spots.len() + outcome.files.iter().filter(|f| f.is_turned()).count(),
             line_ranges: outcome.spots.iter().take(PLACES).map(place).collect(),
             files_modified: of(Fate::Modified),
             files_created: of(Fate::Created),

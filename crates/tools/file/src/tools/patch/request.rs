@@ -8,7 +8,7 @@ use hermes_core::{ToolError, Workplace};
 use hermes_text::formats::{Format, Operation, parse_near};
 use hermes_text::matching::Hunk;
 
-use super::{Args, Mode};
+use super::{Args, Mode, manners};
 use crate::spelling::resolve;
 
 /// Everything that a call does, in order.
@@ -106,7 +106,7 @@ impl Plan {
                 0 => refused,
                 line => refused.with("line", line),
             };
-            refused.with_hint(SHAPES)
+            refused.with_hint(error.remedy.unwrap_or(manners::shape(error.format)))
         })?;
         let named = |name: &str| {
             // The path argument is the user's own word; a header is not.
@@ -201,7 +201,3 @@ fn file(at: &Workplace, path: &str) -> Result<PathBuf, ToolError> {
     }
     Ok(resolve(at, path))
 }
-
-const SHAPES: &str = "A V4A patch looks like this: `*** Begin Patch`, `*** Update File: path`, \
-    `@@`, lines with ` ` (stays), `-` (goes) or `+` (comes) in front, `*** End Patch`. \
-    A block: the path, `<<<<<<< SEARCH`, old lines, `=======`, new lines, `>>>>>>> REPLACE`.";
