@@ -135,9 +135,10 @@ impl Request {
         if self.format == Format::Unified && !is_empty {
             let sides = [old, new].into_iter().filter(|side| dominant(side) == Some(Ending::Cr));
             let names: Vec<&str> = sides.map(|side| side.name.as_str()).collect();
+            let end = if names.len() > 1 { "end their" } else { "ends its" };
             if !names.is_empty() {
                 notes.push(format!(
-                    "{} ends its lines with CR, which patch and git do not know: a line of the diff \
+                    "{} {end} lines with CR, which patch and git do not know: a line of the diff \
                      has all of them. format=words shows them one by one.",
                     names.join(" and ")
                 ));
