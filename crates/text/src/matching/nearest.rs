@@ -446,7 +446,8 @@ const CLOSELY: usize = 4_000;
 const BLOCKS: (usize, usize) = (12, 1_000);
 
 /// Where a block like these lines may begin, by the words that the two share:
-/// rare words count more, and whole lines more than words.
+/// rare words count more, and whole lines more than words. Besides, where a line
+/// is spelled like theirs.
 fn candidates(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
     let mut wanted: HashMap<&str, Shared> = HashMap::new();
     let mut known = Sieve::default();
@@ -489,8 +490,11 @@ fn candidates(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
     }
     let (least, most) = BLOCKS;
     let closely = (CLOSELY / lines.len().max(1)).clamp(least, most);
-    let found = highest(votes.into_iter().enumerate(), closely);
-    if found.is_empty() { alike(rows, lines) } else { found }
+    let mut found = highest(votes.into_iter().enumerate(), closely);
+    found.extend(alike(rows, lines));
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// Where a word is, in the old text and in the file.
@@ -555,20 +559,25 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| word.len() > 1)
 }
 
-/// The lines that share most pairs of letters with the first line: for texts
-/// that share no whole word.
+/// Lines of the old text that are compared with all lines by their letters.
+const SPELLED: usize = 4;
+
+/// Where the lines are that share most pairs of letters with the longest ones:
+/// for texts that share no whole word.
 fn alike(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
-    let Some((at, first)) = lines.iter().enumerate().find(|(_, line)| !line.trim().is_empty())
-    else {
-        return Vec::new();
-    };
-    let wanted = pairs_mask(first);
-    let scored = (at..rows.len()).map(|row| {
-        let mask = pairs_mask(rows.line(row));
+    let mut longest: Vec<(usize, &str)> =
+        lines.iter().map(|line| line.trim()).enumerate().collect();
+    longest.sort_by_key(|(_, line)| std::cmp::Reverse(line.len()));
+    let told = longest.iter().take(SPELLED).filter(|(_, line)| !line.is_empty());
+    let wanted: Vec<(usize, u128)> = told.map(|(at, line)| (*at, pairs_mask(line))).collect();
+    let masks: Vec<u128> = rows.lines().map(pairs_mask).collect();
+    let shared = |row: usize, wanted: u128| {
+        let mask = masks.get(row).copied().unwrap_or_default();
         let all = (mask | wanted).count_ones().max(1);
-        (row - at, f64::from((mask & wanted).count_ones()) / f64::from(all))
-    });
-    highest(scored, BLOCKS.0)
+        f64::from((mask & wanted).count_ones()) / f64::from(all)
+    };
+    let score = |start: usize| wanted.iter().map(|(at, mask)| shared(start + at, *mask)).sum();
+    highest((0..rows.len()).map(|start| (start, score(start))), 2 * BLOCKS.0)
 }
 
 /// Every two bytes of a line that stand side by side, as a number below 1024.

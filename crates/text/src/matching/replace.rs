@@ -279,6 +279,12 @@ impl<'t> Search<'t> {
             warnings.extend(script.mixture(&at).filter(|_| edits.is_empty()));
             edits.extend(made);
         }
+        // The last place knows where the text ends now.
+        if found.last().is_some_and(|place| place.end == self.text.len())
+            && let Some(Lines { last: most, .. }) = after.last().copied()
+        {
+            after.iter_mut().for_each(|lines| lines.last = lines.last.min(most));
+        }
         Ok(Replacement { edits, strategy, places: found, lines, after, warnings })
     }
 

@@ -19,9 +19,10 @@ use crate::known::{self, Hash};
 use crate::missing::{self, explain_missing};
 use crate::spelling::{shorten, show};
 
-/// Places whose text is shown, lines around each at least, lines of each at
-/// most, and characters of a line.
+/// Places whose text is shown, of those that fit and of those that are as near;
+/// lines around each at least, lines of each at most, and characters of a line.
 const SHOWN: usize = 8;
+const AS_NEAR: usize = 3;
 const AROUND: usize = 2;
 const LONGEST: usize = 18;
 const WIDEST: usize = 200;
@@ -76,7 +77,7 @@ pub(super) fn mismatch(
             error
                 .with_hint(reason)
                 .with("strategy", strategy.name())
-                .with("places", excerpts(text, &[lines]))
+                .with("places", excerpts(text, &[lines], SHOWN))
         }
         Mismatch::TooMany => {
             ToolError::limit(format!("old_string is in more than a million places of {shown}"))
@@ -166,7 +167,7 @@ pub(super) fn misfit(
         Misfit::Unclear { lines, reason } => {
             ToolError::invalid(format!("{name} fits at {lines}, but what to write is not clear"))
                 .with_hint(reason.clone())
-                .with("places", excerpts(text, &[*lines]))
+                .with("places", excerpts(text, &[*lines], SHOWN))
         }
         Misfit::Overlap { lines } => {
             ToolError::invalid(format!("{name} changes lines that another changes ({lines})"))
@@ -246,7 +247,7 @@ fn absent(what: String, text: &str, told: &Explanation) -> ToolError {
             }),
         );
         if !nearest.others.is_empty() {
-            error = error.with("as_near", excerpts(text, &nearest.others));
+            error = error.with("as_near", excerpts(text, &nearest.others, AS_NEAR));
         }
     }
     error
@@ -283,7 +284,7 @@ fn how_to_copy(nearest: &Nearest) -> String {
 }
 
 fn several(what: String, hint: &str, text: &str, places: &[Lines]) -> ToolError {
-    ToolError::invalid(what).with_hint(hint).with("places", excerpts(text, places))
+    ToolError::invalid(what).with_hint(hint).with("places", excerpts(text, places, SHOWN))
 }
 
 fn ranges(places: &[Lines]) -> Value {
@@ -292,9 +293,9 @@ fn ranges(places: &[Lines]) -> Value {
 
 /// Places with the lines around them that tell them apart, numbered; the first
 /// few.
-fn excerpts(text: &str, places: &[Lines]) -> Value {
+fn excerpts(text: &str, places: &[Lines], most: usize) -> Value {
     let lines: Vec<&str> = hermes_text::lines(text).collect();
-    let (shown, others) = places.split_at(places.len().min(SHOWN));
+    let (shown, others) = places.split_at(places.len().min(most));
     let shown = shown.iter().zip(tell_apart(text, shown)).map(|(place, alone)| {
         let range = value(&[place.first, place.last]);
         let context = excerpt(&lines, *place, alone);
