@@ -48,6 +48,7 @@ pub use manifest::{CallLine, Change, Manifest};
 pub use plan::{Obstacle, Plan, Step, Target, Why};
 pub use prune::{Pruned, Usage};
 pub use restore::Restored;
+pub use snapshots::LATEST;
 pub use state::{Carried, Hash, Linked, State, Unkept};
 pub use store::{Store, workspace_of};
 pub use written::{meant, written, written_below};

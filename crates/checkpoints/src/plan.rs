@@ -39,6 +39,17 @@ pub enum Target<'a> {
     },
 }
 
+impl Target<'_> {
+    /// The command that does it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Undo { .. } => "undo",
+            Self::Redo { .. } => "redo",
+            Self::Restore { .. } => "restore",
+        }
+    }
+}
+
 /// What would be done.
 #[derive(Debug, Clone)]
 pub struct Plan {

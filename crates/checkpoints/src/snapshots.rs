@@ -9,8 +9,9 @@ use crate::manifest::Manifest;
 use crate::state::State;
 use crate::store::Store;
 
-/// Stands for the newest checkpoint that knows a path.
-const LATEST: &str = "latest";
+/// Stands for the newest checkpoint, where a path is named for the newest that
+/// knows it.
+pub const LATEST: &str = "latest";
 
 impl Manifest {
     /// The checkpoint in brief.

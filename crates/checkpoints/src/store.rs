@@ -77,6 +77,14 @@ impl Store {
         self.load_whole(&self.folder_of(workspace))
     }
 
+    /// The newest checkpoint of one workspace.
+    pub fn newest(&self, workspace: &Path) -> Result<Manifest, ToolError> {
+        self.checkpoints(workspace)?.pop().ok_or_else(|| {
+            ToolError::not_found(format!("There are no checkpoints of {}", workspace.display()))
+                .with_hint("`hermes checkpoints list --all` shows what was changed elsewhere.")
+        })
+    }
+
     /// All checkpoints, the oldest first.
     pub fn all(&self) -> Result<Vec<Manifest>, ToolError> {
         let mut all = Vec::new();

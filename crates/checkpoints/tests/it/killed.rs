@@ -15,11 +15,11 @@ use hermes_core::{ErrorKind, ToolError};
 use crate::bench::Bench;
 use crate::processes::{many, start};
 
-const FOLDERS: usize = 30;
+const FOLDERS: usize = 12;
 
 /// How many are killed; `HERMES_KILLS` asks for more.
 fn kills() -> u64 {
-    std::env::var("HERMES_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(10)
+    std::env::var("HERMES_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5)
 }
 
 /// Something up to a bound, another one each time.
@@ -62,7 +62,7 @@ impl Scene {
     fn kill(&self, role: &str, takes: Duration) {
         let begun = self.logs();
         let mut child = start(&self.bench, role);
-        while self.logs() == begun && child.try_wait().unwrap().is_none() {}
+        wait_for(&mut child, || self.logs() != begun);
         let nanos = u64::try_from(takes.as_nanos()).unwrap();
         std::thread::sleep(Duration::from_nanos(chance(nanos)));
         end(&mut child);
@@ -72,7 +72,7 @@ impl Scene {
     fn time(&self, role: &str) -> Duration {
         let begun = self.logs();
         let mut child = start(&self.bench, role);
-        while self.logs() == begun && child.try_wait().unwrap().is_none() {}
+        wait_for(&mut child, || self.logs() != begun);
         let since = Instant::now();
         assert!(child.wait().unwrap().success(), "{role}");
         since.elapsed()
@@ -136,6 +136,13 @@ fn picture(bench: &Bench) -> BTreeMap<PathBuf, String> {
         what.push_str(&format!(" of {names} names"));
     }
     picture
+}
+
+/// Until it has come so far, or is through.
+fn wait_for(child: &mut Child, is_so_far: impl Fn() -> bool) {
+    while !is_so_far() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_micros(100));
+    }
 }
 
 fn end(child: &mut Child) {
@@ -221,7 +228,7 @@ fn half_undone() -> Scene {
     let scene = Scene::new();
     let mut child = start(&scene.bench, "undo:");
     let is_begun = || (0..FOLDERS).any(|n| scene.bench.path(format!("gone{n}")).exists());
-    while !is_begun() && child.try_wait().unwrap().is_none() {}
+    wait_for(&mut child, is_begun);
     end(&mut child);
     scene
 }
@@ -259,7 +266,7 @@ fn a_killed_undo_of_several_turns_can_go_on_one_by_one() {
     let scene = Scene::new();
     scene.bench.turn(&["last"], || scene.bench.write("last", "x"));
     let mut child = start(&scene.bench, "undo2:");
-    while !scene.bench.path("gone1").exists() && child.try_wait().unwrap().is_none() {}
+    wait_for(&mut child, || scene.bench.path("gone1").exists());
     end(&mut child);
     if picture(&scene.bench) == scene.old {
         return;

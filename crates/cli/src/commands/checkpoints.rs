@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hermes_checkpoints::{
-    Change, Damaged, Kind, Limits, Manifest, State, Store, Target, meant, workspace_of, written,
-    written_below,
+    Change, Damaged, Kind, LATEST, Limits, Manifest, State, Store, Target, meant, workspace_of,
+    written, written_below,
 };
 use hermes_config::{Config, Settings};
 use hermes_files::Journals;
@@ -36,12 +36,12 @@ pub(crate) enum Checkpoints {
     },
     /// Show which files a turn changed
     Show {
-        /// The checkpoint's name, or its first letters
+        /// The checkpoint's name, or its first letters; `latest` is the newest of this workspace
         id: String,
     },
     /// Show what has changed since a checkpoint
     Diff {
-        /// The checkpoint's name, or its first letters
+        /// The checkpoint's name, or its first letters; `latest` is the newest of this workspace
         id: String,
         /// Only these files, and what is below these folders
         #[arg(value_name = "PATH")]
@@ -49,7 +49,7 @@ pub(crate) enum Checkpoints {
     },
     /// Bring files back to what they were at a checkpoint
     Restore {
-        /// The checkpoint's name, or its first letters
+        /// The checkpoint's name, or its first letters; `latest` is the newest of this workspace
         id: String,
         /// Only these files, and what is below these folders
         #[arg(value_name = "PATH")]
@@ -70,10 +70,10 @@ pub(crate) fn run(app: &App, command: Checkpoints) -> Outcome {
     let store = Store::new(home.checkpoints_dir(), limits(&config.settings));
     match command {
         Checkpoints::List { all, lines } => list(app, &store, all, lines),
-        Checkpoints::Show { id } => show(app, &store, &id),
-        Checkpoints::Diff { id, paths } => diff(app, &store, &id, &paths),
+        Checkpoints::Show { id } => show(app, &store, &named(app, &store, id)?),
+        Checkpoints::Diff { id, paths } => diff(app, &store, &named(app, &store, id)?, &paths),
         Checkpoints::Restore { id, paths, options } => {
-            let paths = places(&paths)?;
+            let (id, paths) = (named(app, &store, id)?, places(&paths)?);
             undo::carry_out(
                 app,
                 &store,
@@ -135,6 +135,15 @@ pub(crate) fn workspace(
             .note(&format!("In {above} (the folder above): nothing was changed from here."));
     }
     Ok(nearest)
+}
+
+/// The name of the checkpoint that is meant.
+fn named(app: &App, store: &Store, id: String) -> Result<String, Failure> {
+    if id != LATEST {
+        return Ok(id);
+    }
+    let place = workspace(app, store, None)?;
+    Ok(store.newest(&place)?.id().to_owned())
 }
 
 /// The absolute form of paths on the command line.

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use hermes_checkpoints::{Kind, Plan, Restored, State, Step, Store, Target, written};
+use hermes_checkpoints::{Plan, Restored, State, Step, Store, Target, written};
 use serde_json::{Value, json};
 
 use super::checkpoints::{broken, shown, since, store, workspace};
@@ -76,7 +76,7 @@ pub(crate) fn carry_out(app: &App, store: &Store, target: Target<'_>, options: O
     let had = plan.checkpoints.len();
     let asked = had + short;
     if options.preview {
-        preview(app, &plan, asked)?;
+        preview(app, target, &plan, asked)?;
         if short > 0 {
             app.terminal.warn(&format!("{had} of {asked} turns would be undone: no more are kept"));
         }
@@ -85,9 +85,9 @@ pub(crate) fn carry_out(app: &App, store: &Store, target: Target<'_>, options: O
     let restored = store.carry_out(&plan, options.force)?;
     warn(app, &plan, &restored);
     if app.json {
-        app.terminal.line(&told(&plan, asked, Some(&restored)).to_string())?;
+        app.terminal.line(&told(target, &plan, asked, Some(&restored)).to_string())?;
     } else {
-        report(app, &plan, &restored)?;
+        report(app, target, &plan, &restored)?;
     }
     if short > 0 {
         app.terminal.warn(&format!("{had} of {asked} turns were undone: no more are kept"));
@@ -95,7 +95,12 @@ pub(crate) fn carry_out(app: &App, store: &Store, target: Target<'_>, options: O
     Ok(if restored.is_partial || short > 0 { Exit::Failed } else { Exit::Ok })
 }
 
-fn preview(app: &App, plan: &Plan, asked: usize) -> Result<(), crate::failure::Failure> {
+fn preview(
+    app: &App,
+    target: Target<'_>,
+    plan: &Plan,
+    asked: usize,
+) -> Result<(), crate::failure::Failure> {
     for damaged in &plan.damaged {
         let what = damaged.describe();
         app.terminal
@@ -103,7 +108,7 @@ fn preview(app: &App, plan: &Plan, asked: usize) -> Result<(), crate::failure::F
     }
     warn_missing(app, plan);
     if app.json {
-        return Ok(app.terminal.line(&told(plan, asked, None).to_string())?);
+        return Ok(app.terminal.line(&told(target, plan, asked, None).to_string())?);
     }
     if plan.steps.is_empty() {
         app.terminal.note("Nothing would be changed: all files are as wanted already.");
@@ -126,7 +131,12 @@ fn preview(app: &App, plan: &Plan, asked: usize) -> Result<(), crate::failure::F
     Ok(())
 }
 
-fn report(app: &App, plan: &Plan, restored: &Restored) -> Result<(), crate::failure::Failure> {
+fn report(
+    app: &App,
+    target: Target<'_>,
+    plan: &Plan,
+    restored: &Restored,
+) -> Result<(), crate::failure::Failure> {
     let mut table = Table::default();
     for step in plan.steps.iter().filter(|step| restored.done.contains(&step.path)) {
         let done = match deed(step) {
@@ -142,19 +152,17 @@ fn report(app: &App, plan: &Plan, restored: &Restored) -> Result<(), crate::fail
     for (path, why) in &restored.left {
         app.terminal.warn(&format!("{} was left as it is: {why}", shown(path, &plan.workspace)));
     }
-    let back = match plan.kind {
-        Kind::Undo(_) => "hermes redo",
-        _ => "hermes undo",
-    };
+    let is_undo = matches!(target, Target::Undo { .. });
+    let back = if is_undo { "hermes redo" } else { "hermes undo" };
     let back = match (restored.done.len(), restored.lost.len()) {
         (0, _) => "Nothing had to be changed.".to_owned(),
         (_, 0) => format!("`{back}` takes it back."),
         (done, lost) if lost < done => format!("`{back} --force` takes the rest back."),
         _ => "This cannot be taken back.".to_owned(),
     };
-    app.terminal.note(&match plan.kind {
-        Kind::Undo(_) => format!("Undone: {}. {back}", undone(plan)),
-        _ => back,
+    app.terminal.note(&match is_undo {
+        true => format!("Undone: {}. {back}", undone(plan)),
+        false => back,
     });
     Ok(())
 }
@@ -197,7 +205,7 @@ fn warn(app: &App, plan: &Plan, restored: &Restored) {
     }
 }
 
-fn told(plan: &Plan, asked: usize, restored: Option<&Restored>) -> Value {
+fn told(target: Target<'_>, plan: &Plan, asked: usize, restored: Option<&Restored>) -> Value {
     let steps: Vec<Value> = plan
         .steps
         .iter()
@@ -213,7 +221,7 @@ fn told(plan: &Plan, asked: usize, restored: Option<&Restored>) -> Value {
         .collect();
     let mut answer = json!({
         "schema_version": 1,
-        "action": plan.kind.word(),
+        "action": target.word(),
         "preview": restored.is_none(),
         "workspace": written(&plan.workspace),
         "checkpoints": plan.checkpoints,
@@ -221,7 +229,7 @@ fn told(plan: &Plan, asked: usize, restored: Option<&Restored>) -> Value {
         "missing": plan.missing.iter().map(|path| written(path)).collect::<Vec<_>>(),
         "damaged": plan.damaged.iter().map(broken).collect::<Vec<_>>(),
     });
-    if let (Kind::Undo(_), Some(fields)) = (&plan.kind, answer.as_object_mut()) {
+    if let (Target::Undo { .. }, Some(fields)) = (target, answer.as_object_mut()) {
         fields.insert("asked".into(), json!(asked));
         fields.insert("turns".into(), json!(plan.checkpoints.len()));
         let by = plan.turns.iter().map(|turn| json!({ "id": turn.id, "by": turn.by }));

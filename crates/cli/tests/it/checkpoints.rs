@@ -118,6 +118,32 @@ fn checkpoints_are_listed_shown_compared_and_restored() {
 }
 
 #[test]
+fn latest_is_the_newest_checkpoint_of_the_workspace() {
+    let context = changed();
+    let shown = context.run(["checkpoints", "show", "latest", "--json"]).succeeds().json();
+    assert!(shown["changes"].to_string().contains("b.txt"), "{shown}");
+    assert!(!shown["changes"].to_string().contains("a.txt"), "{shown}");
+    let diff = context.run(["checkpoints", "diff", "latest"]).succeeds().stdout;
+    assert!(diff.contains("+made"), "{diff}");
+    context.run(["checkpoints", "restore", "latest"]).succeeds();
+    assert_eq!(read(&context, "new/b.txt"), None);
+    assert_eq!(read(&context, "a.txt").as_deref(), Some("two\n"));
+    let nothing = TestContext::new().run(["checkpoints", "show", "latest", "--json"]).exits(1);
+    assert_eq!(nothing.json()["kind"], "not_found");
+}
+
+#[test]
+fn status_tells_all_that_is_on_the_disk() {
+    let context = changed();
+    let status = context.run(["checkpoints", "status", "--json"]).succeeds().json();
+    let bytes = |name: &str| status[name].as_u64().expect("bytes");
+    assert_eq!(bytes("bytes"), bytes("object_bytes") + bytes("log_bytes"));
+    assert!(bytes("log_bytes") > bytes("object_bytes"), "{status}");
+    let told = context.run(["checkpoints", "status"]).succeeds().stdout;
+    assert!(told.contains(" contents, ") && told.contains(" in logs"), "{told}");
+}
+
+#[test]
 fn looking_makes_no_files_and_status_tells_the_bounds() {
     let context = TestContext::new();
     for command in ["list", "status", "prune"] {
