@@ -98,7 +98,7 @@ pub(crate) fn was_shown(cx: &ToolContext, text: &str) -> bool {
         let reads: Reads = cx.session.read(&shard).unwrap_or_default();
         reads.tasks.values().flat_map(|task| &task.reads).any(|read| read.page == page)
     };
-    shards(DOCUMENT).any(|shard| has_page(shard))
+    shards(DOCUMENT).any(has_page)
 }
 
 /// A hash of a page, however its lines end.
