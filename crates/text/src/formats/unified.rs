@@ -71,6 +71,11 @@ impl<'p> Reader<'_, 'p> {
         self.lines.get(self.at).map_or(0, |line| line.number)
     }
 
+    /// Whether no hunk comes any more.
+    fn is_last(&self) -> bool {
+        self.lines.get(self.at..).unwrap_or_default().iter().all(is_no_header)
+    }
+
     /// Whether a code fence that is around the patch ends here.
     fn is_closing(&self) -> bool {
         self.closing.binary_search(&self.at).is_ok()
@@ -123,7 +128,7 @@ pub(super) fn parse(
             reader.at += 2;
         } else if line.starts_with("@@") {
             let open = entry.get_or_insert_with(|| Entry { line: number, ..Entry::default() });
-            open.hunks.push(hunk(&mut reader, warnings)?);
+            open.hunks.push(hunk(&mut reader, warnings));
         } else {
             if let Some(open) = &mut entry {
                 remark(open, number, line)?;
@@ -179,17 +184,8 @@ fn remark(entry: &mut Entry, number: usize, line: &str) -> Result<(), Malformed>
     Ok(())
 }
 
-/// Whether neither a file nor a hunk begins with this line.
-fn is_no_header(line: &Numbered<'_>) -> bool {
-    !["@@", "diff --git ", "--- "].iter().any(|mark| line.text.starts_with(mark))
-}
-
-/// Reads a hunk: as many lines as its numbers say, and more as long as they
-/// look like lines of a hunk, since the numbers are often wrong.
-fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk, Malformed> {
-    let begin = reader.line().copied();
-    let head = reader.peek(0).unwrap_or_default();
-    let said = extent(head);
+/// A hunk of which only the first line is known.
+fn opened(head: &str, said: Option<Extent>) -> Hunk {
     let mut made =
         Hunk { line: said.map(|said| said.start).filter(|start| *start > 0), ..Hunk::default() };
     if said.is_some() {
@@ -199,6 +195,34 @@ fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk,
         let hint = telling(head.trim_start_matches('@').trim().trim_end_matches('@').trim());
         made.hints.extend((!hint.is_empty()).then(|| hint.to_owned()));
     }
+    made
+}
+
+/// A warning about a last hunk with fewer lines than it says.
+fn cut_off(said: Extent, raw: &[Numbered<'_>]) -> String {
+    let without = |side: Side| raw.iter().filter(|line| marked(line.text).0 != side).count();
+    format!(
+        "The last hunk is shorter than it says ({} old and {} new lines are announced, {} and {} \
+            are there): is the patch cut off? A bare `@@` needs no numbers.",
+        said.old,
+        said.new,
+        without(Side::Add),
+        without(Side::Remove)
+    )
+}
+
+/// Whether neither a file nor a hunk begins with this line.
+fn is_no_header(line: &Numbered<'_>) -> bool {
+    !["@@", "diff --git ", "--- "].iter().any(|mark| line.text.starts_with(mark))
+}
+
+/// Reads a hunk: as many lines as its numbers say, and more as long as they
+/// look like lines of a hunk, since the numbers are often wrong.
+fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Hunk {
+    let begin = reader.line().copied();
+    let head = reader.peek(0).unwrap_or_default();
+    let said = extent(head);
+    let mut made = opened(head, said);
     reader.at += 1;
     let (mut old, mut new) = said.map_or((0, 0), |said| (said.old, said.new));
     let mut raw: Vec<Numbered<'_>> = Vec::new();
@@ -230,19 +254,10 @@ fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk,
         }
         reader.at += 1;
     }
-    let is_last = reader.lines.get(reader.at..).unwrap_or_default().iter().all(is_no_header);
-    if let (Some(said), true, true) = (said, old > 0 || new > 0, is_last) {
-        let without = |side: Side| raw.iter().filter(|line| marked(line.text).0 != side).count();
+    if (old > 0 || new > 0) && reader.is_last() {
         // What may be missing could have told the place from others.
         made.line = None;
-        warnings.push(format!(
-            "The last hunk is shorter than it says ({} old and {} new lines are announced, {} and \
-                {} are there): is the patch cut off? A bare `@@` needs no numbers.",
-            said.old,
-            said.new,
-            without(Side::Add),
-            without(Side::Remove)
-        ));
+        warnings.extend(said.map(|said| cut_off(said, &raw)));
     }
     made.loose = loose_end(&raw);
     match (old_open, new_open) {
@@ -254,7 +269,7 @@ fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk,
     // its lines.
     let head = begin.filter(|_| said.is_some_and(|said| said.old == 0));
     made.lines = hunk_lines(&raw, head.as_ref());
-    Ok(made)
+    made
 }
 
 impl Entry {

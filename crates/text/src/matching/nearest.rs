@@ -38,7 +38,10 @@ pub struct Nearest {
     pub difference: String,
     /// Other places that are as near.
     pub others: Vec<Lines>,
-    /// Whether the text is there only once.
+    /// How often the block is there. If it is more than once, the text has
+    /// lines around it,
+    pub times: usize,
+    /// with which it is there only once.
     pub is_alone: bool,
     /// Whether some of the text is left out.
     pub is_cut: bool,
@@ -299,7 +302,7 @@ fn letters(rows: &Rows<'_>, lines: &[&str], (start, end): (usize, usize)) -> usi
     let mut count = 0;
     let mut flush = |gone: &mut Vec<&str>, come: &mut Vec<&str>| {
         for index in 0..gone.len().max(come.len()) {
-            let line = |of: &[&str]| of.get(index).map_or(1, |line| 1 + line.chars().count());
+            let line = |of: &[&str]| of.get(index).map_or(0, |line| 1 + line.chars().count());
             count += match (gone.get(index), come.get(index)) {
                 (Some(old), Some(new)) => between(old, new),
                 _ => line(gone) + line(come),
@@ -319,13 +322,12 @@ fn letters(rows: &Rows<'_>, lines: &[&str], (start, end): (usize, usize)) -> usi
     count
 }
 
-/// How many letters of two lines differ.
+/// How many letters of two lines differ; about that many beyond the first few.
 fn between(old: &str, new: &str) -> usize {
-    let (mut from, mut to): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());
-    let same = |a: &[char], b: &[char]| a.get(LETTERS..) == b.get(LETTERS..);
-    let beyond = usize::from(!same(&from, &to)) * from.len().abs_diff(to.len()).max(1);
-    from.truncate(LETTERS);
-    to.truncate(LETTERS);
+    let cut = |line: &str| line.char_indices().nth(LETTERS).map_or(line.len(), |(at, _)| at);
+    let ((old, old_rest), (new, new_rest)) = (old.split_at(cut(old)), new.split_at(cut(new)));
+    let beyond = usize::from(old_rest != new_rest) * old_rest.len().abs_diff(new_rest.len()).max(1);
+    let (from, to): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());
     let ops = capture_diff_slices(Algorithm::Myers, &from, &to);
     let changed = ops.iter().map(DiffOp::as_tag_tuple).filter(|(tag, ..)| *tag != DiffTag::Equal);
     beyond + changed.map(|(_, old, new)| old.len() + new.len()).sum::<usize>()
@@ -351,6 +353,7 @@ fn show(rows: &Rows<'_>, lines: &[&str], block: (usize, usize)) -> Nearest {
         text: text.join("\n"),
         difference: difference.join("\n"),
         others: Vec::new(),
+        times: alone.times,
         is_alone: alone.is_alone,
         is_cut,
     }

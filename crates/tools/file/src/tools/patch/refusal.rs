@@ -224,7 +224,7 @@ fn absent(what: String, text: &str, told: &Explanation) -> ToolError {
     }
     match &told.nearest {
         Some(nearest) => {
-            let is_clear = nearest.is_alone && !nearest.is_cut && nearest.others.is_empty();
+            let is_clear = nearest.times == 1 && !nearest.is_cut && nearest.others.is_empty();
             if said.is_empty() || !is_clear {
                 said.push(how_to_copy(nearest));
             }
@@ -274,11 +274,14 @@ fn how_to_copy(nearest: &Nearest) -> String {
                 [-yours-]{{+the file's+}}."
         )
     };
-    if !nearest.others.is_empty() {
+    if nearest.times > 1 && nearest.is_alone {
         said.push_str(
-            " Other places are as near (`as_near`): choose, and copy all lines shown of it into \
-                old and new text, without their numbers.",
+            " What is like it is there several times: keep the lines around it, in the new text \
+                as well.",
         );
+    }
+    if !nearest.others.is_empty() {
+        said.push_str(" Other places are as near (`as_near`, with line numbers): choose one.");
     }
     said
 }
