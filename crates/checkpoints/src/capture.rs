@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
+use crate::deep;
 use crate::likeness::kept_attributes;
 use crate::limits::Limits;
 use crate::objects::Objects;
@@ -36,6 +37,9 @@ impl<'a> Capture<'a> {
     pub(crate) fn state(&mut self, path: &Path) -> io::Result<State> {
         let Some(spot) = Spot::reach(path)? else { return Ok(State::Absent) };
         let Some(found) = spot.look()? else { return Ok(State::Absent) };
+        if found.kind == FileType::Directory && deep::is_too_deep(path) {
+            return Ok(deep::outline(&spot, found));
+        }
         self.see(&spot, found)
     }
 
@@ -43,6 +47,9 @@ impl<'a> Capture<'a> {
     /// then is not read now, if it looks untouched.
     pub(crate) fn state_since(&mut self, path: &Path, earlier: &State) -> io::Result<State> {
         let State::Unkept { stamp, .. } = earlier else { return self.state(path) };
+        if deep::is_too_deep(path) {
+            return self.state(path);
+        }
         let Some(spot) = Spot::reach(path)? else { return Ok(State::Absent) };
         let Some(found) = spot.look()? else { return Ok(State::Absent) };
         if found.stamp == *stamp { Ok(earlier.clone()) } else { self.see(&spot, found) }

@@ -377,7 +377,7 @@ impl Keeper {
                     let unkept = [Some(&change.before), change.after.as_ref()];
                     let why = unkept.into_iter().flatten().find_map(State::why_unkept);
                     if let Some(why) = why {
-                        self.trouble(format!("{}: {}", written(&path), why.describe()));
+                        self.trouble(format!("{}: {}", shortened(&path), why.describe()));
                     }
                 }
                 _ => {}
@@ -480,6 +480,16 @@ fn real(place: &Path) -> Result<PathBuf, ToolError> {
         // Nothing can be there.
         Err(error) if hermes_files::is_loop(&error) => Ok(place.to_path_buf()),
         found => found.map_err(|error| cannot_keep(place, &error)),
+    }
+}
+
+/// A path as it is written in a warning, which is to be read.
+fn shortened(path: &Path) -> String {
+    const SHOWN: usize = 1000;
+    let text = written(path);
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
     }
 }
 

@@ -16,6 +16,7 @@ mod capture;
 mod commons;
 mod cutoff;
 mod damage;
+mod deep;
 mod halfway;
 mod history;
 mod ignored;

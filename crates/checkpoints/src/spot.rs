@@ -227,7 +227,8 @@ impl Spot {
         self.open_folder().ok().map(kept_attributes)
     }
 
-    fn open_folder(&self) -> io::Result<File> {
+    /// Opens the folder that is there.
+    pub(crate) fn open_folder(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())?.into())
     }
@@ -275,7 +276,7 @@ fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(here)
 }
 
-fn look(stat: &rustix::fs::Stat) -> Look {
+pub(crate) fn look(stat: &rustix::fs::Stat) -> Look {
     // Widened first, since the fields differ from one machine to another.
     let moment = |seconds: i128, nanoseconds: i128| {
         i64::try_from(seconds * 1_000_000_000 + nanoseconds).unwrap_or(i64::MAX)

@@ -138,6 +138,8 @@ pub enum Unkept {
     Elsewhere,
     /// A folder that everybody uses.
     Shared,
+    /// A folder whose path is longer than the system takes.
+    TooDeep,
 }
 
 impl Unkept {
@@ -152,6 +154,7 @@ impl Unkept {
             Self::Special => "it is no regular file",
             Self::Elsewhere => "it was moved here from where nothing is kept",
             Self::Shared => "it is a folder that everybody uses",
+            Self::TooDeep => "its path is too long for what is in it to be kept",
         }
     }
 }

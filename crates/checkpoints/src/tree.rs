@@ -14,6 +14,7 @@ use hermes_core::{CancellationToken, ToolError};
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
+use crate::deep::is_too_deep;
 use crate::ignored::Rules;
 use crate::likeness::folder_attributes;
 use crate::names;
@@ -144,8 +145,8 @@ impl Listing {
     ) -> Result<(), ToolError> {
         let stamp = stamp(found);
         let state = match known.entries.get(path) {
-            _ if found.is_dir() => folder(place, found),
-            Some(leaf) if leaf.stamp == stamp => leaf.state.clone(),
+            _ if found.is_dir() && !is_too_deep(place) => folder(place, found),
+            Some(leaf) if leaf.stamp == stamp && !found.is_dir() => leaf.state.clone(),
             _ => capture.state(place).map_err(|error| ToolError::io(place.display(), &error))?,
         };
         if state != State::Absent {

@@ -246,3 +246,48 @@ fn a_call_without_time_left_is_not_kept_waiting() {
     bench.keeper.after(&change).unwrap();
     assert!(bench.keeper.problem().unwrap().contains("not all are kept"));
 }
+
+/// Makes folders, each in the one before, until no path leads to the last,
+/// and does something there.
+fn far_below(bench: &Bench, act: impl FnOnce(&rustix::fd::OwnedFd)) {
+    use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let mut here = openat(CWD, bench.work(), flags, Mode::empty()).unwrap();
+    let name = "x".repeat(200);
+    for _ in 0..25 {
+        let _ = mkdirat(&here, &name, Mode::RWXU);
+        here = openat(&here, &name, flags, Mode::empty()).unwrap();
+    }
+    act(&here);
+}
+
+/// Writes a file in a folder that no path leads to.
+fn put(folder: &rustix::fd::OwnedFd, name: &str, text: &str) {
+    use rustix::fs::{Mode, OFlags, openat};
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+    let file = openat(folder, name, flags, Mode::RWXU).unwrap();
+    rustix::io::write(file, text.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_change_where_no_path_leads_is_told_and_not_said_to_be_undone() {
+    let bench = Bench::new();
+    bench.write("near", "old");
+    far_below(&bench, |here| put(here, "file", "old"));
+    assert!(bench.command(|| {}).is_some() && bench.store.all().unwrap().is_empty());
+    assert_eq!(bench.keeper.problem(), None, "nothing was changed there");
+    bench.command(|| far_below(&bench, |here| put(here, "file", "newer")));
+    let told = bench.keeper.problem().unwrap();
+    assert!(told.contains("its path is too long"), "{told}");
+    let error = bench.undo(1).unwrap_err();
+    assert!(error.message().contains("its path is too long"), "{error}");
+    // What else the command changed comes back by force, and the rest is named.
+    bench.command(|| {
+        bench.write("near", "new");
+        far_below(&bench, |here| put(here, "made", "new"));
+    });
+    assert!(bench.undo(1).is_err());
+    let done = bench.force_undo(1).unwrap();
+    assert!(done.is_partial);
+    assert_eq!(bench.read("near").as_deref(), Some("old"));
+}

@@ -1,0 +1,78 @@
+//! Folders whose path is longer than the system takes: what is in them can
+//! neither be kept nor brought back. That it was changed can be seen.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::rc::Rc;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+
+use crate::spot::{Look, Spot, look};
+use crate::state::{Stamp, State, Unkept};
+
+/// Bytes of a path that the system takes.
+const LONGEST: usize = 4095;
+
+/// Entries that are looked at.
+const MOST: usize = 50_000;
+
+pub(crate) fn is_too_deep(path: &Path) -> bool {
+    path.as_os_str().as_bytes().len() > LONGEST
+}
+
+/// Such a folder with all that is below it: its stamp is another one when
+/// anything there was touched.
+pub(crate) fn outline(spot: &Spot, found: Look) -> State {
+    let modified = spot.open_folder().and_then(|folder| digest(&folder)).unwrap_or_default();
+    let stamp = Stamp { modified, changed: 0, ..found.stamp };
+    State::Unkept { why: Unkept::TooDeep, len: 0, mode: found.mode, stamp }
+}
+
+/// The order in which entries come says nothing, so they are added up.
+fn digest(top: &File) -> io::Result<i64> {
+    let mut sum = 0_i64;
+    let mut seen = 0;
+    let mut open: Vec<(Rc<Dir>, CString)> = Vec::new();
+    let mut next = Some(Dir::read_from(top)?);
+    while let Some(mut folder) = next.take() {
+        let entries: Vec<_> = folder.by_ref().flatten().collect();
+        let folder = Rc::new(folder);
+        for entry in entries {
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            seen += 1;
+            let flags = AtFlags::SYMLINK_NOFOLLOW;
+            let Ok(found) = rustix::fs::statat(folder.fd()?, name, flags) else { continue };
+            let found = look(&found);
+            sum = sum.wrapping_add(print(name.to_bytes(), &found));
+            if found.kind == FileType::Directory {
+                open.push((Rc::clone(&folder), name.to_owned()));
+            }
+        }
+        drop(folder);
+        while let Some((above, name)) = open.pop().filter(|_| next.is_none() && seen < MOST) {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let opened = rustix::fs::openat(above.fd()?, &name, flags, Mode::empty());
+            next = opened.and_then(Dir::new).ok();
+            if next.is_some() {
+                break;
+            }
+        }
+    }
+    Ok(sum)
+}
+
+fn print(name: &[u8], found: &Look) -> i64 {
+    let Stamp { len, modified, changed, inode } = found.stamp;
+    let text = format!("{len} {modified} {changed} {inode} {:o} {:?}", found.mode, found.owner);
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(text.as_bytes()).update(b"\0").update(name);
+    let mut first = [0; 8];
+    hasher.finalize_xof().fill(&mut first);
+    i64::from_le_bytes(first)
+}
