@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::hunk::{Hunk, Misfit};
+use super::moves::{Moves, Trace, grown};
 use super::placing::{Fit, place};
-use super::rows::{Edges, Rows};
+use super::rows::Rows;
 use super::table::Table;
 use super::warnings::stand_in_warning;
 use super::{Lines, Rigour, Strategy};
@@ -24,6 +25,8 @@ pub struct Placed {
     pub before: Lines,
     /// The lines that they are after all hunks.
     pub after: Lines,
+    /// The same in bytes.
+    pub trace: Trace,
 }
 
 /// What a list of hunks changes.
@@ -101,10 +104,6 @@ pub fn compose(middle: &str, first: &[Edit], second: &[Edit]) -> Vec<Edit> {
     }
 }
 
-fn grown(edit: &Edit) -> isize {
-    edit.text.len().cast_signed() - edit.range.len().cast_signed()
-}
-
 /// Applies hunks: each is looked for in the text as it is, and if it is not
 /// there, in the text as the hunks before it have made it. All or none.
 pub fn apply(text: &str, hunks: &[Hunk], rigour: Rigour) -> Result<Applied, Box<Failure>> {
@@ -133,14 +132,12 @@ pub fn apply(text: &str, hunks: &[Hunk], rigour: Rigour) -> Result<Applied, Box<
         from = round.next;
         made.warnings.extend(round.warnings);
         let moves = Moves::of(&round.edits);
-        for span in &mut spans {
-            span.after = moves.forth(&span.after);
-        }
-        let back = Moves::of(&made.edits);
-        spans.extend(round.spans.into_iter().map(|span| Span {
-            before: back.back(&span.before),
-            after: moves.with(&span.before, &span.own),
-            ..span
+        spans.iter_mut().for_each(|span| span.trace.follow(&moves));
+        let earlier = Moves::of(&made.edits);
+        spans.extend(round.spans.into_iter().map(|mut span| {
+            span.trace.after = moves.with(&span.trace.before, &span.own);
+            span.trace.lead_back(&earlier);
+            span
         }));
         let changed = change(&current, &round.edits);
         made.edits = if made.edits.is_empty() {
@@ -154,10 +151,15 @@ pub fn apply(text: &str, hunks: &[Hunk], rigour: Rigour) -> Result<Applied, Box<
             break;
         }
     }
-    let (old, new) = (Rows::of(text), Rows::of(&current));
-    let placed = spans.into_iter().map(|span| {
-        let (before, after) = Edges::lines(old.edges(&span.before), new.edges(&span.after));
-        Placed { strategy: span.strategy, before, after }
+    let (strategies, traces): (Vec<Strategy>, Vec<Trace>) =
+        spans.into_iter().map(|span| (span.strategy, span.trace)).unzip();
+    let lines = Trace::lines(&traces, text, &current);
+    let placed = strategies.into_iter().zip(lines).zip(traces);
+    let placed = placed.map(|((strategy, (before, after)), trace)| Placed {
+        strategy,
+        before,
+        after,
+        trace,
     });
     made.placed = placed.collect();
     Ok(made)
@@ -167,8 +169,7 @@ pub fn apply(text: &str, hunks: &[Hunk], rigour: Rigour) -> Result<Applied, Box<
 #[derive(Debug)]
 struct Span {
     strategy: Strategy,
-    before: Range<usize>,
-    after: Range<usize>,
+    trace: Trace,
     /// What it changes itself.
     own: Vec<Range<usize>>,
 }
@@ -202,18 +203,18 @@ impl Round {
                     break;
                 }
             };
-            let before = Lines { first: fit.row + 1, last: fit.row + fit.count.max(1) };
+            let lines = Lines { first: fit.row + 1, last: fit.row + fit.count.max(1) };
             if fit.edits.iter().any(|edit| meets(&taken, &edit.range)) {
-                round.misfit = Some(Misfit::Overlap { lines: before });
+                round.misfit = Some(Misfit::Overlap { lines });
                 break;
             }
             if let Some(line) = hunk.line {
                 drift = (fit.row + 1).cast_signed() - line.cast_signed();
             }
             taken.extend(fit.edits.iter().map(|edit| (edit.range.start, edit.range.end)));
-            let before = reach(&fit, &table.rows);
+            let trace = Trace { before: reach(&fit, &table.rows), after: 0..0 };
             let own = fit.edits.iter().map(|edit| edit.range.clone()).collect();
-            round.spans.push(Span { strategy: fit.strategy, before, after: 0..0, own });
+            round.spans.push(Span { strategy: fit.strategy, trace, own });
             round.warnings.extend(fit.warnings);
             let (old, new) = (hunk.old_text(), hunk.new_text());
             round.warnings.extend(stand_in_warning(old.lines(), new.lines()));
@@ -249,77 +250,6 @@ fn meets(taken: &BTreeMap<usize, usize>, range: &Range<usize>) -> bool {
             || *start == range.start
             || *start == range.end && (empty || start == end)
     })
-}
-
-type Pair = (Range<usize>, Range<usize>);
-
-/// Where the pieces of a text are that edits put others in place of, before
-/// and after.
-struct Moves {
-    pairs: Vec<Pair>,
-}
-
-impl Moves {
-    fn of(edits: &[Edit]) -> Self {
-        let mut drift = 0;
-        let pair = |edit: &Edit| {
-            let start = edit.range.start.saturating_add_signed(drift);
-            drift += grown(edit);
-            (edit.range.clone(), start..start + edit.text.len())
-        };
-        Self { pairs: edits.iter().map(pair).collect() }
-    }
-
-    /// Where a range of the text before is afterwards. What is put in right at
-    /// its ends is not of it.
-    fn forth(&self, range: &Range<usize>) -> Range<usize> {
-        moved(range, &self.pairs, |(from, to)| (from, to))
-    }
-
-    /// Where a range of the text after was before.
-    fn back(&self, range: &Range<usize>) -> Range<usize> {
-        moved(range, &self.pairs, |(from, to)| (to, from))
-    }
-
-    /// Where a range is afterwards, with what edits of its own make of it.
-    fn with(&self, range: &Range<usize>, own: &[Range<usize>]) -> Range<usize> {
-        let made = own.iter().filter_map(|own| {
-            let at = self.pairs.partition_point(|(from, _)| from.start < own.start);
-            self.pairs.get(at..)?.iter().find(|(from, _)| from == own).map(|(_, to)| to)
-        });
-        made.fold(self.forth(range), |whole, part| {
-            whole.start.min(part.start)..whole.end.max(part.end)
-        })
-    }
-}
-
-/// A range of one text in the other. An end within a piece that was changed is
-/// moved to that piece's end.
-fn moved(
-    range: &Range<usize>,
-    pairs: &[Pair],
-    turned: impl Fn(&Pair) -> (&Range<usize>, &Range<usize>),
-) -> Range<usize> {
-    let offset = |at: usize, before: usize| {
-        let (from, to) = before.checked_sub(1).and_then(|i| pairs.get(i)).map_or((0, 0), |pair| {
-            let (from, to) = turned(pair);
-            (from.end, to.end)
-        });
-        at - from + to
-    };
-    let within = |at: usize, before: usize| {
-        let (from, to) = turned(pairs.get(before)?);
-        (from.start < at).then_some(to)
-    };
-    let before = pairs.partition_point(|pair| turned(pair).0.end <= range.start);
-    let start =
-        within(range.start, before).map_or_else(|| offset(range.start, before), |to| to.start);
-    let until = pairs.partition_point(|pair| {
-        let (from, _) = turned(pair);
-        from.end < range.end || from.end == range.end && !from.is_empty()
-    });
-    let end = within(range.end, until).map_or_else(|| offset(range.end, until), |to| to.end);
-    start..end.max(start)
 }
 
 #[cfg(test)]

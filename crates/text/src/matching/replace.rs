@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::folding::{Fold, Folded, occurrences};
 use super::indent::{Shift, is_shifted_already};
+use super::moves::Trace;
 use super::rows::{Edge, Edges, Row, Rows, ends_with_returns, feeds};
 use super::script::{Place, Script};
 use super::table::{Table, TooRepetitive};
@@ -31,8 +32,8 @@ pub struct Replacement {
     pub edits: Vec<Edit>,
     /// How the old text agreed.
     pub strategy: Strategy,
-    /// The places, in bytes of the old text.
-    pub places: Vec<Range<usize>>,
+    /// The places, in bytes.
+    pub places: Vec<Trace>,
     /// Their lines, before.
     pub lines: Vec<Lines>,
     /// The lines that they became.
@@ -259,7 +260,7 @@ impl<'t> Search<'t> {
         let script = Script::compare(old.split('\n').collect(), new.split('\n').collect());
         let mut edits = Vec::new();
         let mut ruler = Ruler::of(self.text);
-        let (mut lines, mut after) = (Vec::new(), Vec::new());
+        let (mut places, mut lines, mut after) = (Vec::new(), Vec::new(), Vec::new());
         let mut warnings = warnings(self.text, &found, (old, new), rows);
         for place in &found {
             let pieces = pieces(self.text, place, script.old.len(), self.returns);
@@ -273,7 +274,8 @@ impl<'t> Search<'t> {
             let Some(made) = script.edits(&at) else {
                 return Err(self.unclear(strategy, &found, SHALLOW));
             };
-            let (from, to) = ruler.measure(place, &made, rows);
+            let (trace, (from, to)) = ruler.measure(place, &made, rows);
+            places.push(trace);
             lines.push(from);
             after.push(to);
             warnings.extend(script.mixture(&at).filter(|_| edits.is_empty()));
@@ -285,7 +287,7 @@ impl<'t> Search<'t> {
         {
             after.iter_mut().for_each(|lines| lines.last = lines.last.min(most));
         }
-        Ok(Replacement { edits, strategy, places: found, lines, after, warnings })
+        Ok(Replacement { edits, strategy, places, lines, after, warnings })
     }
 
     fn shift(
@@ -357,8 +359,9 @@ fn unescaped(old: &str) -> Option<String> {
 /// Counts the lines of places, one after the other, as they will be.
 struct Ruler<'t> {
     text: &'t str,
-    /// What the text has more, up to here.
+    /// What the text has more, up to here: lines and bytes.
     lines: isize,
+    bytes: isize,
     /// Where the last place ends, and whether a line begins there afterwards.
     end: usize,
     is_begin: bool,
@@ -366,11 +369,16 @@ struct Ruler<'t> {
 
 impl<'t> Ruler<'t> {
     fn of(text: &'t str) -> Self {
-        Self { text, lines: 0, end: 0, is_begin: true }
+        Self { text, lines: 0, bytes: 0, end: 0, is_begin: true }
     }
 
-    /// The lines of a place, before and after its edits.
-    fn measure(&mut self, place: &Range<usize>, made: &[Edit], rows: &Rows<'_>) -> (Lines, Lines) {
+    /// A place before and after its edits, and its lines.
+    fn measure(
+        &mut self,
+        place: &Range<usize>,
+        made: &[Edit],
+        rows: &Rows<'_>,
+    ) -> (Trace, (Lines, Lines)) {
         let own = made.iter().map(|edit| {
             let range = edit.range.start - place.start..edit.range.end - place.start;
             Edit { range, text: edit.text.clone() }
@@ -380,6 +388,9 @@ impl<'t> Ruler<'t> {
         let ends = |text: &str| memchr::memchr_iter(rows.mark(), text.as_bytes()).count();
         let old = rows.edges(place);
         let start = old.start.saturating_add_signed(self.lines);
+        let at = place.start.saturating_add_signed(self.bytes);
+        let trace = Trace { before: place.clone(), after: at..at + becomes.len() };
+        self.bytes += becomes.len().cast_signed() - was.len().cast_signed();
         self.lines += ends(&becomes).cast_signed() - ends(was).cast_signed();
         self.is_begin = match becomes.as_bytes().last() {
             Some(last) => *last == rows.mark(),
@@ -388,7 +399,7 @@ impl<'t> Ruler<'t> {
         };
         self.end = place.end;
         let end = Edge { ended: start + ends(&becomes), is_begin: self.is_begin, ..old.end };
-        Edges::lines(old, Edges { start, end })
+        (trace, Edges::lines(old, Edges { start, end }))
     }
 }
 

@@ -335,7 +335,7 @@ proptest! {
             for edit in &made.edits {
                 prop_assert!(edit.range.start >= last && edit.range.end <= text.len());
                 prop_assert!(text.is_char_boundary(edit.range.start) && text.is_char_boundary(edit.range.end));
-                prop_assert!(made.places.iter().any(|p| p.start <= edit.range.start && edit.range.end <= p.end));
+                prop_assert!(made.places.iter().any(|p| p.before.start <= edit.range.start && edit.range.end <= p.before.end));
                 last = edit.range.end;
             }
             prop_assert!(all || made.lines.len() == 1);
@@ -357,7 +357,7 @@ proptest! {
                 Strategy::EscapedNewlines => old.replace("\\n", "\n"),
                 _ => old,
             };
-            let place = made.places[0].clone();
+            let place = made.places[0].before.clone();
             prop_assert_eq!(bare(&text[place]), bare(&meant), "{:?}", made.strategy);
         }
     }
@@ -530,6 +530,7 @@ proptest! {
             let changed = change(&text, &made.edits);
             let lines: Vec<(Lines, Lines)> = made.lines.iter().copied().zip(made.after.iter().copied()).collect();
             prop_assert!(delimited(&text, &changed, &lines), "{:?} to {:?}: {:?}", text, changed, lines);
+            prop_assert_eq!(Trace::lines(&made.places, &text, &changed), lines);
         }
     }
 

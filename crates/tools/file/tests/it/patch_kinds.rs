@@ -87,6 +87,21 @@ async fn the_lines_of_every_format_are_counted_alike() {
 }
 
 #[tokio::test]
+async fn lines_of_several_steps_are_those_of_the_file_before_and_after_all() {
+    let place = Place::new();
+    place.write("r", "a\nb\nc\nd\n");
+    let patch = "*** Update File: r\n@@\n-b\n+B1\n+B2\n*** Update File: r\n@@\n-d\n+D\n\
+        *** Update File: r\n@@\n-a\n*** Move File: r -> s\n*** Update File: s\n@@\n-B2\n+x\n+y\n";
+    let answer = apply(&place, patch).await;
+    assert_eq!(text(&place, "s").as_deref(), Some("B1\nx\ny\nc\nD\n"), "{answer}");
+    let ranges = answer["line_ranges"].as_array().unwrap();
+    let lines = |key: &str| ranges.iter().map(|range| range[key].clone()).collect::<Vec<Value>>();
+    // What came in place of lines 1 and 2 by then is one piece.
+    assert_eq!(json!(lines("before")), json!([[2, 2], [4, 4], [1, 1], [1, 2]]));
+    assert_eq!(json!(lines("after")), json!([[1, 3], [5, 5], [1, 0], [2, 3]]));
+}
+
+#[tokio::test]
 async fn refusals_speak_of_the_format_of_the_patch() {
     let place = Place::new();
     place.write("f", "x\ny\nx\n");

@@ -10,7 +10,7 @@ use hermes_core::{ToolContext, ToolError};
 use hermes_files::{Content, Files};
 use hermes_text::codec::{TextFormat, Unencodable};
 use hermes_text::formats::Format;
-use hermes_text::matching::{Hunk, Request, Rigour, apply, change, compose, replace};
+use hermes_text::matching::{Hunk, Moves, Request, Rigour, Trace, apply, change, compose, replace};
 use hermes_text::{Document, Edit};
 
 use super::links::{self, Links};
@@ -60,6 +60,9 @@ pub(super) struct Desk<'a> {
     programs: HashMap<PathBuf, bool>,
     links: Links,
     spots: Vec<Spot>,
+    /// Files that several steps have changed, so that the lines of their spots
+    /// are not known yet.
+    retraced: HashSet<PathBuf>,
     warnings: Vec<String>,
     copied: usize,
 }
@@ -82,6 +85,7 @@ impl<'a> Desk<'a> {
             programs: HashMap::new(),
             links: Links::default(),
             spots: Vec::new(),
+            retraced: HashSet::new(),
             warnings: Vec::new(),
             copied: 0,
         }
@@ -139,6 +143,11 @@ impl<'a> Desk<'a> {
                 if let Some(to) = to.as_ref().filter(|to| *to != path) {
                     let moved = self.now.insert(path.clone(), None).flatten();
                     self.now.insert(to.clone(), moved);
+                    let spots = self.spots.iter_mut().filter(|spot| spot.path == *path);
+                    spots.for_each(|spot| spot.path.clone_from(to));
+                    if self.retraced.remove(path) {
+                        self.retraced.insert(to.clone());
+                    }
                 }
                 Ok(())
             }
@@ -214,12 +223,13 @@ impl<'a> Desk<'a> {
             refusal::mismatch(path, &text, request, mismatch, hash)
         })?;
         let changed = change(&text, &made.edits);
-        for (before, after) in made.lines.iter().zip(&made.after) {
+        let lines = made.lines.iter().zip(&made.after);
+        let spots = made.places.into_iter().zip(lines).map(|(trace, (before, after))| {
             let (path, strategy) = (path.to_path_buf(), made.strategy);
-            self.spots.push(Spot { path, strategy, before: *before, after: *after });
-        }
+            Spot { path, strategy, before: *before, after: *after, trace }
+        });
         self.warnings.extend(made.warnings);
-        self.put(path, &text, made.edits, changed)
+        self.put(path, &text, made.edits, changed, spots.collect())
     }
 
     fn apply(&mut self, path: &Path, hunks: &[Hunk], rigour: Rigour) -> Result<(), ToolError> {
@@ -229,16 +239,15 @@ impl<'a> Desk<'a> {
             refusal::with_hash(refusal::misfit(path, &text, hunks, &failure, self.format), hash)
         })?;
         let changed = change(&text, &made.edits);
-        for placed in made.placed {
-            self.spots.push(Spot {
-                path: path.to_path_buf(),
-                strategy: placed.strategy,
-                before: placed.before,
-                after: placed.after,
-            });
-        }
+        let spots = made.placed.into_iter().map(|placed| Spot {
+            path: path.to_path_buf(),
+            strategy: placed.strategy,
+            before: placed.before,
+            after: placed.after,
+            trace: placed.trace,
+        });
         self.warnings.extend(made.warnings);
-        self.put(path, &text, made.edits, changed)
+        self.put(path, &text, made.edits, changed, spots.collect())
     }
 
     /// Puts edits of the current text on top of those that are there.
@@ -248,11 +257,21 @@ impl<'a> Desk<'a> {
         text: &str,
         edits: Vec<Edit>,
         changed: String,
+        spots: Vec<Spot>,
     ) -> Result<(), ToolError> {
         self.copied += changed.len();
         if self.copied > COPIED {
             return Err(refusal::too_long());
         }
+        let mut spots = spots;
+        if let Some(Some(Now { body: Body::Edited(first, _), .. })) = self.now.get(path) {
+            let (first, second) = (Moves::of(first), Moves::of(&edits));
+            let earlier = self.spots.iter_mut().filter(|spot| spot.path == *path);
+            earlier.for_each(|spot| spot.trace.follow(&second));
+            spots.iter_mut().for_each(|spot| spot.trace.lead_back(&first));
+            self.retraced.insert(path.into());
+        }
+        self.spots.extend(spots);
         if let Some(Some(now)) = self.now.get_mut(path) {
             now.body = match &now.body {
                 Body::AsItWas => Body::Edited(edits, Arc::new(changed)),
@@ -347,8 +366,28 @@ impl<'a> Desk<'a> {
         bytes.map(Content::from)
     }
 
+    /// Counts the lines of what several steps have changed: from the original to
+    /// the file as it will be.
+    fn retrace(&mut self) {
+        for path in std::mem::take(&mut self.retraced) {
+            let Some(Now { body: Body::Edited(_, text), from: Some(from) }) = self.current(&path)
+            else {
+                continue;
+            };
+            let (new, old) = (Arc::clone(text), self.old_text(from));
+            let mut spots: Vec<&mut Spot> =
+                self.spots.iter_mut().filter(|spot| spot.path == path).collect();
+            let traces: Vec<Trace> = spots.iter().map(|spot| spot.trace.clone()).collect();
+            let lines = Trace::lines(&traces, old.as_deref().unwrap_or_default(), &new);
+            for (spot, lines) in spots.iter_mut().zip(lines) {
+                (spot.before, spot.after) = lines;
+            }
+        }
+    }
+
     /// What has to be written.
-    pub(super) fn finish(self) -> Result<Outcome, ToolError> {
+    pub(super) fn finish(mut self) -> Result<Outcome, ToolError> {
+        self.retrace();
         let mut changes = Vec::new();
         let mut files = Vec::new();
         let mut moved: HashSet<&Path> = HashSet::new();

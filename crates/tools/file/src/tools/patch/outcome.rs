@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use encoding_rs::Encoding;
 use hermes_core::ToolContext;
-use hermes_text::matching::{Lines, Strategy};
+use hermes_text::matching::{Lines, Strategy, Trace};
 
 use crate::change::Change;
 use crate::charset;
@@ -47,6 +47,7 @@ pub(super) struct Spot {
     pub(super) strategy: Strategy,
     pub(super) before: Lines,
     pub(super) after: Lines,
+    pub(super) trace: Trace,
 }
 
 /// What happened to a file.
