@@ -2,6 +2,7 @@
 //! begins.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter};
@@ -25,10 +26,23 @@ pub(crate) struct Row {
 pub(crate) struct Rows<'t> {
     text: &'t str,
     returns: bool,
-    /// All that is kept of a line is where it begins: a long text has many, and
-    /// few of them are asked for.
-    starts: Vec<usize>,
+    /// A long text has many lines, and few of them are asked for: so they are
+    /// counted, and found only in the blocks that somebody looks into.
+    blocks: Vec<Block>,
+    len: usize,
 }
+
+/// A part of a text.
+#[derive(Debug)]
+struct Block {
+    /// How many lines begin in front of it.
+    before: usize,
+    /// Where lines begin in it.
+    starts: OnceCell<Vec<usize>>,
+}
+
+/// Bytes of a block.
+const BLOCK: usize = 16 * 1024;
 
 /// An offset as lines see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,10 +79,6 @@ impl Edges {
     }
 }
 
-/// Bytes of a usual line, and lines for which room is made at once.
-const USUAL: usize = 32;
-const ROOM: usize = 1 << 20;
-
 /// Whether lone carriage returns end the lines of this text.
 pub(crate) fn ends_with_returns(text: &str) -> bool {
     memchr(b'\n', text.as_bytes()).is_none() && memchr(b'\r', text.as_bytes()).is_some()
@@ -85,23 +95,55 @@ pub(crate) fn feeds(text: &str, returns: bool) -> Cow<'_, str> {
 
 impl<'t> Rows<'t> {
     pub(crate) fn of(text: &'t str) -> Self {
-        let bytes = text.as_bytes();
         let returns = ends_with_returns(text);
-        let mark = if returns { b'\r' } else { b'\n' };
-        let mut starts = Vec::with_capacity((bytes.len() / USUAL).min(ROOM) + 1);
-        starts.push(0);
-        starts.extend(memchr_iter(mark, bytes).map(|at| at + 1));
-        // Behind the last ending there is no line.
-        starts.pop_if(|last| *last == bytes.len());
-        Self { text, returns, starts }
+        let count = text.len().div_ceil(BLOCK);
+        let mut rows = Self { text, returns, blocks: Vec::with_capacity(count), len: 0 };
+        for number in 0..count {
+            rows.blocks.push(Block { before: rows.len, starts: OnceCell::new() });
+            rows.len += usize::from(number == 0) + rows.ends(number).count();
+        }
+        rows
+    }
+
+    /// The line ends behind which the lines of a block begin; behind the last
+    /// one of the text there is no line.
+    fn ends(&self, block: usize) -> memchr::Memchr<'t> {
+        let last = self.text.len().saturating_sub(1);
+        let from = (block * BLOCK).saturating_sub(1);
+        let to = ((block + 1) * BLOCK - 1).min(last);
+        memchr_iter(self.mark(), self.text.as_bytes().get(from..to).unwrap_or_default())
+    }
+
+    /// Where lines begin in a block.
+    fn starts(&self, block: usize) -> &[usize] {
+        let Some(Block { starts, .. }) = self.blocks.get(block) else { return &[] };
+        starts.get_or_init(|| {
+            let from = (block * BLOCK).saturating_sub(1);
+            let first = (block == 0).then_some(0);
+            first.into_iter().chain(self.ends(block).map(|at| from + at + 1)).collect()
+        })
+    }
+
+    /// Where a line begins.
+    fn start(&self, index: usize) -> Option<usize> {
+        let block = self.blocks.partition_point(|block| block.before <= index).checked_sub(1)?;
+        let before = self.blocks.get(block)?.before;
+        self.starts(block).get(index - before).copied()
+    }
+
+    /// How many lines begin up to an offset.
+    fn begun(&self, offset: usize) -> usize {
+        let block = (offset / BLOCK).min(self.blocks.len().saturating_sub(1));
+        let before = self.blocks.get(block).map_or(0, |block| block.before);
+        before + self.starts(block).partition_point(|start| *start <= offset)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.starts.len()
+        self.len
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.starts.is_empty()
+        self.len == 0
     }
 
     pub(crate) fn text(&self) -> &'t str {
@@ -109,8 +151,8 @@ impl<'t> Rows<'t> {
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<Row> {
-        let start = *self.starts.get(index)?;
-        let next = self.starts.get(index + 1).copied().unwrap_or(self.text.len());
+        let start = self.start(index)?;
+        let next = self.start(index + 1).unwrap_or(self.text.len());
         let line = self.text.get(start..next)?;
         let words = match line.strip_suffix(if self.returns { '\r' } else { '\n' }) {
             Some(words) if !self.returns => words.strip_suffix('\r').unwrap_or(words),
@@ -137,7 +179,7 @@ impl<'t> Rows<'t> {
 
     /// The line that holds this offset: the last one for the end of the text.
     pub(crate) fn at(&self, offset: usize) -> usize {
-        self.starts.partition_point(|start| *start <= offset).saturating_sub(1)
+        self.begun(offset).saturating_sub(1)
     }
 
     /// The lines that a range of the text touches, counted from 1.
@@ -149,7 +191,7 @@ impl<'t> Rows<'t> {
 
     /// How many lines end before this offset.
     fn ended(&self, offset: usize) -> usize {
-        let begun = self.starts.partition_point(|start| *start <= offset);
+        let begun = self.begun(offset);
         let is_behind = offset > 0 && offset == self.text.len() && self.begins(offset);
         (begun + usize::from(is_behind)).saturating_sub(1)
     }
@@ -197,5 +239,57 @@ impl<'t> Rows<'t> {
             .or_else(|| ending(index + 1))
             .or_else(|| ending(0))
             .unwrap_or("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn starts(text: &str) -> Vec<usize> {
+        let mark = if ends_with_returns(text) { b'\r' } else { b'\n' };
+        let mut starts = vec![0];
+        starts.extend(memchr_iter(mark, text.as_bytes()).map(|at| at + 1));
+        starts.pop_if(|last| *last == text.len());
+        starts
+    }
+
+    fn check(text: &str) {
+        let (rows, starts) = (Rows::of(text), starts(text));
+        assert_eq!(rows.len(), starts.len());
+        assert_eq!(rows.is_empty(), starts.is_empty());
+        for index in 0..starts.len() + 2 {
+            assert_eq!(rows.get(index).map(|row| row.start), starts.get(index).copied());
+        }
+        let near = [0, 1, text.len() / 2, BLOCK - 1, BLOCK, BLOCK + 1, text.len()];
+        for offset in near.into_iter().filter(|offset| *offset <= text.len()) {
+            let at = starts.partition_point(|start| *start <= offset).saturating_sub(1);
+            assert_eq!(rows.at(offset), at, "{offset}");
+        }
+    }
+
+    #[test]
+    fn lines_are_found_on_both_sides_of_a_block() {
+        for len in [0, 1, BLOCK - 2, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK] {
+            for end in ["", "\n", "\r\n", "x", "\nx", "\n\n"] {
+                check(&("y".repeat(len) + end));
+                check(&("y\n".repeat(len / 2) + end));
+                check(&("y\r".repeat(len / 2) + end));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_where_they_were(
+            lines in prop::collection::vec((0_usize..3000, "\n|\r\n|\n\n"), 0..40),
+            end in "|x|\n",
+        ) {
+            let text: String =
+                lines.iter().map(|(len, end)| "z".repeat(*len) + end).chain([end]).collect();
+            check(&text);
+        }
     }
 }
