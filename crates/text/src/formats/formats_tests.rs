@@ -307,6 +307,11 @@ fn a_cut_off_patch_is_refused() {
     let names = "--- a/f\n+++ b/f\n";
     let read = parse(&format!("{names}@@ -1,4 +1,4 @@\n a\n-b\n+x\n c\n"), None).expect("a patch");
     assert!(read.warnings[0].contains("is the patch cut off?"), "{:?}", read.warnings);
+    // What would only take away, or write half a line, is not guessed at.
+    for rest in [" a\n-b\n", " a\n-b\n+x"] {
+        let cut = refused(&format!("{names}@@ -1,4 +1,4 @@\n{rest}"));
+        assert!(cut.contains("the patch ends in the middle of a hunk: 4 old and 4 new"), "{cut}");
+    }
     // One side alone is miscounted rather than cut off.
     let patch = format!("{names}@@ -1,2 +1,4 @@\n a\n-b\n+x\n");
     let read = parse(&patch, None).expect("a patch");

@@ -56,6 +56,8 @@ struct Reader<'a, 'p> {
     at: usize,
     /// The lines that close a code fence, in order.
     closing: Vec<usize>,
+    /// Whether it stops within a line.
+    is_ragged: bool,
 }
 
 impl<'p> Reader<'_, 'p> {
@@ -106,7 +108,8 @@ pub(super) fn parse(
 ) -> Result<Read, Malformed> {
     let lines = unwrapped(patch);
     let closing = if is_fenced(patch) { closing_fences(&lines) } else { Vec::new() };
-    let mut reader = Reader { lines: &lines, at: 0, closing };
+    let is_ragged = !patch.ends_with('\n') && closing.is_empty();
+    let mut reader = Reader { lines: &lines, at: 0, closing, is_ragged };
     let mut read = Read::default();
     let mut entry: Option<Entry> = None;
     while let Some(line) = reader.peek(0) {
@@ -128,7 +131,7 @@ pub(super) fn parse(
             reader.at += 2;
         } else if line.starts_with("@@") {
             let open = entry.get_or_insert_with(|| Entry { line: number, ..Entry::default() });
-            open.hunks.push(hunk(&mut reader, warnings));
+            open.hunks.push(hunk(&mut reader, warnings)?);
         } else {
             if let Some(open) = &mut entry {
                 remark(open, number, line)?;
@@ -198,12 +201,11 @@ fn opened(head: &str, said: Option<Extent>) -> Hunk {
     made
 }
 
-/// A warning about a last hunk with fewer lines than it says.
-fn cut_off(said: Extent, raw: &[Numbered<'_>]) -> String {
+/// The lines that a hunk says to have, and those that it has.
+fn counts(said: Extent, raw: &[Numbered<'_>]) -> String {
     let without = |side: Side| raw.iter().filter(|line| marked(line.text).0 != side).count();
     format!(
-        "The last hunk is shorter than it says ({} old and {} new lines are announced, {} and {} \
-            are there): is the patch cut off? A bare `@@` needs no numbers.",
+        "{} old and {} new lines are announced, {} and {} are there",
         said.old,
         said.new,
         without(Side::Add),
@@ -218,7 +220,7 @@ fn is_no_header(line: &Numbered<'_>) -> bool {
 
 /// Reads a hunk: as many lines as its numbers say, and more as long as they
 /// look like lines of a hunk, since the numbers are often wrong.
-fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Hunk {
+fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk, Malformed> {
     let begin = reader.line().copied();
     let head = reader.peek(0).unwrap_or_default();
     let said = extent(head);
@@ -254,10 +256,23 @@ fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Hunk {
         }
         reader.at += 1;
     }
-    if (old > 0 || new > 0) && reader.is_last() {
+    if let Some(said) = said.filter(|_| (old > 0 || new > 0) && reader.is_last()) {
+        let counts = counts(said, &raw);
+        // Lines would go and nothing come for them, or half a line would.
+        let is_bare = raw.last().is_some_and(|last| marked(last.text).0 == Side::Remove);
+        if old > 0 && new > 0 && (is_bare || reader.is_ragged) {
+            let reason = format!(
+                "the patch ends in the middle of a hunk: {counts}; send all of it, or a bare `@@`, \
+                 which needs no numbers"
+            );
+            return Err(Malformed::at(begin.map_or(0, |begin| begin.number), reason));
+        }
         // What may be missing could have told the place from others.
         made.line = None;
-        warnings.extend(said.map(|said| cut_off(said, &raw)));
+        warnings.push(format!(
+            "The last hunk is shorter than it says ({counts}): is the patch cut off? A bare `@@` \
+             needs no numbers."
+        ));
     }
     made.loose = loose_end(&raw);
     match (old_open, new_open) {
@@ -269,7 +284,7 @@ fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Hunk {
     // its lines.
     let head = begin.filter(|_| said.is_some_and(|said| said.old == 0));
     made.lines = hunk_lines(&raw, head.as_ref());
-    made
+    Ok(made)
 }
 
 impl Entry {

@@ -52,9 +52,15 @@ async fn a_diff_that_deletes_an_empty_file_deletes_no_other() {
 async fn a_patch_that_is_cut_off_changes_nothing() {
     let place = Place::new();
     place.write("f", "a\nb\nc\nd\n");
-    let answer = apply(&place, "*** Begin Patch\n*** Update File: f\n@@\n a\n-b\n+x\n").await;
-    assert_eq!(answer["kind"], "invalid_arguments", "{answer}");
-    assert_eq!(text(&place, "f").as_deref(), Some("a\nb\nc\nd\n"));
+    for patch in [
+        "*** Begin Patch\n*** Update File: f\n@@\n a\n-b\n+x\n",
+        "--- a/f\n+++ b/f\n@@ -1,4 +1,4 @@\n a\n-b\n-c\n",
+        "--- a/f\n+++ b/f\n@@ -1,4 +1,4 @@\n a\n-b\n+x",
+    ] {
+        let answer = apply(&place, patch).await;
+        assert_eq!(answer["kind"], "invalid_arguments", "{answer}");
+        assert_eq!(text(&place, "f").as_deref(), Some("a\nb\nc\nd\n"));
+    }
 }
 
 #[tokio::test]
