@@ -47,4 +47,5 @@ with apptainer hermes-exec singularity:: || failed=1
 with figures hermes-repl rich:: || failed=1
 with model hermes-cli real_model:: || failed=1
 HERMES_KILLS=${HERMES_KILLS:-200} tests hermes-cli killed:: || failed=1
+HERMES_KILLS=${HERMES_KILLS:-60} tests hermes-checkpoints killed:: || failed=1
 exit "$failed"

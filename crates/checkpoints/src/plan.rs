@@ -70,8 +70,26 @@ pub struct Plan {
     pub damaged: Vec<Damaged>,
     /// What is as wanted, of what was begun before and cut off.
     pub(crate) back: Vec<Step>,
-    /// The logs that there were when it was made.
-    pub(crate) logs: Vec<PathBuf>,
+    /// What it was made from.
+    pub(crate) past: Past,
+}
+
+/// What was done in a workspace up to a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Past {
+    logs: Vec<PathBuf>,
+    /// Those that did not get to their end, or have not yet.
+    interrupted: Vec<String>,
+}
+
+impl Past {
+    /// From a workspace's logs and the checkpoints that were read from them.
+    pub(crate) fn of(logs: Vec<PathBuf>, all: &[Manifest]) -> Self {
+        let mut interrupted: Vec<String> =
+            all.iter().filter(|m| m.is_interrupted()).map(|m| m.id().to_owned()).collect();
+        interrupted.sort();
+        Self { logs, interrupted }
+    }
 }
 
 /// What would be done with one path.
@@ -197,7 +215,7 @@ enum Sighted {
 struct Matter<'a> {
     kind: Kind,
     workspace: &'a Path,
-    logs: Vec<PathBuf>,
+    past: Past,
     halfway: &'a Halfway<'a>,
 }
 
@@ -222,12 +240,13 @@ impl<'a> Span<'a> {
 }
 
 impl Store {
-    /// The logs and the checkpoints of a workspace. What comes after the logs
+    /// The past and the checkpoints of a workspace. What comes after the logs
     /// were listed is found when the plan is carried out.
-    fn history(&self, workspace: &Path) -> Result<(Vec<PathBuf>, Vec<Manifest>), ToolError> {
+    fn history(&self, workspace: &Path) -> Result<(Past, Vec<Manifest>), ToolError> {
         let folder = self.folder_of(workspace);
         let there = logs(&folder).map_err(|error| self.failed("list", &folder, &error))?;
-        Ok((there, self.checkpoints(workspace)?))
+        let all = self.checkpoints(workspace)?;
+        Ok((Past::of(there, &all), all))
     }
 
     /// What it would take to get there. Nothing is changed.
@@ -240,14 +259,14 @@ impl Store {
     }
 
     fn plan_undo(&self, workspace: &Path, turns: usize) -> Result<Plan, ToolError> {
-        let (logs, all) = self.history(workspace)?;
+        let (past, all) = self.history(workspace)?;
         let halfway = &Halfway::of(&all);
         if let Some(redo) = redo_in_the_way(&all) {
             if turns > 1 {
                 return Err(first_the_redo());
             }
             let kind = Kind::Redo(redo.id().to_owned());
-            let matter = Matter { kind, workspace, logs, halfway };
+            let matter = Matter { kind, workspace, past, halfway };
             return self.plan_for(matter, &[redo], &|_| true);
         }
         let done = Undoable::of(&all).done;
@@ -277,7 +296,7 @@ impl Store {
         }
         let kind = Kind::Undo(ids);
         let oldest_first: Vec<&Manifest> = chosen.into_iter().rev().collect();
-        let matter = Matter { kind, workspace, logs, halfway };
+        let matter = Matter { kind, workspace, past, halfway };
         Ok(Plan { damaged, ..self.plan_for(matter, &oldest_first, &|_| true)? })
     }
 
@@ -289,7 +308,7 @@ impl Store {
     }
 
     fn plan_redo(&self, workspace: &Path) -> Result<Plan, ToolError> {
-        let (logs, all) = self.history(workspace)?;
+        let (past, all) = self.history(workspace)?;
         let undone = Undoable::of(&all).undone;
         let Some(undo) = undone.first().and_then(|at| all.get(*at)) else {
             return Err(ToolError::not_found(format!(
@@ -300,14 +319,14 @@ impl Store {
         };
         let kind = Kind::Redo(undo.id().to_owned());
         let damaged = self.damaged_since(workspace, undo.at(), &all)?;
-        let matter = Matter { kind, workspace, logs, halfway: &Halfway::of(&all) };
+        let matter = Matter { kind, workspace, past, halfway: &Halfway::of(&all) };
         Ok(Plan { damaged, ..self.plan_for(matter, &[undo], &|_| true)? })
     }
 
     fn plan_restore(&self, checkpoint: &str, paths: &[PathBuf]) -> Result<Plan, ToolError> {
         let wanted = self.find(checkpoint)?;
         let workspace = wanted.workspace();
-        let (logs, all) = self.history(workspace)?;
+        let (past, all) = self.history(workspace)?;
         let halfway = &Halfway::of(&all);
         // What was cut off goes on, or is still to be done.
         let counts = |m: &&Manifest| !m.is_interrupted() || m.id() == wanted.id();
@@ -316,7 +335,7 @@ impl Store {
         let is_chosen =
             |path: &Path| paths.is_empty() || paths.iter().any(|chosen| path.starts_with(chosen));
         let kind = Kind::Restore(wanted.id().to_owned());
-        let matter = Matter { kind, workspace, logs, halfway };
+        let matter = Matter { kind, workspace, past, halfway };
         let mut plan = self.plan_for(matter, &since, &is_chosen)?;
         let touched = |path: &Path| since.iter().any(|m| m.changes.contains_key(path));
         // What nobody of ours has touched is brought back if it is asked for.
@@ -378,7 +397,7 @@ impl Store {
         checkpoints: &[&Manifest],
         is_chosen: &dyn Fn(&Path) -> bool,
     ) -> Result<Plan, ToolError> {
-        let Matter { kind, workspace, logs, halfway } = matter;
+        let Matter { kind, workspace, past, halfway } = matter;
         let mut spans: BTreeMap<&Path, Span<'_>> = BTreeMap::new();
         for manifest in checkpoints {
             for (path, change) in &manifest.changes {
@@ -420,7 +439,7 @@ impl Store {
         let (workspace, damaged) = (workspace.to_path_buf(), Vec::new());
         let (steps, back) = (Vec::new(), Vec::new());
         let mut plan =
-            Plan { kind, workspace, checkpoints, steps, missing, turns, damaged, back, logs };
+            Plan { kind, workspace, checkpoints, steps, missing, turns, damaged, back, past };
         spans.iter().for_each(|(path, span)| plan.add(self.step(path, span, halfway)));
         mark_links(&mut plan.steps);
         Ok(plan)

@@ -15,7 +15,7 @@ use crate::history::Kind;
 use crate::likeness::Kept;
 use crate::linked::Names;
 use crate::manifest::{Line, Log, Manifest, Seen};
-use crate::plan::{Plan, Step};
+use crate::plan::{Past, Plan, Step};
 use crate::prune::remove;
 use crate::spot::Spot;
 use crate::state::{Carried, State, Unkept};
@@ -71,11 +71,12 @@ impl Store {
         let folder = self.folder_of(&plan.workspace);
         let failed = |error: io::Error| self.failed("write in", &folder, &error);
         let _alone = lock_alone(&folder).map_err(failed)?;
+        let there = logs(&folder).map_err(failed)?;
+        let earlier = self.load(&folder)?;
         // Somebody may have done the same while this was planned.
-        if logs(&folder).map_err(failed)? != plan.logs {
+        if Past::of(there, &earlier) != plan.past {
             return Err(outdated(plan));
         }
-        let earlier = self.load(&folder)?;
         earlier.iter().filter(|m| m.is_interrupted()).for_each(remove_leftovers);
         let (mut manifest, mut log) = self.keep(plan, &steps, force)?;
         // Files go before the folders that they are in, and come after them.

@@ -15,11 +15,11 @@ use hermes_core::{ErrorKind, ToolError};
 use crate::bench::Bench;
 use crate::processes::{many, start};
 
-const FOLDERS: usize = 12;
+const FOLDERS: usize = 9;
 
 /// How many are killed; `HERMES_KILLS` asks for more.
 fn kills() -> u64 {
-    std::env::var("HERMES_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5)
+    std::env::var("HERMES_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(3)
 }
 
 /// Something up to a bound, another one each time.
@@ -316,21 +316,22 @@ fn of_two_at_once_only_one_claims_a_turn() {
 
 #[test]
 fn processes_that_undo_at_once_undo_a_turn_each_or_are_refused() {
+    const TURNS: usize = 16;
     let bench = Bench::new();
-    for n in 0..6 {
+    for n in 0..TURNS {
         let name = format!("f{n}");
         bench.turn(&[&name], || bench.write(&name, "x"));
     }
     let mut undone = 0;
-    for _ in 0..3 {
+    for _ in 0..TURNS / 2 {
         let children = [start(&bench, "undo:"), start(&bench, "undo:")];
         for mut child in children {
             undone += usize::from(child.wait().unwrap().success());
         }
-        assert_eq!(bench.picture().len(), 6 - undone);
+        assert_eq!(bench.picture().len(), TURNS - undone);
     }
     for _ in 0..undone {
         bench.redo().unwrap();
     }
-    assert_eq!(bench.picture().len(), 6);
+    assert_eq!(bench.picture().len(), TURNS);
 }
