@@ -37,39 +37,39 @@ pub(crate) struct Args {
     action: Action,
     /// The archive.
     archive: String,
-    /// Create: what to pack.
+    /// To pack.
     #[serde(default)]
     paths: Vec<String>,
-    /// Extract: folder; default: one named after the archive.
+    /// Extract: folder; default: named after the archive.
     target: Option<String>,
-    /// Create; default: by the archive's name.
+    /// Create; default: by the name.
     format: Option<FormatName>,
-    /// Globs of entries to take: `src/**`.
+    /// Globs to take: `src/**`.
     #[serde(default)]
     include: Vec<String>,
-    /// Globs to leave out.
+    /// Globs to skip.
     #[serde(default)]
     exclude: Vec<String>,
-    /// Create: skip what git ignores.
+    /// Skip what git ignores.
     #[serde(default)]
     gitignore: bool,
     /// Create: 0-9, zst 1-19.
     #[schemars(range(max = 19))]
     level: Option<u32>,
-    /// What to do about files that exist.
+    /// Files that exist.
     #[serde(default)]
     existing: Existing,
-    /// Extract: leading folders to take off.
+    /// Extract: leading folders to drop.
     #[serde(default)]
     strip_components: u32,
     /// Unpacked bytes; default 2 GB.
     max_bytes: Option<u64>,
-    /// Unpacked size over packed size; default 100.
+    /// Unpacked over packed size; default 100.
     max_ratio: Option<u64>,
-    /// List: entries to skip.
+    /// Entries to skip.
     #[serde(default)]
     offset: u64,
-    /// Names to show, at most 1000.
+    /// At most 1000.
     #[serde(default = "usual_entries")]
     #[schemars(range(min = 1))]
     limit: u64,

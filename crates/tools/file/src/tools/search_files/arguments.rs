@@ -12,7 +12,7 @@ use crate::aliases;
 pub(crate) struct Args {
     /// Regex for content; glob for files (`src/**/*.rs`; folders: `src/*/`).
     pub(super) pattern: String,
-    /// What files say, their names, or roughly their names.
+    /// What files say, their names, or names roughly.
     #[serde(default)]
     target: Wish,
     /// Folder or file.
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Results to skip.
     #[serde(default)]
     pub(super) offset: u64,
-    /// Matching lines, their files, or how many per file.
+    /// Matching lines, their files, or counts.
     #[serde(default)]
     pub(super) output_mode: OutputMode,
     /// Lines around each match.
