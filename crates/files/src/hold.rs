@@ -30,6 +30,9 @@ use crate::words::explain_way;
 
 /// The first and the longest pause between two looks at a lock.
 const PAUSE: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(20));
+/// For how long a folder need not be swept again, and how many are known.
+const SWEPT_FOR: Duration = Duration::from_secs(1);
+const SWEPT_FOLDERS: usize = 256;
 /// The longest file that is changed as a whole.
 const LONGEST: u64 = 256 * 1024 * 1024;
 /// How many times as long one waits in the queue of this process.
@@ -66,8 +69,12 @@ impl Locked {
         Self { id, handle, is_locked }
     }
 
-    /// Removes what dead processes have left in the folder.
+    /// Removes what dead processes have left in the folder, unless that was done
+    /// a moment ago: a folder may be long, and many files in it be written.
     pub(crate) fn sweep(&self) {
+        if !is_due(self.id) {
+            return;
+        }
         match self.is_locked {
             true => sweep_locked(&self.handle),
             false => sweep(&self.handle),
@@ -79,6 +86,21 @@ impl Drop for Locked {
     fn drop(&mut self) {
         ours().remove(&self.id);
     }
+}
+
+/// Whether a folder was not swept for a while, for somebody who does it now.
+fn is_due(folder: (u64, u64)) -> bool {
+    static SWEPT: LazyLock<Mutex<HashMap<(u64, u64), Instant>>> = LazyLock::new(Mutex::default);
+    let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Instant::now();
+    if swept.get(&folder).is_some_and(|at| now.duration_since(*at) < SWEPT_FOR) {
+        return false;
+    }
+    if swept.len() >= SWEPT_FOLDERS {
+        swept.clear();
+    }
+    swept.insert(folder, now);
+    true
 }
 
 /// The folders that this process holds.

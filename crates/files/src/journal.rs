@@ -27,6 +27,9 @@ use crate::scratch::{Scratch, is_abandoned, is_old, sweep};
 use crate::temporary::move_entry;
 use crate::write::{Existing, PRIVATE};
 
+/// Times of folders are this coarse.
+const COARSE: Duration = Duration::from_millis(20);
+
 /// How long one look at the journals counts.
 const FRESH: Duration = Duration::from_millis(50);
 /// The ending of a journal whose change is complete.
@@ -106,6 +109,9 @@ pub struct Journals {
     folder: PathBuf,
     /// When somebody looked last.
     looked: Mutex<Option<Instant>>,
+    /// The last change of the folder, if there was nothing in it of others. As
+    /// long as it is the last one, there is nothing.
+    clean: Mutex<Option<SystemTime>>,
     note: Mutex<Option<Note>>,
 }
 
@@ -115,18 +121,16 @@ struct Note {
     path: PathBuf,
     /// Shows that its maker lives.
     file: File,
+    /// How much was ever written in it.
+    len: usize,
 }
 
-/// A folder that is noted, until this is dropped.
+/// A folder that is noted, until this is dropped. That it stands there for
+/// longer does no harm: whoever reads it looks for what is left, and finds
+/// nothing.
 #[derive(Debug)]
-pub(crate) struct Noted<'a>(MutexGuard<'a, Option<Note>>);
-
-impl Drop for Noted<'_> {
-    fn drop(&mut self) {
-        if let Some(note) = &*self.0 {
-            let _ = note.file.set_len(0);
-        }
-    }
+pub(crate) struct Noted<'a> {
+    _note: MutexGuard<'a, Option<Note>>,
 }
 
 impl Drop for Note {
@@ -178,20 +182,35 @@ pub(crate) fn place_of(folder: &OwnedFd) -> io::Result<PathBuf> {
 impl Journals {
     /// Those in this folder, which is made when it is needed.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), looked: Mutex::new(None), note: Mutex::new(None) }
+        Self {
+            folder: folder.into(),
+            looked: Mutex::new(None),
+            clean: Mutex::new(None),
+            note: Mutex::new(None),
+        }
     }
 
     /// Takes back what somebody was killed at. Says what that was.
     pub fn recover(&self) -> Vec<Recovered> {
         *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        let changed = fs::metadata(&self.folder).and_then(|found| found.modified()).ok();
+        if changed.is_some() && *self.lock_clean() == changed {
+            return Vec::new();
+        }
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let note = self.note.try_lock().ok();
         let own = note.as_ref().and_then(|note| note.as_ref()).map(|note| note.path.clone());
         drop(note);
         let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         found.retain(|path| Some(path) != own.as_ref());
+        let is_settled = |at: &SystemTime| at.elapsed().is_ok_and(|since| since > COARSE);
+        *self.lock_clean() = changed.filter(is_settled).filter(|_| found.is_empty());
         found.sort();
         found.iter().filter_map(|path| recover(path)).collect()
+    }
+
+    fn lock_clean(&self) -> MutexGuard<'_, Option<SystemTime>> {
+        self.clean.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// [`Self::recover`], unless somebody has looked at this very moment.
@@ -205,8 +224,8 @@ impl Journals {
     }
 
     /// Notes the folder of a single file that is about to be replaced: for a
-    /// moment the new one has a name of ours there. Two short system calls,
-    /// since every write has them. Nothing if it cannot be noted.
+    /// moment the new one has a name of ours there. It takes two short system
+    /// calls, since every write has them. Nothing if it cannot be noted.
     pub(crate) fn note(&self, spot: &Spot) -> Option<Noted<'_>> {
         let mut note = self.note.lock().unwrap_or_else(PoisonError::into_inner);
         if note.is_none() {
@@ -215,14 +234,18 @@ impl Journals {
             let made = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&path);
             let file = made.ok()?;
             crate::scratch::claim(&file);
-            *note = Some(Note { path, file });
+            *note = Some(Note { path, file, len: 0 });
         }
         let at = Spot { folder: spot.folder.try_clone().ok()?, name: Scratch::Journal.name() };
         let marks = vec![path_of(&at).ok()?];
         let plan = Plan { entries: Vec::new(), made: Vec::new(), marks };
-        let text = serde_json::to_vec(&plan).ok()?;
-        note.as_ref()?.file.write_all_at(&text, 0).ok()?;
-        Some(Noted(note))
+        let mut text = serde_json::to_vec(&plan).ok()?;
+        let made = note.as_mut()?;
+        // Over what stood there, to its end.
+        text.resize(text.len().max(made.len), b' ');
+        made.len = text.len();
+        made.file.write_all_at(&text, 0).ok()?;
+        Some(Noted { _note: note })
     }
 
     /// Writes down what is about to be done, and marks these folders.

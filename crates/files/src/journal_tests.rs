@@ -83,11 +83,16 @@ fn a_name_that_a_killed_single_write_left_goes_at_the_next_look() {
     let notes = || fs::read_dir(root.join("ours")).map_or(0, Iterator::count);
     let spot = Spot::reach(&file, Walk::default()).expect("there");
 
+    // One that is longer goes before: nothing of it may be left behind it.
+    let deep = users.join("a folder with a much longer name");
+    fs::create_dir(&deep).expect("made");
+    let longer = Spot::reach(&deep.join("file"), Walk::default()).expect("there");
+    drop(journals.note(&longer).expect("noted"));
     let noted = journals.note(&spot).expect("noted");
     // As long as its maker lives nobody touches anything.
     assert_eq!((Journals::new(root.join("ours")).recover(), notes()), (Vec::new(), 1));
     let text = {
-        let path = noted.0.as_ref().expect("a note").path.clone();
+        let path = noted._note.as_ref().expect("a note").path.clone();
         fs::read(path).expect("text")
     };
     drop(noted);
@@ -101,6 +106,30 @@ fn a_name_that_a_killed_single_write_left_goes_at_the_next_look() {
     assert_eq!(Journals::new(root.join("ours")).recover(), []);
     assert!(!stray.exists() && !dead.exists());
     assert_eq!(fs::read_to_string(&file).expect("text"), "old");
+}
+
+#[test]
+fn what_comes_after_a_look_at_an_empty_folder_is_seen() {
+    let world = tempfile::tempdir().expect("a folder");
+    let root = fs::canonicalize(world.path()).expect("a folder");
+    fs::create_dir(root.join("ours")).expect("made");
+    let journals = Journals::new(root.join("ours"));
+    std::thread::sleep(2 * COARSE);
+    assert_eq!((journals.recover(), journals.recover()), (Vec::new(), Vec::new()));
+    assert!(journals.lock_clean().is_some());
+    let stray = root.join(Scratch::File.name());
+    fs::write(&stray, "new").expect("written");
+    let at = Spot::reach(&root.join("file"), Walk::default()).expect("there");
+    let other = Journals::new(root.join("ours"));
+    let noted = other.note(&at).expect("noted");
+    let path = noted._note.as_ref().expect("a note").path.clone();
+    let text = fs::read(&path).expect("text");
+    // It lives; then it is dead, which changes nothing in the folder.
+    assert_eq!((journals.recover(), path.exists()), (Vec::new(), true));
+    fs::write(root.join("ours/text"), &text).expect("written");
+    fs::rename(root.join("ours/text"), &path).expect("renamed");
+    assert_eq!(journals.recover(), []);
+    assert!(!stray.exists() && !path.exists());
 }
 
 /// A journal of a process that was killed.

@@ -5,8 +5,9 @@
 //! one by one, and what they stood for is kept aside until the last of them
 //! is done.
 
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::thread;
 
 use hermes_core::ToolError;
@@ -121,21 +122,24 @@ impl<'a> Hold<'a> {
             let staged = self.stage(changes)?;
             let meant = meanwhile()?;
             let done = aside();
-            (self.bring_to_disk(staged).map(|staged| (staged, meant)), done)
+            (self.bring_to_disk(staged).map(|staged| (staged, meant)), Ok(done))
         } else {
             thread::scope(|scope| {
-                let other = scope.spawn(aside);
+                let (tell, told) = mpsc::channel();
+                scope.spawn(move || tell.send(catch_unwind(AssertUnwindSafe(aside))));
                 let write = || {
                     let staged = self.stage(changes)?;
                     let meant = meanwhile()?;
                     Ok((self.bring_to_disk(staged)?, meant))
                 };
                 let written = write();
-                (written, other.join().unwrap_or_else(|panic| resume_unwind(panic)))
+                // The answer is there before the thread is gone.
+                let done = told.recv().map_err(|_| ToolError::internal("The work broke off"));
+                (written, done.map(|done| done.unwrap_or_else(|panic| resume_unwind(panic))))
             })
         };
         let (staged, meant) = written?;
-        Ok((Secured { changes, staged, _hold: self }, done, meant))
+        Ok((Secured { changes, staged, _hold: self }, done?, meant))
     }
 
     /// Reads back what is written aside, and waits for the disk.

@@ -129,12 +129,12 @@ impl<'a> Held<'a> {
             keep();
         }
         let aside = || {
-            if !makes_folders {
-                keep();
-            }
             let digests: Vec<_> = changes.iter().map(|c| c.content().map(blake3::hash)).collect();
             let hashes: Vec<_> = digests.iter().map(|d| d.map(Hash::from)).collect();
             let answer = look(&hashes)?;
+            if !makes_folders {
+                keep();
+            }
             // Nothing that is old goes for a change that is refused.
             let is_tidy = is_permitted.load(Ordering::Acquire);
             if is_tidy {
