@@ -7,6 +7,7 @@
 mod above;
 mod arrival;
 mod attributes;
+mod beside;
 mod change;
 mod content;
 mod facts;

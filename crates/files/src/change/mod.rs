@@ -5,13 +5,11 @@
 //! one by one, and what they stood for is kept aside until the last of them
 //! is done.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::thread;
 
 use hermes_core::ToolError;
 
+use crate::beside::beside;
 use crate::content::Content;
 use crate::hold::{Hold, Locked};
 use crate::write::Existing;
@@ -122,24 +120,17 @@ impl<'a> Hold<'a> {
             let staged = self.stage(changes)?;
             let meant = meanwhile()?;
             let done = aside();
-            (self.bring_to_disk(staged).map(|staged| (staged, meant)), Ok(done))
+            (self.bring_to_disk(staged).map(|staged| (staged, meant)), Some(done))
         } else {
-            thread::scope(|scope| {
-                let (tell, told) = mpsc::channel();
-                scope.spawn(move || tell.send(catch_unwind(AssertUnwindSafe(aside))));
-                let write = || {
-                    let staged = self.stage(changes)?;
-                    let meant = meanwhile()?;
-                    Ok((self.bring_to_disk(staged)?, meant))
-                };
-                let written = write();
-                // The answer is there before the thread is gone.
-                let done = told.recv().map_err(|_| ToolError::internal("The work broke off"));
-                (written, done.map(|done| done.unwrap_or_else(|panic| resume_unwind(panic))))
+            beside(aside, || {
+                let staged = self.stage(changes)?;
+                let meant = meanwhile()?;
+                Ok((self.bring_to_disk(staged)?, meant))
             })
         };
         let (staged, meant) = written?;
-        Ok((Secured { changes, staged, _hold: self }, done?, meant))
+        let done = done.ok_or_else(|| ToolError::internal("The work broke off"))?;
+        Ok((Secured { changes, staged, _hold: self }, done, meant))
     }
 
     /// Reads back what is written aside, and waits for the disk.

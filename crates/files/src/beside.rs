@@ -1,0 +1,87 @@
+//! Work for two: a little of it on another thread, while this one waits for
+//! the disk. To make a thread takes a good part of the time of such work, so
+//! there are some that stay.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
+
+/// How many threads stay. Whoever finds them all busy, or stuck, makes one.
+const STAYING: usize = 2;
+
+static POOL: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
+    let named = |number| format!("hermes-beside-{number}");
+    ThreadPoolBuilder::new().num_threads(STAYING).thread_name(named).build().ok()
+});
+
+static BUSY: AtomicUsize = AtomicUsize::new(0);
+
+/// One of the threads that stay, until this is dropped.
+struct Seat;
+
+impl Seat {
+    fn take() -> Option<Self> {
+        let take = |busy: usize| (busy < STAYING).then_some(busy + 1);
+        BUSY.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).ok().map(|_| Self)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        BUSY.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Does both, and gives back both answers. A panic of either is one of this.
+pub(crate) fn beside<A: Send, H>(
+    aside: impl FnOnce() -> A + Send,
+    here: impl FnOnce() -> H,
+) -> (H, Option<A>) {
+    let mut done = None;
+    let work = || done = Some(aside());
+    let here = match (Seat::take(), &*POOL) {
+        (Some(_seat), Some(pool)) => pool.in_place_scope(|scope| {
+            scope.spawn(|_| work());
+            here()
+        }),
+        _ => thread::scope(|scope| {
+            scope.spawn(work);
+            here()
+        }),
+    };
+    (here, done)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn both_are_done_also_by_more_than_there_are_threads_that_stay() {
+        let together = Barrier::new(STAYING + 3);
+        thread::scope(|scope| {
+            for number in 0..STAYING + 3 {
+                let together = &together;
+                scope.spawn(move || {
+                    // None of them ends before all of them have begun.
+                    let answers = beside(|| together.wait().is_leader(), || number);
+                    assert_eq!((answers.0, answers.1.is_some()), (number, true));
+                });
+            }
+        });
+        assert_eq!(BUSY.load(Ordering::Acquire), 0);
+    }
+
+    #[test]
+    fn a_panic_is_not_lost() {
+        for _ in 0..2 * STAYING {
+            let broken = std::panic::catch_unwind(|| beside(|| panic!("aside"), || ()));
+            assert!(broken.is_err());
+        }
+        assert_eq!(beside(|| 1, || 2), (2, Some(1)));
+    }
+}
