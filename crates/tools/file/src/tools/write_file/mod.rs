@@ -189,7 +189,8 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     let differs = old.filter(|_| !unchanged);
     let text = text.as_deref().or(bytes.text()).unwrap_or_default();
     let len = bytes.len() as u64;
-    let changes = [Change::Write { path: path.into(), bytes: bytes.clone(), existing: Existing::Replace }];
+    let changes =
+        [Change::Write { path: path.into(), bytes: bytes.clone(), existing: Existing::Replace }];
     let permit = || {
         if !args.keep_numbers {
             refuse_numbered(cx, old, text)?;
@@ -308,11 +309,7 @@ fn refuse_note(content: &str) -> Result<(), ToolError> {
 }
 
 /// The same for lines with numbers in front.
-fn refuse_numbered(
-    cx: &ToolContext,
-    old: Option<&Original>,
-    text: &str,
-) -> Result<(), ToolError> {
+fn refuse_numbered(cx: &ToolContext, old: Option<&Original>, text: &str) -> Result<(), ToolError> {
     if !begins_numbered(text.as_bytes()) {
         return Ok(());
     }
@@ -337,7 +334,6 @@ fn was_shown(cx: &ToolContext, old: Option<&Original>, numbered: &str) -> bool {
     let seen = || known::seen(cx).into_iter().filter_map(|hash| versions::find(&hash));
     old.and_then(Original::text).is_some_and(holds)
         || unchanged::was_shown(cx, numbered)
-        || seen().any(|bytes| {
-            Document::read(bytes.to_vec(), None).is_ok_and(|seen| holds(seen.text()))
-        })
+        || seen()
+            .any(|bytes| Document::read(bytes.to_vec(), None).is_ok_and(|seen| holds(seen.text())))
 }
