@@ -8,6 +8,7 @@
 use serde::Serialize;
 
 mod apply;
+mod candidates;
 mod folding;
 mod hints;
 mod hunk;

@@ -4,14 +4,13 @@
 //! The measures of likeness in here decide what is shown, never what is
 //! changed.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use serde::Serialize;
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices};
 
+use super::candidates::{candidates, likeness};
 use super::folding::occurrences;
-use super::indent::indent;
 use super::marks::mark;
 use super::rows::{Rows, ends_with_returns, feeds};
 use super::script::Script;
@@ -66,7 +65,7 @@ const LARGEST: usize = 8 << 20;
 const LOOKED_AT: usize = 400;
 /// Lines of a block that are shown, and characters of a line.
 const SHOWN: usize = 60;
-const WIDEST: usize = 400;
+pub(super) const WIDEST: usize = 400;
 
 impl Nearest {
     /// Whether it differs from the old text in spaces only.
@@ -441,188 +440,6 @@ fn stretched(rows: &Rows<'_>, lines: &[&str], start: usize) -> (usize, usize) {
     let first = nearby(start, lines.first()).unwrap_or(start);
     let last = nearby(last, lines.last()).filter(|last| *last >= first).unwrap_or(last.max(first));
     (first, last + 1)
-}
-
-/// How many lines of blocks are looked at closely, and blocks at least and at
-/// most.
-const CLOSELY: usize = 4_000;
-const BLOCKS: (usize, usize) = (12, 1_000);
-
-/// Where a block like these lines may begin, by the words that the two share:
-/// rare words count more, and whole lines more than words. Besides, where a line
-/// is spelled like theirs.
-fn candidates(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
-    let mut wanted: HashMap<&str, Shared> = HashMap::new();
-    let mut known = Sieve::default();
-    for (at, line) in lines.iter().enumerate() {
-        for word in words(line).chain(wholes(line)).filter(|word| !word.is_empty()) {
-            known.add(word);
-            let places = &mut wanted.entry(word).or_default().places;
-            if places.len() < 8 && places.last() != Some(&at) {
-                places.push(at);
-            }
-        }
-    }
-    for row in 0..rows.len() {
-        let line = rows.line(row);
-        let line = line.get(..WIDEST).unwrap_or(line);
-        for word in words(line).chain(wholes(line)).filter(|word| known.may_have(word)) {
-            if let Some(Shared { rows, .. }) = wanted.get_mut(word)
-                && rows.last() != Some(&row)
-            {
-                rows.push(row);
-            }
-        }
-    }
-    let mut votes = vec![0.0; rows.len()];
-    for (word, shared) in &wanted {
-        let count = shared.rows.len();
-        // A word on every other line tells nothing, and costs most.
-        if count > 2_000 && count * 8 > rows.len() {
-            continue;
-        }
-        let weight = (1.0 + rows.len() as f64 / count.max(1) as f64).ln();
-        let weight = if word.contains(' ') { 3.0 * weight } else { weight };
-        for row in shared.rows.iter().take(5_000) {
-            for start in shared.places.iter().filter_map(|place| row.checked_sub(*place)) {
-                if let Some(vote) = votes.get_mut(start) {
-                    *vote += weight;
-                }
-            }
-        }
-    }
-    let (least, most) = BLOCKS;
-    let closely = (CLOSELY / lines.len().max(1)).clamp(least, most);
-    let mut found = highest(votes.into_iter().enumerate(), closely);
-    found.extend(alike(rows, lines));
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-/// Where a word is, in the old text and in the file.
-#[derive(Default)]
-struct Shared {
-    places: Vec<usize>,
-    rows: Vec<usize>,
-}
-
-/// Which words are not wanted, told without looking them up.
-struct Sieve([u64; 256]);
-
-impl Default for Sieve {
-    fn default() -> Self {
-        Self([0; 256])
-    }
-}
-
-impl Sieve {
-    fn spot(word: &str) -> (usize, u64) {
-        let bytes = word.as_bytes();
-        let (first, last) = (bytes.first().copied(), bytes.last().copied());
-        let bit = (bytes.len() + usize::from(last.unwrap_or_default())) % 64;
-        (usize::from(first.unwrap_or_default()), 1 << bit)
-    }
-
-    fn add(&mut self, word: &str) {
-        let (at, bit) = Self::spot(word);
-        if let Some(bits) = self.0.get_mut(at) {
-            *bits |= bit;
-        }
-    }
-
-    fn may_have(&self, word: &str) -> bool {
-        let (at, bit) = Self::spot(word);
-        self.0.get(at).is_some_and(|bits| bits & bit != 0)
-    }
-}
-
-/// The rows with the highest scores above zero, best first.
-fn highest(scored: impl Iterator<Item = (usize, f64)>, most: usize) -> Vec<usize> {
-    let mut best: Vec<(usize, f64)> = Vec::with_capacity(most + 1);
-    for (row, score) in scored {
-        let floor = if best.len() < most { 0.0 } else { best.last().map_or(0.0, |(_, s)| *s) };
-        if score > floor {
-            let at = best.partition_point(|(_, better)| *better >= score);
-            best.insert(at, (row, score));
-            best.truncate(most);
-        }
-    }
-    best.into_iter().map(|(row, _)| row).collect()
-}
-
-/// A line as a whole, with its indentation and without.
-fn wholes(line: &str) -> impl Iterator<Item = &str> {
-    let whole = line.trim_end();
-    let words = whole.trim_start();
-    [words].into_iter().chain((words.len() < whole.len()).then_some(whole))
-}
-
-fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| word.len() > 1)
-}
-
-/// Lines of the old text that are compared with all lines by their letters.
-const SPELLED: usize = 4;
-
-/// Where the lines are that share most pairs of letters with the longest ones:
-/// for texts that share no whole word.
-fn alike(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
-    let mut longest: Vec<(usize, &str)> =
-        lines.iter().map(|line| line.trim()).enumerate().collect();
-    longest.sort_by_key(|(_, line)| std::cmp::Reverse(line.len()));
-    let told = longest.iter().take(SPELLED).filter(|(_, line)| !line.is_empty());
-    let wanted: Vec<(usize, u128)> = told.map(|(at, line)| (*at, pairs_mask(line))).collect();
-    let masks: Vec<u128> = rows.lines().map(pairs_mask).collect();
-    let shared = |row: usize, wanted: u128| {
-        let mask = masks.get(row).copied().unwrap_or_default();
-        let all = (mask | wanted).count_ones().max(1);
-        f64::from((mask & wanted).count_ones()) / f64::from(all)
-    };
-    let score = |start: usize| wanted.iter().map(|(at, mask)| shared(start + at, *mask)).sum();
-    highest((0..rows.len()).map(|start| (start, score(start))), 2 * BLOCKS.0)
-}
-
-/// Every two bytes of a line that stand side by side, as a number below 1024.
-fn pairs(line: &str) -> impl Iterator<Item = usize> {
-    let bytes = line.trim().as_bytes();
-    let bytes = bytes.get(..WIDEST).unwrap_or(bytes);
-    bytes.windows(2).map(|pair| {
-        let mixed = pair.iter().fold(7_u32, |mixed, byte| {
-            (mixed ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x9E37_79B1)
-        });
-        usize::try_from(mixed >> 22).unwrap_or_default()
-    })
-}
-
-/// The pairs of a line, as bits.
-fn pairs_mask(line: &str) -> u128 {
-    pairs(line).fold(0, |mask, pair| mask | 1 << (pair / 8))
-}
-
-/// How alike two lines are, from 0 to 1, by the pairs of letters they share
-/// and, for a little, by their indentation.
-fn likeness(a: &str, b: &str) -> f64 {
-    let depth = if indent(a) == indent(b) { 1.0 } else { 0.97 };
-    if a.trim() == b.trim() {
-        return depth;
-    }
-    let mut counts = [0_u16; 1024];
-    let (mut all, mut shared) = (0_u32, 0_u32);
-    for pair in pairs(a) {
-        all += 1;
-        if let Some(count) = counts.get_mut(pair) {
-            *count += 1;
-        }
-    }
-    for pair in pairs(b) {
-        all += 1;
-        if let Some(count) = counts.get_mut(pair).filter(|count| **count > 0) {
-            *count -= 1;
-            shared += 1;
-        }
-    }
-    if all == 0 { 0.0 } else { depth * f64::from(2 * shared) / f64::from(all) }
 }
 
 #[cfg(test)]
