@@ -80,11 +80,15 @@ impl Endings {
     }
 }
 
-/// What ends the lines of a text: a carriage return only where there is no
+/// Whether carriage returns end the lines of a text: only where there is no
 /// line feed.
-fn mark(text: &str) -> char {
+pub(crate) fn ends_with_returns(text: &str) -> bool {
     let has = |byte| memchr::memchr(byte, text.as_bytes()).is_some();
-    if !has(b'\n') && has(b'\r') { '\r' } else { '\n' }
+    !has(b'\n') && has(b'\r')
+}
+
+fn mark(text: &str) -> char {
+    if ends_with_returns(text) { '\r' } else { '\n' }
 }
 
 /// The lines of a text without their endings. A line feed ends a line, with or

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::endings::ends_with_returns;
+
 /// Lines are counted from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
@@ -69,8 +71,7 @@ pub enum Breaks {
 impl Breaks {
     /// What ends the lines of a text.
     pub(super) fn within(self, text: &str) -> u8 {
-        let has = |byte: u8| memchr::memchr(byte, text.as_bytes()).is_some();
-        if self == Self::AsRead && !has(b'\n') && has(b'\r') { b'\r' } else { b'\n' }
+        if self == Self::AsRead && ends_with_returns(text) { b'\r' } else { b'\n' }
     }
 }
 

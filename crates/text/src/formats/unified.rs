@@ -75,7 +75,7 @@ impl<'p> Reader<'_, 'p> {
 
     /// Whether no hunk comes any more.
     fn is_last(&self) -> bool {
-        self.lines.get(self.at..).unwrap_or_default().iter().all(is_no_header)
+        self.lines.get(self.at..).unwrap_or_default().iter().all(|line| !is_header(line.text))
     }
 
     /// Whether a code fence that is around the patch ends here.
@@ -145,10 +145,7 @@ pub(super) fn parse(
 
 /// Whether a code fence begins before the patch does.
 fn is_fenced(patch: &str) -> bool {
-    let begins = |line: &&str| {
-        line.starts_with("--- ") || line.starts_with("@@") || line.starts_with("diff --git ")
-    };
-    patch.lines().take_while(|line| !begins(line)).any(|line| line.starts_with("```"))
+    patch.lines().take_while(|line| !is_header(line)).any(|line| line.starts_with("```"))
 }
 
 /// The lines that close a fence: behind them there are no lines of a hunk up
@@ -160,7 +157,7 @@ fn closing_fences(lines: &[Numbered<'_>]) -> Vec<usize> {
         if line.text.trim_end() == "```" && is_over {
             closing.push(at);
         }
-        is_over = !is_no_header(line) || is_over && !line.text.starts_with(['+', '-', ' ']);
+        is_over = is_header(line.text) || is_over && !line.text.starts_with(['+', '-', ' ']);
     }
     closing.reverse();
     closing
@@ -213,9 +210,9 @@ fn counts(said: Extent, raw: &[Numbered<'_>]) -> String {
     )
 }
 
-/// Whether neither a file nor a hunk begins with this line.
-fn is_no_header(line: &Numbered<'_>) -> bool {
-    !["@@", "diff --git ", "--- "].iter().any(|mark| line.text.starts_with(mark))
+/// Whether a file or a hunk begins with this line.
+fn is_header(line: &str) -> bool {
+    ["@@", "diff --git ", "--- "].iter().any(|mark| line.starts_with(mark))
 }
 
 /// Reads a hunk: as many lines as its numbers say, and more as long as they

@@ -12,10 +12,11 @@ use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices};
 use super::candidates::{candidates, likeness};
 use super::folding::occurrences;
 use super::marks::mark;
-use super::rows::{Rows, ends_with_returns, feeds};
+use super::rows::{Rows, feeds};
 use super::script::Script;
 use super::unique::alone;
 use super::{LISTED, Lines, Side};
+use crate::endings::ends_with_returns;
 
 /// What was looked for, and what should have come in its place.
 #[derive(Debug, Clone, Copy)]

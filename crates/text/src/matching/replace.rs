@@ -5,12 +5,13 @@ use std::ops::Range;
 use super::folding::{Fold, Folded, occurrences};
 use super::indent::{Shift, is_shifted_already};
 use super::moves::Trace;
-use super::rows::{Edge, Edges, Row, Rows, ends_with_returns, feeds};
+use super::rows::{Edge, Edges, Row, Rows, feeds};
 use super::script::{Place, Script};
 use super::table::{Table, TooRepetitive};
 use super::warnings::warnings;
 use super::{LISTED, Lines, Rigour, Strategy, change};
 use crate::document::Edit;
+use crate::endings::ends_with_returns;
 
 /// What is to be replaced by what.
 #[derive(Debug, Clone, Copy)]

@@ -8,6 +8,7 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter};
 
 use super::Lines;
+use crate::endings::ends_with_returns;
 
 /// One line of a text, as offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,11 +78,6 @@ impl Edges {
         let end = self.end.ended + usize::from(!is_over);
         Lines { first: self.start + 1, last: end.max(self.start) }
     }
-}
-
-/// Whether lone carriage returns end the lines of this text.
-pub(crate) fn ends_with_returns(text: &str) -> bool {
-    memchr(b'\n', text.as_bytes()).is_none() && memchr(b'\r', text.as_bytes()).is_some()
 }
 
 /// A caller's text with line feeds for whatever ends its lines.

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::Lines;
 use super::folding::occurrences;
-use super::rows::{Rows, ends_with_returns, feeds};
+use super::rows::{Rows, feeds};
+use crate::endings::ends_with_returns;
 
 /// A place with the lines around it that no other place has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

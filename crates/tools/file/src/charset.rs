@@ -13,6 +13,9 @@ use hermes_text::{Document, Rejected};
 
 use crate::known;
 
+/// The mark of the byte order, as a character.
+pub(crate) const MARK: char = '\u{FEFF}';
+
 /// A text file that was read, in the encoding that it is in. What is in ASCII
 /// so far is in any of many: in the one that was named for it or is said to be
 /// that of such files, if it is one of them.

@@ -39,9 +39,6 @@ enum Body {
     New(Arc<String>),
 }
 
-/// The mark of the byte order, which says that a file is text.
-const MARK: char = '\u{FEFF}';
-
 /// Bytes of text that are copied at most for steps that build upon each other.
 const COPIED: usize = 2 << 30;
 
@@ -355,7 +352,7 @@ impl<'a> Desk<'a> {
             (Body::Edited(edits, text), Some(from)) => {
                 let document = self.document(from)?;
                 // The bytes are the text; a mark that an edit makes is refused below.
-                if document.format() == TextFormat::PLAIN && !text.starts_with(MARK) {
+                if document.format() == TextFormat::PLAIN && !text.starts_with(charset::MARK) {
                     return Ok(Content::Text(Arc::clone(text)));
                 }
                 document.splice(edits).map_err(|error| refusal::splice(from, &error))

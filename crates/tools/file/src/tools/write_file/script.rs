@@ -9,9 +9,7 @@ use hermes_text::{Document, Ending, line_at};
 use serde::{Deserialize, Serialize};
 
 use super::Args;
-use crate::charset;
-
-const MARK: char = '\u{FEFF}';
+use crate::charset::{self, MARK};
 
 /// What ends the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
