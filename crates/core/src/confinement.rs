@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::NetworkMode;
+
 /// What a child process may reach; by default nothing. Paths are absolute and
 /// real.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
@@ -39,8 +41,14 @@ pub struct Confinement {
     /// The trees in which files may be deleted and renamed; none for all that
     /// may be written.
     pub delete: Option<Vec<PathBuf>>,
-    /// Whether it may speak to the network.
-    pub network: bool,
+    /// How it reaches the network.
+    pub network: NetworkMode,
+    /// The session whose network it shares; empty for one of its own.
+    pub session: String,
+    /// Loopback ports of this machine that the session may use.
+    pub host_ports: Vec<u16>,
+    /// Directories of the user that it sees with changes of its own on top.
+    pub overlays: Vec<OverlayMount>,
     /// The programs outside that it may speak to by their sockets.
     pub services: Vec<Service>,
     /// Those that a part of it needs, and that are kept from it because of the
@@ -91,6 +99,17 @@ impl Awaited {
         };
         self.names.iter().any(fits) && !self.except.iter().any(fits)
     }
+}
+
+/// A directory whose changes go elsewhere: the user's own stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct OverlayMount {
+    /// The directory, whether or not it exists.
+    pub target: PathBuf,
+    /// A directory of ours with `upper` and `work` in it, made when needed.
+    pub store: PathBuf,
+    /// Paths below the target that stay invisible, such as credentials.
+    pub hidden: Vec<PathBuf>,
 }
 
 /// A folder, and what a child sees of it: neither is written.

@@ -18,6 +18,7 @@ mod effect;
 mod error;
 mod grants;
 mod host;
+mod network;
 mod notice;
 mod output;
 mod password;
@@ -39,12 +40,16 @@ pub use checkpoint::{
     CheckpointId, CheckpointInfo, Checkpoints, Impending, Left, Made, Replacing, Snapshots,
 };
 pub use clarify::Clarify;
-pub use confinement::{Awaited, ChildLimits, Confinement, Enclosed, Service};
+pub use confinement::{Awaited, ChildLimits, Confinement, Enclosed, OverlayMount, Service};
 pub use context::{Progress, ProgressSink, ToolContext, Workplace, is_folded};
 pub use effect::{Access, Effect, Resource, Scope, Script, excerpt};
 pub use error::{ErrorKind, ToolError};
 pub use grants::{Exceptions, Grant, Grants};
 pub use host::{Found, Host};
+pub use network::{
+    ClientProcess, ConnectionJudge, ConnectionKind, ConnectionRecord, ConnectionRefusal,
+    ConnectionRequest, ConnectionVerdict, Destination, NetworkMode, SessionNetworks,
+};
 pub use notice::{Event, Notice, NoticeQueue, Notices};
 pub use output::{Attachment, Ending, ToolOutput, tool_error, tool_result};
 pub use password::Passwords;
