@@ -61,6 +61,8 @@ pub struct Confinement {
     pub limits: ChildLimits,
     /// Bubblewrap makes the namespaces; without it the child is not started.
     pub bubblewrap: bool,
+    /// Where the system has no namespaces, what else it has must do.
+    pub reduced: bool,
 }
 
 /// Secrets that may come to be.

@@ -25,8 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ..Confinement::default()
     };
     let covered = Confinement { hidden: vec![root.join(".env")], ..plain.clone() };
-    let plain = Sandbox::prepare(&plain)?;
-    let covered = match Sandbox::prepare(&covered) {
+    let plain = Sandbox::prepare(&plain, None)?;
+    let covered = match Sandbox::prepare(&covered, None) {
         Ok(sandbox) => Some(sandbox),
         Err(error) if error.is_unsupported() => None,
         Err(error) => return Err(error.into()),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use hermes_core::Confinement;
+use hermes_core::{Confinement, NetworkMode};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::aside::Unwelcome;
@@ -56,12 +56,18 @@ impl Bubblewrap {
             hint: "install the package `bubblewrap`, or switch it off in the settings",
         })?;
         let shape =
-            Shape { network: confinement.network, guard_truncate: false, shared_memory: false };
+            Shape { network: true, guard_truncate: false, shared_memory: false };
         let filter = Arc::new(store(&filter::build(shape))?);
         let state = State::prepare(confinement, &filter)?;
         let mut gaps = state.covers.gaps.clone();
         if confinement.delete.is_some() {
             gaps.push("deleting and renaming files (bubblewrap cannot forbid it)".to_owned());
+        }
+        if !confinement.overlays.is_empty() {
+            gaps.push("caches of package managers (read-only under bubblewrap)".to_owned());
+        }
+        if confinement.network == NetworkMode::Isolated {
+            gaps.push("hosts judged one by one (only loopback under bubblewrap)".to_owned());
         }
         let limit_gap = process_limit_gap(&confinement.limits);
         gaps.extend(limit_gap.clone());
@@ -70,6 +76,7 @@ impl Bubblewrap {
             landlock: None,
             seccomp: true,
             mount_namespace: true,
+            network_namespace: confinement.network != NetworkMode::Host,
             bubblewrap: Some(program.clone()),
             rlimits: true,
             placeholders: own.map(Path::to_owned).collect(),
@@ -134,6 +141,8 @@ impl Bubblewrap {
 
 impl State {
     fn prepare(confinement: &Confinement, filter: &OwnedFd) -> Result<Self, SandboxError> {
+        // It makes the mounts itself, and knows no overlays of ours.
+        let confinement = &Confinement { overlays: Vec::new(), ..confinement.clone() };
         let mut covers = Covers::plan(confinement, true)?;
         let (sockets, foreign) = Sockets::look(confinement);
         // Elsewhere there are none, as nothing else is there.
@@ -145,7 +154,7 @@ impl State {
         let watch = Watch::new(confinement, &covers);
         let mut arguments = namespaces(confinement);
         arguments.extend(trees(confinement)?);
-        arguments.extend(cover(&covers.mounts()?));
+        arguments.extend(cover(&covers.mounts()?, &confinement.write));
         // The root is one more place to write to, if a private one.
         if !confinement.write.iter().any(|tree| tree == Path::new("/")) {
             arguments.extend(["--remount-ro", "/"].map(Into::into));
@@ -166,7 +175,7 @@ fn namespaces(confinement: &Confinement) -> Vec<OsString> {
     ]
     .map(Into::into)
     .to_vec();
-    if !confinement.network {
+    if confinement.network != NetworkMode::Host {
         arguments.push("--unshare-net".into());
     }
     arguments.extend(["--cap-drop", "ALL"].map(Into::into));
@@ -205,7 +214,7 @@ fn trees(confinement: &Confinement) -> io::Result<Vec<OsString>> {
     Ok(arguments)
 }
 
-fn cover(mounts: &[Mount]) -> Vec<OsString> {
+fn cover(mounts: &[Mount], write: &[PathBuf]) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = Vec::new();
     // What is kept comes from outside, so that its covers come after it.
     let encloses = |mount: &&Mount| match mount {
@@ -233,12 +242,21 @@ fn cover(mounts: &[Mount]) -> Vec<OsString> {
             }
             // It writes in nothing but what it is told, and has a folder for devices
             // of its own, and that in it.
-            Mount::Seal(_) | Mount::Fresh(_) => {}
+            Mount::Seal(_) | Mount::Fresh(_) | Mount::Overlay(_) | Mount::Bind(..) => {}
             Mount::Enclose(path, kept) => {
                 arguments.extend(["--tmpfs".into(), name(path)]);
                 for kept in kept {
+                    if let Some(link) = &kept.link {
+                        arguments.extend(["--symlink".into(), name(link), name(&kept.path)]);
+                        continue;
+                    }
                     let option = if kept.is_written { "--bind" } else { "--ro-bind-try" };
                     arguments.extend([option.into(), name(&kept.path), name(&kept.path)]);
+                }
+                // What may be written in there lies over what was bound again.
+                let folder = PathBuf::from(name(path));
+                for tree in write.iter().filter(|tree| tree.starts_with(&folder)) {
+                    arguments.extend(["--bind-try".into(), tree.into(), tree.into()]);
                 }
                 arguments.extend(["--remount-ro".into(), name(path)]);
             }

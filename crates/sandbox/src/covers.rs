@@ -1,6 +1,7 @@
 //! Which paths the mount namespace must cover, and with what. Landlock only
 //! allows, tree by tree; what is taken out of an allowed tree is covered here.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::fs;
@@ -11,8 +12,11 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{Awaited, Confinement, Enclosed};
 
+use crate::overlay::{Overlay, overlay_gap};
 use crate::placeholder::{Kind, Placeholder};
-use crate::raw::namespace::{Kept, MOST_KEPT, MOST_OPEN, Mount};
+use crate::raw::namespace::{self, Failure, Kept, MOST_KEPT, MOST_OPEN, Mount, Namespaces};
+use crate::raw::space::Space;
+use crate::support::unsupported;
 use crate::{SandboxError, den};
 
 /// How a path is covered. A later kind wins over an earlier one.
@@ -45,6 +49,8 @@ pub(crate) struct Covers {
     /// The folder of memory that programs share by a name, and that of queues.
     memory: Option<PathBuf>,
     queues: Option<PathBuf>,
+    /// Directories whose changes go elsewhere.
+    overlays: Vec<Overlay>,
     /// What stands for protected paths that are not there yet.
     pub(crate) placeholders: Vec<Placeholder>,
     /// Whether some of it has to be covered, and nothing runs without.
@@ -86,8 +92,15 @@ impl Covers {
         for folder in &confinement.enclosed {
             found.close(folder, &write, &allowed);
         }
+        for overlay in &confinement.overlays {
+            match Overlay::prepare(overlay) {
+                Ok(prepared) => found.overlays.push(prepared),
+                Err(error) => found.gaps.push(overlay_gap(&overlay.target, &error)),
+            }
+        }
         for path in &confinement.hidden {
-            if !found.is_enclosed(path) {
+            let real = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            if !found.is_enclosed(&real) && !found.is_overlaid(&real) {
                 found.hide(path, &write, &allowed, sockets);
             }
         }
@@ -112,6 +125,8 @@ impl Covers {
             }
         }
         found.is_needed = !found.covers.is_empty() || !found.enclosed.is_empty();
+        // Inner ones first, as the outer ones take them along.
+        found.enclosed.sort_by_key(|(folder, _)| Reverse(folder.components().count()));
         for path in &confinement.nested {
             found.keep(path, &write);
         }
@@ -195,8 +210,15 @@ impl Covers {
         if !allowed.iter().any(|tree| folder.starts_with(tree) || tree.starts_with(&folder)) {
             return;
         }
-        let is_in = |path: &&PathBuf| path.parent() == Some(&enclosed.folder) && path.exists();
+        let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
+        let is_in = |path: &&PathBuf| path.parent() == Some(&enclosed.folder) && is_there(path);
         let open = enclosed.open.iter().filter(is_in).filter_map(|path| path.file_name());
+        if enclosed.open.len() > MOST_KEPT {
+            self.gaps.push(format!(
+                "{} has more than {MOST_KEPT} entries, of which a child sees the first ones only",
+                folder.display()
+            ));
+        }
         let open = open.take(MOST_KEPT).map(|name| folder.join(name)).collect();
         for above in way_to(&folder, write) {
             self.covers.entry(above.to_owned()).or_insert(Cover::Pin);
@@ -211,14 +233,47 @@ impl Covers {
         })
     }
 
+    /// Whether a path lies in a directory of which the child has its own.
+    fn is_overlaid(&self, path: &Path) -> bool {
+        self.overlays.iter().any(|overlay| path.starts_with(&overlay.target))
+    }
+
+    /// Makes the namespaces. What the system refuses and is not needed is
+    /// given up, and named among the gaps; so is all of it if the confinement
+    /// makes do with what there is.
+    pub(crate) fn build(
+        &mut self,
+        space: Option<&Space>,
+        is_reduced: bool,
+    ) -> Result<Option<Namespaces>, SandboxError> {
+        loop {
+            let failure = match namespace::build(&self.mounts()?, space) {
+                Ok(made) => return Ok(Some(made)),
+                Err(failure) => failure,
+            };
+            match failure {
+                Failure::Refused(_) if is_reduced || !self.is_needed => {
+                    self.give_up();
+                    return Ok(None);
+                }
+                // One file system cannot be the upper layer of an overlay, or
+                // the kernel has none: the rest is done without.
+                Failure::Path(path, error) if self.is_overlay(&path) => {
+                    self.gaps.push(overlay_gap(&path, &error));
+                    self.overlays.retain(|overlay| overlay.target != path);
+                }
+                failure => return Err(unsupported(failure)),
+            }
+        }
+    }
+
+    fn is_overlay(&self, path: &Path) -> bool {
+        self.overlays.iter().any(|overlay| overlay.target == path)
+    }
+
     /// What is covered, by how.
     pub(crate) fn covered(&self) -> &BTreeMap<PathBuf, Cover> {
         &self.covers
-    }
-
-    /// Whether what was asked for cannot be had without a namespace.
-    pub(crate) fn is_needed(&self) -> bool {
-        self.is_needed
     }
 
     /// There is no namespace: what else was to be covered is open.
@@ -238,7 +293,12 @@ impl Covers {
     pub(crate) fn mounts(&self) -> Result<Vec<Mount>, SandboxError> {
         let mut mounts = Vec::new();
         if let Some(open) = &self.open {
-            mounts.push(Mount::Seal(open.iter().map(|it| c_name(it)).collect::<Result<_, _>>()?));
+            let stores = self.overlays.iter().map(|overlay| &overlay.store);
+            let open = open.iter().chain(stores).map(|it| c_name(it));
+            mounts.push(Mount::Seal(open.collect::<Result<_, _>>()?));
+        }
+        for overlay in &self.overlays {
+            mounts.push(Mount::Overlay(overlay.plan()?));
         }
         let mut covers = self.covers.clone();
         for folder in &self.ways {
@@ -258,8 +318,21 @@ impl Covers {
         }
         // With what is kept come its covers, also where a link leads out.
         for (folder, open) in &self.enclosed {
-            let kept = open.iter().map(|path| Kept::of(path, Vec::new()));
-            mounts.push(Mount::Enclose(c_name(folder)?, kept.collect::<Result<_, _>>()?));
+            let own = |overlay: &&Overlay| overlay.target.parent() == Some(folder);
+            let plain = open.iter().filter(|path| !self.is_overlay(path));
+            let mut kept: Vec<Kept> =
+                plain.map(|path| Kept::of(path, Vec::new())).collect::<Result<_, _>>()?;
+            for overlay in self.overlays.iter().filter(own) {
+                kept.push(overlay.kept()?);
+            }
+            kept.truncate(MOST_KEPT);
+            mounts.push(Mount::Enclose(c_name(folder)?, kept));
+        }
+        let is_view = |folder: &Path| self.enclosed.iter().any(|(own, _)| own == folder);
+        for overlay in &self.overlays {
+            if !overlay.target.parent().is_some_and(is_view) && overlay.target.is_dir() {
+                mounts.push(Mount::Bind(c_name(&overlay.staging())?, c_name(&overlay.target)?));
+            }
         }
         if let Some((den, own)) = &self.den {
             let mut kept = Vec::new();
@@ -439,8 +512,13 @@ impl Covers {
 impl Kept {
     fn of(path: &Path, above: Vec<CString>) -> Result<Self, SandboxError> {
         let path_of = |source| SandboxError::Path { path: path.to_owned(), source };
-        let is_folder = fs::metadata(path).map_err(path_of)?.is_dir();
-        Ok(Self { above, path: c_name(path)?, is_folder, is_written: false })
+        let about = fs::symlink_metadata(path).map_err(path_of)?;
+        let link = match about.is_symlink() {
+            true => Some(c_name(&fs::read_link(path).map_err(path_of)?)?),
+            false => None,
+        };
+        let (path, is_folder) = (c_name(path)?, about.is_dir());
+        Ok(Self { above, path, source: None, link, is_folder, is_written: false })
     }
 }
 
@@ -475,7 +553,7 @@ fn cannot_be_made(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-fn c_name(path: &Path) -> Result<CString, SandboxError> {
+pub(crate) fn c_name(path: &Path) -> Result<CString, SandboxError> {
     CString::new(path.as_os_str().as_bytes())
         .map_err(|error| SandboxError::Path { path: path.to_owned(), source: error.into() })
 }

@@ -20,7 +20,7 @@ fn nothing_inside_allowed_trees_needs_no_cover() {
     let mut wanted = confinement(&[&inside], &[&inside]);
     wanted.hidden = vec![outside.clone()];
     wanted.read_only = vec![outside];
-    assert!(!Covers::plan(&wanted, true).unwrap().is_needed());
+    assert!(!Covers::plan(&wanted, true).unwrap().is_needed);
 }
 
 #[test]
@@ -79,8 +79,8 @@ fn a_hidden_socket_is_covered_wherever_it_is() {
     let _listener = std::os::unix::net::UnixListener::bind(folder.join("agent")).unwrap();
     let mut wanted = confinement(&[], &[]);
     wanted.hidden = vec![root.join("run")];
-    assert!(Covers::plan(&wanted, true).unwrap().is_needed());
-    assert!(!Covers::plan(&wanted, false).unwrap().is_needed());
+    assert!(Covers::plan(&wanted, true).unwrap().is_needed);
+    assert!(!Covers::plan(&wanted, false).unwrap().is_needed);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_protected_link_to_nowhere_is_told_about() {
     let mut wanted = confinement(&[], &[&root]);
     wanted.read_only = vec![root.join("link")];
     let covers = Covers::plan(&wanted, true).unwrap();
-    assert!(!covers.is_needed());
+    assert!(!covers.is_needed);
     assert_eq!(covers.gaps.len(), 1);
 }
 
@@ -121,7 +121,7 @@ fn disks_are_covered_where_all_may_be_read() {
         return;
     }
     assert_eq!(covered, disks);
-    assert!(!Covers::plan(&confinement(&[Path::new("/usr")], &[]), true).unwrap().is_needed());
+    assert!(!Covers::plan(&confinement(&[Path::new("/usr")], &[]), true).unwrap().is_needed);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_repository_within_another_is_kept_and_its_folder_is_not_pinned() {
     let mut wanted = confinement(&[], &[&root]);
     wanted.nested = ["a/b/.git/hooks", "a/c/.git", "a/gone"].map(|name| root.join(name)).to_vec();
     let covers = Covers::plan(&wanted, true).unwrap();
-    assert!(!covers.is_needed());
+    assert!(!covers.is_needed);
     let found: Vec<_> = covers.covers.into_iter().collect();
     assert_eq!(
         found,
@@ -151,7 +151,7 @@ fn what_is_not_to_be_made_is_told_about_where_nothing_can_be_covered() {
     let mut wanted = confinement(&[], &[&root]);
     wanted.absent = vec![root.join(".tool"), root.join("no/folder/file")];
     let mut covers = Covers::plan(&wanted, true).unwrap();
-    assert!(root.join(".tool").is_dir() && !covers.is_needed());
+    assert!(root.join(".tool").is_dir() && !covers.is_needed);
     covers.give_up();
     assert!(!root.join(".tool").exists());
     assert_eq!(covers.gaps.len(), 1, "{:?}", covers.gaps);

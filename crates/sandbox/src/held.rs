@@ -49,6 +49,8 @@ pub struct Held {
     pub seccomp: bool,
     /// Whether a user and mount namespace covers paths.
     pub mount_namespace: bool,
+    /// Whether the network is the session's own.
+    pub network_namespace: bool,
     /// Bubblewrap, if it makes the namespaces.
     pub bubblewrap: Option<PathBuf>,
     /// Whether resource limits are set.
@@ -80,6 +82,7 @@ impl Held {
         let flags = [
             (self.seccomp, "seccomp"),
             (self.mount_namespace, "mount namespace"),
+            (self.network_namespace, "network namespace"),
             (self.rlimits, "rlimits"),
         ];
         names.extend(flags.iter().filter(|(on, _)| *on).map(|(_, name)| (*name).to_owned()));

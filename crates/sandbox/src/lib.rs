@@ -32,6 +32,14 @@ mod launched;
 #[cfg(target_os = "linux")]
 mod lookout;
 #[cfg(target_os = "linux")]
+mod netlink;
+#[cfg(target_os = "linux")]
+mod network_space;
+#[cfg(target_os = "linux")]
+mod overlay;
+#[cfg(target_os = "linux")]
+mod overlay_store;
+#[cfg(target_os = "linux")]
 mod placeholder;
 #[cfg(target_os = "linux")]
 mod probe;
@@ -60,6 +68,12 @@ pub use held::{Held, Outcome, Probe, Support};
 pub use launch::{Group, Launch, Stream};
 #[cfg(target_os = "linux")]
 pub use launched::Launched;
+#[cfg(target_os = "linux")]
+pub use network_space::{ListeningSocket, NetworkSpace, sockets_of};
+#[cfg(target_os = "linux")]
+pub use overlay_store::{
+    OverlayApplication, OverlayChange, OverlayChangeKind, OverlayEntry, OverlayStore, SkippedChange,
+};
 #[cfg(target_os = "linux")]
 pub use probe::probe;
 #[cfg(not(target_os = "linux"))]

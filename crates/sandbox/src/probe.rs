@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hermes_core::Confinement;
+use hermes_core::{Confinement, NetworkMode};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
 use crate::raw::attempt::{Attempt, Memory};
@@ -34,7 +34,7 @@ const FOREIGN: &[&str] = &["/etc/shadow", "/root/.bash_history", "/etc/sudoers"]
 pub fn probe(confinement: &Confinement, scratch: &Path) -> Vec<Probe> {
     // The programs outside are there before the sandbox is.
     let stranger = Stranger::new();
-    let sandbox = match Sandbox::prepare(confinement) {
+    let sandbox = match Sandbox::prepare(confinement, None) {
         Ok(sandbox) => sandbox,
         Err(error) => {
             return vec![Probe {
@@ -264,7 +264,8 @@ impl Drop for Stranger {
 }
 
 fn network(sandbox: &Sandbox, confinement: &Confinement) -> Vec<Probe> {
-    let wanted = if confinement.network { Outcome::Permitted } else { Outcome::Blocked };
+    let is_host = confinement.network == NetworkMode::Host;
+    let wanted = if is_host { Outcome::Permitted } else { Outcome::Blocked };
     let what = "connect to a TCP port of this machine".to_owned();
     let listener = TcpListener::bind(("127.0.0.1", 0));
     let port = listener.as_ref().ok().and_then(|it| it.local_addr().ok()).map(|it| it.port());
@@ -272,7 +273,7 @@ fn network(sandbox: &Sandbox, confinement: &Confinement) -> Vec<Probe> {
         Some(port) => run(sandbox, what, wanted, Attempt::Connect(port)),
         None => untried(what, wanted, &"no port to listen on"),
     };
-    vec![connect, run(sandbox, "open a UDP socket".to_owned(), wanted, Attempt::Datagram)]
+    vec![connect]
 }
 
 fn processes(sandbox: &Sandbox, scratch: &Path) -> Vec<Probe> {
@@ -341,6 +342,7 @@ fn by_shell(sandbox: &Sandbox, attempt: &Attempt) -> io::Result<i32> {
         }
         Attempt::Write(path) => (": >> \"$0\"", path),
         Attempt::Create(path) => ("set -C; : > \"$0\"", path),
+        Attempt::Mode(path) => ("chmod 640 \"$0\"", path),
         _ => return Err(io::ErrorKind::Unsupported.into()),
     };
     let mut command = Command::new("/bin/sh");

@@ -1,15 +1,17 @@
 //! The Landlock ruleset of a confinement.
 
 use std::fmt::Display;
+use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use hermes_core::Confinement;
+use hermes_core::{Confinement, NetworkMode};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
     RulesetAttr, RulesetCreatedAttr, Scope, path_beneath_rules,
 };
 
+use crate::raw::namespace::Namespaces;
 use crate::{SandboxError, den};
 
 /// Devices that programs take for granted and that carry no state of others.
@@ -31,14 +33,18 @@ const TERMINALS: &str = "/dev/pts";
 /// children from inspecting them.
 const PROCESS_TREE: &str = "/proc";
 
-/// Hands the rules to the kernel, for any number of children. `terminals` is
-/// the folder of those that are their own, `fresh` a folder that is.
+/// Hands the rules to the kernel, for any number of children.
 pub(crate) fn build(
     confinement: &Confinement,
     abi: u32,
-    terminals: Option<&OwnedFd>,
-    fresh: Option<&OwnedFd>,
+    namespaces: Option<&Namespaces>,
 ) -> Result<OwnedFd, SandboxError> {
+    let terminals = namespaces.and_then(|made| made.terminals.as_ref().ok());
+    // Where there is no view of the files, only these rules can leave some out.
+    let readable = match namespaces {
+        Some(_) => confinement.read.clone(),
+        None => carved(confinement),
+    };
     let abi = ABI::from(i32::try_from(abi).unwrap_or(i32::MAX));
     let everything = AccessFs::from_all(abi);
     let read = AccessFs::from_read(abi);
@@ -58,7 +64,9 @@ pub(crate) fn build(
         .handle_access(everything)
         .map_err(refused)?;
     let tcp = AccessNet::from_all(abi);
-    if !confinement.network && !tcp.is_empty() {
+    let is_apart = namespaces.is_some_and(|made| made.network.is_some());
+    let is_open = is_apart || confinement.network == NetworkMode::Host;
+    if !is_open && !tcp.is_empty() {
         ruleset = ruleset.handle_access(tcp).map_err(refused)?;
     }
     let scopes = Scope::from_all(abi);
@@ -68,7 +76,7 @@ pub(crate) fn build(
     let mut created = ruleset
         .create()
         .map_err(refused)?
-        .add_rules(path_beneath_rules(&confinement.read, read))
+        .add_rules(path_beneath_rules(&readable, read))
         .and_then(|it| it.add_rules(path_beneath_rules(&confinement.write, kept)))
         .and_then(|it| it.add_rules(path_beneath_rules(removable, remove)))
         .and_then(|it| it.add_rules(path_beneath_rules(DEVICES, device)))
@@ -79,10 +87,46 @@ pub(crate) fn build(
         None => created.add_rules(path_beneath_rules([Path::new(TERMINALS)], device)),
     }
     .map_err(refused)?;
-    if let Some(folder) = fresh {
+    // A view is another directory than the one that it stands for.
+    let is_readable = |path: &Path| confinement.read.iter().any(|tree| path.starts_with(tree));
+    for (path, folder) in namespaces.into_iter().flat_map(|made| &made.views) {
+        if is_readable(path) {
+            created = created.add_rule(PathBeneath::new(folder, read)).map_err(refused)?;
+        }
+    }
+    let own = namespaces.into_iter().flat_map(|made| made.fresh.iter().chain(&made.overlays));
+    for folder in own {
         created = created.add_rule(PathBeneath::new(folder, write)).map_err(refused)?;
     }
     Option::<OwnedFd>::from(created).ok_or_else(|| refused("the kernel gave no ruleset"))
+}
+
+/// The readable trees without what is hidden in them. Rules only allow, so a
+/// tree with a hidden place in it is allowed by its entries, and the entries
+/// beside the way to that place.
+fn carved(confinement: &Confinement) -> Vec<PathBuf> {
+    let real = |path: &PathBuf| fs::canonicalize(path).ok();
+    let mut hidden: Vec<PathBuf> = confinement.hidden.iter().filter_map(real).collect();
+    for enclosed in &confinement.enclosed {
+        let entries = fs::read_dir(&enclosed.folder).into_iter().flatten().flatten();
+        let closed = entries.map(|entry| entry.path()).filter(|it| !enclosed.open.contains(it));
+        hidden.extend(closed);
+    }
+    let mut open = Vec::new();
+    let mut trees = confinement.read.clone();
+    while let Some(tree) = trees.pop() {
+        if hidden.iter().any(|path| tree.starts_with(path)) {
+            continue;
+        }
+        if !hidden.iter().any(|path| path.starts_with(&tree)) {
+            open.push(tree);
+            continue;
+        }
+        let entries = fs::read_dir(&tree).into_iter().flatten().flatten();
+        let plain = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+        trees.extend(plain.map(|entry| entry.path()));
+    }
+    open
 }
 
 /// These trees, and those that are the child's alone.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 
-use hermes_core::{ChildLimits, Confinement};
+use hermes_core::{ChildLimits, Confinement, NetworkMode};
 use rustix::fs::{Mode, OFlags, openat};
 
 use crate::aside::Unwelcome;
@@ -18,9 +18,9 @@ use crate::lookout::{Plan, Post};
 use crate::placeholder::Placeholder;
 use crate::raw::child::{self, Entry, Limit, Step};
 use crate::raw::image::{Gate, Image};
-use crate::raw::namespace::{self, Failure};
 use crate::sockets::Sockets;
-use crate::support::{require_landlock, require_seccomp, unsupported};
+use crate::network_space::NetworkSpace;
+use crate::support::{require_landlock, require_seccomp};
 use crate::watch::Watch;
 use crate::{Held, Launch, SandboxError, rules};
 
@@ -65,6 +65,8 @@ struct Own {
     abi: u32,
     /// Found once: later, what is on the way may be a child's.
     unwelcome: Arc<Unwelcome>,
+    /// The network that children share, if it is not that of this machine.
+    space: Option<Arc<NetworkSpace>>,
     state: Mutex<State>,
 }
 
@@ -84,7 +86,14 @@ impl Sandbox {
     /// cannot hold the files and the network of the confinement; never
     /// prepares less in silence. What else does not hold is in
     /// [`Held::gaps`].
-    pub fn prepare(confinement: &Confinement) -> Result<Self, SandboxError> {
+    ///
+    /// Children share the network of `space`. Without one, and unless they use
+    /// the network of this machine, they get one of their own, with loopback
+    /// and no way out.
+    pub fn prepare(
+        confinement: &Confinement,
+        space: Option<Arc<NetworkSpace>>,
+    ) -> Result<Self, SandboxError> {
         require_seccomp()?;
         if confinement.bubblewrap {
             let (bubblewrap, held) = Bubblewrap::prepare(confinement)?;
@@ -92,7 +101,11 @@ impl Sandbox {
         }
         let abi = require_landlock()?;
         let unwelcome = Arc::new(Unwelcome::of(confinement));
-        let (state, mut gaps) = State::prepare(confinement, &unwelcome, abi)?;
+        let space = match confinement.network {
+            NetworkMode::Host => None,
+            _ => space.or_else(|| NetworkSpace::create().ok().map(Arc::new)),
+        };
+        let (state, mut gaps) = State::prepare(confinement, &unwelcome, space.as_deref(), abi)?;
         if abi < SCOPE_ABI {
             gaps.push(format!(
                 "signals to and abstract sockets of other processes (Landlock ABI {SCOPE_ABI} \
@@ -105,6 +118,7 @@ impl Sandbox {
             landlock: Some(abi),
             seccomp: true,
             mount_namespace: state.entry.namespaces.is_some(),
+            network_namespace: space.is_some() && state.entry.namespaces.is_some(),
             bubblewrap: None,
             rlimits: true,
             placeholders: state.own_placeholders(),
@@ -113,7 +127,7 @@ impl Sandbox {
             limit_gap,
         };
         let state = Mutex::new(state);
-        let own = Own { confinement: confinement.clone(), abi, unwelcome, state };
+        let own = Own { confinement: confinement.clone(), abi, unwelcome, space, state };
         Ok(Self { held, mechanism: Mechanism::Own(Box::new(own)) })
     }
 
@@ -215,7 +229,9 @@ impl Own {
     fn entry(&self) -> Result<Arc<Entry>, SandboxError> {
         let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if state.watch.has_changed() || state.sockets.has_new(&self.confinement) {
-            let (fresh, _) = State::prepare(&self.confinement, &self.unwelcome, self.abi)?;
+            let space = self.space.as_deref();
+            let (fresh, _) =
+                State::prepare(&self.confinement, &self.unwelcome, space, self.abi)?;
             *state = fresh;
         }
         Ok(Arc::clone(&state.entry))
@@ -228,12 +244,13 @@ impl State {
     fn prepare(
         confinement: &Confinement,
         unwelcome: &Arc<Unwelcome>,
+        space: Option<&NetworkSpace>,
         abi: u32,
     ) -> Result<(Self, Vec<String>), SandboxError> {
         const ATTEMPTS: usize = 4;
         let is_gone = |error: &SandboxError| matches!(error, SandboxError::Path { source, .. } if source.kind() == io::ErrorKind::NotFound);
         for _ in 1..ATTEMPTS {
-            match Self::attempt(confinement, unwelcome, abi) {
+            match Self::attempt(confinement, unwelcome, space, abi) {
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(error),
                 Ok((mut state, gaps)) => {
@@ -243,12 +260,13 @@ impl State {
                 }
             }
         }
-        Self::attempt(confinement, unwelcome, abi)
+        Self::attempt(confinement, unwelcome, space, abi)
     }
 
     fn attempt(
         confinement: &Confinement,
         unwelcome: &Arc<Unwelcome>,
+        space: Option<&NetworkSpace>,
         abi: u32,
     ) -> Result<(Self, Vec<String>), SandboxError> {
         let mut covers = Covers::plan(confinement, abi < SOCKET_ABI)?;
@@ -257,14 +275,7 @@ impl State {
         let (sockets, foreign) = Sockets::look(confinement);
         covers.shut(foreign, confinement);
         let plan = Plan::new(&covers, &confinement.awaited, unwelcome);
-        let namespaces = match namespace::build(&covers.mounts()?) {
-            Ok(made) => Some(made),
-            Err(Failure::Refused(_)) if !covers.is_needed() => {
-                covers.give_up();
-                None
-            }
-            Err(failure) => return Err(unsupported(failure)),
-        };
+        let namespaces = covers.build(space.map(NetworkSpace::space), confinement.reduced)?;
         match namespaces.as_ref().map(|made| &made.terminals) {
             Some(Ok(_)) => {}
             Some(Err(errno)) => {
@@ -278,14 +289,13 @@ impl State {
             ),
         }
         let shape = Shape {
-            network: confinement.network,
+            network: confinement.network == NetworkMode::Host
+                || namespaces.as_ref().is_some_and(|made| made.network.is_some()),
             guard_truncate: abi < TRUNCATE_ABI,
             shared_memory: namespaces.as_ref().is_none_or(|made| made.memory.is_err()),
         };
         let root = rustix::process::geteuid().is_root();
-        let terminals = namespaces.as_ref().and_then(|made| made.terminals.as_ref().ok());
-        let fresh = namespaces.as_ref().and_then(|made| made.fresh.as_ref());
-        let ruleset = rules::build(confinement, abi, terminals, fresh)?;
+        let ruleset = rules::build(confinement, abi, namespaces.as_ref())?;
         let entry = Entry {
             limits: limits(&confinement.limits),
             namespaces,

@@ -14,7 +14,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hermes_core::{Confinement, Service};
+use hermes_core::{Confinement, NetworkMode, Service};
 
 use crate::JOB_VARIABLE;
 
@@ -179,7 +179,7 @@ fn common_places() -> Vec<PathBuf> {
 
 fn is_served(path: &Path, confinement: &Confinement) -> bool {
     let below = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
-    if below(NAMES) || (confinement.network && below(RESOLVERS)) {
+    if below(NAMES) || (confinement.network == NetworkMode::Host && below(RESOLVERS)) {
         return true;
     }
     let named = confinement.sockets.iter().filter_map(|place| fs::canonicalize(place).ok());

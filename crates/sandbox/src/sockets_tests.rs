@@ -45,7 +45,7 @@ fn a_service_opens_its_own_sockets_only() {
         assert_eq!(served(&held), 3, "{service:?}");
     }
     held.services = Vec::new();
-    held.network = true;
+    held.network = hermes_core::NetworkMode::Host;
     assert_eq!(served(&held), 2, "and of hosts");
 }
 

@@ -10,7 +10,7 @@ use crate::{SandboxError, Support};
 
 /// Asks the kernel what it can do; namespaces by making some.
 pub fn support() -> Support {
-    let namespaces = namespace::build(&[]).map_err(unsupported);
+    let namespaces = namespace::build(&[], None).map_err(unsupported);
     Support {
         landlock: child::landlock_version().ok(),
         seccomp: child::has_seccomp(),

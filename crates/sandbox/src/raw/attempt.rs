@@ -20,8 +20,6 @@ pub(crate) enum Attempt {
     Connect(u16),
     /// Connects to a socket in the file system.
     Reach(CString),
-    /// Opens a datagram socket.
-    Datagram,
     /// Asks whether it could signal this process.
     Signal(i32),
     /// Traces this process.
@@ -59,9 +57,6 @@ impl Attempt {
                 Self::Mode(path) => libc::chmod(path.as_ptr(), 0o640) as c_long,
                 Self::Connect(port) => return connect(*port),
                 Self::Reach(path) => return reach(path),
-                Self::Datagram => {
-                    libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) as c_long
-                }
                 Self::Signal(process) => libc::kill(*process, 0) as c_long,
                 Self::Trace(process) => {
                     libc::syscall(libc::SYS_ptrace, libc::PTRACE_SEIZE as c_long, *process, 0, 0)

@@ -41,6 +41,7 @@ steps! {
     Streams = 13, "cannot set up the standard streams";
     Group = 14, "cannot make a group or session of processes";
     MemoryNamespace = 15, "cannot join the namespace of shared memory";
+    NetworkNamespace = 16, "cannot join the network namespace";
 }
 
 /// Above every error number of Linux.
@@ -200,6 +201,11 @@ fn join(namespaces: &Namespaces) -> io::Result<()> {
             && libc::setns(memory.as_raw_fd(), libc::CLONE_NEWIPC) != 0
         {
             return Err(Step::MemoryNamespace.failed());
+        }
+        if let Some(network) = &namespaces.network
+            && libc::setns(network.as_raw_fd(), libc::CLONE_NEWNET) != 0
+        {
+            return Err(Step::NetworkNamespace.failed());
         }
         if let Some(inner) = &namespaces.inner
             && libc::setns(inner.as_raw_fd(), libc::CLONE_NEWUSER) != 0

@@ -6,4 +6,5 @@ pub(crate) mod child;
 pub(crate) mod image;
 pub(crate) mod mend;
 pub(crate) mod namespace;
+pub(crate) mod space;
 pub(crate) mod vfork;

@@ -3,18 +3,21 @@
 
 use std::ffi::{CStr, CString, c_long};
 use std::fs::{self, File};
-use std::io::{self, PipeReader, Read, Write};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::raw::child::errno;
+use crate::raw::space::Space;
 
 /// The descriptors that children join.
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     pub(crate) user: OwnedFd,
     pub(crate) mount: OwnedFd,
+    /// The network namespace, unless children use that of this process.
+    pub(crate) network: Option<OwnedFd>,
     /// That of memory and queues which go by a number.
     pub(crate) memory: Result<OwnedFd, i32>,
     /// Below the first one, if the user is called root there: here, the user
@@ -24,6 +27,10 @@ pub(crate) struct Namespaces {
     pub(crate) terminals: Result<OwnedFd, i32>,
     /// The folder that is empty at first, if there is one.
     pub(crate) fresh: Option<OwnedFd>,
+    /// The roots of the overlays.
+    pub(crate) overlays: Vec<OwnedFd>,
+    /// The directories that are views, with their paths.
+    pub(crate) views: Vec<(PathBuf, OwnedFd)>,
 }
 
 /// One thing to mount.
@@ -46,6 +53,21 @@ pub(crate) enum Mount {
     HideSocket(CString),
     /// An empty folder on the folder, with what was at these paths in it.
     Enclose(CString, Vec<Kept>),
+    /// An overlay at a directory of ours, from where it is moved to its place.
+    Overlay(OverlayPlan),
+    /// The mounts at the first path on the second one.
+    Bind(CString, CString),
+}
+
+/// An overlay, ready to be mounted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OverlayPlan {
+    /// Where it is mounted at first.
+    pub(crate) staging: CString,
+    /// Where children see it.
+    pub(crate) target: CString,
+    /// The options of the file system.
+    pub(crate) options: CString,
 }
 
 /// What stays in an enclosed folder.
@@ -54,13 +76,17 @@ pub(crate) struct Kept {
     /// The folders on the way to it.
     pub(crate) above: Vec<CString>,
     pub(crate) path: CString,
+    /// Where it comes from, if that is another place.
+    pub(crate) source: Option<CString>,
+    /// The target of a symbolic link, which is made anew.
+    pub(crate) link: Option<CString>,
     pub(crate) is_folder: bool,
     /// Whether it may be written, where that is for the mount to say.
     pub(crate) is_written: bool,
 }
 
 /// How many paths stay in an enclosed folder.
-pub(crate) const MOST_KEPT: usize = 64;
+pub(crate) const MOST_KEPT: usize = 1024;
 /// How many trees stay open where all else is sealed.
 pub(crate) const MOST_OPEN: usize = 64;
 
@@ -75,7 +101,9 @@ impl Mount {
             | Self::Fresh(path)
             | Self::HideFile(path)
             | Self::HideSocket(path)
-            | Self::Enclose(path, _) => path,
+            | Self::Enclose(path, _)
+            | Self::Bind(_, path) => path,
+            Self::Overlay(plan) => &plan.target,
         };
         PathBuf::from(std::ffi::OsStr::from_bytes(path.to_bytes()))
     }
@@ -109,19 +137,19 @@ const INNER: i32 = -5;
 const MEMORY: i32 = -6;
 
 /// Two at a time would hold the ends of each other's pipes.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+pub(super) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// What the user is called in the second of two namespaces, as the kernel
 /// wants to be told.
 #[derive(Debug)]
-struct Names {
+pub(super) struct Names {
     user: CString,
     group: CString,
 }
 
 impl Names {
     /// Those of this user; none for an administrator, who needs no second one.
-    fn own() -> Option<Self> {
+    pub(super) fn own() -> Option<Self> {
         let user = rustix::process::geteuid();
         let line = |id: u32| CString::new(format!("{id} 0 1\n")).ok();
         let group = rustix::process::getegid().as_raw();
@@ -133,40 +161,90 @@ impl Names {
 /// Makes the namespaces and mounts in the order given. Terminals can only be
 /// mounted where there is a root, so that anybody else is called root first,
 /// if the system lets them.
-pub(crate) fn build(mounts: &[Mount]) -> Result<Namespaces, Failure> {
+///
+/// With a network space, the mounts belong to the user namespace of that
+/// space, so that children can join both.
+pub(crate) fn build(mounts: &[Mount], space: Option<&Space>) -> Result<Namespaces, Failure> {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if let Some(names) = Names::own() {
-        match attempt(mounts, Some(&names)) {
+    if space.is_none()
+        && let Some(names) = Names::own()
+    {
+        match attempt(mounts, Some(&names), None) {
             Err(Failure::Refused(_) | Failure::Io(_)) => {}
             made => return made,
         }
     }
-    attempt(mounts, None)
+    attempt(mounts, None, space)
 }
 
-fn attempt(mounts: &[Mount], names: Option<&Names>) -> Result<Namespaces, Failure> {
-    let (mut reports, report) = io::pipe()?;
-    let (wait, mut go) = io::pipe()?;
-    let ends = (report.as_raw_fd(), wait.as_raw_fd(), go.as_raw_fd());
-    // SAFETY: the new process makes system calls only and never returns here.
-    let process = match unsafe { libc::fork() } {
-        -1 => return Err(io::Error::last_os_error().into()),
-        0 => make(ends.0, ends.1, ends.2, mounts, names),
-        process => process,
-    };
-    drop((report, wait));
-    let made = direct(process, &mut reports, &mut go, mounts, names.is_some());
-    drop(go);
-    // SAFETY: the process is a child of this one that nobody else waits for.
-    unsafe {
-        if made.is_err() {
-            libc::kill(process, libc::SIGKILL);
+fn attempt(
+    mounts: &[Mount],
+    names: Option<&Names>,
+    space: Option<&Space>,
+) -> Result<Namespaces, Failure> {
+    let user = space.map(|space| space.user.as_raw_fd());
+    let helper = Helper::fork(|ends| make(ends, mounts, names, user))?;
+    helper.direct(|process, reports, go| direct(process, reports, go, mounts, names, space))
+}
+
+/// The pipe ends of a helper process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HelperEnds {
+    pub(super) report: RawFd,
+    pub(super) wait: RawFd,
+    pub(super) go: RawFd,
+}
+
+/// A short-lived process that makes namespaces, step by step, for this one to
+/// take hold of.
+#[derive(Debug)]
+pub(super) struct Helper {
+    process: i32,
+    reports: PipeReader,
+    go: PipeWriter,
+}
+
+impl Helper {
+    /// Forks. `work` makes system calls only and never returns.
+    pub(super) fn fork(work: impl FnOnce(HelperEnds)) -> io::Result<Self> {
+        let (reports, report) = io::pipe()?;
+        let (wait, go) = io::pipe()?;
+        let ends = HelperEnds {
+            report: report.as_raw_fd(),
+            wait: wait.as_raw_fd(),
+            go: go.as_raw_fd(),
+        };
+        // SAFETY: the new process makes system calls only and never returns here.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                work(ends);
+                // SAFETY: ends the process at once.
+                unsafe { libc::_exit(1) }
+            }
+            process => Ok(Self { process, reports, go }),
         }
-        while libc::waitpid(process, std::ptr::null_mut(), 0) < 0
-            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-        {}
     }
-    made
+
+    /// Steers the process, and waits for its end.
+    pub(super) fn direct<T, E>(
+        mut self,
+        steer: impl FnOnce(i32, &mut PipeReader, &mut PipeWriter) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let made = steer(self.process, &mut self.reports, &mut self.go);
+        let Self { process, go, .. } = self;
+        drop(go);
+        // SAFETY: the process is a child of this one that nobody else waits for.
+        unsafe {
+            if made.is_err() {
+                libc::kill(process, libc::SIGKILL);
+            }
+            while libc::waitpid(process, std::ptr::null_mut(), 0) < 0
+                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+            {}
+        }
+        made
+    }
 }
 
 fn direct(
@@ -174,14 +252,17 @@ fn direct(
     reports: &mut PipeReader,
     go: &mut impl Write,
     mounts: &[Mount],
-    is_twice: bool,
+    names: Option<&Names>,
+    space: Option<&Space>,
 ) -> Result<Namespaces, Failure> {
     match next_report(reports)? {
         (MADE, 0) => {}
         (_, error) => return Err(Failure::Refused(io::Error::from_raw_os_error(error))),
     }
     let own = PathBuf::from(format!("/proc/{process}"));
-    map_ids(&own, is_twice).map_err(Failure::Refused)?;
+    if space.is_none() {
+        map_ids(&own, names.is_some()).map_err(Failure::Refused)?;
+    }
     go.write_all(b"m")?;
     let terminals = match next_report(reports)? {
         (TERMINALS, error) => error,
@@ -197,21 +278,26 @@ fn direct(
         (_, error) => Err(error),
     };
     let is_fresh = |mount: &&Mount| matches!(mount, Mount::Fresh(_));
-    let fresh = match mounts.iter().find(is_fresh).map(Mount::path) {
-        Some(path) => {
-            let path = path.strip_prefix("/").unwrap_or(&path);
-            Some(File::open(own.join("root").join(path))?.into())
-        }
-        None => None,
+    let within = |path: PathBuf| -> io::Result<OwnedFd> {
+        let path = path.strip_prefix("/").unwrap_or(&path);
+        Ok(File::open(own.join("root").join(path))?.into())
     };
+    let fresh = mounts.iter().find(is_fresh).map(Mount::path).map(within).transpose()?;
+    let overlays = mounts.iter().filter(|mount| matches!(mount, Mount::Overlay(_)));
+    let overlays = overlays.map(|mount| within(mount.path())).collect::<io::Result<_>>()?;
+    let is_view = |mount: &&Mount| matches!(mount, Mount::Enclose(_, kept) if !is_private(kept));
+    let views = mounts.iter().filter(is_view).map(Mount::path);
+    let views = views.map(|path| Ok((path.clone(), within(path)?))).collect::<io::Result<_>>()?;
     let user = File::open(own.join("ns/user"))?.into();
     let mount = File::open(own.join("ns/mnt"))?.into();
     let terminals = match terminals {
         0 => Ok(File::open(own.join("root/dev/pts"))?.into()),
         error => Err(error),
     };
-    let mut inner = None;
-    if is_twice {
+    let cloned = |fd: &OwnedFd| fd.try_clone();
+    let mut inner = space.and_then(|space| space.inner.as_ref()).map(cloned).transpose()?;
+    let network = space.map(|space| cloned(&space.network)).transpose()?;
+    if names.is_some() {
         go.write_all(b"i")?;
         match next_report(reports)? {
             (INNER, 0) => inner = Some(File::open(own.join("ns/user"))?.into()),
@@ -219,10 +305,15 @@ fn direct(
         }
     }
     go.write_all(b"x")?;
-    Ok(Namespaces { user, mount, memory, inner, terminals, fresh })
+    Ok(Namespaces { user, mount, network, memory, inner, terminals, fresh, overlays, views })
 }
 
-fn next_report(reports: &mut PipeReader) -> io::Result<(i32, i32)> {
+/// Whether all that is kept is the child's own.
+fn is_private(kept: &[Kept]) -> bool {
+    kept.iter().all(|kept| kept.is_written && kept.source.is_none())
+}
+
+pub(super) fn next_report(reports: &mut PipeReader) -> io::Result<(i32, i32)> {
     let mut bytes = [0_u8; 8];
     reports.read_exact(&mut bytes)?;
     let [a, b, c, d, e, f, g, h] = bytes;
@@ -231,7 +322,7 @@ fn next_report(reports: &mut PipeReader) -> io::Result<(i32, i32)> {
 
 /// Every id that this process knows stands for itself. Only an administrator
 /// may say so; anybody else may map the own ids only, also to those of root.
-fn map_ids(process: &Path, as_root: bool) -> io::Result<()> {
+pub(super) fn map_ids(process: &Path, as_root: bool) -> io::Result<()> {
     let user = rustix::process::geteuid().as_raw();
     let group = rustix::process::getegid().as_raw();
     if user == 0 {
@@ -261,12 +352,18 @@ fn map_ids(process: &Path, as_root: bool) -> io::Result<()> {
 }
 
 /// The making process. Only system calls from here on.
-fn make(report: RawFd, wait: RawFd, go: RawFd, mounts: &[Mount], names: Option<&Names>) -> ! {
+fn make(ends: HelperEnds, mounts: &[Mount], names: Option<&Names>, user: Option<RawFd>) {
+    let HelperEnds { report, wait, go } = ends;
     // SAFETY: descriptors are open, paths end with zeros, buffers are live.
     unsafe {
         // Else the end of the parent would go unnoticed.
         libc::close(go);
-        if libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) != 0 {
+        let apart = match user {
+            Some(user) if libc::setns(user, libc::CLONE_NEWUSER) != 0 => -1,
+            Some(_) => libc::unshare(libc::CLONE_NEWNS),
+            None => libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS),
+        };
+        if apart != 0 {
             tell(report, MADE, errno());
             libc::_exit(1);
         }
@@ -298,7 +395,7 @@ fn make(report: RawFd, wait: RawFd, go: RawFd, mounts: &[Mount], names: Option<&
 }
 
 /// Makes the second user namespace and says what the user is called there.
-fn rename_user(names: &Names) -> i32 {
+pub(super) fn rename_user(names: &Names) -> i32 {
     // SAFETY: plain numbers.
     if unsafe { libc::unshare(libc::CLONE_NEWUSER) } != 0 {
         return errno();
@@ -346,6 +443,11 @@ pub(super) fn perform(mount: &Mount) -> i32 {
     match mount {
         Mount::Seal(open) => return seal(open),
         Mount::Enclose(folder, kept) => return enclose(folder, kept),
+        Mount::Overlay(plan) => return mount_overlay(plan),
+        Mount::Bind(from, to) => {
+            let tree = taken(from);
+            return if tree < 0 { errno() } else { put(tree, to) };
+        }
         _ => {}
     }
     // SAFETY: paths end with zeros.
@@ -379,7 +481,7 @@ pub(super) fn perform(mount: &Mount) -> i32 {
                 libc::MS_BIND,
                 std::ptr::null(),
             ),
-            Mount::Seal(_) | Mount::Enclose(..) => 0,
+            Mount::Seal(_) | Mount::Enclose(..) | Mount::Overlay(_) | Mount::Bind(..) => 0,
         }
     };
     if done != 0 {
@@ -393,7 +495,9 @@ pub(super) fn perform(mount: &Mount) -> i32 {
         | Mount::Pin(_)
         | Mount::HideFolder(_)
         | Mount::Fresh(_)
-        | Mount::Enclose(..) => 0,
+        | Mount::Enclose(..)
+        | Mount::Overlay(_)
+        | Mount::Bind(..) => 0,
         Mount::ReadOnly(path) => set_attributes(path, READ_ONLY, libc::AT_RECURSIVE),
         // A device on a mount without devices cannot be opened by anybody.
         Mount::HideFile(path) | Mount::HideSocket(path) => {
@@ -450,18 +554,25 @@ fn enclose(folder: &CString, kept: &[Kept]) -> i32 {
     let mut trees = [-1; MOST_KEPT];
     // SAFETY: paths end with zeros; the descriptors are those just made.
     unsafe {
-        for (tree, kept) in trees.iter_mut().zip(kept) {
-            *tree = taken(&kept.path);
+        for (tree, kept) in trees.iter_mut().zip(kept).filter(|(_, kept)| kept.link.is_none()) {
+            *tree = taken(kept.source.as_ref().unwrap_or(&kept.path));
             // What has gone since is not missed.
             if *tree < 0 && (kept.is_written || errno() != libc::ENOENT) {
                 return errno();
             }
         }
         let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-        let options = c"size=65536,mode=700".as_ptr().cast();
+        let options = c"size=1048576,mode=700".as_ptr().cast();
         let tmpfs = c"tmpfs".as_ptr();
         if libc::mount(tmpfs, folder.as_ptr(), tmpfs, flags, options) != 0 {
             return errno();
+        }
+        for kept in kept {
+            if let Some(link) = &kept.link
+                && libc::symlink(link.as_ptr(), kept.path.as_ptr()) != 0
+            {
+                return errno();
+            }
         }
         for (tree, kept) in trees.iter().zip(kept).filter(|(tree, _)| **tree >= 0) {
             let own = kept.is_folder.then_some(&kept.path);
@@ -481,6 +592,21 @@ fn enclose(folder: &CString, kept: &[Kept]) -> i32 {
         }
     }
     set_attributes(folder, READ_ONLY, 0)
+}
+
+fn mount_overlay(plan: &OverlayPlan) -> i32 {
+    let overlay = c"overlay".as_ptr();
+    // SAFETY: all texts end with zeros.
+    let done = unsafe {
+        libc::mount(
+            overlay,
+            plan.staging.as_ptr(),
+            overlay,
+            libc::MS_NOSUID | libc::MS_NODEV,
+            plan.options.as_ptr().cast(),
+        )
+    };
+    if done == 0 { 0 } else { errno() }
 }
 
 const READ_ONLY: u64 = 1;
@@ -512,14 +638,14 @@ fn set_attributes(path: &CStr, set: u64, flags: i32) -> i32 {
     if done == 0 { 0 } else { errno() }
 }
 
-fn tell(report: RawFd, stage: i32, error: i32) {
+pub(super) fn tell(report: RawFd, stage: i32, error: i32) {
     let words = [stage, error];
     // SAFETY: two words are read from a live array; eight bytes go at once.
     unsafe { libc::write(report, words.as_ptr().cast(), size_of_val(&words)) };
 }
 
 /// Ends the process if the parent is gone.
-fn await_byte(wait: RawFd) {
+pub(super) fn await_byte(wait: RawFd) {
     let mut byte = 0_u8;
     // SAFETY: one byte is written to a live variable.
     unsafe {

@@ -57,7 +57,7 @@ fn a_file_outside_cannot_be_truncated() {
     );
     let mut confinement = world.confinement.clone();
     confinement.read.push(world.outside.clone());
-    let sandbox = hermes_sandbox::Sandbox::prepare(&confinement).unwrap();
+    let sandbox = hermes_sandbox::Sandbox::prepare(&confinement, None).unwrap();
     let Some(mut command) = python(&program) else { return };
     let ran = Ran::of(&sandbox, &mut command);
     assert!(ran.ok && !ran.out.contains("done"), "{ran:?}");
@@ -77,7 +77,7 @@ fn mode_owner_times_and_attributes_of_a_file_outside_stay() {
          print('done')\n except OSError as e:\n  print(e.errno)";
     let mut confinement = world.confinement.clone();
     confinement.read.push(world.outside.clone());
-    let sandbox = hermes_sandbox::Sandbox::prepare(&confinement).unwrap();
+    let sandbox = hermes_sandbox::Sandbox::prepare(&confinement, None).unwrap();
     let tried = |place: &std::path::Path| {
         let program = program.replace("PLACE", &format!("{:?}", place.display().to_string()));
         python(&program).map(|mut command| Ran::of(&sandbox, &mut command))
@@ -296,7 +296,7 @@ fn a_writable_tree_that_is_protected_as_a_whole_takes_no_other_cover_away() {
         }
     }
     world.confinement.hidden.push("/".into());
-    assert!(hermes_sandbox::Sandbox::prepare(&world.confinement).is_err());
+    assert!(hermes_sandbox::Sandbox::prepare(&world.confinement, None).is_err());
 }
 
 #[test]

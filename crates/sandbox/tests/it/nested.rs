@@ -37,7 +37,7 @@ fn inner() {
     assert_eq!((ran.ok, ran.out.as_str()), (false, "x"), "{ran:?}");
 
     world.confinement.hidden = vec![world.inside.join("new")];
-    let error = Sandbox::prepare(&world.confinement).unwrap_err();
+    let error = Sandbox::prepare(&world.confinement, None).unwrap_err();
     assert!(error.is_unsupported(), "{error}");
     let text = error.to_string();
     assert!(text.contains("user namespaces") && text.contains("sysctl"), "{text}");

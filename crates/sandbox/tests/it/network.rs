@@ -1,8 +1,14 @@
 //! Sockets.
 
+use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::process::Stdio;
+use std::sync::Arc;
 
-use crate::support::World;
+use hermes_core::NetworkMode;
+use hermes_sandbox::{NetworkSpace, Sandbox, sockets_of};
+
+use crate::support::{World, has_namespaces, python};
 
 const TRY: &str = "import socket, sys
 def attempt(name, way):
@@ -38,7 +44,10 @@ fn nothing_leaves_with_the_network_off() {
     let Some(ran) = world.python(&program(listener.local_addr().unwrap().port())) else { return };
     assert!(ran.ok, "{ran:?}");
     let done: Vec<_> = ran.out.lines().filter(|line| line.ends_with("done")).collect();
-    assert_eq!(done, ["pair done", "names done"], "{ran:?}");
+    // Loopback is the child's own.
+    let own = ["udp done", "udp6 done", "listen done", "pair done", "names done"];
+    let own = if has_namespaces() { &own[..] } else { &own[3..] };
+    assert_eq!(done, own, "{ran:?}");
     listener.set_nonblocking(true).unwrap();
     assert!(listener.accept().is_err());
 }
@@ -46,7 +55,7 @@ fn nothing_leaves_with_the_network_off() {
 #[test]
 fn the_internet_is_there_with_the_network_on() {
     let mut world = World::new();
-    world.confinement.network = true;
+    world.confinement.network = NetworkMode::Host;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let Some(ran) = world.python(&program(listener.local_addr().unwrap().port())) else { return };
     let done: Vec<_> = ran.out.lines().filter(|line| line.ends_with("done")).collect();
@@ -80,4 +89,128 @@ attempt('own', lambda: socket.socket(socket.AF_UNIX).connect('\\0{name}-own'))
     );
     let Some(ran) = world.python(&program) else { return };
     assert_eq!(ran.out, "theirs refused\nown done", "{ran:?}");
+}
+
+/// A program that serves one word on a port and says when it is ready.
+const SERVER: &str = "import socket
+server = socket.create_server(('127.0.0.1', 3000))
+server.settimeout(20)
+print('ready', flush=True)
+client, _ = server.accept()
+client.sendall(b'hello')
+client.close()
+";
+
+#[test]
+fn children_of_a_space_share_loopback_and_the_host_does_not() {
+    if !has_namespaces() {
+        return;
+    }
+    let world = World::new();
+    let space = Arc::new(NetworkSpace::create().unwrap());
+    let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&space))).unwrap();
+    let Some(mut server) = python(SERVER) else { return };
+    server.current_dir(&world.inside).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut server = sandbox.spawn(&mut server).unwrap();
+    let mut ready = [0; 6];
+    server.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+
+    let listening = space.listening(server.id());
+    let ports: Vec<u16> = listening.iter().map(|it| it.address.port()).collect();
+    assert_eq!(ports, [3000]);
+    assert!(sockets_of(server.id()).contains(&listening[0].inode));
+    assert!(space.has_process(server.id()) && !space.has_process(std::process::id()));
+    assert!(space.processes().contains(&server.id()));
+
+    // A sandbox with other bounds, on the same network.
+    let mut other = world.confinement.clone();
+    other.write.clear();
+    let other = Sandbox::prepare(&other, Some(Arc::clone(&space))).unwrap();
+    let client = "import socket; print(socket.create_connection(('127.0.0.1', 3000)).recv(9))";
+    let ran = crate::support::Ran::of(&other, python(client).unwrap().current_dir("/usr"));
+    assert_eq!(ran.out, "b'hello'", "{ran:?}");
+    server.wait().unwrap();
+}
+
+#[test]
+fn this_process_reaches_into_a_space_and_listens_there() {
+    if !has_namespaces() {
+        return;
+    }
+    let world = World::new();
+    let space = Arc::new(NetworkSpace::create().unwrap());
+    let listener = space.listen(4000).unwrap();
+    let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&space))).unwrap();
+    let program = "import socket; socket.create_connection(('127.0.0.1', 4000)).sendall(b'out')";
+    let Some(mut client) = python(program) else { return };
+    let mut client = sandbox.spawn(client.current_dir(&world.inside)).unwrap();
+    let mut text = String::new();
+    listener.accept().unwrap().0.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "out");
+    client.wait().unwrap();
+    assert!(space.connect(4001).is_err());
+    space.connect(4000).unwrap().write_all(b"x").unwrap();
+}
+
+#[test]
+fn connections_to_other_hosts_are_redirected() {
+    if !has_namespaces() {
+        return;
+    }
+    let world = World::new();
+    let space = Arc::new(NetworkSpace::create().unwrap());
+    let listener = space.listen(0).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    if let Err(error) = space.redirect_to(port) {
+        eprintln!("skipped: the kernel cannot redirect ({error})");
+        return;
+    }
+    let (datagrams, _connections) = space.resolver_sockets().unwrap();
+    let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&space))).unwrap();
+    let program = "import socket
+kept = socket.create_connection(('203.0.113.7', 443), 20)
+kept.sendall(b'tls')
+question = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+question.settimeout(20)
+question.sendto(b'name', ('192.0.2.53', 53))
+print(question.recv(9))
+";
+    let Some(mut client) = python(program) else { return };
+    let mut client = sandbox.spawn(client.current_dir(&world.inside)).unwrap();
+    let (mut accepted, peer) = listener.accept().unwrap();
+    let original = rustix::net::sockopt::ip_original_dst(&accepted).unwrap();
+    assert_eq!(original.to_string(), "203.0.113.7:443");
+    assert!(space.socket_at(client.id(), peer).is_some());
+    let mut word = [0; 3];
+    accepted.read_exact(&mut word).unwrap();
+    let mut question = [0; 16];
+    let (length, from) = datagrams.recv_from(&mut question).unwrap();
+    assert_eq!(&question[..length], b"name");
+    datagrams.send_to(b"answer", from).unwrap();
+    assert!(client.wait().unwrap().success());
+}
+
+#[test]
+fn a_space_is_found_again_by_one_of_its_processes() {
+    if !has_namespaces() {
+        return;
+    }
+    let world = World::new();
+    let space = Arc::new(NetworkSpace::create().unwrap());
+    let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&space))).unwrap();
+    let Some(mut server) = python(SERVER) else { return };
+    server.current_dir(&world.inside).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut server = sandbox.spawn(&mut server).unwrap();
+    let mut ready = [0; 6];
+    server.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+    let id = space.id();
+    drop((sandbox, space));
+
+    let again = Arc::new(NetworkSpace::of_process(server.id()).unwrap());
+    assert_eq!(again.id(), id);
+    let sandbox = Sandbox::prepare(&world.confinement, Some(again)).unwrap();
+    let client = "import socket; print(socket.create_connection(('127.0.0.1', 3000)).recv(9))";
+    let ran = crate::support::Ran::of(&sandbox, python(client).unwrap().current_dir("/usr"));
+    assert_eq!(ran.out, "b'hello'", "{ran:?}");
+    server.wait().unwrap();
 }

@@ -37,7 +37,7 @@ fn a_socket_of_another_program_cannot_be_reached() {
     let Some(said) = connect(&world, &socket) else { return };
     assert_eq!(said, "refused");
     // Nor with the network, nor where everything may be written.
-    world.confinement.network = true;
+    world.confinement.network = hermes_core::NetworkMode::Host;
     world.confinement.write = vec!["/".into()];
     assert_eq!(connect(&world, &socket).unwrap(), "refused");
     world.confinement.services = vec![Service::Keys];

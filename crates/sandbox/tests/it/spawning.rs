@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::process::{Command, Stdio};
 use std::sync::Barrier;
 
+use hermes_core::NetworkMode;
 use hermes_sandbox::{Outcome, explain, probe, support};
 
 use crate::support::{Ran, World, has_namespaces, is_root, run};
@@ -123,7 +124,7 @@ fn the_system_and_the_sandbox_tell_about_themselves() {
     let world = World::new();
     let sandbox = world.sandbox();
     let held = sandbox.held();
-    let namespace = if support.user_namespaces { ", mount namespace" } else { "" };
+    let namespace = if support.user_namespaces { ", mount namespace, network namespace" } else { "" };
     let landlock = support.landlock.unwrap();
     let wanted = format!("landlock (ABI {landlock}), seccomp{namespace}, rlimits");
     if is_root() {
@@ -145,7 +146,7 @@ fn probes_find_that_it_holds() {
         world.confinement.hidden = vec![world.inside.join(".env"), world.inside.join("keys")];
         world.confinement.read_only = vec![world.inside.join("kept"), world.inside.join("unborn")];
     }
-    for network in [false, true] {
+    for network in [NetworkMode::Off, NetworkMode::Isolated, NetworkMode::Host] {
         world.confinement.network = network;
         let probes = probe(&world.confinement, &world.inside);
         assert!(probes.len() >= 10, "{probes:?}");

@@ -35,7 +35,7 @@ impl World {
     }
 
     pub(crate) fn sandbox(&self) -> Sandbox {
-        Sandbox::prepare(&self.confinement).unwrap()
+        Sandbox::prepare(&self.confinement, None).unwrap()
     }
 
     /// Runs a script of the shell in the workspace.

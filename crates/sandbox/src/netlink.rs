@@ -1,0 +1,270 @@
+//! The few netlink messages that set up the network of a session: loopback, a
+//! default route onto it, and the redirection of connections to a proxy.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+const NLMSG_ERROR: u16 = 2;
+const NLM_F_REQUEST: u16 = 1;
+const NLM_F_ACK: u16 = 4;
+const NLM_F_EXCL: u16 = 0x200;
+const NLM_F_CREATE: u16 = 0x400;
+const NLM_F_APPEND: u16 = 0x800;
+
+const RTM_NEWLINK: u16 = 16;
+const RTM_NEWROUTE: u16 = 24;
+const LOOPBACK_INDEX: u32 = 1;
+const IFF_UP: u32 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_PREFSRC: u16 = 7;
+
+const NFNL_MSG_BATCH_BEGIN: u16 = 0x10;
+const NFNL_MSG_BATCH_END: u16 = 0x11;
+const NFNL_SUBSYS_NFTABLES: u16 = 10;
+const NFT_MSG_NEWTABLE: u16 = 0;
+const NFT_MSG_NEWCHAIN: u16 = 3;
+const NFT_MSG_NEWRULE: u16 = 6;
+const NLA_F_NESTED: u16 = 0x8000;
+
+/// The name of our table and its chain.
+const TABLE: &str = "hermes";
+const CHAIN: &str = "output";
+
+/// A protocol of the transport layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Transport {
+    Tcp,
+    Udp,
+}
+
+impl Transport {
+    fn number(self) -> u8 {
+        match self {
+            Self::Tcp => 6,
+            Self::Udp => 17,
+        }
+    }
+}
+
+/// Brings loopback up and routes everything onto it, so that a connection to
+/// any host can be made and redirected.
+pub(crate) fn set_up_loopback(socket: &OwnedFd) -> io::Result<()> {
+    let mut link = Message::new(RTM_NEWLINK, 0);
+    // Family, padding and type; then the index, the flags and which of them change.
+    link.bytes(&[0; 4]);
+    for word in [LOOPBACK_INDEX, IFF_UP, IFF_UP] {
+        link.bytes(&word.to_ne_bytes());
+    }
+    exchange(socket, &link.finish(1), &[1])?;
+    let mut route = Message::new(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
+    let (main_table, set_by_hand, link_scope, unicast) = (254, 4, 253, 1);
+    let family = libc::AF_INET as u8;
+    route.bytes(&[family, 0, 0, 0, main_table, set_by_hand, link_scope, unicast, 0, 0, 0, 0]);
+    route.attribute(RTA_OIF, &LOOPBACK_INDEX.to_ne_bytes());
+    route.attribute(RTA_PREFSRC, &Ipv4Addr::LOCALHOST.octets());
+    exchange(socket, &route.finish(2), &[2])
+}
+
+/// Has the kernel redirect every TCP connection to another host to the proxy,
+/// and name look-ups to the resolver.
+pub(crate) fn redirect(socket: &OwnedFd, proxy: u16, resolver: u16) -> io::Result<()> {
+    let rules = [
+        rule(&[transport(Transport::Udp), destination_port(53), redirect_to(resolver)]),
+        rule(&[
+            transport(Transport::Tcp),
+            not_loopback(),
+            destination_port(53),
+            redirect_to(resolver),
+        ]),
+        rule(&[transport(Transport::Tcp), not_loopback(), redirect_to(proxy)]),
+    ];
+    let mut batch = Vec::new();
+    let mut number = 0;
+    let mut add = |message: Message| {
+        number += 1;
+        batch.extend(message.finish(number));
+        number
+    };
+    add(batch_mark(NFNL_MSG_BATCH_BEGIN));
+    let mut acknowledged = vec![add(table()), add(chain())];
+    acknowledged.extend(rules.into_iter().map(&mut add));
+    add(batch_mark(NFNL_MSG_BATCH_END));
+    exchange(socket, &batch, &acknowledged)
+}
+
+fn batch_mark(kind: u16) -> Message {
+    let mut message = Message { bytes: Vec::new(), kind, flags: NLM_F_REQUEST };
+    message.bytes(&[0, 0]);
+    message.bytes(&NFNL_SUBSYS_NFTABLES.to_be_bytes());
+    message
+}
+
+fn netfilter(kind: u16, flags: u16) -> Message {
+    let mut message = Message::new((NFNL_SUBSYS_NFTABLES << 8) | kind, flags);
+    // The family, the version, and a number that means nothing here.
+    message.bytes(&[libc::AF_INET as u8, 0, 0, 0]);
+    message
+}
+
+fn table() -> Message {
+    let mut message = netfilter(NFT_MSG_NEWTABLE, NLM_F_CREATE);
+    message.attribute(1, &text(TABLE));
+    message
+}
+
+fn chain() -> Message {
+    const LOCAL_OUT: u32 = 3;
+    const DESTINATION_NAT: i32 = -100;
+    const ACCEPT: u32 = 1;
+    let hook = nested(4, &[word(1, LOCAL_OUT), word(2, DESTINATION_NAT as u32)]);
+    let mut message = netfilter(NFT_MSG_NEWCHAIN, NLM_F_CREATE);
+    message.attribute(1, &text(TABLE));
+    message.attribute(3, &text(CHAIN));
+    message.bytes(&hook);
+    message.bytes(&word(5, ACCEPT));
+    message.attribute(7, &text("nat"));
+    message
+}
+
+fn rule(expressions: &[Vec<u8>]) -> Message {
+    let mut message = netfilter(NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
+    message.attribute(1, &text(TABLE));
+    message.attribute(2, &text(CHAIN));
+    message.bytes(&nested(4, expressions));
+    message
+}
+
+/// Every expression puts what it reads into this register.
+const REGISTER: u32 = 1;
+const EQUAL: u32 = 0;
+const UNEQUAL: u32 = 1;
+const NETWORK_HEADER: u32 = 1;
+const TRANSPORT_HEADER: u32 = 2;
+
+fn transport(protocol: Transport) -> Vec<u8> {
+    const LAYER_4_PROTOCOL: u32 = 16;
+    let load = expression("meta", &[word(1, REGISTER), word(2, LAYER_4_PROTOCOL)]);
+    [load, compare(EQUAL, &[protocol.number()])].concat()
+}
+
+fn destination_port(port: u16) -> Vec<u8> {
+    [load(TRANSPORT_HEADER, 2, 2), compare(EQUAL, &port.to_be_bytes())].concat()
+}
+
+/// The first byte of the destination address tells loopback from the rest.
+fn not_loopback() -> Vec<u8> {
+    [load(NETWORK_HEADER, 16, 1), compare(UNEQUAL, &[127])].concat()
+}
+
+fn redirect_to(port: u16) -> Vec<u8> {
+    const PORT_GIVEN: u32 = 2;
+    let value = nested(2, &[attribute(1, &port.to_be_bytes())]);
+    let load = expression("immediate", &[word(1, REGISTER), value]);
+    let redirect = expression("redir", &[word(1, REGISTER), word(3, PORT_GIVEN)]);
+    [load, redirect].concat()
+}
+
+fn load(header: u32, offset: u32, length: u32) -> Vec<u8> {
+    let fields = [word(1, REGISTER), word(2, header), word(3, offset), word(4, length)];
+    expression("payload", &fields)
+}
+
+fn compare(operation: u32, value: &[u8]) -> Vec<u8> {
+    let value = nested(3, &[attribute(1, value)]);
+    expression("cmp", &[word(1, REGISTER), word(2, operation), value])
+}
+
+fn expression(name: &str, fields: &[Vec<u8>]) -> Vec<u8> {
+    nested(1, &[attribute(1, &text(name)), nested(2, fields)])
+}
+
+fn text(text: &str) -> Vec<u8> {
+    [text.as_bytes(), &[0]].concat()
+}
+
+fn word(kind: u16, value: u32) -> Vec<u8> {
+    attribute(kind, &value.to_be_bytes())
+}
+
+fn nested(kind: u16, parts: &[Vec<u8>]) -> Vec<u8> {
+    attribute(kind | NLA_F_NESTED, &parts.concat())
+}
+
+/// An attribute, padded to four bytes.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(value.len() + 4).unwrap_or(u16::MAX);
+    let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// A message without its head.
+#[derive(Debug)]
+struct Message {
+    bytes: Vec<u8>,
+    kind: u16,
+    flags: u16,
+}
+
+impl Message {
+    fn new(kind: u16, flags: u16) -> Self {
+        Self { bytes: Vec::new(), kind, flags: flags | NLM_F_REQUEST | NLM_F_ACK }
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+    }
+
+    fn attribute(&mut self, kind: u16, value: &[u8]) {
+        self.bytes.extend(attribute(kind, value));
+    }
+
+    fn finish(self, number: u32) -> Vec<u8> {
+        const HEAD: usize = 16;
+        let length = u32::try_from(HEAD + self.bytes.len()).unwrap_or(u32::MAX);
+        let mut message = length.to_ne_bytes().to_vec();
+        message.extend(self.kind.to_ne_bytes());
+        message.extend(self.flags.to_ne_bytes());
+        message.extend(number.to_ne_bytes());
+        message.extend([0; 4]);
+        message.extend(self.bytes);
+        message
+    }
+}
+
+/// Sends messages and waits until each of these numbers is acknowledged.
+fn exchange(socket: &OwnedFd, messages: &[u8], numbers: &[u32]) -> io::Result<()> {
+    send(socket, messages, SendFlags::empty())?;
+    let mut waiting: Vec<u32> = numbers.to_vec();
+    let mut room = vec![0_u8; 16 << 10];
+    while !waiting.is_empty() {
+        let (length, _) = recv(socket, &mut room[..], RecvFlags::empty())?;
+        let mut rest = room.get(..length).unwrap_or_default();
+        while let Some((kind, number, body, after)) = split_message(rest) {
+            rest = after;
+            if kind != NLMSG_ERROR {
+                continue;
+            }
+            let code = body.first_chunk().copied().map_or(0, i32::from_ne_bytes);
+            if code != 0 {
+                return Err(io::Error::from_raw_os_error(-code));
+            }
+            waiting.retain(|waited| *waited != number);
+        }
+    }
+    Ok(())
+}
+
+/// The kind, number and body of the first message, and what comes after it.
+fn split_message(bytes: &[u8]) -> Option<(u16, u32, &[u8], &[u8])> {
+    let length = usize::try_from(u32::from_ne_bytes(*bytes.first_chunk()?)).ok()?;
+    let message = bytes.get(..length)?;
+    let kind = u16::from_ne_bytes(*message.get(4..)?.first_chunk()?);
+    let number = u32::from_ne_bytes(*message.get(8..)?.first_chunk()?);
+    let rest = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+    Some((kind, number, message.get(16..)?, rest))
+}

@@ -1,0 +1,219 @@
+//! The network of a session: a namespace with loopback and nothing else, whose
+//! connections to other hosts end at a proxy of this process.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::fstat;
+use rustix::net::{bind, connect, listen, sockopt};
+
+use crate::netlink;
+use crate::raw::space::Space;
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// The port of name look-ups.
+const DNS_PORT: u16 = 53;
+
+/// A network namespace that children share, with the user namespace that owns
+/// it. It lives as long as this value or a process in it does.
+#[derive(Debug)]
+pub struct NetworkSpace {
+    space: Space,
+    id: u64,
+}
+
+/// A socket that waits for connections in the namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListeningSocket {
+    /// Where.
+    pub address: SocketAddr,
+    /// The number by which processes hold it.
+    pub inode: u64,
+}
+
+impl NetworkSpace {
+    /// Makes a namespace with loopback up.
+    ///
+    /// # Errors
+    /// If the system refuses; without user namespaces it does.
+    pub fn create() -> io::Result<Self> {
+        let made = Self::with(Space::create()?)?;
+        netlink::set_up_loopback(&made.netlink(libc::NETLINK_ROUTE)?)?;
+        Ok(made)
+    }
+
+    /// The namespace of a running process.
+    ///
+    /// # Errors
+    /// If the process is gone, or belongs to somebody else.
+    pub fn of_process(process: u32) -> io::Result<Self> {
+        Self::with(Space::of_process(process)?)
+    }
+
+    fn with(space: Space) -> io::Result<Self> {
+        let id = fstat(&space.network)?.st_ino;
+        Ok(Self { space, id })
+    }
+
+    /// What the kernel calls the namespace: the inode of `/proc/PID/ns/net`.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// Has the kernel redirect connections to other hosts to the proxy's port,
+    /// and name look-ups to port 53.
+    ///
+    /// # Errors
+    /// If the kernel has no nftables, or cannot redirect.
+    pub fn redirect_to(&self, proxy: u16) -> io::Result<()> {
+        netlink::redirect(&self.netlink(libc::NETLINK_NETFILTER)?, proxy, DNS_PORT)
+    }
+
+    /// Listens on a port of the namespace's loopback; 0 for any.
+    ///
+    /// # Errors
+    /// If the port is taken.
+    pub fn listen(&self, port: u16) -> io::Result<TcpListener> {
+        let socket = self.space.socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+        sockopt::set_socket_reuseaddr(&socket, true)?;
+        bind(&socket, &loopback(port))?;
+        listen(&socket, BACKLOG)?;
+        Ok(socket.into())
+    }
+
+    /// Opens the sockets of a resolver: datagrams and connections on port 53.
+    ///
+    /// # Errors
+    /// If the port is taken.
+    pub fn resolver_sockets(&self) -> io::Result<(UdpSocket, TcpListener)> {
+        let datagrams = self.space.socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+        bind(&datagrams, &loopback(DNS_PORT))?;
+        Ok((datagrams.into(), self.listen(DNS_PORT)?))
+    }
+
+    /// Connects to a port of the namespace's loopback.
+    ///
+    /// # Errors
+    /// If nobody listens there.
+    pub fn connect(&self, port: u16) -> io::Result<TcpStream> {
+        let socket = self.space.socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+        connect(&socket, &loopback(port))?;
+        Ok(socket.into())
+    }
+
+    /// The processes in the namespace, as far as this user may look.
+    pub fn processes(&self) -> Vec<u32> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        numbers.filter(|process| self.has_process(*process)).collect()
+    }
+
+    /// Whether a process is in the namespace.
+    pub fn has_process(&self, process: u32) -> bool {
+        fs::metadata(proc_path(process).join("ns/net")).is_ok_and(|about| about.ino() == self.id)
+    }
+
+    /// What listens in the namespace that one of its processes sees.
+    pub fn listening(&self, process: u32) -> Vec<ListeningSocket> {
+        let tables = ["net/tcp", "net/tcp6"].map(|table| proc_path(process).join(table));
+        let found = tables.iter().flat_map(|table| read_table(table));
+        found.filter(|row| row.is_listening).map(|row| ListeningSocket {
+            address: row.local,
+            inode: row.inode,
+        }).collect()
+    }
+
+    /// The socket with this local address, as one of the processes sees it.
+    pub fn socket_at(&self, process: u32, local: SocketAddr) -> Option<u64> {
+        let rows = read_table(&proc_path(process).join("net/tcp"));
+        let own = |row: &SocketRow| row.local == local && !row.is_listening && row.inode != 0;
+        rows.into_iter().find(own).map(|row| row.inode)
+    }
+
+    fn netlink(&self, protocol: i32) -> io::Result<OwnedFd> {
+        self.space.socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol)
+    }
+}
+
+/// The sockets that a process holds.
+pub fn sockets_of(process: u32) -> BTreeSet<u64> {
+    let files = fs::read_dir(proc_path(process).join("fd")).into_iter().flatten().flatten();
+    files.filter_map(|file| socket_inode(&fs::read_link(file.path()).ok()?)).collect()
+}
+
+/// The number in `socket:[123]`.
+pub(crate) fn socket_inode(target: &Path) -> Option<u64> {
+    target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+fn proc_path(process: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{process}"))
+}
+
+fn loopback(port: u16) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)
+}
+
+/// A row of the kernel's table of TCP sockets.
+#[derive(Debug, PartialEq, Eq)]
+struct SocketRow {
+    local: SocketAddr,
+    is_listening: bool,
+    inode: u64,
+}
+
+fn read_table(path: &Path) -> Vec<SocketRow> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().skip(1).filter_map(SocketRow::parse).collect()
+}
+
+impl SocketRow {
+    /// The columns are: number, local, remote, state, queues, timer,
+    /// retransmits, user, timeout, inode.
+    fn parse(line: &str) -> Option<Self> {
+        const LISTEN: &str = "0A";
+        let mut columns = line.split_whitespace().skip(1);
+        let local = parse_address(columns.next()?)?;
+        let state = columns.nth(1)?;
+        let inode = columns.nth(5)?.parse().ok()?;
+        Some(Self { local, is_listening: state == LISTEN, inode })
+    }
+}
+
+/// An address in hexadecimal words of the machine's own byte order.
+fn parse_address(text: &str) -> Option<SocketAddr> {
+    let (address, port) = text.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    let word = |at: usize| {
+        let word = u32::from_str_radix(address.get(at * 8..at * 8 + 8)?, 16).ok()?;
+        Some(word.to_ne_bytes())
+    };
+    match address.len() {
+        8 => Some(SocketAddr::from((word(0)?, port))),
+        32 => {
+            let mut bytes = [0_u8; 16];
+            for (at, part) in bytes.chunks_exact_mut(4).enumerate() {
+                part.copy_from_slice(&word(at)?);
+            }
+            let address = std::net::Ipv6Addr::from(bytes);
+            let address = address.to_ipv4_mapped().map_or(address.into(), std::net::IpAddr::from);
+            Some(SocketAddr::new(address, port))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "network_space_tests.rs"]
+mod tests;

@@ -1,0 +1,111 @@
+//! Directories that a child sees with changes of its own on top: the user's
+//! directory below, a directory of ours above.
+
+use std::ffi::CString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use hermes_core::OverlayMount;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use crate::SandboxError;
+use crate::covers::c_name;
+use crate::raw::namespace::{Kept, OverlayPlan};
+
+/// An overlay whose directories are there.
+#[derive(Debug)]
+pub(crate) struct Overlay {
+    pub(crate) target: PathBuf,
+    pub(crate) store: PathBuf,
+    /// What lies below: the user's directory, or an empty one.
+    lower: PathBuf,
+}
+
+impl Overlay {
+    /// Makes the directories, and hides what is not to be seen: a name that is
+    /// marked as deleted in the upper layer stays invisible, whatever becomes
+    /// of the file below.
+    pub(crate) fn prepare(mount: &OverlayMount) -> io::Result<Self> {
+        let target = mount.target.clone();
+        let store = mount.store.clone();
+        for name in ["upper", "work", "staging", "empty"] {
+            DirBuilder::new().recursive(true).mode(0o700).create(store.join(name))?;
+        }
+        for path in &mount.hidden {
+            hide(&store.join("upper"), path)?;
+        }
+        let lower = if target.is_dir() { fs::canonicalize(&target)? } else { store.join("empty") };
+        Ok(Self { target, store, lower })
+    }
+
+    /// Where it is mounted before it is put in its place.
+    pub(crate) fn staging(&self) -> PathBuf {
+        self.store.join("staging")
+    }
+
+    pub(crate) fn plan(&self) -> Result<OverlayPlan, SandboxError> {
+        let mut options = b"userxattr".to_vec();
+        let upper = self.store.join("upper");
+        let work = self.store.join("work");
+        let layers =
+            [("lowerdir", &self.lower), ("upperdir", &upper), ("workdir", &work)];
+        for (name, path) in layers {
+            options.extend(format!(",{name}=").bytes());
+            options.extend(escaped(path));
+        }
+        let options = CString::new(options).map_err(|error| SandboxError::Path {
+            path: self.target.clone(),
+            source: error.into(),
+        })?;
+        Ok(OverlayPlan {
+            staging: c_name(&self.staging())?,
+            target: c_name(&self.target)?,
+            options,
+        })
+    }
+
+    /// How it is kept in the view of the directory that it is in.
+    pub(crate) fn kept(&self) -> Result<Kept, SandboxError> {
+        Ok(Kept {
+            above: Vec::new(),
+            path: c_name(&self.target)?,
+            source: Some(c_name(&self.staging())?),
+            link: None,
+            is_folder: true,
+            is_written: true,
+        })
+    }
+}
+
+/// What is said of an overlay that cannot be had.
+pub(crate) fn overlay_gap(target: &Path, error: &io::Error) -> String {
+    format!("{} cannot be written, as no overlay can be mounted there ({error})", target.display())
+}
+
+/// Commas separate options, colons layers.
+fn escaped(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for byte in path.as_os_str().as_bytes() {
+        if matches!(byte, b',' | b':' | b'\\') {
+            bytes.push(b'\\');
+        }
+        bytes.push(*byte);
+    }
+    bytes
+}
+
+/// Marks a path as deleted, unless the child has made something there.
+fn hide(upper: &Path, path: &Path) -> io::Result<()> {
+    let place = upper.join(path);
+    if fs::symlink_metadata(&place).is_ok() {
+        return Ok(());
+    }
+    if let Some(parent) = place.parent() {
+        DirBuilder::new().recursive(true).create(parent)?;
+    }
+    // A character device with the number 0 needs no privilege.
+    Ok(mknodat(CWD, &place, FileType::CharacterDevice, Mode::empty(), 0)?)
+}

@@ -1,0 +1,231 @@
+//! Carrying the changes of an overlay out in the user's directory.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use serde::Serialize;
+
+use super::OverlayEntry;
+use super::diff::open_file;
+use super::tree::{self, Node, NodeKind};
+
+/// Mode bits with which a file runs with other rights than its caller's.
+const PRIVILEGE_BITS: u32 = 0o7000;
+
+/// What was carried out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct OverlayApplication {
+    /// How many files and symbolic links were written.
+    pub written: u64,
+    /// How many files, links and directories were deleted.
+    pub deleted: u64,
+    /// What was not carried out, and why.
+    pub skipped: Vec<SkippedChange>,
+}
+
+/// A change that was not carried out, or not as it is in the overlay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SkippedChange {
+    /// The path, relative to the user's directory.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: String,
+}
+
+pub(super) fn apply(entry: &OverlayEntry, hidden: &[PathBuf]) -> io::Result<OverlayApplication> {
+    let upper = tree::open_root(&entry.upper())?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&entry.target)?;
+    let target = tree::open_root(&entry.target)?;
+    let mut work = Work { hidden, count: 0, done: OverlayApplication::default() };
+    work.directory(upper.as_fd(), target.as_fd(), Path::new(""), 0)?;
+    Ok(work.done)
+}
+
+struct Work<'a> {
+    hidden: &'a [PathBuf],
+    /// How many temporary names were used.
+    count: u64,
+    done: OverlayApplication,
+}
+
+impl Work<'_> {
+    fn skip(&mut self, path: &Path, reason: impl Into<String>) {
+        self.done.skipped.push(SkippedChange { path: path.to_owned(), reason: reason.into() });
+    }
+
+    fn directory(
+        &mut self,
+        upper: BorrowedFd<'_>,
+        target: BorrowedFd<'_>,
+        path: &Path,
+        depth: usize,
+    ) -> io::Result<()> {
+        tree::refuse_depth(path, depth)?;
+        let nodes = tree::nodes(upper, path).map_err(|error| tree::named(path, error))?;
+        if tree::is_opaque(upper) {
+            let kept = |name: &OsStr| nodes.iter().any(|node| node.name == name);
+            for name in tree::names(target)?.into_iter().filter(|name| !kept(name)) {
+                let path = path.join(&name);
+                let deleted = self.delete(target, &name, &path);
+                deleted.map_err(|error| tree::named(&path, error))?;
+            }
+        }
+        for node in nodes {
+            let applied = self.node(&node, target, depth);
+            // What went wrong in a directory has its path already.
+            match node.kind {
+                NodeKind::Directory => applied?,
+                _ => applied.map_err(|error| tree::named(&node.path, error))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, node: &Node<'_>, target: BorrowedFd<'_>, depth: usize) -> io::Result<()> {
+        if self.hidden.contains(&node.path) {
+            if node.kind != NodeKind::Whiteout {
+                self.skip(&node.path, "it is a protected path, which no child sees");
+            }
+            return Ok(());
+        }
+        match node.kind {
+            NodeKind::Whiteout => self.delete(target, &node.name, &node.path),
+            NodeKind::Directory => self.enter(node, target, depth),
+            NodeKind::File => self.file(node, target),
+            NodeKind::Link => self.link(node, target),
+            NodeKind::Special => {
+                self.skip(&node.path, "it is a device, a socket or a pipe");
+                Ok(())
+            }
+        }
+    }
+
+    fn delete(&mut self, target: BorrowedFd<'_>, name: &OsStr, path: &Path) -> io::Result<()> {
+        if self.holds_protected(path) {
+            return Ok(());
+        }
+        if tree::stat(target, name)?.is_some() {
+            tree::remove_at(target, name)?;
+            self.done.deleted += 1;
+        }
+        Ok(())
+    }
+
+    /// A directory with a protected path in it stays: no child has seen all of it.
+    fn holds_protected(&mut self, path: &Path) -> bool {
+        let is_held = self.hidden.iter().any(|hidden| hidden.starts_with(path));
+        if is_held {
+            self.skip(path, "a protected path, which no child sees, is in there");
+        }
+        is_held
+    }
+
+    fn enter(&mut self, node: &Node<'_>, target: BorrowedFd<'_>, depth: usize) -> io::Result<()> {
+        let at = |error: io::Error| tree::named(&node.path, error);
+        let is_new = !is_directory(target, &node.name).map_err(at)?;
+        if is_new {
+            tree::remove_at(target, &node.name).map_err(at)?;
+            rustix::fs::mkdirat(target, &node.name, Mode::RWXU).map_err(|it| at(it.into()))?;
+        }
+        let upper = match tree::open_directory(node.parent, &node.name) {
+            Ok(upper) => upper,
+            Err(error) => {
+                self.skip(&node.path, format!("it cannot be read: {error}"));
+                return Ok(());
+            }
+        };
+        let child = tree::open_directory(target, &node.name).map_err(at)?;
+        self.directory(upper.as_fd(), child.as_fd(), &node.path, depth + 1)?;
+        if is_new {
+            self.set_mode(node, &File::from(child)).map_err(at)?;
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, node: &Node<'_>, target: BorrowedFd<'_>) -> io::Result<()> {
+        let mut source = match open_file(node.parent, &node.name) {
+            Ok(source) => source,
+            Err(error) => {
+                self.skip(&node.path, format!("it cannot be read: {error}"));
+                return Ok(());
+            }
+        };
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let owner = Mode::RUSR | Mode::WUSR;
+        let (name, file) = self.temporary(|name| rustix::fs::openat(target, name, flags, owner))?;
+        let mut file = File::from(file);
+        let copied = io::copy(&mut source, &mut file)
+            .and_then(|_| self.set_mode(node, &file))
+            .and_then(|()| file.set_modified(source.metadata()?.modified()?));
+        self.put(target, &name, node, copied)
+    }
+
+    fn link(&mut self, node: &Node<'_>, target: BorrowedFd<'_>) -> io::Result<()> {
+        let leads_to = rustix::fs::readlinkat(node.parent, &node.name, [])?;
+        let name = self.temporary(|name| rustix::fs::symlinkat(&leads_to, target, name))?.0;
+        self.put(target, &name, node, Ok(()))
+    }
+
+    /// Gives a finished copy its name; what is there under that name goes.
+    fn put(
+        &mut self,
+        target: BorrowedFd<'_>,
+        temporary: &OsStr,
+        node: &Node<'_>,
+        made: io::Result<()>,
+    ) -> io::Result<()> {
+        let put = made.and_then(|()| {
+            if is_directory(target, &node.name)? {
+                if self.holds_protected(&node.path) {
+                    return Ok(false);
+                }
+                tree::remove_at(target, &node.name)?;
+            }
+            rustix::fs::renameat(target, temporary, target, &node.name)?;
+            Ok(true)
+        });
+        match put {
+            Ok(true) => self.done.written += 1,
+            _ => drop(rustix::fs::unlinkat(target, temporary, AtFlags::empty())),
+        }
+        put.map(drop)
+    }
+
+    /// The mode of what was copied, without what would give its callers more rights.
+    fn set_mode(&mut self, node: &Node<'_>, copy: &File) -> io::Result<()> {
+        let mode = node.mode();
+        if node.kind == NodeKind::File && mode & PRIVILEGE_BITS != 0 {
+            self.skip(&node.path, "its set-uid, set-gid and sticky bits were left out");
+        }
+        copy.set_permissions(std::fs::Permissions::from_mode(mode & !PRIVILEGE_BITS))
+    }
+
+    /// Makes something under a name that nothing has.
+    fn temporary<T>(
+        &mut self,
+        make: impl Fn(&OsStr) -> Result<T, Errno>,
+    ) -> io::Result<(OsString, T)> {
+        loop {
+            self.count += 1;
+            let name = format!(".hermes-apply-{}-{}", std::process::id(), self.count);
+            let name = OsString::from(name);
+            match make(&name) {
+                Ok(made) => return Ok((name, made)),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+fn is_directory(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<bool> {
+    let kind = tree::stat(parent, name)?.map(|stat| FileType::from_raw_mode(stat.st_mode));
+    Ok(kind == Some(FileType::Directory))
+}

@@ -1,0 +1,173 @@
+//! What differs between the user's directory and what children see of it.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use serde::Serialize;
+
+use super::OverlayEntry;
+use super::tree::{self, Node, NodeKind};
+
+/// Bytes of two files that are compared at a time.
+const COMPARED_BYTES: usize = 64 * 1024;
+
+/// One path that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OverlayChange {
+    /// The path, relative to the user's directory.
+    pub path: PathBuf,
+    /// How it differs.
+    pub kind: OverlayChangeKind,
+}
+
+/// How a path differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OverlayChangeKind {
+    /// The user does not have it.
+    Added,
+    /// The user has something else there.
+    Changed,
+    /// Children do not see what the user has there.
+    Deleted,
+}
+
+/// Every difference, by path. A directory is named if it is added and empty, or
+/// deleted; otherwise what is in it is.
+pub(super) fn changes(entry: &OverlayEntry, hidden: &[PathBuf]) -> io::Result<Vec<OverlayChange>> {
+    let upper = tree::open_root(&entry.upper())?;
+    let target = match tree::open_root(&entry.target) {
+        Ok(target) => Some(target),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let mut comparison = Comparison { hidden, changes: Vec::new() };
+    comparison.directory(upper.as_fd(), target.as_ref(), Path::new(""), 0)?;
+    comparison.changes.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(comparison.changes)
+}
+
+struct Comparison<'a> {
+    hidden: &'a [PathBuf],
+    changes: Vec<OverlayChange>,
+}
+
+impl Comparison<'_> {
+    fn add(&mut self, path: PathBuf, kind: OverlayChangeKind) {
+        self.changes.push(OverlayChange { path, kind });
+    }
+
+    /// Compares a directory of the upper tree with what is below it; none if nothing
+    /// is.
+    fn directory(
+        &mut self,
+        upper: BorrowedFd<'_>,
+        lower: Option<&OwnedFd>,
+        path: &Path,
+        depth: usize,
+    ) -> io::Result<()> {
+        tree::refuse_depth(path, depth)?;
+        let nodes = tree::nodes(upper, path).map_err(|error| tree::named(path, error))?;
+        if let Some(lower) = lower.filter(|_| tree::is_opaque(upper)) {
+            let kept = |name: &std::ffi::OsStr| nodes.iter().any(|node| node.name == name);
+            for name in tree::names(lower)?.into_iter().filter(|name| !kept(name)) {
+                self.add(path.join(name), OverlayChangeKind::Deleted);
+            }
+        }
+        let is_empty = nodes.is_empty();
+        for node in nodes {
+            self.node(&node, lower, depth)?;
+        }
+        if is_empty && lower.is_none() && depth > 0 {
+            self.add(path.to_owned(), OverlayChangeKind::Added);
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, node: &Node<'_>, lower: Option<&OwnedFd>, depth: usize) -> io::Result<()> {
+        let below = match lower {
+            Some(lower) => tree::stat(lower, &node.name)?,
+            None => None,
+        };
+        match (node.kind, below) {
+            (NodeKind::Whiteout, None) => {}
+            (NodeKind::Whiteout, Some(_)) => {
+                if !self.hidden.contains(&node.path) {
+                    self.add(node.path.clone(), OverlayChangeKind::Deleted);
+                }
+            }
+            (NodeKind::Directory, below) => {
+                let is_directory =
+                    |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+                let child = match (lower, &below) {
+                    (Some(lower), Some(stat)) if is_directory(stat) => {
+                        Some(tree::open_directory(lower, &node.name)?)
+                    }
+                    _ => None,
+                };
+                if child.is_none() && below.is_some() {
+                    self.add(node.path.clone(), OverlayChangeKind::Changed);
+                }
+                let upper = tree::open_directory(node.parent, &node.name)
+                    .map_err(|error| tree::named(&node.path, error))?;
+                self.directory(upper.as_fd(), child.as_ref(), &node.path, depth + 1)?;
+            }
+            (_, None) => self.add(node.path.clone(), OverlayChangeKind::Added),
+            (_, Some(below)) => {
+                if !lower.is_some_and(|lower| is_same(node, lower, &below)) {
+                    self.add(node.path.clone(), OverlayChangeKind::Changed);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the lower directory has the same there, as a copy that was opened and
+/// not changed is. What cannot be read is not the same.
+fn is_same(node: &Node<'_>, lower: &OwnedFd, below: &Stat) -> bool {
+    if node.stat.st_mode != below.st_mode || node.stat.st_size != below.st_size {
+        return false;
+    }
+    match node.kind {
+        NodeKind::Link => {
+            let read = |parent: BorrowedFd<'_>| rustix::fs::readlinkat(parent, &node.name, []);
+            matches!((read(node.parent), read(lower.as_fd())), (Ok(a), Ok(b)) if a == b)
+        }
+        NodeKind::File => {
+            let open = |parent: BorrowedFd<'_>| open_file(parent, &node.name);
+            match (open(node.parent), open(lower.as_fd())) {
+                (Ok(a), Ok(b)) => has_same_content(a, b).unwrap_or(false),
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
+/// Opens a regular file for reading; anything else is an error.
+pub(super) fn open_file(parent: BorrowedFd<'_>, name: &std::ffi::OsStr) -> io::Result<File> {
+    // A pipe that was put there meanwhile must not be waited for.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(parent, name, flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+fn has_same_content(mut a: File, mut b: File) -> io::Result<bool> {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    loop {
+        ours.clear();
+        theirs.clear();
+        a.by_ref().take(COMPARED_BYTES as u64).read_to_end(&mut ours)?;
+        b.by_ref().take(COMPARED_BYTES as u64).read_to_end(&mut theirs)?;
+        if ours != theirs {
+            return Ok(false);
+        }
+        if ours.is_empty() {
+            return Ok(true);
+        }
+    }
+}

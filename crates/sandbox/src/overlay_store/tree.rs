@@ -1,0 +1,245 @@
+//! Directory trees that others may change meanwhile: every step is relative to an
+//! open directory, and no symbolic link is followed.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+/// How deep a tree may be. Each level has a directory open.
+const MAX_DEPTH: usize = 200;
+
+const OPAQUE: &str = "user.overlay.opaque";
+const WHITEOUT: &str = "user.overlay.whiteout";
+
+/// What something in an upper directory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NodeKind {
+    File,
+    Link,
+    Directory,
+    /// The mark that something of the lower directory is deleted.
+    Whiteout,
+    /// A device, a socket, a pipe.
+    Special,
+}
+
+/// Something in an upper directory.
+pub(super) struct Node<'a> {
+    /// The directory that it is in.
+    pub(super) parent: BorrowedFd<'a>,
+    pub(super) name: OsString,
+    /// Where it is, relative to the upper directory.
+    pub(super) path: PathBuf,
+    pub(super) kind: NodeKind,
+    pub(super) stat: Stat,
+}
+
+impl Node<'_> {
+    pub(super) fn size(&self) -> u64 {
+        u64::try_from(self.stat.st_size).unwrap_or_default()
+    }
+
+    pub(super) fn modified(&self) -> Option<SystemTime> {
+        super::system_time(self.stat.st_mtime, self.stat.st_mtime_nsec)
+    }
+
+    /// The bits of its mode.
+    pub(super) fn mode(&self) -> u32 {
+        self.stat.st_mode & 0o7777
+    }
+}
+
+/// Opens the top of a tree.
+pub(super) fn open_root(path: &Path) -> io::Result<OwnedFd> {
+    open_directory(CWD, path.as_os_str()).map_err(|error| named(path, error))
+}
+
+/// Opens a directory in a directory; a symbolic link is none.
+pub(super) fn open_directory(parent: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(parent, name, flags, Mode::empty())?)
+}
+
+/// What a name stands for, itself and not what it leads to; none if it is not there.
+pub(super) fn stat(parent: impl AsFd, name: &OsStr) -> io::Result<Option<Stat>> {
+    match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The names in a directory, in order.
+pub(super) fn names(directory: impl AsFd) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push(OsString::from_vec(name.to_vec()));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// What is in a directory of the upper tree, in order.
+pub(super) fn nodes<'a>(directory: BorrowedFd<'a>, path: &Path) -> io::Result<Vec<Node<'a>>> {
+    let mut nodes = Vec::new();
+    for name in names(directory)? {
+        // What is gone since was never there.
+        let Some(stat) = stat(directory, &name)? else { continue };
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => NodeKind::Directory,
+            FileType::Symlink => NodeKind::Link,
+            FileType::CharacterDevice if stat.st_rdev == 0 => NodeKind::Whiteout,
+            FileType::RegularFile if stat.st_size == 0 && is_marked(directory, &name) => {
+                NodeKind::Whiteout
+            }
+            FileType::RegularFile => NodeKind::File,
+            _ => NodeKind::Special,
+        };
+        nodes.push(Node { parent: directory, path: path.join(&name), name, kind, stat });
+    }
+    Ok(nodes)
+}
+
+/// Shows everything in a tree, each directory before what is in it.
+pub(super) fn visit(
+    root: &OwnedFd,
+    see: &mut dyn FnMut(&Node<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    visit_below(root.as_fd(), Path::new(""), 0, see)
+}
+
+fn visit_below(
+    directory: BorrowedFd<'_>,
+    path: &Path,
+    depth: usize,
+    see: &mut dyn FnMut(&Node<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    refuse_depth(path, depth)?;
+    for node in nodes(directory, path).map_err(|error| named(path, error))? {
+        see(&node)?;
+        if node.kind == NodeKind::Directory {
+            let child = open_directory(directory, &node.name);
+            let child = child.map_err(|error| named(&node.path, error))?;
+            visit_below(child.as_fd(), &node.path, depth + 1, see)?;
+        }
+    }
+    Ok(())
+}
+
+/// An error for a tree that is too deep to be walked.
+pub(super) fn refuse_depth(path: &Path, depth: usize) -> io::Result<()> {
+    if depth < MAX_DEPTH {
+        return Ok(());
+    }
+    let error = io::Error::other(format!("there are more than {MAX_DEPTH} levels of directories"));
+    Err(named(path, error))
+}
+
+/// Whether an overlay shows nothing of the lower directory of that name.
+pub(super) fn is_opaque(directory: impl AsFd) -> bool {
+    let mut value = [0; 4];
+    let read = rustix::fs::fgetxattr(directory, OPAQUE, &mut value);
+    read.is_ok_and(|length| value.get(..length) == Some(b"y"))
+}
+
+/// Whether an empty file is a whiteout.
+fn is_marked(directory: BorrowedFd<'_>, name: &OsStr) -> bool {
+    let mut value = [0; 4];
+    rustix::fs::lgetxattr(beside(directory, name), WHITEOUT, &mut value).is_ok()
+}
+
+/// A path to something in an open directory, for calls that know no other.
+fn beside(directory: BorrowedFd<'_>, name: &OsStr) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(name)
+}
+
+/// An error with the path that it is about.
+pub(super) fn named(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Removes a tree, or a file, that may not be there.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let parent = open_root(parent)?;
+    remove_at(parent.as_fd(), name).map_err(|error| named(path, error))
+}
+
+/// Removes what has that name in a directory, with all that is in it.
+pub(super) fn remove_at(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    let mut removal = Removal { root: parent, top: vec![name.to_owned()], moved: 0 };
+    while let Some(name) = removal.top.pop() {
+        removal.remove(parent, &name, 0)?;
+    }
+    Ok(())
+}
+
+struct Removal<'a> {
+    root: BorrowedFd<'a>,
+    /// What is still to be removed there. Directories that lie too deep are moved
+    /// up to it.
+    top: Vec<OsString>,
+    moved: u64,
+}
+
+impl Removal<'_> {
+    fn remove(&mut self, parent: BorrowedFd<'_>, name: &OsStr, depth: usize) -> io::Result<()> {
+        let Some(stat) = stat(parent, name)? else { return Ok(()) };
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+            return ended(rustix::fs::unlinkat(parent, name, AtFlags::empty()));
+        }
+        open_up(parent, name)?;
+        if depth == MAX_DEPTH {
+            self.moved += 1;
+            let aside = format!(".removed-{}-{}", std::process::id(), self.moved);
+            let aside = OsString::from(aside);
+            rustix::fs::renameat(parent, name, self.root, &aside)?;
+            self.top.push(aside);
+            return Ok(());
+        }
+        let directory = open_directory(parent, name)?;
+        for child in names(&directory)? {
+            self.remove(directory.as_fd(), &child, depth + 1)?;
+        }
+        drop(directory);
+        ended(rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR))
+    }
+}
+
+/// What is gone already is removed.
+fn ended(removed: Result<(), Errno>) -> io::Result<()> {
+    match removed {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Gives the owner every right to a directory, whatever rights were left.
+fn open_up(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = match rustix::fs::openat(parent, name, flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let stat = rustix::fs::fstat(&directory)?;
+    if stat.st_mode & 0o700 == 0o700 {
+        return Ok(());
+    }
+    // A descriptor that only names a directory cannot change its mode; its path in
+    // /proc leads to the very same directory, whatever the name stands for by now.
+    let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    Ok(rustix::fs::chmod(path, Mode::RWXU)?)
+}

@@ -1,0 +1,216 @@
+//! A network namespace with the user namespace that owns it: made once for a
+//! session, kept by its descriptors, and joined by any number of children.
+
+use std::ffi::{c_int, c_void};
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+
+use super::child::errno;
+use super::namespace::{
+    Helper, HelperEnds, Names, ONE_AT_A_TIME, await_byte, map_ids, next_report, rename_user, tell,
+};
+
+/// The descriptors of a network space.
+#[derive(Debug)]
+pub(crate) struct Space {
+    /// The user namespace that owns the network.
+    pub(crate) user: OwnedFd,
+    pub(crate) network: OwnedFd,
+    /// A user namespace below, in which the user has the own id again.
+    pub(crate) inner: Option<OwnedFd>,
+}
+
+/// Stages that the helper process reports.
+const USER: i32 = 1;
+const NETWORK: i32 = 2;
+const INNER: i32 = 3;
+
+impl Space {
+    /// Makes both namespaces. The error says what the system refuses.
+    pub(crate) fn create() -> io::Result<Self> {
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let names = Names::own();
+        let attempt = |names: Option<&Names>| {
+            let helper = Helper::fork(|ends| make(ends, names))?;
+            helper.direct(|process, reports, go| Self::take(process, reports, go, names.is_some()))
+        };
+        match attempt(names.as_ref()) {
+            // Where nobody may be called root, the own id has to do.
+            Err(_) if names.is_some() => attempt(None),
+            made => made,
+        }
+    }
+
+    fn take(
+        process: i32,
+        reports: &mut PipeReader,
+        go: &mut PipeWriter,
+        is_renamed: bool,
+    ) -> io::Result<Self> {
+        let own = PathBuf::from(format!("/proc/{process}"));
+        expect(reports, USER)?;
+        map_ids(&own, is_renamed)?;
+        let user = open(&own.join("ns/user"))?;
+        go.write_all(b"n")?;
+        expect(reports, NETWORK)?;
+        let network = open(&own.join("ns/net"))?;
+        go.write_all(b"i")?;
+        let inner = match is_renamed {
+            true => {
+                expect(reports, INNER)?;
+                let inner = open(&own.join("ns/user"))?;
+                go.write_all(b"x")?;
+                Some(inner)
+            }
+            false => None,
+        };
+        Ok(Self { user, network, inner })
+    }
+
+    /// The space that a running process lives in.
+    pub(crate) fn of_process(process: u32) -> io::Result<Self> {
+        let own = PathBuf::from(format!("/proc/{process}"));
+        let network = open(&own.join("ns/net"))?;
+        let user = owner_of(&network)?;
+        let inner = open(&own.join("ns/user"))?;
+        let is_inner = !rustix::process::geteuid().is_root();
+        Ok(Self { user, network, inner: is_inner.then_some(inner) })
+    }
+
+    /// A socket that lives in the network namespace.
+    pub(crate) fn socket(&self, domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
+        let request = SocketRequest {
+            user: self.user.as_raw_fd(),
+            network: self.network.as_raw_fd(),
+            domain,
+            kind: kind | libc::SOCK_CLOEXEC,
+            protocol,
+        };
+        request.run()
+    }
+}
+
+fn open(path: &Path) -> io::Result<OwnedFd> {
+    Ok(File::open(path)?.into())
+}
+
+fn expect(reports: &mut PipeReader, stage: i32) -> io::Result<()> {
+    match next_report(reports)? {
+        (reported, 0) if reported == stage => Ok(()),
+        (_, error) => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// The user namespace that owns another namespace.
+fn owner_of(namespace: &OwnedFd) -> io::Result<OwnedFd> {
+    const NS_GET_USERNS: libc::c_ulong = 0xb701;
+    // SAFETY: takes no argument and gives a new descriptor, which nobody else has.
+    unsafe {
+        match libc::ioctl(namespace.as_raw_fd(), NS_GET_USERNS as _) {
+            fd if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// The helper process. Only system calls from here on.
+fn make(ends: HelperEnds, names: Option<&Names>) {
+    let HelperEnds { report, wait, go } = ends;
+    // SAFETY: plain numbers; descriptors are open.
+    unsafe {
+        // Else the end of the parent would go unnoticed.
+        libc::close(go);
+        step(report, USER, libc::unshare(libc::CLONE_NEWUSER));
+        await_byte(wait);
+        step(report, NETWORK, libc::unshare(libc::CLONE_NEWNET));
+        await_byte(wait);
+        if let Some(names) = names {
+            tell(report, INNER, rename_user(names));
+            await_byte(wait);
+        }
+        libc::_exit(0)
+    }
+}
+
+fn step(report: RawFd, stage: i32, done: c_int) {
+    tell(report, stage, if done == 0 { 0 } else { errno() });
+    if done != 0 {
+        // SAFETY: ends the process at once.
+        unsafe { libc::_exit(1) }
+    }
+}
+
+/// A socket to be opened in other namespaces, by a process that shares memory
+/// and descriptors with this one and lives for these few calls.
+struct SocketRequest {
+    user: RawFd,
+    network: RawFd,
+    domain: c_int,
+    kind: c_int,
+    protocol: c_int,
+}
+
+/// The request, and what came of it: a descriptor, or an error number below zero.
+struct SocketErrand<'a> {
+    request: &'a SocketRequest,
+    result: c_int,
+}
+
+/// Room for the few calls that are made.
+const STACK_SIZE: usize = 32 << 10;
+
+impl SocketRequest {
+    fn run(&self) -> io::Result<OwnedFd> {
+        let mut stack: Vec<u128> = Vec::with_capacity(STACK_SIZE / size_of::<u128>());
+        let mut errand = SocketErrand { request: self, result: -libc::EINVAL };
+        // SAFETY: the stack and the errand outlive the call, as it returns only
+        // when the process has left this memory. With all signals blocked no
+        // handler of ours runs in it.
+        let result = unsafe {
+            let (mut all, mut mask): (libc::sigset_t, libc::sigset_t) =
+                (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut mask);
+            let top = stack.as_mut_ptr().add(stack.capacity());
+            // No signal tells of its end, so that nobody else waits for it.
+            let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES;
+            let process =
+                libc::clone(open_socket, top.cast(), flags, (&raw mut errand).cast::<c_void>());
+            let cause = errno();
+            libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
+            if process < 0 {
+                return Err(io::Error::from_raw_os_error(cause));
+            }
+            while libc::waitpid(process, std::ptr::null_mut(), libc::__WALL) < 0
+                && errno() == libc::EINTR
+            {}
+            (&raw const errand.result).read_volatile()
+        };
+        if result < 0 {
+            return Err(io::Error::from_raw_os_error(-result));
+        }
+        // SAFETY: the process has made the descriptor in our table for us alone.
+        Ok(unsafe { OwnedFd::from_raw_fd(result) })
+    }
+}
+
+extern "C" fn open_socket(argument: *mut c_void) -> c_int {
+    // SAFETY: the parent has passed this structure, and waits; descriptors are
+    // open.
+    unsafe {
+        let errand = argument.cast::<SocketErrand<'_>>();
+        let request = (*errand).request;
+        let made = if libc::setns(request.user, libc::CLONE_NEWUSER) != 0
+            || libc::setns(request.network, libc::CLONE_NEWNET) != 0
+        {
+            -1
+        } else {
+            libc::socket(request.domain, request.kind, request.protocol)
+        };
+        let result = if made < 0 { -errno() } else { made };
+        (&raw mut (*errand).result).write_volatile(result);
+        libc::_exit(0)
+    }
+}
