@@ -113,7 +113,7 @@ pub(crate) async fn main() -> std::io::Result<()> {
                 screen.note("asked to leave");
                 break;
             }
-            Event::Resized => {}
+            Event::ShiftTab | Event::Resized => {}
         }
     }
     screen.close();

@@ -14,6 +14,8 @@ pub enum Event {
         /// Files that were pasted or dropped; their paths are in the text as well.
         attachments: Vec<PathBuf>,
     },
+    /// Shift-Tab, where no menu takes it: the next mode, or whatever else the program has it for.
+    ShiftTab,
     /// Ctrl-C with nothing typed, or SIGINT: stop what is going on.
     Interrupt,
     /// Ctrl-D with nothing typed, or the end of the input.

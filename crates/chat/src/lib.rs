@@ -18,7 +18,7 @@
 //!             screen.end_text();
 //!         }
 //!         Event::Quit | Event::Terminated => break,
-//!         Event::Interrupt | Event::Resized => {}
+//!         Event::Interrupt | Event::ShiftTab | Event::Resized => {}
 //!     }
 //! }
 //! screen.close();

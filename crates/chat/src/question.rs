@@ -29,7 +29,7 @@ pub struct Choice {
 impl Question {
     /// The choice that a whole line means: its key, its label, or one of its
     /// words. A line that only begins with one means none.
-    pub(crate) fn meant(&self, line: &str) -> Option<&Choice> {
+    pub fn meant(&self, line: &str) -> Option<&Choice> {
         let line = line.trim().to_lowercase();
         let is_other = |choice: &Choice| {
             choice.label.to_lowercase() == line

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hermes::AuditRecorder;
 use hermes::core::{
     Clarify, DynTool, ErrorKind, MemorySessions, NoticeQueue, Notices, Passwords, Ports, Session,
-    SessionStore, Snapshots, Workplace,
+    SessionNetworks, SessionStore, Snapshots, Workplace,
 };
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
 use hermes::engine::{Caller, DeferMode, Deferral, Engine, Limits, Snapshot};
@@ -34,6 +34,7 @@ use crate::messaging;
 use crate::models::Models;
 use crate::place::{self, Ground};
 use crate::progress::ProgressLine;
+use crate::reduced::ReducedAnswer;
 use crate::supply::Stock;
 use crate::terminal::Terminal;
 
@@ -50,6 +51,8 @@ pub(crate) struct App {
     pub(crate) terminal: Terminal,
     pub(crate) json: bool,
     pub(crate) env: Env,
+    /// What the person said of the reduced sandbox.
+    pub(crate) reduced: ReducedAnswer,
 }
 
 /// A program with everything in place to run tools.
@@ -100,7 +103,12 @@ pub(crate) fn tools(files: Vec<Arc<dyn DynTool>>) -> Vec<Arc<dyn DynTool>> {
 
 impl App {
     pub(crate) fn new(global: &Global) -> Self {
-        Self { terminal: Terminal::new(global.quiet), json: global.json, env: Env::from_process() }
+        Self {
+            terminal: Terminal::new(global.quiet),
+            json: global.json,
+            env: Env::from_process(),
+            reduced: ReducedAnswer::default(),
+        }
     }
 
     pub(crate) fn home(&self) -> Result<Home, Failure> {
@@ -182,6 +190,12 @@ impl App {
             .with(journals)
             .with::<dyn Summaries>(Arc::new(Helper::new(models.clone(), &config, "session_search")))
             .with(Arc::new(hermes_history::History::of(home.root())));
+        let ports = match jobs.backend().networks() {
+            Some(networks) => {
+                ports.with::<dyn SessionNetworks>(Arc::clone(networks) as Arc<dyn SessionNetworks>)
+            }
+            None => ports,
+        };
         let mut tools = messaging::aim(tools(ground.file_tools()), &config, &secrets)?;
         let stock = Stock::new(&home, models.clone(), &notices);
         stock.look_after(Arc::clone(&jobs));
@@ -268,7 +282,7 @@ impl App {
         let rules = ready.rules();
         ready.ground.on_arrival(move |place| {
             let (cwd, home) = stands(place, options.cwd.as_deref());
-            match app.permissions_by(&rules, &options.profile, &cwd, None) {
+            match app.permissions_by(&rules, &options.profile, &cwd, options.mode.chosen()) {
                 Ok(permissions) => {
                     rules.engine.set_policy(permissions);
                     let _ = found.set(Workplace::new(cwd, home));
@@ -329,7 +343,8 @@ impl App {
         };
         let is_known = place.is_some() || ready.ground.is_here();
         let workspace = if is_known { cwd.as_path() } else { Path::new(NOWHERE) };
-        ready.engine.set_policy(self.permissions(ready, &options.profile, workspace, None)?);
+        let mode = options.mode.chosen();
+        ready.engine.set_policy(self.permissions(ready, &options.profile, workspace, mode)?);
         caller.cwd = cwd;
         caller.home = home.filter(|home| home.is_absolute());
         Ok(())

@@ -5,9 +5,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::mode::ModeFlags;
+
+/// What `hermes` does when no command is named.
+const WITHOUT_COMMAND: &str = "\
+Without a command, hermes starts a conversation and takes the options of `hermes chat`, such as
+--model, --resume, and the modes --auto, --ask, --plan and --yolo.";
+
 /// Hands for an AI agent: tools behind one pipeline.
 #[derive(Debug, Parser)]
-#[command(name = "hermes", version, max_term_width = 100)]
+#[command(name = "hermes", version, max_term_width = 100, after_help = WITHOUT_COMMAND)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -82,6 +89,9 @@ pub(crate) enum Command {
     /// Look at processes that an earlier hermes has left running, and end them
     #[command(subcommand)]
     Processes(crate::commands::processes::Processes),
+    /// Look at what commands changed in package caches, and keep or discard it
+    #[command(subcommand)]
+    Sandbox(crate::commands::sandbox::Sandbox),
     /// Tell what works here and what is missing
     Doctor(crate::commands::doctor::Doctor),
     /// Serve file tools to another hermes, on standard input and output
@@ -109,6 +119,8 @@ pub(crate) struct CallOptions {
     /// Go through every stage but the run, and tell what would happen
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) mode: ModeFlags,
     #[command(flatten)]
     pub(crate) profile: ProfileOptions,
 }

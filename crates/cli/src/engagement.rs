@@ -20,6 +20,7 @@ use crate::app::Ready;
 use crate::args::Choice;
 use crate::commands::sessions;
 use crate::failure::Failure;
+use crate::mode::AgentMode;
 use crate::models::Chosen;
 use crate::summary;
 
@@ -36,6 +37,8 @@ pub(crate) struct Terms<'a> {
     pub(crate) choice: &'a Choice,
     /// Whether nobody can be asked meanwhile.
     pub(crate) is_alone: bool,
+    /// How much it does without asking.
+    pub(crate) mode: AgentMode,
     /// What the session is called.
     pub(crate) title: Option<&'a str>,
     /// The session to go on with.
@@ -98,7 +101,7 @@ impl Ready {
             None => Past::default(),
         };
         warnings.extend(warning);
-        let system = match system {
+        let mut system = match system {
             Some(system) => system,
             None => self.prompt(&caller, &definitions, project, &terms, &mut warnings).text(),
         };
@@ -115,6 +118,8 @@ impl Ready {
             };
             store.begin(&beginning)?;
         }
+        // The next sitting of this session may have another mode.
+        terms.mode.instruct(&mut system);
         let journal = SessionJournal::after(Arc::clone(&store), session.clone(), last);
         let makeup = Makeup {
             engine: self.engine.clone(),

@@ -4,22 +4,25 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use hermes::core::{Approver, Confinement, SessionError, SessionStore};
-use hermes::engine::Secrets;
+use hermes::core::{Approver, NetworkMode, SessionError, SessionStore};
+use hermes::engine::{Entry, Secrets};
 use hermes::policy::{
-    ApprovalMode, Mode, Permissions, Places, PolicyError, SavedRules, Settings, SmartApprover,
-    Sources, Tickets,
+    ApprovalMode, MissingSandbox, Mode, Permissions, Places, PolicyError, RegistryLookup,
+    SandboxDefaults, SavedRules, Settings, SmartApprover, Sources, Tickets,
 };
-use hermes::sandbox::Support;
 use hermes::secrets::{Redactor, Secret, Vault, is_secret};
 use hermes_config::{Config, Home, vars};
+use hermes_exec::network::registries::Registries;
 use serde_json::{Map, Value, json};
 
 use crate::app::{App, Ready, Rules};
-use crate::args::ProfileOptions;
+use crate::args::{CallOptions, ProfileOptions};
 use crate::failure::Failure;
 use crate::helper::Helper;
+use crate::mode::AgentMode;
 use crate::prompt::Prompt;
+use crate::reduced::ReducedSandbox;
+use crate::sandbox_support;
 
 /// The profile of somebody who has chosen none.
 const DEFAULT_PROFILE: &str = "default";
@@ -87,8 +90,14 @@ impl App {
         Ok(Sources::load(&own, project.as_deref(), places)?)
     }
 
-    /// What the settings and the environment forbid besides.
-    fn narrow(&self, sources: &mut Sources, config: &Config) -> Result<(), Failure> {
+    /// What the settings, the environment and the mode forbid besides.
+    fn narrow(
+        &self,
+        sources: &mut Sources,
+        config: &Config,
+        mode: AgentMode,
+        tools: &[Arc<Entry>],
+    ) -> Result<(), Failure> {
         let deny = &config.settings.approvals.deny;
         if !deny.is_empty() {
             let rule = json!({ "scope": "terminal:execute", "commands": deny });
@@ -104,6 +113,9 @@ impl App {
             let rules = json!({ "global": { "restrictions": rules } });
             sources.narrow("HERMES_WRITE_SAFE_ROOT", &rules.to_string())?;
         }
+        if let Some(rules) = mode.rules(tools.iter().map(|entry| &**entry)) {
+            sources.narrow(&mode.label(), &rules.to_string())?;
+        }
         Ok(())
     }
 
@@ -114,16 +126,16 @@ impl App {
         chosen.unwrap_or_else(|| DEFAULT_PROFILE.to_owned())
     }
 
-    /// The permissions of this command's calls, with approvals as the settings
-    /// have them if nothing else is said.
+    /// The permissions of this command's calls, in the mode that was chosen; none
+    /// means that the settings decide.
     pub(crate) fn permissions(
         &self,
         ready: &Ready,
         options: &ProfileOptions,
         workspace: &Path,
-        approvals: Option<ApprovalMode>,
+        mode: Option<AgentMode>,
     ) -> Result<Arc<Permissions>, Failure> {
-        self.permissions_by(&ready.rules(), options, workspace, approvals)
+        self.permissions_by(&ready.rules(), options, workspace, mode)
     }
 
     /// The same for who has no more than this.
@@ -132,7 +144,7 @@ impl App {
         ready: &Rules,
         options: &ProfileOptions,
         workspace: &Path,
-        approvals: Option<ApprovalMode>,
+        chosen: Option<AgentMode>,
     ) -> Result<Arc<Permissions>, Failure> {
         let mut sources = self.sources(&ready.home, options, workspace)?;
         let snapshot = ready.engine.snapshot();
@@ -143,14 +155,22 @@ impl App {
             let properties = schema.and_then(|schema| schema.get("properties"));
             properties.and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect()
         })?;
-        self.narrow(&mut sources, &ready.config)?;
+        self.narrow(&mut sources, &ready.config, chosen.unwrap_or_default(), &entries)?;
+        let approvals = self.approval_mode(&ready.config, chosen);
+        let mut defaults = sandbox_defaults(&ready.config);
+        // Whoever is there is asked before everything is refused.
+        if approvals == ApprovalMode::Off || self.is_person_there() {
+            defaults.missing = defaults.missing.or(Some(MissingSandbox::Ask));
+        }
+        sources.sandbox_defaults(defaults);
         let name = self.profile_name(&ready.config, options);
         let keeper = Arc::clone(&ready.secrets);
         let settings = Settings {
             mode: mode(&ready.config),
-            approvals: approvals.unwrap_or_else(|| self.approval_mode(&ready.config)),
-            sandbox: Some(Arc::new(can_hold)),
+            approvals,
+            sandbox: Some(Arc::new(sandbox_support::can_hold)),
             redact: Some(Arc::new(move |text| keeper.redactor().redact(text).into_owned())),
+            registries: Some(registries(&ready.home)),
         };
         let saved = SavedRules::load(ready.home.saved_rules_file())
             .map_err(|problem| Failure::usage(problem).hint("Mend the file or move it away."))?;
@@ -158,12 +178,26 @@ impl App {
         Ok(Arc::new(sources.permissions(&name, settings, saved, tickets)?))
     }
 
-    /// `HERMES_YOLO` counts as it was when the program started.
-    fn approval_mode(&self, config: &Config) -> ApprovalMode {
+    /// The mode that is in force: the one that was chosen, or what the settings
+    /// come to.
+    pub(crate) fn mode(&self, config: &Config, chosen: Option<AgentMode>) -> AgentMode {
+        match self.approval_mode(config, chosen) {
+            ApprovalMode::Off => AgentMode::Yolo,
+            _ => chosen.filter(|mode| *mode != AgentMode::Yolo).unwrap_or_default(),
+        }
+    }
+
+    fn approval_mode(&self, config: &Config, chosen: Option<AgentMode>) -> ApprovalMode {
         // A task that runs by itself has nobody who could have meant it so.
         if std::env::var_os("HERMES_CRON_RUN").is_some() {
             return ApprovalMode::Manual;
         }
+        let configured = self.configured_approvals(config);
+        chosen.map_or(configured, |mode| mode.approvals(configured))
+    }
+
+    /// `HERMES_YOLO` counts as it was when the program started.
+    fn configured_approvals(&self, config: &Config) -> ApprovalMode {
         let yolo = self.env.text(&vars::HERMES_YOLO);
         if yolo.is_some_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on")) {
             return ApprovalMode::Off;
@@ -180,15 +214,14 @@ impl App {
     pub(crate) fn approver(
         &self,
         ready: &Ready,
+        options: &CallOptions,
         stdin_is_taken: bool,
         has_session: bool,
     ) -> Option<Arc<dyn Approver>> {
-        use std::io::IsTerminal as _;
-        let is_there =
-            std::io::stdin().is_terminal() && self.terminal.stderr_is_person && !stdin_is_taken;
+        let is_there = self.is_person_there() && !stdin_is_taken;
         let person = is_there
             .then(|| Arc::new(Prompt::new(self.terminal, has_session)) as Arc<dyn Approver>);
-        self.with_review(ready, person)
+        self.with_review(ready, options.mode.chosen(), person)
     }
 
     /// A model looks at questions before this person does, if the settings want
@@ -196,14 +229,31 @@ impl App {
     pub(crate) fn with_review(
         &self,
         ready: &Ready,
+        mode: Option<AgentMode>,
         person: Option<Arc<dyn Approver>>,
     ) -> Option<Arc<dyn Approver>> {
-        if self.approval_mode(&ready.config) != ApprovalMode::Smart {
-            return person;
-        }
-        let reviewer = Arc::new(Helper::new(ready.models.clone(), &ready.config, "approval"));
-        Some(Arc::new(SmartApprover::new(reviewer, person)))
+        let approver = match self.approval_mode(&ready.config, mode) {
+            ApprovalMode::Smart => {
+                let helper = Helper::new(ready.models.clone(), &ready.config, "approval");
+                Arc::new(SmartApprover::new(Arc::new(helper), person))
+            }
+            _ => person?,
+        };
+        Some(Arc::new(ReducedSandbox::new(self, ready, approver)))
     }
+
+    /// Whether somebody sits at this terminal who can be asked.
+    pub(crate) fn is_person_there(&self) -> bool {
+        use std::io::IsTerminal as _;
+        std::io::stdin().is_terminal() && self.terminal.stderr_is_person
+    }
+}
+
+/// Asks package managers for their registries, and keeps what they answer.
+fn registries(home: &Home) -> RegistryLookup {
+    static KNOWN: OnceLock<Registries> = OnceLock::new();
+    let file = home.cache_dir().join("registries.json");
+    Arc::new(move |manager| KNOWN.get_or_init(|| Registries::new(file.clone())).of(manager))
 }
 
 /// The rules of the project that the workspace is in: the nearest file above,
@@ -227,27 +277,18 @@ fn project_file(places: &Places) -> Option<PathBuf> {
     None
 }
 
-/// Whether this system has the mechanisms that a confinement needs. Whoever
-/// starts the process prepares the sandbox, and fails if it cannot.
-fn can_hold(confinement: &Confinement) -> Result<(), String> {
-    static SUPPORT: OnceLock<Support> = OnceLock::new();
-    let support = SUPPORT.get_or_init(hermes::sandbox::support);
-    if confinement.bubblewrap && support.bubblewrap.is_none() {
-        return Err("bubblewrap is not installed".to_owned());
-    }
-    if support.landlock.is_none() {
-        return Err("this kernel has no Landlock, or it is switched off".to_owned());
-    }
-    if !support.seccomp {
-        return Err("this kernel cannot filter system calls".to_owned());
-    }
-    let carves = !confinement.read_only.is_empty()
-        || !confinement.hidden.is_empty()
-        || !confinement.enclosed.is_empty();
-    match &support.user_namespaces_error {
-        Some(why) if carves => Err(why.clone()),
-        _ => Ok(()),
-    }
+/// What the settings say of the sandbox, under every profile.
+fn sandbox_defaults(config: &Config) -> SandboxDefaults {
+    let said = &config.settings.sandbox;
+    let missing = said.missing.as_deref().map(|word| match word {
+        "ask" => MissingSandbox::Ask,
+        "reduced" => MissingSandbox::Reduced,
+        _ => MissingSandbox::Refuse,
+    });
+    let modes = [NetworkMode::Off, NetworkMode::Isolated, NetworkMode::Host];
+    let network = said.network.as_deref();
+    let network = network.and_then(|word| modes.into_iter().find(|mode| mode.name() == word));
+    SandboxDefaults { missing, network, host_ports: said.host_ports.clone() }
 }
 
 fn mode(config: &Config) -> Mode {

@@ -11,11 +11,14 @@ mod helper;
 mod keyboard;
 mod measures;
 mod messaging;
+mod mode;
 mod models;
 mod place;
 mod progress;
 mod prompt;
 mod question;
+mod reduced;
+mod sandbox_support;
 mod summary;
 mod supply;
 mod table;
@@ -123,6 +126,7 @@ fn run(app: &App, command: Command) -> Outcome {
         Command::Cron(args) => commands::cron::run(app, args),
         Command::Batch(args) => commands::batch::run(app, args),
         Command::Processes(args) => commands::processes::run(app, &args),
+        Command::Sandbox(args) => commands::sandbox::run(app, args),
         Command::Doctor(asked) => commands::doctor::run(app, &asked),
         Command::Hands => commands::hands::run(),
         Command::Completions { shell } => {

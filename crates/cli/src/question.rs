@@ -29,17 +29,55 @@ impl Clarify for Keyboard {
             let _asking = Asking::begin();
             let _ = write!(io::stderr(), "{}", written(question, choices));
             let _ = io::stderr().flush();
-            let (send, typed) = oneshot::channel();
-            // A thread of its own: a question that is given up must not keep
-            // the program from ending.
-            std::thread::spawn(move || {
-                let mut line = String::new();
-                let read = io::stdin().lock().read_line(&mut line);
-                let _ = send.send(read.ok().filter(|read| *read > 0).map(|_| line));
-            });
-            Some(meant(&typed.await.ok().flatten()?, choices))
+            Some(meant(&typed_line().await?, choices))
         })
     }
+}
+
+impl Keyboard {
+    /// Puts a question that is answered by one of its choices; none if nobody
+    /// answers so.
+    pub(crate) async fn choose(&self, question: Question) -> Option<char> {
+        if let Some(screen) = self.screen() {
+            return match screen.ask(question).await? {
+                Answer::Key(key) => Some(key),
+                Answer::Text(_) => None,
+            };
+        }
+        let _turn = self.take_turn().await?;
+        let _asking = Asking::begin();
+        let _ = write!(io::stderr(), "{}", laid_out(&question));
+        let _ = io::stderr().flush();
+        question.meant(&typed_line().await?).map(|choice| choice.key)
+    }
+}
+
+/// A line from the keyboard; none if there will be no more.
+async fn typed_line() -> Option<String> {
+    let (send, typed) = oneshot::channel();
+    // A thread of its own: a question that is given up must not keep the program
+    // from ending.
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = io::stdin().lock().read_line(&mut line);
+        let _ = send.send(read.ok().filter(|read| *read > 0).map(|_| line));
+    });
+    typed.await.ok().flatten()
+}
+
+/// A question with choices as a person sees it: an empty line is the first one.
+fn laid_out(question: &Question) -> String {
+    let mut text = String::from("\n");
+    for line in &question.body {
+        text.push_str(&format!("  {}\n", one_line(line)));
+    }
+    let choice = |(at, choice): (usize, &Choice)| match at {
+        0 => format!("[{}] {}", choice.key.to_uppercase(), choice.label),
+        _ => format!("[{}] {}", choice.key, choice.label),
+    };
+    let choices: Vec<String> = question.choices.iter().enumerate().map(choice).collect();
+    text.push_str(&format!("? {} {}: ", one_line(&question.title), choices.join(", ")));
+    text
 }
 
 /// The question as a chat shows it: choices by their numbers.

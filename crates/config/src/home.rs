@@ -99,6 +99,11 @@ impl Home {
         self.root.join("checkpoints").join("changes")
     }
 
+    /// `sandbox/overlays/`: what child processes changed in the user's caches.
+    pub fn overlays_dir(&self) -> PathBuf {
+        self.root.join("sandbox").join("overlays")
+    }
+
     /// `session-state/`: what separate processes of one session share.
     pub fn session_state_dir(&self) -> PathBuf {
         self.root.join("session-state")

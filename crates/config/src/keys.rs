@@ -53,6 +53,8 @@ pub enum Kind {
     Text,
     /// A list of texts.
     TextList,
+    /// A list of port numbers.
+    PortList,
     /// A model: its name, or its name and its provider.
     Model,
     /// A list of those.
@@ -175,6 +177,12 @@ keys! {
         "Commands that are never run, by program and subcommand, such as `git push`; nothing overrides it."
     APPROVAL_TIMEOUT: u64 = "approvals.timeout", Kind::Count { min: 1, max: 86_400 }, Preset::Count(60);
         "How many seconds a question waits for an answer. Silence is no."
+    SANDBOX_MISSING: Option<String> = "sandbox.missing", Kind::Choice(&["refuse", "ask", "reduced"]), Preset::Unset;
+        "What becomes of commands where the system cannot hold the whole sandbox: `refuse` them, `ask`, or run them in the `reduced` sandbox of what is there; a profile's own word wins, unset means `refuse`."
+    SANDBOX_NETWORK: Option<String> = "sandbox.network", Kind::Choice(&["isolated", "host", "off"]), Preset::Unset;
+        "How commands reach the network: `isolated` (each host is judged), `host` (this machine's own network, unjudged) or `off`; a profile's own word wins, unset means `isolated`."
+    SANDBOX_HOST_PORTS: Option<Vec<u16>> = "sandbox.host_ports", Kind::PortList, Preset::Unset;
+        "Ports of services on this machine's loopback that commands may use, such as 5432; a profile's own list wins, unset means none."
     CHECKPOINTS_ENABLED: bool = "checkpoints.enabled", Kind::Flag, Preset::Flag(true);
         "Whether files are kept before a tool changes them, so that `hermes undo` can bring them back."
     CHECKPOINTS_MAX_SNAPSHOTS: u64 = "checkpoints.max_snapshots", POSITIVE, Preset::Count(20);
@@ -417,12 +425,17 @@ impl Kind {
             Self::TextList => {
                 value.as_array().is_some_and(|items| items.iter().all(Value::is_string))
             }
+            Self::PortList => value.as_array().is_some_and(|items| items.iter().all(is_port)),
             Self::Model => is_model(value),
             Self::Models => value.as_array().is_some_and(|items| items.iter().all(is_model)),
             Self::Map => value.is_object(),
         };
         fits.then(|| value.clone())
     }
+}
+
+fn is_port(value: &Value) -> bool {
+    value.as_u64().is_some_and(|port| (1..=u64::from(u16::MAX)).contains(&port))
 }
 
 fn is_model(value: &Value) -> bool {
@@ -463,6 +476,7 @@ impl fmt::Display for Kind {
             Self::Choice(words) => f.write_str(&words.join(" or ")),
             Self::Text => f.write_str("a text"),
             Self::TextList => f.write_str("a list of texts"),
+            Self::PortList => f.write_str("a list of ports from 1 to 65535"),
             Self::Model => f.write_str("a model, or {provider, model}"),
             Self::Models => f.write_str("a list of models, each a name or {provider, model}"),
             Self::Map => f.write_str("a mapping of names"),

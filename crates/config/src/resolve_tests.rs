@@ -75,6 +75,7 @@ fn every_key_changes_the_settings() {
             Kind::Choice(words) => json!(words[1]),
             Kind::Text | Kind::Model => json!("strict"),
             Kind::TextList | Kind::Models => json!(["x"]),
+            Kind::PortList => json!([5432]),
             Kind::Map => json!({"x": {}}),
         };
         let document =

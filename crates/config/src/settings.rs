@@ -25,6 +25,8 @@ pub struct Settings {
     pub permissions: Permissions,
     /// `approvals`.
     pub approvals: Approvals,
+    /// `sandbox`.
+    pub sandbox: Sandbox,
     /// `checkpoints`.
     pub checkpoints: Checkpoints,
     /// `code_execution`.
@@ -177,6 +179,17 @@ pub struct Approvals {
     pub deny: Vec<String>,
     /// How many seconds a question waits.
     pub timeout: u64,
+}
+
+/// `sandbox`: what holds where a permission profile says nothing of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    /// `refuse`, `ask` or `reduced`, if it was said.
+    pub missing: Option<String>,
+    /// `isolated`, `host` or `off`, if it was said.
+    pub network: Option<String>,
+    /// Ports of this machine's loopback that commands may use, if they were named.
+    pub host_ports: Option<Vec<u16>>,
 }
 
 /// `checkpoints`: what is kept of files before they are changed.
@@ -366,6 +379,11 @@ impl Settings {
                 deny: from.read(keys::APPROVAL_DENY),
                 timeout: from.read(keys::APPROVAL_TIMEOUT),
             },
+            sandbox: Sandbox {
+                missing: from.read(keys::SANDBOX_MISSING),
+                network: from.read(keys::SANDBOX_NETWORK),
+                host_ports: from.read(keys::SANDBOX_HOST_PORTS),
+            },
             checkpoints: Checkpoints {
                 enabled: from.read(keys::CHECKPOINTS_ENABLED),
                 max_snapshots: from.read(keys::CHECKPOINTS_MAX_SNAPSHOTS),
@@ -513,6 +531,12 @@ impl Setting for String {
 impl Setting for Vec<String> {
     fn from_value(value: &Value) -> Option<Self> {
         value.as_array()?.iter().map(String::from_value).collect()
+    }
+}
+
+impl Setting for Vec<u16> {
+    fn from_value(value: &Value) -> Option<Self> {
+        value.as_array()?.iter().map(|port| u16::try_from(port.as_u64()?).ok()).collect()
     }
 }
 

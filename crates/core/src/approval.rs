@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::{Annotations, BoxFuture, Confinement, Effect, Grants, Session, Workplace};
+use crate::{
+    Annotations, BoxFuture, Confinement, ConnectionRequest, Effect, Grants, Resource, Scope,
+    Session, Workplace,
+};
 
 /// The rule by which a path is refused that cannot be followed to its end:
 /// nobody can tell what it is, so nothing is done to it.
@@ -126,6 +129,18 @@ pub enum Lasting {
 pub trait Policy: Send + Sync {
     /// The ruling on this proposal.
     fn judge(&self, proposal: &Proposal<'_>) -> Ruling;
+
+    /// What a connection of a child process does, as an effect to be judged.
+    fn connection_effect(&self, request: &ConnectionRequest) -> Effect {
+        let host = Resource::Host(request.destination.to_string());
+        Effect { scope: Scope::NETWORK_SEND, resource: host }
+    }
+
+    /// Whether a connection is settled without its effect being judged. May
+    /// take some seconds, as a package manager may have to be asked.
+    fn permits_connection(&self, _request: &ConnectionRequest, _tool: &str) -> bool {
+        false
+    }
 
     /// Takes back a permission that somebody gave for exactly this call while
     /// nobody could be asked. It is used up by that.

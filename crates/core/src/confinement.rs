@@ -106,9 +106,13 @@ impl Awaited {
 /// A directory whose changes go elsewhere: the user's own stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct OverlayMount {
-    /// The directory, whether or not it exists.
+    /// The directory, whether or not it exists. It lies in the home.
     pub target: PathBuf,
-    /// A directory of ours with `upper` and `work` in it, made when needed.
+    /// The user's home.
+    pub home: PathBuf,
+    /// The workspace that the changes belong to.
+    pub workspace: PathBuf,
+    /// Where changes of all workspaces are kept.
     pub store: PathBuf,
     /// Paths below the target that stay invisible, such as credentials.
     pub hidden: Vec<PathBuf>,

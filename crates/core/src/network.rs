@@ -74,6 +74,8 @@ pub struct ClientProcess {
     pub is_installed: bool,
     /// The job that it belongs to, if that is known.
     pub job: Option<String>,
+    /// The command lines of the processes that started it, nearest first.
+    pub callers: Vec<Vec<String>>,
 }
 
 impl ClientProcess {

@@ -60,6 +60,27 @@ pub struct Record<'a> {
     pub chars: usize,
     /// How many things were changed in the arguments.
     pub coerced: usize,
+    /// The connection of a child process, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<ConnectionDetails<'a>>,
+}
+
+/// A connection of a child process, as it is remembered.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConnectionDetails<'a> {
+    /// The program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<&'a str>,
+    /// The address that was dialled, where that was not a public one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<std::net::IpAddr>,
+    /// Bytes that it sent.
+    pub sent: u64,
+    /// Bytes that it received.
+    pub received: u64,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<&'a str>,
 }
 
 /// How much of a resource, and how many effects, a record keeps.

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use hermes_core::{BoxFuture, ToolError};
 
+use crate::containment::Containment;
+use crate::network::Networks;
 use crate::order::{Order, Size};
 use crate::output::Source;
 use crate::tree::{Root, Signal};
@@ -42,6 +44,11 @@ pub trait Backend: Debug + Send + Sync {
 
     /// Ends what it keeps going between programs, and what they have left there.
     fn cleanup(&self) -> BoxFuture<'_, ()>;
+
+    /// The networks of the sessions whose programs it starts, if they have some.
+    fn networks(&self) -> Option<&Arc<Networks>> {
+        None
+    }
 
     /// What nobody has heard yet of what has happened to the place, as when it
     /// was cleaned up; it is told once.
@@ -90,8 +97,8 @@ pub struct Started {
     pub input: Option<OwnedFd>,
     /// The means to steer it.
     pub control: Box<dyn Control>,
-    /// Which mechanisms hold it, in words; none if nothing does.
-    pub held: Option<String>,
+    /// What holds it; none if nothing does.
+    pub containment: Option<Arc<Containment>>,
 }
 
 /// How a program has ended.

@@ -13,6 +13,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::backend::{Backend, Control, Exit, Started, Waiting};
+use crate::containment::{Containment, SandboxStop};
 use crate::elsewhere::remarks::Remarks;
 use crate::order::{Input, Order, Output, Size};
 use crate::output::{Log, Source, Spill};
@@ -63,8 +64,8 @@ pub struct Job {
     pub started_at: SystemTime,
     /// Its process, if it is one of this machine.
     pub pid: Option<u32>,
-    /// Which mechanisms hold it, in words.
-    pub held: Option<String>,
+    /// What holds it; none if nothing does.
+    pub containment: Option<Arc<Containment>>,
     began: Instant,
     control: Box<dyn Control>,
     log: Mutex<Log>,
@@ -153,7 +154,7 @@ impl Job {
         };
         let started = backend.start(&id, order).await?;
         let now = Instant::now();
-        let Started { pid, output, input, control, held } = started;
+        let Started { pid, output, input, control, containment } = started;
         #[cfg(target_os = "linux")]
         if let Some(root) = control.root() {
             crate::guardian::claim(root.pid, &root.job);
@@ -168,7 +169,7 @@ impl Job {
             command,
             started_at: SystemTime::now(),
             pid,
-            held,
+            containment,
             began: now,
             control,
             log: Mutex::new(Log::new(spill).growing()),
@@ -198,6 +199,19 @@ impl Job {
     /// The process that it began with, if it is one of this machine.
     pub(crate) fn root(&self) -> Option<&Root> {
         self.control.root()
+    }
+
+    /// Which mechanisms hold it, in words.
+    pub fn held(&self) -> Option<String> {
+        self.containment.as_ref().map(|containment| containment.held.clone())
+    }
+
+    /// What the sandbox has stopped, as far as that is known or can be read
+    /// from what the job has written. `directory` is where it ran.
+    pub fn stops(&self, output: &str, directory: &std::path::Path) -> Vec<SandboxStop> {
+        let Some(containment) = &self.containment else { return Vec::new() };
+        let has_failed = self.ended().is_none_or(|ended| ended.exit != Exit::Code(0));
+        containment.stops(self.began, has_failed, output, directory)
     }
 
     /// What it has written so far.

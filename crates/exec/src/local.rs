@@ -16,6 +16,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, kill_process_group};
 use tokio::io::unix::AsyncFd;
 
+use crate::containment::Containment;
+use crate::network::{Networks, SessionNetwork};
 use crate::backend::{Backend, Control, Exit, Place, Shell, Started, Waiting};
 use crate::order::{Input, Order, Output, Size};
 use crate::output::Source;
@@ -34,29 +36,42 @@ const KEPT: usize = 8;
 /// This machine.
 #[derive(Debug, Default)]
 pub struct Local {
-    prepared: Mutex<Vec<(Confinement, Arc<Sandbox>)>>,
+    prepared: Mutex<Vec<(Confinement, Prepared)>>,
+    networks: Arc<Networks>,
+}
+
+/// A sandbox, and the network of its children.
+#[derive(Debug, Clone)]
+struct Prepared {
+    sandbox: Arc<Sandbox>,
+    network: Option<Arc<SessionNetwork>>,
 }
 
 impl Local {
     /// The sandbox of a confinement, which was perhaps made before.
-    fn sandbox(&self, confinement: &Confinement) -> Result<Arc<Sandbox>, ToolError> {
+    fn sandbox(&self, confinement: &Confinement) -> Result<Prepared, ToolError> {
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = prepared.iter().position(|(known, _)| known == confinement) {
             // The one that was used last comes last.
             let found = prepared.remove(at);
-            let sandbox = Arc::clone(&found.1);
+            let sandbox = found.1.clone();
             prepared.push(found);
             return Ok(sandbox);
         }
-        let sandbox = Sandbox::prepare(confinement).map_err(|error| {
+        let network = self
+            .networks
+            .of(confinement)
+            .map_err(|error| ToolError::io("The network of the session", &error))?;
+        let space = network.as_ref().map(|network| Arc::clone(network.space()));
+        let sandbox = Sandbox::prepare(confinement, space).map_err(|error| {
             ToolError::unavailable(format!("The command cannot be confined here: {error}"))
                 .with_hint("`hermes permissions verify` shows what this system can hold.")
         })?;
-        let sandbox = Arc::new(sandbox);
+        let sandbox = Prepared { sandbox: Arc::new(sandbox), network };
         if prepared.len() >= KEPT {
             prepared.remove(0);
         }
-        prepared.push((confinement.clone(), Arc::clone(&sandbox)));
+        prepared.push((confinement.clone(), sandbox.clone()));
         Ok(sandbox)
     }
 
@@ -74,9 +89,9 @@ impl Local {
         if shortcut.is_some() {
             shortcut::settle(&mut environment, &directory);
         }
-        let sandbox = match &confinement {
+        let Prepared { sandbox, network } = match &confinement {
             Some(confinement) => self.sandbox(confinement)?,
-            None => Arc::new(Sandbox::open()),
+            None => Prepared { sandbox: Arc::new(Sandbox::open()), network: None },
         };
         let Streams { child: [stdin, stdout, stderr], input, output, terminal } =
             Streams::open(&input, output, &sandbox).map_err(failed)?;
@@ -95,6 +110,9 @@ impl Local {
         let launched = sandbox.launch(&launch).map_err(failed)?;
         drop(launch);
         let pid = launched.id();
+        if let Some(network) = &network {
+            network.note_process(pid);
+        }
         #[cfg(target_os = "linux")]
         crate::guardian::watch(pid);
         let root = Root::of(pid, job).unwrap_or(Root { pid, started: 0, job: job.to_owned() });
@@ -111,7 +129,10 @@ impl Local {
             output,
             input,
             control: Box::new(control),
-            held: confinement.map(|confinement| held(&sandbox, &confinement)),
+            containment: confinement.map(|confinement| {
+                let held = held(&sandbox, &confinement);
+                Arc::new(Containment { held, confinement: Some(confinement), network })
+            }),
         })
     }
 }
@@ -123,6 +144,10 @@ impl Backend for Local {
 
     fn is_here(&self) -> bool {
         true
+    }
+
+    fn networks(&self) -> Option<&Arc<Networks>> {
+        Some(&self.networks)
     }
 
     fn open(&self) -> BoxFuture<'_, Result<Arc<Place>, ToolError>> {

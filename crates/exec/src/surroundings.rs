@@ -90,6 +90,14 @@ impl Surroundings {
             let found = place.environment.clone();
             (Some(place), found)
         };
+        if place.is_none()
+            && let (Some(networks), Some(confinement)) = (jobs.backend().networks(), &cx.confinement)
+        {
+            let network = networks
+                .of(confinement)
+                .map_err(|error| ToolError::io("The network of the session", &error))?;
+            base.extend(network.iter().flat_map(|network| network.variables()));
+        }
         settle(&mut base, &variables, output);
         Ok(Self { place, base, state, variables })
     }

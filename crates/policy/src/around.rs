@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use hermes_core::{Awaited, Enclosed};
+use hermes_core::{Awaited, Enclosed, OverlayMount};
 
 use crate::pattern::{fold, is_within};
 use crate::permissions::Permissions;
@@ -23,7 +23,9 @@ const MOST: usize = 64;
 pub(crate) struct Around {
     pub(crate) present: Vec<PathBuf>,
     pub(crate) awaited: Arc<Awaited>,
-    pub(crate) enclosed: Option<Enclosed>,
+    pub(crate) enclosed: Vec<Enclosed>,
+    /// Caches in the home that children change without changing the user's.
+    pub(crate) overlays: Vec<OverlayMount>,
 }
 
 impl Permissions {
@@ -36,7 +38,7 @@ impl Permissions {
         folders.extend(places.workspace.clone());
         folders.dedup();
         let seen = folders.iter().chain(&places.home).map(PathBuf::as_path);
-        let stamps: Vec<Option<SystemTime>> = seen.map(changed).collect();
+        let stamps = seen.chain(self.view_directories()).map(changed).collect();
         self.sightings().around(cwd, stamps, || self.look_around(cwd, folders))
     }
 
@@ -65,9 +67,13 @@ impl Permissions {
         folders.sort();
         folders.dedup();
         present.extend(deep);
-        let enclosed = self.enclosure();
-        let is_enclosed =
-            |path: &Path| enclosed.as_ref().is_some_and(|it| is_within(path, &it.folder));
+        let overlays = self.overlays(cwd);
+        let mut enclosed = self.views(&present, &overlays);
+        enclosed.extend(self.enclosure());
+        let is_enclosed = |path: &Path| {
+            let is_overlaid = overlays.iter().any(|it| is_within(path, &it.target));
+            is_overlaid || enclosed.iter().any(|it| is_within(path, &it.folder))
+        };
         let may_come =
             |path: &&PathBuf| !path.exists() && !is_enclosed(path) && !Sensitive::is_engine(path);
         let is_open = |path: &Path| self.laid_open().iter().any(|open| open.matches(path));
@@ -76,7 +82,7 @@ impl Permissions {
         // Whoever lays one open by name means all that is called so.
         folders.retain(|folder| !is_open(&folder.join(".env")));
         awaited.folders = folders;
-        Around { present, awaited: Arc::new(awaited), enclosed }
+        Around { present, awaited: Arc::new(awaited), enclosed, overlays }
     }
 
     /// Our own home, and what can be seen of it; none if a profile lays it open

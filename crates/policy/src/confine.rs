@@ -5,7 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{Awaited, Confinement, Effect, Enclosed, Proposal, Resource, Scope, Service};
+use hermes_core::{
+    Awaited, Confinement, Effect, Enclosed, OverlayMount, Proposal, Resource, Scope, Service,
+};
 
 use crate::judge::{Examination, Finding};
 use crate::level::{Answer, Level, Restriction, Selectors};
@@ -69,7 +71,7 @@ impl Permissions {
                 .filter(|f| f.effect.scope == Scope::FILE_READ && !(lasts && f.leaf.is_some()))
                 .filter_map(place),
         );
-        write.extend(repository_elsewhere(&write, exam, folder(proposal)));
+        write.extend(repository_elsewhere(&write, folder(proposal)));
         dedupe(&mut write);
         dedupe(&mut read);
         if read != [PathBuf::from("/")] {
@@ -84,7 +86,12 @@ impl Permissions {
         let around = self.around(cwd);
         // Where the home is itself a place to work in, each secret is hidden for
         // itself.
-        let is_worked_in = |it: &Enclosed| cwd == it.folder || write.contains(&it.folder);
+        let is_worked_in = |it: &Enclosed| {
+            cwd == it.folder || write.iter().any(|tree| is_within(&it.folder, tree))
+        };
+        let is_written_in = |it: &OverlayMount| {
+            write.iter().any(|tree| is_within(&it.target, tree) || is_within(tree, &it.target))
+        };
         Some(Confinement {
             read,
             read_only: self.guarded(&levels, &write, &agreed, kept.read_only, cwd),
@@ -95,50 +102,42 @@ impl Permissions {
             hidden: self.hidden(&levels, around.present, &services, &sockets),
             awaited: self.awaited(&levels, around.awaited),
             enclosed: around.enclosed.into_iter().filter(|it| !is_worked_in(it)).collect(),
+            overlays: around.overlays.into_iter().filter(|it| !is_written_in(it)).collect(),
             delete,
             write,
-            network: exam.command_effects.iter().any(is_network),
+            network: settings.network,
+            session: proposal.session.id().to_owned(),
+            host_ports: settings.host_ports,
             services,
             withheld: exam.clients.withheld(),
             sockets,
             limits: settings.limits,
             bubblewrap: settings.bubblewrap,
+            reduced: settings.is_reduced,
         })
     }
 
     /// What stays as it is of repositories, and of our own files in projects.
     fn kept(&self, write: &[PathBuf], exam: &Examination, cwd: &Path) -> Kept {
-        let changed = |scope: Option<&Scope>| -> Vec<PathBuf> {
-            let about = |finding: &&Finding| scope.is_none_or(|it| finding.effect.scope == *it);
-            changes(exam).filter(about).filter_map(place).collect()
-        };
+        let deletes = |finding: &&Finding| finding.effect.scope == Scope::FILE_DELETE;
         let case = Case {
             write: write.to_vec(),
             cwd: cwd.to_path_buf(),
-            changed: changed(None),
-            deleted: changed(Some(&Scope::FILE_DELETE)),
+            deleted: changes(exam).filter(deletes).filter_map(place).collect(),
             git_runs: exam.command_effects.iter().any(|e| e.scope == Scope::GIT_WRITE),
             settings: exam.clients.keeps_books(),
-            typed: exam.typed,
             sweeps: sweeps(exam),
         };
         self.sightings().kept(case, |case| self.kept_in(case))
     }
 
     fn kept_in(&self, case: &Case) -> Kept {
-        let Case { write, cwd, changed, deleted, git_runs, settings, typed, sweeps } = case;
+        let Case { write, cwd, deleted, git_runs, settings, sweeps } = case;
         let seen = self.sightings();
         let within = |path: &Path| write.iter().any(|tree| is_within(path, tree));
         let is_open = |path: &Path| self.laid_open().iter().any(|pattern| pattern.matches(path));
-        let used = |git: &Path| {
-            let touches = || changed.iter().any(|path| path != git && path.starts_with(git));
-            let some = *git_runs || *typed || touches();
-            match some || repositories::is_opened(git, is_open) {
-                true if *git_runs && *settings => Use::Git,
-                true => Use::Some,
-                false => Use::Nothing,
-            }
-        };
+        // Any child may commit; what starts programs is for git alone.
+        let used = if *git_runs && *settings { Use::Git } else { Use::Some };
         let mut kept = Kept::default();
         let above = cwd.ancestors().filter(|folder| within(folder));
         let mut folders: Vec<PathBuf> = above.map(Path::to_path_buf).collect();
@@ -146,7 +145,7 @@ impl Permissions {
         dedupe_exact(&mut folders);
         for folder in &folders {
             let git = folder.join(".git");
-            kept.around(&git, used(&git), seen);
+            kept.around(&git, used, seen);
             let ours = folder.join(OURS);
             if seen.exists(&ours) {
                 kept.read_only.push(ours);
@@ -159,14 +158,14 @@ impl Permissions {
             all.flat_map(|git| repositories::linked(&git)).collect()
         };
         for git in seen.linked(cwd, linked) {
-            kept.around(&git, used(&git), seen);
+            kept.around(&git, used, seen);
         }
         let searched = self.searched(cwd);
         for folder in searched.iter().filter(|folder| within(folder)) {
             let look = || repositories::below(folder, repositories::LEVELS);
             for git in seen.places(folder, look) {
                 if !folders.iter().any(|folder| git.parent() == Some(folder)) {
-                    kept.within(&git, used(&git), seen);
+                    kept.within(&git, used, seen);
                 }
             }
         }
@@ -177,7 +176,7 @@ impl Permissions {
                 around || searched.iter().any(|folder| git.starts_with(folder))
             };
             for git in seen.places(folder, look).iter().filter(|git| !is_known(git)) {
-                kept.among(git, used(git), seen);
+                kept.among(git, used, seen);
             }
         }
         // What is empty may be a place to put something, and some of git sweeps
@@ -361,14 +360,9 @@ impl Permissions {
     }
 }
 
-/// The repository of the working folder, where it lies elsewhere and git is to
-/// write: without it, nothing could be committed in a linked working tree that
+/// The repository of the working folder, where it lies elsewhere: without it, nothing could be committed in a linked working tree that
 /// may itself be written.
-fn repository_elsewhere(write: &[PathBuf], exam: &Examination, cwd: &Path) -> Option<PathBuf> {
-    let git_runs = exam.command_effects.iter().any(|e| e.scope == Scope::GIT_WRITE);
-    if !git_runs && !exam.typed {
-        return None;
-    }
+fn repository_elsewhere(write: &[PathBuf], cwd: &Path) -> Option<PathBuf> {
     let is_written = |git: &Path| write.iter().any(|tree| is_within(git, tree));
     // Above the last folder whose repository can be written, nothing that may be
     // there makes a difference.
@@ -475,10 +469,6 @@ fn asked<'a>(level: &'a Level, scope: &'a Scope) -> impl Iterator<Item = &'a Sel
 fn fixed<'a>(selectors: impl Iterator<Item = &'a Selectors>) -> impl Iterator<Item = PathBuf> {
     let patterns = selectors.flat_map(|selectors| &selectors.paths);
     patterns.flat_map(|pattern| [pattern.trees(), pattern.single()].concat())
-}
-
-fn is_network(effect: &Effect) -> bool {
-    matches!(effect.scope.family(), "network" | "docker" | "cloud" | "database" | "email")
 }
 
 /// The trees that lie in both lists.

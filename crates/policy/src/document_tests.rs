@@ -95,7 +95,7 @@ profiles:
     assert!(a.tools[1].ask.is_none() && a.tools[1].level.ask.len() == 1);
     assert_eq!(a.after_untrusted.as_ref().unwrap().new_hosts, Some(Answer::Ask));
     assert_eq!(a.sensitive_paths.len(), 1);
-    let held = a.sandbox;
+    let held = &a.sandbox;
     assert!(held.enabled && held.bubblewrap && held.missing == Answer::Ask);
     assert_eq!((held.limits.processes, held.limits.open_files), (Some(9), Some(8)));
     assert_eq!((held.limits.memory, held.limits.file_size), (Some(2 << 30), Some(1 << 10)));

@@ -6,7 +6,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{Effect, Grant, Proposal, Resource, Scope, Taint, UNRESOLVABLE};
+use hermes_core::{Effect, Grant, NetworkMode, Proposal, Resource, Scope, Taint, UNRESOLVABLE};
+use hermes_net::{AddressReach, reach};
 use hermes_shell::{Analysis, Leaf};
 
 use crate::approvals::{Unit, identity};
@@ -14,14 +15,13 @@ use crate::clients::Clients;
 use crate::code;
 use crate::glances::{Glances, Place, same};
 use crate::history;
-use crate::hosts::{Reach, reach};
 use crate::level::{Answer, Level, Opinion, Origin, Subject, strictest};
 use crate::loose::Loose;
 use crate::pattern::fold;
 use crate::permissions::Permissions;
 use crate::profile::Profile;
 use crate::push;
-use crate::sensitive::Sensitive;
+use crate::sensitive::{ProtectedKind, Protection, Sensitive};
 use crate::strays::Strays;
 
 /// One thing that was judged, and what came of it.
@@ -209,8 +209,14 @@ impl Permissions {
         };
         let mut runs = false;
         let danger = |found, effect: &Effect, leaf: Option<&Leaf>| {
-            let subject =
-                Subject { effect, real: None, folded: None, leaf, command: Some(command) };
+            let subject = Subject {
+                effect,
+                real: None,
+                folded: None,
+                leaf,
+                command: Some(command),
+                own_loopback: false,
+            };
             let mut answer = self.dangerous(proposal.tool, taint.is_some());
             if answer == Answer::Ask && self.profile().level.approves_danger(&subject) {
                 answer = Answer::Allow;
@@ -356,9 +362,13 @@ impl Permissions {
             folded: folded.as_deref().map(|folded| (folded, other.as_deref().unwrap_or(folded))),
             leaf: part.map(|part| part.leaf),
             command: part.map(|part| part.command),
+            own_loopback: part.is_some() && self.has_own_loopback(effect),
         };
-        let mut opinion = self.floor(&subject, trouble, found);
-        let is_floor = opinion.is_some();
+        let names_only = reads_names_only(proposal, effect);
+        let floor = self.floor(&subject, trouble, found, names_only);
+        let is_floor = floor.is_some();
+        let (mut opinion, kind) =
+            floor.map_or((None, None), |(opinion, kind)| (Some(opinion), kind));
         let levels = !real.is_some_and(Sensitive::is_harmless_device);
         for level in self.levels(proposal.tool, taint.is_some()).filter(|_| levels) {
             opinion = strictest(opinion, level.judge(&subject));
@@ -384,6 +394,9 @@ impl Permissions {
             None => Some(Unit::of_effect(effect, real)),
         };
         let unit = if answer == Answer::Ask { unit() } else { None };
+        // An agreement to a folder is none to the protected places in it.
+        let category = kind.map(|kind: ProtectedKind| kind.category().to_owned());
+        let unit = unit.map(|unit| Unit { category: category.or(unit.category.clone()), ..unit });
         exam.findings.push(Finding {
             effect: effect.clone(),
             real: real.map(Path::to_path_buf),
@@ -397,64 +410,93 @@ impl Permissions {
         });
     }
 
-    /// What holds whatever the profile says.
+    /// Whether a host of this machine is, for child processes, one of their own
+    /// network.
+    fn has_own_loopback(&self, effect: &Effect) -> bool {
+        let Resource::Host(host) = &effect.resource else { return false };
+        let is_own = || {
+            let sandbox = self.sandbox();
+            sandbox.enabled && sandbox.network != NetworkMode::Host
+        };
+        reach(host) == AddressReach::Loopback && is_own()
+    }
+
+    /// What holds whatever the profile says, and of a protected place its kind.
     fn floor(
         &self,
         subject: &Subject<'_>,
         trouble: Option<&String>,
         found: Option<&Place>,
-    ) -> Option<Opinion> {
+        names_only: bool,
+    ) -> Option<(Opinion, Option<ProtectedKind>)> {
         let effect = subject.effect;
         let refuse = |answer, reason: String, rule: &str| {
             let origin = Arc::new(Origin { rule: rule.to_owned(), place: None });
-            Some(Opinion { answer, reason, origin })
+            Opinion { answer, reason, origin }
         };
         match &effect.resource {
-            Resource::Host(host) if reach(host) == Reach::Metadata => refuse(
-                Answer::Deny,
-                format!("{host} hands out the machine's own credentials"),
-                "protected host",
-            ),
-            // Of a repository, only what is done to its files counts.
-            Resource::Path(path) if effect.scope.family() != "git" => {
+            Resource::Host(host) if reach(host) == AddressReach::Metadata => {
+                let reason = format!("{host} hands out the machine's own credentials");
+                Some((refuse(Answer::Deny, reason, "protected host"), None))
+            }
+            // Of a repository, only what is done to its files counts; of a file
+            // of variables, that it is read.
+            Resource::Path(path) if !matches!(effect.scope.family(), "git" | "env") => {
                 if let Some(trouble) = trouble {
                     let reason = format!("{} cannot be looked up: {trouble}", path.display());
-                    return refuse(Answer::Deny, reason, UNRESOLVABLE);
+                    return Some((refuse(Answer::Deny, reason, UNRESOLVABLE), None));
                 }
-                self.protected(&effect.scope, found?, subject.folded)
-                    .and_then(|why| refuse(Answer::Deny, why, "protected path"))
+                let found = found?;
+                let protection = self.protection(subject, found)?;
+                let kind = protection.kind;
+                if names_only && kind == ProtectedKind::Dotenv {
+                    return None;
+                }
+                if kind == ProtectedKind::SelfRunning
+                    && self.profile().level.approves_place(subject)
+                {
+                    return None;
+                }
+                let mut reason = format!("{} is {}", found.path.display(), protection.reason);
+                if kind == ProtectedKind::Dotenv && effect.scope == Scope::FILE_READ {
+                    let shown = path.display();
+                    reason.push_str(&format!(
+                        "; `read_file` with path={shown} and names_only=true shows their names \
+                         without a question"
+                    ));
+                }
+                Some((refuse(kind.answer(), reason, kind.rule()), Some(kind)))
             }
             _ => None,
         }
     }
 
     /// Why a place is protected, if it is and no profile lays it open.
-    fn protected(
-        &self,
-        scope: &Scope,
-        found: &Place,
-        folded: Option<(&Path, &Path)>,
-    ) -> Option<String> {
+    fn protection(&self, subject: &Subject<'_>, found: &Place) -> Option<Protection> {
+        let scope = &subject.effect.scope;
         let real = found.path.as_path();
-        let (folded, written) = folded?;
+        let (folded, written) = subject.folded?;
         if self.profile().sensitive_paths.iter().any(|pattern| pattern.matches(real)) {
             return None;
         }
-        let refuses = |path: &Path| self.rules().protects(scope, real, path);
-        let why = refuses(folded);
-        let why = why.or_else(|| if written == folded { None } else { refuses(written) });
-        let why = why.or_else(|| self.linked_secret(found).then_some("another name of a secret"));
-        let why = why.or_else(|| self.rules().protects_elsewhere(scope, real));
-        let why = why.or_else(|| {
-            let removes = *scope == Scope::FILE_DELETE && self.sensitive().is_above(real);
-            removes.then_some("a folder with a protected place in it")
-        });
-        why.map(|why| format!("{} is {why}", real.display()))
-    }
-
-    /// Whether a file with several names is one of the secrets under another.
-    fn linked_secret(&self, found: &Place) -> bool {
-        found.shared.is_some_and(|(dev, ino)| self.is_secret_file(dev, ino))
+        let rules = self.rules();
+        let by_name = |path: &Path| rules.protects(scope, real, path);
+        let named = by_name(folded);
+        let named =
+            Protection::strictest(
+                named,
+                || {
+                    if written == folded { None } else { by_name(written) }
+                },
+            );
+        // A file with several names may be one of the secrets under another.
+        let shared = || found.shared.and_then(|file| rules.protects_file(file));
+        let named = Protection::strictest(named, shared);
+        let named = Protection::strictest(named, || rules.protects_elsewhere(scope, real));
+        Protection::strictest(named, || {
+            let removes = *scope == Scope::FILE_DELETE;
+            removes.then(|| self.sensitive().refuses_removal(real)).flatten()
+        })
     }
 
     /// What is said of the tool and its arguments, beside their effects.
@@ -534,6 +576,17 @@ fn new_host(
         ),
         origin: Arc::clone(&after.origin),
     })
+}
+
+/// Whether a file is read for the names of its variables alone: the tool says
+/// so by a second effect on the same path.
+fn reads_names_only(proposal: &Proposal<'_>, effect: &Effect) -> bool {
+    let is_twin = |other: &Effect| {
+        other.scope == Scope::ENV_READ
+            && other.resource.as_path().is_some()
+            && other.resource == effect.resource
+    };
+    effect.scope == Scope::FILE_READ && proposal.effects.iter().any(is_twin)
 }
 
 /// Whether the code that is run stands in the call, and not in a file.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use hermes_config::Place;
 use hermes_core::{Effect, Resource, Scope};
+use hermes_net::{AddressReach, canonical, reach};
 use hermes_shell::{CommandPattern, Leaf};
 
-use crate::hosts::{Reach, canonical, reach};
 use crate::pattern::{NamePattern, PathPattern, ScopePattern};
 
 /// The three answers, from mild to strict.
@@ -73,6 +73,9 @@ pub struct Subject<'a> {
     pub leaf: Option<&'a Leaf>,
     /// The whole command that the leaf is part of.
     pub command: Option<&'a str>,
+    /// Whether it is a host of this machine, and the child processes that reach
+    /// it have a loopback of their own.
+    pub own_loopback: bool,
 }
 
 /// One entry of `allow`, `deny` or `approval_required`.
@@ -237,7 +240,10 @@ impl Restriction {
     fn of_private_host(&self, subject: &Subject<'_>) -> Option<Answer> {
         let Resource::Host(host) = &subject.effect.resource else { return None };
         let answer = self.private_hosts.filter(|answer| *answer != Answer::Allow)?;
-        let is_private = matches!(reach(host), Reach::Loopback | Reach::Private);
+        if subject.own_loopback {
+            return None;
+        }
+        let is_private = matches!(reach(host), AddressReach::Loopback | AddressReach::Private);
         let is_named = || self.allowed.as_ref().is_some_and(|a| a.names_resource(subject, false));
         (is_private && !is_named()).then_some(answer)
     }
@@ -279,6 +285,9 @@ impl Level {
         {
             return Some(self.unlisted(subject));
         }
+        // A program of the same session is nobody whom something is sent to,
+        // unless the rule names it.
+        let asked = asked.filter(|rule| !subject.own_loopback || rule.selectors.is_some());
         let asked = asked.map(|rule| self.opinion(Answer::Ask, subject, rule));
         let restricted = self
             .restrictions
@@ -328,6 +337,14 @@ impl Level {
     /// Whether somebody has agreed beforehand to a dangerous command, by naming it.
     pub(crate) fn approves_danger(&self, subject: &Subject<'_>) -> bool {
         let named = |rule: &Rule| rule.selectors.as_ref().is_some_and(|s| !s.commands.is_empty());
+        let mut rules = self.approved.iter().filter(|rule| named(rule));
+        rules.any(|rule| rule.matches(subject, false))
+    }
+
+    /// Whether somebody has agreed beforehand to what is done to a place, by
+    /// naming it.
+    pub(crate) fn approves_place(&self, subject: &Subject<'_>) -> bool {
+        let named = |rule: &Rule| rule.selectors.as_ref().is_some_and(|s| !s.paths.is_empty());
         let mut rules = self.approved.iter().filter(|rule| named(rule));
         rules.any(|rule| rule.matches(subject, false))
     }

@@ -18,19 +18,22 @@ mod bookkeeping;
 mod clients;
 mod code;
 mod confine;
+mod connections;
 mod document;
 mod error;
 mod glances;
 mod globs;
 mod history;
-mod hosts;
 mod judge;
 mod level;
+mod linked_places;
 mod loose;
 mod openings;
 mod pattern;
 mod permissions;
+mod place_tree;
 mod profile;
+mod protected_places;
 mod push;
 mod reader;
 mod readings;
@@ -42,6 +45,7 @@ mod sightings;
 mod sources;
 mod strays;
 mod suggest;
+mod views;
 mod wishes;
 
 pub use approvals::{
@@ -51,12 +55,13 @@ pub use approvals::{
 pub use clients::Clients;
 pub use document::{Expectation, File};
 pub use error::PolicyError;
-pub use hosts::{Reach, reach};
 pub use judge::{Examination, Finding};
 pub use level::{Answer, Level, Origin, Restriction, Rule, Selectors};
 pub use pattern::{Places, fold};
-pub use permissions::{ApprovalMode, Mode, Permissions, SandboxCheck, Settings};
+pub use permissions::{
+    ApprovalMode, Mode, Permissions, RegistryLookup, SandboxCheck, Settings,
+};
 pub use profile::{Profile, SandboxSettings};
-pub use sensitive::Sensitive;
-pub use sources::{Named, Sources};
+pub use sensitive::{ProtectedKind, Protection, Sensitive};
+pub use sources::{MissingSandbox, Named, SandboxDefaults, Sources};
 pub use suggest::{Observed, suggest};

@@ -1,13 +1,14 @@
 //! The permissions of a running program: a profile, what narrows it, and the
 //! answers that people gave.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::{
-    Confinement, Grants, Lasting, Policy, Proposal, Resource, Ruling, Session, Verdict, excerpt,
+    Confinement, ConnectionRequest, Effect, Grants, Lasting, Policy, Proposal, Resource, Ruling,
+    Session, Verdict, excerpt,
 };
 
 use crate::approvals::{SavedRule, SavedRules, Ticket, Tickets, Unit};
@@ -46,6 +47,9 @@ pub enum ApprovalMode {
 /// it lacks.
 pub type SandboxCheck = Arc<dyn Fn(&Confinement) -> Result<(), String> + Send + Sync>;
 
+/// The registries of a package manager, by its name.
+pub type RegistryLookup = Arc<dyn Fn(&str) -> BTreeSet<(String, u16)> + Send + Sync>;
+
 /// Takes secrets out of a text before it is kept.
 type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
@@ -60,6 +64,8 @@ pub struct Settings {
     pub sandbox: Option<SandboxCheck>,
     /// Takes secrets out of what is kept.
     pub redact: Option<Redact>,
+    /// The hosts and ports that a package manager of this user fetches from.
+    pub registries: Option<RegistryLookup>,
 }
 
 impl fmt::Debug for Settings {
@@ -134,7 +140,7 @@ impl Permissions {
 
     /// How child processes are held. Who narrows can switch it on, not off.
     pub fn sandbox(&self) -> SandboxSettings {
-        let mut settings = self.rules.profile.sandbox;
+        let mut settings = self.rules.profile.sandbox.clone();
         for other in &self.rules.narrowing {
             other.wishes.narrow(&mut settings);
         }
@@ -160,20 +166,18 @@ impl Permissions {
         &self.sightings
     }
 
-    /// Whether the file is one of the secrets under another name.
-    pub(crate) fn is_secret_file(&self, dev: u64, ino: u64) -> bool {
-        self.rules.is_secret_file((dev, ino))
-    }
-
     /// A call with everything found out about it and every answer that was
     /// kept taken into account.
     pub fn consider(&self, proposal: &Proposal<'_>) -> (Examination, Option<Confinement>) {
         let mut exam = self.examine(proposal);
-        let confinement = self.confine(proposal, &exam);
-        if let (Some(confinement), Some(check)) = (&confinement, &self.settings.sandbox)
+        let mut confinement = self.confine(proposal, &exam);
+        if let (Some(confinement), Some(check)) = (&mut confinement, &self.settings.sandbox)
             && let Err(lacking) = check(confinement)
         {
-            exam.findings.push(unheld(&exam, &lacking, self.sandbox().missing));
+            let answer = self.sandbox().missing;
+            // Whoever agrees to the call agrees to what this system can hold.
+            confinement.reduced |= answer == Answer::Ask;
+            exam.findings.push(unheld(&exam, &lacking, answer));
         }
         exam.findings.extend(confinement.as_ref().and_then(|it| unwatched(proposal, &exam, it)));
         for finding in exam.findings.iter_mut().filter(|it| it.answer == Answer::Ask) {
@@ -208,15 +212,7 @@ impl Permissions {
 
     /// The verdict that the findings come to.
     pub fn verdict(&self, exam: &Examination) -> Verdict {
-        let Some(decisive) = exam.decisive() else { return Verdict::Allow };
-        match decisive.answer {
-            Answer::Allow => Verdict::Allow,
-            Answer::Deny => Verdict::Deny { reason: reason(decisive), rule: rule(decisive) },
-            Answer::Ask => {
-                let asked = || exam.findings.iter().filter(|f| f.answer == Answer::Ask);
-                Verdict::Ask { reason: join(asked().map(reason)), rule: join(asked().map(rule)) }
-            }
-        }
+        verdict(exam.findings.iter())
     }
 
     /// What would be kept if somebody said "always".
@@ -262,13 +258,15 @@ impl Permissions {
             (Mode::Enforce, false) => Answer::Allow,
         };
         let about_files = exam.grants.iter().any(|grant| grant.effect.scope.family() == "file");
-        let grants = Grants::new(exam.grants);
         if !about_files {
-            return grants;
+            return Grants::new(exam.grants);
         }
         let tainted = self.taint(proposal).is_some();
-        let closed = Closed::new(Arc::clone(&self.rules), proposal.tool, tainted, tolerated);
-        grants.except(Arc::new(closed))
+        let judged = exam.grants.iter().filter_map(|grant| grant.real.clone()).collect();
+        let closed = Closed::new(Arc::clone(&self.rules), proposal.tool, tainted, tolerated)
+            .but_for(judged)
+            .unasked(self.settings.approvals == ApprovalMode::Off);
+        Grants::new(exam.grants).except(Arc::new(closed))
     }
 
     fn redacted(&self, text: &str) -> String {
@@ -279,22 +277,24 @@ impl Permissions {
 impl Policy for Permissions {
     fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
         let (exam, confinement) = self.consider(proposal);
-        let verdict = self.verdict(&exam);
+        let whole = self.verdict(&exam);
         // Watching lays nothing open that no profile does.
-        let floor = exam.findings.iter().any(|f| f.floor && f.answer == Answer::Deny);
+        let floor = verdict(exam.findings.iter().filter(|finding| finding.floor));
         let offers = self
             .units(proposal, &exam)
             .iter()
             .map(|unit| self.redacted(&unit.to_string()))
             .collect();
-        let (verdict, watched) = match (self.settings.mode, self.settings.approvals, verdict) {
-            (_, _, Verdict::Allow) => (Verdict::Allow, None),
-            (Mode::Audit, _, verdict) if !floor => (Verdict::Allow, Some(verdict)),
-            (_, ApprovalMode::Off, Verdict::Ask { reason, rule }) => {
-                (Verdict::Allow, Some(Verdict::Ask { reason, rule }))
-            }
-            (_, _, verdict) => (verdict, None),
+        let enforced = match self.settings.mode {
+            Mode::Enforce => whole.clone(),
+            Mode::Audit => floor,
         };
+        let enforced = match (self.settings.approvals, enforced) {
+            (ApprovalMode::Off, Verdict::Ask { .. }) => Verdict::Allow,
+            (_, enforced) => enforced,
+        };
+        let is_watched = enforced == Verdict::Allow && whole != Verdict::Allow;
+        let (verdict, watched) = (enforced, is_watched.then_some(whole));
         Ruling {
             verdict,
             implied: exam.implied(),
@@ -304,6 +304,14 @@ impl Policy for Permissions {
             watched,
             profile: Some(self.rules.profile.name.as_str().into()),
         }
+    }
+
+    fn connection_effect(&self, request: &ConnectionRequest) -> Effect {
+        self.effect_of_connection(request)
+    }
+
+    fn permits_connection(&self, request: &ConnectionRequest, tool: &str) -> bool {
+        self.is_settled_connection(request, tool)
     }
 
     fn redeem(&self, proposal: &Proposal<'_>) -> bool {
@@ -363,6 +371,25 @@ impl fmt::Debug for Permissions {
             .field("profile", &self.rules.profile.name)
             .field("settings", &self.settings)
             .finish_non_exhaustive()
+    }
+}
+
+/// What findings come to: the strictest of them.
+fn verdict<'a>(findings: impl Iterator<Item = &'a Finding> + Clone) -> Verdict {
+    let strictest = findings.clone().map(|finding| finding.answer).max();
+    let mut decisive = findings.filter(|finding| Some(finding.answer) == strictest);
+    match strictest {
+        None | Some(Answer::Allow) => Verdict::Allow,
+        Some(Answer::Deny) => match decisive.next() {
+            Some(first) => Verdict::Deny { reason: reason(first), rule: rule(first) },
+            None => Verdict::Allow,
+        },
+        Some(Answer::Ask) => {
+            let asked: Vec<&Finding> = decisive.collect();
+            let (reasons, rules) =
+                (asked.iter().map(|it| reason(it)), asked.iter().map(|it| rule(it)));
+            Verdict::Ask { reason: join(reasons), rule: join(rules) }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hermes_core::{ChildLimits, Proposal};
+use hermes_core::{ChildLimits, NetworkMode, Proposal};
 use serde_json::Value;
 
 use crate::level::{Answer, Level, Origin, Restriction, Rule};
@@ -137,7 +137,7 @@ pub struct AfterUntrusted {
 }
 
 /// How child processes are held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxSettings {
     /// Whether they are held at all.
     pub enabled: bool,
@@ -145,8 +145,15 @@ pub struct SandboxSettings {
     pub bubblewrap: bool,
     /// What becomes of a call that cannot be held as the profile demands.
     pub missing: Answer,
+    /// Whether such a call runs with what this system has, and says what is
+    /// missing.
+    pub is_reduced: bool,
     /// How much they may use.
     pub limits: ChildLimits,
+    /// How they reach the network.
+    pub network: NetworkMode,
+    /// Loopback ports of this machine that they may use.
+    pub host_ports: Vec<u16>,
 }
 
 impl Default for SandboxSettings {
@@ -155,7 +162,10 @@ impl Default for SandboxSettings {
             enabled: true,
             bubblewrap: false,
             missing: Answer::Deny,
+            is_reduced: false,
             limits: ChildLimits::default(),
+            network: NetworkMode::Isolated,
+            host_ports: Vec::new(),
         }
     }
 }

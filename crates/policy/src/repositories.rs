@@ -9,10 +9,7 @@ use crate::sightings::Sightings;
 /// What a call has to do with a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Use {
-    /// Nothing, as far as is known: it has no business in there.
-    Nothing,
-    /// It is git that runs, or something is typed later that may be git, or it
-    /// writes some file in there.
+    /// It may commit, by whatever program: index, objects, refs and logs.
     Some,
     /// It is git that runs, and it may change settings.
     Git,
@@ -25,14 +22,11 @@ pub(crate) struct Case {
     pub(crate) write: Vec<PathBuf>,
     /// The working folder.
     pub(crate) cwd: PathBuf,
-    /// What the call says that it changes, and what of that it deletes.
-    pub(crate) changed: Vec<PathBuf>,
+    /// What the call says that it deletes.
     pub(crate) deleted: Vec<PathBuf>,
     /// Whether git runs that writes, and may change settings.
     pub(crate) git_runs: bool,
     pub(crate) settings: bool,
-    /// Whether commands are typed later.
-    pub(crate) typed: bool,
     /// Whether git clears away what it does not know.
     pub(crate) sweeps: bool,
 }
@@ -81,10 +75,6 @@ impl Kept {
             }
             return;
         }
-        if used == Use::Nothing {
-            self.read_only.push(git.to_owned());
-            return;
-        }
         self.read_only.push(git.join(HOOKS));
         self.read_only.extend(trusted(git, used, seen));
         self.forestall(git, used, seen);
@@ -115,14 +105,9 @@ impl Kept {
     }
 
     /// Keeps a repository that lies among the temporary files of everybody.
-    /// Others come and go there, so that nothing is put beside them: what has
-    /// no hooks is kept as a whole.
+    /// Others come and go there, so that nothing is put beside them.
     pub(crate) fn among(&mut self, git: &Path, used: Use, seen: &Sightings) {
         self.nested.extend(trusted(git, used, seen));
-        if used == Use::Nothing && !seen.exists(&git.join(HOOKS)) {
-            self.nested.push(git.to_owned());
-            return;
-        }
         let pointer = git.join(POINTER);
         if seen.is_folder(git) && !seen.exists(&pointer) {
             self.unwelcome.push(pointer);
@@ -221,12 +206,6 @@ fn text_of(folder: &Path, name: &str) -> Option<String> {
 
 fn place(from: &Path, to: &str) -> Option<PathBuf> {
     fs::canonicalize(from.join(to)).ok()
-}
-
-/// Whether somebody has laid a part of it open, so that it is not to be kept
-/// as a whole.
-pub(crate) fn is_opened(git: &Path, is_open: impl Fn(&Path) -> bool) -> bool {
-    TRUSTED.iter().chain(BOOKS).any(|name| is_open(&git.join(name)))
 }
 
 /// What is there of it and stays as it is.

@@ -13,7 +13,7 @@ use crate::level::{Answer, Level, Subject};
 use crate::pattern::{Places, fold};
 use crate::profile::Profile;
 use crate::repositories::{LEVELS, search};
-use crate::sensitive::Sensitive;
+use crate::sensitive::{ProtectedKind, Protection, Sensitive};
 
 /// How long a look at the secrets of the project counts. It is only made for
 /// files with several names, of which some folders are full.
@@ -21,7 +21,8 @@ const FRESH: Duration = Duration::from_secs(2);
 /// How many of them are kept.
 const MOST: usize = 256;
 
-type Files = Vec<(u64, u64)>;
+/// Files by their file system and their number there, each with what it is.
+type SecretFiles = Vec<((u64, u64), Protection)>;
 
 /// A profile, what narrows it, and the places that they speak of.
 #[derive(Debug)]
@@ -32,9 +33,9 @@ pub(crate) struct Rules {
     pub(crate) sensitive: Sensitive,
     /// The secrets that have a file, each by its file system and its number
     /// there; looked up once.
-    secret_files: OnceLock<Files>,
+    secret_files: OnceLock<SecretFiles>,
     /// Those of the project, which come and go.
-    project_files: Mutex<Option<(Instant, Files)>>,
+    project_files: Mutex<Option<(Instant, SecretFiles)>>,
     /// What is mounted twice.
     mounts: Look,
 }
@@ -50,22 +51,22 @@ impl Rules {
         Self { profile, narrowing, places, sensitive, secret_files, project_files, mounts }
     }
 
-    /// Whether a file is one of the secrets, whatever it is called.
-    pub(crate) fn is_secret_file(&self, file: (u64, u64)) -> bool {
-        self.secret_files.get_or_init(|| secret_files(&self.sensitive)).contains(&file)
-            || self.is_project_secret(file)
-    }
-
-    fn is_project_secret(&self, file: (u64, u64)) -> bool {
-        let mut known = self.project_files.lock().unwrap_or_else(PoisonError::into_inner);
-        known.take_if(|(since, _)| since.elapsed() >= FRESH);
-        let look = || (Instant::now(), self.project_secrets());
-        known.get_or_insert_with(look).1.contains(&file)
+    /// Why a file is protected that is one of the secrets under another name.
+    pub(crate) fn protects_file(&self, file: (u64, u64)) -> Option<Protection> {
+        let find = |files: &SecretFiles| {
+            files.iter().find(|(own, _)| *own == file).map(|(_, protection)| *protection)
+        };
+        let own = find(self.secret_files.get_or_init(|| secret_files(&self.sensitive)));
+        Protection::strictest(own, || {
+            let mut known = self.project_files.lock().unwrap_or_else(PoisonError::into_inner);
+            known.take_if(|(since, _)| since.elapsed() >= FRESH);
+            find(&known.get_or_insert_with(|| (Instant::now(), self.project_secrets())).1)
+        })
     }
 
     /// The secrets at the top of the workspace and some way down, but for those
     /// that the profile lays open.
-    fn project_secrets(&self) -> Files {
+    fn project_secrets(&self) -> SecretFiles {
         let (names, except) = Sensitive::anywhere();
         let awaited = Awaited { names, except, ..Awaited::default() };
         let mut paths = Vec::new();
@@ -78,9 +79,12 @@ impl Rules {
             });
         }
         let is_open = |path: &Path| self.profile.sensitive_paths.iter().any(|it| it.matches(path));
-        let identity = |path: &PathBuf| hermes_files::identity(path).ok();
-        let identities = paths.iter().filter(|path| !is_open(path)).filter_map(identity);
-        identities.map(|identity| (identity.dev, identity.ino)).collect()
+        let file = |path: &PathBuf| {
+            let identity = hermes_files::identity(path).ok()?;
+            let protection = self.sensitive.refuses_read(&fold(path))?;
+            Some(((identity.dev, identity.ino), another_name(protection)))
+        };
+        paths.iter().filter(|path| !is_open(path)).filter_map(file).collect()
     }
 
     /// The profile, then everything that narrows it.
@@ -100,22 +104,24 @@ impl Rules {
 
     /// Why a place is protected, if it is and no profile lays it open. The
     /// path comes as it really is and folded.
-    pub(crate) fn protects(
-        &self,
-        scope: &Scope,
-        real: &Path,
-        folded: &Path,
-    ) -> Option<&'static str> {
+    pub(crate) fn protects(&self, scope: &Scope, real: &Path, folded: &Path) -> Option<Protection> {
         if self.profile.sensitive_paths.iter().any(|pattern| pattern.matches(real)) {
             return None;
         }
         if scope.verb() == "read" {
-            let why = self.sensitive.refuses_read(folded);
-            why.or_else(|| holds_private_key(real).then_some("a private key"))
+            let named = self.sensitive.refuses_read(folded);
+            let holds_key =
+                || holds_private_key(real).then_some(Protection::secret("a private key"));
+            Protection::strictest(named, holds_key)
         } else {
             let points = *scope == Scope::FILE_WRITE;
-            let why = self.sensitive.refuses_write(folded);
-            why.or_else(|| points.then(|| Sensitive::refuses_pointer(real)).flatten())
+            let named = self.sensitive.refuses_write(folded);
+            // To run such a file is not to change it.
+            let is_kept =
+                |it: &Protection| it.kind != ProtectedKind::SelfRunning || scope.family() == "file";
+            Protection::strictest(named.filter(is_kept), || {
+                points.then(|| Sensitive::refuses_pointer(real)).flatten()
+            })
         }
     }
 }
@@ -127,15 +133,21 @@ impl Rules {
     }
 
     /// Why a place is protected under another path that a mount gives it.
-    pub(crate) fn protects_elsewhere(&self, scope: &Scope, real: &Path) -> Option<&'static str> {
+    pub(crate) fn protects_elsewhere(&self, scope: &Scope, real: &Path) -> Option<Protection> {
         let aliases = self.aliases();
-        let mut others = aliases.others(real);
-        others.find_map(|other| self.protects(scope, &other, &fold(&other)))
+        aliases.others(real).fold(None, |found, other| {
+            Protection::strictest(found, || self.protects(scope, &other, &fold(&other)))
+        })
     }
 }
 
-/// Device and inode of the secrets that are there.
-fn secret_files(sensitive: &Sensitive) -> Files {
+/// The same protection under another name.
+fn another_name(protection: Protection) -> Protection {
+    Protection { reason: "another name of a secret", ..protection }
+}
+
+/// The secrets that are there.
+fn secret_files(sensitive: &Sensitive) -> SecretFiles {
     const MOST: usize = 2000;
     let mut found = Vec::new();
     for path in &sensitive.present() {
@@ -143,7 +155,8 @@ fn secret_files(sensitive: &Sensitive) -> Files {
         for file in entries.chain([path.clone()]).take(MOST) {
             let is_file = std::fs::metadata(&file).is_ok_and(|found| found.is_file());
             if let (true, Ok(identity)) = (is_file, hermes_files::identity(&file)) {
-                found.push((identity.dev, identity.ino));
+                let protection = another_name(Protection::secret(""));
+                found.push(((identity.dev, identity.ino), protection));
             }
         }
     }
@@ -181,13 +194,39 @@ pub(crate) struct Closed {
     by_path: OnceLock<[bool; 3]>,
     /// What the rules may say of a place that is open all the same.
     tolerated: Answer,
+    /// The real places that the call named, and that were judged one by one.
+    judged: Vec<PathBuf>,
+    /// Whether questions count as answered with yes.
+    is_unasked: bool,
 }
 
 const FILES: [Scope; 3] = [Scope::FILE_READ, Scope::FILE_WRITE, Scope::FILE_DELETE];
 
 impl Closed {
     pub(crate) fn new(rules: Arc<Rules>, tool: &str, tainted: bool, tolerated: Answer) -> Self {
-        Self { rules, tool: tool.into(), tainted, by_path: OnceLock::new(), tolerated }
+        let (by_path, judged, is_unasked) = Default::default();
+        Self { rules, tool: tool.into(), tainted, by_path, tolerated, judged, is_unasked }
+    }
+
+    /// The same, but for what the call named itself.
+    pub(crate) fn but_for(self, judged: Vec<PathBuf>) -> Self {
+        Self { judged, ..self }
+    }
+
+    /// The same, where questions count as answered with yes.
+    pub(crate) fn unasked(self, is_unasked: bool) -> Self {
+        Self { is_unasked, ..self }
+    }
+
+    /// Whether a protected place stays closed. Nobody is asked about what lies
+    /// in a folder, so that what would be asked about is closed.
+    fn stays_closed(&self, real: &Path, protection: Option<Protection>) -> bool {
+        let is_judged = || self.judged.iter().any(|own| own == real);
+        match protection.map(|protection| protection.kind.answer()) {
+            None | Some(Answer::Allow) => false,
+            Some(Answer::Ask) => !self.is_unasked && !is_judged(),
+            Some(Answer::Deny) => true,
+        }
     }
 
     fn levels(&self) -> impl Iterator<Item = &Level> {
@@ -206,16 +245,16 @@ impl Closed {
 impl Exceptions for Closed {
     fn closes_shared(&self, _: &Scope, real: &Path, file: (u64, u64)) -> bool {
         let is_open = || self.rules.profile.sensitive_paths.iter().any(|open| open.matches(real));
-        self.rules.is_secret_file(file) && !is_open()
+        self.stays_closed(real, self.rules.protects_file(file)) && !is_open()
     }
 
     fn closes(&self, scope: &Scope, real: &Path) -> bool {
         let folded = fold(real);
-        if self.rules.protects(scope, real, &folded).is_some() {
+        if self.stays_closed(real, self.rules.protects(scope, real, &folded)) {
             return true;
         }
         let is_open = || self.rules.profile.sensitive_paths.iter().any(|open| open.matches(real));
-        if self.rules.protects_elsewhere(scope, real).is_some() && !is_open() {
+        if self.stays_closed(real, self.rules.protects_elsewhere(scope, real)) && !is_open() {
             return true;
         }
         if !self.judges_paths(scope) {
@@ -228,6 +267,7 @@ impl Exceptions for Closed {
             folded: Some((&folded, &folded)),
             leaf: None,
             command: None,
+            own_loopback: false,
         };
         self.levels().any(|level| {
             level.judge(&subject).is_some_and(|opinion| opinion.answer > self.tolerated)

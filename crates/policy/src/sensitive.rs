@@ -1,426 +1,287 @@
 //! Places that are protected in every profile, unless one lays them open by
-//! name: keys, credential stores, devices, start-up files, our own state.
+//! name: keys, credential stores, devices, start-up files, our own state. Most
+//! are never touched; some are touched if a person agrees.
 
 use std::borrow::Cow;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use crate::globs::Globs;
+use crate::level::Answer;
+use crate::linked_places::{LinkCache, LinkSurvey, LinkTargets};
 use crate::pattern::{Places, escape, fold, is_within};
+use crate::place_tree::PlaceTree;
+use crate::protected_places::{
+    DOTENV, DOTENV_EXAMPLES, HARMLESS_DEVICES, HOME_CREDENTIALS, HOME_STARTUP, OURS_FLEETING,
+    OURS_OPEN, OURS_SECRET, SECRETS, SELF_RUNNING, SYSTEM_SETUP,
+};
 use crate::scattered::{is_scattered, spread};
 
-/// Below the home folder: neither read nor written.
-const HOME_SECRETS: &[&str] = &[
-    ".ssh/**",
-    ".aws/**",
-    ".gnupg/**",
-    ".kube/**",
-    ".azure/**",
-    ".docker/config.json",
-    ".config/gh/**",
-    ".config/gcloud/**",
-    ".config/op/**",
-    ".config/git/credentials",
-    ".config/rclone/**",
-    ".config/doctl/**",
-    ".config/hub",
-    ".netrc",
-    "_netrc",
-    ".pgpass",
-    ".my.cnf",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".gem/credentials",
-    ".m2/settings-security.xml",
-    ".terraform.d/credentials.tfrc.json",
-    ".vault-token",
-    ".password-store/**",
-    ".local/share/keyrings/**",
-    ".mozilla/firefox/**",
-    ".config/google-chrome/**",
-    ".config/chromium/**",
-    ".config/BraveSoftware/**",
-    "Library/Keychains/**",
-    ".bitcoin/wallet.dat",
-    ".s3cfg",
-    ".boto",
-    ".databrickscfg",
-    ".snowflake/**",
-    ".fly/config.yml",
-    ".composer/auth.json",
-    ".config/composer/auth.json",
-    ".m2/settings.xml",
-    ".gradle/gradle.properties",
-    ".cache/huggingface/token",
-    ".huggingface/token",
-    ".kaggle/kaggle.json",
-    ".config/configstore/**",
-    ".claude/.credentials.json",
-    ".codex/auth.json",
-    ".config/sops/**",
-    ".curlrc",
-    ".electrum/wallets/**",
-    ".bash_history",
-    ".zsh_history",
-    ".psql_history",
-    ".mysql_history",
-    ".python_history",
-    ".node_repl_history",
-    ".rediscli_history",
-];
+/// How far down in the workspace links are looked for, and in how many
+/// directories and among how many names.
+const WORKSPACE_LEVELS: usize = 3;
+const MAX_WORKSPACE_DIRECTORIES: usize = 128;
+const MAX_WORKSPACE_NAMES: usize = 8192;
 
-/// Below the home folder: read, but not written, since a program runs it or
-/// trusts it later.
-const HOME_STARTUP: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".config/zsh/**",
-    ".oh-my-zsh/**",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".login",
-    ".inputrc",
-    ".pam_environment",
-    ".xinitrc",
-    ".xprofile",
-    ".xsession",
-    ".xsessionrc",
-    ".gitconfig",
-    ".config/git/config",
-    ".config/git/attributes",
-    ".config/git/hooks/**",
-    ".hgrc",
-    ".config/hg/**",
-    ".vimrc",
-    ".gvimrc",
-    ".exrc",
-    ".vim/**",
-    ".config/vim/**",
-    ".config/nvim/**",
-    ".local/share/nvim/site/**",
-    ".nanorc",
-    ".config/nano/**",
-    ".emacs",
-    ".emacs.el",
-    ".emacs.d/**",
-    ".config/emacs/**",
-    ".config/helix/**",
-    ".tmux.conf",
-    ".config/tmux/**",
-    ".screenrc",
-    ".gdbinit",
-    ".config/gdb/**",
-    ".lldbinit",
-    ".psqlrc",
-    ".sqliterc",
-    ".wgetrc",
-    ".config/curlrc",
-    ".irbrc",
-    ".pryrc",
-    ".Rprofile",
-    ".perldb",
-    ".pdbrc",
-    ".lesskey",
-    ".pip/**",
-    ".config/pip/**",
-    ".pydistutils.cfg",
-    ".condarc",
-    ".cargo/config",
-    ".cargo/config.toml",
-    ".ansible.cfg",
-    ".ipython/*/startup/**",
-    ".julia/config/**",
-    ".local/lib/python*/site-packages/*.pth",
-    ".local/lib/python*/site-packages/*customize.py",
-    ".mailcap",
-    ".nvm/*.sh",
-    ".pyenv/shims/**",
-    ".sbt/**",
-    ".subversion/config",
-    ".terraformrc",
-    "go/bin/**",
-    ".cargo/env",
-    ".cargo/bin/**",
-    ".gradle/init.gradle",
-    ".gradle/init.gradle.kts",
-    ".gradle/init.d/**",
-    ".mavenrc",
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".config/direnv/**",
-    ".config/mise/**",
-    ".config/i3/**",
-    ".config/sway/**",
-    ".config/hypr/**",
-    ".config/kitty/**",
-    ".config/alacritty/**",
-    ".local/bin/**",
-    ".local/share/applications/**",
-    ".local/share/dbus-1/**",
-    ".vscode/argv.json",
-    ".config/Code/User/settings.json",
-    ".config/Code/User/tasks.json",
-    ".claude.json",
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".claude/hooks/**",
-    ".codex/config.toml",
-    ".gemini/settings.json",
-    ".cursor/mcp.json",
-    ".config/fish/**",
-    ".config/systemd/**",
-    ".config/autostart/**",
-    ".config/environment.d/**",
-    ".docker/**",
-    ".local/share/systemd/**",
-    "Library/LaunchAgents/**",
-];
+/// Directories that are full of other things.
+const UNSEARCHED: &[&str] = &[".git", "node_modules", "target", "__pycache__", ".venv", "venv"];
 
-/// Anywhere: neither read nor written.
-const SECRETS: &[&str] = &[
-    "**/.env",
-    "**/.env.*",
-    "**/.env~",
-    "**/.env_*",
-    "**/.envrc",
-    "**/id_rsa",
-    "**/id_dsa",
-    "**/id_ecdsa",
-    "**/id_ed25519",
-    "**/id_ecdsa_sk",
-    "**/id_ed25519_sk",
-    "**/*.tfstate",
-    "**/*.tfstate.backup",
-    "**/config/master.key",
-    "**/service-account*.json",
-    "**/service_account*.json",
-    "**/*.p12",
-    "**/*.pfx",
-    "**/*.kdbx",
-    "/etc/shadow*",
-    "/etc/gshadow*",
-    "/etc/sudoers",
-    "/etc/sudoers.d/**",
-    "/etc/ssh/*_key",
-    "/etc/ssl/private/**",
-    "/etc/krb5.keytab",
-    "/etc/wireguard/**",
-    "/etc/kubernetes/admin.conf",
-    "/etc/NetworkManager/system-connections/**",
-    "/tmp/krb5cc_*",
-    "/root/.ssh/**",
-    "/home/*/.ssh/**",
-    "/home/*/.aws/**",
-    "/home/*/.gnupg/**",
-    "/var/run/docker.sock",
-    "/run/docker.sock",
-    "/run/containerd/containerd.sock",
-    "/run/podman/podman.sock",
-    "/run/secrets/**",
-    "/var/run/secrets/**",
-    "/proc/kcore",
-    "/proc/kmem",
-    "/proc/kallsyms",
-    "/proc/sysrq-trigger",
-    "/proc/*/environ",
-    "/proc/*/mem",
-    "/proc/*/maps",
-    "/proc/*/smaps",
-    "/proc/*/smaps_rollup",
-    "/proc/*/numa_maps",
-    "/proc/*/pagemap",
-    "/proc/*/auxv",
-    "/proc/*/cmdline",
-    "/proc/*/fd/*",
-    "/proc/*/map_files/**",
-    "/proc/*/stack",
-    "/proc/*/syscall",
-    "/proc/*/task/*/environ",
-    "/proc/*/task/*/mem",
-    "/proc/*/task/*/maps",
-    "/proc/*/task/*/smaps",
-    "/proc/*/task/*/numa_maps",
-    "/proc/*/task/*/pagemap",
-    "/proc/*/task/*/auxv",
-    "/proc/*/task/*/cmdline",
-    "/proc/*/task/*/stack",
-    "/proc/*/task/*/syscall",
-    "/proc/*/task/*/fd/*",
-];
+/// What kind of place is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProtectedKind {
+    /// Keys, credentials, devices, our own state: neither read nor written.
+    Secret,
+    /// Settings of the system and of hermes: not written.
+    Setup,
+    /// Variables of a project, with secrets among them: asked about.
+    Dotenv,
+    /// What programs of the user run when they start: asked about if written.
+    Startup,
+    /// What programs run that open the directory: asked about if written.
+    SelfRunning,
+}
 
-/// Anywhere: not written.
-const PROTECTED: &[&str] = &[
-    "/etc/**",
-    "/boot/**",
-    "/dev/**",
-    "/proc/**",
-    "/sys/**",
-    "/usr/lib/systemd/**",
-    "/lib/systemd/**",
-    "/private/etc/**",
-    "/private/var/**",
-    "/var/spool/cron/**",
-    "/var/spool/at/**",
-    "/var/lib/docker/**",
-    "**/.git/hooks/**",
-    "**/.git/config",
-    "**/.git/config.worktree",
-    "**/.git/commondir",
-    "**/.git/gitdir",
-    "**/.git/modules/**/hooks/**",
-    "**/.git/modules/**/config",
-    "**/.git/modules/**/config.worktree",
-    "**/.git/modules/**/commondir",
-    "**/.git/worktrees/*/config.worktree",
-    "**/.git/worktrees/*/commondir",
-    "**/.git/worktrees/*/gitdir",
-    "**/.git/info/attributes",
-    "**/.hermes/**",
-];
+impl ProtectedKind {
+    /// What becomes of an effect on such a place.
+    pub fn answer(self) -> Answer {
+        match self {
+            Self::Secret | Self::Setup => Answer::Deny,
+            Self::Dotenv | Self::Startup | Self::SelfRunning => Answer::Ask,
+        }
+    }
 
-/// Devices that are safe to read and write.
-const HARMLESS_DEVICES: &[&str] =
-    &["null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr"];
+    /// The word for it in approvals that last.
+    pub(crate) fn category(self) -> &'static str {
+        match self {
+            Self::Secret => "secret",
+            Self::Setup => "set-up",
+            Self::Dotenv => "dotenv",
+            Self::Startup => "start-up file",
+            Self::SelfRunning => "self-running file",
+        }
+    }
 
-/// Names like those of secrets that are made to be shared.
-const EXAMPLES: &[&str] =
-    &[".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults", ".env.schema"];
+    /// The rule that messages quote.
+    pub(crate) fn rule(self) -> &'static str {
+        match self {
+            Self::SelfRunning => "self-running file",
+            _ => "protected path",
+        }
+    }
+}
 
-/// Below our own home: what tools may read and write there.
-const OURS_OPEN: &[&str] = &["cache/**", "skills/**", "memories/**", "tmp/**", "workspace/**"];
+/// Why a place is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Protection {
+    /// What kind of place it is.
+    pub kind: ProtectedKind,
+    /// What it is, as the end of a sentence.
+    pub reason: &'static str,
+}
 
-/// Below our own home: what may not even be read.
-const OURS_SECRET: &[&str] = &[
-    ".env",
-    "auth.json",
-    "auth.lock",
-    ".anthropic_oauth.json",
-    "webhook_subscriptions.json",
-    "secrets.json",
-    "secrets.json*",
-    "auth/**",
-    "mcp-tokens/**",
-    "mcp-server-token",
-    "mcp-server-token*",
-    "pairing/**",
-    "checkpoints/**",
-    "chat_history",
-    // What was said in all sessions, with the files that SQLite puts beside it.
-    "sessions.db",
-    "sessions.db-wal",
-    "sessions.db-shm",
-    "sessions.db-*",
-    "state.db",
-    "state.db-*",
-    "cache/bws_cache.json",
-    "skills/.hub/**",
-    "logs/audit/**",
-    "approvals/**",
-    "approvals.json",
-    "approvals.json*",
-    // Who holds one of these keeps us from changing what it is about.
-    "config.yaml.lock",
-    "*.lock",
-    "cron/*.lock",
-    "memories/*.lock",
-    // The variables of a session, with the values that secrets stood for.
-    "session-state/**",
-    // The homes of other profiles.
-    "profiles/*/.env",
-    "profiles/*/auth.json",
-    "profiles/*/secrets.json*",
-    "profiles/*/sessions.db*",
-    "profiles/*/state.db*",
-    "profiles/*/mcp-tokens/**",
-    "profiles/*/session-state/**",
-    "profiles/*/approvals/**",
-    "profiles/*/approvals.json*",
-    "profiles/*/*.lock",
-    "profiles/*/checkpoints/**",
-    "profiles/*/logs/audit/**",
-];
+impl Protection {
+    pub(crate) fn secret(reason: &'static str) -> Self {
+        Self { kind: ProtectedKind::Secret, reason }
+    }
 
-/// Among these: what comes and goes while we run. It is hidden beforehand, so
-/// that a child which lives on is held as the next one will be.
-const OURS_FLEETING: &[&str] = &[
-    "sessions.db",
-    "sessions.db-wal",
-    "sessions.db-shm",
-    "approvals.json",
-    "approvals.json.lock",
-    "config.yaml.lock",
-];
+    pub(crate) fn setup(reason: &'static str) -> Self {
+        Self { kind: ProtectedKind::Setup, reason }
+    }
+
+    /// The stricter of two; the first of equals.
+    pub(crate) fn strictest(a: Option<Self>, b: impl FnOnce() -> Option<Self>) -> Option<Self> {
+        match a {
+            Some(first) if first.kind.answer() == Answer::Deny => Some(first),
+            None => b(),
+            Some(first) => {
+                b().filter(|second| second.kind.answer() == Answer::Deny).or(Some(first))
+            }
+        }
+    }
+}
+
+const HOLDS_PROTECTED: Protection =
+    Protection { kind: ProtectedKind::Setup, reason: "a folder with a protected place in it" };
+const IS_DOTENV: Protection = Protection {
+    kind: ProtectedKind::Dotenv,
+    reason: "a file of variables, which may have secrets among their values",
+};
+const IS_STARTUP: Protection = Protection {
+    kind: ProtectedKind::Startup,
+    reason: "run or trusted by other programs of yours when they start",
+};
+const IS_SELF_RUNNING: Protection = Protection {
+    kind: ProtectedKind::SelfRunning,
+    reason: "run or obeyed by other programs by themselves, outside of the sandbox",
+};
 
 /// The protected places, ready to be asked.
 #[derive(Debug, Clone)]
 pub struct Sensitive {
-    secret: Globs,
-    protected: Globs,
+    places: Places,
+    /// All that is not simply read. Nearly every path is in none of the sets,
+    /// so that two questions are enough.
+    unread: Globs,
+    /// All that is not simply written besides.
+    unwritten: Globs,
     open: Globs,
+    /// What is protected how; only of interest once something is.
+    classes: OnceLock<Classes>,
     hermes: PathBuf,
+    workspace: Option<PathBuf>,
+    /// The directories below which names are looked for, each with its names.
+    roots: OnceLock<Vec<(PathBuf, PlaceTree)>>,
+    links: Arc<LinkCache>,
     /// What can be named one by one, for the sandbox.
     named: Vec<PathBuf>,
     /// What of these may come to be at any time.
     fleeting: Vec<PathBuf>,
     /// What has a star in its name, but a fixed place to look for it.
     scattered: Vec<String>,
+    /// What is read, but not written; first what nobody may agree to.
     guarded: Vec<PathBuf>,
+    setup_count: usize,
+}
+
+/// The sets apart.
+#[derive(Debug, Clone)]
+struct Classes {
+    secret: Globs,
+    setup: Globs,
+    startup: Globs,
+}
+
+/// The patterns of all lists, by the directories that they are below.
+struct Patterns {
+    home: Option<String>,
+    hermes: String,
+    /// Our home may be elsewhere this time, and be here the next.
+    usual_hermes: Option<String>,
+}
+
+impl Patterns {
+    fn new(places: &Places) -> Self {
+        let pattern = |base: &Path| escape(fold(base).to_string_lossy().trim_end_matches('/'));
+        Self {
+            home: places.home.as_deref().map(pattern),
+            hermes: pattern(&places.hermes),
+            usual_hermes: usual_hermes(places).as_deref().map(pattern),
+        }
+    }
+
+    fn secret(&self) -> Vec<String> {
+        [
+            owned(SECRETS),
+            below(self.home.as_deref(), HOME_CREDENTIALS),
+            below(Some(&self.hermes), OURS_SECRET),
+            below(self.usual_hermes.as_deref(), OURS_SECRET),
+        ]
+        .concat()
+    }
+
+    fn setup(&self) -> Vec<String> {
+        [owned(SYSTEM_SETUP), below(Some(&self.hermes), &["**"])].concat()
+    }
+
+    fn startup(&self) -> Vec<String> {
+        below(self.home.as_deref(), HOME_STARTUP)
+    }
+
+    /// Many of the patterns begin with these.
+    fn bases(&self) -> Vec<String> {
+        self.home.iter().chain([&self.hermes]).cloned().collect()
+    }
+}
+
+fn owned(list: &[&str]) -> Vec<String> {
+    list.iter().map(|item| (*item).to_owned()).collect()
+}
+
+fn below(base: Option<&str>, list: &[&str]) -> Vec<String> {
+    let items = |base: &str| list.iter().map(|item| format!("{base}/{item}")).collect();
+    base.map(items).unwrap_or_default()
+}
+
+fn usual_hermes(places: &Places) -> Option<PathBuf> {
+    let usual = places.home.as_ref().map(|home| home.join(".hermes"));
+    usual.filter(|usual| *usual != places.hermes)
 }
 
 impl Sensitive {
     /// The protected places of this user on this machine.
     pub fn new(places: &Places) -> Self {
-        let pattern = |base: &Path| escape(base.to_string_lossy().trim_end_matches('/'));
-        let below = |base: Option<&Path>, list: &[&str]| -> Vec<String> {
-            base.map(pattern)
-                .iter()
-                .flat_map(|base| list.iter().map(move |item| format!("{base}/{item}")))
-                .collect()
-        };
-        let home = |list: &[&str]| below(places.home.as_deref().map(fold).as_deref(), list);
-        let ours = |list: &[&str]| below(Some(&fold(&places.hermes)), list);
-        let owned = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect();
-        let known = places.home.iter().chain([&places.hermes]);
-        let bases: Vec<String> = known.map(|base| pattern(&fold(base))).collect();
-        let secret: [Vec<String>; 3] = [owned(SECRETS), home(HOME_SECRETS), ours(OURS_SECRET)];
-        let protected: [Vec<String>; 3] = [owned(PROTECTED), home(HOME_STARTUP), ours(&["**"])];
+        let patterns = Patterns::new(places);
+        let bases = patterns.bases();
+        let unread = [patterns.secret(), owned(DOTENV)].concat();
+        let unwritten = [patterns.setup(), patterns.startup(), owned(SELF_RUNNING)].concat();
+        let open = below(Some(&patterns.hermes), OURS_OPEN);
         let of_home = |list| named(places.home.as_deref(), list);
-        let mut guarded = [named(None, PROTECTED), of_home(HOME_STARTUP)].concat();
+        let mut guarded = named(None, SYSTEM_SETUP);
         guarded.push(places.hermes.clone());
+        let setup_count = guarded.len();
+        guarded.extend(of_home(HOME_STARTUP));
+        let usual = usual_hermes(places);
+        let named_secrets = [
+            named(None, SECRETS),
+            of_home(HOME_CREDENTIALS),
+            named(Some(&places.hermes), OURS_SECRET),
+            usual.as_deref().map(|usual| named(Some(usual), OURS_SECRET)).unwrap_or_default(),
+        ];
         // Looked for on the disk, so spelled as it is there.
+        let spelled = |base: Option<&Path>, list: &[&str]| {
+            below(
+                base.map(|it| escape(it.to_string_lossy().trim_end_matches('/'))).as_deref(),
+                list,
+            )
+        };
         let scattered = [
             owned(SECRETS),
-            below(places.home.as_deref(), HOME_SECRETS),
-            below(Some(&places.hermes), OURS_SECRET),
+            spelled(places.home.as_deref(), HOME_CREDENTIALS),
+            spelled(Some(&places.hermes), OURS_SECRET),
         ];
         let scattered = scattered.concat().into_iter().filter(|item| is_scattered(item)).collect();
         Self {
-            secret: Globs::new(secret.concat(), &bases),
-            protected: Globs::new(protected.concat(), &bases),
-            open: Globs::new(ours(OURS_OPEN), &bases),
+            unread: Globs::new(unread, &bases),
+            unwritten: Globs::new(unwritten, &bases),
+            open: Globs::new(open, &bases),
+            classes: OnceLock::new(),
             hermes: fold(&places.hermes).into_owned(),
-            named: [
-                named(None, SECRETS),
-                of_home(HOME_SECRETS),
-                named(Some(&places.hermes), OURS_SECRET),
-            ]
-            .concat(),
+            workspace: places.workspace.as_deref().map(|it| fold(it).into_owned()),
+            roots: OnceLock::new(),
+            links: Arc::default(),
+            named: named_secrets.concat(),
             fleeting: named(Some(&places.hermes), OURS_FLEETING),
             scattered,
             guarded,
+            setup_count,
+            places: places.clone(),
         }
+    }
+
+    fn classes(&self) -> &Classes {
+        self.classes.get_or_init(|| {
+            let patterns = Patterns::new(&self.places);
+            let bases = patterns.bases();
+            Classes {
+                secret: Globs::new(patterns.secret(), &bases),
+                setup: Globs::new(patterns.setup(), &bases),
+                startup: Globs::new(patterns.startup(), &bases),
+            }
+        })
+    }
+
+    /// The directories below which names are looked for, each with its names.
+    fn roots(&self) -> &[(PathBuf, PlaceTree)] {
+        self.roots.get_or_init(|| {
+            let Places { home, hermes, .. } = &self.places;
+            let is_apart = !home.as_ref().is_some_and(|home| is_within(hermes, home));
+            let roots = home.iter().chain(is_apart.then_some(hermes));
+            let all = || self.named.iter().chain(&self.guarded);
+            roots.map(|root| (root.clone(), PlaceTree::new(root, all()))).collect()
+        })
     }
 
     /// Whether the path is a device that anyone may read and write.
@@ -434,44 +295,137 @@ impl Sensitive {
         listed.into_iter().any(|place| path == Path::new(place))
     }
 
-    /// Why a file must not be read, if so. The path is real and
+    /// Why a file is not simply read, if so. The path is real and
     /// [folded](crate::fold).
-    pub fn refuses_read(&self, folded: &Path) -> Option<&'static str> {
+    pub fn refuses_read(&self, folded: &Path) -> Option<Protection> {
+        let own = self.unread_by_name(folded);
+        Protection::strictest(own, || self.by_link(folded, |name| self.unread_by_name(name)))
+    }
+
+    /// Why a file is not simply written or deleted, if so; the same of the
+    /// path.
+    pub fn refuses_write(&self, folded: &Path) -> Option<Protection> {
+        let own = self.unwritten_by_name(folded);
+        Protection::strictest(own, || self.by_link(folded, |name| self.unwritten_by_name(name)))
+    }
+
+    /// Whether other programs run or obey a file by themselves.
+    pub fn is_self_running(&self, path: &Path) -> bool {
+        self.refuses_write(&fold(path)) == Some(IS_SELF_RUNNING)
+    }
+
+    fn unread_by_name(&self, folded: &Path) -> Option<Protection> {
         if let Some(device) = device(folded) {
             // To list a folder is not to open what is in it.
             let is_harmless = HARMLESS_DEVICES.contains(&&*device) || folded.is_dir();
-            return (!is_harmless).then_some("a device");
-        }
-        if is_example(folded) {
-            return None;
+            return (!is_harmless).then_some(Protection::secret("a device"));
         }
         // A set that could not be made holds everything.
-        let is_secret = self.secret.is_match(folded).unwrap_or(true);
-        is_secret.then_some("a private key, a credential store or a secret")
+        if is_example(folded) || !self.unread.is_match(folded).unwrap_or(true) {
+            return None;
+        }
+        match self.classes().secret.is_match(folded).unwrap_or(true) {
+            true => Some(Protection::secret("a private key, a credential store or a secret")),
+            false => Some(IS_DOTENV),
+        }
     }
 
-    /// Why a file must not be written or deleted, if so; the same of the path.
-    pub fn refuses_write(&self, folded: &Path) -> Option<&'static str> {
-        if let Some(why) = self.refuses_read(folded) {
-            return Some(why);
+    fn unwritten_by_name(&self, folded: &Path) -> Option<Protection> {
+        let unread = self.unread_by_name(folded);
+        if unread.is_some_and(|found| found.kind.answer() == Answer::Deny) {
+            return unread;
         }
         if device(folded).is_some_and(|device| HARMLESS_DEVICES.contains(&&*device)) {
             return None;
         }
         let is_open = || self.open.is_match(folded).unwrap_or(false);
         if is_within(folded, &self.hermes) && is_open() {
+            return unread;
+        }
+        if !self.unwritten.is_match(folded).unwrap_or(true) {
+            return unread;
+        }
+        if self.classes().setup.is_match(folded).unwrap_or(true) {
+            let reason = "part of the system's, the shell's or hermes's own set-up";
+            return Some(Protection::setup(reason));
+        }
+        let is_startup = self.classes().startup.is_match(folded).unwrap_or(true);
+        unread.or(Some(if is_startup { IS_STARTUP } else { IS_SELF_RUNNING }))
+    }
+
+    /// Why a place is protected by a name that is a link to it, or to a
+    /// directory that it is in.
+    fn by_link(
+        &self,
+        folded: &Path,
+        by_name: impl Fn(&Path) -> Option<Protection>,
+    ) -> Option<Protection> {
+        if device(folded).is_some() {
             return None;
         }
-        let is_protected = self.protected.is_match(folded).unwrap_or(true);
-        is_protected.then_some("part of the system's, the shell's or hermes's own set-up")
+        let targets = self.link_targets();
+        let mut found = None;
+        for (target, name) in targets.names(folded) {
+            // Somebody who works in the directory means it, unless it is secret.
+            let is_worked_in = || self.workspace.as_deref().is_some_and(|it| is_within(it, target));
+            let is_meant = |it: &Protection| {
+                matches!(it.kind, ProtectedKind::Startup | ProtectedKind::SelfRunning)
+                    && is_worked_in()
+            };
+            let by_name = || by_name(&name).filter(|it| !is_meant(it));
+            found = Protection::strictest(found, by_name);
+        }
+        found
+    }
+
+    /// The real places of secret names that are symbolic links, or lie in
+    /// directories that are: what has to be hidden besides the names.
+    pub fn linked_targets(&self) -> Vec<PathBuf> {
+        let targets = self.link_targets();
+        let mut found: Vec<PathBuf> = Vec::new();
+        for (real, name) in &targets.pairs {
+            if self.unread_by_name(&fold(name)).is_some() {
+                found.push(real.clone());
+                continue;
+            }
+            // A directory of many things, of which these are secret.
+            let within = self.named.iter().filter_map(|place| place.strip_prefix(name).ok());
+            found.extend(within.map(|below| real.join(below)).filter(|place| place.exists()));
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    fn link_targets(&self) -> Arc<LinkTargets> {
+        self.links.targets(Instant::now(), || self.survey_links())
+    }
+
+    fn survey_links(&self) -> (LinkSurvey, LinkTargets) {
+        let mut survey = LinkSurvey::default();
+        for (root, tree) in self.roots() {
+            let found = tree.survey(root);
+            survey.links.extend(found.links);
+            survey.directories.extend(found.directories);
+        }
+        if let Some(workspace) = &self.places.workspace {
+            let is_protected = |path: &Path| self.unwritten_by_name(&fold(path)).is_some();
+            search_links(workspace, &mut survey, is_protected);
+        }
+        // What the home itself lies in is not for one name of it to close.
+        let holds_home =
+            |real: &Path| self.places.home.as_ref().is_some_and(|it| it.starts_with(real));
+        let targets = LinkTargets::new(&survey.links, |real| !holds_home(real));
+        (survey, targets)
     }
 
     /// Why a file must not be made here, if so: a file called `.git` says
     /// where the repository is, and with it whose settings and hooks count. A
     /// folder of that name is a repository, which git itself keeps.
-    pub fn refuses_pointer(real: &Path) -> Option<&'static str> {
+    pub fn refuses_pointer(real: &Path) -> Option<Protection> {
         let named = real.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
-        (named && !real.is_dir()).then_some("where git looks for a repository and its settings")
+        let reason = "where git looks for a repository and its settings";
+        (named && !real.is_dir()).then_some(Protection::setup(reason))
     }
 
     /// The secret places that have a fixed name.
@@ -482,18 +436,29 @@ impl Sensitive {
     /// The secret places that are there now or may be soon, but for those that
     /// can be anywhere.
     pub fn present(&self) -> Vec<PathBuf> {
-        let named = self.named.iter().filter(|path| path.exists());
-        let named = named.chain(&self.fleeting).cloned();
-        named.chain(self.scattered.iter().flat_map(|pattern| spread(pattern))).collect()
+        let mut present: Vec<PathBuf> = Vec::new();
+        let is_below_root =
+            |path: &Path| self.roots().iter().any(|(root, _)| is_within(path, root));
+        present.extend(
+            self.named.iter().filter(|path| !is_below_root(path) && path.exists()).cloned(),
+        );
+        for (root, tree) in self.roots() {
+            let found = tree.survey(root).present;
+            let is_secret = |path: &PathBuf| self.named.contains(path);
+            present.extend(found.into_iter().filter(is_secret));
+        }
+        present.extend(self.fleeting.iter().cloned());
+        present.extend(self.scattered.iter().flat_map(|pattern| spread(pattern)));
+        present
     }
 
     /// Names by which secrets are known in any folder, with at most one star
     /// each, and those that only look like one.
     pub(crate) fn anywhere() -> (Vec<String>, Vec<String>) {
-        let names = SECRETS.iter().filter_map(|item| item.strip_prefix("**/"));
+        let names = SECRETS.iter().chain(DOTENV).filter_map(|item| item.strip_prefix("**/"));
         let names = names.filter(|name| !name.contains('/') && name.matches('*').count() <= 1);
         let owned = |name: &str| name.to_owned();
-        (names.map(owned).collect(), EXAMPLES.iter().map(|name| owned(name)).collect())
+        (names.map(owned).collect(), DOTENV_EXAMPLES.iter().map(|name| owned(name)).collect())
     }
 
     /// The places with a fixed name that programs trust once they are there.
@@ -508,16 +473,65 @@ impl Sensitive {
         &self.guarded
     }
 
-    /// Whether a folder holds one of the protected places that are there.
-    pub fn is_above(&self, folder: &Path) -> bool {
-        let all = self.named.iter().chain(&self.guarded);
-        all.into_iter().any(|path| path != folder && path.starts_with(folder) && path.exists())
+    /// Why a directory is not simply deleted, if it holds one of the protected
+    /// places that are there, or is one of them by a link.
+    pub fn refuses_removal(&self, directory: &Path) -> Option<Protection> {
+        let targets = self.link_targets();
+        let is_in = |path: &Path| path != directory && path.starts_with(directory);
+        let mut linked = targets.pairs.iter().filter(|(real, _)| is_in(real));
+        if linked.any(|(_, name)| self.unread_by_name(&fold(name)).is_some()) {
+            return Some(HOLDS_PROTECTED);
+        }
+        let names = targets.pairs.iter().filter(|(real, _)| real == directory);
+        let names = names.map(|(_, name)| name.as_path());
+        names
+            .chain([directory])
+            .fold(None, |found, name| Protection::strictest(found, || self.holds_protected(name)))
+    }
+
+    fn holds_protected(&self, directory: &Path) -> Option<Protection> {
+        let is_in = |path: &&PathBuf| *path != directory && path.starts_with(directory);
+        let holds = |list: &[PathBuf]| list.iter().filter(is_in).any(|path| path.exists());
+        let (setup, startup) = self.guarded.split_at_checked(self.setup_count)?;
+        if holds(&self.named) || holds(setup) {
+            return Some(HOLDS_PROTECTED);
+        }
+        let reason = "a folder with start-up files in it";
+        holds(startup).then_some(Protection { reason, ..IS_STARTUP })
+    }
+}
+
+/// Adds the protected links in a directory and some way down.
+fn search_links(directory: &Path, survey: &mut LinkSurvey, is_protected: impl Fn(&Path) -> bool) {
+    let (mut names, mut directories) = (MAX_WORKSPACE_NAMES, MAX_WORKSPACE_DIRECTORIES);
+    let mut level = vec![directory.to_owned()];
+    survey.directories.push(directory.to_owned());
+    for depth in 0..=WORKSPACE_LEVELS {
+        let mut deeper = Vec::new();
+        for place in level {
+            for entry in fs::read_dir(&place).into_iter().flatten().flatten() {
+                let Some(left) = names.checked_sub(1) else { return };
+                names = left;
+                let Ok(kind) = entry.file_type() else { continue };
+                if kind.is_symlink() {
+                    let path = entry.path();
+                    survey.links.extend(is_protected(&path).then_some(path));
+                } else if kind.is_dir() && depth < WORKSPACE_LEVELS && directories > 0 {
+                    let name = entry.file_name();
+                    if !UNSEARCHED.iter().any(|own| name == *own) {
+                        directories -= 1;
+                        deeper.push(entry.path());
+                    }
+                }
+            }
+        }
+        level = deeper;
     }
 }
 
 fn is_example(path: &Path) -> bool {
     let name = path.as_os_str().as_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    EXAMPLES.iter().any(|example| example.as_bytes().eq_ignore_ascii_case(name))
+    DOTENV_EXAMPLES.iter().any(|example| example.as_bytes().eq_ignore_ascii_case(name))
 }
 
 /// What of a path is below `/dev`.

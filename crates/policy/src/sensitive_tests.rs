@@ -1,7 +1,8 @@
 #![allow(clippy::unwrap_used)]
 use std::path::{Path, PathBuf};
 
-use super::{Sensitive, is_scattered, spread};
+use super::{Classes, Sensitive, is_scattered, spread};
+use crate::level::Answer;
 use crate::pattern::{Places, fold};
 
 fn places(home: &str) -> Places {
@@ -13,12 +14,22 @@ fn places(home: &str) -> Places {
     }
 }
 
+fn reading(sensitive: &Sensitive, path: impl AsRef<Path>) -> Answer {
+    let found = sensitive.refuses_read(&fold(path.as_ref()));
+    found.map_or(Answer::Allow, |found| found.kind.answer())
+}
+
+fn writing(sensitive: &Sensitive, path: impl AsRef<Path>) -> Answer {
+    let found = sensitive.refuses_write(&fold(path.as_ref()));
+    found.map_or(Answer::Allow, |found| found.kind.answer())
+}
+
 fn reads(sensitive: &Sensitive, path: &str) -> bool {
-    sensitive.refuses_read(&fold(Path::new(path))).is_none()
+    reading(sensitive, path) == Answer::Allow
 }
 
 fn writes(sensitive: &Sensitive, path: &str) -> bool {
-    sensitive.refuses_write(&fold(Path::new(path))).is_none()
+    writing(sensitive, path) == Answer::Allow
 }
 
 #[test]
@@ -32,10 +43,6 @@ fn secrets_are_neither_read_nor_written() {
         "/home/other/.ssh/id_rsa",
         "/root/.ssh/authorized_keys",
         "/home/me/.netrc",
-        "/ws/.env",
-        "/ws/a/.ENV",
-        "/ws/.env.local",
-        "/ws/.env. ",
         "/ws/id_ed25519",
         "/etc/shadow",
         "/etc/shadow-",
@@ -61,7 +68,23 @@ fn secrets_are_neither_read_nor_written() {
         "/dev/mem",
         "/dev/input/event0",
     ] {
-        assert!(!reads(&s, path) && !writes(&s, path), "{path}");
+        assert_eq!((reading(&s, path), writing(&s, path)), (Answer::Deny, Answer::Deny), "{path}");
+    }
+}
+
+/// N A7: what a person may want is asked about.
+#[test]
+fn n_a7_variables_of_a_project_and_start_up_files_are_asked_about() {
+    let s = Sensitive::new(&places("/home/me"));
+    for path in ["/ws/.env", "/ws/a/.ENV", "/ws/.env.local", "/ws/.env. ", "/ws/.envrc"] {
+        assert_eq!((reading(&s, path), writing(&s, path)), (Answer::Ask, Answer::Ask), "{path}");
+    }
+    for path in ["/home/me/.bashrc", "/home/me/.config/nvim/init.lua", "/home/me/.local/bin/ls"] {
+        assert_eq!((reading(&s, path), writing(&s, path)), (Answer::Allow, Answer::Ask), "{path}");
+    }
+    // A secret place stays one, whatever the file in it is called.
+    for path in ["/home/me/.aws/.env", "/home/me/.hermes/.env"] {
+        assert_eq!((reading(&s, path), writing(&s, path)), (Answer::Deny, Answer::Deny), "{path}");
     }
 }
 
@@ -95,7 +118,6 @@ fn set_up_is_read_but_not_written() {
         "/home/me/.julia/config/startup.jl",
         "/home/me/go/bin/x",
         "/home/me/.mailcap",
-        "/home/me/.terraformrc",
         "/home/me/.ansible.cfg",
         "/home/me/.subversion/config",
         "/home/me/.sbt/1.0/a.sbt",
@@ -174,10 +196,12 @@ fn without_a_home_the_rest_is_protected() {
 fn a_set_that_could_not_be_made_holds_everything() {
     let unmade = || super::Globs::new(vec!["/a/[".to_owned()], &[]);
     assert!(unmade().is_match(Path::new("/ws/a")).is_none());
+    let classes = Classes { secret: unmade(), setup: unmade(), startup: unmade() };
     let broken = Sensitive {
-        secret: unmade(),
-        protected: unmade(),
+        unread: unmade(),
+        unwritten: unmade(),
         open: unmade(),
+        classes: classes.into(),
         ..Sensitive::new(&places("/home/me"))
     };
     assert!(!reads(&broken, "/ws/a") && !writes(&broken, "/ws/a"));
@@ -190,8 +214,13 @@ fn a_folder_with_something_protected_in_it_is_known() {
     std::fs::create_dir_all(home.join(".config/gh")).unwrap();
     std::fs::create_dir_all(home.join("notes")).unwrap();
     let s = Sensitive::new(&places(home.to_str().unwrap()));
-    assert!(s.is_above(&home.join(".config")) && s.is_above(&home));
-    assert!(!s.is_above(&home.join("notes")) && !s.is_above(&home.join(".config/other")));
+    let removing = |path: &Path| s.refuses_removal(path).map(|found| found.kind.answer());
+    assert_eq!(removing(&home.join(".config")), Some(Answer::Deny));
+    assert_eq!(removing(&home), Some(Answer::Deny));
+    assert_eq!(removing(&home.join("notes")), None);
+    assert_eq!(removing(&home.join(".config/other")), None);
+    std::fs::create_dir_all(home.join(".local/share/nvim/site")).unwrap();
+    assert_eq!(removing(&home.join(".local")), Some(Answer::Ask), "start-up files only");
 }
 
 #[test]
@@ -220,7 +249,7 @@ fn a_divided_set_answers_as_one() {
         ["/home/me", "/", "/home/me/", "/Users/Some One", "/srv/[a]*b/{c}", "/tmp/h", "/h/é"];
     for home in homes {
         let sensitive = Sensitive::new(&places(home));
-        for globs in [&sensitive.secret, &sensitive.protected, &sensitive.open] {
+        for globs in [&sensitive.unread, &sensitive.unwritten, &sensitive.open] {
             let one = globs.as_one();
             let matched = std::cell::Cell::new(0);
             let config =
@@ -235,4 +264,210 @@ fn a_divided_set_answers_as_one() {
             assert!(matched.get() > 100, "{home}: the paths are made so that some match");
         }
     }
+}
+
+/// S B4: the credential stores that the finding names, and those of the groups.
+#[test]
+fn s_b4_credential_stores_are_not_read() {
+    let s = Sensitive::new(&Places { hermes: "/srv/hermes".into(), ..places("/home/me") });
+    for name in [
+        ".gemini/oauth_creds.json",
+        ".claude.json",
+        ".codex/auth.json",
+        ".config/github-copilot/hosts.json",
+        ".config/github-copilot/apps.json",
+        ".local/share/opencode/auth.json",
+        ".config/cursor/auth.json",
+        ".config/goose/secrets.yaml",
+        ".aider.conf.yml",
+        ".config/containers/auth.json",
+        ".docker/config.json",
+        ".pulumi/credentials.json",
+        ".oci/key.pem",
+        ".thunderbird/x.default/logins.json",
+        ".config/Slack/Cookies",
+        ".config/Signal/config.json",
+        ".config/discord/Local Storage/x",
+        ".config/Bitwarden CLI/data.json",
+        ".ethereum/keystore/UTC--1",
+        ".subversion/auth/svn.simple/x",
+        ".config/stripe/config.toml",
+        ".config/ngrok/ngrok.yml",
+        ".config/argocd/config",
+        ".config/heroku/x",
+        ".config/netlify/config.json",
+        ".terraformrc",
+        ".dbt/profiles.yml",
+        ".config/vivaldi/Default/Cookies",
+        ".config/microsoft-edge/Default/Login Data",
+        ".config/opera/Cookies",
+        "snap/firefox/common/.mozilla/firefox/x/key4.db",
+        ".var/app/org.mozilla.firefox/.mozilla/firefox/x/key4.db",
+        ".config/protonvpn/x",
+        // Our own secrets, although our home is elsewhere this time.
+        ".hermes/secrets.json",
+        ".hermes/auth.json",
+        ".hermes/approvals/x",
+    ] {
+        let path = format!("/home/me/{name}");
+        assert_eq!(
+            (reading(&s, &path), writing(&s, &path)),
+            (Answer::Deny, Answer::Deny),
+            "{name}"
+        );
+    }
+    for name in [".hermes/skills/a/SKILL.md", ".hermes/config.yaml", ".config/stripes/x"] {
+        assert_eq!(reading(&s, format!("/home/me/{name}")), Answer::Allow, "{name}");
+    }
+    assert_eq!(reading(&s, "/srv/hermes/secrets.json"), Answer::Deny);
+}
+
+#[test]
+fn s_b5_what_other_programs_run_by_themselves_is_asked_about() {
+    let s = Sensitive::new(&places("/home/me"));
+    for name in [
+        ".vscode/tasks.json",
+        ".vscode/settings.json",
+        "packages/a/.vscode/launch.json",
+        ".idea/workspace.xml",
+        ".idea/x/workspace.xml",
+        ".idea/runConfigurations/Run.xml",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+        ".claude/hooks/pre.sh",
+        ".mcp.json",
+        ".cursor/mcp.json",
+        ".cursor/rules/a.mdc",
+        ".devcontainer/devcontainer.json",
+        ".devcontainer.json",
+        ".husky/pre-commit",
+        ".cargo/config.toml",
+        ".yarnrc.yml",
+        ".npmrc",
+        ".gdbinit",
+        ".exrc",
+        ".dir-locals.el",
+        "AGENTS.md",
+        "docs/claude.md",
+        ".gitmodules",
+        ".git/config",
+        ".git/hooks/pre-commit",
+        ".codex/config.toml",
+        ".opencode/agent/x.md",
+        ".zed/tasks.json",
+        "mise.toml",
+    ] {
+        let path = Path::new("/ws").join(name);
+        assert_eq!(
+            (reading(&s, &path), writing(&s, &path)),
+            (Answer::Allow, Answer::Ask),
+            "{name}"
+        );
+        assert!(s.is_self_running(&path), "{name}");
+    }
+    for name in [
+        ".github/workflows/ci.yml",
+        ".pre-commit-config.yaml",
+        ".gitattributes",
+        ".tool-versions",
+        ".vscode/notes.md",
+        "src/agents.rs",
+        ".env",
+    ] {
+        assert!(!s.is_self_running(&Path::new("/ws").join(name)), "{name}");
+    }
+}
+
+/// S A2: a protected name that is a link protects what it leads to.
+#[test]
+fn s_a2_the_target_of_a_protected_link_is_protected() {
+    use std::os::unix::fs::symlink;
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path().canonicalize().unwrap();
+    let (home, ws) = (root.join("home"), root.join("home/ws"));
+    for (name, link) in [
+        ("dotfiles/netrc", ".netrc"),
+        ("dotfiles/aws/credentials", ""),
+        ("dotfiles/config/gh/hosts.yml", ""),
+        ("dotfiles/config/app/settings", ""),
+        ("dotfiles/ssh_config", ""),
+        ("ws/rc", ".bashrc"),
+        ("ws/config/prod.vars", ""),
+        ("ws/packages/api/local.vars", ""),
+        ("ws/plain", ""),
+    ] {
+        let path = home.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "x").unwrap();
+        if !link.is_empty() {
+            symlink(&path, home.join(link)).unwrap();
+        }
+    }
+    std::fs::create_dir(home.join(".ssh")).unwrap();
+    symlink("dotfiles/aws", home.join(".aws")).unwrap();
+    symlink("dotfiles/config", home.join(".config")).unwrap();
+    symlink("../dotfiles/ssh_config", home.join(".ssh/config")).unwrap();
+    symlink("config/prod.vars", ws.join(".env")).unwrap();
+    symlink("local.vars", ws.join("packages/api/.env.local")).unwrap();
+    symlink("/dev/null", home.join(".bash_history")).unwrap();
+    let places = Places {
+        workspace: Some(ws.clone()),
+        home: Some(home.clone()),
+        hermes: root.join("hermes"),
+        temp: vec![],
+    };
+    let s = Sensitive::new(&places);
+    for (name, read, write) in [
+        ("dotfiles/netrc", Answer::Deny, Answer::Deny),
+        ("dotfiles/aws", Answer::Deny, Answer::Deny),
+        ("dotfiles/aws/credentials", Answer::Deny, Answer::Deny),
+        ("dotfiles/aws/sso/cache/new", Answer::Deny, Answer::Deny),
+        ("dotfiles/config/gh/hosts.yml", Answer::Deny, Answer::Deny),
+        ("dotfiles/config/nvim/init.lua", Answer::Allow, Answer::Ask),
+        ("dotfiles/config/app/settings", Answer::Allow, Answer::Allow),
+        ("dotfiles/ssh_config", Answer::Deny, Answer::Deny),
+        ("ws/rc", Answer::Allow, Answer::Ask),
+        ("ws/config/prod.vars", Answer::Ask, Answer::Ask),
+        ("ws/packages/api/local.vars", Answer::Ask, Answer::Ask),
+        ("ws/plain", Answer::Allow, Answer::Allow),
+        ("dotfiles", Answer::Allow, Answer::Allow),
+    ] {
+        let path = home.join(name);
+        assert_eq!((reading(&s, &path), writing(&s, &path)), (read, write), "{name}");
+    }
+    assert_eq!(reading(&s, "/dev/null"), Answer::Allow);
+    let removing = |name: &str| s.refuses_removal(&home.join(name)).map(|it| it.kind.answer());
+    assert_eq!(removing("dotfiles"), Some(Answer::Deny));
+    assert_eq!(removing("dotfiles/config"), Some(Answer::Deny));
+    assert_eq!(removing("ws/packages/other"), None);
+    let linked = s.linked_targets();
+    for name in [
+        "dotfiles/netrc",
+        "dotfiles/aws",
+        "dotfiles/config/gh",
+        "dotfiles/ssh_config",
+        "ws/config/prod.vars",
+        "ws/packages/api/local.vars",
+    ] {
+        assert!(linked.contains(&home.join(name)), "{name}: {linked:?}");
+    }
+    assert!(!linked.contains(&home.join("ws/rc")) && !linked.contains(&"/dev/null".into()));
+}
+
+/// Somebody who works on the settings of an editor has them for a workspace.
+#[test]
+fn a_workspace_that_a_start_up_name_leads_to_can_be_written() {
+    let root = tempfile::tempdir().unwrap();
+    let home = root.path().canonicalize().unwrap();
+    for directory in ["src/nvim", ".config"] {
+        std::fs::create_dir_all(home.join(directory)).unwrap();
+    }
+    std::os::unix::fs::symlink(home.join("src/nvim"), home.join(".config/nvim")).unwrap();
+    let at = |workspace: &str| {
+        let places = places(home.to_str().unwrap());
+        Sensitive::new(&Places { workspace: Some(home.join(workspace)), ..places })
+    };
+    let file = home.join("src/nvim/init.lua");
+    assert_eq!(writing(&at("src/nvim"), &file), Answer::Allow);
+    assert_eq!(writing(&at("other"), &file), Answer::Ask);
 }

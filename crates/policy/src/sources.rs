@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Effect, MemorySessions, Proposal, Resource, Scope, Session, Workplace};
+use hermes_core::{
+    Effect, MemorySessions, NetworkMode, Proposal, Resource, Scope, Session, Workplace,
+};
 use std::sync::Arc;
 
 use crate::approvals::{SavedRules, Tickets};
@@ -14,6 +16,7 @@ use crate::level::{Answer, Level, Restriction};
 use crate::pattern::Places;
 use crate::permissions::{Permissions, Settings};
 use crate::profile::{ParameterRule, Profile};
+use crate::wishes::SandboxWishes;
 
 /// How the names of tools begin that servers bring.
 const OF_SERVERS: &str = "mcp__";
@@ -26,6 +29,30 @@ pub struct Sources {
     own: File,
     project: Option<(PathBuf, File)>,
     extra: Vec<Profile>,
+    sandbox: SandboxDefaults,
+}
+
+/// What holds of the sandbox where a profile does not say it. The presets come
+/// after these.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SandboxDefaults {
+    /// What becomes of calls that the system cannot hold.
+    pub missing: Option<MissingSandbox>,
+    /// How child processes reach the network.
+    pub network: Option<NetworkMode>,
+    /// Loopback ports of this machine that they may use.
+    pub host_ports: Option<Vec<u16>>,
+}
+
+/// What becomes of a call whose child processes the system cannot hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissingSandbox {
+    /// It is refused.
+    Refuse,
+    /// It is asked about.
+    Ask,
+    /// It runs with what this system has.
+    Reduced,
 }
 
 /// A profile that can be chosen, and where it comes from.
@@ -50,7 +77,8 @@ impl Sources {
             Some(path) => Some((path.to_owned(), load_project(path, &places)?)),
             None => None,
         };
-        let sources = Self { places, builtin, own, project, extra: Vec::new() };
+        let (extra, sandbox) = (Vec::new(), SandboxDefaults::default());
+        let sources = Self { places, builtin, own, project, extra, sandbox };
         sources.check_expectations()?;
         Ok(sources)
     }
@@ -63,6 +91,11 @@ impl Sources {
             profile
         }));
         Ok(())
+    }
+
+    /// Sets what holds of the sandbox where a profile does not say it.
+    pub fn sandbox_defaults(&mut self, defaults: SandboxDefaults) {
+        self.sandbox = defaults;
     }
 
     /// Whether the user's own file says something of that profile.
@@ -89,7 +122,9 @@ impl Sources {
 
     /// The profile of that name.
     pub fn profile(&self, name: &str) -> Result<Profile, PolicyError> {
-        if let Some(profile) = self.own.resolve(name, Some(&self.builtin))? {
+        if let Some(mut profile) = self.own.resolve(name, Some(&self.builtin))? {
+            profile.wishes = profile.wishes.or(self.sandbox.wishes());
+            profile.sandbox = profile.wishes.settings();
             return Ok(profile);
         }
         let names = self.profiles();
@@ -278,6 +313,21 @@ impl Sources {
         ))
         .at(expected.place.clone())
         .hint("Mend the rule or the example."))
+    }
+}
+
+impl SandboxDefaults {
+    fn wishes(&self) -> SandboxWishes {
+        SandboxWishes {
+            missing: self.missing.map(|missing| match missing {
+                MissingSandbox::Ask => Answer::Ask,
+                MissingSandbox::Refuse | MissingSandbox::Reduced => Answer::Deny,
+            }),
+            reduced: self.missing.map(|missing| missing == MissingSandbox::Reduced),
+            network: self.network,
+            host_ports: self.host_ports.clone(),
+            ..SandboxWishes::default()
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a profile says about the sandbox, and what it leaves open.
 
-use hermes_core::ChildLimits;
+use hermes_core::{ChildLimits, NetworkMode};
 
 use crate::error::PolicyError;
 use crate::level::Answer;
@@ -17,10 +17,15 @@ const SANDBOX: &[&str] = &[
     "file_size",
     "open_files",
     "sockets",
+    "network",
+    "host_ports",
 ];
 
+/// The word for running with what the system has.
+const REDUCED: &str = "reduced";
+
 /// What was said; nothing where it was not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SandboxWishes {
     /// Whether child processes are held at all.
     pub(crate) enabled: Option<bool>,
@@ -28,15 +33,29 @@ pub(crate) struct SandboxWishes {
     pub(crate) bubblewrap: Option<bool>,
     /// What becomes of a call that cannot be held.
     pub(crate) missing: Option<Answer>,
+    /// Whether it runs with what this system has.
+    pub(crate) reduced: Option<bool>,
     /// How much they may use.
     pub(crate) limits: ChildLimits,
+    /// How they reach the network.
+    pub(crate) network: Option<NetworkMode>,
+    /// Loopback ports of this machine that they may use.
+    pub(crate) host_ports: Option<Vec<u16>>,
 }
 
 impl Default for SandboxWishes {
     fn default() -> Self {
         let limits =
             ChildLimits { processes: None, memory: None, file_size: None, open_files: None };
-        Self { enabled: None, bubblewrap: None, missing: None, limits }
+        Self {
+            enabled: None,
+            bubblewrap: None,
+            missing: None,
+            reduced: None,
+            limits,
+            network: None,
+            host_ports: None,
+        }
     }
 }
 
@@ -48,11 +67,20 @@ impl SandboxWishes {
             match key.as_str() {
                 "enabled" => wishes.enabled = Some(node.flag()?),
                 "bubblewrap" => wishes.bubblewrap = Some(node.flag()?),
-                "missing" => wishes.missing = Some(node.answer()?),
+                "missing" if node.text().is_ok_and(|said| said == REDUCED) => {
+                    wishes.missing = Some(Answer::Deny);
+                    wishes.reduced = Some(true);
+                }
+                "missing" => {
+                    wishes.missing = Some(node.answer()?);
+                    wishes.reduced = Some(false);
+                }
                 "processes" => wishes.limits.processes = Some(node.count()?),
                 "memory" => wishes.limits.memory = Some(node.size()?),
                 "file_size" => wishes.limits.file_size = Some(node.size()?),
                 "open_files" => wishes.limits.open_files = Some(node.count()?),
+                "network" => wishes.network = Some(network(&node)?),
+                "host_ports" => wishes.host_ports = Some(host_ports(&node)?),
                 "sockets" => {}
                 _ => return Err(node.unknown(SANDBOX)),
             }
@@ -60,7 +88,9 @@ impl SandboxWishes {
         if wishes.missing == Some(Answer::Allow) {
             return Err(node
                 .wrong("sandbox.missing cannot be allow: nothing runs bare in silence")
-                .hint("Use refuse or ask, or switch the sandbox off with enabled: false."));
+                .hint(
+                    "Use refuse, ask or reduced, or switch the sandbox off with enabled: false.",
+                ));
         }
         Ok(wishes)
     }
@@ -72,29 +102,35 @@ impl SandboxWishes {
             enabled: self.enabled.or(base.enabled),
             bubblewrap: self.bubblewrap.or(base.bubblewrap),
             missing: self.missing.or(base.missing),
+            reduced: self.reduced.or(base.reduced),
             limits: ChildLimits {
                 processes: own.processes.or(under.processes),
                 memory: own.memory.or(under.memory),
                 file_size: own.file_size.or(under.file_size),
                 open_files: own.open_files.or(under.open_files),
             },
+            network: self.network.or(base.network),
+            host_ports: self.host_ports.or(base.host_ports),
         }
     }
 
     /// What they come to, with the presets.
-    pub(crate) fn settings(self) -> SandboxSettings {
+    pub(crate) fn settings(&self) -> SandboxSettings {
         let preset = SandboxSettings::default();
         let limits = Self { limits: preset.limits, ..Self::default() };
         SandboxSettings {
             enabled: self.enabled.unwrap_or(preset.enabled),
             bubblewrap: self.bubblewrap.unwrap_or(preset.bubblewrap),
             missing: self.missing.unwrap_or(preset.missing),
-            limits: self.or(limits).limits,
+            is_reduced: self.reduced.unwrap_or(preset.is_reduced),
+            network: self.network.unwrap_or(preset.network),
+            host_ports: self.host_ports.clone().unwrap_or_default(),
+            limits: self.clone().or(limits).limits,
         }
     }
 
     /// Makes settings stricter by these wishes. They loosen nothing.
-    pub(crate) fn narrow(self, settings: &mut SandboxSettings) {
+    pub(crate) fn narrow(&self, settings: &mut SandboxSettings) {
         let least = |ours: &mut Option<u64>, theirs: Option<u64>| {
             *ours = match (*ours, theirs) {
                 (Some(a), Some(b)) => Some(a.min(b)),
@@ -104,9 +140,34 @@ impl SandboxWishes {
         settings.enabled |= self.enabled == Some(true);
         settings.bubblewrap |= self.bubblewrap == Some(true);
         settings.missing = settings.missing.max(self.missing.unwrap_or(settings.missing));
+        settings.is_reduced &= self.reduced.unwrap_or(true);
         least(&mut settings.limits.processes, self.limits.processes);
         least(&mut settings.limits.memory, self.limits.memory);
         least(&mut settings.limits.file_size, self.limits.file_size);
         least(&mut settings.limits.open_files, self.limits.open_files);
+        settings.network = settings.network.min(self.network.unwrap_or(settings.network));
+        if let Some(ports) = &self.host_ports {
+            settings.host_ports.retain(|port| ports.contains(port));
+        }
     }
+}
+
+fn network(node: &Node<'_>) -> Result<NetworkMode, PolicyError> {
+    let modes = [NetworkMode::Off, NetworkMode::Isolated, NetworkMode::Host];
+    let said = node.text()?;
+    modes.into_iter().find(|mode| mode.name() == said).ok_or_else(|| {
+        node.wrong(&format!("sandbox.network cannot be '{said}'"))
+            .hint("Use isolated (each host is judged), host (the machine's own network) or off.")
+    })
+}
+
+fn host_ports(node: &Node<'_>) -> Result<Vec<u16>, PolicyError> {
+    let port = |node: Node<'_>| {
+        let number = node.count()?;
+        u16::try_from(number).ok().filter(|port| *port > 0).ok_or_else(|| {
+            node.wrong(&format!("sandbox.host_ports: {number} is not a port"))
+                .hint("A port is a number from 1 to 65535.")
+        })
+    };
+    node.items()?.into_iter().map(port).collect()
 }

@@ -78,7 +78,8 @@ impl Interpreter {
     /// Listens to it from now on.
     pub(crate) fn attend(started: Started, made: Made) -> Result<Arc<Self>, ToolError> {
         let failed = |error: io::Error| ToolError::io("The interpreter's streams", &error);
-        let Started { pid, output, input, control, held } = started;
+        let Started { pid, output, input, control, containment } = started;
+        let held = containment.map(|containment| containment.held.clone());
         let input = input.ok_or_else(|| ToolError::internal("The interpreter reads nothing"))?;
         let input = pipe::Sender::from_owned_fd(input).map_err(failed)?;
         let control: Arc<dyn Control> = control.into();

@@ -58,7 +58,7 @@ pub(crate) fn breach(
     });
     let served = then.services.iter().all(|service| now.services.contains(service))
         && then.sockets.iter().all(|path| covers(&now.sockets, path));
-    let walls = (now.network || !then.network) && (then.bubblewrap || !now.bubblewrap);
+    let walls = now.network >= then.network && (then.bubblewrap || !now.bubblewrap);
     let is_held =
         read && written && hidden && guarded && served && walls && then.limits == now.limits;
     if is_held { appeared.map(Breach::Appeared) } else { Some(Breach::Rules) }

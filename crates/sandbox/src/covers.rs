@@ -331,7 +331,7 @@ impl Covers {
         let is_view = |folder: &Path| self.enclosed.iter().any(|(own, _)| own == folder);
         for overlay in &self.overlays {
             if !overlay.target.parent().is_some_and(is_view) && overlay.target.is_dir() {
-                mounts.push(Mount::Bind(c_name(&overlay.staging())?, c_name(&overlay.target)?));
+                mounts.push(Mount::Bind(c_name(&overlay.staging)?, c_name(&overlay.target)?));
             }
         }
         if let Some((den, own)) = &self.den {

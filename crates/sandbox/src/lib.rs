@@ -75,6 +75,8 @@ pub use overlay_store::{
     OverlayApplication, OverlayChange, OverlayChangeKind, OverlayEntry, OverlayStore, SkippedChange,
 };
 #[cfg(target_os = "linux")]
+pub use overlay::overlay_directory;
+#[cfg(target_os = "linux")]
 pub use probe::probe;
 #[cfg(not(target_os = "linux"))]
 pub use sandbox::{Launched, den, probe, support};

@@ -1,7 +1,7 @@
 //! Directories that a child sees with changes of its own on top: the user's
 //! directory below, a directory of ours above.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use hermes_core::OverlayMount;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::SandboxError;
+use crate::{OverlayStore, SandboxError, den};
 use crate::covers::c_name;
 use crate::raw::namespace::{Kept, OverlayPlan};
 
@@ -22,6 +22,9 @@ pub(crate) struct Overlay {
     pub(crate) store: PathBuf,
     /// What lies below: the user's directory, or an empty one.
     lower: PathBuf,
+    /// Where it is mounted before it is put in its place: in a directory that
+    /// is covered last of all.
+    pub(crate) staging: PathBuf,
 }
 
 impl Overlay {
@@ -30,20 +33,17 @@ impl Overlay {
     /// of the file below.
     pub(crate) fn prepare(mount: &OverlayMount) -> io::Result<Self> {
         let target = mount.target.clone();
-        let store = mount.store.clone();
-        for name in ["upper", "work", "staging", "empty"] {
-            DirBuilder::new().recursive(true).mode(0o700).create(store.join(name))?;
+        let store = overlay_directory(mount)?;
+        let staging = staging(&store)?;
+        for directory in [&store.join("empty"), &staging] {
+            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         }
+        OverlayStore::record_hidden(&store, &mount.hidden)?;
         for path in &mount.hidden {
             hide(&store.join("upper"), path)?;
         }
         let lower = if target.is_dir() { fs::canonicalize(&target)? } else { store.join("empty") };
-        Ok(Self { target, store, lower })
-    }
-
-    /// Where it is mounted before it is put in its place.
-    pub(crate) fn staging(&self) -> PathBuf {
-        self.store.join("staging")
+        Ok(Self { target, store, lower, staging })
     }
 
     pub(crate) fn plan(&self) -> Result<OverlayPlan, SandboxError> {
@@ -61,7 +61,7 @@ impl Overlay {
             source: error.into(),
         })?;
         Ok(OverlayPlan {
-            staging: c_name(&self.staging())?,
+            staging: c_name(&self.staging)?,
             target: c_name(&self.target)?,
             options,
         })
@@ -72,12 +72,28 @@ impl Overlay {
         Ok(Kept {
             above: Vec::new(),
             path: c_name(&self.target)?,
-            source: Some(c_name(&self.staging())?),
+            source: Some(c_name(&self.staging)?),
             link: None,
             is_folder: true,
             is_written: true,
         })
     }
+}
+
+/// A directory for each store, by the names of its workspace and its own.
+fn staging(store: &Path) -> io::Result<PathBuf> {
+    let names: Vec<&OsStr> = store.iter().rev().take(2).collect();
+    Ok(names.iter().rev().fold(den()?.join("overlays"), |path, name| path.join(name)))
+}
+
+/// The directory of an overlay, with its upper layer in `upper`.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn overlay_directory(mount: &OverlayMount) -> io::Result<PathBuf> {
+    let outside = |_| io::Error::other("an overlay lies in the home");
+    let relative = mount.target.strip_prefix(&mount.home).map_err(outside)?;
+    OverlayStore::new(&mount.store).ensure(&mount.workspace, &mount.home, relative)
 }
 
 /// What is said of an overlay that cannot be had.

@@ -26,7 +26,6 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use serde::Serialize;
 
 pub use apply::{OverlayApplication, SkippedChange};
 pub use diff::{OverlayChange, OverlayChangeKind};
@@ -52,7 +51,7 @@ pub struct OverlayStore {
 }
 
 /// What the children of one workspace changed in one directory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverlayEntry {
     /// The workspace.
     pub workspace: PathBuf,
@@ -99,6 +98,23 @@ impl OverlayStore {
         make_private(&store.join(UPPER_DIRECTORY))?;
         make_private(&store.join(WORK_DIRECTORY))?;
         Ok(store)
+    }
+
+    /// Notes paths below the target that we ourselves hide in the upper directory,
+    /// so that they are neither shown as deleted nor deleted.
+    pub fn record_hidden(store: &Path, hidden: &[PathBuf]) -> io::Result<()> {
+        let mut known = hidden_paths(store);
+        let before = known.len();
+        for path in hidden {
+            if !known.contains(path) {
+                known.push(path.clone());
+            }
+        }
+        if known.len() == before {
+            return Ok(());
+        }
+        let lines = known.iter().map(|path| path.as_os_str().as_bytes());
+        fs::write(store.join(HIDDEN_FILE), lines.collect::<Vec<_>>().join(&b'\n'))
     }
 
     /// Every overlay of every workspace, by workspace and name. Those that are not

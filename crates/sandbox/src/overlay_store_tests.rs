@@ -167,7 +167,9 @@ fn what_hermes_has_hidden_is_neither_shown_nor_deleted() {
     put(&fixture.lower, "deep/other", "x");
     put(&fixture.upper, "deep/other", "y");
     let store = fixture.upper.parent().unwrap();
-    fs::write(store.join("hidden"), "credentials\ndeep/token\n").unwrap();
+    OverlayStore::record_hidden(store, &["credentials".into()]).unwrap();
+    OverlayStore::record_hidden(store, &["deep/token".into(), "credentials".into()]).unwrap();
+    assert_eq!(fs::read_to_string(store.join("hidden")).unwrap(), "credentials\ndeep/token");
     if !whiteout(&fixture.upper.join("credentials")) || !whiteout(&fixture.upper.join("deep/token"))
     {
         return;

@@ -1,10 +1,11 @@
 //! What became of a script.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use hermes_exec::output::Source;
-use hermes_exec::{Ended, Exit, Job, tree};
+use hermes_exec::{Ended, Exit, Job, SandboxStop, tree};
 use serde::Serialize;
 
 use crate::desk::Desk;
@@ -46,6 +47,9 @@ pub struct Outcome {
     /// What held it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
+    /// What the sandbox has stopped, and how to allow it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<SandboxStop>,
     /// What else one should know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
@@ -85,8 +89,8 @@ pub(crate) struct Telling<'a> {
     pub(crate) limit: Duration,
     /// Whether something that it had started was still there.
     pub(crate) left: bool,
-    /// Whether it might use the network; none if nothing held it.
-    pub(crate) network: Option<bool>,
+    /// Where it ran.
+    pub(crate) directory: PathBuf,
     pub(crate) warning: Option<String>,
     pub(crate) language: Language,
     pub(crate) limits: &'a Limits,
@@ -137,7 +141,8 @@ impl Telling<'_> {
             stdout_bytes_captured: printed.total_bytes - printed.omitted_bytes,
             stdout_bytes_total: printed.total_bytes,
             stdout_bytes_omitted: printed.omitted_bytes,
-            sandbox: job.held.clone(),
+            sandbox: job.held(),
+            blocked: job.stops(&whole, &self.directory),
             error: self.error(&whole),
             warning: self.warnings(&errors),
         }
@@ -190,18 +195,6 @@ impl Telling<'_> {
             let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
             let names = if names.is_empty() { "no tool".to_owned() } else { names.join(", ") };
             all.push(format!("In this session hermes_tools has {names}"));
-        }
-        // What is sealed is a file system that can only be read.
-        let sealed = ["Read-only file system", "EROFS"];
-        let refused = ["PermissionError", "Operation not permitted", "EACCES", "EPERM"];
-        if let Some(network) = self.network
-            && refused.iter().chain(&sealed).any(|word| errors.contains(word))
-        {
-            let network = if network { "" } else { ", and the network is off" };
-            all.push(format!(
-                "The sandbox holds scripts: they write only where the rules let them, and read no \
-                 secrets{network}"
-            ));
         }
         (!all.is_empty()).then(|| all.join(". "))
     }

@@ -268,7 +268,6 @@ impl Run<'_> {
         let limit = self.cx.remaining().map_or(limit, |left| left.mul_f64(0.95).min(limit));
         let held = order.confinement.as_ref().map(|held| held.limits);
         let most = held.unwrap_or_default().processes;
-        let network = order.confinement.as_ref().map(|held| held.network);
         let directory = order.directory.clone();
         let id = jobs.fresh_id();
         // Both ends of its output stay in memory, and that is all that is told.
@@ -301,7 +300,7 @@ impl Run<'_> {
             end,
             limit,
             left,
-            network,
+            directory,
             warning,
             language: self.script.language,
             limits,

@@ -15,6 +15,7 @@ use crate::row::{Colour, DIM, PLAIN, Row};
 pub(crate) enum Wanted {
     Nothing,
     Send { text: String, shown: String, files: Vec<PathBuf> },
+    ShiftTab,
     Interrupt,
     Quit,
     Suspend,
@@ -116,6 +117,7 @@ impl Prompt {
                 self.complete();
                 Some(Wanted::Nothing)
             }
+            (Code::BackTab, ..) => Some(Wanted::ShiftTab),
             (Code::Enter, false, false) if !key.shift => Some(self.enter()),
             _ => None,
         }

@@ -208,3 +208,15 @@ fn emacs_keys_edit() {
     prompt.key(Key::ctrl('_'));
     assert_eq!(prompt.editor.text(), "one two ");
 }
+
+#[test]
+fn shift_tab_is_told_unless_a_menu_is_open() {
+    let mut prompt = prompt();
+    assert_eq!(press(&mut prompt, Code::BackTab), Wanted::ShiftTab);
+    write(&mut prompt, "some words");
+    assert_eq!(press(&mut prompt, Code::BackTab), Wanted::ShiftTab);
+    assert_eq!(prompt.editor.text(), "some words");
+    prompt.key(Key::ctrl('u'));
+    write(&mut prompt, "/t");
+    assert_eq!(press(&mut prompt, Code::BackTab), Wanted::Nothing, "the menu takes it");
+}

@@ -174,6 +174,9 @@ impl Ui {
                 self.sent.push_front((text.clone(), shown));
                 let _ = self.tell.send(Event::Line { text, attachments: files });
             }
+            Wanted::ShiftTab => {
+                let _ = self.tell.send(Event::ShiftTab);
+            }
             Wanted::Interrupt => {
                 let _ = self.tell.send(Event::Interrupt);
             }

@@ -23,6 +23,7 @@ use crate::args::{CallOptions, Choice, ProfileOptions};
 use crate::engagement::Terms;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::foreign::Wanted;
+use crate::mode::{AgentMode, ModeFlags};
 use crate::terminal::{Terminal, one_line};
 
 /// How many bad lines are told of one by one.
@@ -249,7 +250,7 @@ impl Desk {
     fn new(app: &App, args: &Run, cancel: CancellationToken) -> Result<Self, Failure> {
         let file = std::path::absolute(&args.prompts)?;
         Ok(Self {
-            app: Arc::new(App { terminal: Terminal::new(true), json: true, env: app.env.clone() }),
+            app: Arc::new(App { terminal: Terminal::new(true), json: true, ..app.clone() }),
             model: args.model.clone(),
             max_turns: args.max_turns,
             profile: args.profile.clone(),
@@ -283,6 +284,7 @@ impl Desk {
             cwd: Some(folder.clone()),
             timeout: None,
             dry_run: false,
+            mode: ModeFlags::default(),
             profile: self.profile.clone(),
         };
         let app = Arc::clone(&self.app);
@@ -306,6 +308,7 @@ impl Desk {
             model: self.model.as_deref(),
             choice: &choice,
             is_alone: true,
+            mode: AgentMode::Auto,
             title: None,
             resume: None,
             is_at_home: false,

@@ -24,7 +24,8 @@ pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     // Programs want the answer as it is; it says itself that it came from outside.
     caller.labels = false;
     let arguments_from_stdin = args.arguments.iter().any(|argument| argument == "-");
-    caller.approver = app.approver(&ready, arguments_from_stdin, args.options.session.is_some());
+    let has_session = args.options.session.is_some();
+    caller.approver = app.approver(&ready, &args.options, arguments_from_stdin, has_session);
     ready.warn_of_leftovers(app);
     if !arguments_from_stdin {
         ready.keyboard.open();

@@ -492,7 +492,7 @@ pub(super) fn since(moment: SystemTime) -> String {
     }
 }
 
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} B"),
         1000..1_000_000 => format!("{} kB", bytes / 1000),

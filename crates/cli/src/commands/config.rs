@@ -131,6 +131,12 @@ fn change(
     Ok(save::update(&file, checked)?)
 }
 
+/// Writes a setting for somebody who was asked about it.
+pub(crate) fn keep(app: &App, home: &Home, key: &str, value: &Value) -> Result<(), Failure> {
+    let path = key_path(key)?;
+    change(app, home, |old| edit::set(old, &path, value)).map_err(unwritten)
+}
+
 fn set(app: &App, home: &Home, key: &str, text: &str) -> Outcome {
     let path = key_path(key)?;
     let known = Key::find(key).is_some();
@@ -141,6 +147,10 @@ fn set(app: &App, home: &Home, key: &str, text: &str) -> Outcome {
             if !text.trim_start().starts_with('[') =>
         {
             text.split(',').map(str::trim).filter(|t| !t.is_empty()).map(Value::from).collect()
+        }
+        Some(hermes_config::Kind::PortList) if !text.trim_start().starts_with('[') => {
+            let ports = text.split(',').map(str::trim).filter(|port| !port.is_empty());
+            ports.map(parse_value).collect()
         }
         _ => parse_value(text),
     };

@@ -35,7 +35,7 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     let mut caller = app.caller_anyhow(&ready, &args.options, &args.toolsets, limit)?;
     let from_stdin = args.file.as_deref().is_none_or(|f| f == Path::new("-"));
     caller.who = "exec".into();
-    caller.approver = app.approver(&ready, from_stdin, true);
+    caller.approver = app.approver(&ready, &args.options, from_stdin, true);
     ready.warn_of_leftovers(app);
     ready.notices.listen();
     if !from_stdin {

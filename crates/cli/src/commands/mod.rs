@@ -17,6 +17,7 @@ pub(crate) mod processes;
 mod readable;
 pub(crate) mod run;
 pub(crate) mod runtime;
+pub(crate) mod sandbox;
 pub(crate) mod secrets;
 pub(crate) mod sessions;
 pub(crate) mod skills;

@@ -60,24 +60,28 @@ pub(crate) fn on_screen(context: &TestContext, words: &str) -> Option<Run> {
 }
 
 /// What a person saw, and what the command answered.
-struct Talk {
-    run: Run,
-    answer: String,
+pub(crate) struct Talk {
+    pub(crate) run: Run,
+    pub(crate) answer: String,
 }
 
 impl Talk {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.answer).unwrap_or_else(|e| panic!("{e}: {}", self.answer))
     }
 }
 
 /// A person types that.
-fn talk(context: &TestContext, args: &[&str], typed: &str) -> Option<Talk> {
-    let command = terminal(context, args)?;
+pub(crate) fn talk(context: &TestContext, args: &[&str], typed: &str) -> Option<Talk> {
+    Some(talk_by(context, terminal(context, args)?, typed))
+}
+
+/// The same for a command that writes its answer to that file by itself.
+pub(crate) fn talk_by(context: &TestContext, command: Command, typed: &str) -> Talk {
     let mut run = context.finish(command, typed.as_bytes());
     run.stdout = run.stdout.replace("\r\n", "\n");
     let answer = std::fs::read_to_string(context.work().join("answer")).expect("an answer");
-    Some(Talk { run, answer })
+    Talk { run, answer }
 }
 
 #[test]

@@ -10,14 +10,14 @@ use serde_json::json;
 use crate::context::TestContext;
 
 /// A terminal that a test types into.
-struct Tmux {
+pub(crate) struct Tmux {
     socket: String,
 }
 
 impl Tmux {
     /// The chat in a terminal; none if there is no tmux.
     #[expect(clippy::print_stdout, reason = "a skipped test says why")]
-    fn start(context: &TestContext, arguments: &str) -> Option<Self> {
+    pub(crate) fn start(context: &TestContext, arguments: &str) -> Option<Self> {
         if !Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success()) {
             println!("skipped: tmux is not installed");
             return None;
@@ -47,11 +47,11 @@ impl Tmux {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    fn keys(&self, keys: &[&str]) {
+    pub(crate) fn keys(&self, keys: &[&str]) {
         self.run(&[&["send-keys", "-t", "0"], keys].concat());
     }
 
-    fn line(&self, text: &str) {
+    pub(crate) fn line(&self, text: &str) {
         self.run(&["send-keys", "-t", "0", "-l", text]);
         self.keys(&["Enter"]);
     }
@@ -62,7 +62,7 @@ impl Tmux {
     }
 
     /// Waits until this is seen.
-    fn sees(&self, text: &str) {
+    pub(crate) fn sees(&self, text: &str) {
         let until = Instant::now() + Duration::from_secs(40);
         while !self.screen().contains(text) {
             assert!(Instant::now() < until, "{text:?} is not seen:\n{}", self.screen());
@@ -77,7 +77,7 @@ impl Drop for Tmux {
     }
 }
 
-fn with_model(server: &ModelServer) -> TestContext {
+pub(crate) fn with_model(server: &ModelServer) -> TestContext {
     let context = TestContext::new();
     let url = server.url();
     context.settings(format!(

@@ -7,7 +7,7 @@ use hermes_testkit::models::{ModelServer, Scene};
 
 use crate::context::TestContext;
 
-const DOCUMENTS: [&str; 13] = [
+const DOCUMENTS: [&str; 14] = [
     "README.md",
     "docs/agent.md",
     "docs/batch.md",
@@ -17,6 +17,7 @@ const DOCUMENTS: [&str; 13] = [
     "docs/mcp.md",
     "docs/memory.md",
     "docs/permissions.md",
+    "docs/sandbox.md",
     "docs/sessions.md",
     "docs/skills.md",
     "docs/terminal.md",

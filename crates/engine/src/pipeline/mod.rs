@@ -11,6 +11,7 @@
 //!  7 approve    somebody is asked                    approve.rs
 //!  8 run        deadline, cancellation, panics       run.rs
 //!              (what it may change is kept before)  keep.rs
+//!              (its children's connections)         network.rs
 //!  9 bound      secrets out, strangers' text
 //!               labelled, oversize spilled          bound.rs
 //! 10 record     audit                                record.rs
@@ -25,6 +26,7 @@ mod bound;
 mod effects;
 mod inspect;
 mod keep;
+mod network;
 mod record;
 mod resolve;
 mod run;

@@ -70,6 +70,7 @@ impl Flight {
             duration_us: u64::try_from(result.duration.as_micros()).unwrap_or(u64::MAX),
             chars: result.content.len(),
             coerced: result.coerced.len(),
+            connection: None,
         });
     }
 }

@@ -57,6 +57,7 @@ impl Flight {
             Err(stopped) => return Landed::refused(stopped),
         };
         let allowed = Allowed { grants, confinement: judged.confinement.clone() };
+        self.judge_connections(call, judged);
         let landed = self.run_alone(call, bound, &allowed, kept.as_ref()).await;
         self.settle_files(kept).await;
         landed

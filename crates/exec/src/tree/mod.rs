@@ -81,6 +81,11 @@ pub fn mark(outer: Option<&str>, job: &str) -> String {
     }
 }
 
+/// The process that started a process.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    process::look(pid).map(|process| process.parent).filter(|parent| *parent > 1)
+}
+
 /// When a process started; `None` if there is no such process.
 pub fn started(pid: u32) -> Option<u64> {
     process::look(pid).map(|found| found.started)

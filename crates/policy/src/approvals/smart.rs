@@ -53,7 +53,7 @@ impl std::fmt::Debug for SmartApprover {
 impl Approver for SmartApprover {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
         Box::pin(async move {
-            let reply = match prompt(&request) {
+            let reply = match prompt(&request).filter(|_| !is_for_people(&request.rule)) {
                 Some(prompt) => self.reviewer.review(prompt).await,
                 None => None,
             };
@@ -70,6 +70,12 @@ impl Approver for SmartApprover {
     fn name(&self) -> &'static str {
         "smart"
     }
+}
+
+/// Whether a rule is about secrets or about what runs outside of the sandbox.
+/// Only a person knows whether that was wanted.
+fn is_for_people(rule: &str) -> bool {
+    rule.contains("protected path") || rule.contains("self-running file")
 }
 
 /// What the model is asked; nothing if the call cannot be shown to it. The

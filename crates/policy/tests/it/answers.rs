@@ -213,7 +213,8 @@ fn a_variable_of_the_session_is_judged_as_in_front_of_a_command() {
     ] {
         assert_eq!(world.sets(&p, name, value), Answer::Ask, "{name}");
     }
-    assert_eq!(world.sets(&p, "http_proxy", "http://10.0.0.1:3128"), Answer::Deny);
+    assert_eq!(world.sets(&p, "http_proxy", "http://10.0.0.1:3128"), Answer::Ask);
+    assert_eq!(world.sets(&p, "http_proxy", "http://169.254.169.254"), Answer::Deny);
     for (name, value) in [("APP_MODE", "test"), ("PORT", "8080"), ("http_proxy", "")] {
         assert_eq!(world.sets(&p, name, value), Answer::Allow, "{name}");
     }

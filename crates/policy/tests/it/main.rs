@@ -9,6 +9,7 @@ mod laws;
 mod narrowing;
 mod paths;
 mod profiles;
+mod protected;
 mod repositories;
 mod scripts;
 mod untrusted;

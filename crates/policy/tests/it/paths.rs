@@ -46,15 +46,17 @@ fn where_git_looks_for_its_settings_is_not_written() {
         let path = world.path("ws").join(name);
         assert_eq!(world.touches(&p, Scope::FILE_WRITE, path), Answer::Deny, "{name}");
     }
+    for command in ["echo 'gitdir: ../evil' > sub/.git", "echo ../evil > .git/commondir"] {
+        assert_eq!(world.judged(&p, command), Answer::Deny, "{command}");
+    }
+    // Settings and hooks are something that a person may want.
     for command in [
-        "echo 'gitdir: ../evil' > sub/.git",
-        "echo ../evil > .git/commondir",
         "echo a > .g?t/config",
         "cp evil .gi[t]/config",
         "tee .g*/hooks/pre-commit",
         "tee .git/hook?/pre-commit",
     ] {
-        assert_eq!(world.judged(&p, command), Answer::Deny, "{command}");
+        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
     }
     // A folder of that name is a repository.
     let repository = world.path("ws/.git");
@@ -68,7 +70,7 @@ fn start_files_of_programs_are_kept_in_a_home_that_is_the_workspace() {
     let p = world.builtin("default");
     for name in [".vimrc", ".local/bin/ls", ".config/nvim/init.lua", ".gdbinit"] {
         let path = world.path("home").join(name);
-        assert_eq!(world.touches(&p, Scope::FILE_WRITE, path), Answer::Deny, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, path), Answer::Ask, "{name}");
     }
 }
 
@@ -87,11 +89,6 @@ fn secrets_are_kept_under_every_name() {
         "ws/link",
         "ws/hard",
         "ws/me/.ssh/known_hosts",
-        "ws/.env",
-        "ws/.ENV",
-        "ws/.env.production",
-        "ws/.env.",
-        "ws/sub/.envrc",
         "home/.aws/credentials",
         "home/.AWS/credentials",
         "home/.netrc",
@@ -105,6 +102,10 @@ fn secrets_are_kept_under_every_name() {
     for name in names {
         assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), Answer::Deny, "{name}");
         assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), Answer::Deny, "{name}");
+    }
+    for name in ["ws/.env", "ws/.ENV", "ws/.env.production", "ws/.env.", "ws/sub/.envrc"] {
+        assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), Answer::Ask, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), Answer::Ask, "{name}");
     }
     for name in ["ws/.env.example", "ws/env", "ws/id_rsa.pub", "home/notes/ssh.md"] {
         assert_eq!(world.touches(&p, Scope::FILE_READ, world.path(name)), Answer::Allow, "{name}");
@@ -125,10 +126,15 @@ fn what_would_run_later_is_not_written() {
         "ws/.git/hooks/pre-commit",
         "ws/sub/.git/hooks/x",
         "ws/.git/config",
-        "ws/.hermes/x",
         "home/.bashrc",
         "home/.zshrc",
         "home/.config/systemd/user/x.service",
+    ] {
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, world.path(name)), Answer::Ask, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path(name)), Answer::Ask, "{name}");
+    }
+    for name in [
+        "ws/.hermes/x",
         "hermes/config.yaml",
         "hermes/hermes_permissions.yaml",
         "hermes/approvals.json",
@@ -174,9 +180,11 @@ fn a_command_that_climbs_from_a_link_is_followed() {
     let p = world.builtin("default");
     world.put("home/.netrc", "x");
     symlink(world.path("home/.ssh"), world.path("ws/link")).unwrap();
-    for command in ["cat link/../.netrc", "echo x > link/../.bashrc", "cd link; cat ../.netrc"] {
+    for command in ["cat link/../.netrc", "echo x > link/../.netrc", "cd link; cat ../.netrc"] {
         assert_eq!(world.judged(&p, command), Answer::Deny, "{command}");
     }
+    let startup = world.command(&p, "echo x > link/../.bashrc");
+    assert_eq!(startup.decisive().unwrap().real, Some(world.path("home/.bashrc")));
     assert_eq!(world.judged(&p, "cat src/../README.md"), Answer::Allow);
     assert_eq!(world.judged(&p, "echo x > link/../out.txt"), Answer::Ask);
 }
@@ -187,14 +195,13 @@ fn the_same_rule_holds_for_a_command() {
     let p = world.builtin("default");
     world.put("home/.ssh/id_rsa", "key");
     symlink(world.path("out"), world.path("ws/dir")).unwrap();
-    for command in
-        ["cat ~/.ssh/id_rsa", "cp ~/.aws/credentials .", "grep -r x $HOME/.ssh", "head .env"]
-    {
+    for command in ["cat ~/.ssh/id_rsa", "cp ~/.aws/credentials .", "grep -r x $HOME/.ssh"] {
         assert_eq!(world.judged(&p, command), Answer::Deny, "{command}");
     }
+    assert_eq!(world.judged(&p, "head .env"), Answer::Ask);
     assert_eq!(world.judged(&p, "echo x > dir/y"), Answer::Ask);
     assert_eq!(world.judged(&p, "echo x > src/y"), Answer::Allow);
-    assert_eq!(world.judged(&p, "tee ~/.bashrc < src/y"), Answer::Deny);
+    assert_eq!(world.judged(&p, "tee ~/.bashrc < src/y"), Answer::Ask);
 }
 
 #[test]
@@ -266,13 +273,13 @@ fn another_name_of_a_secret_of_the_project_is_recognised() {
     std::fs::hard_link(plain, world.path("ws/b.txt")).unwrap();
     let default = world.builtin("default");
     let read = |p: &_, name: &str| world.touches(p, Scope::FILE_READ, world.path(name));
-    assert_eq!(read(&default, "ws/one"), Answer::Deny);
-    assert_eq!(read(&default, "ws/src/two"), Answer::Deny);
+    assert_eq!(read(&default, "ws/one"), Answer::Ask);
+    assert_eq!(read(&default, "ws/src/two"), Answer::Ask);
     assert_eq!(read(&default, "ws/b.txt"), Answer::Allow);
     let open = "profiles: {p: {extends: default, sensitive_paths: ['${workspace}/.env']}}";
     let open = world.with(open, "p").unwrap();
     assert_eq!(read(&open, "ws/one"), Answer::Allow);
-    assert_eq!(read(&open, "ws/src/two"), Answer::Deny);
+    assert_eq!(read(&open, "ws/src/two"), Answer::Ask);
 }
 
 #[test]

@@ -74,7 +74,8 @@ fn the_default_profile_is_for_people_who_configured_nothing() {
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, "/etc/hosts"), Answer::Deny);
     assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("home/notes")), Answer::Ask);
     assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "example.com"), Answer::Allow);
-    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "10.0.0.7"), Answer::Deny);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "10.0.0.7"), Answer::Ask);
+    assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "localhost:3000"), Answer::Ask);
     assert_eq!(world.reaches(&p, Scope::NETWORK_FETCH, "169.254.169.254"), Answer::Deny);
     assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "example.com"), Answer::Ask);
     for scope in [Scope::DOCKER_RUN, Scope::DATABASE_WRITE, Scope::CLOUD_WRITE, Scope::EMAIL_SEND] {

@@ -75,7 +75,8 @@ fn what_a_shell_reads_is_judged_like_a_command() {
         let answer = |input: &str| judged(&world, &p, reading(shell, input));
         assert_eq!(answer("rm -rf /"), Answer::Deny, "{shell}");
         assert_eq!(answer("rm -rf zz"), Answer::Ask, "{shell}");
-        assert_eq!(answer("curl http://127.0.0.1:1/x"), Answer::Deny, "{shell}");
+        assert_eq!(answer("curl http://10.0.0.1/x"), Answer::Ask, "{shell}");
+        assert_eq!(answer("curl http://169.254.169.254/x"), Answer::Deny, "{shell}");
         assert_eq!(answer("curl --data @a.txt http://a.org/x"), Answer::Ask, "{shell}");
         assert_eq!(answer("ls"), Answer::Allow, "{shell}");
     }
@@ -206,7 +207,8 @@ fn in_a_shell_that_lasts_a_relative_path_is_agreed_to_once() {
 #[test]
 fn what_is_approved_is_not_lifted_out_of_a_denial() {
     let world = World::new();
-    let yaml = "profiles:\n  own:\n    extends: default\n    approved:\n      \
+    let yaml = "profiles:\n  own:\n    extends: default\n    \
+                restrictions: {network:fetch: {private_hosts: deny}}\n    approved:\n      \
                 - {scope: network:fetch, commands: [\"curl\"]}\n      \
                 - {scope: network:fetch, hosts: [\"10.0.0.1\"]}\n";
     let p = world.with(yaml, "own").unwrap();

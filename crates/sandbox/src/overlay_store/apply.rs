@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
-use serde::Serialize;
 
 use super::OverlayEntry;
 use super::diff::open_file;
@@ -19,7 +18,7 @@ use super::tree::{self, Node, NodeKind};
 const PRIVILEGE_BITS: u32 = 0o7000;
 
 /// What was carried out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OverlayApplication {
     /// How many files and symbolic links were written.
     pub written: u64,
@@ -30,7 +29,7 @@ pub struct OverlayApplication {
 }
 
 /// A change that was not carried out, or not as it is in the overlay.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedChange {
     /// The path, relative to the user's directory.
     pub path: PathBuf,

@@ -6,7 +6,6 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, Stat};
-use serde::Serialize;
 
 use super::OverlayEntry;
 use super::tree::{self, Node, NodeKind};
@@ -15,7 +14,7 @@ use super::tree::{self, Node, NodeKind};
 const COMPARED_BYTES: usize = 64 * 1024;
 
 /// One path that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverlayChange {
     /// The path, relative to the user's directory.
     pub path: PathBuf,
@@ -24,8 +23,7 @@ pub struct OverlayChange {
 }
 
 /// How a path differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverlayChangeKind {
     /// The user does not have it.
     Added,

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use hermes_core::{Enclosed, OverlayMount};
+use hermes_sandbox::overlay_directory;
 
 use crate::support::{World, has_namespaces};
 
@@ -18,11 +19,15 @@ fn world(name: &str) -> (World, PathBuf, PathBuf) {
     world.confinement.read.push(home.clone());
     world.confinement.enclosed =
         vec![Enclosed { folder: home.clone(), open: vec![home.join("project"), cache.clone()] }];
-    world.confinement.overlays = vec![OverlayMount {
+    let overlay = OverlayMount {
         target: cache.clone(),
-        store: store.clone(),
+        home,
+        workspace: world.inside.clone(),
+        store,
         hidden: vec![PathBuf::from("credentials"), PathBuf::from("deep/token")],
-    }];
+    };
+    let store = overlay_directory(&overlay).unwrap();
+    world.confinement.overlays = vec![overlay];
     (world, cache, store)
 }
 

@@ -15,6 +15,7 @@ const LAYERS: &[&[&str]] = &[
         "hermes-documents",
         "hermes-files",
         "hermes-llm",
+        "hermes-net",
         "hermes-protocol",
         "hermes-sandbox",
         "hermes-schema",

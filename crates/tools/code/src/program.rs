@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use hermes_core::{ToolContext, ToolError};
+use hermes_core::{Confinement, ToolContext, ToolError};
 use hermes_exec::output::Source;
 use hermes_exec::surroundings::Surroundings;
-use hermes_exec::{Exit, GRACE, Input, Job, Jobs, Order, Output, Patience, Pause};
+use hermes_exec::{Exit, GRACE, Input, Job, Jobs, Order, Output, Patience, Pause, SandboxStop};
 use hermes_secrets::own_env;
 
 /// How often one hears of a program that runs.
@@ -73,6 +73,8 @@ pub(crate) struct Ran {
     pub(crate) is_cut: bool,
     /// Whether all of that is its output, and none its complaints.
     pub(crate) is_pure: bool,
+    job: Arc<Job>,
+    directory: PathBuf,
 }
 
 impl Ran {
@@ -86,11 +88,22 @@ impl Ran {
         if self.is_pure { self.raw.clone() } else { self.stdout.clone().into_bytes() }
     }
 
+    /// What the sandbox has stopped, as far as these texts tell.
+    pub(crate) fn stops<'a>(&self, told: impl IntoIterator<Item = &'a String>) -> Vec<SandboxStop> {
+        let told: Vec<&str> = told.into_iter().map(String::as_str).collect();
+        self.job.stops(&told.join("\n"), &self.directory)
+    }
+
     /// The end of what it complained of, or else of what it printed.
     pub(crate) fn complaint(&self) -> String {
         let said = [&self.stderr, &self.stdout].into_iter().find(|text| !text.trim().is_empty());
         let text = said.map_or("", |text| text.trim());
-        tail(text, 1_500).to_owned()
+        let mut told = tail(text, 1_500).to_owned();
+        for stop in self.stops([&self.stdout, &self.stderr]) {
+            let SandboxStop { what, rule, allow, .. } = stop;
+            told.push_str(&format!("\nStopped by the sandbox: {what} ({rule}). Allow it: {allow}"));
+        }
+        told
     }
 }
 
@@ -111,7 +124,8 @@ impl<'a> Bench<'a> {
         let around = Surroundings::of(&jobs, Output::Apart, cx, own_env).await?;
         let is_here = around.place.is_none();
         let mut environment = around.environment();
-        if is_here && cx.confinement.is_some() {
+        let has_no_cache = |held: &Arc<Confinement>| held.overlays.is_empty();
+        if is_here && cx.confinement.as_ref().is_some_and(has_no_cache) {
             // Walls keep programs from the user's caches, and some do nothing
             // without one; a session's own cannot reach another's.
             let folder = jobs.scratch(cx.session.id())?.join("cache");
@@ -181,6 +195,8 @@ impl<'a> Bench<'a> {
             stderr: log.of(Source::Stderr, MOST).text,
             raw: log.since(0, MOST).bytes,
             is_pure: log.of(Source::Stderr, 1).total_bytes == 0,
+            directory: what.directory.to_owned(),
+            job: Arc::clone(&job),
         };
         if let Some(file) = log.file() {
             let _ = std::fs::remove_file(file);

@@ -16,10 +16,11 @@ use super::runtime;
 use crate::app::{App, BEGINNING, Ready};
 use crate::args::{CallOptions, Choice};
 use crate::failure::{Exit, Failure, Outcome};
+use crate::mode::ModeFlags;
 
 use completer::Words;
 use person::Person;
-use sitting::{Next, Sitting};
+use sitting::{Next, Sitting, SittingEnd};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Chat {
@@ -64,13 +65,16 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
     let (screen, mut events) = Screen::open(look)?;
     ready.keyboard.lend(screen.clone());
     let mut exit = Exit::Ok;
+    let mut args = args.clone();
     let outcome = loop {
-        let (next, told) = match sit(app, &ready, args, &screen, &mut events, resume.take()) {
-            Ok(sat) => sat,
+        let end = match sit(app, &ready, &args, &screen, &mut events, resume.take()) {
+            Ok(end) => end,
             Err(failure) => break Err(failure),
         };
-        exit = if exit == Exit::Ok { told } else { exit };
-        match next {
+        exit = if exit == Exit::Ok { end.exit } else { exit };
+        // The mode that was switched to holds in the next session, too.
+        args.options.mode = ModeFlags::for_mode(end.mode);
+        match end.next {
             Next::Leave => break Ok(exit),
             Next::Session(id) => resume = Some(id),
             Next::Anew => {}
@@ -81,7 +85,7 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
     outcome
 }
 
-/// One session, until the person leaves it; what scripts are told of it.
+/// One session, until the person leaves it.
 fn sit(
     app: &App,
     ready: &Arc<Ready>,
@@ -89,7 +93,7 @@ fn sit(
     screen: &Screen,
     events: &mut hermes_chat::Events,
     resume: Option<String>,
-) -> Result<(Next, Exit), Failure> {
+) -> Result<SittingEnd, Failure> {
     let id = resume.clone().or_else(|| args.options.session.clone());
     let session = id.unwrap_or_else(hermes_history::new_id);
     let options = CallOptions { session: Some(session), ..args.options.clone() };
@@ -98,16 +102,16 @@ fn sit(
     caller.onlooker = None;
     if screen.form() != Form::Piped {
         let person = Arc::new(Person::new(screen.clone()));
-        caller.approver = app.with_review(ready, Some(person));
+        caller.approver = app.with_review(ready, options.mode.chosen(), Some(person));
     }
     let is_alone = caller.approver.is_none();
     runtime::early(async {
         let sitting = Sitting::begin(app, ready, args, screen, caller, resume, is_alone).await?;
-        let sat = sitting.go(events).await;
-        if matches!(sat.0, Next::Leave) {
+        let end = sitting.go(events).await;
+        if matches!(end.next, Next::Leave) {
             ready.engine.shutdown().await;
             ready.leaving().leave().await;
         }
-        Ok(sat)
+        Ok(end)
     })?
 }

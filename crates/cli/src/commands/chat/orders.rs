@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes::engine::toolsets::ToolsetInfo;
-use hermes::policy::ApprovalMode;
 use hermes_agent::{Budget, End};
 use hermes_chat::Form;
 use hermes_checkpoints::{Plan, Store, Target};
@@ -18,6 +17,7 @@ use super::skills;
 use crate::commands::{checkpoints, memory};
 use crate::engagement::{told, told_stopped};
 use crate::failure::{Exit, Failure};
+use crate::mode::AgentMode;
 use crate::summary;
 
 /// An order that can be given.
@@ -49,7 +49,8 @@ pub(crate) const ORDERS: &[Order] = &[
     order("new", "", "begin a new session"),
     order("title", "TEXT", "give this session a name"),
     order("save", "[FILE]", "write the conversation to a file"),
-    order("yolo", "", "ask nothing any more, or ask again"),
+    order("mode", "[NAME]", "show the mode, or switch it: auto, ask or plan (as Shift-Tab)"),
+    order("yolo", "", "approve every question automatically, or ask again"),
     order("stop", "", "stop the turn (as Ctrl-C twice), and what is in the background"),
     order("quit", "", "leave (as Ctrl-D)"),
 ];
@@ -91,6 +92,7 @@ pub(crate) async fn carry_out(sitting: &mut Sitting<'_>, order: &str) -> Then {
         "sessions" | "history" => sessions(sitting),
         "title" => title(sitting, rest),
         "save" => save(sitting, rest),
+        "mode" => mode(sitting, rest),
         "yolo" => yolo(sitting),
         "stop" => {
             let stopped = sitting.ready.crew.stop(&sitting.engaged.session);
@@ -447,18 +449,30 @@ fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Shows the mode, or switches it.
+fn mode(sitting: &mut Sitting<'_>, name: &str) -> Result<(), Failure> {
+    if !name.is_empty() {
+        sitting.set_mode(AgentMode::parse(name)?)?;
+    }
+    let mut text = String::new();
+    for mode in AgentMode::CYCLE.into_iter().chain([AgentMode::Yolo]) {
+        let mark = if mode == sitting.mode { "▸" } else { " " };
+        text.push_str(&format!("{mark} {:<5} {}\n", mode.name(), mode.about()));
+    }
+    text.push_str("/mode NAME or Shift-Tab switches; /yolo switches automatic approval.");
+    sitting.screen.note(&text);
+    Ok(())
+}
+
 fn yolo(sitting: &mut Sitting<'_>) -> Result<(), Failure> {
-    sitting.is_reckless = !sitting.is_reckless;
-    let mode = sitting.is_reckless.then_some(ApprovalMode::Off);
-    let cwd = sitting.engaged.agent.makeup().caller.cwd.clone();
-    let profile = &sitting.args.options.profile;
-    let permissions = sitting.app.permissions(sitting.ready, profile, &cwd, mode)?;
-    sitting.ready.engine.set_policy(permissions);
-    sitting.screen.warn(match sitting.is_reckless {
-        true => "Nothing is asked any more; what is forbidden stays forbidden. /yolo asks again.",
-        false => "What must be asked is asked again.",
-    });
-    sitting.show_status();
+    if sitting.mode == AgentMode::Yolo {
+        sitting.set_mode(sitting.calm_mode)?;
+        sitting.screen.warn(&format!("Automatic approval is off: {}.", sitting.mode.label()));
+        return Ok(());
+    }
+    sitting.set_mode(AgentMode::Yolo)?;
+    let told = "Automatic approval is on; what is denied stays denied. /yolo switches it off.";
+    sitting.screen.warn(told);
     Ok(())
 }
 

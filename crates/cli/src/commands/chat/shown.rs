@@ -9,6 +9,7 @@ use hermes_agent::{Budget, Notice, Watcher};
 use hermes_chat::{Screen, Status, Todo, TodoState};
 use hermes_llm::{Remedy, Usage};
 
+use crate::mode::AgentMode;
 use crate::summary;
 
 /// Shows what happens.
@@ -21,12 +22,21 @@ pub(crate) struct Shown {
     before: Mutex<Usage>,
     /// What each turn may use; sub-agents and summaries count there as well.
     budgets: Mutex<Vec<Budget>>,
+    /// The last row of the screen, as it was shown last.
+    status: Mutex<Status>,
 }
 
 impl Shown {
     pub(crate) fn new(screen: Screen, engine: Engine, session: Session) -> Arc<Self> {
-        let (before, budgets) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { screen, engine, session, used: AtomicU64::new(0), before, budgets })
+        Arc::new(Self {
+            screen,
+            engine,
+            session,
+            used: AtomicU64::new(0),
+            before: Mutex::default(),
+            budgets: Mutex::default(),
+            status: Mutex::default(),
+        })
     }
 
     /// The session took this before.
@@ -59,14 +69,23 @@ impl Shown {
     }
 
     /// The last row of the screen.
-    pub(crate) fn status(&self, model: &str, used: u64, window: Option<u64>, extra: Vec<String>) {
-        self.screen.status(Status {
+    pub(crate) fn status(&self, model: &str, used: u64, window: Option<u64>, mode: AgentMode) {
+        let status = Status {
             model: model.to_owned(),
             context_used: used,
             context_total: window.unwrap_or_default(),
             cost: self.spent().cost,
-            extra,
-        });
+            extra: vec![mode.label()],
+        };
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = status.clone();
+        self.screen.status(status);
+    }
+
+    /// The last row of the screen with another mode in it.
+    pub(crate) fn show_mode(&self, mode: AgentMode) {
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.extra = vec![mode.label()];
+        self.screen.status(status.clone());
     }
 
     /// The plan, as it is now; whether there is one.

@@ -15,12 +15,14 @@ use tokio::task::JoinHandle;
 
 use super::Chat;
 use super::orders;
+use super::person::Person;
 use super::shown::Shown;
 use crate::app::{App, Ready};
 use crate::commands::run::exit_of;
 use crate::commands::skills;
 use crate::engagement::{Engagement, MOST_NOTICES, Terms, told_news, told_stopped};
 use crate::failure::{Exit, Failure};
+use crate::mode::AgentMode;
 use crate::summary;
 
 /// What comes after a session.
@@ -32,6 +34,15 @@ pub(crate) enum Next {
     Session(String),
     /// A new session.
     Anew,
+}
+
+/// How a session at the terminal ended.
+pub(crate) struct SittingEnd {
+    pub(crate) next: Next,
+    /// What scripts are told of it.
+    pub(crate) exit: Exit,
+    /// The mode that it was in.
+    pub(crate) mode: AgentMode,
 }
 
 /// What becomes of a line that was typed.
@@ -69,8 +80,10 @@ pub(crate) struct Sitting<'a> {
     pub(crate) engaged: Engagement,
     /// The skills of this place.
     pub(crate) shelf: Shelf,
-    /// Whether nothing is asked any more.
-    pub(crate) is_reckless: bool,
+    /// How much the agent does without asking.
+    pub(crate) mode: AgentMode,
+    /// The mode that comes back when automatic approval is switched off.
+    pub(crate) calm_mode: AgentMode,
     /// The turns so far.
     pub(crate) began: Vec<Began>,
     /// Whether the person has stopped the last turn: nothing begins by itself
@@ -91,11 +104,13 @@ impl<'a> Sitting<'a> {
         is_alone: bool,
     ) -> Result<Self, Failure> {
         let shown = Shown::new(screen.clone(), ready.engine.clone(), caller.session.clone());
+        let mode = app.mode(&ready.config, args.options.mode.chosen());
         let terms = Terms {
             source: "chat",
             model: args.model.as_deref(),
             choice: &args.choice,
             is_alone,
+            mode,
             title: None,
             resume: resume.as_deref(),
             is_at_home: true,
@@ -115,7 +130,8 @@ impl<'a> Sitting<'a> {
             shown,
             engaged,
             shelf,
-            is_reckless: false,
+            mode,
+            calm_mode: if mode == AgentMode::Yolo { AgentMode::Auto } else { mode },
             began: Vec::new(),
             is_halted: false,
             exit: Exit::Ok,
@@ -150,11 +166,38 @@ impl<'a> Sitting<'a> {
 
     pub(crate) fn show_status(&self) {
         let makeup = self.engaged.agent.makeup();
-        let mut extra = Vec::new();
-        if self.is_reckless {
-            extra.push("nothing is asked".to_owned());
+        let (model, window) = (&makeup.manner.model, makeup.model.window());
+        self.shown.status(model, self.context(), window, self.mode);
+    }
+
+    /// Switches to another mode, between turns.
+    pub(crate) fn set_mode(&mut self, mode: AgentMode) -> Result<(), Failure> {
+        let cwd = self.engaged.agent.makeup().caller.cwd.clone();
+        enforce(self.app, self.ready, self.args, &cwd, mode)?;
+        self.take_mode(mode);
+        self.adopt_mode();
+        self.show_status();
+        Ok(())
+    }
+
+    /// Notes the mode that is in force now.
+    fn take_mode(&mut self, mode: AgentMode) {
+        self.mode = mode;
+        if mode != AgentMode::Yolo {
+            self.calm_mode = mode;
         }
-        self.shown.status(&makeup.manner.model, self.context(), makeup.model.window(), extra);
+    }
+
+    /// Tells the model of the mode, and has the right one answer its questions.
+    fn adopt_mode(&mut self) {
+        let makeup = self.engaged.agent.makeup_mut();
+        self.mode.instruct(&mut makeup.system);
+        if self.screen.form() == Form::Piped {
+            return;
+        }
+        let person = Arc::new(Person::new(self.screen.clone()));
+        makeup.caller.approver = self.app.with_review(self.ready, Some(self.mode), Some(person));
+        self.ready.stock.begin(&self.engaged.session, makeup.caller.approver.clone());
     }
 
     /// About how many tokens of the model's context are in use.
@@ -170,7 +213,7 @@ impl<'a> Sitting<'a> {
     }
 
     /// Until the person wants something else.
-    pub(crate) async fn go(mut self, events: &mut Events) -> (Next, Exit) {
+    pub(crate) async fn go(mut self, events: &mut Events) -> SittingEnd {
         let news = Arc::new(Notify::new());
         let wake = Arc::clone(&news);
         self.ready.notices.on_news(Arc::new(move || wake.notify_one()));
@@ -182,6 +225,12 @@ impl<'a> Sitting<'a> {
                 event = next(&mut held, events) => match event {
                     None | Some(Event::Quit | Event::Terminated) => break Next::Leave,
                     Some(Event::Resized) => continue,
+                    Some(Event::ShiftTab) => {
+                        if let Err(failure) = self.set_mode(self.mode.next()) {
+                            self.screen.error(&failure.message);
+                        }
+                        continue;
+                    }
                     Some(Event::Interrupt) => {
                         self.screen.note("Ctrl-D or /quit leaves.");
                         continue;
@@ -212,13 +261,15 @@ impl<'a> Sitting<'a> {
             };
             match self.turn(said, &mut held, events).await {
                 Ok(this) => self = this,
-                Err(exit) => return (Next::Leave, exit),
+                Err(exit) => {
+                    return SittingEnd { next: Next::Leave, exit, mode: AgentMode::Auto };
+                }
             }
         };
         self.end();
         // Whoever sits there has seen how it went.
         let exit = if self.screen.form() == Form::Piped { self.exit } else { Exit::Ok };
-        (next, exit)
+        SittingEnd { next, exit, mode: self.mode }
     }
 
     /// What a line says to the model; none if it was an order to the program.
@@ -288,13 +339,15 @@ impl<'a> Sitting<'a> {
     ) -> Result<Self, Exit> {
         let budget = self.ready.budget(self.args.max_turns, None);
         self.shown.count(&budget);
-        let (ready, screen) = (self.ready, self.screen);
+        let (app, ready, args, screen) = (self.app, self.ready, self.args, self.screen);
         let at = hermes_history::Timestamp::now().as_millisecond() * 1_000_000;
         // It is lent to the turn, and comes back with what came of it.
         let mut agent = self.engaged.agent;
         // Each turn is a request of its own.
         agent.makeup_mut().caller.deadline = self.args.options.deadline();
         let before = said_by_person(&agent);
+        let cwd = agent.makeup().caller.cwd.clone();
+        let mut mode = self.mode;
         let mut turn = start(agent, said, budget);
         let mut leaves = false;
         // A script says one thing after the other, and steers nothing.
@@ -314,6 +367,14 @@ impl<'a> Sitting<'a> {
                         leaves = true;
                         turn.interrupt.stop_turn();
                     }
+                    // What is called from now on is judged by it; the model is told later.
+                    Some(Event::ShiftTab) => match enforce(app, ready, args, &cwd, mode.next()) {
+                        Ok(()) => {
+                            mode = mode.next();
+                            self.shown.show_mode(mode);
+                        }
+                        Err(failure) => screen.error(&failure.message),
+                    },
                     Some(Event::Interrupt) => match turn.interrupt.stop() {
                         Level::Calls => screen.note("Stopping the calls; once more stops the turn."),
                         Level::Turn => halt(ready, screen, &self.engaged.session),
@@ -351,6 +412,10 @@ impl<'a> Sitting<'a> {
         tell_end(screen, &outcome.end);
         let said = said_by_person(&agent).saturating_sub(before).max(1);
         self.engaged.agent = agent;
+        if mode != self.mode {
+            self.take_mode(mode);
+            self.adopt_mode();
+        }
         self.began.push(Began { at, said });
         self.is_halted = outcome.end == End::Interrupted;
         // What went wrong once is not made good by what comes after.
@@ -378,6 +443,19 @@ impl<'a> Sitting<'a> {
         let _ = store.end(session, "left");
         self.screen.note(&format!("Go on later with: hermes chat --resume {session}"));
     }
+}
+
+/// Has the calls from now on judged as this mode wants it.
+fn enforce(
+    app: &App,
+    ready: &Ready,
+    args: &Chat,
+    cwd: &Path,
+    mode: AgentMode,
+) -> Result<(), Failure> {
+    let permissions = app.permissions(ready, &args.options.profile, cwd, Some(mode))?;
+    ready.engine.set_policy(permissions);
+    Ok(())
 }
 
 /// What comes next: first what was held back.

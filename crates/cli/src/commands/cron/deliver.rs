@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::args::{CallOptions, ProfileOptions};
 use crate::commands::{call, runtime};
 use crate::failure::{Failure, Outcome};
+use crate::mode::ModeFlags;
 
 /// Most of what may come in by standard input.
 const MOST: u64 = 4 << 20;
@@ -78,7 +79,9 @@ pub(super) fn run(app: &App, jobs: &Jobs, wanted: &str) -> Outcome {
     }
     let ready = app.ready()?;
     let profile = ProfileOptions { profile: job.profile.clone(), permissions: None };
-    let options = CallOptions { session: None, cwd: None, timeout: None, dry_run: false, profile };
+    let mode = ModeFlags::default();
+    let options =
+        CallOptions { session: None, cwd: None, timeout: None, dry_run: false, mode, profile };
     let mut caller = app.caller(&ready, &options, &[])?;
     caller.who = "cron".into();
     caller.labels = false;

@@ -1,7 +1,9 @@
 //! `hermes doctor`: what works here, what is missing, and what to do.
 
-use hermes::core::Availability;
-use hermes::policy::{ApprovalMode, Mode};
+use std::path::Path;
+
+use hermes::core::{Availability, Confinement};
+use hermes::policy::{ApprovalMode, Mode, Permissions};
 use serde_json::{Value, json};
 
 mod backend;
@@ -10,6 +12,10 @@ use super::runtime;
 use crate::app::{App, Ready, folder};
 use crate::args::ProfileOptions;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::mode::runs_programs;
+use crate::sandbox_support::{
+    self, NamespaceObstacle, REDUCED_COMMAND, REDUCED_GAPS, trial_confinement,
+};
 use crate::table::width;
 use crate::terminal::Style;
 
@@ -82,7 +88,8 @@ fn examine(app: &App, ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), 
         let fix = fault.hint.as_deref().unwrap_or("Correct the key's name, or remove it.");
         findings.push(Finding::bad("settings", format!("{place}{}", fault.message), fix));
     }
-    findings.extend(permissions(app, ready));
+    let (found, can_run) = permissions(app, ready);
+    findings.extend(found);
     let snapshot = ready.engine.snapshot();
     let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
     for problem in ready.engine.toolsets().problems(&*snapshot, &lookup) {
@@ -93,7 +100,13 @@ fn examine(app: &App, ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), 
         findings.push(Finding::bad("toolsets", failure.message, fix));
     }
     let entries = snapshot.entries();
-    let states = runtime::brief(ready.engine.availability(&entries))?;
+    let mut states = runtime::brief(ready.engine.availability(&entries))?;
+    for (entry, state) in entries.iter().zip(&mut states) {
+        if !can_run && state.is_ready() && runs_programs(entry.spec()) {
+            let fix = "See `sandbox` above.";
+            *state = Availability::missing("its programs cannot be confined here", fix);
+        }
+    }
     let usable = states.iter().filter(|s| s.is_ready()).count();
     findings.push(Finding::good("tools", format!("{usable} of {} can be used", entries.len())));
     for (entry, state) in entries.iter().zip(states) {
@@ -117,35 +130,22 @@ fn examine(app: &App, ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), 
 }
 
 /// Whether the permissions can be used, and whether the system can enforce them.
-fn permissions(app: &App, ready: &Ready) -> Vec<Finding> {
+/// The second is false if programs cannot be started.
+fn permissions(app: &App, ready: &Ready) -> (Vec<Finding>, bool) {
     let options = ProfileOptions::default();
-    let loaded = folder(None).and_then(|cwd| app.permissions(ready, &options, &cwd, None));
-    let permissions = match loaded {
-        Ok(permissions) => permissions,
+    let loaded = folder(None).and_then(|cwd| {
+        let permissions = app.permissions(ready, &options, &cwd, None)?;
+        Ok((permissions, cwd))
+    });
+    let (permissions, cwd) = match loaded {
+        Ok(loaded) => loaded,
         Err(failure) => {
             let fix = failure.hint.unwrap_or_default();
-            return vec![Finding::bad("permissions", failure.message, fix)];
+            return (vec![Finding::bad("permissions", failure.message, fix)], true);
         }
     };
     let profile = &permissions.profile().name;
-    let support = hermes::sandbox::support();
-    let whole = support.landlock.is_some() && support.seccomp && support.user_namespaces;
-    let sandbox = if !permissions.sandbox().enabled {
-        Finding::bad(
-            "sandbox",
-            format!("switched off in profile {profile}"),
-            "Commands run with all rights of your user; remove `enabled: false` from the profile.",
-        )
-    } else if whole {
-        Finding::good("sandbox", support.to_string())
-    } else {
-        Finding {
-            what: "sandbox".to_owned(),
-            health: Health::Missing,
-            detail: support.to_string(),
-            fix: Some("Commands that need what is missing are refused; `hermes permissions verify` tells more.".to_owned()),
-        }
-    };
+    let (sandbox, can_run) = sandbox(&permissions, &cwd);
     let mut findings = vec![Finding::good("permissions", format!("profile {profile}")), sandbox];
     let mut notice = |detail: &str, fix: &str| {
         findings.push(Finding {
@@ -167,7 +167,50 @@ fn permissions(app: &App, ready: &Ready) -> Vec<Finding> {
             "Unset HERMES_YOLO, or `hermes config set approvals.mode manual`.",
         );
     }
-    findings
+    (findings, can_run)
+}
+
+/// Whether the system can hold what the profile wants held, and whether programs
+/// can be started.
+fn sandbox(permissions: &Permissions, cwd: &Path) -> (Finding, bool) {
+    let (support, summary) = (sandbox_support::support(), sandbox_support::summary());
+    let profile = &permissions.profile().name;
+    let Some(wanted) = trial_confinement(permissions, cwd) else {
+        let detail = format!("switched off in profile {profile}");
+        let fix = "Commands run with all rights of your user; remove `enabled: false` from the \
+                   profile.";
+        return (Finding::bad("sandbox", detail, fix), true);
+    };
+    let is_reduced = permissions.sandbox().is_reduced;
+    let needed = Confinement { reduced: false, ..wanted };
+    let Err(lacking) = sandbox_support::can_hold(&needed) else {
+        return (Finding::good("sandbox", summary), true);
+    };
+    let Some(obstacle) = NamespaceObstacle::find().filter(|_| support.landlock.is_some()) else {
+        let detail = format!("{summary}: {lacking}");
+        let fix = "Run a kernel that has it, or switch the sandbox off in the profile.";
+        return (Finding::bad("sandbox", detail, fix), false);
+    };
+    let mut lines = match obstacle.remedies.as_slice() {
+        [] => vec!["Allow user namespaces on this system.".to_owned()],
+        [only] => vec![format!("Run: {only}")],
+        several => {
+            let lines = several.iter().map(|line| format!("  {line}"));
+            std::iter::once("Run one of these:".to_owned()).chain(lines).collect()
+        }
+    };
+    if is_reduced {
+        let finding = Finding {
+            what: "sandbox".to_owned(),
+            health: Health::Missing,
+            detail: format!("reduced: {summary}\n{REDUCED_GAPS}"),
+            fix: Some(lines.join("\n")),
+        };
+        return (finding, true);
+    }
+    lines.push(format!("Or run commands with what there is: {REDUCED_COMMAND}\n{REDUCED_GAPS}"));
+    let detail = format!("{summary}\nNo command and no code can be run.");
+    (Finding::bad("sandbox", detail, lines.join("\n")), false)
 }
 
 /// Whether state can be kept. Nothing is left behind by trying.

@@ -147,7 +147,8 @@ fn settings(ready: &Ready, args: &Serve, choice: &Choice) -> Result<Settings, Fa
 /// The skills of this place, as far as the permissions let them be read.
 fn skills(app: &App, ready: &Ready, args: &Serve, cwd: &Path) -> Result<Skills, Failure> {
     let shelf = crate::commands::skills::shelf(&ready.home, &ready.config, cwd);
-    let permissions = app.permissions(ready, &args.options.profile, cwd, None)?;
+    let permissions =
+        app.permissions(ready, &args.options.profile, cwd, args.options.mode.chosen())?;
     let secrets = Arc::clone(&ready.secrets);
     let redact = move |text: &str| secrets.redactor().redact(text).into_owned();
     Ok(Skills::new(shelf, permissions, Arc::new(redact)))

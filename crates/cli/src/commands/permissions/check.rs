@@ -239,7 +239,7 @@ impl Report<'_> {
             lines.push(table);
         }
         if let (true, Some(confinement)) = (everything, &self.confinement) {
-            let network = if confinement.network { "on" } else { "off" };
+            let network = confinement.network.name();
             let trees: Vec<String> =
                 confinement.write.iter().map(|path| path.display().to_string()).collect();
             lines.push(format!("sandbox: network {network}, writes to {}", trees.join(", ")));

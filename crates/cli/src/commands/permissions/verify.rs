@@ -1,91 +1,114 @@
 //! `hermes permissions verify`: does the sandbox hold?
 
-use hermes::core::{Confinement, Effect, Proposal, Resource, Scope, Session, Workplace};
-use hermes::sandbox::{self, Outcome as Got};
+use hermes::core::ErrorKind;
+use hermes::sandbox::{self, Outcome as Got, Probe};
 use serde_json::json;
 
-use crate::app::{App, Ready, folder};
+use crate::app::{App, folder};
 use crate::args::ProfileOptions;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::sandbox_support::{self, trial_confinement};
 use crate::table::Table;
 use crate::terminal::Style;
 
 pub(crate) fn run(app: &App, options: &ProfileOptions) -> Outcome {
     let ready = app.ready()?;
-    let support = sandbox::support();
-    let Some(confinement) = confinement(app, &ready, options)? else {
+    let cwd = folder(None)?;
+    let permissions = app.permissions(&ready, options, &cwd, None)?;
+    let Some(confinement) = trial_confinement(&permissions, &cwd) else {
         return Err(Failure::failed(
-            hermes::core::ErrorKind::Unavailable,
+            ErrorKind::Unavailable,
             "The profile switches the sandbox off, so there is nothing to verify",
         )
         .hint("Set sandbox: {enabled: true} in the profile."));
     };
     let scratch = tempfile::tempdir()
         .map_err(|e| Failure::usage(format!("No folder for the trial can be made: {e}")))?;
-    let mut probes = sandbox::probe(&confinement, scratch.path());
+    let obstacle = sandbox_support::can_hold(&confinement).err();
+    let mut probes = match &obstacle {
+        Some(_) => Vec::new(),
+        None => sandbox::probe(&confinement, scratch.path()),
+    };
     // Where nothing may be written, that nothing can be written is right.
     let writes = !confinement.write.is_empty();
     probes.retain(|probe| writes || probe.wanted != Got::Permitted);
-    let holds = probes.iter().all(|probe| probe.is_held() || probe.got == Got::Untried);
+    let verdict = Verdict::new(&probes);
     if app.json {
         let all = json!({
             "schema_version": 1,
-            "holds": holds,
-            "support": support,
+            "holds": matches!(verdict, Verdict::Holds | Verdict::HoldsWhereTried),
+            "tried": probes.iter().filter(|probe| probe.got != Got::Untried).count(),
+            "support": sandbox_support::support(),
             "probes": probes,
         });
         app.terminal.line(&all.to_string())?;
     } else {
-        app.terminal.line(&format!("system: {support}"))?;
-        let mut table = Table::default();
-        for probe in &probes {
-            let (word, style) = match (probe.got, probe.is_held()) {
-                (Got::Untried, _) => ("untried", Style::Yellow),
-                (_, false) => ("WRONG", Style::Red),
-                (Got::Blocked, true) => ("blocked", Style::Green),
-                (Got::Permitted, true) => ("permitted", Style::Green),
-            };
-            table.row([
-                (word.to_owned(), Some(style)),
-                (probe.what.clone(), None),
-                (probe.detail.clone(), Some(Style::Dim)),
-            ]);
-        }
-        app.terminal.line(&table.render(&app.terminal))?;
-        let untried = probes.iter().any(|probe| probe.got == Got::Untried);
-        let verdict = match (holds, untried) {
-            (true, false) => "The sandbox holds.",
-            (true, true) => "The sandbox holds, as far as it could be tried.",
-            (false, _) => "The sandbox does NOT hold.",
-        };
-        app.terminal.line(verdict)?;
+        show(app, &probes, verdict, obstacle.as_deref())?;
     }
-    Ok(if holds { Exit::Ok } else { Exit::Failed })
+    Ok(match verdict {
+        Verdict::Holds | Verdict::HoldsWhereTried => Exit::Ok,
+        Verdict::Broken => Exit::Failed,
+        Verdict::Untried => Exit::Kind(ErrorKind::Unavailable),
+    })
 }
 
-/// What a command of this profile would be held to.
-fn confinement(
+/// What the probes come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Holds,
+    HoldsWhereTried,
+    Broken,
+    /// Nothing could be tried, which says nothing of whether it holds.
+    Untried,
+}
+
+impl Verdict {
+    fn new(probes: &[Probe]) -> Self {
+        let is_tried = |probe: &Probe| probe.got != Got::Untried;
+        if !probes.iter().any(is_tried) {
+            Self::Untried
+        } else if !probes.iter().all(|probe| probe.is_held() || !is_tried(probe)) {
+            Self::Broken
+        } else if probes.iter().all(is_tried) {
+            Self::Holds
+        } else {
+            Self::HoldsWhereTried
+        }
+    }
+}
+
+fn show(
     app: &App,
-    ready: &Ready,
-    options: &ProfileOptions,
-) -> Result<Option<Confinement>, Failure> {
-    let cwd = folder(None)?;
-    let permissions = app.permissions(ready, options, &cwd, None)?;
-    let at = Workplace::new(cwd, std::env::home_dir().filter(|h| h.is_absolute()));
-    let session = Session::in_memory();
-    let command =
-        Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command("true".to_owned()) };
-    let (_, confinement) = permissions.consider(&Proposal {
-        tool: "terminal",
-        toolset: "terminal",
-        arguments: &serde_json::Value::Null,
-        effects: &[command],
-        annotations: hermes::core::Annotations::default(),
-        workplace: &at,
-        call_id: "verify",
-        session: &session,
-        task_id: "verify",
-        depth: 0,
-    });
-    Ok(confinement)
+    probes: &[Probe],
+    verdict: Verdict,
+    obstacle: Option<&str>,
+) -> Result<(), Failure> {
+    app.terminal.line(&format!("system: {}", sandbox_support::summary()))?;
+    if verdict == Verdict::Untried {
+        // All of them were kept from being tried by the same.
+        let why = obstacle.or_else(|| probes.first().map(|probe| probe.detail.as_str()));
+        app.terminal.line(&format!("Nothing could be tried: {}", why.unwrap_or_default()))?;
+        return Ok(());
+    }
+    let mut table = Table::default();
+    for probe in probes {
+        let (word, style) = match (probe.got, probe.is_held()) {
+            (Got::Untried, _) => ("untried", Style::Yellow),
+            (_, false) => ("WRONG", Style::Red),
+            (Got::Blocked, true) => ("blocked", Style::Green),
+            (Got::Permitted, true) => ("permitted", Style::Green),
+        };
+        table.row([
+            (word.to_owned(), Some(style)),
+            (probe.what.clone(), None),
+            (probe.detail.clone(), Some(Style::Dim)),
+        ]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    app.terminal.line(match verdict {
+        Verdict::Holds => "The sandbox holds.",
+        Verdict::HoldsWhereTried => "The sandbox holds, as far as it could be tried.",
+        Verdict::Broken | Verdict::Untried => "The sandbox does NOT hold.",
+    })?;
+    Ok(())
 }

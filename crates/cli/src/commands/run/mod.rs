@@ -21,6 +21,7 @@ use crate::app::{App, Ready};
 use crate::args::{CallOptions, Choice};
 use crate::engagement::{Engagement, MOST_NOTICES, Terms, told_news, told_stopped};
 use crate::failure::{Exit, Failure, Outcome};
+use crate::mode::AgentMode;
 
 use events::Events;
 use lines::Lines;
@@ -79,7 +80,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
     let options = CallOptions { session: Some(session), ..args.options.clone() };
     let mut caller = app.caller_anyhow(&ready, &options, &[], options.timeout())?;
     caller.who = "agent".into();
-    caller.approver = app.approver(&ready, stdin_is_taken, true);
+    caller.approver = app.approver(&ready, &options, stdin_is_taken, true);
     if !stdin_is_taken {
         ready.keyboard.open();
     }
@@ -100,6 +101,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
         title: args.title.clone(),
         resume: args.resume.clone(),
         is_alone,
+        mode: app.mode(&ready.config, options.mode.chosen()),
         watcher: Arc::clone(&watcher),
     };
     let began = Instant::now();
@@ -159,6 +161,7 @@ struct OwnedTerms {
     title: Option<String>,
     resume: Option<String>,
     is_alone: bool,
+    mode: AgentMode,
     watcher: Arc<dyn Watcher>,
 }
 
@@ -169,6 +172,7 @@ impl OwnedTerms {
             model: self.model.as_deref(),
             choice: &self.choice,
             is_alone: self.is_alone,
+            mode: self.mode,
             title: self.title.as_deref(),
             resume: self.resume.as_deref(),
             is_at_home: true,

@@ -2,7 +2,6 @@
 //! may have to do with them.
 
 use hermes_checks::test::Case;
-use hermes_core::ToolContext;
 
 /// Characters of a message, of a traceback, of what a test printed.
 const MESSAGE: usize = 1_500;
@@ -60,34 +59,6 @@ fn middle(text: &str, most: usize) -> String {
     let count = text.chars().count();
     let end: String = text.chars().skip(count - half).collect();
     format!("{begin}\n… {} characters …\n{end}", count - 2 * half)
-}
-
-/// A hint for tests that fail on what the sandbox refuses.
-pub(super) fn walls<'a>(
-    cx: &ToolContext,
-    mut told: impl Iterator<Item = &'a String>,
-) -> Option<String> {
-    const REFUSED: &[&str] = &[
-        "Permission denied",
-        "permission denied",
-        "Operation not permitted",
-        "operation not permitted",
-        "PermissionDenied",
-        "EACCES",
-        "EPERM",
-        "Read-only file system",
-        "EROFS",
-        "Network is unreachable",
-    ];
-    let held = cx.confinement.as_deref()?;
-    told.any(|text| REFUSED.iter().any(|mark| text.contains(mark))).then(|| {
-        let network =
-            if held.network { "" } else { ", and the network is off, also on this machine" };
-        format!(
-            "Tests run in the sandbox: they write only where the rules let them{network}. What is \
-             refused there need not be a fault of the project."
-        )
-    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hermes_checks::test::{self, Case, Choice, NoRunner, Outcome, Results, Wish};
+use hermes_exec::SandboxStop;
 use hermes_core::{Effect, Example, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, Workplace};
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +66,8 @@ enum Status {
     Failed,
     /// Tests could not be run.
     Error,
+    /// The sandbox has stopped something, which is no fault of the project.
+    Blocked,
     NoTests,
     Timeout,
 }
@@ -94,6 +97,9 @@ pub(crate) struct Output {
     /// Other runners that the project seems to have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     other_tools: Vec<&'static str>,
+    /// What the sandbox has stopped, and how to allow it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    blocked: Vec<SandboxStop>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -223,7 +229,7 @@ struct Told<'a> {
 impl Told<'_> {
     fn answer(mut self, choice: &Choice, desk: &Desk<'_>, command: String) -> Output {
         const OUTPUT: usize = 2_000;
-        let status = self.status();
+        let mut status = self.status();
         let Self { results, ran, args, mut notes, .. } = self;
         if results.aside > 0 {
             notes.push(format!("{} other tests had to run with them.", results.aside));
@@ -244,10 +250,14 @@ impl Told<'_> {
         let printed = results
             .printed
             .unwrap_or_else(|| format!("{}\n{}", ran.stdout.trim(), ran.stderr.trim()));
+        let mut blocked = Vec::new();
         if status != Status::Passed {
             let told =
                 failures.iter().flat_map(|case| [&case.message, &case.traceback, &case.output]);
-            notes.extend(fit::walls(desk.cx, told.chain([&printed])));
+            blocked = ran.stops(told.chain([&printed]));
+        }
+        if !blocked.is_empty() {
+            status = Status::Blocked;
         }
         Output {
             status,
@@ -268,6 +278,7 @@ impl Told<'_> {
                 _ => tail(printed.trim(), OUTPUT).to_owned(),
             },
             other_tools: choice.others.clone(),
+            blocked,
             note: (!notes.is_empty()).then(|| notes.join(" ")),
         }
     }

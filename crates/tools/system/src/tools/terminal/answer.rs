@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hermes_core::{Ending, ErrorKind};
 use hermes_exec::output::Source;
-use hermes_exec::{Exit, Job};
+use hermes_exec::{Exit, Job, SandboxStop};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -58,6 +58,9 @@ pub(crate) struct Output {
     /// What held the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     sandbox: Option<String>,
+    /// What the sandbox has stopped, by which rule, and how to allow it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) blocked: Vec<SandboxStop>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     /// Bytes of its output that are told with this.
@@ -87,7 +90,7 @@ impl Output {
             output: summary.text,
             output_file,
             cwd: folder.display().to_string(),
-            sandbox: job.held.clone(),
+            sandbox: job.held(),
             ..Self::default()
         };
         let (lost, written) = (log.lost(), log.len());
@@ -119,22 +122,10 @@ impl Output {
             output.add_note(remark);
         }
         output.add_end(job);
-        output.add_repository(job);
+        let written = [Some(&output.output), output.stderr.as_ref(), output.screen.as_ref()];
+        let written: Vec<&str> = written.into_iter().flatten().map(String::as_str).collect();
+        output.blocked = job.stops(&written.join("\n"), folder);
         output
-    }
-
-    /// Why git could not write, if the sandbox is why.
-    fn add_repository(&mut self, job: &Job) {
-        let is_closed = |text: &str| {
-            text.lines()
-                .any(|line| line.contains(".git/") && line.contains("Read-only file system"))
-        };
-        if job.held.is_some() && self.exit_code != Some(0) && is_closed(&self.output) {
-            self.add_note(
-                "Only a command that calls git itself can change a repository, not a script: run \
-                 git in the command.",
-            );
-        }
     }
 
     fn add_end(&mut self, job: &Job) {

@@ -339,7 +339,7 @@ impl Call<'_> {
     fn tell_of_sudo(&self, output: &mut Output) {
         // What sudo says of it, to a user and to an administrator.
         let signs = ["no new privileges", "sudo: PERM_SUDOERS"];
-        let is_held = self.job.held.is_some() && self.args.command.contains("sudo");
+        let is_held = self.job.containment.is_some() && self.args.command.contains("sudo");
         if is_held && signs.iter().any(|sign| output.output.contains(sign)) {
             output.add_note(
                 "sudo cannot work in the sandbox; it takes a permission profile without one.",

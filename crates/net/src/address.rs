@@ -1,29 +1,30 @@
-//! Which hosts are nobody's business but this machine's or this network's.
+//! Where a host is: public, on this machine, on a private network, or a cloud
+//! metadata service.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where a host is.
+/// Where a host or an address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// Anywhere in the world.
+pub enum AddressReach {
+    /// On the public internet.
     Public,
-    /// This machine.
+    /// On this machine.
     Loopback,
-    /// This network.
+    /// On a private network, or an address with a special purpose.
     Private,
-    /// The service that hands out a cloud machine's credentials.
+    /// The metadata service of a cloud, which hands out the machine's credentials.
     Metadata,
 }
 
 /// Names of metadata services.
 const METADATA_NAMES: &[&str] = &["metadata.google.internal", "metadata.goog", "instance-data"];
 
-/// Names of this machine, as `/etc/hosts` has them here and there.
+/// Names of this machine in the `/etc/hosts` of common distributions.
 const OWN_NAMES: &[&str] =
     &["localhost", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback"];
 
-/// Endings of names that only a local network knows: such as no registry hands
-/// out, those of clusters, and those that routers give.
+/// Suffixes of names that only resolve on a local network: reserved domains,
+/// those of clusters, and the defaults of common routers.
 const LOCAL_ENDINGS: &[&str] = &[
     ".local",
     ".internal",
@@ -42,44 +43,47 @@ const LOCAL_ENDINGS: &[&str] = &[
     ".speedport.ip",
 ];
 
-/// Where a host is, by its name or address as written. Nothing is looked up;
-/// whoever connects checks the address again.
-pub fn reach(host: &str) -> Reach {
+/// Where a host is, by its name or address as written. Performs no lookup: code
+/// that connects must check the resolved address with [`reach_of`].
+pub fn reach(host: &str) -> AddressReach {
     let host = bare(host);
     let bare = host.as_str();
-    if let Some(address) = parse_v4(bare) {
-        return reach_v4(address);
-    }
-    if let Ok(address) = bare.parse::<IpAddr>() {
-        return match address {
-            IpAddr::V4(address) => reach_v4(address),
-            IpAddr::V6(address) => reach_v6(address),
-        };
+    if let Some(address) = parse_address(bare) {
+        return reach_of(address);
     }
     if METADATA_NAMES.contains(&bare) {
-        return Reach::Metadata;
+        return AddressReach::Metadata;
     }
     let own = match bare.split_once('.') {
         Some((name, domain)) if domain.starts_with("localdomain") => name,
         _ => bare,
     };
     if OWN_NAMES.contains(&own) || bare.ends_with(".localhost") {
-        return Reach::Loopback;
+        return AddressReach::Loopback;
     }
     let ends = |end: &&str| bare.ends_with(*end) || end.strip_prefix('.') == Some(bare);
     let is_local = !bare.contains('.') || LOCAL_ENDINGS.iter().any(ends);
-    if is_local { Reach::Private } else { Reach::Public }
+    if is_local { AddressReach::Private } else { AddressReach::Public }
 }
 
-/// One spelling for every way to write a host: no port, no final dot, small
-/// letters, numbers as four decimals.
-pub(crate) fn canonical(host: &str) -> String {
+/// Where an address is. An IPv6 address that carries an IPv4 address is where
+/// that one is.
+pub fn reach_of(address: IpAddr) -> AddressReach {
+    match address {
+        IpAddr::V4(address) => reach_v4(address),
+        IpAddr::V6(address) => reach_v6(address),
+    }
+}
+
+/// One spelling for every way to write a host: no port, no final dot, lower
+/// case, IPv4 addresses as four decimals.
+pub fn canonical(host: &str) -> String {
     let host = bare(host);
     let address = parse_v4(&host).or_else(|| embedded(host.parse().ok()?));
     address.map_or(host, |address| address.to_string())
 }
 
-/// The host itself: without a user, a port, brackets and a zone.
+/// The host itself: without user, port, brackets and zone.
 fn bare(host: &str) -> String {
     let host = host.trim().to_ascii_lowercase();
     let host = host.rsplit_once('@').map_or(host.as_str(), |(_, host)| host);
@@ -91,13 +95,13 @@ fn bare(host: &str) -> String {
     host.split('%').next().unwrap_or(host).trim_end_matches('.').to_owned()
 }
 
-fn reach_v4(address: Ipv4Addr) -> Reach {
+fn reach_v4(address: Ipv4Addr) -> AddressReach {
     let [a, b, c, _] = address.octets();
     if address.is_loopback() || address.is_unspecified() {
-        return Reach::Loopback;
+        return AddressReach::Loopback;
     }
     if address.is_link_local() || address == Ipv4Addr::new(100, 100, 100, 200) {
-        return Reach::Metadata;
+        return AddressReach::Metadata;
     }
     let shared = a == 100 && (64..128).contains(&b);
     let protocol = a == 192 && b == 0 && c == 0;
@@ -109,28 +113,28 @@ fn reach_v4(address: Ipv4Addr) -> Reach {
         || address.is_documentation()
         || special
     {
-        return Reach::Private;
+        return AddressReach::Private;
     }
-    Reach::Public
+    AddressReach::Public
 }
 
-fn reach_v6(address: Ipv6Addr) -> Reach {
+fn reach_v6(address: Ipv6Addr) -> AddressReach {
     if let Some(inner) = embedded(address) {
         return reach_v4(inner);
     }
     let segments = address.segments();
     if address.is_loopback() || address.is_unspecified() {
-        return Reach::Loopback;
+        return AddressReach::Loopback;
     }
     if segments == [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254] {
-        return Reach::Metadata;
+        return AddressReach::Metadata;
     }
     let local = segments[0] & 0xfe00 == 0xfc00 || segments[0] & 0xffc0 == 0xfe80;
     let documentation = segments[0] == 0x2001 && segments[1] == 0x0db8;
     if local || documentation || address.is_multicast() || segments[0] & 0xe000 != 0x2000 {
-        return Reach::Private;
+        return AddressReach::Private;
     }
-    Reach::Public
+    AddressReach::Public
 }
 
 /// The IPv4 address inside: mapped, compatible, 6to4, NAT64.
@@ -146,7 +150,14 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// An IPv4 address in any of the ways that URL parsers read: one to four
+/// An address in any spelling that `getaddrinfo` or a URL parser reads; an IPv4
+/// address that is mapped into IPv6 as the IPv4 address.
+pub(crate) fn parse_address(text: &str) -> Option<IpAddr> {
+    let address = parse_v4(text).map(IpAddr::V4).or_else(|| text.parse().ok())?;
+    Some(address.to_canonical())
+}
+
+/// An IPv4 address in any spelling that URL parsers read: one to four
 /// numbers, each decimal, octal or hexadecimal.
 fn parse_v4(text: &str) -> Option<Ipv4Addr> {
     let parts: Vec<u64> = text.split('.').map(parse_number).collect::<Option<_>>()?;
@@ -177,5 +188,5 @@ fn parse_number(text: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-#[path = "hosts_tests.rs"]
+#[path = "address_tests.rs"]
 mod tests;

@@ -1,0 +1,110 @@
+//! The question whether commands may run in the reduced sandbox, where the system
+//! cannot hold the whole one. It is asked once.
+
+use std::sync::Arc;
+
+use hermes::core::{ApprovalRequest, Approver, BoxFuture, Decision, Lasting};
+use hermes_chat::{Choice, Question};
+use hermes_config::Home;
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use crate::app::{App, Ready};
+use crate::commands::config;
+use crate::keyboard::Keyboard;
+use crate::sandbox_support::{self, NamespaceObstacle, REDUCED_GAPS};
+
+/// The rule by which a call is asked about that the system cannot hold.
+const MISSING_RULE: &str = "sandbox: missing";
+
+/// What stands between the rules of a question.
+const RULE_SEPARATOR: &str = "; ";
+
+/// The setting that keeps the answer.
+const MISSING_SETTING: &str = "sandbox.missing";
+
+/// What the person has said of the reduced sandbox since the program started.
+pub(crate) type ReducedAnswer = Arc<Mutex<Option<bool>>>;
+
+/// Asks about the reduced sandbox before anything else is asked about a call.
+pub(crate) struct ReducedSandbox {
+    app: App,
+    home: Home,
+    keyboard: Arc<Keyboard>,
+    /// Who answers everything else.
+    person: Arc<dyn Approver>,
+}
+
+impl ReducedSandbox {
+    pub(crate) fn new(app: &App, ready: &Ready, person: Arc<dyn Approver>) -> Self {
+        let (home, keyboard) = (ready.home.clone(), Arc::clone(&ready.keyboard));
+        Self { app: app.clone(), home, keyboard, person }
+    }
+
+    /// Whether commands may run so. The first answer counts until the program ends.
+    async fn is_agreed(&self) -> bool {
+        let mut known = self.app.reduced.lock().await;
+        if let Some(answer) = *known {
+            return answer;
+        }
+        let answer = self.keyboard.choose(question()).await;
+        if answer == Some('a') {
+            let reduced = Value::from("reduced");
+            if let Err(failure) = config::keep(&self.app, &self.home, MISSING_SETTING, &reduced) {
+                let told = format!("{MISSING_SETTING} could not be kept: {}", failure.message);
+                self.app.terminal.warn(&told);
+            }
+        }
+        let is_agreed = matches!(answer, Some('y' | 'a'));
+        *known = Some(is_agreed);
+        is_agreed
+    }
+}
+
+impl Approver for ReducedSandbox {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+        Box::pin(async move {
+            let mut rules = request.rule.split(RULE_SEPARATOR);
+            if !rules.any(|rule| rule == MISSING_RULE) {
+                return self.person.ask(request).await;
+            }
+            if !self.app.is_person_there() {
+                return Decision::Nobody;
+            }
+            if !self.is_agreed().await {
+                return Decision::Refused(Some(
+                    "The user does not want commands to run in the reduced sandbox".to_owned(),
+                ));
+            }
+            // The call may have been asked about for more than that.
+            if request.rule.split(RULE_SEPARATOR).any(|rule| rule != MISSING_RULE) {
+                return self.person.ask(request).await;
+            }
+            Decision::Approved(Lasting::Once)
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        self.person.name()
+    }
+}
+
+fn question() -> Question {
+    let obstacle = NamespaceObstacle::find();
+    let why = obstacle.map_or_else(sandbox_support::summary, |obstacle| obstacle.reason);
+    Question {
+        title: "Run commands with the reduced sandbox?".to_owned(),
+        body: vec![
+            format!("This system has no user namespaces ({why})."),
+            REDUCED_GAPS.to_owned(),
+            "`hermes doctor` lists the ways to have the whole sandbox.".to_owned(),
+        ],
+        choices: vec![
+            Choice::new('n', "no").or(&["d", "deny"]),
+            Choice::new('y', "yes, until hermes ends").or(&["yes"]),
+            Choice::new('a', "always").or(&["always"]),
+        ],
+        free_text: false,
+        secret: false,
+    }
+}

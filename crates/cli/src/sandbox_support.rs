@@ -1,0 +1,182 @@
+//! Whether this system can hold the sandbox, and what to do where it cannot.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use hermes::core::{
+    Annotations, Confinement, Effect, NetworkMode, Proposal, Resource, Scope, Session, Workplace,
+};
+use hermes::policy::Permissions;
+use hermes::sandbox::Support;
+
+/// The command that has programs run with what there is.
+pub(crate) const REDUCED_COMMAND: &str = "hermes config set sandbox.missing reduced";
+
+/// What does not hold in the reduced sandbox.
+pub(crate) const REDUCED_GAPS: &str = "Landlock and seccomp still hold where commands write and \
+    which system calls they make. Protected files inside directories that they may use are not \
+    hidden, package caches are read-only, and there is no network by host.";
+
+/// The mechanisms of this system, asked for once.
+pub(crate) fn support() -> &'static Support {
+    static SUPPORT: OnceLock<Support> = OnceLock::new();
+    SUPPORT.get_or_init(hermes::sandbox::support)
+}
+
+/// The mechanisms of this system in a line, with the cause of what is missing.
+pub(crate) fn summary() -> String {
+    let mut told = support().clone();
+    told.user_namespaces_error = NamespaceObstacle::find().map(|obstacle| obstacle.reason);
+    told.to_string()
+}
+
+/// Whether this system has the mechanisms that a confinement needs. Whoever
+/// starts the process prepares the sandbox, and fails if it cannot.
+pub(crate) fn can_hold(confinement: &Confinement) -> Result<(), String> {
+    let support = support();
+    if confinement.bubblewrap && support.bubblewrap.is_none() {
+        return Err("bubblewrap is not installed".to_owned());
+    }
+    if support.landlock.is_none() {
+        return Err("this kernel has no Landlock, or it is switched off".to_owned());
+    }
+    if !support.seccomp {
+        return Err("this kernel cannot filter system calls".to_owned());
+    }
+    let needs_namespaces = confinement.network != NetworkMode::Host
+        || !confinement.overlays.is_empty()
+        || !confinement.read_only.is_empty()
+        || !confinement.hidden.is_empty()
+        || !confinement.enclosed.is_empty();
+    if confinement.reduced || !needs_namespaces {
+        return Ok(());
+    }
+    match NamespaceObstacle::find() {
+        Some(obstacle) => Err(format!(
+            "this system has no user namespaces ({}). `{REDUCED_COMMAND}` runs commands with what \
+             there is; `hermes doctor` lists the ways to have the whole sandbox",
+            obstacle.reason
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What a plain command under these permissions would be held to; none if the
+/// sandbox is switched off.
+pub(crate) fn trial_confinement(permissions: &Permissions, cwd: &Path) -> Option<Confinement> {
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
+    let at = Workplace::new(cwd.to_owned(), home);
+    let session = Session::in_memory();
+    let command =
+        Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command("true".to_owned()) };
+    let (_, confinement) = permissions.consider(&Proposal {
+        tool: "terminal",
+        toolset: "terminal",
+        arguments: &serde_json::Value::Null,
+        effects: &[command],
+        annotations: Annotations::default(),
+        workplace: &at,
+        call_id: "trial",
+        session: &session,
+        task_id: "trial",
+        depth: 0,
+    });
+    // That somebody could be asked about less changes nothing of what is wanted.
+    let reduced = permissions.sandbox().is_reduced;
+    confinement.map(|confinement| Confinement { reduced, ..confinement })
+}
+
+/// Why user namespaces cannot be made here, and how they can.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamespaceObstacle {
+    /// The cause in a few words.
+    pub(crate) reason: String,
+    /// Commands of which each, run alone, removes it.
+    pub(crate) remedies: Vec<String>,
+}
+
+/// What tells the causes apart.
+struct Evidence<'a> {
+    /// The value of a kernel setting, by its path below `/proc/sys`.
+    setting: &'a dyn Fn(&str) -> Option<u64>,
+    is_container: bool,
+    /// The program that is to make namespaces.
+    program: &'a Path,
+    /// What the kernel said.
+    error: &'a str,
+}
+
+impl NamespaceObstacle {
+    /// What keeps this program from making user namespaces; none if nothing does.
+    pub(crate) fn find() -> Option<Self> {
+        let error = support().user_namespaces_error.as_deref()?;
+        let setting = |name: &str| {
+            std::fs::read_to_string(format!("/proc/sys/{name}")).ok()?.trim().parse().ok()
+        };
+        let is_container =
+            ["/.dockerenv", "/run/.containerenv"].iter().any(|it| Path::new(it).exists())
+                || std::env::var_os("container").is_some();
+        let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/bin/hermes"));
+        let setting = &setting;
+        Some(Self::explain(&Evidence { setting, is_container, program: &program, error }))
+    }
+
+    fn explain(evidence: &Evidence<'_>) -> Self {
+        let is = |name: &str, value: u64| (evidence.setting)(name) == Some(value);
+        for kind in ["user", "mnt", "net"] {
+            if is(&format!("user/max_{kind}_namespaces"), 0) {
+                let name = format!("user.max_{kind}_namespaces");
+                return Self {
+                    reason: format!("they are switched off: {name} = 0"),
+                    remedies: vec![sysctl(&name, 15_000)],
+                };
+            }
+        }
+        if is("kernel/unprivileged_userns_clone", 0) {
+            let name = "kernel.unprivileged_userns_clone";
+            return Self {
+                reason: format!("they are switched off: {name} = 0"),
+                remedies: vec![sysctl(name, 1)],
+            };
+        }
+        if is("kernel/apparmor_restrict_unprivileged_userns", 1) {
+            let name = "kernel.apparmor_restrict_unprivileged_userns";
+            return Self {
+                reason: format!("AppArmor restricts them: {name} = 1"),
+                remedies: vec![apparmor_profile(evidence.program), sysctl(name, 0)],
+            };
+        }
+        if evidence.is_container {
+            return Self {
+                reason: "this container does not allow them".to_owned(),
+                remedies: vec![
+                    "docker run --security-opt seccomp=unconfined --security-opt \
+                     apparmor=unconfined …"
+                        .to_owned(),
+                ],
+            };
+        }
+        Self { reason: evidence.error.to_owned(), remedies: Vec::new() }
+    }
+}
+
+/// The line that sets a kernel setting, now and after the next start.
+fn sysctl(name: &str, value: u64) -> String {
+    format!(
+        "echo '{name} = {value}' | sudo tee /etc/sysctl.d/60-hermes.conf && sudo sysctl -p \
+         /etc/sysctl.d/60-hermes.conf"
+    )
+}
+
+/// The line that lets one program make user namespaces, and no other.
+fn apparmor_profile(program: &Path) -> String {
+    format!(
+        "printf 'abi <abi/4.0>,\\nprofile hermes \"{}\" flags=(unconfined) {{\\n  userns,\\n}}\\n' | \
+         sudo tee /etc/apparmor.d/hermes && sudo apparmor_parser -r /etc/apparmor.d/hermes",
+        program.display()
+    )
+}
+
+#[cfg(test)]
+#[path = "sandbox_support_tests.rs"]
+mod tests;

@@ -1,0 +1,193 @@
+//! Modes: how much is done without asking.
+
+use hermes_testkit::models::{ModelServer, Scene};
+use serde_json::Value;
+
+use crate::approvals::talk;
+use crate::chat::{Tmux, with_model};
+use crate::context::{Run, TestContext};
+
+const CHANGE: &str = r#"todos:=[{"id":"a","content":"x","status":"pending"}]"#;
+
+fn notes() -> TestContext {
+    let context = TestContext::new();
+    context.file("notes.txt", "one\n");
+    context
+}
+
+fn terminal(context: &TestContext, mode: &str, command: &str) -> Run {
+    context.run(["call", mode, "terminal", &format!("command={command}")])
+}
+
+/// Whether children can be held here.
+fn has_sandbox() -> bool {
+    let support = hermes::sandbox::support();
+    support.user_namespaces && support.landlock.is_some()
+}
+
+#[test]
+fn only_one_mode_can_be_chosen() {
+    let context = TestContext::new();
+    for command in ["call", "exec", "run", "chat"] {
+        let run = context.run([command, "--ask", "--plan", "todo"]).exits(2);
+        assert!(run.stderr.contains("cannot be used with"), "{command}: {}", run.stderr);
+    }
+    let help = context.run(["chat", "--help"]).succeeds().stdout;
+    for flag in ["--auto", "--ask", "--plan", "--yolo"] {
+        assert!(help.contains(flag), "{flag}: {help}");
+    }
+    assert!(context.run(["--help"]).succeeds().stdout.contains("--plan"));
+}
+
+#[test]
+fn plan_mode_reads_and_changes_nothing() {
+    let context = notes();
+    let call = |words: &[&str]| context.run([&["call", "--plan"][..], words].concat());
+    call(&["read_file", "path=notes.txt"]).succeeds();
+    call(&["search_files", "pattern=one"]).succeeds();
+    call(&["todo", CHANGE]).succeeds();
+    let error = call(&["write_file", "path=new.txt", "content=x"]).exits(3).error("denied");
+    assert!(error.message.contains("Plan mode is read-only"), "{error:?}");
+    call(&["patch", "path=notes.txt", "old_string=one", "new_string=two"]).exits(3).error("denied");
+    call(&["memory", "action=add", "target=memory", "content=x"]).exits(3).error("denied");
+    // Not even where commands may put temporary files.
+    let temporary = context.root().join("outside.txt");
+    let path = format!("path={}", temporary.display());
+    call(&["write_file", &path, "content=x"]).exits(3).error("denied");
+    assert!(!temporary.exists());
+    assert_eq!(std::fs::read_dir(context.work()).expect("a folder").count(), 1);
+    assert_eq!(std::fs::read_to_string(context.work().join("notes.txt")).expect("text"), "one\n");
+}
+
+#[test]
+fn plan_mode_runs_commands_that_only_read() {
+    if !has_sandbox() {
+        return;
+    }
+    let context = notes();
+    let seen = terminal(&context, "--plan", "cat notes.txt | head -1").succeeds().json();
+    assert_eq!(seen["output"], "one\n", "{seen}");
+    for command in ["echo x > new.txt", "rm notes.txt", "git commit -m x", "touch a.txt"] {
+        terminal(&context, "--plan", command).exits(3).error("denied");
+    }
+    // What a script does is not known before; the sandbox holds it.
+    context.file("write.sh", "echo x > made.txt; echo y >> notes.txt; rm -f notes.txt; mktemp -u");
+    let seen = terminal(&context, "--plan", "sh write.sh").json();
+    let output = seen["output"].as_str().unwrap_or_default();
+    assert!(output.contains("Read-only") || output.contains("denied"), "{seen}");
+    let code = "code=open('made.txt', 'w').write('x')";
+    context.run(["call", "--plan", "execute_code", code]);
+    assert!(!context.work().join("made.txt").exists());
+    assert_eq!(std::fs::read_to_string(context.work().join("notes.txt")).expect("text"), "one\n");
+}
+
+#[test]
+fn plan_mode_narrows_every_profile_and_switches_the_sandbox_on() {
+    if !has_sandbox() {
+        return;
+    }
+    let context = notes();
+    let profiles = "profiles:\n  open:\n    sandbox: {enabled: false}\n";
+    std::fs::write(context.home().join("hermes_permissions.yaml"), profiles).expect("profiles");
+    context.file("write.sh", "echo x > made.txt");
+    for profile in ["open", "full_developer"] {
+        let words = ["call", "--plan", "--profile", profile, "terminal", "command=sh write.sh"];
+        context.run(words);
+        assert!(!context.work().join("made.txt").exists(), "{profile}");
+    }
+}
+
+#[test]
+fn ask_mode_asks_before_each_change_and_command() {
+    let context = notes();
+    context.run(["call", "--ask", "read_file", "path=notes.txt"]).succeeds();
+    let held = |run: Run| run.exits(3).error("approval_required").message;
+    let why = held(context.run(["call", "--ask", "write_file", "path=new.txt", "content=x"]));
+    assert!(why.contains("Ask mode"), "{why}");
+    assert!(held(terminal(&context, "--ask", "ls")).contains("Ask mode"));
+    held(context.run(["call", "--ask", "execute_code", "code=print(1)"]));
+    assert!(!context.work().join("new.txt").exists());
+    // Switched-off questions do not count where somebody wants to be asked.
+    let mut command = context.command(["call", "--ask", "write_file", "path=new.txt", "content=x"]);
+    command.env("HERMES_YOLO", "1");
+    held(context.finish(command, b""));
+}
+
+#[test]
+fn what_was_approved_in_ask_mode_is_done() {
+    let context = notes();
+    let words = ["call", "--ask", "write_file", "path=new.txt", "content=x"];
+    let Some(told) = talk(&context, &words, "o\n") else { return };
+    assert!(told.run.stdout.contains("Ask mode asks before each file change"), "{:?}", told.run);
+    assert!(context.work().join("new.txt").exists(), "{}", told.answer);
+    if !has_sandbox() {
+        return;
+    }
+    // A command that was approved can write in the workspace, whether or not it said so.
+    context.file("write.sh", "echo x > made.txt");
+    let words = ["call", "--ask", "terminal", "command=sh write.sh"];
+    let told = talk(&context, &words, "o\n").expect("a terminal");
+    assert_eq!(told.json()["exit_code"], 0, "{}", told.answer);
+    assert!(context.work().join("made.txt").exists(), "{}", told.answer);
+}
+
+#[test]
+fn automatic_approval_is_a_flag_and_auto_takes_it_back() {
+    let context = TestContext::new();
+    let profiles = "profiles:\n  default:\n    extends: default\n    approval_required: [plan:write]\n    deny: [env:write]\n";
+    std::fs::write(context.home().join("hermes_permissions.yaml"), profiles).expect("profiles");
+    let todo = |mode: &[&str]| context.run([&["call", "todo", CHANGE][..], mode].concat());
+    todo(&[]).exits(3);
+    todo(&["--yolo"]).succeeds();
+    context.run(["call", "--yolo", "env_manager", "action=set", "name=A", "value=b"]).exits(3);
+    context.settings("approvals:\n  mode: \"off\"\n");
+    todo(&[]).succeeds();
+    todo(&["--auto"]).exits(3);
+}
+
+/// What the model was told first.
+fn instructions(asked: &Value) -> String {
+    asked["messages"][0]["content"].as_str().expect("instructions").to_owned()
+}
+
+#[test]
+fn the_model_is_told_of_plan_mode() {
+    let server = ModelServer::start(vec![Scene::says("Hello.").again()]);
+    let context = with_model(&server);
+    context.run(["run", "--plan", "hello"]).succeeds();
+    context.run(["run", "hello"]).succeeds();
+    // The next sitting may be in another mode.
+    context.run(["run", "--resume", "last", "--plan", "hello"]).succeeds();
+    context.run(["run", "--resume", "last", "hello"]).succeeds();
+    let told: Vec<bool> =
+        server.asked().iter().map(|it| instructions(it).contains("Plan mode is on")).collect();
+    assert_eq!(told, [true, false, true, false]);
+}
+
+#[test]
+fn the_chat_shows_its_mode_and_switches_it() {
+    let server = ModelServer::start(vec![Scene::says("Hello.").again()]);
+    let context = with_model(&server);
+    let Some(tmux) = Tmux::start(&context, "--ask") else { return };
+    tmux.sees("· ask mode");
+    tmux.keys(&["BTab"]);
+    tmux.sees("· plan mode");
+    tmux.line("hello");
+    tmux.sees("Hello.");
+    tmux.keys(&["BTab"]);
+    tmux.sees("· auto mode");
+    tmux.line("/mode ask");
+    tmux.sees("▸ ask");
+    tmux.line("/mode yolo");
+    tmux.sees("/yolo switches automatic approval");
+    tmux.line("/yolo");
+    tmux.sees("· yolo mode");
+    tmux.line("/new");
+    tmux.sees("· yolo mode");
+    tmux.line("/yolo");
+    tmux.sees("Automatic approval is off");
+    tmux.keys(&["C-d"]);
+    tmux.sees("ended with 0");
+    let told = server.asked();
+    assert!(instructions(&told[0]).contains("Plan mode is on"), "{told:?}");
+}

@@ -1,0 +1,291 @@
+//! The connections of a call's child processes: each is judged by the policy
+//! that judged the call, asked about if need be, and recorded.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hermes_core::{
+    Annotations, ApprovalRequest, BoxFuture, ConnectionJudge, ConnectionRecord, ConnectionRefusal,
+    ConnectionRequest, ConnectionVerdict, Decision, Effect, Lasting, NetworkMode, Proposal,
+    Resource, Ruling, Scope, SessionNetworks, Verdict, Workplace,
+};
+use serde_json::{Value, json};
+
+use super::{Flight, Judged, Known};
+use crate::record::{ConnectionDetails, Record, now_ms};
+
+/// The name under which connections are recorded.
+const TOOL: &str = "network";
+
+/// Judges the connections of a call's children, and of those that earlier
+/// calls of the session left running.
+struct CallJudge {
+    flight: Arc<Flight>,
+    call_id: String,
+    tool: String,
+    toolset: String,
+    annotations: Annotations,
+    /// What the call was allowed to do on the network.
+    granted: Vec<Effect>,
+    /// What was answered while it ran, by effect.
+    answers: Mutex<HashMap<String, ConnectionVerdict>>,
+    /// One question at a time.
+    asking: tokio::sync::Mutex<()>,
+}
+
+impl Flight {
+    /// Has the connections of a call's children judged.
+    pub(super) fn judge_connections(self: &Arc<Self>, call: &Known, judged: &Judged) {
+        let is_isolated = judged
+            .confinement
+            .as_ref()
+            .is_some_and(|confinement| confinement.network == NetworkMode::Isolated);
+        let ports = self.caller.ports.as_ref().unwrap_or(self.engine.ports());
+        let Some(networks) = ports.get::<dyn SessionNetworks>().filter(|_| is_isolated) else {
+            return;
+        };
+        let is_network = |effect: &&Effect| effect.scope.family() == "network";
+        let granted = call.effects.iter().chain(&judged.implied).filter(is_network);
+        let judge = CallJudge {
+            flight: Arc::clone(self),
+            call_id: call.id.clone(),
+            tool: call.entry.name().to_owned(),
+            toolset: call.entry.toolset().to_owned(),
+            annotations: call.entry.spec().annotations,
+            granted: granted.cloned().collect(),
+            answers: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+        };
+        networks.set_judge(self.caller.session.id(), Arc::new(judge));
+    }
+}
+
+impl CallJudge {
+    /// Whether the call as a whole was allowed to do this.
+    fn is_granted(&self, effect: &Effect) -> bool {
+        let Resource::Host(host) = &effect.resource else { return false };
+        let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
+        self.granted.iter().any(|granted| {
+            let is_as_much = granted.scope == effect.scope
+                || granted.scope == Scope::NETWORK_SEND && effect.scope == Scope::NETWORK_FETCH;
+            is_as_much
+                && match &granted.resource {
+                    // Without a port, every port of the host is meant.
+                    Resource::Host(own) => own == host || own == name,
+                    Resource::Any => true,
+                    _ => false,
+                }
+        })
+    }
+
+    /// Calls the policy with what it is asked about.
+    fn with_proposal<T>(
+        &self,
+        request: &ConnectionRequest,
+        effect: &Effect,
+        ask: impl FnOnce(&Proposal<'_>) -> T,
+    ) -> T {
+        let workplace: Arc<Workplace> = self.flight.workplace.load_full();
+        let arguments = told_arguments(request);
+        let effects = [effect.clone()];
+        ask(&Proposal {
+            tool: &self.tool,
+            toolset: &self.toolset,
+            arguments: &arguments,
+            effects: &effects,
+            annotations: self.annotations,
+            workplace: &workplace,
+            call_id: &self.call_id,
+            session: &self.flight.caller.session,
+            task_id: &self.flight.caller.task_id,
+            depth: self.flight.caller.depth,
+        })
+    }
+
+    async fn decide(&self, request: &ConnectionRequest) -> ConnectionVerdict {
+        let policy = self.flight.engine.policy();
+        let effect = policy.connection_effect(request);
+        if request.address.is_none() && self.is_granted(&effect) {
+            return ConnectionVerdict::Allow;
+        }
+        if let Some(answer) = self.answer_to(&effect) {
+            return answer;
+        }
+        let (asked, tool) = (request.clone(), self.tool.clone());
+        let settled = {
+            let policy = Arc::clone(&policy);
+            tokio::task::spawn_blocking(move || policy.permits_connection(&asked, &tool)).await
+        };
+        if settled.unwrap_or_default() {
+            return ConnectionVerdict::Allow;
+        }
+        let ruling = self.with_proposal(request, &effect, |proposal| policy.judge(proposal));
+        match ruling.verdict.clone() {
+            Verdict::Allow => ConnectionVerdict::Allow,
+            Verdict::Deny { reason, rule } => {
+                ConnectionVerdict::Refuse(refusal(&reason, &rule, &effect, None, false))
+            }
+            Verdict::Ask { reason, rule } => {
+                self.ask(request, &effect, &ruling, &reason, &rule).await
+            }
+        }
+    }
+
+    fn answer_to(&self, effect: &Effect) -> Option<ConnectionVerdict> {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.get(&effect.to_string()).cloned()
+    }
+
+    /// Asks once for each host.
+    async fn ask(
+        &self,
+        request: &ConnectionRequest,
+        effect: &Effect,
+        ruling: &Ruling,
+        reason: &str,
+        rule: &str,
+    ) -> ConnectionVerdict {
+        let _turn = self.asking.lock().await;
+        if let Some(answer) = self.answer_to(effect) {
+            return answer;
+        }
+        let policy = self.flight.engine.policy();
+        if self.with_proposal(request, effect, |proposal| policy.redeem(proposal)) {
+            return self.keep(effect, ConnectionVerdict::Allow);
+        }
+        let wish = wish(request, effect);
+        let decision = match &self.flight.caller.approver {
+            None => Decision::Nobody,
+            Some(approver) => {
+                let question = ApprovalRequest {
+                    call_id: self.call_id.clone(),
+                    tool: self.tool.clone(),
+                    arguments: self.flight.masked(&told_arguments(request)),
+                    effects: vec![effect.clone()],
+                    reason: format!("{wish}: {reason}"),
+                    rule: rule.to_owned(),
+                    offers: ruling.offers.clone(),
+                };
+                let patience = self.flight.engine.approval_timeout();
+                let answer = tokio::time::timeout(patience, approver.ask(question)).await;
+                answer.unwrap_or(Decision::Refused(None))
+            }
+        };
+        let verdict = match decision {
+            Decision::Approved(lasting) => {
+                if lasting != Lasting::Once {
+                    // An answer that cannot be kept holds for this call.
+                    let _ = self.with_proposal(request, effect, |it| policy.remember(it, lasting));
+                }
+                ConnectionVerdict::Allow
+            }
+            Decision::Refused(word) => {
+                let reason = word.unwrap_or_else(|| "The user refused this connection".to_owned());
+                ConnectionVerdict::Refuse(refusal(&reason, rule, effect, None, false))
+            }
+            Decision::Nobody => {
+                let reason = format!("{wish}: {reason}");
+                let token = self.with_proposal(request, effect, |it| policy.ticket(it, &reason));
+                ConnectionVerdict::Refuse(refusal(&reason, rule, effect, token.as_deref(), true))
+            }
+        };
+        self.keep(effect, verdict)
+    }
+
+    fn keep(&self, effect: &Effect, verdict: ConnectionVerdict) -> ConnectionVerdict {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.insert(effect.to_string(), verdict.clone());
+        verdict
+    }
+}
+
+impl ConnectionJudge for CallJudge {
+    fn judge<'a>(&'a self, request: &'a ConnectionRequest) -> BoxFuture<'a, ConnectionVerdict> {
+        Box::pin(self.decide(request))
+    }
+
+    fn record(&self, record: ConnectionRecord) {
+        let Some(recorder) = self.flight.engine.recorder() else { return };
+        let request = &record.request;
+        let destination = Resource::Host(request.destination.to_string());
+        let effect = self.flight.engine.policy().connection_effect(request);
+        let effects = [Effect { resource: destination, ..effect }];
+        let (verdict, rule, status) = match &record.verdict {
+            ConnectionVerdict::Allow if record.error.is_some() => ("allow", None, "network"),
+            ConnectionVerdict::Allow => ("allow", None, "success"),
+            ConnectionVerdict::Refuse(refusal) if refusal.is_approvable => {
+                ("ask", Some(refusal.rule.as_str()), "approval_required")
+            }
+            ConnectionVerdict::Refuse(refusal) => ("deny", Some(refusal.rule.as_str()), "denied"),
+        };
+        recorder.record(&Record {
+            time_ms: now_ms(),
+            who: &self.flight.caller.who,
+            session: self.flight.caller.session.id(),
+            task: &self.flight.caller.task_id,
+            call: &self.call_id,
+            parent: self.flight.caller.parent.as_deref(),
+            tool: TOOL,
+            effects: &effects,
+            profile: None,
+            verdict: Some(verdict),
+            rule,
+            approval: None,
+            would: None,
+            would_rule: None,
+            dry_run: false,
+            untrusted: false,
+            status,
+            duration_us: record.duration_ms.saturating_mul(1000),
+            chars: 0,
+            coerced: 0,
+            connection: Some(ConnectionDetails {
+                program: request.client.as_ref().map(hermes_core::ClientProcess::name),
+                address: request.address,
+                sent: record.sent,
+                received: record.received,
+                error: record.error.as_deref(),
+            }),
+        });
+    }
+}
+
+/// What is said of a connection to those who are asked: the same for the same
+/// program and host, so that an answer can be found again.
+fn told_arguments(request: &ConnectionRequest) -> Value {
+    json!({
+        "program": request.client.as_ref().map_or("unknown", hermes_core::ClientProcess::name),
+        "host": request.destination.to_string(),
+        "address": request.address.map(|address| address.to_string()),
+    })
+}
+
+/// `npm wants registry.example:443`
+fn wish(request: &ConnectionRequest, effect: &Effect) -> String {
+    let who = request.client.as_ref().map_or("A process", hermes_core::ClientProcess::name);
+    let verb = if effect.scope == Scope::NETWORK_SEND { "wants to reach" } else { "wants" };
+    match request.address {
+        Some(address) => format!("{who} {verb} {}, which is {address}", request.destination),
+        None => format!("{who} {verb} {}", request.destination),
+    }
+}
+
+fn refusal(
+    reason: &str,
+    rule: &str,
+    effect: &Effect,
+    token: Option<&str>,
+    is_approvable: bool,
+) -> ConnectionRefusal {
+    let host = effect.resource.as_text();
+    let host = host.rsplit_once(':').map_or(&*host, |(name, _)| name);
+    let lasting =
+        format!("in the profile: approved: [{{scope: {}, hosts: [\"{host}\"]}}]", effect.scope);
+    let allow = match token {
+        Some(token) => {
+            format!("`hermes permissions approve {token}` and run it again, or {lasting}")
+        }
+        None => lasting,
+    };
+    ConnectionRefusal { reason: reason.to_owned(), rule: rule.to_owned(), allow, is_approvable }
+}

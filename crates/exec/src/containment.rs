@@ -1,0 +1,247 @@
+//! What holds a job, and what it has stopped.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use hermes_core::Confinement;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::network::{RefusedConnection, SessionNetwork};
+
+/// Stops that are told of one job.
+const MAX_STOPS: usize = 5;
+
+/// Bytes at the end of an output that are searched.
+const MAX_SEARCHED: usize = 64 * 1024;
+
+/// What a program says when the system refuses it something.
+const REFUSALS: &[&str] = &[
+    "read-only file system",
+    "erofs",
+    "permission denied",
+    "permissiondenied",
+    "permissionerror",
+    "eacces",
+    "operation not permitted",
+    "eperm",
+];
+
+/// What it says when nobody listens, or there is no way.
+const UNREACHED: &[&str] = &[
+    "connection refused",
+    "econnrefused",
+    "connectionrefused",
+    "network is unreachable",
+    "enetunreach",
+];
+
+/// What it says when it has hit a limit.
+const EXHAUSTED: &[(&str, &str)] = &[
+    ("cannot allocate memory", "memory"),
+    ("memoryerror", "memory"),
+    ("enomem", "memory"),
+    ("out of memory", "memory"),
+    ("file size limit exceeded", "file_size"),
+    ("file too large", "file_size"),
+    ("efbig", "file_size"),
+    ("resource temporarily unavailable", "processes"),
+];
+
+/// What holds a job.
+#[derive(Debug)]
+pub struct Containment {
+    /// The mechanisms, in words.
+    pub held: String,
+    /// The bounds; none where another place holds it.
+    pub confinement: Option<Arc<Confinement>>,
+    /// The network that it shares with its session.
+    pub network: Option<Arc<SessionNetwork>>,
+}
+
+/// Something that the sandbox has stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SandboxStop {
+    /// What was stopped: a path, a host or a limit.
+    pub what: String,
+    /// The rule that stopped it.
+    pub rule: String,
+    /// The way to allow it.
+    pub allow: String,
+    /// The path that would have to be opened, if it is one.
+    #[serde(skip)]
+    pub path: Option<PathBuf>,
+}
+
+impl Containment {
+    /// One of which nothing is known but how it is called.
+    pub fn named(held: String) -> Self {
+        Self { held, confinement: None, network: None }
+    }
+
+    /// What was stopped since then.
+    pub(crate) fn stops(
+        &self,
+        since: Instant,
+        has_failed: bool,
+        output: &str,
+        directory: &Path,
+    ) -> Vec<SandboxStop> {
+        let mut stops: Vec<SandboxStop> = Vec::new();
+        let refused = self.network.iter().flat_map(|network| network.refused_since(since));
+        stops.extend(refused.map(|refused| network_stop(&refused)));
+        if let Some(confinement) = self.confinement.as_ref().filter(|_| has_failed) {
+            let start = output.len().saturating_sub(MAX_SEARCHED);
+            let start = (start..output.len()).find(|at| output.is_char_boundary(*at));
+            let output = output.get(start.unwrap_or_default()..).unwrap_or_default();
+            for line in output.lines() {
+                stops.extend(file_stop(line, confinement, directory));
+                stops.extend(limit_stop(line, confinement));
+                stops.extend(self.port_stop(line, confinement));
+            }
+        }
+        let mut told: Vec<SandboxStop> = Vec::new();
+        for stop in stops {
+            if !told.iter().any(|known| known.what == stop.what) && told.len() < MAX_STOPS {
+                told.push(stop);
+            }
+        }
+        told
+    }
+
+    /// A service of this machine that a program looked for on its loopback.
+    fn port_stop(&self, line: &str, confinement: &Confinement) -> Option<SandboxStop> {
+        let lower = line.to_lowercase();
+        if self.network.is_none() || !UNREACHED.iter().any(|word| lower.contains(word)) {
+            return None;
+        }
+        let numbers = line.split(|sign: char| !sign.is_ascii_digit());
+        let ports = numbers.filter_map(|number| number.parse::<u16>().ok()).filter(|it| *it > 0);
+        let is_outside = |port: &u16| {
+            !confinement.host_ports.contains(port)
+                && std::net::TcpStream::connect(("127.0.0.1", *port)).is_ok()
+        };
+        let port = ports.filter(|port| *port >= 22).find(is_outside)?;
+        Some(SandboxStop {
+            what: format!("127.0.0.1:{port} of this machine"),
+            rule: "sandbox: the session has a loopback of its own".to_owned(),
+            allow: format!("sandbox: {{host_ports: [{port}]}} in config.yaml or the profile"),
+            path: None,
+        })
+    }
+}
+
+fn network_stop(refused: &RefusedConnection) -> SandboxStop {
+    let request = &refused.request;
+    let who = request.client.as_ref().map_or("A process", |client| client.name());
+    SandboxStop {
+        what: format!("{who} to {}: {}", request.destination, refused.refusal.reason),
+        rule: refused.refusal.rule.clone(),
+        allow: refused.refusal.allow.clone(),
+        path: None,
+    }
+}
+
+fn limit_stop(line: &str, confinement: &Confinement) -> Option<SandboxStop> {
+    let lower = line.to_lowercase();
+    let (_, limit) = EXHAUSTED.iter().find(|(word, _)| lower.contains(word))?;
+    let limits = &confinement.limits;
+    let value = match *limit {
+        "memory" => limits.memory,
+        "file_size" => limits.file_size,
+        _ => limits.processes,
+    }?;
+    Some(SandboxStop {
+        what: format!("the limit {limit} = {value}"),
+        rule: format!("sandbox: {limit}"),
+        allow: format!("sandbox: {{{limit}: …}} in the profile, with a larger value"),
+        path: None,
+    })
+}
+
+/// The path that a line complains of, if the sandbox is why.
+fn file_stop(line: &str, confinement: &Confinement, directory: &Path) -> Option<SandboxStop> {
+    let lower = line.to_lowercase();
+    if !REFUSALS.iter().any(|word| lower.contains(word)) {
+        return None;
+    }
+    paths_in(line, directory).into_iter().find_map(|path| refused_path(&path, confinement))
+}
+
+fn refused_path(path: &Path, confinement: &Confinement) -> Option<SandboxStop> {
+    let shown = path.display();
+    let is_below = |trees: &[PathBuf]| trees.iter().any(|tree| path.starts_with(tree));
+    let stop = |what: String, rule: &str, allow: String, path: Option<PathBuf>| {
+        Some(SandboxStop { what, rule: rule.to_owned(), allow, path })
+    };
+    let is_closed = confinement.enclosed.iter().any(|view| {
+        path.starts_with(&view.folder)
+            && path != view.folder
+            && !view.open.iter().any(|open| path.starts_with(open))
+    });
+    if is_below(&confinement.hidden) || is_closed && path.exists() {
+        let allow = format!("sensitive_paths: [\"{shown}\"] in the profile");
+        return stop(format!("reading {shown}"), "protected path", allow, None);
+    }
+    let protected = [&confinement.read_only, &confinement.nested, &confinement.absent];
+    if protected.into_iter().any(|trees| is_below(trees)) {
+        let allow = format!("sensitive_paths: [\"{shown}\"] in the profile");
+        return stop(format!("writing {shown}"), "protected path", allow, None);
+    }
+    let overlaid = confinement.overlays.iter().any(|it| path.starts_with(&it.target));
+    if is_below(&confinement.write) || overlaid || is_system(path) {
+        return None;
+    }
+    let folder = path.parent().unwrap_or(path);
+    let allow = format!(
+        "file:write and file:delete with allowed_paths: [\"{}/**\"] in the profile, or agree when \
+         asked",
+        folder.display()
+    );
+    let rule = "sandbox: commands write in the workspace and the temporary directories";
+    stop(format!("writing {shown}"), rule, allow, Some(path.to_owned()))
+}
+
+/// Where nobody but the administrator writes, whatever the sandbox says.
+fn is_system(path: &Path) -> bool {
+    let above = path.ancestors().find(|path| path.exists());
+    let can_write = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
+    above.is_none_or(|path| !can_write(path))
+}
+
+/// The paths that a line may be about, those in quotes first.
+fn paths_in(line: &str, directory: &Path) -> Vec<PathBuf> {
+    let mut words: Vec<&str> = Vec::new();
+    for quote in ['\'', '"', '`', '‘', '“'] {
+        let end = match quote {
+            '‘' => '’',
+            '“' => '”',
+            other => other,
+        };
+        let mut rest = line;
+        while let Some((_, after)) = rest.split_once(quote) {
+            let Some((inner, behind)) = after.split_once(end) else { break };
+            words.push(inner);
+            rest = behind;
+        }
+    }
+    let is_edge = |sign: char| sign.is_whitespace() || matches!(sign, '(' | ')' | ',' | ';');
+    words.extend(line.split(is_edge).map(|word| {
+        word.trim_matches(|sign| matches!(sign, ':' | '\'' | '"' | '`' | '.' | '‘' | '’'))
+    }));
+    let home = std::env::home_dir();
+    let path = |word: &str| {
+        let word = word.strip_prefix("file://").unwrap_or(word);
+        if let (Some(rest), Some(home)) = (word.strip_prefix("~/"), &home) {
+            return Some(home.join(rest));
+        }
+        let is_path = word.len() > 1 && (word.starts_with('/') || word.contains('/'));
+        is_path.then(|| directory.join(word))
+    };
+    words.into_iter().filter_map(path).collect()
+}
+
+#[cfg(test)]
+#[path = "containment_tests.rs"]
+mod tests;

@@ -1,0 +1,356 @@
+//! The networks of sessions: each has a namespace with loopback, and a proxy
+//! that judges every connection to another host.
+
+mod client;
+mod listening;
+pub mod registries;
+mod runtime;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use hermes_core::{
+    BoxFuture, Confinement, ConnectionJudge, ConnectionRecord, ConnectionRefusal,
+    ConnectionRequest, ConnectionVerdict, NetworkMode, SessionNetworks,
+};
+use hermes_net::{CurrentJudge, DnsStub, NameTable, ProxyContext, ProxyServer, publish_port};
+use hermes_sandbox::NetworkSpace;
+use tokio_util::task::AbortOnDropHandle;
+
+use self::client::ClientFinder;
+pub use self::listening::ListeningPort;
+
+/// Refused connections that are remembered for the results of calls.
+const MAX_REFUSALS: usize = 256;
+
+/// The port of the proxy inside a namespace, unless it is taken: the same for
+/// every program that serves a session, so that processes which outlive one
+/// are served by the next.
+const PROXY_PORT: u16 = 61080;
+
+/// The networks of all sessions of this program.
+#[derive(Default)]
+pub struct Networks {
+    sessions: Mutex<HashMap<String, SessionSlot>>,
+    /// Loopback ports that the user's own package registries listen on.
+    registry_ports: Mutex<Option<Vec<u16>>>,
+}
+
+type Refusals = Arc<Mutex<VecDeque<RefusedConnection>>>;
+
+#[derive(Default)]
+struct SessionSlot {
+    judge: CurrentJudge,
+    refusals: Refusals,
+    network: Option<Arc<SessionNetwork>>,
+    /// A process of an earlier program that lives in the session's network.
+    survivor: Option<u32>,
+}
+
+/// The network of one session.
+pub struct SessionNetwork {
+    space: Arc<NetworkSpace>,
+    /// None if there is no way out.
+    proxy_port: Option<u16>,
+    /// Why programs that ignore the proxy have no way out, if they have none.
+    redirect_error: Option<String>,
+    clients: Arc<ClientFinder>,
+    refusals: Refusals,
+    /// What serves it ends with it.
+    tasks: Mutex<Vec<AbortOnDropHandle<()>>>,
+    /// Ports of the session, and those of this machine that lead to them.
+    published: Mutex<BTreeMap<u16, u16>>,
+}
+
+/// A connection that was not made.
+#[derive(Debug, Clone)]
+pub struct RefusedConnection {
+    /// When.
+    pub at: Instant,
+    /// What was asked for.
+    pub request: ConnectionRequest,
+    /// Why it was not made.
+    pub refusal: ConnectionRefusal,
+}
+
+impl Networks {
+    /// The network that the children of a confinement share; none if they use
+    /// that of this machine, or the system has no namespaces.
+    ///
+    /// # Errors
+    /// If it cannot be set up although the system has namespaces.
+    pub fn of(&self, confinement: &Confinement) -> io::Result<Option<Arc<SessionNetwork>>> {
+        if confinement.network == NetworkMode::Host || confinement.bubblewrap {
+            return Ok(None);
+        }
+        let ports = self.forwarded_ports(confinement);
+        let mut sessions = lock(&self.sessions);
+        let slot = sessions.entry(confinement.session.clone()).or_default();
+        if let Some(network) = &slot.network {
+            network.clients.confine(confinement);
+            return Ok(Some(Arc::clone(network)));
+        }
+        let space = match slot.survivor.take().map(NetworkSpace::of_process) {
+            Some(Ok(space)) => space,
+            _ => match NetworkSpace::create() {
+                Ok(space) => space,
+                // Whoever prepares the sandbox says what the system lacks.
+                Err(_) => return Ok(None),
+            },
+        };
+        let network = Arc::new(SessionNetwork::open(space, slot, confinement, &ports)?);
+        slot.network = Some(Arc::clone(&network));
+        Ok(Some(network))
+    }
+
+    /// The network of a session, if one was opened.
+    pub fn get(&self, session: &str) -> Option<Arc<SessionNetwork>> {
+        lock(&self.sessions).get(session)?.network.clone()
+    }
+
+    /// Has a session go on in the network of this process, which an earlier
+    /// program has left running.
+    pub fn rejoin(&self, session: &str, process: u32) {
+        let mut sessions = lock(&self.sessions);
+        let slot = sessions.entry(session.to_owned()).or_default();
+        if slot.network.is_none() {
+            slot.survivor = Some(process);
+        }
+    }
+
+    fn forwarded_ports(&self, confinement: &Confinement) -> Vec<u16> {
+        if confinement.network != NetworkMode::Isolated {
+            return Vec::new();
+        }
+        let mut known = lock(&self.registry_ports);
+        let own = known.get_or_insert_with(registries::loopback_ports);
+        let mut ports: Vec<u16> =
+            confinement.host_ports.iter().chain(own.iter()).copied().collect();
+        ports.sort_unstable();
+        ports.dedup();
+        ports
+    }
+}
+
+impl SessionNetworks for Networks {
+    fn set_judge(&self, session: &str, judge: Arc<dyn ConnectionJudge>) {
+        let mut sessions = lock(&self.sessions);
+        let slot = sessions.entry(session.to_owned()).or_default();
+        let refusals = Arc::clone(&slot.refusals);
+        slot.judge.set(Arc::new(RefusalKeeper { judge, refusals }));
+    }
+}
+
+impl SessionNetwork {
+    fn open(
+        space: NetworkSpace,
+        slot: &SessionSlot,
+        confinement: &Confinement,
+        ports: &[u16],
+    ) -> io::Result<Self> {
+        let space = Arc::new(space);
+        let clients = Arc::new(ClientFinder::new(Arc::clone(&space), confinement));
+        let mut network = Self {
+            proxy_port: None,
+            redirect_error: None,
+            clients: Arc::clone(&clients),
+            refusals: Arc::clone(&slot.refusals),
+            tasks: Mutex::default(),
+            published: Mutex::default(),
+            space,
+        };
+        if confinement.network == NetworkMode::Isolated {
+            network.serve(slot.judge.clone(), ports)?;
+        }
+        Ok(network)
+    }
+
+    /// Opens the way out.
+    fn serve(&mut self, judge: CurrentJudge, ports: &[u16]) -> io::Result<()> {
+        let listener = self.space.listen(PROXY_PORT).or_else(|_| self.space.listen(0))?;
+        let port = listener.local_addr()?.port();
+        self.proxy_port = Some(port);
+        let names = Arc::new(NameTable::new());
+        let context = ProxyContext::new(judge, self.clients.clone(), Arc::clone(&names));
+        let server = ProxyServer::new(context);
+        let runtime = runtime::handle()?;
+        let _inside = runtime.enter();
+        let mut tasks = Vec::new();
+        let mut start = |task: BoxFuture<'static, ()>| {
+            tasks.push(AbortOnDropHandle::new(runtime.spawn(task)));
+        };
+        // A namespace that was left by an earlier program has its rules already,
+        // and they name the usual port.
+        let redirected = match self.space.redirect_to(port) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            other => other,
+        };
+        match redirected.and_then(|()| self.space.resolver_sockets()) {
+            Ok((datagrams, connections)) => {
+                let datagrams = tokio::net::UdpSocket::from_std(nonblocking_udp(datagrams)?)?;
+                let connections = tokio_listener(connections)?;
+                let stub = DnsStub::new(names);
+                let again = stub.clone();
+                start(Box::pin(async move { stub.serve_udp(datagrams).await }));
+                start(Box::pin(async move { again.serve_tcp(connections).await }));
+            }
+            Err(error) => self.redirect_error = Some(error.to_string()),
+        }
+        for port in ports {
+            // A port that something in the session listens on is the session's.
+            let Ok(listener) = self.space.listen(*port) else { continue };
+            let (server, listener) = (server.clone(), tokio_listener(listener)?);
+            let target = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
+            start(Box::pin(async move { server.forward_port(listener, target).await }));
+        }
+        let listener = tokio_listener(listener)?;
+        start(Box::pin(async move { server.serve(listener).await }));
+        *lock(&self.tasks) = tasks;
+        Ok(())
+    }
+
+    /// The namespace.
+    pub fn space(&self) -> &Arc<NetworkSpace> {
+        &self.space
+    }
+
+    /// Why programs that ignore the proxy have no way out, if they have none.
+    pub fn redirect_error(&self) -> Option<&str> {
+        self.redirect_error.as_deref()
+    }
+
+    /// A process of the session was started.
+    pub(crate) fn note_process(&self, process: u32) {
+        self.clients.note_process(process);
+    }
+
+    /// The variables by which programs find the proxy.
+    pub fn variables(&self) -> Vec<(OsString, OsString)> {
+        let Some(port) = self.proxy_port else { return Vec::new() };
+        let proxy = format!("http://127.0.0.1:{port}");
+        let own = "localhost,127.0.0.1,::1";
+        let mut variables = Vec::new();
+        for (name, value) in [
+            ("HTTP_PROXY", &*proxy),
+            ("HTTPS_PROXY", &proxy),
+            ("ALL_PROXY", &proxy),
+            ("NO_PROXY", own),
+        ] {
+            variables.push((name.into(), value.into()));
+            variables.push((name.to_lowercase().into(), value.into()));
+        }
+        if self.redirect_error.is_some() {
+            let command = format!("ssh -o ProxyCommand='nc -X 5 -x 127.0.0.1:{port} %h %p'");
+            variables.push(("GIT_SSH_COMMAND".into(), command.into()));
+        }
+        variables
+    }
+
+    /// The connections that were refused since then.
+    pub fn refused_since(&self, since: Instant) -> Vec<RefusedConnection> {
+        lock(&self.refusals).iter().filter(|refused| refused.at >= since).cloned().collect()
+    }
+
+    /// Publishes a port of the session on a port of this machine's loopback,
+    /// the same one if it is free; which one that is.
+    ///
+    /// # Errors
+    /// If nothing listens on it, or no port is free.
+    pub fn publish(&self, port: u16) -> io::Result<u16> {
+        if let Some(known) = lock(&self.published).get(&port) {
+            return Ok(*known);
+        }
+        self.space.connect(port)?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+            .or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
+        let outer = listener.local_addr()?.port();
+        let runtime = runtime::handle()?;
+        let _inside = runtime.enter();
+        let listener = tokio_listener(listener)?;
+        let space = Arc::clone(&self.space);
+        let connect = move || {
+            let space = Arc::clone(&space);
+            async move {
+                let stream = space.connect(port)?;
+                stream.set_nonblocking(true)?;
+                tokio::net::TcpStream::from_std(stream)
+            }
+        };
+        let task = runtime.spawn(publish_port(listener, connect));
+        lock(&self.tasks).push(AbortOnDropHandle::new(task));
+        lock(&self.published).insert(port, outer);
+        Ok(outer)
+    }
+
+    /// What listens in the session.
+    pub fn listening(&self) -> Vec<ListeningPort> {
+        let published = lock(&self.published).clone();
+        let own = self.proxy_port;
+        listening::in_space(&self.space)
+            .into_iter()
+            .filter(|port| Some(port.port) != own)
+            .map(|port| ListeningPort { published: published.get(&port.port).copied(), ..port })
+            .collect()
+    }
+}
+
+/// Remembers what was refused, for the results of calls.
+struct RefusalKeeper {
+    judge: Arc<dyn ConnectionJudge>,
+    refusals: Refusals,
+}
+
+impl ConnectionJudge for RefusalKeeper {
+    fn judge<'a>(&'a self, request: &'a ConnectionRequest) -> BoxFuture<'a, ConnectionVerdict> {
+        self.judge.judge(request)
+    }
+
+    fn record(&self, record: ConnectionRecord) {
+        if let ConnectionVerdict::Refuse(refusal) = &record.verdict {
+            let mut refusals = lock(&self.refusals);
+            if refusals.len() >= MAX_REFUSALS {
+                refusals.pop_front();
+            }
+            refusals.push_back(RefusedConnection {
+                at: Instant::now(),
+                request: record.request.clone(),
+                refusal: refusal.clone(),
+            });
+        }
+        self.judge.record(record);
+    }
+}
+
+impl fmt::Debug for Networks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Networks({})", lock(&self.sessions).len())
+    }
+}
+
+impl fmt::Debug for SessionNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionNetwork")
+            .field("space", &self.space.id())
+            .field("proxy_port", &self.proxy_port)
+            .finish_non_exhaustive()
+    }
+}
+
+fn tokio_listener(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
+    listener.set_nonblocking(true)?;
+    tokio::net::TcpListener::from_std(listener)
+}
+
+fn nonblocking_udp(socket: std::net::UdpSocket) -> io::Result<std::net::UdpSocket> {
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

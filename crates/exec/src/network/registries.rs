@@ -1,0 +1,347 @@
+//! The registries that package managers of this user fetch from: named by the
+//! user's own configuration, or told by the package manager itself. Files of
+//! the workspace have no say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use hermes_core::{
+    BoxFuture, ClientProcess, ConnectionJudge, ConnectionRecord, ConnectionRequest,
+    ConnectionVerdict, Destination,
+};
+use hermes_net::{AddressReach, ClientLookup, CurrentJudge, NameTable, ProxyContext, ProxyServer};
+use serde::{Deserialize, Serialize};
+
+use super::runtime;
+
+/// How long a package manager may take to tell its registry.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// After so long it is asked again.
+const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Bytes of a configuration file that are read.
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
+
+/// A package manager: where its configuration is, and how it is asked.
+struct Manager {
+    name: &'static str,
+    /// Configuration files, below the home unless they are absolute.
+    files: &'static [&'static str],
+    /// Variables that name registries.
+    variables: &'static [&'static str],
+    /// A command that reaches for the registry, or prints its address.
+    probe: &'static [&'static str],
+}
+
+/// Those that are known. The packages that they are asked for are small ones
+/// that every full registry has.
+const MANAGERS: &[Manager] = &[
+    Manager {
+        name: "npm",
+        files: &[".npmrc", ".yarnrc", ".yarnrc.yml", ".bunfig.toml", "/etc/npmrc"],
+        variables: &["npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_REGISTRY"],
+        probe: &["npm", "view", "npm", "dist.tarball", "--fetch-retries=0", "--prefer-online"],
+    },
+    Manager {
+        name: "pip",
+        files: &[
+            ".pip/pip.conf",
+            ".config/pip/pip.conf",
+            "/etc/pip.conf",
+            ".config/pypoetry/config.toml",
+            ".condarc",
+        ],
+        variables: &["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"],
+        probe: &[
+            "pip", "download", "--no-deps", "--no-cache-dir", "--retries", "0", "-d", ".", "six",
+        ],
+    },
+    Manager {
+        name: "uv",
+        files: &[".config/uv/uv.toml", "/etc/uv/uv.toml"],
+        variables: &["UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "UV_EXTRA_INDEX_URL"],
+        probe: &["uv", "pip", "install", "--no-cache", "--no-deps", "--target", ".", "six"],
+    },
+    Manager {
+        name: "cargo",
+        files: &[".cargo/config.toml", ".cargo/config"],
+        variables: &["CARGO_REGISTRIES_CRATES_IO_INDEX"],
+        probe: &["cargo", "info", "--quiet", "itoa"],
+    },
+    Manager {
+        name: "go",
+        files: &[".config/go/env"],
+        variables: &["GOPROXY"],
+        probe: &["go", "env", "GOPROXY"],
+    },
+    Manager {
+        name: "mvn",
+        files: &[
+            ".m2/settings.xml",
+            "/etc/maven/settings.xml",
+            ".gradle/init.gradle",
+            ".gradle/gradle.properties",
+        ],
+        variables: &["MAVEN_OPTS", "MAVEN_ARGS"],
+        probe: &[],
+    },
+    Manager {
+        name: "gem",
+        files: &[".gemrc", ".bundle/config"],
+        variables: &["BUNDLE_MIRROR__ALL"],
+        probe: &["gem", "sources"],
+    },
+];
+
+/// The registries of this user, asked for when they are needed.
+#[derive(Debug)]
+pub struct Registries {
+    /// Where answers are kept for the next program.
+    file: PathBuf,
+    known: Mutex<BTreeMap<String, Answer>>,
+}
+
+/// What a package manager has told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Answer {
+    hosts: BTreeSet<(String, u16)>,
+    /// What the answer depends on.
+    stamp: String,
+    at: u64,
+}
+
+impl Registries {
+    /// Those whose answers are kept in this file.
+    pub fn new(file: PathBuf) -> Self {
+        let text = fs::read(&file).unwrap_or_default();
+        let known = serde_json::from_slice(&text).unwrap_or_default();
+        Self { file, known: Mutex::new(known) }
+    }
+
+    /// The hosts and ports that a package manager fetches from. May take some
+    /// seconds the first time.
+    pub fn of(&self, manager: &str) -> BTreeSet<(String, u16)> {
+        let Some(manager) = MANAGERS.iter().find(|known| known.name == manager) else {
+            return BTreeSet::new();
+        };
+        let stamp = manager.stamp();
+        let now = seconds_now();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = known.get(manager.name).filter(|answer| {
+            answer.stamp == stamp && now.saturating_sub(answer.at) < MAX_AGE.as_secs()
+        });
+        if let Some(answer) = fresh {
+            return answer.hosts.clone();
+        }
+        let mut hosts: BTreeSet<(String, u16)> =
+            manager.configured().into_iter().map(|it| (it.host, it.port)).collect();
+        let told = manager.ask();
+        let is_told = told.is_ok();
+        hosts.extend(told.unwrap_or_default());
+        // What could not be asked is asked again the next time.
+        if is_told || manager.probe.is_empty() {
+            let answer = Answer { hosts: hosts.clone(), stamp, at: now };
+            known.insert(manager.name.to_owned(), answer);
+            self.keep(&known);
+        }
+        hosts
+    }
+
+    fn keep(&self, known: &BTreeMap<String, Answer>) {
+        let Ok(text) = serde_json::to_vec(known) else { return };
+        if let Some(folder) = self.file.parent() {
+            fs::create_dir_all(folder).ok();
+        }
+        let fresh = self.file.with_extension(format!("{}.tmp", std::process::id()));
+        if fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, &self.file)).is_err() {
+            fs::remove_file(&fresh).ok();
+        }
+    }
+}
+
+/// The loopback ports that the user's configuration names as registries.
+pub(super) fn loopback_ports() -> Vec<u16> {
+    let all = MANAGERS.iter().flat_map(Manager::configured);
+    let own = all.filter(|it| hermes_net::reach(&it.host) == AddressReach::Loopback);
+    own.map(|it| it.port).collect()
+}
+
+impl Manager {
+    fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        let home = env::home_dir().unwrap_or_default();
+        self.files.iter().map(move |file| home.join(file))
+    }
+
+    /// What the user's files and variables name.
+    fn configured(&self) -> Vec<Destination> {
+        let read = |path: PathBuf| {
+            let about = fs::metadata(&path).ok().filter(|it| it.len() <= MAX_CONFIG_BYTES)?;
+            about.is_file().then(|| fs::read(&path).ok()).flatten()
+        };
+        let mut texts: Vec<String> = self
+            .paths()
+            .filter_map(read)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .collect();
+        texts.extend(self.variables.iter().filter_map(|name| env::var(name).ok()));
+        texts.iter().flat_map(|text| addresses(text)).collect()
+    }
+
+    /// Changes when the configuration or the program does.
+    fn stamp(&self) -> String {
+        let changed = |path: &Path| {
+            let time = fs::metadata(path).and_then(|about| about.modified()).ok()?;
+            Some(time.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_millis())
+        };
+        let program = self.probe.first().and_then(|name| find_program(name));
+        let mut stamp: Vec<String> = self
+            .paths()
+            .chain(program)
+            .map(|path| format!("{}={:?}", path.display(), changed(&path)))
+            .collect();
+        stamp.extend(self.variables.iter().filter_map(|name| env::var(name).ok()));
+        stamp.join("\n")
+    }
+
+    /// Runs the probe in an empty directory, with the user's own environment,
+    /// and sees where it goes.
+    fn ask(&self) -> io::Result<BTreeSet<(String, u16)>> {
+        let (name, arguments) = self.probe.split_first().ok_or(io::ErrorKind::Unsupported)?;
+        let program = find_program(name).ok_or(io::ErrorKind::NotFound)?;
+        let folder = tempfile::tempdir()?;
+        let recorder = Arc::new(RouteRecorder::default());
+        let (port, _task) = serve_recorder(&recorder)?;
+        let proxy = format!("http://127.0.0.1:{port}");
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(folder.path());
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+            command.env(name, &proxy).env(name.to_lowercase(), &proxy);
+        }
+        command.env("NO_PROXY", "").env("no_proxy", "").env("CARGO_NET_RETRY", "0");
+        if self.name == "cargo" {
+            // What is cached would not be fetched.
+            let home = folder.path().join("cargo-home");
+            fs::create_dir(&home)?;
+            for file in self.paths().filter(|path| path.is_file()) {
+                fs::copy(&file, home.join(file.file_name().unwrap_or_default()))?;
+            }
+            command.env("CARGO_HOME", home);
+        }
+        let output = fs::File::create(folder.path().join("probe-output"))?;
+        let mut child = command.stdout(output).spawn()?;
+        let until = Instant::now() + PROBE_TIMEOUT;
+        while child.try_wait()?.is_none() {
+            if Instant::now() >= until {
+                child.kill()?;
+                child.wait()?;
+                break;
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        let printed = fs::read(folder.path().join("probe-output")).unwrap_or_default();
+        let mut found = recorder.found();
+        found.extend(
+            addresses(&String::from_utf8_lossy(&printed)).into_iter().map(|it| (it.host, it.port)),
+        );
+        if found.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(found) }
+    }
+}
+
+/// The hosts in all addresses of a text.
+fn addresses(text: &str) -> Vec<Destination> {
+    let mut found = Vec::new();
+    for (scheme, usual) in [("http://", 80_u16), ("https://", 443)] {
+        for (at, _) in text.match_indices(scheme) {
+            let rest = text.get(at + scheme.len()..).unwrap_or_default();
+            let is_end = |sign: char| {
+                sign.is_whitespace() || matches!(sign, '/' | '"' | '\'' | '<' | ',' | '?' | '#')
+            };
+            let authority = rest.split(is_end).next().unwrap_or_default();
+            let authority = authority.rsplit('@').next().unwrap_or_default();
+            let (host, port) = match authority.rsplit_once(':') {
+                Some((host, port)) if port.chars().all(|sign| sign.is_ascii_digit()) => {
+                    (host, port.parse().unwrap_or(usual))
+                }
+                _ => (authority, usual),
+            };
+            if !host.is_empty() {
+                found.push(Destination::new(host, port));
+            }
+        }
+    }
+    found
+}
+
+fn find_program(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    let absolute = env::split_paths(&path).filter(|folder| folder.is_absolute());
+    absolute.map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+fn seconds_now() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
+}
+
+/// Lets every connection pass, and writes down where it went.
+#[derive(Debug, Default)]
+struct RouteRecorder(Mutex<BTreeSet<(String, u16)>>);
+
+impl RouteRecorder {
+    fn found(&self) -> BTreeSet<(String, u16)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl ConnectionJudge for RouteRecorder {
+    fn judge<'a>(&'a self, request: &'a ConnectionRequest) -> BoxFuture<'a, ConnectionVerdict> {
+        let Destination { host, port } = request.destination.clone();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert((host, port));
+        Box::pin(async { ConnectionVerdict::Allow })
+    }
+
+    fn record(&self, _record: ConnectionRecord) {}
+}
+
+/// Nobody needs to know who asks.
+struct NoClients;
+
+impl ClientLookup for NoClients {
+    fn client(
+        &self,
+        _peer: std::net::SocketAddr,
+        _local: std::net::SocketAddr,
+    ) -> Option<ClientProcess> {
+        None
+    }
+}
+
+type ServerTask = tokio_util::task::AbortOnDropHandle<()>;
+
+fn serve_recorder(recorder: &Arc<RouteRecorder>) -> io::Result<(u16, ServerTask)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let port = listener.local_addr()?.port();
+    let judge = CurrentJudge::new();
+    judge.set(Arc::clone(recorder) as Arc<dyn ConnectionJudge>);
+    let context = ProxyContext::new(judge, Arc::new(NoClients), Arc::new(NameTable::new()));
+    let server = ProxyServer::new(context);
+    let runtime = runtime::handle()?;
+    let _inside = runtime.enter();
+    let listener = super::tokio_listener(listener)?;
+    let task = runtime.spawn(async move { server.serve(listener).await });
+    Ok((port, ServerTask::new(task)))
+}
+
+#[cfg(test)]
+#[path = "registries_tests.rs"]
+mod tests;

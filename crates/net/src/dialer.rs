@@ -1,0 +1,198 @@
+//! Connections from this machine on behalf of child processes. Each address is
+//! checked right before it is dialled, so that a name cannot lead to an address
+//! that was not judged.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::{BoxFuture, ConnectionRefusal, Destination};
+use thiserror::Error;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout};
+
+use crate::address::{AddressReach, parse_address, reach_of};
+use crate::refusal;
+
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
+/// For all addresses of a host together.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Each lookup blocks a thread, and a slow name server holds it for long.
+const MAX_LOOKUPS: usize = 64;
+
+/// Addresses of one host that are tried.
+const MAX_ADDRESSES: usize = 16;
+
+/// Why a destination was not reached.
+#[derive(Debug, Error)]
+pub enum DialError {
+    /// The host has no address, or none could be found.
+    #[error("cannot look up {host}: {source}")]
+    Lookup {
+        /// The host.
+        host: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The last address that was tried did not answer.
+    #[error("cannot connect to {destination} at {address}: {source}")]
+    Connect {
+        /// Where to.
+        destination: Destination,
+        /// The address that was dialled.
+        address: IpAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// An address of the host must not be dialled, and no other answered.
+    #[error("{destination} is at {address}, which is refused: {}", refusal.reason)]
+    Refused {
+        /// Where to.
+        destination: Destination,
+        /// The address that was refused.
+        address: IpAddr,
+        /// Why.
+        refusal: ConnectionRefusal,
+    },
+}
+
+/// Decides about addresses that are not public.
+pub trait AddressCheck: Send + Sync {
+    /// Decides about a loopback or private address right before it is dialled.
+    fn check(&self, address: IpAddr) -> BoxFuture<'_, Result<(), ConnectionRefusal>>;
+}
+
+/// A connection that was made.
+#[derive(Debug)]
+pub struct DialedStream {
+    /// The connection.
+    pub stream: TcpStream,
+    /// The address at its other end.
+    pub address: IpAddr,
+}
+
+/// Looks up names on this machine and connects to their addresses.
+#[derive(Debug, Clone)]
+pub struct Dialer {
+    lookups: Arc<Semaphore>,
+}
+
+impl Default for Dialer {
+    fn default() -> Self {
+        Self { lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)) }
+    }
+}
+
+impl Dialer {
+    /// A dialer; clones share its bound on lookups.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Connects to the first address of a destination that answers. The caller
+    /// has judged the name.
+    ///
+    /// Public addresses are dialled; metadata addresses never are; for any
+    /// other, `check` decides. When it refuses one, it is not asked about
+    /// further ones, and only public addresses are still tried.
+    pub async fn connect(
+        &self,
+        destination: &Destination,
+        check: &dyn AddressCheck,
+    ) -> Result<DialedStream, DialError> {
+        let addresses = self.addresses(destination).await?;
+        let mut refused = None;
+        let mut failed = None;
+        let mut remaining = CONNECT_TIMEOUT;
+        for (index, address) in addresses.iter().enumerate() {
+            let reach = reach_of(address.ip());
+            if reach != AddressReach::Public {
+                if refused.is_some() {
+                    continue;
+                }
+                let checked = match reach {
+                    AddressReach::Metadata => Err(refusal::metadata(&address.ip().to_string())),
+                    _ => check.check(address.ip()).await,
+                };
+                if let Err(refusal) = checked {
+                    refused = Some((address.ip(), refusal));
+                    continue;
+                }
+            }
+            // An address that does not answer leaves time for the others.
+            let share = remaining / u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
+            let started = Instant::now();
+            match connect_within(*address, share).await {
+                Ok(stream) => return Ok(DialedStream { stream, address: address.ip() }),
+                Err(source) => failed = Some((address.ip(), source)),
+            }
+            remaining = remaining.saturating_sub(started.elapsed());
+        }
+        Err(match (refused, failed) {
+            (Some((address, refusal)), _) => {
+                DialError::Refused { destination: destination.clone(), address, refusal }
+            }
+            (None, Some((address, source))) => {
+                DialError::Connect { destination: destination.clone(), address, source }
+            }
+            (None, None) => lookup_error(destination, io::Error::other("the host has no address")),
+        })
+    }
+
+    async fn addresses(&self, destination: &Destination) -> Result<Vec<SocketAddr>, DialError> {
+        if let Some(address) = parse_address(&destination.host) {
+            return Ok(vec![SocketAddr::new(address, destination.port)]);
+        }
+        let lookup = self.lookup(destination.host.clone(), destination.port);
+        let found = match timeout(LOOKUP_TIMEOUT, lookup).await {
+            Ok(found) => found,
+            Err(_) => Err(timed_out(LOOKUP_TIMEOUT)),
+        };
+        found.map_err(|source| lookup_error(destination, source))
+    }
+
+    /// The permit moves to the thread that blocks: after a timeout the lookup
+    /// goes on, and must still count.
+    async fn lookup(&self, host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
+        let permit = Arc::clone(&self.lookups).acquire_owned().await.map_err(io::Error::other)?;
+        let lookup = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            let mut addresses: Vec<SocketAddr> = Vec::new();
+            for address in (host.as_str(), port).to_socket_addrs()?.take(MAX_ADDRESSES) {
+                if !addresses.contains(&address) {
+                    addresses.push(address);
+                }
+            }
+            Ok(addresses)
+        });
+        lookup.await.map_err(io::Error::other)?
+    }
+}
+
+async fn connect_within(address: SocketAddr, limit: Duration) -> io::Result<TcpStream> {
+    let stream = match timeout(limit, TcpStream::connect(address)).await {
+        Ok(connected) => connected?,
+        Err(_) => return Err(timed_out(limit)),
+    };
+    stream.set_nodelay(true)?;
+    // Without probes, a peer that lost power would hold the connection open.
+    #[cfg(unix)]
+    rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
+    Ok(stream)
+}
+
+fn lookup_error(destination: &Destination, source: io::Error) -> DialError {
+    DialError::Lookup { host: destination.host.clone(), source }
+}
+
+fn timed_out(limit: Duration) -> io::Error {
+    let text = format!("no answer within {:.1} s", limit.as_secs_f64());
+    io::Error::new(io::ErrorKind::TimedOut, text)
+}
+
+#[cfg(test)]
+#[path = "dialer_tests.rs"]
+mod tests;

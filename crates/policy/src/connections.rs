@@ -1,0 +1,251 @@
+//! Connections of child processes: what a client does with one, and whose
+//! connections need no question.
+
+use std::path::Path;
+
+use hermes_core::{
+    ClientProcess, ConnectionKind, ConnectionRequest, Destination, Effect, Resource, Scope,
+    Workplace,
+};
+use hermes_net::{AddressReach, reach};
+
+use crate::level::{Answer, Subject};
+use crate::permissions::Permissions;
+
+/// Native programs that fetch what their command line says. Their command line
+/// is judged like a command of the shell; sending is sending.
+const FETCHING_CLIENTS: &[&str] = &[
+    "aria2c",
+    "apt",
+    "apt-get",
+    "bun",
+    "cargo",
+    "curl",
+    "deno",
+    "dig",
+    "git",
+    "git-remote-ftp",
+    "git-remote-ftps",
+    "git-remote-http",
+    "git-remote-https",
+    "go",
+    "host",
+    "http",
+    "https",
+    "nslookup",
+    "rustup",
+    "rustup-init",
+    "uv",
+    "uvx",
+    "wget",
+    "wget2",
+    "xh",
+];
+
+/// Started by git on its behalf: what they do is what git was told to do.
+const GIT_HELPERS: &[&str] =
+    &["git-remote-ftp", "git-remote-ftps", "git-remote-http", "git-remote-https", "ssh"];
+
+/// Package managers, by the word that stands for them in a command line, and
+/// by whose registries they fetch.
+const PACKAGE_MANAGERS: &[(&str, &str)] = &[
+    ("bun", "npm"),
+    ("bundle", "gem"),
+    ("bundler", "gem"),
+    ("bunx", "npm"),
+    ("cargo", "cargo"),
+    ("corepack", "npm"),
+    ("deno", "npm"),
+    ("gem", "gem"),
+    ("go", "go"),
+    ("gradle", "mvn"),
+    ("mvn", "mvn"),
+    ("npm", "npm"),
+    ("npx", "npm"),
+    ("pdm", "pip"),
+    ("pip", "pip"),
+    ("pip3", "pip"),
+    ("pipx", "pip"),
+    ("pnpm", "npm"),
+    ("poetry", "pip"),
+    ("rustup", "cargo"),
+    ("uv", "uv"),
+    ("uvx", "uv"),
+    ("yarn", "npm"),
+    ("yarnpkg", "npm"),
+];
+
+/// The words of a command line in which a package manager is named.
+const NAMING_WORDS: usize = 6;
+
+/// Programs that run package managers written in their language.
+const INTERPRETERS: &[&str] = &["java", "node", "nodejs", "perl", "php", "ruby"];
+
+impl Permissions {
+    /// What a connection of a child process does, as an effect: fetching if a
+    /// known program was told to do no more than that, else sending.
+    pub(crate) fn effect_of_connection(&self, request: &ConnectionRequest) -> Effect {
+        let is_plain_read = |method: &str| matches!(method, "GET" | "HEAD" | "OPTIONS");
+        let may_fetch = match &request.kind {
+            ConnectionKind::Http(method) => is_plain_read(method),
+            _ => true,
+        };
+        let fetches = may_fetch && request.client.as_ref().is_some_and(fetches);
+        let scope = if fetches { Scope::NETWORK_FETCH } else { Scope::NETWORK_SEND };
+        // A name that was judged before leads to this address.
+        let host = match request.address {
+            Some(address) => Destination::new(&address.to_string(), request.destination.port),
+            None => request.destination.clone(),
+        };
+        Effect { scope, resource: Resource::Host(host.to_string()) }
+    }
+
+    /// Whether a connection needs no question: a package manager fetches from
+    /// a registry of the user's own configuration, or the settings name the
+    /// port, or the host by its name.
+    pub(crate) fn is_settled_connection(&self, request: &ConnectionRequest, tool: &str) -> bool {
+        let Destination { host, port } = &request.destination;
+        if request.kind == ConnectionKind::HostPort && self.sandbox().host_ports.contains(port) {
+            return true;
+        }
+        if request.address.is_some() && self.is_decided_by_name(host, tool) {
+            return true;
+        }
+        let sends = matches!(&request.kind, ConnectionKind::Http(method) if !matches!(&**method, "GET" | "HEAD"));
+        let manager = request.client.as_ref().and_then(package_manager).filter(|_| !sends);
+        let (Some(manager), Some(ask)) = (manager, &self.settings().registries) else {
+            return false;
+        };
+        let fetch = Effect {
+            scope: Scope::NETWORK_FETCH,
+            resource: Resource::Host(request.destination.to_string()),
+        };
+        !self.denies(&fetch, tool) && ask(manager).contains(&(host.clone(), *port))
+    }
+
+    /// Whether the name of a host was enough to decide: it says itself that it
+    /// is not a public one, or a rule allows it by name.
+    fn is_decided_by_name(&self, host: &str, tool: &str) -> bool {
+        if !matches!(reach(host), AddressReach::Public) {
+            return true;
+        }
+        let effect =
+            Effect { scope: Scope::NETWORK_FETCH, resource: Resource::Host(host.to_owned()) };
+        let subject = Subject {
+            effect: &effect,
+            real: None,
+            folded: None,
+            leaf: None,
+            command: None,
+            own_loopback: false,
+        };
+        let mut restrictions = self.levels(tool, false).flat_map(|level| &level.restrictions);
+        restrictions.any(|restriction| {
+            let is_network = restriction.scope.matches(&effect.scope);
+            let allowed = restriction.allowed.as_ref();
+            is_network && allowed.is_some_and(|allowed| allowed.matches(&subject, false))
+        })
+    }
+
+    /// Whether a rule refuses an effect on a host outright.
+    fn denies(&self, effect: &Effect, tool: &str) -> bool {
+        let subject = Subject {
+            effect,
+            real: None,
+            folded: None,
+            leaf: None,
+            command: None,
+            own_loopback: false,
+        };
+        let Resource::Host(host) = &effect.resource else { return true };
+        if reach(host) == AddressReach::Metadata {
+            return true;
+        }
+        self.levels(tool, false)
+            .any(|level| level.judge(&subject).is_some_and(|it| it.answer == Answer::Deny))
+    }
+}
+
+/// Whether a client is a known program that only fetches.
+fn fetches(client: &ClientProcess) -> bool {
+    if !client.is_installed {
+        return false;
+    }
+    let name = client.name();
+    let is_helper = GIT_HELPERS.contains(&name);
+    let is_git = |line: &&Vec<String>| line.first().is_some_and(|word| base_name(word) == "git");
+    let line = match is_helper {
+        true => client.callers.iter().find(|line| is_git(line) && !is_helper_line(line)),
+        false => FETCHING_CLIENTS.contains(&name).then_some(&client.arguments),
+    };
+    line.is_some_and(|line| only_fetches(name, line))
+}
+
+/// `git remote-https origin …`, which git runs by itself.
+fn is_helper_line(line: &[String]) -> bool {
+    line.get(1).is_some_and(|word| word.starts_with("remote-"))
+}
+
+/// Whether a command line neither sends nor publishes.
+fn only_fetches(name: &str, line: &[String]) -> bool {
+    let name = if GIT_HELPERS.contains(&name) { "git" } else { name };
+    let words = line.iter().skip(1).map(|word| quoted(word));
+    let command = [name.to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
+    let analysis = hermes_shell::analyze(&command, &Workplace::new(Path::new("/"), None));
+    let sends = |effect: &Effect| {
+        matches!(effect.scope.family(), "email" | "message" | "cloud")
+            || effect.scope == Scope::NETWORK_SEND
+    };
+    let publishes = |category: &str| category.contains("publish") || category.contains("send");
+    !analysis.leaves.iter().flat_map(|leaf| &leaf.effects).any(sends)
+        && !analysis.all_findings().any(|found| publishes(found.category))
+}
+
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Whose registries a client fetches from, if it is a package manager or was
+/// started by one.
+fn package_manager(client: &ClientProcess) -> Option<&'static str> {
+    if !client.is_installed {
+        return None;
+    }
+    let known = |word: &str| {
+        let found = PACKAGE_MANAGERS.iter().find(|(name, _)| *name == word);
+        found.map(|(_, registries)| *registries)
+    };
+    let name = client.name();
+    if let Some(found) = known(name) {
+        return Some(found);
+    }
+    let is_python = name.starts_with("python") || name.starts_with("pypy");
+    if !is_python && !INTERPRETERS.contains(&name) {
+        return None;
+    }
+    let lines = [&client.arguments].into_iter().chain(&client.callers);
+    lines.into_iter().find_map(|line| {
+        let words = line.iter().take(NAMING_WORDS).flat_map(|word| word.split(' ').take(2));
+        words.filter(|word| !word.starts_with('-')).find_map(|word| {
+            let path = Path::new(word);
+            let parts = path.iter().filter_map(|part| part.to_str());
+            let plain = |part: &str| {
+                let part = part.split(['.', '@']).next().unwrap_or(part).to_owned();
+                part.strip_suffix("-cli").unwrap_or(&part).to_owned()
+            };
+            let jar = || {
+                let is_maven = word.contains("maven") || word.contains("plexus-classworlds");
+                (is_maven || word.contains("gradle")).then_some("mvn")
+            };
+            parts.rev().find_map(|part| known(&plain(part))).or_else(jar)
+        })
+    })
+}
+
+fn base_name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+#[cfg(test)]
+#[path = "connections_tests.rs"]
+mod tests;

@@ -1,0 +1,135 @@
+//! Protected names that are symbolic links. Whoever keeps `~/.netrc` as a link
+//! to `dotfiles/netrc` has the secret there: that place is protected like the
+//! name.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::pattern::{fold, is_within};
+
+/// How long a look counts without a question to the disk.
+const TRUSTED_FOR: Duration = Duration::from_millis(20);
+/// How long a look counts as long as no directory has changed. A link may lead
+/// through others whose directories are not watched.
+const FRESH_FOR: Duration = Duration::from_secs(2);
+/// More links are not kept.
+const MAX_LINKS: usize = 1024;
+
+/// Where the targets of kernel files and devices are: nobody's secret is
+/// there, but `~/.bash_history` may well be a link to `/dev/null`.
+const KERNEL_DIRECTORIES: &[&str] = &["/dev", "/proc", "/sys"];
+
+/// The links among the protected names at one moment.
+#[derive(Debug, Default)]
+pub(crate) struct LinkTargets {
+    /// The protected names by the folded real place that they lead to.
+    names: HashMap<PathBuf, Vec<PathBuf>>,
+    /// The same real places as they are written, each with one of its names.
+    pub(crate) pairs: Vec<(PathBuf, PathBuf)>,
+}
+
+/// What a look found: the links, and the directories that they were found in.
+#[derive(Debug, Default)]
+pub(crate) struct LinkSurvey {
+    pub(crate) links: Vec<PathBuf>,
+    pub(crate) directories: Vec<PathBuf>,
+}
+
+#[derive(Debug)]
+struct LastLook {
+    at: Instant,
+    checked: Instant,
+    stamps: Vec<(PathBuf, Option<SystemTime>)>,
+    targets: Arc<LinkTargets>,
+}
+
+/// The last look.
+#[derive(Debug, Default)]
+pub(crate) struct LinkCache(Mutex<Option<LastLook>>);
+
+impl LinkCache {
+    /// The links as they are at `now`, or were a moment ago.
+    pub(crate) fn targets(
+        &self,
+        now: Instant,
+        survey: impl FnOnce() -> (LinkSurvey, LinkTargets),
+    ) -> Arc<LinkTargets> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.take_if(|look| !look.is_fresh(now));
+        let look = last.get_or_insert_with(|| {
+            let (survey, targets) = survey();
+            let parents = survey.links.iter().filter_map(|link| link.parent());
+            let mut watched: Vec<PathBuf> = parents.map(Path::to_path_buf).collect();
+            watched.extend(survey.directories);
+            watched.sort();
+            watched.dedup();
+            let stamps = watched.into_iter().map(|directory| {
+                let stamp = modified(&directory);
+                (directory, stamp)
+            });
+            LastLook { at: now, checked: now, stamps: stamps.collect(), targets: targets.into() }
+        });
+        Arc::clone(&look.targets)
+    }
+}
+
+impl LastLook {
+    fn is_fresh(&mut self, now: Instant) -> bool {
+        if now.saturating_duration_since(self.checked) < TRUSTED_FOR {
+            return true;
+        }
+        if now.saturating_duration_since(self.at) >= FRESH_FOR {
+            return false;
+        }
+        self.checked = now;
+        self.stamps.iter().all(|(directory, then)| modified(directory) == *then)
+    }
+}
+
+fn modified(directory: &Path) -> Option<SystemTime> {
+    fs::metadata(directory).ok()?.modified().ok()
+}
+
+impl LinkTargets {
+    /// Where these links lead, as far as the targets are wanted.
+    pub(crate) fn new(links: &[PathBuf], is_wanted: impl Fn(&Path) -> bool) -> Self {
+        let mut targets = Self::default();
+        for link in links.iter().take(MAX_LINKS) {
+            let Ok(real) = hermes_files::real_path(link) else { continue };
+            let is_kernel = KERNEL_DIRECTORIES.iter().any(|it| is_within(&real, Path::new(it)));
+            if is_kernel || real == *link || !is_wanted(&real) {
+                continue;
+            }
+            let names = targets.names.entry(fold(&real).into_owned()).or_default();
+            names.push(fold(link).into_owned());
+            targets.pairs.push((real, link.clone()));
+        }
+        targets
+    }
+
+    /// The protected names of a folded real path: those that lead to it or to
+    /// a directory above it, each with where it leads.
+    pub(crate) fn names<'a>(
+        &'a self,
+        folded: &'a Path,
+    ) -> impl Iterator<Item = (&'a Path, PathBuf)> {
+        let targets = folded.ancestors().take_while(|_| !self.names.is_empty());
+        let targets = targets.filter_map(|target| Some((target, self.names.get(target)?)));
+        targets.flat_map(move |(target, names)| {
+            let below = folded.strip_prefix(target).unwrap_or(Path::new(""));
+            names.iter().map(move |name| (target, join(name, below)))
+        })
+    }
+}
+
+/// A path without a slash at its end.
+fn join(name: &Path, below: &Path) -> PathBuf {
+    if below.as_os_str().is_empty() { name.to_owned() } else { name.join(below) }
+}
+
+#[cfg(test)]
+#[path = "linked_places_tests.rs"]
+mod tests;

@@ -1,0 +1,179 @@
+//! What a child sees of the user's home: a view of what it may see, in which
+//! nothing is there to be uncovered, and caches with changes of its own on top.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hermes_core::{Enclosed, OverlayMount};
+
+use crate::pattern::is_within;
+use crate::permissions::Permissions;
+
+/// Directories in the home where package managers and build tools keep what
+/// they can fetch or make again.
+const CACHES: &[&str] = &[
+    ".bun",
+    ".bundle",
+    ".cabal",
+    ".cache",
+    ".cargo",
+    ".composer",
+    ".conan",
+    ".conan2",
+    ".conda",
+    ".cpan",
+    ".cpanm",
+    ".deno",
+    ".docker-cache",
+    ".dotnet",
+    ".dub",
+    ".electron-gyp",
+    ".expo",
+    ".fnm",
+    ".gem",
+    ".ghcup",
+    ".gradle",
+    ".hex",
+    ".ivy2",
+    ".jbang",
+    ".julia",
+    ".keras",
+    ".konan",
+    ".lein",
+    ".local",
+    ".m2",
+    ".mix",
+    ".node-gyp",
+    ".npm",
+    ".npm-global",
+    ".nuget",
+    ".nvm",
+    ".opam",
+    ".pdm",
+    ".pip",
+    ".pixi",
+    ".pnpm-store",
+    ".poetry",
+    ".pub-cache",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".rvm",
+    ".sbt",
+    ".sdkman",
+    ".stack",
+    ".swiftpm",
+    ".terraform.d",
+    ".texlive",
+    ".vcpkg",
+    ".virtualenvs",
+    ".volta",
+    ".yarn",
+    "go",
+];
+
+/// Made even where the user has none yet: what the usual package managers
+/// write to first.
+const COMMON_CACHES: &[&str] = &[
+    ".bun", ".cache", ".cargo", ".gradle", ".ivy2", ".local", ".m2", ".npm", ".nuget", ".rustup",
+    ".yarn", "go",
+];
+
+/// Where their upper layers are, below our own home.
+const OVERLAY_STORE: &str = "sandbox/overlays";
+
+/// How many entries of a directory are looked at.
+const MAX_ENTRIES: usize = 4096;
+
+impl Permissions {
+    /// The home, if children are to see a view of it: it is not itself a place
+    /// to work in.
+    fn viewed_home(&self) -> Option<&Path> {
+        let places = self.places();
+        let home = places.home.as_deref().filter(|home| home.parent().is_some())?;
+        let is_worked_in = places.workspace.iter().any(|it| is_within(home, it));
+        (!is_worked_in && home.is_dir()).then_some(home)
+    }
+
+    /// The directories that a view may be made of; when one of them changes,
+    /// the views are made anew.
+    pub(crate) fn view_directories(&self) -> impl Iterator<Item = &Path> {
+        let home = self.places().home.as_deref();
+        let named = self.sensitive().named().iter().filter_map(|path| path.parent());
+        let inside = move |path: &&Path| home.is_some_and(|home| path.starts_with(home));
+        let unique: BTreeSet<&Path> = named.filter(inside).collect();
+        unique.into_iter()
+    }
+
+    /// The caches of package managers, with what stays invisible in them.
+    pub(crate) fn overlays(&self, cwd: &Path) -> Vec<OverlayMount> {
+        let Some(home) = self.viewed_home() else { return Vec::new() };
+        let places = self.places();
+        let workspace = places.workspace.as_deref().unwrap_or(cwd);
+        let is_place_to_work = |target: &Path| {
+            let mut all = places.workspace.iter().map(PathBuf::as_path).chain([cwd]);
+            all.any(|it| is_within(it, target))
+                || places.temp.iter().any(|it| is_within(it, target))
+        };
+        let mut overlays = Vec::new();
+        for name in CACHES {
+            let target = home.join(name);
+            let is_there = fs::symlink_metadata(&target).is_ok_and(|about| about.is_dir());
+            let is_missing = fs::symlink_metadata(&target).is_err();
+            let is_wanted = is_there || is_missing && COMMON_CACHES.contains(name);
+            if !is_wanted || is_place_to_work(&target) || places.hermes == target {
+                continue;
+            }
+            let secrets = self.sensitive().named().iter().chain([&places.hermes]);
+            let is_open = |path: &Path| self.laid_open().iter().any(|open| open.matches(path));
+            let hidden = secrets
+                .filter(|path| path.starts_with(&target) && **path != target && !is_open(path))
+                .filter_map(|path| path.strip_prefix(&target).ok().map(Path::to_path_buf));
+            overlays.push(OverlayMount {
+                hidden: hidden.collect(),
+                home: home.to_owned(),
+                workspace: workspace.to_owned(),
+                store: places.hermes.join(OVERLAY_STORE),
+                target,
+            });
+        }
+        overlays
+    }
+
+    /// The views of the home and of the directories in it that hold secrets.
+    pub(crate) fn views(&self, present: &[PathBuf], overlays: &[OverlayMount]) -> Vec<Enclosed> {
+        let Some(home) = self.viewed_home() else { return Vec::new() };
+        let is_open = |path: &Path| self.laid_open().iter().any(|open| open.matches(path));
+        let is_overlaid = |path: &Path| overlays.iter().any(|it| path.starts_with(&it.target));
+        let ours = &self.places().hermes;
+        let workspace = self.places().workspace.as_deref();
+        let is_project = |path: &Path| workspace.is_some_and(|it| is_within(path, it));
+        let linked = self.sensitive().linked_targets();
+        let named = self.sensitive().named().iter().chain(present).chain(&linked);
+        let hidden: BTreeSet<&Path> = named
+            .map(PathBuf::as_path)
+            .filter(|path| path.starts_with(home) && *path != home && !is_within(path, ours))
+            .filter(|path| !is_open(path) && !is_overlaid(path) && !is_project(path))
+            .collect();
+        let mut opened: BTreeSet<&Path> = BTreeSet::from([home]);
+        for path in &hidden {
+            let above = path.ancestors().skip(1).take_while(|above| *above != home);
+            opened.extend(
+                above.filter(|above| fs::symlink_metadata(above).is_ok_and(|about| about.is_dir())),
+            );
+        }
+        // What lies in a hidden directory needs no view of its own.
+        opened.retain(|path| !path.ancestors().any(|above| hidden.contains(above)));
+        let view = |folder: &Path| {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);
+            let mut open: Vec<PathBuf> = entries
+                .map(|entry| entry.path())
+                .filter(|path| !hidden.contains(path.as_path()))
+                .collect();
+            open.sort();
+            Enclosed { folder: folder.to_owned(), open }
+        };
+        opened.into_iter().map(view).collect()
+    }
+}

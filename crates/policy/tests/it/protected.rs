@@ -1,0 +1,284 @@
+//! Protected places: what is never touched, what a person is asked about, and
+//! where links lead. Named after the findings that they came from.
+
+use std::os::unix::fs::symlink;
+
+use hermes_core::{Effect, Lasting, Policy as _, Resource, Scope, Verdict};
+use hermes_policy::{Answer, ApprovalMode, Mode, Permissions, Settings};
+
+use crate::World;
+
+fn run(command: &str) -> Effect {
+    Effect {
+        scope: Scope::TERMINAL_EXECUTE,
+        resource: Resource::Command(command.to_owned()),
+    }
+}
+
+fn verdict(world: &World, permissions: &Permissions, effects: &[Effect]) -> Verdict {
+    permissions.judge(&world.proposal(effects, &world.at())).verdict
+}
+
+fn unasked(world: &World) -> Permissions {
+    let settings = Settings { approvals: ApprovalMode::Off, ..Settings::default() };
+    world.with_settings("", "default", settings).unwrap()
+}
+
+/// A home whose settings are links into a repository, and a project whose
+/// variables are one.
+fn linked() -> World {
+    let world = World::new();
+    for name in ["home/dotfiles/netrc", "home/dotfiles/aws/credentials", "ws/rc", "ws/prod.vars"] {
+        world.put(name, "secret");
+    }
+    world.put("home/dotfiles/config/gh/hosts.yml", "secret");
+    world.put("home/dotfiles/config/app.toml", "x");
+    symlink("dotfiles/netrc", world.path("home/.netrc")).unwrap();
+    symlink("dotfiles/aws", world.path("home/.aws")).unwrap();
+    symlink("dotfiles/config", world.path("home/.config")).unwrap();
+    symlink(world.path("ws/rc"), world.path("home/.bashrc")).unwrap();
+    symlink("prod.vars", world.path("ws/.env")).unwrap();
+    world
+}
+
+#[test]
+fn s_a2_a_protected_link_protects_its_target_from_every_tool() {
+    let world = linked();
+    let p = world.builtin("default");
+    for name in ["netrc", "aws/credentials", "aws", "config/gh/hosts.yml"] {
+        let path = world.path("home/dotfiles").join(name);
+        for scope in [Scope::FILE_READ, Scope::FILE_WRITE, Scope::FILE_DELETE] {
+            assert_eq!(world.touches(&p, scope, &path), Answer::Deny, "{name}");
+        }
+        assert_eq!(world.judged(&p, &format!("cat {}", path.display())), Answer::Deny, "{name}");
+    }
+    let app = world.path("home/dotfiles/config/app.toml");
+    assert_eq!(world.touches(&p, Scope::FILE_READ, app), Answer::Allow);
+    let variables = world.path("ws/prod.vars");
+    assert_eq!(world.touches(&p, Scope::FILE_READ, &variables), Answer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, &variables), Answer::Ask);
+    let startup = world.path("ws/rc");
+    assert_eq!(world.touches(&p, Scope::FILE_READ, &startup), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_WRITE, &startup), Answer::Ask);
+    assert_eq!(world.judged(&p, "echo 'alias ls=x' > rc"), Answer::Ask);
+    assert_eq!(world.touches(&p, Scope::FILE_DELETE, world.path("home/dotfiles")), Answer::Deny);
+    let targets = p.sensitive().linked_targets();
+    assert!(targets.contains(&world.path("home/dotfiles/netrc")), "{targets:?}");
+    // A profile that lays the real place open means it.
+    let open = "profiles: {p: {extends: default, sensitive_paths: ['~/dotfiles/netrc']}}";
+    let open = world.with(open, "p").unwrap();
+    let netrc = world.path("home/dotfiles/netrc");
+    assert_eq!(world.touches(&open, Scope::FILE_READ, netrc), Answer::Allow);
+}
+
+/// Searching, comparing and packing a directory go by what its grant leaves
+/// out.
+#[test]
+fn s_a2_a_granted_directory_keeps_the_targets_of_protected_links() {
+    let world = linked();
+    let p = world.builtin("default");
+    let effects = [world.path("home/dotfiles"), world.path("ws")]
+        .map(|path| Effect::path(Scope::FILE_READ, path));
+    let grants = p.judge(&world.proposal(&effects, &world.at())).grants;
+    let closes = |scope: Scope, name: &str| grants.closes(&scope, &world.path(name));
+    for name in ["home/dotfiles/netrc", "home/dotfiles/aws/credentials", "ws/prod.vars"] {
+        assert!(closes(Scope::FILE_READ, name), "{name}");
+    }
+    assert!(!closes(Scope::FILE_READ, "home/dotfiles/config/app.toml"));
+    assert!(!closes(Scope::FILE_READ, "ws/rc") && closes(Scope::FILE_WRITE, "ws/rc"));
+}
+
+#[test]
+fn s_b5_files_that_other_programs_run_are_asked_about() {
+    let world = World::new();
+    let p = world.builtin("default");
+    let names = [".vscode/tasks.json", ".mcp.json", ".claude/settings.json", "AGENTS.md"];
+    for name in names {
+        let path = world.path("ws").join(name);
+        for scope in [Scope::FILE_WRITE, Scope::FILE_DELETE] {
+            assert_eq!(world.touches(&p, scope, &path), Answer::Ask, "{name}");
+        }
+        assert_eq!(world.touches(&p, Scope::FILE_READ, &path), Answer::Allow, "{name}");
+    }
+    for command in ["echo x > .mcp.json", "cp a .husky/pre-commit", "sed -i s/a/b/ AGENTS.md"] {
+        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+    }
+    for command in ["echo x > .github/workflows/ci.yml", "cat AGENTS.md", "touch .gitattributes"] {
+        assert_eq!(world.judged(&p, command), Answer::Allow, "{command}");
+    }
+    let write = [Effect::path(Scope::FILE_WRITE, world.path("ws/.mcp.json"))];
+    assert!(matches!(verdict(&world, &p, &write), Verdict::Ask { .. }));
+    assert_eq!(verdict(&world, &unasked(&world), &write), Verdict::Allow);
+    // Whoever names the place has agreed to it.
+    let approved = "profiles: {p: {extends: default, approved: \
+                    [{scope: file:write, paths: ['${workspace}/.mcp.json']}]}}";
+    let approved = world.with(approved, "p").unwrap();
+    assert_eq!(verdict(&world, &approved, &write), Verdict::Allow);
+    let other = [Effect::path(Scope::FILE_WRITE, world.path("ws/AGENTS.md"))];
+    assert!(matches!(verdict(&world, &approved, &other), Verdict::Ask { .. }));
+}
+
+/// What lies in a granted directory is not asked about one by one.
+#[test]
+fn s_b5_an_archive_brings_no_file_that_other_programs_run() {
+    let world = World::new();
+    let effects = [Effect::path(Scope::FILE_WRITE, world.path("ws"))];
+    let closes = |p: &Permissions, name: &str| {
+        let grants = p.judge(&world.proposal(&effects, &world.at())).grants;
+        grants.closes(&Scope::FILE_WRITE, &world.path("ws").join(name))
+    };
+    let p = world.builtin("default");
+    assert!(closes(&p, ".vscode/tasks.json") && closes(&p, ".env") && !closes(&p, "src/a"));
+    assert!(!closes(&unasked(&world), ".vscode/tasks.json"), "nobody wants to be asked");
+    assert!(closes(&unasked(&world), ".hermes/x"));
+}
+
+const ASKED: &[&str] = &[
+    "cp .env.example .env",
+    "cat .env",
+    "echo A=1 >> .env",
+    "source .env",
+    "echo \"alias ll='ls -l'\" >> ~/.bashrc",
+    "python3 -c 'print(open(\".env\").read())'",
+];
+
+#[test]
+fn n_a7_variables_and_start_up_files_are_asked_about() {
+    let world = World::new();
+    world.put("ws/.env.example", "A=");
+    world.put("ws/.env", "A=1");
+    let (p, unasked) = (world.builtin("default"), unasked(&world));
+    for command in ASKED {
+        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+        assert_eq!(verdict(&world, &unasked, &[run(command)]), Verdict::Allow, "{command}");
+    }
+    // Keys and credentials stay closed, whoever is asked.
+    for command in ["cat ~/.ssh/id_rsa", "cat ~/.netrc", "cp a ~/.aws/credentials", "cat /etc/shadow"] {
+        let verdict = verdict(&world, &unasked, &[run(command)]);
+        assert!(matches!(verdict, Verdict::Deny { .. }), "{command}");
+    }
+}
+
+#[test]
+fn n_a7_an_answer_holds_for_the_file_that_it_was_about() {
+    let world = World::new();
+    world.put("ws/app/.env", "A=1");
+    world.put("ws/app/.env.production", "A=1");
+    let p = world.builtin("default");
+    let at = world.at();
+    for (lasting, name) in [(Lasting::Session, "app/.env"), (Lasting::Always, "app/.env.local")] {
+        let effects = [run(&format!("cat {name}"))];
+        let proposal = world.proposal(&effects, &at);
+        let offers = p.judge(&proposal).offers;
+        assert!(offers.len() == 1 && offers[0].contains(name), "{offers:?}");
+        p.remember(&proposal, lasting).unwrap();
+        assert_eq!(p.judge(&proposal).verdict, Verdict::Allow, "{name}");
+        let path = world.path("ws").join(name);
+        assert_eq!(world.touches(&p, Scope::FILE_READ, &path), Answer::Allow, "{name}");
+        assert_eq!(world.touches(&p, Scope::FILE_WRITE, &path), Answer::Ask, "{name}");
+    }
+    assert_eq!(world.judged(&p, "cat app/.env.production"), Answer::Ask);
+    // An agreement to a directory is none to what is protected in it.
+    let narrow = "profiles: {p: {extends: default, restrictions: {file:read: \
+                  {approval_paths: ['${workspace}/app/**']}}}}";
+    let p = world.with(narrow, "p").unwrap();
+    let effects = [Effect::path(Scope::FILE_READ, world.path("ws/app/plain"))];
+    p.remember(&world.proposal(&effects, &at), Lasting::Always).unwrap();
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/app/other")), Answer::Allow);
+    assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/app/.env")), Answer::Ask);
+}
+
+#[test]
+fn n_a7_an_approved_file_can_be_opened() {
+    let world = World::new();
+    let env = world.put("ws/.env", "A=1");
+    std::fs::hard_link(&env, world.path("ws/copy")).unwrap();
+    let p = world.builtin("default");
+    let effects = [Effect::path(Scope::FILE_READ, &env)];
+    let grants = p.judge(&world.proposal(&effects, &world.at())).grants;
+    let file = {
+        use std::os::unix::fs::MetadataExt as _;
+        let facts = std::fs::metadata(&env).unwrap();
+        (facts.dev(), facts.ino())
+    };
+    assert!(!grants.closes(&Scope::FILE_READ, &env));
+    assert!(!grants.closes_shared(&Scope::FILE_READ, &env, file));
+    assert!(grants.closes_shared(&Scope::FILE_READ, &world.path("ws/copy"), file));
+}
+
+#[test]
+fn n_a7_names_of_variables_are_read_without_a_question() {
+    let world = World::new();
+    let env = world.put("ws/.env", "A=1");
+    let p = world.builtin("default");
+    let names = |path: &std::path::Path| {
+        let effects = [Effect::path(Scope::FILE_READ, path), Effect::path(Scope::ENV_READ, path)];
+        verdict(&world, &p, &effects)
+    };
+    assert_eq!(names(&env), Verdict::Allow);
+    let Verdict::Ask { reason, .. } = verdict(&world, &p, &[Effect::path(Scope::FILE_READ, &env)])
+    else {
+        panic!("values are asked about")
+    };
+    assert!(reason.contains("names_only=true"), "{reason}");
+    // What is never read has no names either, and other rules still count.
+    assert!(matches!(names(&world.path("home/.aws/credentials")), Verdict::Deny { .. }));
+    let denied = "profiles: {p: {extends: default, deny: [{scope: file:read, paths: [.env]}]}}";
+    let denied = world.with(denied, "p").unwrap();
+    let effects = [Effect::path(Scope::FILE_READ, &env), Effect::path(Scope::ENV_READ, &env)];
+    assert!(matches!(verdict(&world, &denied, &effects), Verdict::Deny { .. }));
+}
+
+#[test]
+fn n_a7_protected_places_are_asked_about_while_rules_are_watched() {
+    let world = World::new();
+    world.put("ws/.env", "A=1");
+    let settings = || Settings { mode: Mode::Audit, ..Settings::default() };
+    let rules = "profiles: {p: {extends: default, deny: [clipboard:write]}}";
+    let p = world.with_settings(rules, "p", settings()).unwrap();
+    let read = Effect::path(Scope::FILE_READ, world.path("ws/.env"));
+    let denied = Effect::any(Scope::CLIPBOARD_WRITE);
+    assert!(matches!(verdict(&world, &p, &[read.clone()]), Verdict::Ask { .. }));
+    assert_eq!(verdict(&world, &p, &[denied.clone()]), Verdict::Allow);
+    // The rule that is only watched does not make it a denial.
+    assert!(matches!(verdict(&world, &p, &[denied, read]), Verdict::Ask { .. }));
+}
+
+#[test]
+fn s_c1_a_command_reaches_the_loopback_of_its_own_network() {
+    let world = World::new();
+    let p = world.builtin("default");
+    for command in [
+        "curl http://localhost:3000/health",
+        "curl -s 127.0.0.1:8080",
+        "curl 'http://[::1]:9/'",
+        "curl -X POST -d a=1 http://localhost:3000/api",
+    ] {
+        assert_eq!(world.judged(&p, command), Answer::Allow, "{command}");
+    }
+    for command in ["curl http://10.0.0.7/", "curl -d a=1 http://example.com/"] {
+        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+    }
+    assert_eq!(world.judged(&p, "curl http://169.254.169.254/"), Answer::Deny);
+    // Other tools run in this process, whose loopback is the machine's.
+    for scope in [Scope::NETWORK_FETCH, Scope::BROWSER_CONTROL] {
+        assert_eq!(world.reaches(&p, scope.clone(), "localhost:3000"), Answer::Ask, "{scope}");
+        assert_eq!(world.reaches(&p, scope, "169.254.169.254"), Answer::Deny);
+    }
+    for sandbox in ["network: host", "enabled: false"] {
+        let yaml = format!("profiles: {{p: {{extends: default, sandbox: {{{sandbox}}}}}}}");
+        let p = world.with(&yaml, "p").unwrap();
+        assert_eq!(world.judged(&p, "curl http://localhost:3000/"), Answer::Ask, "{sandbox}");
+    }
+    let off = world.with("profiles: {p: {extends: default, sandbox: {network: 'off'}}}", "p").unwrap();
+    assert_eq!(world.judged(&off, "curl http://localhost:3000/"), Answer::Allow);
+    // Who names the host means it.
+    for (rule, answer) in [
+        ("approval_required: [{scope: network:fetch, hosts: [localhost]}]", Answer::Ask),
+        ("deny: [{scope: network:fetch, hosts: [localhost]}]", Answer::Deny),
+        ("deny: [network:fetch]", Answer::Deny),
+    ] {
+        let p = world.with(&format!("profiles: {{p: {{extends: default, {rule}}}}}"), "p").unwrap();
+        assert_eq!(world.judged(&p, "curl http://localhost:3000/"), answer, "{rule}");
+    }
+}
