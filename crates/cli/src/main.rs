@@ -89,7 +89,10 @@ fn or_talk(error: clap::Error) -> Result<Cli, clap::Error> {
         return Err(error);
     }
     words.insert(1.min(words.len()), "chat".into());
-    Cli::try_parse_from(words).map_err(|_| error)
+    Cli::try_parse_from(words).map_err(|of_chat| match of_chat.kind() {
+        clap::error::ErrorKind::UnknownArgument => error,
+        _ => of_chat,
+    })
 }
 
 /// Whoever says nothing wants to talk.

@@ -175,12 +175,14 @@ impl AgentMode {
             }),
             Self::Plan => {
                 // Programs may need somewhere to put a temporary file.
-                let writes = json!({
-                    "allowed_paths": ["${tmp}/**"],
-                    "denied_paths": ["${workspace}/**"],
+                let writes = json!({ "allowed_paths": ["${tmp}/**"] });
+                let in_workspace = ["file:write", "file:delete"].map(|scope| {
+                    json!({ "scope": scope, "paths": ["${workspace}/**"], "reason": PLAN_REASON })
                 });
+                let others = PLAN_DENIES.map(|scope| rule(scope, PLAN_REASON));
+                let deny: Vec<Value> = in_workspace.into_iter().chain(others).collect();
                 json!({
-                    "deny": PLAN_DENIES.map(|scope| rule(scope, PLAN_REASON)),
+                    "deny": deny,
                     // Nobody here knows what the tools of a server do.
                     "approval_required": [rule("mcp:*", "Plan mode asks before each call of a server")],
                     "restrictions": { "file:write": writes, "file:delete": writes },

@@ -135,8 +135,13 @@ impl Containment {
 fn network_stop(refused: &RefusedConnection) -> SandboxStop {
     let request = &refused.request;
     let who = request.client.as_ref().map_or("A process", |client| client.name());
+    let reason = &refused.refusal.reason;
+    let what = match reason.contains(&request.destination.host) {
+        true => reason.clone(),
+        false => format!("{who} to {}: {reason}", request.destination),
+    };
     SandboxStop {
-        what: format!("{who} to {}: {}", request.destination, refused.refusal.reason),
+        what,
         rule: refused.refusal.rule.clone(),
         allow: refused.refusal.allow.clone(),
         path: None,

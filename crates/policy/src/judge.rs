@@ -24,6 +24,10 @@ use crate::push;
 use crate::sensitive::{ProtectedKind, Protection, Sensitive};
 use crate::strays::Strays;
 
+/// The category of commands that wait for connections. In a network of their
+/// own, nobody but the session reaches them.
+const LISTENING: &str = "network-listen";
+
 /// One thing that was judged, and what came of it.
 #[derive(Debug, Clone)]
 pub struct Finding {
@@ -234,9 +238,12 @@ impl Permissions {
         let mut allowed: Vec<(&Scope, &OsStr)> = Vec::new();
         let mut glances = Glances::default();
         let mut heard = Vec::with_capacity(count);
+        let is_apart = self.has_own_network();
         for (index, leaf) in analysis.leaves.iter().enumerate() {
             let text: Arc<str> = leaf.text.as_str().into();
-            for found in &leaf.findings {
+            let is_heard =
+                |found: &&hermes_shell::Finding| !(is_apart && found.category == LISTENING);
+            for found in leaf.findings.iter().filter(is_heard) {
                 let effect = Effect {
                     scope: Scope::TERMINAL_EXECUTE,
                     resource: Resource::Command(leaf.text.clone()),
@@ -246,6 +253,14 @@ impl Permissions {
                 exam.findings.push(found);
             }
             for effect in &leaf.effects {
+                // Which host it is, the proxy sees and judges.
+                if is_apart
+                    && effect.scope.family() == "network"
+                    && effect.resource == Resource::Any
+                {
+                    heard.push(false);
+                    continue;
+                }
                 // What was allowed once is allowed again, unless it matters
                 // who does it.
                 let place = effect.resource.as_path().map(|path| (&effect.scope, path.as_os_str()));
@@ -410,15 +425,17 @@ impl Permissions {
         });
     }
 
+    /// Whether child processes have a network of their own.
+    fn has_own_network(&self) -> bool {
+        let sandbox = self.sandbox();
+        sandbox.enabled && sandbox.network != NetworkMode::Host
+    }
+
     /// Whether a host of this machine is, for child processes, one of their own
     /// network.
     fn has_own_loopback(&self, effect: &Effect) -> bool {
         let Resource::Host(host) = &effect.resource else { return false };
-        let is_own = || {
-            let sandbox = self.sandbox();
-            sandbox.enabled && sandbox.network != NetworkMode::Host
-        };
-        reach(host) == AddressReach::Loopback && is_own()
+        reach(host) == AddressReach::Loopback && self.has_own_network()
     }
 
     /// What holds whatever the profile says, and of a protected place its kind.

@@ -58,9 +58,7 @@ pub use error::PolicyError;
 pub use judge::{Examination, Finding};
 pub use level::{Answer, Level, Origin, Restriction, Rule, Selectors};
 pub use pattern::{Places, fold};
-pub use permissions::{
-    ApprovalMode, Mode, Permissions, RegistryLookup, SandboxCheck, Settings,
-};
+pub use permissions::{ApprovalMode, Mode, Permissions, RegistryLookup, SandboxCheck, Settings};
 pub use profile::{Profile, SandboxSettings};
 pub use sensitive::{ProtectedKind, Protection, Sensitive};
 pub use sources::{MissingSandbox, Named, SandboxDefaults, Sources};

@@ -28,9 +28,9 @@ fn has_sandbox() -> bool {
 #[test]
 fn only_one_mode_can_be_chosen() {
     let context = TestContext::new();
-    for command in ["call", "exec", "run", "chat"] {
-        let run = context.run([command, "--ask", "--plan", "todo"]).exits(2);
-        assert!(run.stderr.contains("cannot be used with"), "{command}: {}", run.stderr);
+    for words in [&["call", "todo"][..], &["exec"], &["run", "hello"], &["chat"], &[]] {
+        let run = context.run([words, &["--ask", "--plan"]].concat()).exits(2);
+        assert!(run.stderr.contains("cannot be used with"), "{words:?}: {}", run.stderr);
     }
     let help = context.run(["chat", "--help"]).succeeds().stdout;
     for flag in ["--auto", "--ask", "--plan", "--yolo"] {

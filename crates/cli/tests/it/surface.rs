@@ -97,6 +97,11 @@ fn help_for_call() {
       -q, --quiet               Print nothing on standard error but errors
           --timeout <SECONDS>   Give up on a request after this many seconds
           --dry-run             Go through every stage but the run, and tell what would happen
+          --auto                Work in the sandbox without asking, as far as the profile allows (the
+                                default)
+          --ask                 Ask before each file change and each command
+          --plan                Read only: change nothing, and work out a plan
+          --yolo                Approve every question automatically; what is denied stays denied
           --profile <NAME>      Use this permission profile
           --permissions <FILE>  Read permission profiles from this file instead of
                                 HERMES_HOME/hermes_permissions.yaml

@@ -72,7 +72,7 @@ impl CallJudge {
                 && match &granted.resource {
                     // Without a port, every port of the host is meant.
                     Resource::Host(own) => own == host || own == name,
-                    Resource::Any => true,
+                    // What was not known when the call was judged is judged now.
                     _ => false,
                 }
         })

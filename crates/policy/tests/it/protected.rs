@@ -9,10 +9,7 @@ use hermes_policy::{Answer, ApprovalMode, Mode, Permissions, Settings};
 use crate::World;
 
 fn run(command: &str) -> Effect {
-    Effect {
-        scope: Scope::TERMINAL_EXECUTE,
-        resource: Resource::Command(command.to_owned()),
-    }
+    Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command(command.to_owned()) }
 }
 
 fn verdict(world: &World, permissions: &Permissions, effects: &[Effect]) -> Verdict {
@@ -153,7 +150,9 @@ fn n_a7_variables_and_start_up_files_are_asked_about() {
         assert_eq!(verdict(&world, &unasked, &[run(command)]), Verdict::Allow, "{command}");
     }
     // Keys and credentials stay closed, whoever is asked.
-    for command in ["cat ~/.ssh/id_rsa", "cat ~/.netrc", "cp a ~/.aws/credentials", "cat /etc/shadow"] {
+    for command in
+        ["cat ~/.ssh/id_rsa", "cat ~/.netrc", "cp a ~/.aws/credentials", "cat /etc/shadow"]
+    {
         let verdict = verdict(&world, &unasked, &[run(command)]);
         assert!(matches!(verdict, Verdict::Deny { .. }), "{command}");
     }
@@ -270,7 +269,8 @@ fn s_c1_a_command_reaches_the_loopback_of_its_own_network() {
         let p = world.with(&yaml, "p").unwrap();
         assert_eq!(world.judged(&p, "curl http://localhost:3000/"), Answer::Ask, "{sandbox}");
     }
-    let off = world.with("profiles: {p: {extends: default, sandbox: {network: 'off'}}}", "p").unwrap();
+    let off =
+        world.with("profiles: {p: {extends: default, sandbox: {network: 'off'}}}", "p").unwrap();
     assert_eq!(world.judged(&off, "curl http://localhost:3000/"), Answer::Allow);
     // Who names the host means it.
     for (rule, answer) in [
