@@ -91,7 +91,7 @@ impl Approver for ReducedSandbox {
 
 fn question() -> Question {
     let obstacle = NamespaceObstacle::find();
-    let why = obstacle.map_or_else(sandbox_support::summary, |obstacle| obstacle.reason);
+    let why = obstacle.map_or_else(sandbox_support::summary, |obstacle| obstacle.detail);
     Question {
         title: "Run commands with the reduced sandbox?".to_owned(),
         body: vec![

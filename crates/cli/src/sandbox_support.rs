@@ -15,7 +15,17 @@ pub(crate) const REDUCED_COMMAND: &str = "hermes config set sandbox.missing redu
 /// What does not hold in the reduced sandbox.
 pub(crate) const REDUCED_GAPS: &str = "Landlock and seccomp still hold where commands write and \
     which system calls they make. Protected files inside directories that they may use are not \
-    hidden, package caches are read-only, and there is no network by host.";
+    hidden, package caches are read-only, and there is no network unless sandbox.network is host.";
+
+/// How many namespaces a user may have where none were allowed.
+const MANY_NAMESPACES: u64 = 15_000;
+
+/// The setting by which AppArmor keeps programs from making user namespaces.
+const APPARMOR_SETTING: &str = "kernel.apparmor_restrict_unprivileged_userns";
+
+/// How a container is started in which user namespaces can be made.
+const CONTAINER_FLAGS: &str =
+    "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined …";
 
 /// The mechanisms of this system, asked for once.
 pub(crate) fn support() -> &'static Support {
@@ -26,7 +36,7 @@ pub(crate) fn support() -> &'static Support {
 /// The mechanisms of this system in a line, with the cause of what is missing.
 pub(crate) fn summary() -> String {
     let mut told = support().clone();
-    told.user_namespaces_error = NamespaceObstacle::find().map(|obstacle| obstacle.reason);
+    told.user_namespaces_error = NamespaceObstacle::find().map(|obstacle| obstacle.detail);
     told.to_string()
 }
 
@@ -53,8 +63,8 @@ pub(crate) fn can_hold(confinement: &Confinement) -> Result<(), String> {
     }
     match NamespaceObstacle::find() {
         Some(obstacle) => Err(format!(
-            "this system has no user namespaces ({}). `{REDUCED_COMMAND}` runs commands with what \
-             there is; `hermes doctor` lists the ways to have the whole sandbox",
+            "{}. `{REDUCED_COMMAND}` runs commands with what there is; `hermes doctor` lists the ways \
+             to have the whole sandbox",
             obstacle.reason
         )),
         None => Ok(()),
@@ -89,8 +99,10 @@ pub(crate) fn trial_confinement(permissions: &Permissions, cwd: &Path) -> Option
 /// Why user namespaces cannot be made here, and how they can.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamespaceObstacle {
-    /// The cause in a few words.
+    /// The cause as a clause.
     pub(crate) reason: String,
+    /// The same for who knows what it is about.
+    pub(crate) detail: String,
     /// Commands of which each, run alone, removes it.
     pub(crate) remedies: Vec<String>,
 }
@@ -110,6 +122,9 @@ impl NamespaceObstacle {
     /// What keeps this program from making user namespaces; none if nothing does.
     pub(crate) fn find() -> Option<Self> {
         let error = support().user_namespaces_error.as_deref()?;
+        // Of the whole sentence, what the system said.
+        let error = error.split_once("not there: ").map_or(error, |(_, said)| said);
+        let error = error.split(';').next().unwrap_or(error);
         let setting = |name: &str| {
             std::fs::read_to_string(format!("/proc/sys/{name}")).ok()?.trim().parse().ok()
         };
@@ -126,37 +141,43 @@ impl NamespaceObstacle {
         for kind in ["user", "mnt", "net"] {
             if is(&format!("user/max_{kind}_namespaces"), 0) {
                 let name = format!("user.max_{kind}_namespaces");
-                return Self {
-                    reason: format!("they are switched off: {name} = 0"),
-                    remedies: vec![sysctl(&name, 15_000)],
-                };
+                return Self::switched_off(&name, MANY_NAMESPACES);
             }
         }
         if is("kernel/unprivileged_userns_clone", 0) {
-            let name = "kernel.unprivileged_userns_clone";
-            return Self {
-                reason: format!("they are switched off: {name} = 0"),
-                remedies: vec![sysctl(name, 1)],
-            };
+            return Self::switched_off("kernel.unprivileged_userns_clone", 1);
         }
         if is("kernel/apparmor_restrict_unprivileged_userns", 1) {
-            let name = "kernel.apparmor_restrict_unprivileged_userns";
+            let detail = format!("{APPARMOR_SETTING} = 1");
             return Self {
-                reason: format!("AppArmor restricts them: {name} = 1"),
-                remedies: vec![apparmor_profile(evidence.program), sysctl(name, 0)],
+                reason: format!("AppArmor restricts user namespaces ({detail})"),
+                detail,
+                remedies: vec![apparmor_profile(evidence.program), sysctl(APPARMOR_SETTING, 0)],
             };
         }
         if evidence.is_container {
             return Self {
-                reason: "this container does not allow them".to_owned(),
-                remedies: vec![
-                    "docker run --security-opt seccomp=unconfined --security-opt \
-                     apparmor=unconfined …"
-                        .to_owned(),
-                ],
+                reason: "this container does not allow user namespaces".to_owned(),
+                detail: "not allowed in this container".to_owned(),
+                remedies: vec![CONTAINER_FLAGS.to_owned()],
             };
         }
-        Self { reason: evidence.error.to_owned(), remedies: Vec::new() }
+        Self {
+            reason: format!("user namespaces cannot be made ({})", evidence.error),
+            detail: evidence.error.to_owned(),
+            remedies: vec![
+                sysctl("user.max_user_namespaces", MANY_NAMESPACES),
+                apparmor_profile(evidence.program),
+                sysctl(APPARMOR_SETTING, 0),
+                CONTAINER_FLAGS.to_owned(),
+            ],
+        }
+    }
+
+    fn switched_off(name: &str, value: u64) -> Self {
+        let detail = format!("{name} = 0");
+        let reason = format!("user namespaces are switched off ({detail})");
+        Self { reason, detail, remedies: vec![sysctl(name, value)] }
     }
 }
 

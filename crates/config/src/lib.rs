@@ -41,7 +41,7 @@ pub use path::{KeyPath, PathError};
 pub use resolve::{Config, Origin, RawConfig, Resolved, Warning};
 pub use settings::{
     Agent, Approvals, Checkpoints, CodeExecution, Container, Cron, Docker, Guardrails, Memory,
-    Model, Permissions, Sandbox, Settings, Singularity, Ssh, Terminal, Thresholds, ToolOutput, ToolSearch,
-    ToolSearchMode,
+    Model, Permissions, Sandbox, Settings, Singularity, Ssh, Terminal, Thresholds, ToolOutput,
+    ToolSearch, ToolSearchMode,
 };
 pub use vars::{Env, VARS, Var};

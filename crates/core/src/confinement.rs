@@ -47,6 +47,8 @@ pub struct Confinement {
     pub session: String,
     /// Loopback ports of this machine that the session may use.
     pub host_ports: Vec<u16>,
+    /// Files of the user that it sees without the credentials in them.
+    pub redacted: Vec<PathBuf>,
     /// Directories of the user that it sees with changes of its own on top.
     pub overlays: Vec<OverlayMount>,
     /// The programs outside that it may speak to by their sockets.
@@ -149,6 +151,9 @@ pub struct ChildLimits {
     pub processes: Option<u64>,
     /// Bytes of address space of each process.
     pub memory: Option<u64>,
+    /// Bytes of memory that each process has for itself and may write; unlike
+    /// address space, nobody reserves that without using it.
+    pub private_memory: Option<u64>,
     /// Bytes of the largest file that it may write.
     pub file_size: Option<u64>,
     /// Open files of each process.
@@ -157,6 +162,12 @@ pub struct ChildLimits {
 
 impl Default for ChildLimits {
     fn default() -> Self {
-        Self { processes: Some(4096), memory: None, file_size: None, open_files: None }
+        Self {
+            processes: Some(4096),
+            memory: None,
+            private_memory: None,
+            file_size: None,
+            open_files: None,
+        }
     }
 }

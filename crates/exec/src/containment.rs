@@ -153,7 +153,7 @@ fn limit_stop(line: &str, confinement: &Confinement) -> Option<SandboxStop> {
     let (_, limit) = EXHAUSTED.iter().find(|(word, _)| lower.contains(word))?;
     let limits = &confinement.limits;
     let value = match *limit {
-        "memory" => limits.memory,
+        "memory" => limits.memory.or(limits.private_memory),
         "file_size" => limits.file_size,
         _ => limits.processes,
     }?;

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::backend::{Backend, Control, Exit, Started, Waiting};
 use crate::containment::{Containment, SandboxStop};
 use crate::elsewhere::remarks::Remarks;
+use crate::network::ListeningPort;
 use crate::order::{Input, Order, Output, Size};
 use crate::output::{Log, Source, Spill};
 use crate::ready;
@@ -212,6 +213,16 @@ impl Job {
         let Some(containment) = &self.containment else { return Vec::new() };
         let has_failed = self.ended().is_none_or(|ended| ended.exit != Exit::Code(0));
         containment.stops(self.began, has_failed, output, directory)
+    }
+
+    /// What it listens on, as long as it runs.
+    pub fn ports(&self) -> Vec<ListeningPort> {
+        let network = self.containment.as_ref().and_then(|it| it.network.as_ref());
+        let Some(network) = network.filter(|_| self.ended().is_none_or(|it| it.lingers)) else {
+            return Vec::new();
+        };
+        let own = |port: &ListeningPort| port.job.as_deref() == Some(self.id.as_str());
+        network.listening().into_iter().filter(own).collect()
     }
 
     /// What it has written so far.

@@ -44,8 +44,8 @@ pub mod watch;
 
 pub use askpass::Askpass;
 pub use attend::Attention;
-pub use containment::{Containment, SandboxStop};
 pub use backend::{Backend, Control, Exit, Place, Shell, Started, Waiting};
+pub use containment::{Containment, SandboxStop};
 pub use elsewhere::{Carriage, Carrier, Elsewhere, Way};
 pub use errand::{Done, Errand};
 pub use fleeting::Fleeting;

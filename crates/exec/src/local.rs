@@ -16,9 +16,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, kill_process_group};
 use tokio::io::unix::AsyncFd;
 
+use crate::backend::{Backend, Control, Exit, Place, Shell, Started, Waiting};
 use crate::containment::Containment;
 use crate::network::{Networks, SessionNetwork};
-use crate::backend::{Backend, Control, Exit, Place, Shell, Started, Waiting};
 use crate::order::{Input, Order, Output, Size};
 use crate::output::Source;
 use crate::ready;

@@ -91,8 +91,17 @@ impl Surroundings {
             (Some(place), found)
         };
         if place.is_none()
-            && let (Some(networks), Some(confinement)) = (jobs.backend().networks(), &cx.confinement)
+            && let (Some(networks), Some(confinement)) =
+                (jobs.backend().networks(), &cx.confinement)
         {
+            if networks.get(&confinement.session).is_none() {
+                // What an earlier program has left is in the session's network.
+                let left = jobs.left_over().into_iter().filter(|it| it.elsewhere.is_none());
+                let mut own = left.filter(|it| it.session == confinement.session);
+                if let Some(entry) = own.next() {
+                    networks.rejoin(&confinement.session, entry.pid);
+                }
+            }
             let network = networks
                 .of(confinement)
                 .map_err(|error| ToolError::io("The network of the session", &error))?;

@@ -32,7 +32,7 @@ where
                 let task = handle(stream, peer);
                 tasks.spawn(async move {
                     task.await;
-                    std::mem::forget(slot);
+                    drop(slot);
                 });
             }
             Err(_) => tokio::time::sleep(RETRY_DELAY).await,

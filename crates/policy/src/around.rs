@@ -26,6 +26,8 @@ pub(crate) struct Around {
     pub(crate) enclosed: Vec<Enclosed>,
     /// Caches in the home that children change without changing the user's.
     pub(crate) overlays: Vec<OverlayMount>,
+    /// Files that they see without credentials.
+    pub(crate) redacted: Vec<PathBuf>,
 }
 
 impl Permissions {
@@ -82,7 +84,8 @@ impl Permissions {
         // Whoever lays one open by name means all that is called so.
         folders.retain(|folder| !is_open(&folder.join(".env")));
         awaited.folders = folders;
-        Around { present, awaited: Arc::new(awaited), enclosed, overlays }
+        let redacted = self.redacted_files();
+        Around { present, awaited: Arc::new(awaited), enclosed, overlays, redacted }
     }
 
     /// Our own home, and what can be seen of it; none if a profile lays it open

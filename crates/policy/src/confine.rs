@@ -102,6 +102,7 @@ impl Permissions {
             hidden: self.hidden(&levels, around.present, &services, &sockets),
             awaited: self.awaited(&levels, around.awaited),
             enclosed: around.enclosed.into_iter().filter(|it| !is_worked_in(it)).collect(),
+            redacted: around.redacted,
             overlays: around.overlays.into_iter().filter(|it| !is_written_in(it)).collect(),
             delete,
             write,

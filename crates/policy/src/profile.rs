@@ -1,6 +1,7 @@
 //! A profile: a level with what belongs to it.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use hermes_core::{ChildLimits, NetworkMode, Proposal};
 use serde_json::Value;
@@ -163,12 +164,32 @@ impl Default for SandboxSettings {
             bubblewrap: false,
             missing: Answer::Deny,
             is_reduced: false,
-            limits: ChildLimits::default(),
+            limits: default_limits(),
             network: NetworkMode::Isolated,
             host_ports: Vec::new(),
         }
     }
 }
+
+/// The limits of somebody who has set none: what no honest program needs, and
+/// what keeps one that runs wild from taking the machine with it.
+fn default_limits() -> ChildLimits {
+    static LIMITS: OnceLock<ChildLimits> = OnceLock::new();
+    *LIMITS.get_or_init(|| {
+        let memory = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+            let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+            line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+        });
+        ChildLimits {
+            private_memory: memory.map(|kilobytes| kilobytes * 1024 / 4 * 3),
+            file_size: Some(LARGEST_FILE),
+            ..ChildLimits::default()
+        }
+    })
+}
+
+/// Bytes of the largest file that a child may write unless a profile says more.
+const LARGEST_FILE: u64 = 64 << 30;
 
 impl Profile {
     /// Puts another profile under this one: its lists come first.

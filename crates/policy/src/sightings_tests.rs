@@ -1,14 +1,12 @@
 use super::*;
 
-fn case(git_runs: bool, changed: &[&str]) -> Case {
+fn case(git_runs: bool, deleted: &[&str]) -> Case {
     Case {
         write: vec!["/w".into()],
         cwd: "/w".into(),
-        changed: changed.iter().map(PathBuf::from).collect(),
-        deleted: Vec::new(),
+        deleted: deleted.iter().map(PathBuf::from).collect(),
         git_runs,
         settings: false,
-        typed: false,
         sweeps: false,
     }
 }

@@ -80,6 +80,10 @@ const COMMON_CACHES: &[&str] = &[
     ".yarn", "go",
 ];
 
+/// Configuration of package managers that holds credentials besides: children
+/// see it without them.
+const REDACTED: &[&str] = &[".npmrc", ".m2/settings.xml", ".gradle/gradle.properties"];
+
 /// Where their upper layers are, below our own home.
 const OVERLAY_STORE: &str = "sandbox/overlays";
 
@@ -94,6 +98,12 @@ impl Permissions {
         let home = places.home.as_deref().filter(|home| home.parent().is_some())?;
         let is_worked_in = places.workspace.iter().any(|it| is_within(home, it));
         (!is_worked_in && home.is_dir()).then_some(home)
+    }
+
+    /// The configuration files that children see without credentials.
+    pub(crate) fn redacted_files(&self) -> Vec<PathBuf> {
+        let Some(home) = self.viewed_home() else { return Vec::new() };
+        REDACTED.iter().map(|name| home.join(name)).filter(|file| file.is_file()).collect()
     }
 
     /// The directories that a view may be made of; when one of them changes,
@@ -127,8 +137,10 @@ impl Permissions {
             }
             let secrets = self.sensitive().named().iter().chain([&places.hermes]);
             let is_open = |path: &Path| self.laid_open().iter().any(|open| open.matches(path));
+            let is_shown =
+                |path: &Path| is_open(path) || REDACTED.iter().any(|name| path == home.join(name));
             let hidden = secrets
-                .filter(|path| path.starts_with(&target) && **path != target && !is_open(path))
+                .filter(|path| path.starts_with(&target) && **path != target && !is_shown(path))
                 .filter_map(|path| path.strip_prefix(&target).ok().map(Path::to_path_buf));
             overlays.push(OverlayMount {
                 hidden: hidden.collect(),

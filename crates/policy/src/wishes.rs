@@ -45,8 +45,13 @@ pub(crate) struct SandboxWishes {
 
 impl Default for SandboxWishes {
     fn default() -> Self {
-        let limits =
-            ChildLimits { processes: None, memory: None, file_size: None, open_files: None };
+        let limits = ChildLimits {
+            processes: None,
+            memory: None,
+            private_memory: None,
+            file_size: None,
+            open_files: None,
+        };
         Self {
             enabled: None,
             bubblewrap: None,
@@ -106,6 +111,7 @@ impl SandboxWishes {
             limits: ChildLimits {
                 processes: own.processes.or(under.processes),
                 memory: own.memory.or(under.memory),
+                private_memory: own.private_memory.or(under.private_memory),
                 file_size: own.file_size.or(under.file_size),
                 open_files: own.open_files.or(under.open_files),
             },

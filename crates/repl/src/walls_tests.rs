@@ -19,7 +19,7 @@ fn the_same_and_wider_rules_let_it_go_on() {
     let now = open();
     assert!(still_hold(Some(&open()), Some(&now)));
     assert!(still_hold(Some(&open()), None));
-    let wider = Confinement { network: true, hidden: Vec::new(), ..open() };
+    let wider = Confinement { network: hermes_core::NetworkMode::Host, hidden: Vec::new(), ..open() };
     assert!(still_hold(Some(&open()), Some(&wider)));
     let more = Confinement { write: vec!["/project".into(), "/other".into()], ..open() };
     assert!(still_hold(Some(&open()), Some(&more)));
@@ -28,7 +28,7 @@ fn the_same_and_wider_rules_let_it_go_on() {
 #[test]
 fn narrower_rules_end_it() {
     assert!(!still_hold(None, Some(&open())));
-    let with_network = Confinement { network: true, ..open() };
+    let with_network = Confinement { network: hermes_core::NetworkMode::Host, ..open() };
     assert!(!still_hold(Some(&with_network), Some(&open())));
     let with_keys = Confinement { services: vec![hermes_core::Service::Keys], ..open() };
     assert!(!still_hold(Some(&with_keys), Some(&open())));

@@ -55,8 +55,7 @@ impl Bubblewrap {
             why: "there is no `bwrap` on the search path".to_owned(),
             hint: "install the package `bubblewrap`, or switch it off in the settings",
         })?;
-        let shape =
-            Shape { network: true, guard_truncate: false, shared_memory: false };
+        let shape = Shape { network: true, guard_truncate: false, shared_memory: false };
         let filter = Arc::new(store(&filter::build(shape))?);
         let state = State::prepare(confinement, &filter)?;
         let mut gaps = state.covers.gaps.clone();

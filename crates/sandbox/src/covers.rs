@@ -16,6 +16,7 @@ use crate::overlay::{Overlay, overlay_gap};
 use crate::placeholder::{Kind, Placeholder};
 use crate::raw::namespace::{self, Failure, Kept, MOST_KEPT, MOST_OPEN, Mount, Namespaces};
 use crate::raw::space::Space;
+use crate::redacted::redacted_copy;
 use crate::support::unsupported;
 use crate::{SandboxError, den};
 
@@ -51,6 +52,8 @@ pub(crate) struct Covers {
     queues: Option<PathBuf>,
     /// Directories whose changes go elsewhere.
     overlays: Vec<Overlay>,
+    /// Files, and the copies that are shown in their places.
+    redacted: Vec<(PathBuf, PathBuf)>,
     /// What stands for protected paths that are not there yet.
     pub(crate) placeholders: Vec<Placeholder>,
     /// Whether some of it has to be covered, and nothing runs without.
@@ -96,6 +99,12 @@ impl Covers {
             match Overlay::prepare(overlay) {
                 Ok(prepared) => found.overlays.push(prepared),
                 Err(error) => found.gaps.push(overlay_gap(&overlay.target, &error)),
+            }
+        }
+        for file in confinement.redacted.iter().filter(|file| file.is_file()) {
+            // What cannot be shown clean is not shown: it stays hidden.
+            if let Ok(copy) = redacted_copy(file) {
+                found.redacted.push((file.clone(), copy));
             }
         }
         for path in &confinement.hidden {
@@ -299,6 +308,12 @@ impl Covers {
         }
         for overlay in &self.overlays {
             mounts.push(Mount::Overlay(overlay.plan()?));
+            for (file, copy) in &self.redacted {
+                if let Ok(below) = file.strip_prefix(&overlay.target) {
+                    let place = overlay.staging.join(below);
+                    mounts.push(Mount::Bind(c_name(copy)?, c_name(&place)?));
+                }
+            }
         }
         let mut covers = self.covers.clone();
         for folder in &self.ways {
@@ -324,6 +339,9 @@ impl Covers {
                 plain.map(|path| Kept::of(path, Vec::new())).collect::<Result<_, _>>()?;
             for overlay in self.overlays.iter().filter(own) {
                 kept.push(overlay.kept()?);
+            }
+            for (file, copy) in self.redacted.iter().filter(|(it, _)| it.parent() == Some(folder)) {
+                kept.push(Kept { path: c_name(file)?, ..Kept::from_copy(copy)? });
             }
             kept.truncate(MOST_KEPT);
             mounts.push(Mount::Enclose(c_name(folder)?, kept));
@@ -510,6 +528,12 @@ impl Covers {
 }
 
 impl Kept {
+    /// A file that stands for another one.
+    fn from_copy(copy: &Path) -> Result<Self, SandboxError> {
+        let own = Self::of(copy, Vec::new())?;
+        Ok(Self { source: Some(own.path.clone()), ..own })
+    }
+
     fn of(path: &Path, above: Vec<CString>) -> Result<Self, SandboxError> {
         let path_of = |source| SandboxError::Path { path: path.to_owned(), source };
         let about = fs::symlink_metadata(path).map_err(path_of)?;

@@ -47,6 +47,8 @@ mod probe;
 #[allow(unsafe_code)]
 mod raw;
 #[cfg(target_os = "linux")]
+mod redacted;
+#[cfg(target_os = "linux")]
 mod rules;
 #[cfg(target_os = "linux")]
 mod sandbox;
@@ -71,11 +73,11 @@ pub use launched::Launched;
 #[cfg(target_os = "linux")]
 pub use network_space::{ListeningSocket, NetworkSpace, sockets_of};
 #[cfg(target_os = "linux")]
+pub use overlay::overlay_directory;
+#[cfg(target_os = "linux")]
 pub use overlay_store::{
     OverlayApplication, OverlayChange, OverlayChangeKind, OverlayEntry, OverlayStore, SkippedChange,
 };
-#[cfg(target_os = "linux")]
-pub use overlay::overlay_directory;
 #[cfg(target_os = "linux")]
 pub use probe::probe;
 #[cfg(not(target_os = "linux"))]

@@ -128,10 +128,10 @@ impl NetworkSpace {
     pub fn listening(&self, process: u32) -> Vec<ListeningSocket> {
         let tables = ["net/tcp", "net/tcp6"].map(|table| proc_path(process).join(table));
         let found = tables.iter().flat_map(|table| read_table(table));
-        found.filter(|row| row.is_listening).map(|row| ListeningSocket {
-            address: row.local,
-            inode: row.inode,
-        }).collect()
+        found
+            .filter(|row| row.is_listening)
+            .map(|row| ListeningSocket { address: row.local, inode: row.inode })
+            .collect()
     }
 
     /// The socket with this local address, as one of the processes sees it.

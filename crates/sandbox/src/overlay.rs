@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use hermes_core::OverlayMount;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::{OverlayStore, SandboxError, den};
 use crate::covers::c_name;
 use crate::raw::namespace::{Kept, OverlayPlan};
+use crate::{OverlayStore, SandboxError, den};
 
 /// An overlay whose directories are there.
 #[derive(Debug)]
@@ -50,8 +50,7 @@ impl Overlay {
         let mut options = b"userxattr".to_vec();
         let upper = self.store.join("upper");
         let work = self.store.join("work");
-        let layers =
-            [("lowerdir", &self.lower), ("upperdir", &upper), ("workdir", &work)];
+        let layers = [("lowerdir", &self.lower), ("upperdir", &upper), ("workdir", &work)];
         for (name, path) in layers {
             options.extend(format!(",{name}=").bytes());
             options.extend(escaped(path));
@@ -60,11 +59,7 @@ impl Overlay {
             path: self.target.clone(),
             source: error.into(),
         })?;
-        Ok(OverlayPlan {
-            staging: c_name(&self.staging)?,
-            target: c_name(&self.target)?,
-            options,
-        })
+        Ok(OverlayPlan { staging: c_name(&self.staging)?, target: c_name(&self.target)?, options })
     }
 
     /// How it is kept in the view of the directory that it is in.

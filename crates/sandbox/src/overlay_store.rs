@@ -26,7 +26,6 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-
 pub use apply::{OverlayApplication, SkippedChange};
 pub use diff::{OverlayChange, OverlayChangeKind};
 use tree::{Node, NodeKind};

@@ -15,11 +15,11 @@ use crate::bubblewrap::Bubblewrap;
 use crate::covers::Covers;
 use crate::filter::{self, Shape};
 use crate::lookout::{Plan, Post};
+use crate::network_space::NetworkSpace;
 use crate::placeholder::Placeholder;
 use crate::raw::child::{self, Entry, Limit, Step};
 use crate::raw::image::{Gate, Image};
 use crate::sockets::Sockets;
-use crate::network_space::NetworkSpace;
 use crate::support::{require_landlock, require_seccomp};
 use crate::watch::Watch;
 use crate::{Held, Launch, SandboxError, rules};
@@ -230,8 +230,7 @@ impl Own {
         let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if state.watch.has_changed() || state.sockets.has_new(&self.confinement) {
             let space = self.space.as_deref();
-            let (fresh, _) =
-                State::prepare(&self.confinement, &self.unwelcome, space, self.abi)?;
+            let (fresh, _) = State::prepare(&self.confinement, &self.unwelcome, space, self.abi)?;
             *state = fresh;
         }
         Ok(Arc::clone(&state.entry))
@@ -329,6 +328,7 @@ pub(crate) fn limits(limits: &ChildLimits) -> Vec<Limit> {
     let wanted = [
         (libc::RLIMIT_NPROC, limits.processes),
         (libc::RLIMIT_AS, limits.memory),
+        (libc::RLIMIT_DATA, limits.private_memory),
         (libc::RLIMIT_FSIZE, limits.file_size),
         (libc::RLIMIT_NOFILE, limits.open_files),
         (libc::RLIMIT_CORE, Some(0)),

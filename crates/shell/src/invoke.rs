@@ -83,7 +83,8 @@ impl Walk<'_> {
         }
         let cwd = self.scope.cwd.clone();
         let (input, hidden) = (&Stream::unknown(), self.scope.hidden);
-        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden };
+        let in_code = self.in_code;
+        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden, in_code };
         programs::is_local(&site, first).then(|| match site.absolute(first) {
             Some(path) => path.to_string_lossy().into_owned(),
             None => first.text.clone(),
@@ -125,7 +126,7 @@ impl Walk<'_> {
             return self.shell(leaf, input);
         }
         let cwd = self.scope.cwd.clone();
-        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
+        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden, in_code: self.in_code };
         let peeled = wrappers::peel(&mut Act::of(&mut leaf, &site, &program, &words));
         if let Some(inner) = peeled {
             let plain = wrappers::folder(&leaf).is_none() && wrappers::given(&leaf).is_empty();
@@ -225,7 +226,7 @@ impl Walk<'_> {
     /// Findings about code that is not known before it runs.
     pub(crate) fn code(&mut self, word: &Word, leaf: &mut Leaf) {
         let nothing = Stream::unknown();
-        let site = Site { at: self.at, cwd: None, input: &nothing, hidden: self.scope.hidden };
+        let site = Site { at: self.at, cwd: None, input: &nothing, hidden: self.scope.hidden, in_code: self.in_code };
         let mut act = Act::bare(leaf, &site);
         if !act.tainted_code(word.taint) && !word.known {
             act.ask("dynamic-code", "Runs code that is only known when it runs");
@@ -274,7 +275,7 @@ impl Walk<'_> {
     ) -> Stream {
         let cwd = self.scope.cwd.clone();
         let out = flow::output(program, words, input, cwd.as_deref());
-        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden };
+        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden, in_code: self.in_code };
         let mut act = Act::of(&mut leaf, &site, program, words);
         programs::describe(&mut act);
         programs::describe_given(&mut act, self.scope.given());

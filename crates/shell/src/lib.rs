@@ -7,6 +7,7 @@ mod arithmetic;
 mod blocks;
 mod braces;
 mod builtins;
+mod embedded;
 mod expand;
 mod extent;
 mod flow;
@@ -33,6 +34,7 @@ mod wrappers;
 mod wrapping;
 mod xargs;
 
+pub use embedded::{CommentStyle, destructive_code};
 pub use extent::{Extent, extent};
 pub use history::{is_history, takes_history};
 pub use leaf::{Analysis, Arrival, Finding, Landing, Leaf, Level, Word};
@@ -102,6 +104,14 @@ fn analyze_with(earlier: &str, source: &str, input: &Stream, at: &Workplace) -> 
     let (mut analysis, others) = walk.finish(source);
     analysis.findings.extend(second::disagrees(source, &analysis, &others));
     analysis
+}
+
+/// What a text in a program would do if the program ran it as a command.
+fn analyze_text_in_code(text: &str, at: &Workplace) -> Analysis {
+    let mut walk = walk::Walk::new(at);
+    walk.in_code = true;
+    walk.source(text);
+    walk.finish(text).0
 }
 
 /// Whether a part of a path is a pattern that a shell fills in.

@@ -77,6 +77,7 @@ impl Walk<'_> {
                 cwd: cwd.as_deref(),
                 input: &nothing,
                 hidden: self.scope.hidden,
+                in_code: self.in_code,
             };
             let mut act = Act::bare(leaf, &site);
             // A quoted glob and an unquoted one both name one file here.
@@ -99,7 +100,7 @@ impl Walk<'_> {
 
     pub(crate) fn absolute(&self, word: &Word) -> Option<PathBuf> {
         let nothing = Stream::unknown();
-        Site { at: self.at, cwd: self.scope.cwd.as_deref(), input: &nothing, hidden: false }
+        Site { at: self.at, cwd: self.scope.cwd.as_deref(), input: &nothing, hidden: false, in_code: false }
             .absolute(word)
     }
 

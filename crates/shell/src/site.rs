@@ -34,6 +34,8 @@ pub(crate) struct Site<'a> {
     pub(crate) input: &'a Stream,
     /// Whether a glob finds hidden files as well.
     pub(crate) hidden: bool,
+    /// Whether this is a text in a program, which may be a command.
+    pub(crate) in_code: bool,
 }
 
 impl Site<'_> {

@@ -55,6 +55,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) fuel: usize,
     /// Whether this is what a program would do that a glob may name.
     pub(crate) guesses: bool,
+    /// Whether this is a text in a program, which may be a command.
+    pub(crate) in_code: bool,
     /// What separates words where nothing else is said.
     pub(crate) blanks: Rc<str>,
     /// Aliases that were used.
@@ -86,6 +88,7 @@ impl<'a> Walk<'a> {
             traps: Vec::new(),
             fuel: FUEL,
             guesses: false,
+            in_code: false,
             blanks: " \t\n".into(),
             aliased: HashSet::new(),
             files: HashMap::new(),

@@ -191,3 +191,23 @@ fn the_chat_shows_its_mode_and_switches_it() {
     let told = server.asked();
     assert!(instructions(&told[0]).contains("Plan mode is on"), "{told:?}");
 }
+
+#[test]
+fn a_mode_that_is_switched_to_during_a_turn_holds_at_once() {
+    let scene = |last: &str, scene: Scene| Scene { last: last.to_owned(), ..scene };
+    let server = ModelServer::start(vec![
+        scene("begin", Scene::calls("sleep", r#"{"seconds":3}"#)),
+        scene("slept", Scene::calls("write_file", r#"{"path":"new.txt","content":"x"}"#)),
+        scene("Plan mode", Scene::says("I only plan.")),
+    ]);
+    let context = with_model(&server);
+    let Some(tmux) = Tmux::start(&context, "") else { return };
+    tmux.sees("· auto mode");
+    tmux.line("begin");
+    tmux.sees("sleep");
+    tmux.keys(&["BTab", "BTab"]);
+    tmux.sees("· plan mode");
+    tmux.sees("I only plan.");
+    assert!(!context.work().join("new.txt").exists());
+    tmux.keys(&["C-d"]);
+}

@@ -257,8 +257,7 @@ impl<W: Way> Backend for Elsewhere<W> {
                 pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
             let mut started = self.local.start(job, carried(carrier, order.output)).await?;
             started.pid = None;
-            started.containment =
-                self.way.held().map(|held| Arc::new(Containment::named(held)));
+            started.containment = self.way.held().map(|held| Arc::new(Containment::named(held)));
             if let Some(greeting) = greeting {
                 started.output = greeting.take_out(started.output).map_err(failed)?;
             }

@@ -3,24 +3,29 @@
 use std::net::IpAddr;
 
 use hermes_sandbox::{NetworkSpace, sockets_of};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::client;
 
 /// A port that a process of a session listens on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ListeningPort {
     /// The port.
     pub port: u16,
     /// The address.
     pub address: IpAddr,
     /// The process, if it could be found.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     /// Its program.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
     /// Its job.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     /// The port of this machine's loopback that leads to it, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<u16>,
 }
 
@@ -46,4 +51,37 @@ pub(super) fn in_space(space: &NetworkSpace) -> Vec<ListeningPort> {
     found.sort_by_key(|port| (port.port, port.address));
     found.dedup();
     found
+}
+
+/// What the processes of all sessions of this user listen on, whichever
+/// program started them.
+pub fn on_this_machine() -> Vec<ListeningPort> {
+    let mut found: Vec<ListeningPort> = spaces().iter().flat_map(|space| in_space(space)).collect();
+    found.sort_by_key(|port| port.port);
+    found
+}
+
+/// The network of a session in which something listens on a port.
+pub fn space_with(port: u16) -> Option<NetworkSpace> {
+    spaces().into_iter().find(|space| in_space(space).iter().any(|it| it.port == port))
+}
+
+/// The networks of all sessions, by the processes that bear the mark of a job.
+fn spaces() -> Vec<NetworkSpace> {
+    let own = NetworkSpace::of_process(std::process::id()).map(|space| space.id()).ok();
+    let mut spaces: Vec<NetworkSpace> = Vec::new();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    for process in numbers.filter(|process| client::job(*process).is_some()) {
+        let is_known = |space: &NetworkSpace| space.has_process(process);
+        if spaces.iter().any(is_known) {
+            continue;
+        }
+        if let Ok(space) = NetworkSpace::of_process(process)
+            && Some(space.id()) != own
+        {
+            spaces.push(space);
+        }
+    }
+    spaces
 }

@@ -23,7 +23,7 @@ use hermes_sandbox::NetworkSpace;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::client::ClientFinder;
-pub use self::listening::ListeningPort;
+pub use self::listening::{ListeningPort, on_this_machine, space_with};
 
 /// Refused connections that are remembered for the results of calls.
 const MAX_REFUSALS: usize = 256;

@@ -62,7 +62,15 @@ const MANAGERS: &[Manager] = &[
         ],
         variables: &["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"],
         probe: &[
-            "pip", "download", "--no-deps", "--no-cache-dir", "--retries", "0", "-d", ".", "six",
+            "pip",
+            "download",
+            "--no-deps",
+            "--no-cache-dir",
+            "--retries",
+            "0",
+            "-d",
+            ".",
+            "six",
         ],
     },
     Manager {

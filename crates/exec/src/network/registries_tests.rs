@@ -8,13 +8,8 @@ fn addresses_are_found_in_any_configuration() {
                 GOPROXY=http://localhost:3000,direct\n\
                 http:// https://[::1]:9/x";
     let found: Vec<String> = addresses(text).iter().map(ToString::to_string).collect();
-    let wanted = [
-        "127.0.0.1:8081",
-        "localhost:3000",
-        "npm.example:4873",
-        "pypi.example:443",
-        "[::1]:9",
-    ];
+    let wanted =
+        ["127.0.0.1:8081", "localhost:3000", "npm.example:4873", "pypi.example:443", "[::1]:9"];
     assert_eq!(found, wanted);
 }
 

@@ -146,7 +146,7 @@ async fn a_container_is_hardened() {
     });
     assert_eq!(held.unwrap(), format!("64 {}", 512 << 20));
     let job = scene.start(scene.sh("true")).await;
-    let held = job.held.clone().unwrap();
+    let held = job.held().unwrap();
     assert!(held.contains("at most 64 processes") && held.contains("no network"), "{held}");
     assert!(!held.contains("not held"), "{held}");
     scene.finish(&job).await;
@@ -368,7 +368,7 @@ async fn a_bound_on_the_disk_is_claimed_only_where_the_engine_keeps_it() {
         let id = backend.way().container().unwrap();
         let kept = engine.say(&["inspect", "--format", "{{.HostConfig.StorageOpt}}", &id]);
         let job = scene.start(scene.sh("true")).await;
-        let held = job.held.clone().unwrap();
+        let held = job.held().unwrap();
         scene.finish(&job).await;
         let is_claimed = held.contains("at most 10 MB of disk");
         assert_eq!(is_claimed, kept.contains("size:10m"), "{held} {kept}");

@@ -87,7 +87,7 @@ async fn limits_hold_or_it_is_said_that_they_do_not() {
     (settings.memory, settings.cpus) = (Some(256), Some(0.5));
     let scene = scene(&settings).await;
     let job = scene.start(scene.sh("true")).await;
-    let held = job.held.clone().unwrap();
+    let held = job.held().unwrap();
     let holds = held.contains("--memory 256M --cpus 0.5");
     assert!(holds != held.contains("limits do not hold here: "), "{held}");
     scene.finish(&job).await;

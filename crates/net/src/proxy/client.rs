@@ -1,7 +1,7 @@
 //! A client of the proxy, and what every protocol does with it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hermes_core::{ClientProcess, ConnectionKind, ConnectionRequest, Destination};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,8 +14,6 @@ use super::connection::{JudgedConnection, OpenError};
 use super::relay::{relay, reset};
 use crate::refusal;
 
-/// How long a client that was answered may go on sending.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 const DRAIN_BUFFER_BYTES: usize = 4096;
 
 /// A client of the proxy.
@@ -108,6 +106,6 @@ impl ProxyClient {
         }
         let mut dropped = [0; DRAIN_BUFFER_BYTES];
         let drain = async { while matches!(self.stream.read(&mut dropped).await, Ok(1..)) {} };
-        let _ = timeout(DRAIN_TIMEOUT, drain).await;
+        let _ = timeout(self.context.limits.drain_timeout, drain).await;
     }
 }

@@ -59,6 +59,8 @@ pub struct ProxyLimits {
     pub head_timeout: Duration,
     /// How long one side may be silent after the other closed.
     pub half_close_timeout: Duration,
+    /// How long a client that was answered may go on sending.
+    pub drain_timeout: Duration,
 }
 
 impl Default for ProxyLimits {
@@ -68,6 +70,7 @@ impl Default for ProxyLimits {
             max_head_bytes: 64 * 1024,
             head_timeout: Duration::from_secs(15),
             half_close_timeout: Duration::from_secs(300),
+            drain_timeout: Duration::from_secs(2),
         }
     }
 }

@@ -4,7 +4,7 @@ use hermes_core::{
     BoxFuture, ConnectionJudge, ConnectionKind, ConnectionRecord, ConnectionRequest,
     ConnectionVerdict,
 };
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
 
@@ -32,14 +32,22 @@ async fn a_name_is_refused_before_it_is_looked_up() {
 }
 
 #[tokio::test]
-async fn a_refused_upload_is_answered_although_nobody_reads_it() {
-    let proxy = TestProxy::start(|_| refuse("no uploads")).await;
-    let body = "x".repeat(500_000);
+async fn a_refused_upload_is_answered_without_a_reset() {
+    let change = |context: &mut hermes_net::ProxyContext| {
+        context.limits.drain_timeout = std::time::Duration::from_secs(60);
+    };
+    let proxy = TestProxy::start_with(|_| refuse("no uploads"), change).await;
+    let body = "x".repeat(20_000_000);
     let request = format!(
         "POST http://example.com/ HTTP/1.1\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    let answer = proxy.exchange(request).await;
+    let mut stream = TcpStream::connect(proxy.address).await.unwrap();
+    // Neither the upload nor the answer is cut by a reset.
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{answer}");
     assert!(answer.ends_with("change the test\n"), "{answer}");
 }
@@ -142,7 +150,7 @@ async fn connections_of_a_proxy_that_stops_are_recorded() {
     let mut stream = TcpStream::connect(proxy.address).await.unwrap();
     stream.write_all(format!("CONNECT {echo} HTTP/1.1\r\n\r\nx").as_bytes()).await.unwrap();
     let mut answer = vec![0; "HTTP/1.1 200 Connection established\r\n\r\nx".len()];
-    tokio::io::AsyncReadExt::read_exact(&mut stream, &mut answer).await.unwrap();
+    stream.read_exact(&mut answer).await.unwrap();
     let records = proxy.stop().await;
     assert_eq!(records.len(), 1);
     assert_eq!((records[0].sent, records[0].received), (1, 1));

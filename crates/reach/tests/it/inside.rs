@@ -55,7 +55,7 @@ impl Backend for Inside {
                 output: vec![(Source::Stdout, output)],
                 input: Some(input),
                 control: Box::new(Unsteered),
-                held: None,
+                containment: None,
             })
         })
     }

@@ -209,11 +209,8 @@ impl Helper {
     pub(super) fn fork(work: impl FnOnce(HelperEnds)) -> io::Result<Self> {
         let (reports, report) = io::pipe()?;
         let (wait, go) = io::pipe()?;
-        let ends = HelperEnds {
-            report: report.as_raw_fd(),
-            wait: wait.as_raw_fd(),
-            go: go.as_raw_fd(),
-        };
+        let ends =
+            HelperEnds { report: report.as_raw_fd(), wait: wait.as_raw_fd(), go: go.as_raw_fd() };
         // SAFETY: the new process makes system calls only and never returns here.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),

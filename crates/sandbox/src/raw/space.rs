@@ -80,7 +80,12 @@ impl Space {
     }
 
     /// A socket that lives in the network namespace.
-    pub(crate) fn socket(&self, domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
+    pub(crate) fn socket(
+        &self,
+        domain: c_int,
+        kind: c_int,
+        protocol: c_int,
+    ) -> io::Result<OwnedFd> {
         let request = SocketRequest {
             user: self.user.as_raw_fd(),
             network: self.network.as_raw_fd(),

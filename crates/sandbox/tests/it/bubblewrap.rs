@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::process::Command;
 
-use hermes_sandbox::{Outcome, Probe, Launch, Sandbox, probe, support};
+use hermes_sandbox::{Launch, Outcome, Probe, Sandbox, probe, support};
 
 use crate::support::{World, has_namespaces, run};
 

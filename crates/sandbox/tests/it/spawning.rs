@@ -124,7 +124,8 @@ fn the_system_and_the_sandbox_tell_about_themselves() {
     let world = World::new();
     let sandbox = world.sandbox();
     let held = sandbox.held();
-    let namespace = if support.user_namespaces { ", mount namespace, network namespace" } else { "" };
+    let namespace =
+        if support.user_namespaces { ", mount namespace, network namespace" } else { "" };
     let landlock = support.landlock.unwrap();
     let wanted = format!("landlock (ABI {landlock}), seccomp{namespace}, rlimits");
     if is_root() {

@@ -30,10 +30,7 @@ fn world() -> (World, PathBuf) {
     world.confinement.write.push(home.join("project"));
     let open = |names: &[&str]| names.iter().map(|name| home.join(name)).collect();
     world.confinement.enclosed = vec![
-        Enclosed {
-            folder: home.clone(),
-            open: open(&[".profile", ".config", "project", "link"]),
-        },
+        Enclosed { folder: home.clone(), open: open(&[".profile", ".config", "project", "link"]) },
         Enclosed { folder: home.join(".config"), open: open(&[".config/editor"]) },
     ];
     (world, home)

@@ -6,6 +6,7 @@ use hermes_core::Scope;
 
 use super::calls::{self, Naming};
 use super::edits;
+use super::inline::{self, Snippet};
 use super::vocabulary::{
     JAVASCRIPT, OTHERS, PYTHON, SAFE_OS, SAFE_PERL_MODULES, SAFE_PYTHON, SAFE_REQUIRE,
 };
@@ -80,14 +81,16 @@ pub(super) fn judge(act: &mut Act<'_>, language: Language, code: &Word) -> bool 
         let told = all.iter().all(|naming| matches!(naming, Naming::Text(_)));
         (!told).then(|| "savefig".to_owned())
     });
-    match found {
-        Some(name) => {
-            act.ask("interpreter-code", format!("Runs code that may act on its own ({name})"));
-            act.any(Scope::CODE_EXECUTE);
-            false
-        }
-        None => true,
+    let Some(name) = found else { return true };
+    act.any(Scope::CODE_EXECUTE);
+    if language == Language::Opaque {
+        act.ask("interpreter-code", format!("Runs code that may act on its own ({name})"));
+    } else {
+        let whole = &code.text;
+        let (strings, places) = (strings.as_slice(), places.as_slice());
+        inline::describe(act, &Snippet { language, whole, bare: &bare, strings, places });
     }
+    false
 }
 
 /// Files that the code reads: those that it names by a text are read, and one

@@ -361,7 +361,7 @@ fn only_reads(text: &str) -> bool {
     })
 }
 
-fn loses(text: &str) -> Option<&'static str> {
+pub(super) fn loses(text: &str) -> Option<&'static str> {
     statements(text).iter().find_map(|statement| {
         let words = tokens(statement);
         let at = |name: &str| words.iter().position(|word| *word == name);

@@ -200,13 +200,6 @@ fn interpret(act: &mut Act<'_>, interpreter: &Interpreter) {
         rest.iter().for_each(|word| act.write(word));
     }
     let code = args.values(interpreter.code);
-    if interpreter.name == "perl" && !code.is_empty() {
-        let modules = args.values(&["-M", "-m"]);
-        let safe = |word: &Word| code::is_safe_perl_module(&word.text);
-        if !modules.iter().all(safe) {
-            act.ask("interpreter-code", "The code loads a module that may do anything");
-        }
-    }
     if !code.is_empty() {
         let mut quiet = true;
         for word in &code {

@@ -20,6 +20,7 @@ mod gitmade;
 mod gitoptions;
 mod gitsettings;
 mod given;
+mod inline;
 mod installed;
 mod installs;
 mod interpreters;

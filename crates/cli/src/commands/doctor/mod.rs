@@ -192,7 +192,6 @@ fn sandbox(permissions: &Permissions, cwd: &Path) -> (Finding, bool) {
         return (Finding::bad("sandbox", detail, fix), false);
     };
     let mut lines = match obstacle.remedies.as_slice() {
-        [] => vec!["Allow user namespaces on this system.".to_owned()],
         [only] => vec![format!("Run: {only}")],
         several => {
             let lines = several.iter().map(|line| format!("  {line}"));

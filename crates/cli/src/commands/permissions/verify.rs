@@ -43,7 +43,8 @@ pub(crate) fn run(app: &App, options: &ProfileOptions) -> Outcome {
         });
         app.terminal.line(&all.to_string())?;
     } else {
-        show(app, &probes, verdict, obstacle.as_deref())?;
+        let told = Told { verdict, obstacle, is_reduced: confinement.reduced };
+        show(app, &probes, &told)?;
     }
     Ok(match verdict {
         Verdict::Holds | Verdict::HoldsWhereTried => Exit::Ok,
@@ -77,16 +78,21 @@ impl Verdict {
     }
 }
 
-fn show(
-    app: &App,
-    probes: &[Probe],
+/// What a person is told at the end.
+struct Told {
     verdict: Verdict,
-    obstacle: Option<&str>,
-) -> Result<(), Failure> {
+    /// Why nothing was tried.
+    obstacle: Option<String>,
+    /// Whether the sandbox makes do with what this system has.
+    is_reduced: bool,
+}
+
+fn show(app: &App, probes: &[Probe], told: &Told) -> Result<(), Failure> {
     app.terminal.line(&format!("system: {}", sandbox_support::summary()))?;
-    if verdict == Verdict::Untried {
+    if told.verdict == Verdict::Untried {
         // All of them were kept from being tried by the same.
-        let why = obstacle.or_else(|| probes.first().map(|probe| probe.detail.as_str()));
+        let first = || probes.first().map(|probe| probe.detail.as_str());
+        let why = told.obstacle.as_deref().or_else(first);
         app.terminal.line(&format!("Nothing could be tried: {}", why.unwrap_or_default()))?;
         return Ok(());
     }
@@ -105,9 +111,12 @@ fn show(
         ]);
     }
     app.terminal.line(&table.render(&app.terminal))?;
-    app.terminal.line(match verdict {
+    app.terminal.line(match told.verdict {
         Verdict::Holds => "The sandbox holds.",
         Verdict::HoldsWhereTried => "The sandbox holds, as far as it could be tried.",
+        Verdict::Broken if told.is_reduced => {
+            "The sandbox is reduced, and does NOT hold where it says WRONG."
+        }
         Verdict::Broken | Verdict::Untried => "The sandbox does NOT hold.",
     })?;
     Ok(())

@@ -8,7 +8,7 @@ use hermes_core::{
     ToolSpec, Workplace, answer_schema,
 };
 use hermes_exec::screen;
-use hermes_exec::{GRACE, Jobs, Listed, Patience, Pause, Size, Times};
+use hermes_exec::{GRACE, Jobs, Listed, ListeningPort, Patience, Pause, Size, Times};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -70,6 +70,8 @@ pub(crate) enum Action {
     Close,
     /// Give its terminal rows and columns.
     Resize,
+    /// Open a port that it listens on to this machine's browser.
+    Publish,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -95,6 +97,9 @@ pub(crate) struct Args {
     /// For resize.
     #[schemars(range(min = 1, max = 1000))]
     columns: Option<u16>,
+    /// For publish.
+    #[schemars(range(min = 1, max = 65535))]
+    port: Option<u16>,
 }
 
 impl Tool for Process {
@@ -138,6 +143,10 @@ impl Tool for Process {
     fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
         let resource = args.session_id.clone().map_or(Resource::Any, Resource::Name);
         let mut effects = vec![Effect { scope: Scope::PROCESS_MANAGE, resource }];
+        if args.action == Action::Publish {
+            let host = format!("127.0.0.1:{}", args.port.unwrap_or_default());
+            effects.push(Effect { scope: Scope::NETWORK_SEND, resource: Resource::Host(host) });
+        }
         // Nobody has to be asked about what will not be run.
         if !self.is_over(args) {
             effects.extend(command(args));
@@ -156,6 +165,7 @@ impl Tool for Process {
             let left = left::here(&jobs, cx).await;
             lines.extend(left.iter().map(Line::left_over));
             let mut output = Output::list(lines);
+            output.ports = ports(&jobs, cx);
             for (entry, place) in left.iter().filter_map(|it| Some((it, it.elsewhere.as_ref()?))) {
                 output.add_note(&format!(
                     "{} was left in {place} by an earlier hermes that did not end well; whether it \
@@ -164,6 +174,9 @@ impl Tool for Process {
                 ));
             }
             return Ok(output);
+        }
+        if args.action == Action::Publish {
+            return publish(args.port, &jobs, cx);
         }
         let Some(id) = args.session_id.as_deref() else {
             return Err(ToolError::invalid("Which process? session_id is missing")
@@ -174,6 +187,34 @@ impl Tool for Process {
             None => left::answer(&args, id, &jobs, cx).await,
         }
     }
+}
+
+/// What the session's processes listen on.
+fn ports(jobs: &Jobs, cx: &ToolContext) -> Vec<ListeningPort> {
+    let networks = jobs.backend().networks();
+    let network = networks.and_then(|networks| networks.get(cx.session.id()));
+    network.map(|network| network.listening()).unwrap_or_default()
+}
+
+/// Opens a port of the session on this machine's loopback.
+fn publish(port: Option<u16>, jobs: &Jobs, cx: &ToolContext) -> Result<Output, ToolError> {
+    let Some(port) = port else {
+        return Err(ToolError::invalid("publish needs a port")
+            .with_hint("action=list shows the ports that processes listen on."));
+    };
+    let networks = jobs.backend().networks();
+    let network = networks.and_then(|networks| networks.get(cx.session.id())).ok_or_else(|| {
+        ToolError::unavailable("The session has no network of its own, so nothing is to publish")
+    })?;
+    let outer = network.publish(port).map_err(|error| {
+        ToolError::not_found(format!("Port {port} of the session cannot be reached: {error}"))
+            .with_hint("action=list shows the ports that processes listen on.")
+    })?;
+    let mut output = Output::default();
+    output.status = "published";
+    output.ports = network.listening().into_iter().filter(|it| it.port == port).collect();
+    output.add_note(&format!("http://127.0.0.1:{outer} leads there as long as hermes runs."));
+    Ok(output)
 }
 
 /// What is typed into a shell is a command. What earlier ones have left there
@@ -257,7 +298,7 @@ async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output
             resize(args, listed)?;
             settle(args, listed, cx).await
         }
-        Action::List | Action::Poll => news(listed),
+        Action::List | Action::Poll | Action::Publish => news(listed),
     };
     if listed.job.ended().is_some() {
         listed.see_end();

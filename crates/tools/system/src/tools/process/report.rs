@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use hermes_exec::leftovers::Entry;
-use hermes_exec::{Exit, Job, Listed};
+use hermes_exec::{Exit, Job, Listed, ListeningPort};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -89,6 +89,9 @@ fn shortened(command: &str) -> String {
 pub(crate) struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     processes: Option<Vec<Line>>,
+    /// What the session's processes listen on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) ports: Vec<ListeningPort>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
     #[serde(skip_serializing_if = "str::is_empty")]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hermes_core::{Ending, ErrorKind};
 use hermes_exec::output::Source;
-use hermes_exec::{Exit, Job, SandboxStop};
+use hermes_exec::{Exit, Job, ListeningPort, SandboxStop};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -61,6 +61,9 @@ pub(crate) struct Output {
     /// What the sandbox has stopped, by which rule, and how to allow it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) blocked: Vec<SandboxStop>,
+    /// What it listens on, in the session's own network.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ports: Vec<ListeningPort>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     /// Bytes of its output that are told with this.
@@ -124,6 +127,7 @@ impl Output {
         output.add_end(job);
         let written = [Some(&output.output), output.stderr.as_ref(), output.screen.as_ref()];
         let written: Vec<&str> = written.into_iter().flatten().map(String::as_str).collect();
+        output.ports = job.ports();
         output.blocked = job.stops(&written.join("\n"), folder);
         output
     }

@@ -1,0 +1,190 @@
+//! Programs of other languages that stand in a command or a call: what in them
+//! destroys on a large scale. All else that they can do is for the sandbox. A
+//! command that they run is looked at like any other.
+
+use hermes_core::Workplace;
+
+use crate::leaf::{Analysis, Finding};
+
+/// How many texts of a program are looked at, and how long they may be.
+const MAX_TEXTS: usize = 64;
+const MAX_TEXT_BYTES: usize = 2000;
+
+/// What tells that a program runs commands.
+const RUNNERS: &[&str] = &[
+    "system",
+    "popen",
+    "Popen",
+    "run",
+    "call",
+    "check_call",
+    "check_output",
+    "getoutput",
+    "getstatusoutput",
+    "exec",
+    "execSync",
+    "execFile",
+    "execFileSync",
+    "spawn",
+    "spawnSync",
+    "execv",
+    "execvp",
+    "execvpe",
+    "execl",
+    "execlp",
+    "spawnv",
+    "spawnvp",
+    "create_subprocess_exec",
+    "create_subprocess_shell",
+    "sh",
+];
+
+/// What deletes whole trees, by its name alone.
+const DESTROYERS: &[&str] =
+    &["rmtree", "removedirs", "rimraf", "rimrafSync", "removeSync", "emptyDirSync"];
+
+/// The same, if it is told to go all the way down.
+const DEEP: &[&str] = &["rm", "rmSync", "rmdir", "rmdirSync"];
+
+/// What is said of a text because it cannot be told, not because it is bad: a
+/// text in a program need not be a command.
+const UNCERTAIN: &[&str] = &[
+    "interpreter-code",
+    "dynamic-code",
+    "dynamic-program",
+    "dynamic-host",
+    "unknown-program",
+    "unknown-subcommand",
+    "unparsable",
+    "too-complex",
+    "too-long",
+    "obfuscation",
+    "secret-path",
+    "program-option",
+    "shadowing",
+    "tree-read",
+    "outside-write",
+];
+
+/// How comments begin in a language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommentStyle {
+    /// `# …`, and no text stands in backquotes.
+    Hash,
+    /// `// …` and `/* … */`.
+    Slashes,
+    /// Not known: everything counts.
+    Unknown,
+}
+
+/// What in a program destroys on a large scale.
+pub fn destructive_code(code: &str, comments: CommentStyle, at: &Workplace) -> Vec<Finding> {
+    let (bare, texts) = split(code, comments);
+    let words: Vec<&str> = words(&bare).collect();
+    let says = |list: &[&str]| words.iter().find(|word| list.contains(word)).copied();
+    let mut found = Vec::new();
+    let deep = says(DEEP).filter(|_| words.contains(&"recursive"));
+    if let Some(name) = says(DESTROYERS).or(deep) {
+        found.push(deletes_tree(name));
+    }
+    if says(RUNNERS).is_some() {
+        commands(&texts, at, &mut found, &mut |_| {});
+    }
+    found
+}
+
+pub(crate) fn deletes_tree(name: &str) -> Finding {
+    let reason = format!("Deletes a whole tree from inside a program ({name})");
+    Finding::ask("recursive-delete", reason)
+}
+
+/// Adds what would be dangerous about these texts if they were run as
+/// commands. `look` sees each analysis.
+pub(crate) fn commands(
+    texts: &[String],
+    at: &Workplace,
+    found: &mut Vec<Finding>,
+    look: &mut dyn FnMut(&Analysis),
+) {
+    for text in texts.iter().filter(|text| text.len() <= MAX_TEXT_BYTES).take(MAX_TEXTS) {
+        let analysis = crate::analyze_text_in_code(text, at);
+        look(&analysis);
+        let leaves = analysis.leaves.into_iter().flat_map(|leaf| leaf.findings);
+        for danger in leaves.chain(analysis.findings) {
+            let is_known = found.iter().any(|known| known.category == danger.category);
+            if !is_known && !UNCERTAIN.contains(&danger.category) {
+                found.push(danger);
+            }
+        }
+    }
+}
+
+pub(crate) fn words(code: &str) -> impl Iterator<Item = &str> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    code.split(move |c| !is_part(c)).filter(|word| !word.is_empty())
+}
+
+/// The code without its texts and comments, and the texts: each for itself, and
+/// those that stand in a list as one, as the words of a command do.
+pub(crate) fn split(code: &str, comments: CommentStyle) -> (String, Vec<String>) {
+    let mut bare = String::with_capacity(code.len());
+    let (mut texts, mut list) = (Vec::new(), Vec::new());
+    let mut rest = code;
+    while let Some(c) = rest.chars().next() {
+        let begins = match comments {
+            CommentStyle::Hash => c == '#',
+            CommentStyle::Slashes => rest.starts_with("//"),
+            CommentStyle::Unknown => false,
+        };
+        if begins {
+            rest = rest.split_once('\n').map_or("", |(_, next)| next);
+            bare.push('\n');
+        } else if comments == CommentStyle::Slashes && rest.starts_with("/*") {
+            rest = rest.split_once("*/").map_or("", |(_, next)| next);
+        } else if matches!(c, '"' | '\'') || (c == '`' && comments != CommentStyle::Hash) {
+            let (text, next) = text(rest, c);
+            texts.push(text.clone());
+            list.push(text);
+            bare.push(' ');
+            rest = next;
+        } else {
+            // Words of a command stand beside one another.
+            if !(c.is_whitespace() || matches!(c, ',' | '[')) {
+                join(&mut texts, &mut list);
+            }
+            bare.push(c);
+            rest = rest.get(c.len_utf8()..).unwrap_or_default();
+        }
+    }
+    join(&mut texts, &mut list);
+    (bare, texts)
+}
+
+fn join(texts: &mut Vec<String>, list: &mut Vec<String>) {
+    if list.len() > 1 {
+        texts.push(list.join(" "));
+    }
+    list.clear();
+}
+
+/// The text that begins here with a quotation mark, and what comes after it.
+fn text(code: &str, mark: char) -> (String, &str) {
+    let triple = String::from_iter([mark; 3]);
+    let end = if code.starts_with(&triple) { triple } else { mark.to_string() };
+    let mut rest = code.get(end.len()..).unwrap_or_default();
+    let mut text = String::new();
+    while let Some(c) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix(end.as_str()) {
+            return (text, after);
+        }
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+        match (c, rest.chars().next()) {
+            ('\\', Some(next)) => {
+                text.push(if next == 'n' { '\n' } else { next });
+                rest = rest.get(next.len_utf8()..).unwrap_or_default();
+            }
+            _ => text.push(c),
+        }
+    }
+    (text, "")
+}

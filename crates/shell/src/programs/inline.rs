@@ -1,0 +1,485 @@
+//! Code that stands in a command and does more than to compute. It is judged
+//! like a script of the project, which the sandbox holds: nobody is asked about
+//! an import, a file that it opens or a program that it starts. What is left to
+//! ask about are files that it names, commands that would be asked about, and
+//! what has the shape of an attack.
+
+use hermes_core::{Effect, Resource, Scope};
+
+use super::calls::{self, Naming};
+use super::code::Language;
+use super::databases;
+use super::network::url_host;
+use crate::embedded::{self, CommentStyle};
+use crate::leaf::{Finding, Word};
+use crate::sensitive;
+use crate::site::Act;
+
+/// Longer texts are no names.
+const MAX_NAME_BYTES: usize = 512;
+
+/// What runs a command besides the usual.
+const RUNNERS: &[&str] = &[
+    "system",
+    "system2",
+    "exec",
+    "execl",
+    "execlp",
+    "execv",
+    "execvp",
+    "execSync",
+    "execFileSync",
+    "execute",
+    "popen",
+    "Popen",
+    "spawn",
+    "spawnSync",
+    "spawnl",
+    "spawnlp",
+    "spawnv",
+    "run",
+    "call",
+    "check_call",
+    "check_output",
+    "getoutput",
+    "cmd",
+    "readpipe",
+    "shell_exec",
+    "passthru",
+    "proc_open",
+    "pipe",
+    "CDLL",
+    "send",
+    "open",
+];
+
+/// What deletes, moves or empties a file.
+const REMOVERS: &[&str] = &[
+    "unlink",
+    "unlinkSync",
+    "rm",
+    "rmSync",
+    "rm_rf",
+    "rm_f",
+    "rmdir",
+    "rmdirSync",
+    "removeSync",
+    "truncate",
+    "ftruncate",
+    "mv",
+];
+
+/// The same by names that mean something else as well.
+const QUALIFIED_REMOVERS: &[&str] =
+    &["os.remove", "file.remove", "File.delete", "Deno.remove", "fs.remove"];
+
+/// What deletes trees by its name alone.
+const TREE_REMOVERS: &[&str] =
+    &["rm_rf", "rm_r", "remove_entry", "remove_entry_secure", "removeDirectory"];
+
+/// What lists files.
+const LISTERS: &[&str] =
+    &["glob", "listdir", "readdir", "readdirSync", "scandir", "iterdir", "rglob", "walk"];
+
+/// Where the home directory is.
+const HOMES: &[&str] =
+    &["homedir", "home", "HOME", "expanduser", "user_home", "USERPROFILE", "gethomedir"];
+
+/// What makes code of a text.
+const EVALUATORS: &[&str] = &["exec", "eval", "compile", "Function", "loadstring", "system"];
+
+/// What makes another text of a text.
+const DECODERS: &[&str] = &[
+    "b64decode",
+    "b32decode",
+    "b16decode",
+    "a85decode",
+    "b85decode",
+    "base64_decode",
+    "unhexlify",
+    "fromhex",
+    "hex2bin",
+    "atob",
+    "decompress",
+    "gzinflate",
+    "str_rot13",
+    "fromCharCode",
+    "pack",
+    "unpack",
+];
+
+/// What fetches from elsewhere.
+const FETCHERS: &[&str] = &[
+    "urlopen",
+    "urlretrieve",
+    "urllib",
+    "requests",
+    "httpx",
+    "aiohttp",
+    "fetch",
+    "axios",
+    "http",
+    "https",
+    "URI",
+    "LWP",
+    "Net",
+    "download",
+    "file_get_contents",
+    "curl_init",
+    "copy",
+    "include",
+    "source",
+];
+
+/// What takes in code by a path or an address.
+const LOADERS: &[&str] = &[
+    "run_path",
+    "dofile",
+    "loadfile",
+    "load",
+    "require",
+    "include",
+    "include_once",
+    "source",
+    "do",
+    "dlopen",
+    "path",
+];
+
+/// The same, where an address is one of code.
+const REMOTE_LOADERS: &[&str] = &["include", "include_once", "source"];
+
+/// What connects to another machine, and what gives it a shell.
+const SOCKETS: &[&str] = &["socket", "TCPSocket", "fsockopen", "createConnection", "net"];
+const SHELL_GIVERS: &[&str] = &["dup2", "pty", "popen"];
+const SHELLS: &[&str] = &["sh", "bash", "/bin/sh", "/bin/bash"];
+
+/// Names that nobody has a reason to put together.
+const SPLIT_NAMES: &[&str] = &[
+    "os",
+    "sys",
+    "fs",
+    "subprocess",
+    "child_process",
+    "system",
+    "exec",
+    "execute",
+    "execSync",
+    "eval",
+    "popen",
+    "passthru",
+    "import",
+    "remove",
+    "unlink",
+    "unlinkSync",
+    "rmSync",
+    "delete",
+    "readFile",
+    "readFileSync",
+];
+
+/// Calls that write the file that they are given first.
+const WRITERS: &[&str] = &[
+    "writeFileSync",
+    "writeFile",
+    "appendFileSync",
+    "appendFile",
+    "createWriteStream",
+    "file_put_contents",
+    "File.write",
+    "IO.write",
+    "to_csv",
+    "to_json",
+    "to_pickle",
+    "to_excel",
+    "savetxt",
+];
+
+/// Calls that delete it.
+const DELETERS: &[&str] = &[
+    "os.remove",
+    "os.unlink",
+    "os.rmdir",
+    "os.rename",
+    "unlink",
+    "unlinkSync",
+    "rmSync",
+    "renameSync",
+    "rename",
+    "File.delete",
+    "file.remove",
+    "Deno.removeSync",
+];
+
+/// A piece of code, taken apart.
+pub(super) struct Snippet<'a> {
+    pub(super) language: Language,
+    /// As it is written.
+    pub(super) whole: &'a str,
+    /// Without what is in its texts.
+    pub(super) bare: &'a str,
+    pub(super) strings: &'a [String],
+    /// Where in the bare code each text begins.
+    pub(super) places: &'a [usize],
+}
+
+impl Snippet<'_> {
+    fn comments(&self) -> CommentStyle {
+        match self.language {
+            Language::Python => CommentStyle::Hash,
+            Language::JavaScript | Language::Php => CommentStyle::Slashes,
+            _ => CommentStyle::Unknown,
+        }
+    }
+
+    /// Whether one of the names is used, as such or as a text.
+    fn says(&self, list: &[&str]) -> Option<&str> {
+        let named = embedded::words(self.bare).find(|word| list.contains(word));
+        named.or_else(|| {
+            let texts = self.strings.iter().map(String::as_str);
+            texts.into_iter().find(|text| list.contains(text))
+        })
+    }
+
+    /// Texts that stand beside one another with nothing between them but what
+    /// puts them together.
+    fn joined(&self) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        let mut open: Option<(String, usize)> = None;
+        for (text, place) in self.strings.iter().zip(self.places) {
+            let between = open.as_ref().and_then(|(_, end)| self.bare.get(*end..*place));
+            let is_next = between.is_some_and(|between| {
+                !between.is_empty() && between.chars().all(|c| "+.*&, \n".contains(c))
+            });
+            let so_far = open.take().filter(|_| is_next).map(|(text, _)| text);
+            let joined = so_far.map(|so_far| so_far + text);
+            found.extend(joined.clone());
+            open = Some((joined.unwrap_or_else(|| text.clone()), place + 2));
+        }
+        found
+    }
+
+    /// Texts that may be commands.
+    fn commands(&self) -> Vec<String> {
+        let (_, mut texts) = embedded::split(self.whole, self.comments());
+        texts.extend(percent_texts(self.whole));
+        let pipes = texts.iter().filter_map(|text| {
+            let text = text.trim();
+            text.strip_suffix('|').or_else(|| text.strip_prefix('|')).map(str::to_owned)
+        });
+        let pipes: Vec<String> = pipes.collect();
+        texts.extend(pipes);
+        texts
+    }
+
+    /// Whether it runs commands in one of the ways of its language.
+    fn runs_commands(&self) -> bool {
+        let quoted = self.language != Language::Python && self.whole.contains('`');
+        quoted || self.says(RUNNERS).is_some() || !percent_texts(self.whole).is_empty()
+    }
+}
+
+/// Writes down what a piece of code does that a person should know of.
+pub(super) fn describe(act: &mut Act<'_>, code: &Snippet<'_>) {
+    // A text in a program that may be a command: the program itself was read.
+    if act.site.in_code {
+        return;
+    }
+    let joined = code.joined();
+    files(act, code);
+    secrets(act, code, &joined);
+    let mut found = embedded::destructive_code(code.whole, code.comments(), act.site.at);
+    if code.runs_commands() {
+        let mut reads: Vec<Resource> = Vec::new();
+        let mut look = |analysis: &crate::Analysis| {
+            let effects = analysis.leaves.iter().flat_map(|leaf| &leaf.effects);
+            let secret = effects.filter(|effect| {
+                effect.scope == Scope::FILE_READ
+                    && effect.resource.as_path().is_some_and(|it| sensitive::tells(&it.to_string_lossy()))
+            });
+            reads.extend(secret.map(|effect| effect.resource.clone()));
+        };
+        embedded::commands(&code.commands(), act.site.at, &mut found, &mut look);
+        for resource in reads {
+            act.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
+        }
+    }
+    found.extend(removals(code));
+    found.extend(attacks(code, &joined));
+    found.extend(
+        code.strings
+            .iter()
+            .find_map(|text| databases::loses(text))
+            .map(|reason| Finding::ask("sql-loss", reason)),
+    );
+    found.into_iter().for_each(|finding| act.leaf.find(finding));
+    loads(act, code);
+    if code.says(FETCHERS).or_else(|| code.says(SOCKETS)).is_some() {
+        for host in code.strings.iter().filter_map(|text| url_host(text)) {
+            act.reach(Scope::NETWORK_FETCH, Some(&host));
+        }
+    }
+}
+
+/// Files that it writes or deletes and names by plain texts.
+fn files(act: &mut Act<'_>, code: &Snippet<'_>) {
+    let named = |names: &[&str]| {
+        let all = calls::namings(code.bare, code.strings, code.places, names);
+        let texts = all.into_iter().filter_map(|naming| match naming {
+            Naming::Text(path) if is_name(&path) => Some(Word::literal(path)),
+            _ => None,
+        });
+        texts.collect::<Vec<Word>>()
+    };
+    named(WRITERS).iter().for_each(|word| act.write(word));
+    named(DELETERS).iter().for_each(|word| act.delete(word));
+    opened_for_writing(code).iter().for_each(|word| act.write(word));
+}
+
+/// The files of `open("file", "w")` and the like.
+fn opened_for_writing(code: &Snippet<'_>) -> Vec<Word> {
+    let mut files = Vec::new();
+    for (at, call) in code.bare.match_indices("open(") {
+        let begin = at + call.len();
+        let Ok(index) = code.places.binary_search(&begin) else { continue };
+        let (Some(path), Some(mode)) = (code.strings.get(index), code.strings.get(index + 1)) else {
+            continue;
+        };
+        let between = code.places.get(index + 1).and_then(|next| code.bare.get(begin + 2..*next));
+        let is_next = between.is_some_and(|it| matches!(it.trim(), "," | ", mode=" | ",mode="));
+        let writes = mode.len() <= 3
+            && mode.chars().all(|c| "rwaxbt+U".contains(c))
+            && mode.contains(['w', 'a', 'x', '+']);
+        if is_next && writes && is_name(path) {
+            files.push(Word::literal(path.as_str()));
+        }
+    }
+    files
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() < MAX_NAME_BYTES && !text.contains(['\n', '\0'])
+}
+
+/// Secrets that it names: by a text of its own, which may be asked about like
+/// any file, or in some other way.
+fn secrets(act: &mut Act<'_>, code: &Snippet<'_>, joined: &[String]) {
+    let is_plain = |text: &str| is_name(text) && !text.contains(char::is_whitespace);
+    let mut is_told = false;
+    for text in code.strings.iter().filter(|text| is_plain(text) && sensitive::tells(text)) {
+        // What begins so goes on from a directory that is put in front of it.
+        if text.starts_with("/.") {
+            continue;
+        }
+        is_told = true;
+        act.read(&Word::literal(text.as_str()));
+    }
+    let parts = code.strings.iter().chain(joined);
+    let hidden = parts.into_iter().find(|text| is_plain(text) && sensitive::may_tell(text));
+    let is_mentioned = || sensitive::mentioned(code.whole);
+    if !is_told && (hidden.is_some() || is_mentioned()) {
+        let what = hidden.map_or("a file", String::as_str);
+        act.ask("secret-path", format!("Names {what}, which looks like a secret"));
+    }
+}
+
+/// Deletions on a large scale.
+fn removals(code: &Snippet<'_>) -> Option<Finding> {
+    let removes = code
+        .says(REMOVERS)
+        .or_else(|| QUALIFIED_REMOVERS.iter().copied().find(|name| code.bare.contains(name)))?;
+    let is_recursive = code.says(&["recursive"]).is_some()
+        || code.language == Language::Octave && removes == "rmdir";
+    let lists = code.says(LISTERS).is_some()
+        || code.bare.contains("list.files")
+        || code.bare.contains("<*");
+    let is_of_home = code.says(HOMES).is_some() || code.strings.iter().any(|text| text == "~");
+    if is_recursive || code.says(TREE_REMOVERS).is_some() {
+        return Some(embedded::deletes_tree(removes));
+    }
+    if is_of_home {
+        let reason = format!("Deletes or moves something in the home directory ({removes})");
+        return Some(Finding::ask("data-loss", reason));
+    }
+    lists.then(|| {
+        Finding::ask("mass-change", format!("Deletes or moves many files at once ({removes})"))
+    })
+}
+
+/// What has the shape of an attack.
+fn attacks(code: &Snippet<'_>, joined: &[String]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let repeats = code.says(&["while", "loop", "until", "for"]).is_some();
+    if code.says(&["fork"]).is_some() && repeats {
+        found.push(Finding::ask("fork-bomb", "Starts processes without end"));
+    }
+    if code.says(&["kill", "posix_kill"]).is_some() && code.bare.contains("-1") {
+        found.push(Finding::ask("kill-all", "Ends all processes"));
+    }
+    let evaluates = code.says(EVALUATORS).is_some();
+    if evaluates && code.says(DECODERS).is_some() {
+        found.push(Finding::ask("decoded-to-shell", "Runs code that it decodes first"));
+    }
+    let has_address = code.strings.iter().any(|text| url_host(text).is_some());
+    if has_address
+        && (evaluates && code.says(FETCHERS).is_some() || code.says(REMOTE_LOADERS).is_some())
+    {
+        found.push(Finding::ask("remote-to-shell", "Runs code that it downloads"));
+    }
+    let gives_shell = code.says(SHELL_GIVERS).is_some()
+        || code.strings.iter().any(|text| {
+            SHELLS.contains(&text.split_whitespace().next().unwrap_or_default())
+        });
+    if code.says(SOCKETS).is_some() && gives_shell {
+        found.push(Finding::ask("reverse-shell", "Connects a shell to the network"));
+    }
+    if let Some(name) = joined.iter().find(|text| SPLIT_NAMES.contains(&text.as_str())) {
+        let reason = format!("Puts the name “{name}” together, which hides what it does");
+        found.push(Finding::ask("obfuscation", reason));
+    }
+    found
+}
+
+/// Code from outside the project that it takes in, as a script from there is
+/// asked about.
+fn loads(act: &mut Act<'_>, code: &Snippet<'_>) {
+    if code.says(LOADERS).is_none() {
+        return;
+    }
+    let paths = code.strings.iter().filter(|text| is_name(text) && text.starts_with('/'));
+    for path in paths.map(|text| Word::literal(text.as_str())) {
+        let place = act.site.absolute(&path);
+        if place.is_some_and(|place| crate::programs::is_elsewhere(act.site.at, &place)) {
+            let reason = format!("Runs code from outside the project ({})", path.text);
+            act.ask("outside-code", reason);
+        }
+    }
+}
+
+/// Texts that Perl and Ruby quote with a letter and any sign: `%x(…)`, `qx#…#`,
+/// `%w[…]`.
+fn percent_texts(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for opening in ["%x", "%w", "%W", "qx", "qw"] {
+        for (at, _) in code.match_indices(opening) {
+            let rest = code.get(at + opening.len()..).unwrap_or_default();
+            let Some(mark) = rest.chars().next().filter(char::is_ascii_punctuation) else {
+                continue;
+            };
+            let end = match mark {
+                '(' => ')',
+                '[' => ']',
+                '{' => '}',
+                '<' => '>',
+                other => other,
+            };
+            let inside = rest.get(1..).unwrap_or_default();
+            found.extend(inside.split_once(end).map(|(text, _)| text.to_owned()));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+#[path = "inline_tests.rs"]
+mod tests;
