@@ -89,6 +89,8 @@ pub(crate) enum Command {
     /// Look at processes that an earlier hermes has left running, and end them
     #[command(subcommand)]
     Processes(crate::commands::processes::Processes),
+    /// List the ports that processes of sessions listen on, and publish one on this machine
+    Ports(crate::commands::ports::Ports),
     /// Look at what commands changed in package caches, and keep or discard it
     #[command(subcommand)]
     Sandbox(crate::commands::sandbox::Sandbox),

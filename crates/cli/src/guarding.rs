@@ -252,7 +252,7 @@ impl App {
 /// Asks package managers for their registries, and keeps what they answer.
 fn registries(home: &Home) -> RegistryLookup {
     static KNOWN: OnceLock<Registries> = OnceLock::new();
-    let file = home.cache_dir().join("registries.json");
+    let file = home.root().join("sandbox/registries.json");
     Arc::new(move |manager| KNOWN.get_or_init(|| Registries::new(file.clone())).of(manager))
 }
 

@@ -3,6 +3,7 @@
 mod app;
 mod args;
 mod commands;
+mod confirmation;
 mod engagement;
 mod failure;
 mod foreign;
@@ -129,6 +130,7 @@ fn run(app: &App, command: Command) -> Outcome {
         Command::Cron(args) => commands::cron::run(app, args),
         Command::Batch(args) => commands::batch::run(app, args),
         Command::Processes(args) => commands::processes::run(app, &args),
+        Command::Ports(args) => commands::ports::run(app, &args),
         Command::Sandbox(args) => commands::sandbox::run(app, args),
         Command::Doctor(asked) => commands::doctor::run(app, &asked),
         Command::Hands => commands::hands::run(),

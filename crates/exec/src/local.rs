@@ -339,6 +339,9 @@ fn too_long(size: usize) -> ToolError {
 /// spoken of; one that a profile has set was asked for.
 fn held(sandbox: &Sandbox, confinement: &Confinement) -> String {
     let held = sandbox.held();
+    if confinement.reduced && !held.mount_namespace {
+        return held.to_string();
+    }
     let is_preset = confinement.limits.processes == ChildLimits::default().processes;
     match held.limit_gap.as_ref().filter(|_| !is_preset) {
         Some(gap) => format!("{}; not held: {gap}", held.names()),

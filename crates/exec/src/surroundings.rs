@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use hermes_core::{ToolContext, ToolError, Variables};
+use hermes_core::{Confinement, ToolContext, ToolError, Variables};
 use serde::{Deserialize, Serialize};
 
 use crate::backend::Place;
@@ -25,6 +25,21 @@ const ALONE: [(&str, &str); 7] = [
     ("SYSTEMD_PAGER", ""),
     ("PYTHONUNBUFFERED", "1"),
     ("NPM_CONFIG_YES", "true"),
+];
+
+/// The variables that tell programs where to keep what they can fetch or make
+/// again.
+const CACHES: &[(&str, &str)] = &[
+    ("CARGO_HOME", "cargo"),
+    ("GOCACHE", "go-build"),
+    ("GOPATH", "go"),
+    ("GRADLE_USER_HOME", "gradle"),
+    ("NUGET_PACKAGES", "nuget"),
+    ("PIP_CACHE_DIR", "pip"),
+    ("PYTHONUSERBASE", "python"),
+    ("XDG_CACHE_HOME", "cache"),
+    ("YARN_CACHE_FOLDER", "yarn"),
+    ("npm_config_cache", "npm"),
 ];
 
 /// Where programs usually are.
@@ -106,6 +121,9 @@ impl Surroundings {
                 .of(confinement)
                 .map_err(|error| ToolError::io("The network of the session", &error))?;
             base.extend(network.iter().flat_map(|network| network.variables()));
+            if confinement.reduced && network.is_none() {
+                base.extend(cache_variables(confinement));
+            }
         }
         settle(&mut base, &variables, output);
         Ok(Self { place, base, state, variables })
@@ -122,6 +140,21 @@ impl Surroundings {
         }
         environment
     }
+}
+
+/// Where caches are while the user's own cannot be overlaid: programs that
+/// install something need a place that they may write to.
+fn cache_variables(confinement: &Confinement) -> Vec<(OsString, OsString)> {
+    let workspace = confinement.overlays.first().map(|overlay| overlay.workspace.as_path());
+    let Some(workspace) = workspace else { return Vec::new() };
+    let key = blake3::hash(workspace.as_os_str().as_encoded_bytes()).to_hex();
+    let user = rustix::process::geteuid().as_raw();
+    let folder = std::env::temp_dir().join(format!("hermes-cache-{user}")).join(&key[..12]);
+    let mut variables: Vec<(OsString, OsString)> =
+        CACHES.iter().map(|(name, place)| (name.into(), folder.join(place).into())).collect();
+    let repository = format!("-Dmaven.repo.local={}", folder.join("m2").display());
+    variables.push(("MAVEN_ARGS".into(), repository.into()));
+    variables
 }
 
 fn settle(base: &mut BTreeMap<OsString, OsString>, variables: &Variables, output: Output) {

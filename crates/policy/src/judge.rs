@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hermes_core::{Effect, Grant, NetworkMode, Proposal, Resource, Scope, Taint, UNRESOLVABLE};
 use hermes_net::{AddressReach, reach};
-use hermes_shell::{Analysis, Leaf};
+use hermes_shell::{Analysis, Leaf, SYNTAX_ERROR, UNKNOWN_PROGRAM};
 
 use crate::approvals::{Unit, identity};
 use crate::clients::Clients;
@@ -232,7 +232,11 @@ impl Permissions {
         let count = analysis.leaves.iter().map(|leaf| leaf.effects.len()).sum();
         exam.findings.reserve(count + analysis.all_findings().count());
         for found in &analysis.findings {
-            exam.findings.push(danger(found, &whole, None));
+            // The shell refuses it and says why; in one that lasts, it may be
+            // the beginning of something else.
+            if found.category != SYNTAX_ERROR || apart {
+                exam.findings.push(danger(found, &whole, None));
+            }
         }
         let by_command = self.layers().any(Profile::judges_files_by_command);
         let mut allowed: Vec<(&Scope, &OsStr)> = Vec::new();
@@ -241,8 +245,14 @@ impl Permissions {
         let is_apart = self.has_own_network();
         for (index, leaf) in analysis.leaves.iter().enumerate() {
             let text: Arc<str> = leaf.text.as_str().into();
-            let is_heard =
-                |found: &&hermes_shell::Finding| !(is_apart && found.category == LISTENING);
+            let is_heard = |found: &&hermes_shell::Finding| match found.category {
+                LISTENING => !is_apart,
+                UNKNOWN_PROGRAM => {
+                    let before = analysis.leaves.get(..index).unwrap_or_default();
+                    !self.is_missing_program(proposal, [known, command], leaf, before)
+                }
+                _ => true,
+            };
             for found in leaf.findings.iter().filter(is_heard) {
                 let effect = Effect {
                     scope: Scope::TERMINAL_EXECUTE,
@@ -253,10 +263,12 @@ impl Permissions {
                 exam.findings.push(found);
             }
             for effect in &leaf.effects {
-                // Which host it is, the proxy sees and judges.
+                // Which host it is, the proxy sees and judges; that something is
+                // sent to one, it does not always see.
                 if is_apart
-                    && effect.scope.family() == "network"
                     && effect.resource == Resource::Any
+                    && (effect.scope == Scope::NETWORK_FETCH
+                        || effect.scope == Scope::NETWORK_SEND && listens(leaf))
                 {
                     heard.push(false);
                     continue;
@@ -593,6 +605,11 @@ fn new_host(
         ),
         origin: Arc::clone(&after.origin),
     })
+}
+
+/// Whether a simple command waits for connections.
+fn listens(leaf: &Leaf) -> bool {
+    leaf.findings.iter().any(|found| found.category == LISTENING)
 }
 
 /// Whether a file is read for the names of its variables alone: the tool says

@@ -14,6 +14,7 @@ use hermes_core::{
 use crate::approvals::{SavedRule, SavedRules, Ticket, Tickets, Unit};
 use crate::judge::{Examination, Finding};
 use crate::level::{Answer, led};
+use crate::missing_programs::ProgramLookup;
 use crate::openings::extent;
 use crate::pattern::Places;
 use crate::profile::{Profile, SandboxSettings};
@@ -91,6 +92,7 @@ pub struct Permissions {
     tickets: Tickets,
     session: Mutex<HashMap<String, Vec<SavedRule>>>,
     sightings: Sightings,
+    programs: Option<ProgramLookup>,
 }
 
 impl Permissions {
@@ -111,7 +113,19 @@ impl Permissions {
             tickets,
             session: Mutex::default(),
             sightings: Sightings::default(),
+            programs: None,
         }
+    }
+
+    /// The same, where programs are looked for in another way: commands may run
+    /// in a place that is not seen from here.
+    #[must_use]
+    pub fn with_programs(self, lookup: ProgramLookup) -> Self {
+        Self { programs: Some(lookup), ..self }
+    }
+
+    pub(crate) fn program_lookup(&self) -> Option<&ProgramLookup> {
+        self.programs.as_ref()
     }
 
     /// The profile's name.

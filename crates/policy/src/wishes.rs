@@ -160,6 +160,10 @@ impl SandboxWishes {
 
 fn network(node: &Node<'_>) -> Result<NetworkMode, PolicyError> {
     let modes = [NetworkMode::Off, NetworkMode::Isolated, NetworkMode::Host];
+    // YAML reads `off` as a truth value.
+    if node.flag().is_ok_and(|is_on| !is_on) {
+        return Ok(NetworkMode::Off);
+    }
     let said = node.text()?;
     modes.into_iter().find(|mode| mode.name() == said).ok_or_else(|| {
         node.wrong(&format!("sandbox.network cannot be '{said}'"))

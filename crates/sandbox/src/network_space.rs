@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -102,14 +102,21 @@ impl NetworkSpace {
         Ok((datagrams.into(), self.listen(DNS_PORT)?))
     }
 
-    /// Connects to a port of the namespace's loopback.
+    /// Connects to a port of the namespace's loopback, by IPv4 or else by IPv6:
+    /// a server that listens on `localhost` may have but one of them.
     ///
     /// # Errors
     /// If nobody listens there.
     pub fn connect(&self, port: u16) -> io::Result<TcpStream> {
-        let socket = self.space.socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
-        connect(&socket, &loopback(port))?;
-        Ok(socket.into())
+        let attempt = |domain, address: SocketAddr| {
+            let socket = self.space.socket(domain, libc::SOCK_STREAM, 0)?;
+            connect(&socket, &address)?;
+            Ok(TcpStream::from(socket))
+        };
+        attempt(libc::AF_INET, loopback(port).into()).or_else(|error: io::Error| {
+            let address = (Ipv6Addr::LOCALHOST, port).into();
+            attempt(libc::AF_INET6, address).map_err(|_: io::Error| error)
+        })
     }
 
     /// The processes in the namespace, as far as this user may look.

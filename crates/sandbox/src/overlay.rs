@@ -9,7 +9,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use hermes_core::OverlayMount;
-use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::fs::{FileType, Mode, OFlags, mkdirat, mknodat, open, openat};
+use rustix::io::Errno;
 
 use crate::covers::c_name;
 use crate::raw::namespace::{Kept, OverlayPlan};
@@ -108,15 +109,35 @@ fn escaped(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// Marks a path as deleted, unless the child has made something there.
+/// Marks a path as deleted, unless the child has made something there. The
+/// child writes in the upper layer, so no link in it is followed.
 fn hide(upper: &Path, path: &Path) -> io::Result<()> {
-    let place = upper.join(path);
-    if fs::symlink_metadata(&place).is_ok() {
-        return Ok(());
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut directory = open(upper, flags, Mode::empty())?;
+    let mut parts = path.iter().peekable();
+    while let Some(name) = parts.next() {
+        if parts.peek().is_none() {
+            // A character device with the number 0 needs no privilege.
+            let made = mknodat(&directory, name, FileType::CharacterDevice, Mode::empty(), 0);
+            return match made {
+                Err(Errno::EXIST) => Ok(()),
+                other => Ok(other?),
+            };
+        }
+        match mkdirat(&directory, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        directory = match openat(&directory, name, flags, Mode::empty()) {
+            Ok(inner) => inner,
+            // What stands there is the child's own, and nothing shows through it.
+            Err(Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
     }
-    if let Some(parent) = place.parent() {
-        DirBuilder::new().recursive(true).create(parent)?;
-    }
-    // A character device with the number 0 needs no privilege.
-    Ok(mknodat(CWD, &place, FileType::CharacterDevice, Mode::empty(), 0)?)
+    Ok(())
 }
+
+#[cfg(test)]
+#[path = "overlay_tests.rs"]
+mod tests;

@@ -105,12 +105,19 @@ impl Sandbox {
             NetworkMode::Host => None,
             _ => space.or_else(|| NetworkSpace::create().ok().map(Arc::new)),
         };
+        // Without a namespace there is no way to judge hosts one by one.
+        let is_unjudged = space.is_none() && confinement.reduced;
+        let opened = Confinement { network: NetworkMode::Host, ..confinement.clone() };
+        let confinement = if is_unjudged { &opened } else { confinement };
         let (state, mut gaps) = State::prepare(confinement, &unwelcome, space.as_deref(), abi)?;
         if abi < SCOPE_ABI {
             gaps.push(format!(
                 "signals to and abstract sockets of other processes (Landlock ABI {SCOPE_ABI} \
                  is needed, this is {abi})"
             ));
+        }
+        if is_unjudged {
+            gaps.push("the network (that of this machine, no host is judged)".to_owned());
         }
         let limit_gap = process_limit_gap(&confinement.limits);
         gaps.extend(limit_gap.clone());

@@ -10,12 +10,15 @@ use crate::{SandboxError, Support};
 
 /// Asks the kernel what it can do; namespaces by making some.
 pub fn support() -> Support {
-    let namespaces = namespace::build(&[], None).map_err(unsupported);
+    let namespaces = namespace::build(&[], None);
     Support {
         landlock: child::landlock_version().ok(),
         seccomp: child::has_seccomp(),
         user_namespaces: namespaces.is_ok(),
-        user_namespaces_error: namespaces.err().map(|error| error.to_string()),
+        user_namespaces_error: namespaces.err().map(|failure| match failure {
+            Failure::Refused(error) | Failure::Io(error) => error.to_string(),
+            Failure::Path(path, error) => format!("{}: {error}", path.display()),
+        }),
         bubblewrap: find_bubblewrap(),
     }
 }

@@ -56,6 +56,7 @@ const UNCERTAIN: &[&str] = &[
     "unknown-program",
     "unknown-subcommand",
     "unparsable",
+    crate::SYNTAX_ERROR,
     "too-complex",
     "too-long",
     "obfuscation",

@@ -47,6 +47,14 @@ use hermes_core::{Effect, Script, Workplace};
 /// Longer commands are not read.
 const MAX_SOURCE: usize = 192 * 1024;
 
+/// The category of a command that the shell refuses as a whole, from the line
+/// on that has the mistake. Typed into a shell that lasts, it may be the
+/// beginning of another.
+pub const SYNTAX_ERROR: &str = "syntax-error";
+
+/// The category of a program that is in no table.
+pub const UNKNOWN_PROGRAM: &str = "unknown-program";
+
 /// What `source` would do if a shell ran it at this workplace.
 pub fn analyze(source: &str, at: &Workplace) -> Analysis {
     analyze_after("", source, at)

@@ -33,7 +33,9 @@ pub(crate) fn disagrees(
     analysis: &Analysis,
     others: &HashSet<String>,
 ) -> Option<Finding> {
-    let given_up = |finding: &Finding| matches!(finding.category, "unparsable" | "too-complex");
+    let given_up = |finding: &Finding| {
+        matches!(finding.category, "unparsable" | "too-complex" | crate::SYNTAX_ERROR)
+    };
     if source.len() > MAX_SOURCE || !is_unusual(source) || analysis.findings.iter().any(given_up) {
         return None;
     }
@@ -48,13 +50,28 @@ pub(crate) fn disagrees(
     Some(Finding::ask("unparsable", reason))
 }
 
+/// Whether a shell certainly refuses source that our own reading found a
+/// mistake in: the grammar finds one as well, and there is nothing in it that
+/// could be read in two ways. What stands on lines before the mistake is run,
+/// and was read like any other command.
+pub(crate) fn is_refused(source: &str) -> bool {
+    source.len() <= MAX_SOURCE
+        && !is_ambiguous(source)
+        && parse(source).is_some_and(|tree| tree.root_node().has_error())
+}
+
 /// Whether the source has something that could be read in two ways at all:
 /// escapes, comments, heredocs, and brackets that are no plain group.
 fn is_unusual(source: &str) -> bool {
+    source.len() > 1 && source.contains(['\\', '#']) || is_ambiguous(source)
+}
+
+/// The same, but for escapes and comments.
+fn is_ambiguous(source: &str) -> bool {
     let bytes = source.as_bytes();
     let before = |at: usize| at.checked_sub(1).and_then(|at| bytes.get(at));
     let is_mark = |(at, byte): (usize, &u8)| match byte {
-        b'\\' | b'`' | b'#' | b'\r' => bytes.len() > 1,
+        b'`' | b'\r' => bytes.len() > 1,
         b'(' => {
             let before = before(at);
             matches!(before, Some(b'(' | b'=' | b'@' | b'!' | b'?' | b'*' | b'+'))

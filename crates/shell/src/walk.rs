@@ -15,7 +15,7 @@ use crate::parse::{MAX_DEPTH, parse};
 use crate::programs;
 use crate::scope::{Scope, Value};
 use crate::syntax::{Command, Part, Problem, Raw, Simple};
-use crate::{blocks, sensitive};
+use crate::{SYNTAX_ERROR, blocks, second, sensitive};
 
 /// More leaves than this are not looked at one by one.
 const MAX_LEAVES: usize = 3000;
@@ -128,6 +128,10 @@ impl<'a> Walk<'a> {
             self.leaves.reserve((source.len() / LEAF_LENGTH + 1).min(64));
         }
         match script.problem {
+            Some(Problem::Syntax) if second::is_refused(source) => self.note(Finding::ask(
+                SYNTAX_ERROR,
+                "The command is not complete or not valid, and the shell refuses it",
+            )),
             Some(Problem::Syntax) => self.note(Finding::ask(
                 "unparsable",
                 "The command is not valid shell, so it cannot be told what it does",

@@ -13,6 +13,7 @@ pub(crate) mod hands;
 pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod permissions;
+pub(crate) mod ports;
 pub(crate) mod processes;
 mod readable;
 pub(crate) mod run;

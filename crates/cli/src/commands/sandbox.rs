@@ -1,7 +1,7 @@
 //! `hermes sandbox`: what commands changed in the caches of package managers,
 //! which they see as overlays.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::checkpoints::{since, size};
 use crate::app::{App, folder};
+use crate::confirmation::confirm;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::table::Table;
 use crate::terminal::{Style, Terminal, one_line};
@@ -270,17 +271,8 @@ fn counted(changes: &[OverlayChange]) -> String {
 
 /// Asks at a terminal; anywhere else `--yes` has to be given.
 fn is_agreed(app: &App, question: &str) -> Result<bool, Failure> {
-    let is_there = io::stdin().is_terminal() && app.terminal.stderr_is_person && !app.json;
-    if !is_there {
-        return Err(Failure::usage("Nobody is there to ask").hint("Add --yes to do it."));
-    }
-    let mut err = io::stderr().lock();
-    let _ = write!(err, "{question}\n[y/N] ");
-    let _ = err.flush();
-    let mut answer = String::new();
-    let read = io::stdin().lock().read_line(&mut answer);
-    let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
-    Ok(read.is_ok() && is_yes)
+    confirm(app, question)
+        .ok_or_else(|| Failure::usage("Nobody is there to ask").hint("Add --yes to do it."))
 }
 
 fn tell_applied(app: &App, entry: &OverlayEntry, done: &OverlayApplication) {

@@ -131,15 +131,7 @@ impl TestContext {
 
     /// Looks at what a command left behind; nothing may ever panic.
     pub(crate) fn seen(&self, output: Output) -> Run {
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
-        let (stdout, stderr) = (text(output.stdout), text(output.stderr));
-        for stream in [&stdout, &stderr] {
-            assert!(!stream.contains("panicked at"), "the command panicked: {stream}");
-        }
-        let code = output.status.code().unwrap_or_else(|| {
-            panic!("the command was killed ({}): {stderr}", output.status);
-        });
-        Run { code, stdout, stderr, filters: self.filters() }
+        Run { filters: self.filters(), ..Run::new(output) }
     }
 
     /// What differs from run to run, and what stands for it in a snapshot.
@@ -170,6 +162,19 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Takes in what a command left behind; nothing may ever panic.
+    pub(crate) fn new(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
+        let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+        for stream in [&stdout, &stderr] {
+            assert!(!stream.contains("panicked at"), "the command panicked: {stream}");
+        }
+        let code = output.status.code().unwrap_or_else(|| {
+            panic!("the command was killed ({}): {stderr}", output.status);
+        });
+        Self { code, stdout, stderr, filters: Vec::new() }
+    }
+
     /// Asserts the exit code.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {

@@ -18,6 +18,7 @@ mod doctor;
 mod documents;
 mod dry_run;
 mod elsewhere;
+mod everyday;
 mod exec;
 mod homes;
 mod interrupt;

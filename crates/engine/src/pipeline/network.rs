@@ -3,24 +3,38 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use hermes_core::{
-    Annotations, ApprovalRequest, BoxFuture, ConnectionJudge, ConnectionRecord, ConnectionRefusal,
-    ConnectionRequest, ConnectionVerdict, Decision, Effect, Lasting, NetworkMode, Proposal,
-    Resource, Ruling, Scope, SessionNetworks, Verdict, Workplace,
+    Annotations, ApprovalRequest, Approver, BoxFuture, ConnectionJudge, ConnectionRecord,
+    ConnectionRefusal, ConnectionRequest, ConnectionVerdict, Decision, Effect, Lasting,
+    NetworkMode, Policy, Proposal, Resource, Ruling, Scope, Session, SessionNetworks, Verdict,
+    Workplace,
 };
 use serde_json::{Value, json};
 
 use super::{Flight, Judged, Known};
-use crate::record::{ConnectionDetails, Record, now_ms};
+use crate::record::{ConnectionDetails, Record, Recorder, now_ms};
 
 /// The name under which connections are recorded.
 const TOOL: &str = "network";
 
 /// Judges the connections of a call's children, and of those that earlier
 /// calls of the session left running.
+///
+/// It holds nothing of the engine but what it needs: it outlives the call, and
+/// what the engine holds in turn is to end with the engine.
 struct CallJudge {
-    flight: Arc<Flight>,
+    policy: Arc<dyn Policy>,
+    recorder: Option<Arc<dyn Recorder>>,
+    approver: Option<Arc<dyn Approver>>,
+    approval_timeout: Duration,
+    session: Session,
+    task_id: Arc<str>,
+    who: Arc<str>,
+    parent: Option<Arc<str>>,
+    depth: u8,
+    workplace: Arc<Workplace>,
     call_id: String,
     tool: String,
     toolset: String,
@@ -47,7 +61,16 @@ impl Flight {
         let is_network = |effect: &&Effect| effect.scope.family() == "network";
         let granted = call.effects.iter().chain(&judged.implied).filter(is_network);
         let judge = CallJudge {
-            flight: Arc::clone(self),
+            policy: self.engine.policy(),
+            recorder: self.engine.recorder().cloned(),
+            approver: self.caller.approver.clone(),
+            approval_timeout: self.engine.approval_timeout(),
+            session: self.caller.session.clone(),
+            task_id: Arc::clone(&self.caller.task_id),
+            who: Arc::clone(&self.caller.who),
+            parent: self.caller.parent.clone(),
+            depth: self.caller.depth,
+            workplace: self.workplace.load_full(),
             call_id: call.id.clone(),
             tool: call.entry.name().to_owned(),
             toolset: call.entry.toolset().to_owned(),
@@ -85,7 +108,6 @@ impl CallJudge {
         effect: &Effect,
         ask: impl FnOnce(&Proposal<'_>) -> T,
     ) -> T {
-        let workplace: Arc<Workplace> = self.flight.workplace.load_full();
         let arguments = told_arguments(request);
         let effects = [effect.clone()];
         ask(&Proposal {
@@ -94,16 +116,16 @@ impl CallJudge {
             arguments: &arguments,
             effects: &effects,
             annotations: self.annotations,
-            workplace: &workplace,
+            workplace: &self.workplace,
             call_id: &self.call_id,
-            session: &self.flight.caller.session,
-            task_id: &self.flight.caller.task_id,
-            depth: self.flight.caller.depth,
+            session: &self.session,
+            task_id: &self.task_id,
+            depth: self.depth,
         })
     }
 
     async fn decide(&self, request: &ConnectionRequest) -> ConnectionVerdict {
-        let policy = self.flight.engine.policy();
+        let policy = Arc::clone(&self.policy);
         let effect = policy.connection_effect(request);
         if request.address.is_none() && self.is_granted(&effect) {
             return ConnectionVerdict::Allow;
@@ -149,25 +171,25 @@ impl CallJudge {
         if let Some(answer) = self.answer_to(effect) {
             return answer;
         }
-        let policy = self.flight.engine.policy();
+        let policy = &self.policy;
         if self.with_proposal(request, effect, |proposal| policy.redeem(proposal)) {
             return self.keep(effect, ConnectionVerdict::Allow);
         }
         let wish = wish(request, effect);
-        let decision = match &self.flight.caller.approver {
+        let decision = match &self.approver {
             None => Decision::Nobody,
             Some(approver) => {
                 let question = ApprovalRequest {
                     call_id: self.call_id.clone(),
                     tool: self.tool.clone(),
-                    arguments: self.flight.masked(&told_arguments(request)),
+                    arguments: told_arguments(request),
                     effects: vec![effect.clone()],
                     reason: format!("{wish}: {reason}"),
                     rule: rule.to_owned(),
                     offers: ruling.offers.clone(),
                 };
-                let patience = self.flight.engine.approval_timeout();
-                let answer = tokio::time::timeout(patience, approver.ask(question)).await;
+                let answer = approver.ask(question);
+                let answer = tokio::time::timeout(self.approval_timeout, answer).await;
                 answer.unwrap_or(Decision::Refused(None))
             }
         };
@@ -205,10 +227,10 @@ impl ConnectionJudge for CallJudge {
     }
 
     fn record(&self, record: ConnectionRecord) {
-        let Some(recorder) = self.flight.engine.recorder() else { return };
+        let Some(recorder) = &self.recorder else { return };
         let request = &record.request;
         let destination = Resource::Host(request.destination.to_string());
-        let effect = self.flight.engine.policy().connection_effect(request);
+        let effect = self.policy.connection_effect(request);
         let effects = [Effect { resource: destination, ..effect }];
         let (verdict, rule, status) = match &record.verdict {
             ConnectionVerdict::Allow if record.error.is_some() => ("allow", None, "network"),
@@ -220,11 +242,11 @@ impl ConnectionJudge for CallJudge {
         };
         recorder.record(&Record {
             time_ms: now_ms(),
-            who: &self.flight.caller.who,
-            session: self.flight.caller.session.id(),
-            task: &self.flight.caller.task_id,
+            who: &self.who,
+            session: self.session.id(),
+            task: &self.task_id,
             call: &self.call_id,
-            parent: self.flight.caller.parent.as_deref(),
+            parent: self.parent.as_deref(),
             tool: TOOL,
             effects: &effects,
             profile: None,

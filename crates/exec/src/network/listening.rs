@@ -6,7 +6,8 @@ use hermes_sandbox::{NetworkSpace, sockets_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::client;
+use super::{client, published};
+use crate::tree::Table;
 
 /// A port that a process of a session listens on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -56,23 +57,34 @@ pub(super) fn in_space(space: &NetworkSpace) -> Vec<ListeningPort> {
 /// What the processes of all sessions of this user listen on, whichever
 /// program started them.
 pub fn on_this_machine() -> Vec<ListeningPort> {
-    let mut found: Vec<ListeningPort> = spaces().iter().flat_map(|space| in_space(space)).collect();
+    let published = published::on_this_machine();
+    let mut found = Vec::new();
+    for space in spaces() {
+        found.extend(in_space(&space).into_iter().map(|port| ListeningPort {
+            published: published.get(&(space.id(), port.port)).copied(),
+            ..port
+        }));
+    }
     found.sort_by_key(|port| port.port);
     found
 }
 
-/// The network of a session in which something listens on a port.
-pub fn space_with(port: u16) -> Option<NetworkSpace> {
-    spaces().into_iter().find(|space| in_space(space).iter().any(|it| it.port == port))
+/// The networks of sessions in which something listens on a port, each with
+/// what that is.
+pub fn spaces_with(port: u16) -> Vec<(NetworkSpace, ListeningPort)> {
+    let found = spaces().into_iter().filter_map(|space| {
+        let listening = in_space(&space).into_iter().find(|it| it.port == port)?;
+        Some((space, listening))
+    });
+    found.collect()
 }
 
 /// The networks of all sessions, by the processes that bear the mark of a job.
 fn spaces() -> Vec<NetworkSpace> {
     let own = NetworkSpace::of_process(std::process::id()).map(|space| space.id()).ok();
     let mut spaces: Vec<NetworkSpace> = Vec::new();
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    for process in numbers.filter(|process| client::job(*process).is_some()) {
+    let Ok(table) = Table::read() else { return spaces };
+    for process in table.marked() {
         let is_known = |space: &NetworkSpace| space.has_process(process);
         if spaces.iter().any(is_known) {
             continue;

@@ -3,6 +3,7 @@
 
 mod client;
 mod listening;
+mod published;
 pub mod registries;
 mod runtime;
 
@@ -18,12 +19,13 @@ use hermes_core::{
     BoxFuture, Confinement, ConnectionJudge, ConnectionRecord, ConnectionRefusal,
     ConnectionRequest, ConnectionVerdict, NetworkMode, SessionNetworks,
 };
-use hermes_net::{CurrentJudge, DnsStub, NameTable, ProxyContext, ProxyServer, publish_port};
+use hermes_net::{CurrentJudge, DnsStub, NameTable, ProxyContext, ProxyServer};
 use hermes_sandbox::NetworkSpace;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::client::ClientFinder;
-pub use self::listening::{ListeningPort, on_this_machine, space_with};
+pub use self::listening::{ListeningPort, on_this_machine, spaces_with};
+pub use self::published::PublishedPort;
 
 /// Refused connections that are remembered for the results of calls.
 const MAX_REFUSALS: usize = 256;
@@ -63,8 +65,8 @@ pub struct SessionNetwork {
     refusals: Refusals,
     /// What serves it ends with it.
     tasks: Mutex<Vec<AbortOnDropHandle<()>>>,
-    /// Ports of the session, and those of this machine that lead to them.
-    published: Mutex<BTreeMap<u16, u16>>,
+    /// Those that are open on this machine, by the port of the session.
+    published: Mutex<BTreeMap<u16, PublishedPort>>,
 }
 
 /// A connection that was not made.
@@ -262,39 +264,26 @@ impl SessionNetwork {
     /// # Errors
     /// If nothing listens on it, or no port is free.
     pub fn publish(&self, port: u16) -> io::Result<u16> {
-        if let Some(known) = lock(&self.published).get(&port) {
-            return Ok(*known);
+        let mut published = lock(&self.published);
+        if let Some(known) = published.get(&port) {
+            return Ok(known.host_port());
         }
-        self.space.connect(port)?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-            .or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
-        let outer = listener.local_addr()?.port();
-        let runtime = runtime::handle()?;
-        let _inside = runtime.enter();
-        let listener = tokio_listener(listener)?;
-        let space = Arc::clone(&self.space);
-        let connect = move || {
-            let space = Arc::clone(&space);
-            async move {
-                let stream = space.connect(port)?;
-                stream.set_nonblocking(true)?;
-                tokio::net::TcpStream::from_std(stream)
-            }
-        };
-        let task = runtime.spawn(publish_port(listener, connect));
-        lock(&self.tasks).push(AbortOnDropHandle::new(task));
-        lock(&self.published).insert(port, outer);
-        Ok(outer)
+        let opened = PublishedPort::open(&self.space, port, None)?;
+        let host_port = opened.host_port();
+        published.insert(port, opened);
+        Ok(host_port)
     }
 
     /// What listens in the session.
     pub fn listening(&self) -> Vec<ListeningPort> {
-        let published = lock(&self.published).clone();
         let own = self.proxy_port;
-        listening::in_space(&self.space)
+        let found = listening::in_space(&self.space);
+        let published = lock(&self.published);
+        let host_port = |port: &ListeningPort| published.get(&port.port).map(|it| it.host_port());
+        found
             .into_iter()
             .filter(|port| Some(port.port) != own)
-            .map(|port| ListeningPort { published: published.get(&port.port).copied(), ..port })
+            .map(|port| ListeningPort { published: host_port(&port), ..port })
             .collect()
     }
 }

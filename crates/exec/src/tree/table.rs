@@ -93,6 +93,11 @@ impl Table {
         self.get(pid).is_some_and(|it| it.started == started && it.is_alive())
     }
 
+    /// The processes that belong to a job, whichever it is.
+    pub(crate) fn marked(&self) -> impl Iterator<Item = u32> {
+        self.marks.keys().copied()
+    }
+
     pub(crate) fn get(&self, pid: u32) -> Option<&Process> {
         self.places.get(&pid).and_then(|at| self.processes.get(*at))
     }

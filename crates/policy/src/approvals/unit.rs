@@ -24,6 +24,8 @@ const ONLY_EXACT: &[&str] = &[
     "dynamic-host",
     "interpreter-code",
     "unparsable",
+    hermes_shell::SYNTAX_ERROR,
+    "secret-path",
     "too-long",
     "too-complex",
     "obfuscation",

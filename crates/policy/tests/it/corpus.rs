@@ -1,5 +1,7 @@
 //! Commands with the verdict that the default profile owes them.
 
+use std::sync::Arc;
+
 use hermes_policy::Answer;
 
 use crate::World;
@@ -72,7 +74,8 @@ fn a_program_of_the_project_is_not_the_one_that_a_rule_names() {
 fn nothing_dangerous_runs_and_next_to_nothing_harmless_is_asked_about() {
     let world = World::new();
     world.put("ws/.env", "KEY=1");
-    let permissions = world.builtin("default");
+    // The verdicts are those of a machine that has all of the programs.
+    let permissions = world.builtin("default").with_programs(Arc::new(|_, _| true));
     let cases = cases(&world);
     assert!(cases.len() >= 400, "only {} cases", cases.len());
     let (mut wrong, mut harmless, mut bothered) = (Vec::new(), 0, Vec::new());

@@ -282,3 +282,73 @@ fn s_c1_a_command_reaches_the_loopback_of_its_own_network() {
         assert_eq!(world.judged(&p, "curl http://localhost:3000/"), answer, "{rule}");
     }
 }
+
+#[test]
+fn n_b7_a_program_that_is_not_there_is_not_asked_about() {
+    let world = World::new();
+    let p = world.builtin("default");
+    for command in [
+        "nosuchcmd",
+        "nosuchcmd --flag x",
+        "ls | nosuchcmd",
+        "timeout 5 nosuchcmd",
+        "/opt/no/such/program",
+    ] {
+        assert_eq!(world.judged(&p, command), Answer::Allow, "{command}");
+    }
+    // It may be there by the time that it runs, or be something else.
+    for command in [
+        "PATH=bin:$PATH nosuchcmd",
+        "pip install nosuchcmd && nosuchcmd x",
+        "npx -- nosuchcmd x",
+        "a=(r m); b=$(IFS=; echo \"${a[*]}\"); $b -rf src",
+    ] {
+        assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
+    }
+    // What else is in the command is judged like everything.
+    assert_eq!(world.judged(&p, "nosuchcmd; rm -rf src"), Answer::Ask);
+    assert_eq!(world.judged(&p, "nosuchcmd $(cat ~/.ssh/id_rsa)"), Answer::Deny);
+    // One that is there, and that nobody knows.
+    world.put("home/.local/bin/strangecmd", "#!/bin/sh\n");
+    assert_eq!(world.judged(&p, "strangecmd x"), Answer::Ask);
+}
+
+#[test]
+fn n_b7_a_mistake_is_left_to_the_shell() {
+    let world = World::new();
+    let p = world.builtin("default");
+    for command in [
+        "echo 'unclosed",
+        "echo \"unclosed",
+        "git commit -m 'it's done'",
+        "grep \"a\\.b src",
+        "if true; then",
+        "ls )",
+        "for x in a b; do echo $x",
+        "echo a\necho 'unclosed",
+    ] {
+        assert_eq!(world.judged(&p, command), Answer::Allow, "{command}");
+    }
+    // Lines before the mistake run, and what was meant is judged as well.
+    for (command, answer) in [
+        ("rm -rf src\necho 'unclosed", Answer::Ask),
+        ("rm -rf /\n)", Answer::Deny),
+        ("cat ~/.ssh/id_rsa\nif true; then", Answer::Deny),
+        ("if true; then rm -rf src", Answer::Ask),
+        // A shell takes this as it is, or nobody can tell.
+        ("cat <<EOF\nx", Answer::Ask),
+        ("echo ${x:-'}", Answer::Ask),
+        ("echo `ls", Answer::Ask),
+    ] {
+        assert_eq!(world.judged(&p, command), answer, "{command}");
+    }
+    // In a shell that lasts, it is the beginning of what comes next.
+    let script = hermes_core::Script {
+        text: "echo 'unclosed".to_owned(),
+        apart: true,
+        ..hermes_core::Script::default()
+    };
+    let resource = Resource::Script(Box::new(script));
+    let typed = Effect { scope: Scope::TERMINAL_EXECUTE, resource };
+    assert_eq!(world.examine(&p, typed).answer(), Answer::Ask);
+}

@@ -40,6 +40,16 @@ pub(super) fn is_safe_perl_module(name: &str) -> bool {
 
 /// Judges a piece of code; true if it was found harmless.
 pub(super) fn judge(act: &mut Act<'_>, language: Language, code: &Word) -> bool {
+    judge_with(act, language, code, &[])
+}
+
+/// The same for code that is given these words.
+pub(super) fn judge_with(
+    act: &mut Act<'_>,
+    language: Language,
+    code: &Word,
+    operands: &[Word],
+) -> bool {
     if act.tainted_code(code.taint) {
         return false;
     }
@@ -88,7 +98,7 @@ pub(super) fn judge(act: &mut Act<'_>, language: Language, code: &Word) -> bool 
     } else {
         let whole = &code.text;
         let (strings, places) = (strings.as_slice(), places.as_slice());
-        inline::describe(act, &Snippet { language, whole, bare: &bare, strings, places });
+        inline::describe(act, &Snippet { language, whole, bare: &bare, strings, places, operands });
     }
     false
 }

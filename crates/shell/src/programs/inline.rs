@@ -96,6 +96,7 @@ const DECODERS: &[&str] = &[
     "a85decode",
     "b85decode",
     "base64_decode",
+    "decode_base64",
     "unhexlify",
     "fromhex",
     "hex2bin",
@@ -153,6 +154,13 @@ const REMOTE_LOADERS: &[&str] = &["include", "include_once", "source"];
 const SOCKETS: &[&str] = &["socket", "TCPSocket", "fsockopen", "createConnection", "net"];
 const SHELL_GIVERS: &[&str] = &["dup2", "pty", "popen"];
 const SHELLS: &[&str] = &["sh", "bash", "/bin/sh", "/bin/bash"];
+
+/// What it is given when it runs.
+const INPUTS: &[&str] = &["input", "stdin", "STDIN", "gets", "interact", "pdb"];
+const ARGUMENTS: &[&str] = &["argv", "ARGV", "args"];
+
+/// The inside of Python, from which everything else can be had.
+const INSIDES: &[&str] = &["__subclasses__", "__globals__", "__builtins__"];
 
 /// Names that nobody has a reason to put together.
 const SPLIT_NAMES: &[&str] = &[
@@ -221,6 +229,8 @@ pub(super) struct Snippet<'a> {
     pub(super) strings: &'a [String],
     /// Where in the bare code each text begins.
     pub(super) places: &'a [usize],
+    /// What it is given on the command line.
+    pub(super) operands: &'a [Word],
 }
 
 impl Snippet<'_> {
@@ -263,6 +273,10 @@ impl Snippet<'_> {
     fn commands(&self) -> Vec<String> {
         let (_, mut texts) = embedded::split(self.whole, self.comments());
         texts.extend(percent_texts(self.whole));
+        texts.extend(self.strings.iter().cloned());
+        if self.whole.contains("<<`") {
+            texts.extend(self.whole.lines().map(str::to_owned));
+        }
         let pipes = texts.iter().filter_map(|text| {
             let text = text.trim();
             text.strip_suffix('|').or_else(|| text.strip_prefix('|')).map(str::to_owned)
@@ -286,9 +300,12 @@ pub(super) fn describe(act: &mut Act<'_>, code: &Snippet<'_>) {
         return;
     }
     let joined = code.joined();
-    files(act, code);
+    files(act, code, &joined);
     secrets(act, code, &joined);
     let mut found = embedded::destructive_code(code.whole, code.comments(), act.site.at);
+    if code.says(INPUTS).is_some() {
+        found.extend(given(act, code));
+    }
     if code.runs_commands() {
         let mut reads: Vec<Resource> = Vec::new();
         let mut look = |analysis: &crate::Analysis| {
@@ -321,8 +338,20 @@ pub(super) fn describe(act: &mut Act<'_>, code: &Snippet<'_>) {
     }
 }
 
+/// What it makes of its input, where that is known: a path, or more code.
+fn given(act: &mut Act<'_>, code: &Snippet<'_>) -> Vec<Finding> {
+    if code.says(EVALUATORS).is_some() {
+        act.ask("dynamic-code", "Runs what it is given as code");
+    }
+    let Some(text) = act.site.input.text.clone() else { return Vec::new() };
+    if sensitive::mentioned(&text) {
+        act.ask("secret-path", "Is given the name of something that looks like a secret");
+    }
+    embedded::destructive_code(&text, CommentStyle::Unknown, act.site.at)
+}
+
 /// Files that it writes or deletes and names by plain texts.
-fn files(act: &mut Act<'_>, code: &Snippet<'_>) {
+fn files(act: &mut Act<'_>, code: &Snippet<'_>, joined: &[String]) {
     let named = |names: &[&str]| {
         let all = calls::namings(code.bare, code.strings, code.places, names);
         let texts = all.into_iter().filter_map(|naming| match naming {
@@ -331,9 +360,23 @@ fn files(act: &mut Act<'_>, code: &Snippet<'_>) {
         });
         texts.collect::<Vec<Word>>()
     };
-    named(WRITERS).iter().for_each(|word| act.write(word));
+    let mut written = named(WRITERS);
+    // A call under another name shows only by the name that it had before.
+    let mentions: usize = WRITERS.iter().map(|name| code.bare.matches(name).count()).sum();
+    if mentions > written.len() {
+        let paths = code.strings.iter().filter(|text| text.starts_with('/') && is_name(text));
+        written.extend(paths.map(|text| Word::literal(text.as_str())));
+    }
+    written.extend(opened_for_writing(code));
+    if !written.is_empty() || mentions > 0 || code.bare.contains("write_text") {
+        let paths = joined.iter().filter(|text| text.contains('/') && is_name(text));
+        written.extend(paths.map(|text| Word::literal(text.as_str())));
+        if code.says(ARGUMENTS).is_some() {
+            written.extend(code.operands.iter().cloned());
+        }
+    }
+    written.iter().for_each(|word| act.write(word));
     named(DELETERS).iter().for_each(|word| act.delete(word));
-    opened_for_writing(code).iter().for_each(|word| act.write(word));
 }
 
 /// The files of `open("file", "w")` and the like.
@@ -366,13 +409,16 @@ fn is_name(text: &str) -> bool {
 fn secrets(act: &mut Act<'_>, code: &Snippet<'_>, joined: &[String]) {
     let is_plain = |text: &str| is_name(text) && !text.contains(char::is_whitespace);
     let mut is_told = false;
-    for text in code.strings.iter().filter(|text| is_plain(text) && sensitive::tells(text)) {
+    for text in code.strings.iter().filter(|text| is_plain(text)) {
+        let home = act.site.at.home().map(|home| home.to_string_lossy().into_owned());
+        let below = text.strip_prefix("~/").zip(home.as_deref());
+        let path = below.map_or_else(|| text.clone(), |(below, home)| format!("{home}/{below}"));
+        let glob = crate::text::has_glob(&path) && path.starts_with('/');
         // What begins so goes on from a directory that is put in front of it.
-        if text.starts_with("/.") {
-            continue;
+        if glob || sensitive::tells(text) && !text.starts_with("/.") {
+            is_told |= !glob;
+            act.read(&Word { glob, ..Word::literal(path) });
         }
-        is_told = true;
-        act.read(&Word::literal(text.as_str()));
     }
     let parts = code.strings.iter().chain(joined);
     let hidden = parts.into_iter().find(|text| is_plain(text) && sensitive::may_tell(text));
@@ -385,14 +431,17 @@ fn secrets(act: &mut Act<'_>, code: &Snippet<'_>, joined: &[String]) {
 
 /// Deletions on a large scale.
 fn removals(code: &Snippet<'_>) -> Option<Finding> {
+    let lists = code.says(LISTERS).is_some()
+        || code.bare.contains("list.files")
+        || code.bare.contains("<*");
+    if lists && empties(code) {
+        return Some(Finding::ask("mass-change", "Empties many files at once"));
+    }
     let removes = code
         .says(REMOVERS)
         .or_else(|| QUALIFIED_REMOVERS.iter().copied().find(|name| code.bare.contains(name)))?;
     let is_recursive = code.says(&["recursive"]).is_some()
         || code.language == Language::Octave && removes == "rmdir";
-    let lists = code.says(LISTERS).is_some()
-        || code.bare.contains("list.files")
-        || code.bare.contains("<*");
     let is_of_home = code.says(HOMES).is_some() || code.strings.iter().any(|text| text == "~");
     if is_recursive || code.says(TREE_REMOVERS).is_some() {
         return Some(embedded::deletes_tree(removes));
@@ -404,6 +453,20 @@ fn removals(code: &Snippet<'_>) -> Option<Finding> {
     lists.then(|| {
         Finding::ask("mass-change", format!("Deletes or moves many files at once ({removes})"))
     })
+}
+
+/// Whether it writes nothing into a file.
+fn empties(code: &Snippet<'_>) -> bool {
+    let writes = calls::namings(code.bare, code.strings, code.places, &["write_text"]);
+    let ends_empty = |call: &str| {
+        let call = call.split(')').next().unwrap_or_default();
+        call.ends_with(",\"\"") || call.ends_with(",''")
+    };
+    let is_opened = || code.strings.iter().any(|text| text.starts_with('>'));
+    writes.contains(&Naming::Text(String::new()))
+        || code.bare.split("writeFileSync(").skip(1).any(ends_empty)
+            && code.strings.iter().any(String::is_empty)
+        || code.language == Language::Perl && code.says(&["open"]).is_some() && is_opened()
 }
 
 /// What has the shape of an attack.
@@ -432,6 +495,10 @@ fn attacks(code: &Snippet<'_>, joined: &[String]) -> Vec<Finding> {
         });
     if code.says(SOCKETS).is_some() && gives_shell {
         found.push(Finding::ask("reverse-shell", "Connects a shell to the network"));
+    }
+    if let Some(name) = code.says(INSIDES) {
+        let reason = format!("Reaches into the interpreter, which hides what it does ({name})");
+        found.push(Finding::ask("obfuscation", reason));
     }
     if let Some(name) = joined.iter().find(|text| SPLIT_NAMES.contains(&text.as_str())) {
         let reason = format!("Puts the name “{name}” together, which hides what it does");

@@ -202,8 +202,10 @@ fn interpret(act: &mut Act<'_>, interpreter: &Interpreter) {
     let code = args.values(interpreter.code);
     if !code.is_empty() {
         let mut quiet = true;
+        let loaded = modules(act, interpreter, &args);
         for word in &code {
-            quiet &= code::judge(act, interpreter.language, word);
+            let word = Word { text: format!("{loaded}{}", word.text), ..word.clone() };
+            quiet &= code::judge_with(act, interpreter.language, &word, rest);
         }
         act.leaf.reads_only = quiet && !args.has(&["-i", "-r", "--require", "--import"]);
         if interpreter.name == "perl" {
@@ -232,6 +234,23 @@ fn interpret(act: &mut Act<'_>, interpreter: &Interpreter) {
         }
         _ => from_input(act, interpreter.language),
     }
+}
+
+/// The modules that options make perl load, as the code would say it; those
+/// from outside the project are asked about.
+fn modules(act: &mut Act<'_>, interpreter: &Interpreter, args: &Args<'_>) -> String {
+    if !matches!(interpreter.name, "perl" | "ruby") {
+        return String::new();
+    }
+    for folder in args.values(&["-I"]) {
+        let place = act.site.absolute(&folder);
+        if place.is_some_and(|place| super::is_elsewhere(act.site.at, &place)) {
+            let reason = format!("Runs code from outside the project ({})", folder.text);
+            act.ask("outside-code", reason);
+        }
+    }
+    let loaded = args.values(if interpreter.name == "perl" { &["-M", "-m"] } else { &[] });
+    loaded.iter().map(|module| format!("use {};\n", module.text.trim_start_matches('-'))).collect()
 }
 
 /// Perl opens a name that begins or ends with `|` as a command, and keeps of a

@@ -30,7 +30,7 @@ pub(crate) fn over_several(leaves: &mut [Leaf], root: &std::path::Path) {
         }
         wrapped(leaf);
         if leaf.runs.iter().any(|path| built.contains(path)) {
-            leaf.findings.retain(|found| found.category != "unknown-program");
+            leaf.findings.retain(|found| found.category != crate::UNKNOWN_PROGRAM);
         }
         let runs = |files: &HashSet<PathBuf>| leaf.runs.iter().any(|path| files.contains(path));
         let within = |path: &PathBuf| brought.iter().any(|folder| path.starts_with(folder));

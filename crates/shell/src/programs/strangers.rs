@@ -200,7 +200,7 @@ pub(super) fn describe(act: &mut Act<'_>, home: Home) {
             ),
             _ => format!("Nobody knows what the program “{}” does", act.program),
         };
-        act.ask("unknown-program", reason);
+        act.ask(crate::UNKNOWN_PROGRAM, reason);
     }
     looks_like_hermes(act);
     runs_others(act);

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::page::{Page, Request};
 
-/// An answer, of one of four shapes.
+/// An answer, of one of five shapes.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Output {
@@ -17,6 +17,8 @@ pub(crate) enum Output {
     Binary(BinaryAnswer),
     /// The caller has seen it.
     Unchanged(Unchanged),
+    /// The names of variables.
+    Names(NamesAnswer),
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -140,4 +142,13 @@ pub(crate) struct Unchanged {
     pub(super) content_returned: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) hash: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct NamesAnswer {
+    pub(super) path: String,
+    /// The names in the order of the file, each once.
+    pub(super) names: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) note: Option<String>,
 }

@@ -27,6 +27,7 @@ use crate::unchanged::{self, is_repeat};
 use crate::versions;
 
 mod answer;
+mod names;
 mod page;
 mod range;
 
@@ -67,6 +68,9 @@ pub(crate) struct Args {
     /// Show it even if unchanged since the last read.
     #[serde(default)]
     fresh: bool,
+    /// Of a dotenv file, list only the names of the variables.
+    #[serde(default)]
+    names_only: bool,
 }
 
 fn first_line() -> i64 {
@@ -127,6 +131,14 @@ impl Tool for ReadFile {
             )
             .example(
                 Example::new(
+                    "Which variables a dotenv file sets",
+                    r#"{"path":".env","names_only":true}"#,
+                )
+                .given(".env", "# settings\nPORT=8080\nexport API_TOKEN='abc'\n")
+                .gives(r#"{"names":["PORT","API_TOKEN"]}"#),
+            )
+            .example(
+                Example::new(
                     "The first bytes",
                     r#"{"path":"a.bin","byte_offset":0,"byte_limit":4}"#,
                 )
@@ -140,7 +152,10 @@ impl Tool for ReadFile {
     }
 
     fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
-        vec![Effect::path(Scope::FILE_READ, spelling::resolve(at, &args.path))]
+        let path = spelling::resolve(at, &args.path);
+        // The second effect tells the policy that no value is shown.
+        let names = args.names_only.then(|| Effect::path(Scope::ENV_READ, &path));
+        std::iter::once(Effect::path(Scope::FILE_READ, &path)).chain(names).collect()
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
@@ -159,6 +174,9 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
         }
     })?;
     let failed = |error: std::io::Error| Source::failed(path, cx, &error);
+    if args.names_only {
+        return names::read(&mut source, path).map(Output::Names);
+    }
     let mut buffer = vec![0; SAMPLE.min(usize::try_from(source.len()).unwrap_or(SAMPLE))];
     let sample = fill(&mut source, &mut buffer).map_err(failed)?;
     // What is in memory is judged as a whole, as whoever changes it does.

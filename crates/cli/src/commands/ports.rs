@@ -1,0 +1,242 @@
+//! `hermes ports`: what processes of sessions listen on in their own networks,
+//! and the way there from this machine.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use hermes::core::{CancellationToken, ErrorKind};
+use hermes::sandbox::NetworkSpace;
+use hermes_exec::Jobs;
+use hermes_exec::network::{ListeningPort, PublishedPort, on_this_machine, spaces_with};
+use hermes_exec::tree::Table as ProcessTable;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::commands::runtime;
+use crate::confirmation::confirm;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::table::Table;
+use crate::terminal::{Style, one_line};
+
+#[derive(Debug, Args)]
+pub(crate) struct Ports {
+    /// Only those of this session
+    #[arg(long, value_name = "ID", global = true)]
+    session: Option<String>,
+    #[command(subcommand)]
+    command: Option<PortsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PortsCommand {
+    /// Open a port of a session on this machine's loopback until Ctrl-C
+    Publish {
+        /// The port that a process of the session listens on
+        #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+        port: u16,
+        /// Use this port of the machine, instead of the same one or any that is free
+        #[arg(long, value_name = "HOSTPORT", value_parser = clap::value_parser!(u16).range(1..))]
+        on: Option<u16>,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+}
+
+pub(crate) fn run(app: &App, args: &Ports) -> Outcome {
+    let sessions = SessionsByProcess::read(app)?;
+    let meant = args.session.as_deref();
+    match args.command {
+        None => list(app, &sessions, meant),
+        Some(PortsCommand::Publish { port, on, yes }) => {
+            publish(app, &sessions, meant, &Wish { port, host_port: on, is_agreed: yes })
+        }
+    }
+}
+
+/// What is to be published.
+struct Wish {
+    port: u16,
+    host_port: Option<u16>,
+    /// Whether nobody has to be asked.
+    is_agreed: bool,
+}
+
+/// The job and the session of each process that a hermes of this home started.
+struct SessionsByProcess(BTreeMap<u32, (String, String)>);
+
+impl SessionsByProcess {
+    fn read(app: &App) -> Result<Self, Failure> {
+        let jobs = Jobs::local(app.home()?.cache_dir().join("jobs"));
+        let mut known = BTreeMap::new();
+        // Looking for entries makes no directory for them.
+        let is_there = jobs.folder().join("running").is_dir();
+        let entries = is_there.then(|| jobs.leftovers()).flatten().map(|it| it.list());
+        if let (Some(entries), Ok(table)) = (entries, ProcessTable::read()) {
+            for entry in entries {
+                let owner = (entry.id.clone(), entry.session.clone());
+                let members = table.members(&entry.root()).into_iter();
+                known.extend(members.map(|member| (member.pid, owner.clone())));
+            }
+        }
+        Ok(Self(known))
+    }
+
+    fn session(&self, port: &ListeningPort) -> Option<&str> {
+        let (_, session) = self.0.get(&port.pid?)?;
+        Some(session)
+    }
+
+    /// The job: a process can change what its environment says.
+    fn job<'a>(&'a self, port: &'a ListeningPort) -> Option<&'a str> {
+        let known = port.pid.and_then(|pid| self.0.get(&pid)).map(|(job, _)| job);
+        known.or(port.job.as_ref()).map(String::as_str)
+    }
+
+    fn is_meant(&self, port: &ListeningPort, session: Option<&str>) -> bool {
+        session.is_none() || self.session(port) == session
+    }
+
+    fn row(&self, port: &ListeningPort) -> Value {
+        json!({
+            "port": port.port,
+            "address": port.address,
+            "program": port.program,
+            "pid": port.pid,
+            "job": self.job(port),
+            "session": self.session(port),
+            "published": port.published,
+        })
+    }
+}
+
+fn list(app: &App, sessions: &SessionsByProcess, meant: Option<&str>) -> Outcome {
+    let mut ports = on_this_machine();
+    ports.retain(|port| sessions.is_meant(port, meant));
+    if app.json {
+        let rows: Vec<Value> = ports.iter().map(|port| sessions.row(port)).collect();
+        app.terminal.line(&json!({ "schema_version": 1, "ports": rows }).to_string())?;
+        return Ok(Exit::Ok);
+    }
+    if ports.is_empty() {
+        app.terminal.note(&match meant {
+            Some(session) => {
+                format!("No process of session {} listens on a port.", one_line(session))
+            }
+            None => "No process of a session listens on a port.".to_owned(),
+        });
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::default();
+    for port in &ports {
+        let session = sessions.session(port).map(|it| format!("session {}", one_line(it)));
+        let published = port.published.map(|number| format!("published: {}", url(number)));
+        table.row([
+            (port.port.to_string(), Some(Style::Bold)),
+            (port.address.to_string(), None),
+            (who(port), None),
+            (sessions.job(port).map(one_line).unwrap_or_default(), Some(Style::Dim)),
+            (session.unwrap_or_default(), None),
+            (published.unwrap_or_default(), Some(Style::Green)),
+        ]);
+    }
+    app.terminal.line(&table.render(&app.terminal))?;
+    Ok(Exit::Ok)
+}
+
+fn publish(app: &App, sessions: &SessionsByProcess, meant: Option<&str>, wish: &Wish) -> Outcome {
+    let (space, listening) = find(sessions, meant, wish.port)?;
+    let whose = sessions.session(&listening).map(|it| format!(" of session {}", one_line(it)));
+    let what = format!("port {}{} ({})", wish.port, whose.unwrap_or_default(), who(&listening));
+    if !wish.is_agreed {
+        let place = match wish.host_port {
+            Some(number) => url(number),
+            None => "this machine's loopback".to_owned(),
+        };
+        let question = format!("Publish {what} on {place}?");
+        let answer = confirm(app, &question).ok_or_else(|| {
+            let message =
+                format!("Publishing {what} needs an agreement, and there is no terminal to ask at");
+            Failure::failed(ErrorKind::ApprovalRequired, message).hint("Add --yes to agree.")
+        })?;
+        if !answer {
+            app.terminal.note("Nothing was published.");
+            return Ok(Exit::Failed);
+        }
+    }
+    let opened = PublishedPort::open(&Arc::new(space), wish.port, wish.host_port)
+        .map_err(|error| unpublished(wish, &error))?;
+    let number = opened.host_port();
+    if app.json {
+        let mut row = sessions.row(&ListeningPort { published: Some(number), ..listening });
+        row["schema_version"] = 1.into();
+        row["url"] = url(number).into();
+        app.terminal.line(&row.to_string())?;
+    } else {
+        app.terminal.line(&url(number))?;
+        app.terminal.note(&format!("This leads to {what}. Ctrl-C ends it."));
+    }
+    let cancel = CancellationToken::new();
+    runtime::with_tools(&cancel, cancel.clone().cancelled_owned())?;
+    drop(opened);
+    Ok(Exit::Ok)
+}
+
+/// The one network in which something listens on the port.
+fn find(
+    sessions: &SessionsByProcess,
+    meant: Option<&str>,
+    port: u16,
+) -> Result<(NetworkSpace, ListeningPort), Failure> {
+    let mut found = spaces_with(port);
+    found.retain(|(_, listening)| sessions.is_meant(listening, meant));
+    if found.len() > 1 {
+        let name = |(_, listening): &(NetworkSpace, ListeningPort)| {
+            sessions.session(listening).map_or_else(|| who(listening), one_line)
+        };
+        let names: Vec<String> = found.iter().map(name).collect();
+        let message =
+            format!("Port {port} is open in {} sessions: {}", names.len(), names.join(", "));
+        return Err(Failure::usage(message).hint("Name one of them with --session."));
+    }
+    found.pop().ok_or_else(|| {
+        let whose = meant.map_or("a session".to_owned(), |it| format!("session {}", one_line(it)));
+        Failure::not_found(format!("No process of {whose} listens on port {port}"))
+            .hint("`hermes ports` lists the ports that there are.")
+    })
+}
+
+fn unpublished(wish: &Wish, error: &io::Error) -> Failure {
+    let failed = |kind, hint| {
+        let message = match wish.host_port.filter(|_| kind != ErrorKind::NotFound) {
+            Some(number) => format!("Port {number} of this machine cannot be used: {error}"),
+            None => format!("Port {} of the session cannot be reached: {error}", wish.port),
+        };
+        Failure::failed(kind, message).hint(hint)
+    };
+    match error.kind() {
+        io::ErrorKind::AddrInUse => failed(
+            ErrorKind::Conflict,
+            "Choose another one, or leave out --on for any that is free.",
+        ),
+        io::ErrorKind::PermissionDenied => {
+            failed(ErrorKind::Denied, "Choose a port above 1023; the others are for root.")
+        }
+        _ => failed(ErrorKind::NotFound, "`hermes ports` lists the ports that there are."),
+    }
+}
+
+/// The process, in words.
+fn who(port: &ListeningPort) -> String {
+    let program = port.program.as_deref().map_or_else(|| "unknown".to_owned(), one_line);
+    match port.pid {
+        Some(pid) => format!("{program}, pid {pid}"),
+        None => program,
+    }
+}
+
+fn url(port: u16) -> String {
+    format!("http://127.0.0.1:{port}")
+}

@@ -1,0 +1,318 @@
+//! A user with a home and a project, who runs `hermes` with nobody to ask.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::super::context::Run;
+
+/// Nobody has this number.
+const ORDINARY_UID: u32 = 54_321;
+
+/// No row takes this long unless it hangs.
+const RUN_TIMEOUT: Duration = Duration::from_secs(280);
+
+/// Variables of the tests' own surroundings that an ordinary shell does not have.
+const FOREIGN_VARIABLES: &[&str] =
+    &["CARGO", "GIT_DIR", "GIT_INDEX", "GIT_WORK", "HERMES_", "LD_", "NEXTEST", "RUST_", "XDG_", "npm_"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Account {
+    Root,
+    Ordinary,
+}
+
+/// What one row works in; gone with it.
+pub(super) struct TestUser {
+    account: Account,
+    root: TempDir,
+    /// Permission profiles for `--permissions`.
+    permissions: Option<PathBuf>,
+    /// Where this user finds the Rust toolchains.
+    toolchain: Option<PathBuf>,
+}
+
+impl TestUser {
+    /// Does something as this account, if that can be done here.
+    pub(super) fn with(account: Account, work: impl FnOnce(&mut Self)) {
+        let support = hermes::sandbox::support();
+        if !support.user_namespaces || support.landlock.is_none() {
+            println!("skipped: {support}");
+            return;
+        }
+        let is_root = rustix::process::getuid().is_root();
+        if account == Account::Root && !is_root {
+            println!("skipped: only root can work as root");
+            return;
+        }
+        let program = Path::new(assert_cmd::cargo::cargo_bin!("hermes"));
+        if account == Account::Ordinary && is_root && !is_open_to_all(program) {
+            println!("skipped: other users cannot reach {}", program.display());
+            return;
+        }
+        work(&mut Self::new(account));
+    }
+
+    /// An empty home with an empty project in it. Not in a temporary directory:
+    /// children may write there, and see all of it.
+    fn new(account: Account) -> Self {
+        let root = tempfile::Builder::new()
+            .prefix("everyday-")
+            .permissions(fs::Permissions::from_mode(0o755))
+            .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+            .expect("a directory");
+        let user = Self { account, root, permissions: None, toolchain: None };
+        for directory in [user.home(), user.project()] {
+            fs::create_dir(&directory).expect("a directory");
+            user.own(&directory);
+        }
+        user
+    }
+
+    pub(super) fn is_root(&self) -> bool {
+        self.account == Account::Root
+    }
+
+    pub(super) fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    pub(super) fn project(&self) -> PathBuf {
+        self.home().join("project")
+    }
+
+    /// A directory that is neither the home nor below it.
+    pub(super) fn outside(&self) -> &Path {
+        self.root.path()
+    }
+
+    fn own(&self, path: &Path) {
+        if self.is_other() {
+            chown(path, Some(ORDINARY_UID), Some(ORDINARY_UID)).expect("another owner");
+        }
+    }
+
+    /// Writes a file below the home, with the directories on its way.
+    pub(super) fn write_home(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.home().join(name);
+        let parent = path.parent().expect("a directory");
+        let missing: Vec<&Path> = parent.ancestors().take_while(|it| !it.exists()).collect();
+        for directory in missing.into_iter().rev() {
+            fs::create_dir(directory).expect("a directory");
+            self.own(directory);
+        }
+        fs::write(&path, content).expect("a file");
+        self.own(&path);
+        path
+    }
+
+    /// Writes a file of the project; a script can be run.
+    pub(super) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.write_home(&format!("project/{name}"), content);
+        if name.ends_with(".sh") {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
+        }
+        path
+    }
+
+    /// Uses permission profiles of its own.
+    pub(super) fn permit(&mut self, profiles: &str) {
+        self.permissions = Some(self.write_home("permissions.yaml", profiles));
+    }
+
+    /// Lets this user have the Rust toolchain that runs these tests.
+    pub(super) fn share_toolchain(&mut self) {
+        let mut place = rustup_home();
+        if self.is_other() {
+            place = self.root.path().join("toolchain");
+            fs::create_dir(&place).expect("a directory");
+        }
+        self.toolchain = Some(place);
+    }
+
+    /// Whether this is not the user who runs these tests.
+    fn is_other(&self) -> bool {
+        self.account == Account::Ordinary && rustix::process::getuid().is_root()
+    }
+
+    /// A program that this user runs in the project, outside of the sandbox.
+    fn program(&self, program: &OsStr) -> Command {
+        let mut command = match &self.toolchain {
+            // Seen by this process and its children only.
+            Some(place) if self.is_other() => {
+                let mut command = Command::new("unshare");
+                let script = format!(
+                    "mount --bind \"$1\" \"$2\"; shift 2; exec setpriv --reuid {ORDINARY_UID} \
+                     --regid {ORDINARY_UID} --clear-groups \"$@\""
+                );
+                command.args(["--mount", "sh", "-ec", &script, "sh"]);
+                command.args([rustup_home(), place.clone()]).arg(program);
+                command
+            }
+            _ => Command::new(program),
+        };
+        command.env_clear().envs(std::env::vars_os().filter(|(name, _)| {
+            let name = name.to_string_lossy();
+            !FOREIGN_VARIABLES.iter().any(|foreign| name.starts_with(foreign))
+        }));
+        command.env("HOME", self.home()).env("PATH", self.path()).current_dir(self.project());
+        command.env_remove("PYENV_ROOT");
+        if let Some(place) = &self.toolchain {
+            command.env("RUSTUP_HOME", place);
+        }
+        if self.is_other() {
+            command.env("USER", "someone").env("LOGNAME", "someone");
+            if self.toolchain.is_none() {
+                command.uid(ORDINARY_UID).gid(ORDINARY_UID);
+            }
+        }
+        command
+    }
+
+    /// Where programs are that everybody may use, and this user's own.
+    fn path(&self) -> std::ffi::OsString {
+        let all = std::env::var_os("PATH").unwrap_or_default();
+        let mut directories: Vec<PathBuf> = std::env::split_paths(&all).collect();
+        directories.retain(|directory| is_open_to_all(directory));
+        directories.insert(0, self.home().join(".local/bin"));
+        if let Some(place) = &self.toolchain {
+            let bin = toolchain_bin();
+            let below = bin.strip_prefix(rustup_home()).expect("a toolchain of rustup");
+            directories.push(place.join(below));
+        }
+        std::env::join_paths(directories).expect("a search path")
+    }
+
+    /// `hermes` with these arguments.
+    pub(super) fn hermes<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
+        let mut command = self.program(assert_cmd::cargo::cargo_bin!("hermes").as_ref());
+        command.args(args);
+        finish(command, Vec::new())
+    }
+
+    /// A command of the shell outside of the sandbox, as its user would type it;
+    /// its output if it succeeds.
+    pub(super) fn on_host(&self, script: &str) -> Result<String, String> {
+        let mut command = self.program("sh".as_ref());
+        command.args(["-c", script]).stdin(Stdio::null());
+        let output = command.output().map_err(|error| error.to_string())?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        match output.status.success() {
+            true => Ok(text(&output.stdout)),
+            false => Err(format!("{} {}", text(&output.stdout), text(&output.stderr))),
+        }
+    }
+
+    /// Whether something works outside of the sandbox; if not, the row is skipped.
+    pub(super) fn can(&self, what: &str, script: &str) -> bool {
+        match self.on_host(script) {
+            Ok(_) => true,
+            Err(error) => {
+                let last = error.lines().next_back().unwrap_or_default();
+                println!("skipped: {what}: `{script}` fails: {last}");
+                false
+            }
+        }
+    }
+
+    /// Whether these programs are installed for this user.
+    pub(super) fn has(&self, programs: &[&str]) -> bool {
+        let has = |program: &&&str| self.on_host(&format!("command -v {program}")).is_err();
+        let missing = programs.iter().find(has);
+        if let Some(program) = missing {
+            println!("skipped: {program} is not installed for this user");
+        }
+        missing.is_none()
+    }
+
+    /// The result of one call.
+    pub(super) fn call(&self, tool: &str, arguments: Value) -> Value {
+        let [result] = self.session(vec![(tool, arguments)]).try_into().expect("one result");
+        result
+    }
+
+    /// The results of calls of one session, one after the other.
+    pub(super) fn session(&self, calls: Vec<(&str, Value)>) -> Vec<Value> {
+        let count = calls.len();
+        let mut input = String::new();
+        for (at, (tool, arguments)) in calls.into_iter().enumerate() {
+            let call = json!({ "id": at.to_string(), "name": tool, "arguments": arguments });
+            input += &format!("{}\n", json!({ "tool_calls": [call] }));
+        }
+        let mut command = self.program(assert_cmd::cargo::cargo_bin!("hermes").as_ref());
+        command.arg("exec");
+        if let Some(file) = &self.permissions {
+            command.arg("--permissions").arg(file);
+        }
+        let run = finish(command, input.into_bytes());
+        let lines = run.json_lines();
+        assert_eq!(lines.len(), count, "{}\n{}", run.stdout, run.stderr);
+        lines.into_iter().map(|line| line["tool_results"][0]["content"].clone()).collect()
+    }
+
+    /// The results of commands of one session, each of which must succeed
+    /// without a question; their outputs.
+    #[track_caller]
+    pub(super) fn succeed(&self, commands: &[&str]) -> Vec<String> {
+        let calls = commands.iter().map(|command| terminal(command)).collect();
+        let results = self.session(calls);
+        for (command, result) in commands.iter().zip(&results) {
+            assert_unhindered(command, result);
+        }
+        results.iter().map(|result| result["output"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+}
+
+/// A call of the terminal; one that ends in ` &` goes on in the background.
+pub(super) fn terminal(command: &str) -> (&'static str, Value) {
+    let arguments = match command.strip_suffix(" &") {
+        Some(command) => json!({ "command": command, "background": true }),
+        None => json!({ "command": command, "timeout": 240 }),
+    };
+    ("terminal", arguments)
+}
+
+/// Asserts that a call succeeded, that nobody would have been asked, and that
+/// the sandbox stopped nothing.
+#[track_caller]
+pub(super) fn assert_unhindered(what: &str, result: &Value) {
+    let text = result.to_string();
+    assert_eq!(result["status"], "success", "{what}: {text}");
+    assert!(!text.contains("approval_required"), "{what}: {text}");
+    assert!(result.get("blocked").is_none(), "{what}: {text}");
+    // One that goes on in the background has no code yet.
+    let code = &result["exit_code"];
+    assert!(code.is_null() || *code == 0, "{what}: {text}");
+}
+
+fn finish(command: Command, input: Vec<u8>) -> Run {
+    let mut command = assert_cmd::Command::from_std(command);
+    let output = command.timeout(RUN_TIMEOUT).write_stdin(input).output();
+    Run::new(output.expect("the command starts"))
+}
+
+/// Where rustup keeps the toolchains.
+fn rustup_home() -> PathBuf {
+    let own = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
+    own.unwrap_or_else(|| std::env::home_dir().unwrap_or_default().join(".rustup"))
+}
+
+/// The programs of the toolchain that runs these tests.
+fn toolchain_bin() -> PathBuf {
+    let output = Command::new("rustc").args(["--print", "sysroot"]).output().expect("rustc");
+    PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join("bin")
+}
+
+/// Whether everybody may go to this place and use it.
+fn is_open_to_all(path: &Path) -> bool {
+    path.ancestors().all(|part| {
+        fs::metadata(part).is_ok_and(|about| about.permissions().mode() & 0o005 == 0o005)
+    })
+}

@@ -1,0 +1,108 @@
+//! Programs that are not there. Nobody needs to be asked what such a program
+//! does: the shell says that it was not found.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_core::{Proposal, Resource, Scope};
+use hermes_shell::Leaf;
+
+use crate::permissions::Permissions;
+
+/// Where shells look without a `PATH`.
+const USUAL_DIRECTORIES: &[&str] =
+    &["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/snap/bin"];
+
+/// Below the home and below the workspace: where programs are that somebody
+/// may put into the `PATH` in a way that cannot be seen here.
+const OWN_DIRECTORIES: &[&str] = &[
+    "bin",
+    ".local/bin",
+    ".cargo/bin",
+    "go/bin",
+    ".bun/bin",
+    ".deno/bin",
+    ".volta/bin",
+    ".npm-global/bin",
+    "node_modules/.bin",
+    ".venv/bin",
+    "venv/bin",
+];
+
+/// Programs that start another as a shell would find it.
+const PLAIN_WRAPPERS: &[&str] = &[
+    "builtin", "command", "doas", "env", "exec", "ionice", "nice", "nohup", "setsid", "stdbuf",
+    "sudo", "time", "timeout", "xargs",
+];
+
+/// Whether there is a program of that name in one of these directories.
+pub type ProgramLookup = Arc<dyn Fn(&str, &[PathBuf]) -> bool + Send + Sync>;
+
+impl Permissions {
+    /// Whether the program of a simple command is certainly not there. `texts`
+    /// are what the shell was told before and the command, `before` is what the
+    /// command runs first.
+    pub(crate) fn is_missing_program(
+        &self,
+        proposal: &Proposal<'_>,
+        texts: [&str; 2],
+        leaf: &Leaf,
+        before: &[Leaf],
+    ) -> bool {
+        let Some(name) = literal_program(leaf) else { return false };
+        // A search path of its own, or something that has just been installed.
+        if texts.iter().any(|text| text.contains("PATH")) || before.iter().any(may_install) {
+            return false;
+        }
+        let cwd = proposal.workplace.cwd();
+        let look = |name: &str, directories: &[PathBuf]| match self.program_lookup() {
+            Some(lookup) => lookup(name, directories),
+            None => directories.iter().any(|directory| is_there(&directory.join(name))),
+        };
+        if let Some((directory, name)) = name.rsplit_once('/') {
+            return directory.starts_with('/') && !look(name, &[PathBuf::from(directory)]);
+        }
+        // Where the directory is not here, the programs are elsewhere as well.
+        if !cwd.is_dir() {
+            return false;
+        }
+        let Ok(variables) = proposal.session.variables() else { return false };
+        let own = variables.get("PATH").cloned().map(|path| path.map(OsString::from));
+        let path = own.unwrap_or_else(|| env::var_os("PATH")).unwrap_or_default();
+        let listed = env::split_paths(&path).map(|directory| cwd.join(directory));
+        let usual = USUAL_DIRECTORIES.iter().map(PathBuf::from);
+        let places = self.places();
+        let roots = places.home.iter().chain(&places.workspace);
+        let own = roots.flat_map(|root| OWN_DIRECTORIES.iter().map(move |own| root.join(own)));
+        let directories: Vec<PathBuf> = listed.chain(usual).chain(own).collect();
+        !look(name, &directories)
+    }
+}
+
+/// The program of a simple command, if it stands there letter by letter: what
+/// the shell puts together may be another name than it seems.
+fn literal_program(leaf: &Leaf) -> Option<&str> {
+    let program = leaf.words.first().filter(|word| word.known && !word.glob)?;
+    let name = program.text.as_str();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
+    let is_literal = !name.is_empty()
+        && name.chars().all(is_plain)
+        && leaf.text.split_whitespace().any(|word| word == name)
+        && leaf.via.iter().all(|via| PLAIN_WRAPPERS.contains(&via.as_str()));
+    is_literal.then_some(name)
+}
+
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+/// Whether a simple command may bring a program that was not there before.
+fn may_install(leaf: &Leaf) -> bool {
+    leaf.effects.iter().any(|effect| {
+        effect.scope.family() == "network"
+            || effect.scope == Scope::FILE_WRITE && effect.resource == Resource::Any
+    })
+}
