@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use hermes_core::Confinement;
+use hermes_core::{Confinement, Workplace};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -208,9 +208,11 @@ fn refused_path(path: &Path, confinement: &Confinement) -> Option<SandboxStop> {
     stop(format!("writing {shown}"), rule, allow, Some(path.to_owned()))
 }
 
-/// Where nobody but the administrator writes, whatever the sandbox says.
+/// Where nobody but the administrator writes, whatever the sandbox says; and
+/// what looks like a path and leads nowhere.
 fn is_system(path: &Path) -> bool {
     let above = path.ancestors().find(|path| path.exists());
+    let above = above.filter(|path| path.parent().is_some());
     let can_write = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
     above.is_none_or(|path| !can_write(path))
 }
@@ -232,9 +234,9 @@ fn paths_in(line: &str, directory: &Path) -> Vec<PathBuf> {
         }
     }
     let is_edge = |sign: char| sign.is_whitespace() || matches!(sign, '(' | ')' | ',' | ';');
-    words.extend(line.split(is_edge).map(|word| {
-        word.trim_matches(|sign| matches!(sign, ':' | '\'' | '"' | '`' | '.' | '‘' | '’'))
-    }));
+    let is_mark = |sign| matches!(sign, ':' | '\'' | '"' | '`' | '‘' | '’');
+    words.extend(line.split(is_edge).map(|word| word.trim_end_matches('.').trim_matches(is_mark)));
+    let at = Workplace::new(directory, None);
     let home = std::env::home_dir();
     let path = |word: &str| {
         let word = word.strip_prefix("file://").unwrap_or(word);
@@ -242,7 +244,7 @@ fn paths_in(line: &str, directory: &Path) -> Vec<PathBuf> {
             return Some(home.join(rest));
         }
         let is_path = word.len() > 1 && (word.starts_with('/') || word.contains('/'));
-        is_path.then(|| directory.join(word))
+        is_path.then(|| at.fold(Path::new(word)))
     };
     words.into_iter().filter_map(path).collect()
 }

@@ -394,6 +394,16 @@ impl Jobs {
         left
     }
 
+    /// A process of this machine that an earlier program has left in a session.
+    /// The first one of its job may have ended long ago, and its number may be
+    /// that of a stranger by now.
+    pub fn survivor(&self, session: &str) -> Option<u32> {
+        let mut left = self.left_over();
+        left.retain(|it| it.elsewhere.is_none() && it.session == session);
+        let table = if left.is_empty() { return None } else { Table::read().ok()? };
+        left.iter().flat_map(|it| table.members(&it.root())).map(|member| member.pid).next()
+    }
+
     /// Ends a job that an earlier program has left in another place.
     ///
     /// # Errors

@@ -109,13 +109,11 @@ impl Surroundings {
             && let (Some(networks), Some(confinement)) =
                 (jobs.backend().networks(), &cx.confinement)
         {
-            if networks.get(&confinement.session).is_none() {
-                // What an earlier program has left is in the session's network.
-                let left = jobs.left_over().into_iter().filter(|it| it.elsewhere.is_none());
-                let mut own = left.filter(|it| it.session == confinement.session);
-                if let Some(entry) = own.next() {
-                    networks.rejoin(&confinement.session, entry.pid);
-                }
+            // What an earlier program has left is in the session's network.
+            if networks.get(&confinement.session).is_none()
+                && let Some(process) = jobs.survivor(&confinement.session)
+            {
+                networks.rejoin(&confinement.session, process);
             }
             let network = networks
                 .of(confinement)

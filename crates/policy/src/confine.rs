@@ -177,7 +177,7 @@ impl Permissions {
                 around || searched.iter().any(|folder| git.starts_with(folder))
             };
             for git in seen.places(folder, look).iter().filter(|git| !is_known(git)) {
-                kept.among(git, used, seen);
+                kept.among(git, used, *git_runs, seen);
             }
         }
         // What is empty may be a place to put something, and some of git sweeps

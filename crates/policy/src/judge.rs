@@ -49,6 +49,8 @@ pub struct Finding {
     pub floor: bool,
     /// What an approval would be about.
     pub unit: Option<Unit>,
+    /// Of a protected place: its kind.
+    pub protected: Option<ProtectedKind>,
 }
 
 /// A simple command, and the whole one that it is part of.
@@ -107,6 +109,24 @@ impl Examination {
         implied.sort_by_key(|effect| effect.scope.verb() == "read");
         implied.truncate(MOST);
         implied
+    }
+
+    /// The protected places that the call names and may touch once somebody has
+    /// agreed: as they are written, and where they really are.
+    pub fn asked_places(&self) -> Vec<PathBuf> {
+        let asked = |finding: &&Finding| {
+            finding.answer != Answer::Deny
+                && finding.protected.is_some_and(|kind| kind.answer() == Answer::Ask)
+        };
+        let findings = self.findings.iter().filter(asked);
+        let places = findings.flat_map(|finding| {
+            let written = finding.effect.resource.as_path().map(Path::to_path_buf);
+            written.into_iter().chain(finding.real.clone())
+        });
+        let mut places: Vec<PathBuf> = places.collect();
+        places.sort();
+        places.dedup();
+        places
     }
 
     /// The strictest answer.
@@ -207,10 +227,7 @@ impl Permissions {
             let reason = "What earlier commands left in the session's shell cannot be read";
             analysis.findings.push(hermes_shell::Finding::ask("unknown-shell", reason));
         }
-        let whole = Effect {
-            scope: Scope::TERMINAL_EXECUTE,
-            resource: Resource::Command(command.to_owned()),
-        };
+        let whole = executes(command);
         let mut runs = false;
         let danger = |found, effect: &Effect, leaf: Option<&Leaf>| {
             let subject = Subject {
@@ -231,13 +248,11 @@ impl Permissions {
         analysis.leaves.iter_mut().for_each(|leaf| strays.add(leaf));
         let count = analysis.leaves.iter().map(|leaf| leaf.effects.len()).sum();
         exam.findings.reserve(count + analysis.all_findings().count());
-        for found in &analysis.findings {
-            // The shell refuses it and says why; in one that lasts, it may be
-            // the beginning of something else.
-            if found.category != SYNTAX_ERROR || apart {
-                exam.findings.push(danger(found, &whole, None));
-            }
-        }
+        // What the shell refuses needs no answer, but in one that lasts it may be
+        // the beginning of something else.
+        let is_asked = |found: &&hermes_shell::Finding| found.category != SYNTAX_ERROR || apart;
+        let asked = analysis.findings.iter().filter(is_asked);
+        exam.findings.extend(asked.map(|found| danger(found, &whole, None)));
         let by_command = self.layers().any(Profile::judges_files_by_command);
         let mut allowed: Vec<(&Scope, &OsStr)> = Vec::new();
         let mut glances = Glances::default();
@@ -245,31 +260,21 @@ impl Permissions {
         let is_apart = self.has_own_network();
         for (index, leaf) in analysis.leaves.iter().enumerate() {
             let text: Arc<str> = leaf.text.as_str().into();
+            let before = analysis.leaves.get(..index).unwrap_or_default();
             let is_heard = |found: &&hermes_shell::Finding| match found.category {
                 LISTENING => !is_apart,
                 UNKNOWN_PROGRAM => {
-                    let before = analysis.leaves.get(..index).unwrap_or_default();
                     !self.is_missing_program(proposal, [known, command], leaf, before)
                 }
                 _ => true,
             };
             for found in leaf.findings.iter().filter(is_heard) {
-                let effect = Effect {
-                    scope: Scope::TERMINAL_EXECUTE,
-                    resource: Resource::Command(leaf.text.clone()),
-                };
-                let mut found = danger(found, &effect, Some(leaf));
+                let mut found = danger(found, &executes(&leaf.text), Some(leaf));
                 found.unit = found.unit.filter(|_| !loose.has_leaf(index, leaf));
                 exam.findings.push(found);
             }
             for effect in &leaf.effects {
-                // Which host it is, the proxy sees and judges; that something is
-                // sent to one, it does not always see.
-                if is_apart
-                    && effect.resource == Resource::Any
-                    && (effect.scope == Scope::NETWORK_FETCH
-                        || effect.scope == Scope::NETWORK_SEND && listens(leaf))
-                {
+                if is_apart && is_left_to_proxy(effect, leaf) {
                     heard.push(false);
                     continue;
                 }
@@ -434,6 +439,7 @@ impl Permissions {
             hard: false,
             floor: is_floor,
             unit,
+            protected: kind,
         });
     }
 
@@ -544,6 +550,7 @@ impl Permissions {
                         hard: false,
                         floor: false,
                         unit: Some(Unit::of_call(proposal)),
+                        protected: None,
                     });
                 };
                 if let Some(origin) = &tool.ask {
@@ -558,6 +565,11 @@ impl Permissions {
             }
         }
     }
+}
+
+fn executes(command: &str) -> Effect {
+    let resource = Resource::Command(command.to_owned());
+    Effect { scope: Scope::TERMINAL_EXECUTE, resource }
 }
 
 /// What a dangerous command comes to. A hard block stays one.
@@ -583,6 +595,7 @@ fn danger(
         hard,
         floor: hard,
         unit: (answer == Answer::Ask).then(unit),
+        protected: None,
     }
 }
 
@@ -607,9 +620,13 @@ fn new_host(
     })
 }
 
-/// Whether a simple command waits for connections.
-fn listens(leaf: &Leaf) -> bool {
-    leaf.findings.iter().any(|found| found.category == LISTENING)
+/// Whether an effect on a host that is not known yet is for those who see the
+/// connection. That something is published or sent, they do not always see.
+fn is_left_to_proxy(effect: &Effect, leaf: &Leaf) -> bool {
+    let listens = || leaf.findings.iter().any(|found| found.category == LISTENING);
+    effect.resource == Resource::Any
+        && (effect.scope == Scope::NETWORK_FETCH
+            || effect.scope == Scope::NETWORK_SEND && listens())
 }
 
 /// Whether a file is read for the names of its variables alone: the tool says
@@ -640,6 +657,7 @@ fn unknown_command(effect: &Effect) -> Finding {
         hard: false,
         floor: false,
         unit: None,
+        protected: None,
     }
 }
 

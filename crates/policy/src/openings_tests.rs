@@ -13,6 +13,7 @@ fn finding(scope: Scope, place: &Path, leaf: &str) -> Finding {
         hard: false,
         floor: false,
         unit: None,
+        protected: None,
     }
 }
 

@@ -445,6 +445,7 @@ fn unheld(exam: &Examination, lacking: &str, answer: Answer) -> Finding {
         hard: false,
         floor: false,
         unit: None,
+        protected: None,
     }
 }
 

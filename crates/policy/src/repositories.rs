@@ -105,9 +105,14 @@ impl Kept {
     }
 
     /// Keeps a repository that lies among the temporary files of everybody.
-    /// Others come and go there, so that nothing is put beside them.
-    pub(crate) fn among(&mut self, git: &Path, used: Use, seen: &Sightings) {
+    /// Others come and go there, so that nothing is put beside them: what has
+    /// no hooks is kept as a whole, unless git itself runs.
+    pub(crate) fn among(&mut self, git: &Path, used: Use, git_runs: bool, seen: &Sightings) {
         self.nested.extend(trusted(git, used, seen));
+        if !git_runs && !seen.exists(&git.join(HOOKS)) {
+            self.nested.push(git.to_owned());
+            return;
+        }
         let pointer = git.join(POINTER);
         if seen.is_folder(git) && !seen.exists(&pointer) {
             self.unwelcome.push(pointer);

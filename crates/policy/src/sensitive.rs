@@ -135,6 +135,7 @@ pub struct Sensitive {
     /// The directories below which names are looked for, each with its names.
     roots: OnceLock<Vec<(PathBuf, PlaceTree)>>,
     links: Arc<LinkCache>,
+    name_directories: OnceLock<Vec<PathBuf>>,
     /// What can be named one by one, for the sandbox.
     named: Vec<PathBuf>,
     /// What of these may come to be at any time.
@@ -252,6 +253,7 @@ impl Sensitive {
             workspace: places.workspace.as_deref().map(|it| fold(it).into_owned()),
             roots: OnceLock::new(),
             links: Arc::default(),
+            name_directories: OnceLock::new(),
             named: named_secrets.concat(),
             fleeting: named(Some(&places.hermes), OURS_FLEETING),
             scattered,
@@ -431,6 +433,20 @@ impl Sensitive {
     /// The secret places that have a fixed name.
     pub fn named(&self) -> &[PathBuf] {
         &self.named
+    }
+
+    /// The directories below the home that a secret name lies right in, each
+    /// once. Made only once: whoever judges a command looks at all of them.
+    pub fn name_directories(&self) -> &[PathBuf] {
+        self.name_directories.get_or_init(|| {
+            let home = self.places.home.as_deref();
+            let is_in_home = |path: &&Path| home.is_some_and(|home| path.starts_with(home));
+            let parents = self.named.iter().filter_map(|path| path.parent()).filter(is_in_home);
+            let mut directories: Vec<PathBuf> = parents.map(Path::to_path_buf).collect();
+            directories.sort();
+            directories.dedup();
+            directories
+        })
     }
 
     /// The secret places that are there now or may be soon, but for those that

@@ -81,7 +81,9 @@ pub use overlay_store::{
 #[cfg(target_os = "linux")]
 pub use probe::probe;
 #[cfg(not(target_os = "linux"))]
-pub use sandbox::{Launched, den, probe, support};
+pub use sandbox::{
+    Launched, ListeningSocket, NetworkSpace, den, overlay_directory, probe, sockets_of, support,
+};
 pub use sandbox::{Sandbox, explain};
 pub use stamp::Stamp;
 #[cfg(target_os = "linux")]

@@ -82,7 +82,7 @@ impl Walk<'_> {
                 let cwd = self.scope.cwd.clone();
                 let hidden = self.scope.hidden;
                 let in_code = self.in_code;
-        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden, in_code };
+                let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden, in_code };
                 let mut act = Act::bare(leaf, &site);
                 for file in &files {
                     act.read(file);

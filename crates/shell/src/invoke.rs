@@ -126,7 +126,13 @@ impl Walk<'_> {
             return self.shell(leaf, input);
         }
         let cwd = self.scope.cwd.clone();
-        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden, in_code: self.in_code };
+        let site = Site {
+            at: self.at,
+            cwd: cwd.as_deref(),
+            input,
+            hidden: self.scope.hidden,
+            in_code: self.in_code,
+        };
         let peeled = wrappers::peel(&mut Act::of(&mut leaf, &site, &program, &words));
         if let Some(inner) = peeled {
             let plain = wrappers::folder(&leaf).is_none() && wrappers::given(&leaf).is_empty();
@@ -226,7 +232,13 @@ impl Walk<'_> {
     /// Findings about code that is not known before it runs.
     pub(crate) fn code(&mut self, word: &Word, leaf: &mut Leaf) {
         let nothing = Stream::unknown();
-        let site = Site { at: self.at, cwd: None, input: &nothing, hidden: self.scope.hidden, in_code: self.in_code };
+        let site = Site {
+            at: self.at,
+            cwd: None,
+            input: &nothing,
+            hidden: self.scope.hidden,
+            in_code: self.in_code,
+        };
         let mut act = Act::bare(leaf, &site);
         if !act.tainted_code(word.taint) && !word.known {
             act.ask("dynamic-code", "Runs code that is only known when it runs");
@@ -275,7 +287,13 @@ impl Walk<'_> {
     ) -> Stream {
         let cwd = self.scope.cwd.clone();
         let out = flow::output(program, words, input, cwd.as_deref());
-        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden, in_code: self.in_code };
+        let site = Site {
+            at: self.at,
+            cwd: cwd.as_deref(),
+            input,
+            hidden: self.scope.hidden,
+            in_code: self.in_code,
+        };
         let mut act = Act::of(&mut leaf, &site, program, words);
         programs::describe(&mut act);
         programs::describe_given(&mut act, self.scope.given());

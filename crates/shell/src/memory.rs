@@ -100,8 +100,14 @@ impl Walk<'_> {
 
     pub(crate) fn absolute(&self, word: &Word) -> Option<PathBuf> {
         let nothing = Stream::unknown();
-        Site { at: self.at, cwd: self.scope.cwd.as_deref(), input: &nothing, hidden: false, in_code: false }
-            .absolute(word)
+        Site {
+            at: self.at,
+            cwd: self.scope.cwd.as_deref(),
+            input: &nothing,
+            hidden: false,
+            in_code: false,
+        }
+        .absolute(word)
     }
 
     /// Keeps what a command writes to a file, since a later one may run it.

@@ -32,7 +32,13 @@ impl Walk<'_> {
         self.reads_code |= matches!(code, Code::Input) && is_own(input);
         let cwd = self.scope.cwd.clone();
         let at = self.at;
-        let site = Site { at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden, in_code: self.in_code };
+        let site = Site {
+            at,
+            cwd: cwd.as_deref(),
+            input,
+            hidden: self.scope.hidden,
+            in_code: self.in_code,
+        };
         let mut act = Act::bare(&mut leaf, &site);
         if is_interactive(&outer) && self.scope.get("ENV").is_some() {
             act.ask("env-override", "Sets ENV, which a shell reads first");
@@ -93,7 +99,13 @@ impl Walk<'_> {
     /// `source` and `.`: a file, or what a substitution prints.
     pub(crate) fn source_file(&mut self, mut leaf: Leaf, input: &Stream) -> Stream {
         let cwd = self.scope.cwd.clone();
-        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden: self.scope.hidden, in_code: self.in_code };
+        let site = Site {
+            at: self.at,
+            cwd: cwd.as_deref(),
+            input,
+            hidden: self.scope.hidden,
+            in_code: self.in_code,
+        };
         let mut act = Act::bare(&mut leaf, &site);
         let word = act.leaf.words.get(1).cloned().unwrap_or_default();
         let mut text = word.content.clone();

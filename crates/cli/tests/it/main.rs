@@ -31,6 +31,7 @@ mod namespaces;
 mod overlays;
 mod permissions;
 mod person;
+mod ports;
 mod processes;
 mod real_model;
 mod run;

@@ -6,7 +6,7 @@ use hermes_sandbox::{NetworkSpace, sockets_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{client, published};
+use super::{client, foreign_space, published};
 use crate::tree::Table;
 
 /// A port that a process of a session listens on.
@@ -69,6 +69,11 @@ pub fn on_this_machine() -> Vec<ListeningPort> {
     found
 }
 
+/// What listens in the network of a process, if that is a session's.
+pub fn beside(process: u32) -> Vec<ListeningPort> {
+    foreign_space(process).map(|space| in_space(&space)).unwrap_or_default()
+}
+
 /// The networks of sessions in which something listens on a port, each with
 /// what that is.
 pub fn spaces_with(port: u16) -> Vec<(NetworkSpace, ListeningPort)> {
@@ -81,18 +86,11 @@ pub fn spaces_with(port: u16) -> Vec<(NetworkSpace, ListeningPort)> {
 
 /// The networks of all sessions, by the processes that bear the mark of a job.
 fn spaces() -> Vec<NetworkSpace> {
-    let own = NetworkSpace::of_process(std::process::id()).map(|space| space.id()).ok();
     let mut spaces: Vec<NetworkSpace> = Vec::new();
     let Ok(table) = Table::read() else { return spaces };
     for process in table.marked() {
-        let is_known = |space: &NetworkSpace| space.has_process(process);
-        if spaces.iter().any(is_known) {
-            continue;
-        }
-        if let Ok(space) = NetworkSpace::of_process(process)
-            && Some(space.id()) != own
-        {
-            spaces.push(space);
+        if !spaces.iter().any(|space| space.has_process(process)) {
+            spaces.extend(foreign_space(process));
         }
     }
     spaces

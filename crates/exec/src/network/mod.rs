@@ -24,7 +24,7 @@ use hermes_sandbox::NetworkSpace;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::client::ClientFinder;
-pub use self::listening::{ListeningPort, on_this_machine, spaces_with};
+pub use self::listening::{ListeningPort, beside, on_this_machine, spaces_with};
 pub use self::published::PublishedPort;
 
 /// Refused connections that are remembered for the results of calls.
@@ -97,9 +97,9 @@ impl Networks {
             network.clients.confine(confinement);
             return Ok(Some(Arc::clone(network)));
         }
-        let space = match slot.survivor.take().map(NetworkSpace::of_process) {
-            Some(Ok(space)) => space,
-            _ => match NetworkSpace::create() {
+        let space = match slot.survivor.take().and_then(foreign_space) {
+            Some(space) => space,
+            None => match NetworkSpace::create() {
                 Ok(space) => space,
                 // Whoever prepares the sandbox says what the system lacks.
                 Err(_) => return Ok(None),
@@ -328,6 +328,13 @@ impl fmt::Debug for SessionNetwork {
             .field("proxy_port", &self.proxy_port)
             .finish_non_exhaustive()
     }
+}
+
+/// The network of a process, unless it is that of this program: what was started
+/// there has no network of its own.
+fn foreign_space(process: u32) -> Option<NetworkSpace> {
+    let space = NetworkSpace::of_process(process).ok()?;
+    (!space.has_process(std::process::id())).then_some(space)
 }
 
 fn tokio_listener(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {

@@ -24,7 +24,7 @@ fn a_command_may_write_where_its_profile_may() {
     assert_eq!(held.read, [PathBuf::from("/")]);
     assert!(held.write.contains(&world.path("ws")) && held.write.contains(&"/tmp".into()));
     assert!(!held.write.iter().any(|tree| world.path("home").starts_with(tree)));
-    assert!(held.read_only.contains(&world.path("ws/.git")), "{:?}", held.read_only);
+    assert!(held.read_only.contains(&world.path("ws/.git/hooks")), "{:?}", held.read_only);
     assert!(held.hidden.contains(&world.path("home/.ssh")));
     assert!(held.hidden.contains(&world.path("ws/.env")));
     assert_eq!(held.network, NetworkMode::Isolated);

@@ -99,7 +99,7 @@ fn a_slip_is_an_error_with_its_line_and_a_way_out() {
         ),
         ("profile:\n  a: {}\n", 1, "'profiles'"),
         ("profiles:\n  a:\n    allow: {file: read}\n", 3, "list"),
-        ("profiles:\n  a:\n    sandbox: {missing: allow}\n", 3, "refuse or ask"),
+        ("profiles:\n  a:\n    sandbox: {missing: allow}\n", 3, "refuse, ask or reduced"),
         ("profiles:\n  a:\n    deny:\n      - {scope: file:write, path: [x]}\n", 4, "'paths'"),
         (
             "profiles:\n  a:\n    tools:\n      terminal:\n        parametres: {}\n",

@@ -149,6 +149,10 @@ fn n_a7_variables_and_start_up_files_are_asked_about() {
         assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
         assert_eq!(verdict(&world, &unasked, &[run(command)]), Verdict::Allow, "{command}");
     }
+    // The sandbox has to know what a person may lay open.
+    let places = world.command(&p, "cp .env.example .env").asked_places();
+    assert_eq!(places, [world.path("ws/.env")]);
+    assert!(world.command(&p, "cat ~/.netrc").asked_places().is_empty());
     // Keys and credentials stay closed, whoever is asked.
     for command in
         ["cat ~/.ssh/id_rsa", "cat ~/.netrc", "cp a ~/.aws/credentials", "cat /etc/shadow"]
@@ -237,8 +241,8 @@ fn n_a7_protected_places_are_asked_about_while_rules_are_watched() {
     let p = world.with_settings(rules, "p", settings()).unwrap();
     let read = Effect::path(Scope::FILE_READ, world.path("ws/.env"));
     let denied = Effect::any(Scope::CLIPBOARD_WRITE);
-    assert!(matches!(verdict(&world, &p, &[read.clone()]), Verdict::Ask { .. }));
-    assert_eq!(verdict(&world, &p, &[denied.clone()]), Verdict::Allow);
+    assert!(matches!(verdict(&world, &p, std::slice::from_ref(&read)), Verdict::Ask { .. }));
+    assert_eq!(verdict(&world, &p, std::slice::from_ref(&denied)), Verdict::Allow);
     // The rule that is only watched does not make it a denial.
     assert!(matches!(verdict(&world, &p, &[denied, read]), Verdict::Ask { .. }));
 }

@@ -312,7 +312,10 @@ pub(super) fn describe(act: &mut Act<'_>, code: &Snippet<'_>) {
             let effects = analysis.leaves.iter().flat_map(|leaf| &leaf.effects);
             let secret = effects.filter(|effect| {
                 effect.scope == Scope::FILE_READ
-                    && effect.resource.as_path().is_some_and(|it| sensitive::tells(&it.to_string_lossy()))
+                    && effect
+                        .resource
+                        .as_path()
+                        .is_some_and(|it| sensitive::tells(&it.to_string_lossy()))
             });
             reads.extend(secret.map(|effect| effect.resource.clone()));
         };
@@ -385,7 +388,8 @@ fn opened_for_writing(code: &Snippet<'_>) -> Vec<Word> {
     for (at, call) in code.bare.match_indices("open(") {
         let begin = at + call.len();
         let Ok(index) = code.places.binary_search(&begin) else { continue };
-        let (Some(path), Some(mode)) = (code.strings.get(index), code.strings.get(index + 1)) else {
+        let (Some(path), Some(mode)) = (code.strings.get(index), code.strings.get(index + 1))
+        else {
             continue;
         };
         let between = code.places.get(index + 1).and_then(|next| code.bare.get(begin + 2..*next));
@@ -490,9 +494,10 @@ fn attacks(code: &Snippet<'_>, joined: &[String]) -> Vec<Finding> {
         found.push(Finding::ask("remote-to-shell", "Runs code that it downloads"));
     }
     let gives_shell = code.says(SHELL_GIVERS).is_some()
-        || code.strings.iter().any(|text| {
-            SHELLS.contains(&text.split_whitespace().next().unwrap_or_default())
-        });
+        || code
+            .strings
+            .iter()
+            .any(|text| SHELLS.contains(&text.split_whitespace().next().unwrap_or_default()));
     if code.says(SOCKETS).is_some() && gives_shell {
         found.push(Finding::ask("reverse-shell", "Connects a shell to the network"));
     }

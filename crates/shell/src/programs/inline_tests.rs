@@ -53,7 +53,9 @@ fn n_b6_what_inline_code_destroys_or_hides_is_still_asked_about() {
         let found: Vec<_> = analysis.all_findings().map(|found| found.category).collect();
         assert!(found.contains(&category), "{source}: {found:?}");
     }
-    for source in ["python3 -c 'import os; os.system(\"rm -rf /\")'", "perl -e 'system(\"rm -rf /\")'"] {
+    for source in
+        ["python3 -c 'import os; os.system(\"rm -rf /\")'", "perl -e 'system(\"rm -rf /\")'"]
+    {
         assert_eq!(look(source).level(), Some(crate::Level::Block), "{source}");
     }
 }

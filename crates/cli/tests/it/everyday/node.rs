@@ -8,7 +8,7 @@ use super::user::TestUser;
 const CURL: &str = "curl -s --retry 20 --retry-connrefused --retry-delay 1 http://127.0.0.1:3123/";
 
 fn has_registry(user: &TestUser) -> bool {
-    user.has(&["node", "npm"]) && user.can("npm's registry", "npm view is-number version")
+    user.has(&["node", "npm"]) && user.can("npm's registry", "npm view --cache ~/probe is-number version")
 }
 
 everyone!(install_and_development_server);

@@ -33,10 +33,12 @@ pub(super) enum Account {
 pub(super) struct TestUser {
     account: Account,
     root: TempDir,
-    /// Permission profiles for `--permissions`.
+    /// A file with the profile `own`.
     permissions: Option<PathBuf>,
     /// Where this user finds the Rust toolchains.
     toolchain: Option<PathBuf>,
+    /// What lies over other files for this user's programs only: what, and where.
+    binds: Vec<(PathBuf, PathBuf)>,
 }
 
 impl TestUser {
@@ -68,7 +70,7 @@ impl TestUser {
             .permissions(fs::Permissions::from_mode(0o755))
             .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
             .expect("a directory");
-        let user = Self { account, root, permissions: None, toolchain: None };
+        let user = Self { account, root, permissions: None, toolchain: None, binds: vec![] };
         for directory in [user.home(), user.project()] {
             fs::create_dir(&directory).expect("a directory");
             user.own(&directory);
@@ -122,9 +124,10 @@ impl TestUser {
         path
     }
 
-    /// Uses permission profiles of its own.
-    pub(super) fn permit(&mut self, profiles: &str) {
-        self.permissions = Some(self.write_home("permissions.yaml", profiles));
+    /// Uses a permission profile that adds this to the default one.
+    pub(super) fn permit(&mut self, keys: &str) {
+        let profile = format!("profiles:\n  own:\n    extends: default\n    {keys}\n");
+        self.permissions = Some(self.write_home("permissions.yaml", profile));
     }
 
     /// Lets this user have the Rust toolchain that runs these tests.
@@ -133,8 +136,21 @@ impl TestUser {
         if self.is_other() {
             place = self.root.path().join("toolchain");
             fs::create_dir(&place).expect("a directory");
+            self.binds.push((rustup_home(), place.clone()));
         }
         self.toolchain = Some(place);
+    }
+
+    /// Lays a file over one of the system; false if that cannot be done here.
+    pub(super) fn lay_over(&mut self, place: &str, content: &str) -> bool {
+        if !rustix::process::getuid().is_root() {
+            println!("skipped: only root can lay a file over {place}");
+            return false;
+        }
+        let file = self.root.path().join(place.replace('/', "-"));
+        fs::write(&file, content).expect("a file");
+        self.binds.push((file, PathBuf::from(place)));
+        true
     }
 
     /// Whether this is not the user who runs these tests.
@@ -144,20 +160,23 @@ impl TestUser {
 
     /// A program that this user runs in the project, outside of the sandbox.
     fn program(&self, program: &OsStr) -> Command {
-        let mut command = match &self.toolchain {
+        let mut command = Command::new(program);
+        if !self.binds.is_empty() {
             // Seen by this process and its children only.
-            Some(place) if self.is_other() => {
-                let mut command = Command::new("unshare");
-                let script = format!(
-                    "mount --bind \"$1\" \"$2\"; shift 2; exec setpriv --reuid {ORDINARY_UID} \
-                     --regid {ORDINARY_UID} --clear-groups \"$@\""
-                );
-                command.args(["--mount", "sh", "-ec", &script, "sh"]);
-                command.args([rustup_home(), place.clone()]).arg(program);
-                command
+            let script = "while [ \"$1\" != -- ]; do mount --bind \"$1\" \"$2\"; shift 2; done; \
+                          shift; exec \"$@\"";
+            command = Command::new("unshare");
+            command.args(["--mount", "sh", "-ec", script, "sh"]);
+            for (what, place) in &self.binds {
+                command.args([what, place]);
             }
-            _ => Command::new(program),
-        };
+            command.arg("--");
+            if self.is_other() {
+                let id = ORDINARY_UID.to_string();
+                command.args(["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups"]);
+            }
+            command.arg(program);
+        }
         command.env_clear().envs(std::env::vars_os().filter(|(name, _)| {
             let name = name.to_string_lossy();
             !FOREIGN_VARIABLES.iter().any(|foreign| name.starts_with(foreign))
@@ -169,7 +188,7 @@ impl TestUser {
         }
         if self.is_other() {
             command.env("USER", "someone").env("LOGNAME", "someone");
-            if self.toolchain.is_none() {
+            if self.binds.is_empty() {
                 command.uid(ORDINARY_UID).gid(ORDINARY_UID);
             }
         }
@@ -238,6 +257,12 @@ impl TestUser {
         result
     }
 
+    /// The result of one command, whatever it is.
+    pub(super) fn attempt(&self, command: &str) -> Value {
+        let (tool, arguments) = terminal(command);
+        self.call(tool, arguments)
+    }
+
     /// The results of calls of one session, one after the other.
     pub(super) fn session(&self, calls: Vec<(&str, Value)>) -> Vec<Value> {
         let count = calls.len();
@@ -249,7 +274,7 @@ impl TestUser {
         let mut command = self.program(assert_cmd::cargo::cargo_bin!("hermes").as_ref());
         command.arg("exec");
         if let Some(file) = &self.permissions {
-            command.arg("--permissions").arg(file);
+            command.args(["--profile", "own", "--permissions"]).arg(file);
         }
         let run = finish(command, input.into_bytes());
         let lines = run.json_lines();
@@ -290,6 +315,18 @@ pub(super) fn assert_unhindered(what: &str, result: &Value) {
     // One that goes on in the background has no code yet.
     let code = &result["exit_code"];
     assert!(code.is_null() || *code == 0, "{what}: {text}");
+}
+
+/// Asserts that the sandbox stopped a connection to this host, because of who
+/// asked for it, and said so.
+#[track_caller]
+pub(super) fn assert_stopped(what: &str, result: &Value, host: &str, scope: &str) {
+    let stops = result["blocked"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_it = |stop: &&Value| {
+        let text = stop.to_string();
+        text.contains(host) && text.contains(scope)
+    };
+    assert!(stops.iter().any(|stop| is_it(&stop)), "{what}: {result}");
 }
 
 fn finish(command: Command, input: Vec<u8>) -> Run {

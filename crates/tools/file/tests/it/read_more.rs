@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 
-use hermes_core::ToolContext;
+use hermes_core::{Effect, Scope, ToolContext};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -407,4 +407,23 @@ async fn all_tools_count_lines_alike_that_end_with_carriage_returns() {
     let longer = json!({"path": "f", "old_string": "x", "new_string": "z\nz", "replace_all": true});
     let longer = place.call("patch", longer).await;
     assert_eq!(longer["line_ranges"][1]["after"], json!([4, 5]), "{longer}");
+}
+
+/// N A7: a file of secrets tells the names of its variables without its values.
+#[tokio::test]
+async fn n_a7_of_a_dotenv_file_the_names_can_be_read_alone() {
+    let place = Place::new();
+    let path = place.write(".env", "PORT=8080\nexport TOKEN=\"hunter2\nhunter3=\"\nEMPTY=\n");
+    let arguments = json!({"path": ".env", "names_only": true});
+    let answer = place.call("read_file", arguments.clone()).await;
+    assert_eq!(answer["names"], json!(["PORT", "TOKEN", "EMPTY"]));
+    assert!(!answer.to_string().contains("hunter"), "{answer}");
+    // The policy is told that no value is shown.
+    let effects = place.effects("read_file", arguments);
+    let wanted = [Scope::FILE_READ, Scope::ENV_READ].map(|scope| Effect::path(scope, &path));
+    assert_eq!(effects, wanted);
+    assert_eq!(place.effects("read_file", json!({"path": ".env"})), [wanted[0].clone()]);
+    place.write("notes.txt", "a=1\n");
+    let other = place.call("read_file", json!({"path": "notes.txt", "names_only": true})).await;
+    assert_eq!(other["kind"], "invalid_arguments", "{other}");
 }

@@ -7,6 +7,7 @@ use hermes_core::{
     Effect, Ending, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError,
     ToolSpec, Workplace, answer_schema,
 };
+use hermes_exec::network;
 use hermes_exec::screen;
 use hermes_exec::{GRACE, Jobs, Listed, ListeningPort, Patience, Pause, Size, Times};
 use serde::Deserialize;
@@ -191,9 +192,12 @@ impl Tool for Process {
 
 /// What the session's processes listen on.
 fn ports(jobs: &Jobs, cx: &ToolContext) -> Vec<ListeningPort> {
-    let networks = jobs.backend().networks();
-    let network = networks.and_then(|networks| networks.get(cx.session.id()));
-    network.map(|network| network.listening()).unwrap_or_default()
+    let Some(networks) = jobs.backend().networks() else { return Vec::new() };
+    match networks.get(cx.session.id()) {
+        Some(network) => network.listening(),
+        // What an earlier program has left is in the session's network.
+        None => jobs.survivor(cx.session.id()).map(network::beside).unwrap_or_default(),
+    }
 }
 
 /// Opens a port of the session on this machine's loopback.
@@ -205,6 +209,7 @@ fn publish(port: Option<u16>, jobs: &Jobs, cx: &ToolContext) -> Result<Output, T
     let networks = jobs.backend().networks();
     let network = networks.and_then(|networks| networks.get(cx.session.id())).ok_or_else(|| {
         ToolError::unavailable("The session has no network of its own, so nothing is to publish")
+            .with_hint("Run a command with terminal first: that opens the session's network.")
     })?;
     let outer = network.publish(port).map_err(|error| {
         ToolError::not_found(format!("Port {port} of the session cannot be reached: {error}"))
