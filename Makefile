@@ -18,7 +18,7 @@ run: ## A batch of real tool calls through the whole pipeline
 test: ## Run every test, with whatever they need
 	scripts/test.sh
 
-test-slow: ## Tests with what takes long: Apptainer, figures, a real model, 200 kills
+test-slow: ## Tests with what takes long: Apptainer, figures, a real model, 200 kills, Maven, PostgreSQL
 	scripts/test-slow.sh
 
 laws: ## Property tests with many fresh cases
@@ -36,7 +36,7 @@ generated: ## Check that those files are current
 bench: ## Measure against the original; writes bench/RESULTS.md
 	bench/setup.sh
 	$(CARGO) build --release -p hermes-cli -p hermes -p hermes-delegation -p hermes-history \
-	  -p hermes-mcp -p hermes-sandbox -p hermes-testkit --examples
+	  -p hermes-mcp -p hermes-net -p hermes-sandbox -p hermes-testkit --examples
 	$(CARGO) build --release
 	python3 bench/run.py
 

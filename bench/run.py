@@ -38,6 +38,9 @@ def parse_options() -> argparse.Namespace:
         "--spawn", type=Path, default=EXAMPLES / "bench_spawn"
     )
     parser.add_argument(
+        "--proxy", type=Path, default=EXAMPLES / "bench_proxy"
+    )
+    parser.add_argument(
         "--files", type=Path, default=EXAMPLES / "bench_files"
     )
     parser.add_argument(
@@ -51,7 +54,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--date", help="date to print in the results; today if left out")
     options = parser.parse_args()
     # Measured programs run in a folder of their own.
-    for name in ("out", "hermes", "engine", "spawn", "files", "terminal", "code"):
+    for name in ("out", "hermes", "engine", "spawn", "proxy", "files", "terminal", "code"):
         setattr(options, name, getattr(options, name).resolve())
     return options
 
@@ -103,6 +106,8 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
 
     spawn = spawns(options, ours)
     recorder.note("spawns measured")
+    proxy = proxied(options, ours)
+    recorder.note("proxy measured")
 
     files = file_tools(options, venv, ours, theirs, work)
     recorder.note("file tools measured")
@@ -139,6 +144,7 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
         "start_up": start_up,
         "in_process": metrics,
         "spawn": spawn,
+        "proxy": proxy,
         "files": files,
         "terminal": terminal,
         "code": code,
@@ -162,6 +168,14 @@ def spawns(options: argparse.Namespace, environment: dict[str, str]) -> dict[str
     everything = json.loads(line) if line else {}
     usual = everything.get("parent_20_mb", {})
     return {**everything, "ratio": usual.get("ratio"), "namespace_ratio": usual.get("with_namespace_ratio")}
+
+
+def proxied(options: argparse.Namespace, environment: dict[str, str]) -> dict[str, object] | None:
+    """A request on loopback, direct and through the proxy of a session."""
+    if not options.proxy.is_file():
+        return None
+    line = first_line([str(options.proxy)], environment)
+    return json.loads(line) if line else None
 
 
 def file_tools(

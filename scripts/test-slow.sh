@@ -27,7 +27,16 @@ tests() {
   fi
 }
 
-# with COMPONENT CRATE FILTER: the same, with a component running. One that
+# ignored CRATE FILTER: those of that name that `make test` leaves out.
+ignored() {
+  if cargo nextest --version >/dev/null 2>&1; then
+    cargo nextest run "${settings[@]}" --run-ignored only -E "package($1) & binary(it) & test($2)"
+  else
+    cargo test --locked -p "$1" --test it "$2" -- --ignored
+  fi
+}
+
+# with COMPONENT CRATE FILTER: as `tests`, with a component running. One that
 # cannot be had here has said why.
 with() {
   local status=0
@@ -48,4 +57,7 @@ with figures hermes-repl rich:: || failed=1
 with model hermes-cli real_model:: || failed=1
 HERMES_KILLS=${HERMES_KILLS:-200} tests hermes-cli killed:: || failed=1
 HERMES_KILLS=${HERMES_KILLS:-60} tests hermes-checkpoints killed:: || failed=1
+# Rows without their program say so themselves.
+scripts/components/everyday.sh start "$folder/everyday" || true
+ignored hermes-cli everyday:: || failed=1
 exit "$failed"

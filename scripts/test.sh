@@ -36,7 +36,7 @@ home_of() {
 trap finish EXIT
 # They start side by side, and may all want apt.
 echo 'DPkg::Lock::Timeout "300";' >"$running/apt.conf"
-for name in ${COMPONENTS-docker sshd code mcp}; do
+for name in ${COMPONENTS-docker sshd code mcp go}; do
   mkdir -p "$(home_of "$name")"
   APT_CONFIG=$running/apt.conf scripts/components/"$name".sh start "$(home_of "$name")" \
     >"$running/$name.env" </dev/null &

@@ -50,6 +50,10 @@ def _spawn(name: str) -> Callable[[Results], float | None]:
     return lambda results: _number(results, "spawn", name)
 
 
+def _proxy(name: str) -> Callable[[Results], float | None]:
+    return lambda results: _number(results, "proxy", name)
+
+
 def _files(metric: str, name: str) -> Callable[[Results], float | None]:
     return lambda results: _number(results, "files", f"files.{metric}", name)
 
@@ -139,6 +143,7 @@ TARGETS: tuple[Target, ...] = (
     Target("policy, a file call, p50", 5, "µs", _ours("policy.file_write", "p50_us")),
     Target("policy, a command of 500 characters, p50", 200, "µs", _ours("policy.command_500", "p50_us")),
     Target("sandboxed spawn over a bare one, p50", 1.3, "×", _spawn("ratio")),
+    Target("a request through the proxy, over a direct one, p50", 1000, "µs", _proxy("http_added_us")),
     Target("`read_file`, first page of 1 GB, p50", 1000, "µs", _files("read_first_page", "p50_us")),
     Target(
         "`read_file`, last page of 1 GB over counting its line ends",

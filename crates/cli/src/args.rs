@@ -90,7 +90,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Processes(crate::commands::processes::Processes),
     /// List the ports that processes of sessions listen on, and publish one on this machine
-    Ports(crate::commands::ports::Ports),
+    Ports(crate::commands::ports::PortsArgs),
     /// Look at what commands changed in package caches, and keep or discard it
     #[command(subcommand)]
     Sandbox(crate::commands::sandbox::Sandbox),

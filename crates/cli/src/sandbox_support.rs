@@ -15,7 +15,8 @@ pub(crate) const REDUCED_COMMAND: &str = "hermes config set sandbox.missing redu
 /// What does not hold in the reduced sandbox.
 pub(crate) const REDUCED_GAPS: &str = "Landlock and seccomp still hold where commands write and \
     which system calls they make. Protected files inside directories that they may use are not \
-    hidden, package caches are read-only, and there is no network unless sandbox.network is host.";
+    hidden, package managers use caches of their own in the temporary directory, and commands have \
+    the network of this machine, where no host is judged, unless sandbox.network is off.";
 
 /// How many namespaces a user may have where none were allowed.
 const MANY_NAMESPACES: u64 = 15_000;

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::{BoxFuture, ToolCall, ToolResult};
+use crate::{BoxFuture, Effect, ToolCall, ToolResult};
 
 /// A tool found by a search.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -36,4 +36,10 @@ pub trait Host: Send + Sync {
 
     /// Makes several calls, side by side where they cannot meet.
     fn dispatch(&self, calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>>;
+
+    /// Asks the person who can be asked whether the running call may have these
+    /// effects as well; no if nobody is there, or a rule forbids one of them.
+    fn request(&self, _effects: Vec<Effect>, _reason: String) -> BoxFuture<'_, bool> {
+        Box::pin(async { false })
+    }
 }

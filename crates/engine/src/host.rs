@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_core::{
-    BoxFuture, CancellationToken, Disposition, Found, Host, ToolCall, ToolError, ToolResult,
+    BoxFuture, CancellationToken, Disposition, Effect, Found, Host, ToolCall, ToolError, ToolResult,
 };
 use serde_json::Value;
 
@@ -97,6 +97,10 @@ impl Host for SessionHost {
                 Ok(caller) => self.engine().call(call, &caller).await,
             }
         })
+    }
+
+    fn request(&self, effects: Vec<Effect>, reason: String) -> BoxFuture<'_, bool> {
+        Box::pin(self.flight.request(&self.call_id, effects, reason))
     }
 
     fn dispatch(&self, calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>> {

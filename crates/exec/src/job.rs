@@ -215,6 +215,13 @@ impl Job {
         containment.stops(self.began, has_failed, output, directory)
     }
 
+    /// Whether it reaches other hosts through this program, and only as long as
+    /// that runs.
+    pub fn is_proxied(&self) -> bool {
+        let network = self.containment.as_ref().and_then(|it| it.network.as_ref());
+        network.is_some_and(|network| network.has_way_out())
+    }
+
     /// What it listens on, as long as it runs.
     pub fn ports(&self) -> Vec<ListeningPort> {
         let network = self.containment.as_ref().and_then(|it| it.network.as_ref());
@@ -254,6 +261,11 @@ impl Job {
     /// made anew.
     pub fn remarks(&self) -> Vec<String> {
         self.remarks.all()
+    }
+
+    /// Has something told with its result.
+    pub(crate) fn remark(&self, text: String) {
+        self.remarks.add(text);
     }
 
     /// For how long it has run, or did, with all that it left running.

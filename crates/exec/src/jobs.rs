@@ -13,6 +13,7 @@ use hermes_core::{ErrorKind, ToolContext, ToolError};
 use crate::attend::{Attendant, Attention, Breakers};
 use crate::backend::Backend;
 use crate::closing;
+use crate::disk_watch;
 use crate::elsewhere::remarks::{REMARKS, Remarks};
 use crate::job::{Job, Reports};
 use crate::keeping::{self, Keep, Passing};
@@ -233,8 +234,12 @@ impl Jobs {
         let remarks = Remarks::default();
         self.tidy_up();
         self.end_adrift(&remarks).await;
+        let directory = order.directory.clone();
         let start = Job::start(&*self.backend, id, command, order, reports);
         let job = REMARKS.scope(remarks, start).await?;
+        if job.containment.as_ref().is_some_and(|held| held.confinement.is_some()) {
+            disk_watch::watch(&job, &directory);
+        }
         if let Some(root) = job.root().filter(|root| root.started > 0).cloned() {
             let mut ran = lock(&self.ran);
             // Of a long session the last ones are enough.

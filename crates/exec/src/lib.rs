@@ -10,6 +10,7 @@ mod attend;
 mod backend;
 mod closing;
 mod containment;
+mod disk_watch;
 pub mod docker;
 pub mod elsewhere;
 mod errand;

@@ -49,10 +49,11 @@ struct Below {
     any: Group,
 }
 
-/// A few patterns that are matched together.
+/// A few patterns that are matched together. Most groups never are, so they
+/// are read when they are first asked.
 #[derive(Debug, Clone, Default)]
 struct Group {
-    globs: Vec<Glob>,
+    patterns: Vec<String>,
     made: OnceLock<Option<GlobSet>>,
 }
 
@@ -81,7 +82,10 @@ impl Groups {
         let mut groups = Self::default();
         for pattern in patterns {
             let pattern = fold_text(pattern);
-            groups.place(&pattern, &bases).globs.extend(globs(&pattern)?);
+            if !is_simple(&pattern) {
+                globs(&pattern)?;
+            }
+            groups.place(&pattern, &bases).patterns.push(pattern);
         }
         Some(groups)
     }
@@ -149,12 +153,22 @@ impl Below {
 
 impl Group {
     fn is_match(&self, folded: &Path) -> Option<bool> {
-        if self.globs.is_empty() {
+        if self.patterns.is_empty() {
             return Some(false);
         }
-        let made = self.made.get_or_init(|| set(&self.globs)).as_ref();
-        made.map(|set| set.is_match(folded))
+        let made = self.made.get_or_init(|| {
+            let all: Option<Vec<Vec<Glob>>> = self.patterns.iter().map(|it| globs(it)).collect();
+            set(&all?.concat())
+        });
+        made.as_ref().map(|set| set.is_match(folded))
     }
+}
+
+/// Whether a pattern has nothing in it that could be wrong: plain names, stars,
+/// and two stars as a part of their own.
+fn is_simple(pattern: &str) -> bool {
+    let is_fine = |part: &str| part == "**" || !part.contains("**");
+    !pattern.contains(['[', ']', '{', '}', '\\', '?']) && pattern.split('/').all(is_fine)
 }
 
 fn set(globs: &[Glob]) -> Option<GlobSet> {

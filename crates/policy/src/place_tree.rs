@@ -21,7 +21,7 @@ pub(crate) struct PlaceTree {
 
 /// What a look at the disk found.
 #[derive(Debug, Default)]
-pub(crate) struct Survey {
+pub(crate) struct PlaceSurvey {
     /// The names that are there.
     pub(crate) present: Vec<PathBuf>,
     /// The symbolic links on the way to a name, at a name, and right in a
@@ -46,13 +46,13 @@ impl PlaceTree {
     }
 
     /// Looks for the names below `base`.
-    pub(crate) fn survey(&self, base: &Path) -> Survey {
-        let mut survey = Survey::default();
+    pub(crate) fn survey(&self, base: &Path) -> PlaceSurvey {
+        let mut survey = PlaceSurvey::default();
         self.look(base, &mut survey);
         survey
     }
 
-    fn look(&self, directory: &Path, survey: &mut Survey) {
+    fn look(&self, directory: &Path, survey: &mut PlaceSurvey) {
         if self.children.is_empty() {
             return;
         }
@@ -81,7 +81,7 @@ impl PlaceTree {
         }
     }
 
-    fn found(&self, directory: &Path, name: &OsStr, kind: fs::FileType, survey: &mut Survey) {
+    fn found(&self, directory: &Path, name: &OsStr, kind: fs::FileType, survey: &mut PlaceSurvey) {
         let path = directory.join(name);
         if kind.is_symlink() {
             survey.links.push(path.clone());

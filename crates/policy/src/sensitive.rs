@@ -22,9 +22,9 @@ use crate::scattered::{is_scattered, spread};
 
 /// How far down in the workspace links are looked for, and in how many
 /// directories and among how many names.
-const WORKSPACE_LEVELS: usize = 3;
-const MAX_WORKSPACE_DIRECTORIES: usize = 128;
-const MAX_WORKSPACE_NAMES: usize = 8192;
+const WORKSPACE_LEVELS: usize = 2;
+const MAX_WORKSPACE_DIRECTORIES: usize = 64;
+const MAX_WORKSPACE_NAMES: usize = 4096;
 
 /// Directories that are full of other things.
 const UNSEARCHED: &[&str] = &[".git", "node_modules", "target", "__pycache__", ".venv", "venv"];
@@ -129,7 +129,7 @@ pub struct Sensitive {
     unwritten: Globs,
     open: Globs,
     /// What is protected how; only of interest once something is.
-    classes: OnceLock<Classes>,
+    sets: OnceLock<ProtectedSets>,
     hermes: PathBuf,
     workspace: Option<PathBuf>,
     /// The directories below which names are looked for, each with its names.
@@ -149,21 +149,21 @@ pub struct Sensitive {
 
 /// The sets apart.
 #[derive(Debug, Clone)]
-struct Classes {
+struct ProtectedSets {
     secret: Globs,
     setup: Globs,
     startup: Globs,
 }
 
 /// The patterns of all lists, by the directories that they are below.
-struct Patterns {
+struct PlacePatterns {
     home: Option<String>,
     hermes: String,
     /// Our home may be elsewhere this time, and be here the next.
     usual_hermes: Option<String>,
 }
 
-impl Patterns {
+impl PlacePatterns {
     fn new(places: &Places) -> Self {
         let pattern = |base: &Path| escape(fold(base).to_string_lossy().trim_end_matches('/'));
         Self {
@@ -214,7 +214,7 @@ fn usual_hermes(places: &Places) -> Option<PathBuf> {
 impl Sensitive {
     /// The protected places of this user on this machine.
     pub fn new(places: &Places) -> Self {
-        let patterns = Patterns::new(places);
+        let patterns = PlacePatterns::new(places);
         let bases = patterns.bases();
         let unread = [patterns.secret(), owned(DOTENV)].concat();
         let unwritten = [patterns.setup(), patterns.startup(), owned(SELF_RUNNING)].concat();
@@ -232,23 +232,20 @@ impl Sensitive {
             usual.as_deref().map(|usual| named(Some(usual), OURS_SECRET)).unwrap_or_default(),
         ];
         // Looked for on the disk, so spelled as it is there.
-        let spelled = |base: Option<&Path>, list: &[&str]| {
-            below(
-                base.map(|it| escape(it.to_string_lossy().trim_end_matches('/'))).as_deref(),
-                list,
-            )
+        let spelled = |base: &Path, list: &[&'static str]| {
+            let starred: Vec<&str> =
+                list.iter().copied().filter(|item| item.contains('*')).collect();
+            below(Some(&escape(base.to_string_lossy().trim_end_matches('/'))), &starred)
         };
-        let scattered = [
-            owned(SECRETS),
-            spelled(places.home.as_deref(), HOME_CREDENTIALS),
-            spelled(Some(&places.hermes), OURS_SECRET),
-        ];
-        let scattered = scattered.concat().into_iter().filter(|item| is_scattered(item)).collect();
+        let of_home = places.home.as_deref().map(|home| spelled(home, HOME_CREDENTIALS));
+        let of_hermes = spelled(&places.hermes, OURS_SECRET);
+        let scattered = [owned(SECRETS), of_home.unwrap_or_default(), of_hermes].concat();
+        let scattered = scattered.into_iter().filter(|item| is_scattered(item)).collect();
         Self {
             unread: Globs::new(unread, &bases),
             unwritten: Globs::new(unwritten, &bases),
             open: Globs::new(open, &bases),
-            classes: OnceLock::new(),
+            sets: OnceLock::new(),
             hermes: fold(&places.hermes).into_owned(),
             workspace: places.workspace.as_deref().map(|it| fold(it).into_owned()),
             roots: OnceLock::new(),
@@ -263,11 +260,11 @@ impl Sensitive {
         }
     }
 
-    fn classes(&self) -> &Classes {
-        self.classes.get_or_init(|| {
-            let patterns = Patterns::new(&self.places);
+    fn sets(&self) -> &ProtectedSets {
+        self.sets.get_or_init(|| {
+            let patterns = PlacePatterns::new(&self.places);
             let bases = patterns.bases();
-            Classes {
+            ProtectedSets {
                 secret: Globs::new(patterns.secret(), &bases),
                 setup: Globs::new(patterns.setup(), &bases),
                 startup: Globs::new(patterns.startup(), &bases),
@@ -326,7 +323,7 @@ impl Sensitive {
         if is_example(folded) || !self.unread.is_match(folded).unwrap_or(true) {
             return None;
         }
-        match self.classes().secret.is_match(folded).unwrap_or(true) {
+        match self.sets().secret.is_match(folded).unwrap_or(true) {
             true => Some(Protection::secret("a private key, a credential store or a secret")),
             false => Some(IS_DOTENV),
         }
@@ -347,11 +344,11 @@ impl Sensitive {
         if !self.unwritten.is_match(folded).unwrap_or(true) {
             return unread;
         }
-        if self.classes().setup.is_match(folded).unwrap_or(true) {
+        if self.sets().setup.is_match(folded).unwrap_or(true) {
             let reason = "part of the system's, the shell's or hermes's own set-up";
             return Some(Protection::setup(reason));
         }
-        let is_startup = self.classes().startup.is_match(folded).unwrap_or(true);
+        let is_startup = self.sets().startup.is_match(folded).unwrap_or(true);
         unread.or(Some(if is_startup { IS_STARTUP } else { IS_SELF_RUNNING }))
     }
 

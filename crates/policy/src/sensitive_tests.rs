@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use std::path::{Path, PathBuf};
 
-use super::{Classes, Sensitive, is_scattered, spread};
+use super::{ProtectedSets, Sensitive, is_scattered, spread};
 use crate::level::Answer;
 use crate::pattern::{Places, fold};
 
@@ -196,12 +196,12 @@ fn without_a_home_the_rest_is_protected() {
 fn a_set_that_could_not_be_made_holds_everything() {
     let unmade = || super::Globs::new(vec!["/a/[".to_owned()], &[]);
     assert!(unmade().is_match(Path::new("/ws/a")).is_none());
-    let classes = Classes { secret: unmade(), setup: unmade(), startup: unmade() };
+    let sets = ProtectedSets { secret: unmade(), setup: unmade(), startup: unmade() };
     let broken = Sensitive {
         unread: unmade(),
         unwritten: unmade(),
         open: unmade(),
-        classes: classes.into(),
+        sets: sets.into(),
         ..Sensitive::new(&places("/home/me"))
     };
     assert!(!reads(&broken, "/ws/a") && !writes(&broken, "/ws/a"));

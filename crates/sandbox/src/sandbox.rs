@@ -106,7 +106,8 @@ impl Sandbox {
             _ => space.or_else(|| NetworkSpace::create().ok().map(Arc::new)),
         };
         // Without a namespace there is no way to judge hosts one by one.
-        let is_unjudged = space.is_none() && confinement.reduced;
+        let is_isolated = confinement.network == NetworkMode::Isolated;
+        let is_unjudged = is_isolated && space.is_none() && confinement.reduced;
         let opened = Confinement { network: NetworkMode::Host, ..confinement.clone() };
         let confinement = if is_unjudged { &opened } else { confinement };
         let (state, mut gaps) = State::prepare(confinement, &unwelcome, space.as_deref(), abi)?;

@@ -21,7 +21,7 @@ use crate::table::Table;
 use crate::terminal::{Style, one_line};
 
 #[derive(Debug, Args)]
-pub(crate) struct Ports {
+pub(crate) struct PortsArgs {
     /// Only those of this session
     #[arg(long, value_name = "ID", global = true)]
     session: Option<String>,
@@ -45,19 +45,19 @@ pub(crate) enum PortsCommand {
     },
 }
 
-pub(crate) fn run(app: &App, args: &Ports) -> Outcome {
+pub(crate) fn run(app: &App, args: &PortsArgs) -> Outcome {
     let sessions = SessionsByProcess::read(app)?;
     let meant = args.session.as_deref();
     match args.command {
         None => list(app, &sessions, meant),
         Some(PortsCommand::Publish { port, on, yes }) => {
-            publish(app, &sessions, meant, &Wish { port, host_port: on, is_agreed: yes })
+            publish(app, &sessions, meant, &PublishRequest { port, host_port: on, is_agreed: yes })
         }
     }
 }
 
 /// What is to be published.
-struct Wish {
+struct PublishRequest {
     port: u16,
     host_port: Option<u16>,
     /// Whether nobody has to be asked.
@@ -132,11 +132,11 @@ fn list(app: &App, sessions: &SessionsByProcess, meant: Option<&str>) -> Outcome
     let mut table = Table::default();
     for port in &ports {
         let session = sessions.session(port).map(|it| format!("session {}", one_line(it)));
-        let published = port.published.map(|number| format!("published: {}", url(number)));
+        let published = port.published.map(|number| format!("published: {}", loopback_url(number)));
         table.row([
             (port.port.to_string(), Some(Style::Bold)),
             (port.address.to_string(), None),
-            (who(port), None),
+            (process_label(port), None),
             (sessions.job(port).map(one_line).unwrap_or_default(), Some(Style::Dim)),
             (session.unwrap_or_default(), None),
             (published.unwrap_or_default(), Some(Style::Green)),
@@ -146,13 +146,23 @@ fn list(app: &App, sessions: &SessionsByProcess, meant: Option<&str>) -> Outcome
     Ok(Exit::Ok)
 }
 
-fn publish(app: &App, sessions: &SessionsByProcess, meant: Option<&str>, wish: &Wish) -> Outcome {
-    let (space, listening) = find(sessions, meant, wish.port)?;
+fn publish(
+    app: &App,
+    sessions: &SessionsByProcess,
+    meant: Option<&str>,
+    request: &PublishRequest,
+) -> Outcome {
+    let (space, listening) = find_listening(sessions, meant, request.port)?;
     let whose = sessions.session(&listening).map(|it| format!(" of session {}", one_line(it)));
-    let what = format!("port {}{} ({})", wish.port, whose.unwrap_or_default(), who(&listening));
-    if !wish.is_agreed {
-        let place = match wish.host_port {
-            Some(number) => url(number),
+    let what = format!(
+        "port {}{} ({})",
+        request.port,
+        whose.unwrap_or_default(),
+        process_label(&listening)
+    );
+    if !request.is_agreed {
+        let place = match request.host_port {
+            Some(number) => loopback_url(number),
             None => "this machine's loopback".to_owned(),
         };
         let question = format!("Publish {what} on {place}?");
@@ -166,16 +176,16 @@ fn publish(app: &App, sessions: &SessionsByProcess, meant: Option<&str>, wish: &
             return Ok(Exit::Failed);
         }
     }
-    let opened = PublishedPort::open(&Arc::new(space), wish.port, wish.host_port)
-        .map_err(|error| unpublished(wish, &error))?;
+    let opened = PublishedPort::open(&Arc::new(space), request.port, request.host_port)
+        .map_err(|error| publish_failure(request, &error))?;
     let number = opened.host_port();
     if app.json {
         let mut row = sessions.row(&ListeningPort { published: Some(number), ..listening });
         row["schema_version"] = 1.into();
-        row["url"] = url(number).into();
+        row["url"] = loopback_url(number).into();
         app.terminal.line(&row.to_string())?;
     } else {
-        app.terminal.line(&url(number))?;
+        app.terminal.line(&loopback_url(number))?;
         app.terminal.note(&format!("This leads to {what}. Ctrl-C ends it."));
     }
     let cancel = CancellationToken::new();
@@ -185,7 +195,7 @@ fn publish(app: &App, sessions: &SessionsByProcess, meant: Option<&str>, wish: &
 }
 
 /// The one network in which something listens on the port.
-fn find(
+fn find_listening(
     sessions: &SessionsByProcess,
     meant: Option<&str>,
     port: u16,
@@ -194,7 +204,7 @@ fn find(
     found.retain(|(_, listening)| sessions.is_meant(listening, meant));
     if found.len() > 1 {
         let name = |(_, listening): &(NetworkSpace, ListeningPort)| {
-            sessions.session(listening).map_or_else(|| who(listening), one_line)
+            sessions.session(listening).map_or_else(|| process_label(listening), one_line)
         };
         let names: Vec<String> = found.iter().map(name).collect();
         let message =
@@ -208,11 +218,11 @@ fn find(
     })
 }
 
-fn unpublished(wish: &Wish, error: &io::Error) -> Failure {
+fn publish_failure(request: &PublishRequest, error: &io::Error) -> Failure {
     let failed = |kind, hint| {
-        let message = match wish.host_port.filter(|_| kind != ErrorKind::NotFound) {
+        let message = match request.host_port.filter(|_| kind != ErrorKind::NotFound) {
             Some(number) => format!("Port {number} of this machine cannot be used: {error}"),
-            None => format!("Port {} of the session cannot be reached: {error}", wish.port),
+            None => format!("Port {} of the session cannot be reached: {error}", request.port),
         };
         Failure::failed(kind, message).hint(hint)
     };
@@ -229,7 +239,7 @@ fn unpublished(wish: &Wish, error: &io::Error) -> Failure {
 }
 
 /// The process, in words.
-fn who(port: &ListeningPort) -> String {
+fn process_label(port: &ListeningPort) -> String {
     let program = port.program.as_deref().map_or_else(|| "unknown".to_owned(), one_line);
     match port.pid {
         Some(pid) => format!("{program}, pid {pid}"),
@@ -237,6 +247,6 @@ fn who(port: &ListeningPort) -> String {
     }
 }
 
-fn url(port: u16) -> String {
+fn loopback_url(port: u16) -> String {
     format!("http://127.0.0.1:{port}")
 }

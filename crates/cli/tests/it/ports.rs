@@ -308,8 +308,8 @@ fn a_server_is_found_by_the_kernel_and_not_by_what_it_says_of_itself() {
 }
 
 /// What was detached goes on in the network of its session, which later calls
-/// join.
-fn rejoins_a_detached_server(user: &PortUser, port: u16, server: &str) {
+/// join; the answer of the first call.
+fn rejoins_a_detached_server(user: &PortUser, port: u16, server: &str) -> Value {
     // It is a script, and the home of these tests is a place to write in.
     let detach = format!("command={server}");
     let args = ["call", "--yolo", "--session", "kept", "terminal", &detach, "detach=true"];
@@ -335,13 +335,16 @@ fn rejoins_a_detached_server(user: &PortUser, port: u16, server: &str) {
     user.run(["processes", "kill", id]).succeeds();
     let listed = user.run(["ports", "--session", "kept", "--json"]).succeeds().json();
     assert_eq!(listed["ports"], json!([]), "{listed}");
+    started
 }
 
 #[test]
 fn later_calls_reach_a_detached_server() {
     let Some(user) = PortUser::own() else { return };
     let port = free_port();
-    rejoins_a_detached_server(&user, port, &server(port, "127.0.0.1"));
+    let started = rejoins_a_detached_server(&user, port, &server(port, "127.0.0.1"));
+    let note = started["note"].as_str().expect("a note");
+    assert!(note.contains("way to other hosts ends with hermes"), "{note}");
 }
 
 #[test]

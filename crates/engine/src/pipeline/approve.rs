@@ -1,10 +1,14 @@
 //! Stage 7: what must be asked is asked; with nobody to ask it is not done.
 
 use hermes_core::{
-    ApprovalRequest, Decision, Effect, ErrorKind, Lasting, Ruling, ToolError, UNRESOLVABLE, Verdict,
+    Annotations, ApprovalRequest, Decision, Effect, ErrorKind, Lasting, Proposal, Ruling,
+    ToolError, UNRESOLVABLE, Verdict,
 };
 
 use super::{Flight, Judged, Known};
+
+/// The name under which a running call asks for more.
+const REQUEST: &str = "sandbox";
 
 impl Flight {
     /// An error unless the call may run.
@@ -80,6 +84,58 @@ impl Flight {
         })?;
         judged.asked = Some(approver.name());
         Ok(decision)
+    }
+
+    /// Asks whether a running call may have more effects than it was judged by.
+    /// Where nobody can be asked, it may not.
+    pub(crate) async fn request(
+        &self,
+        call_id: &str,
+        effects: Vec<Effect>,
+        reason: String,
+    ) -> bool {
+        let Some(approver) = &self.caller.approver else { return false };
+        let workplace = self.workplace.load_full();
+        let arguments = serde_json::json!({ "reason": reason });
+        let proposal = Proposal {
+            tool: REQUEST,
+            toolset: REQUEST,
+            arguments: &arguments,
+            effects: &effects,
+            annotations: Annotations::default(),
+            workplace: &workplace,
+            call_id,
+            session: &self.caller.session,
+            task_id: &self.caller.task_id,
+            depth: self.caller.depth,
+        };
+        let policy = self.engine.policy();
+        let ruling = policy.judge(&proposal);
+        let rule = match &ruling.verdict {
+            Verdict::Allow => return true,
+            Verdict::Deny { .. } => return false,
+            Verdict::Ask { rule, .. } => rule.clone(),
+        };
+        let request = ApprovalRequest {
+            call_id: call_id.to_owned(),
+            tool: REQUEST.to_owned(),
+            arguments: self.masked(&arguments),
+            effects: effects.iter().map(|effect| self.masked_effect(effect)).collect(),
+            reason: self.redactor().redact(&reason).into_owned(),
+            rule,
+            offers: ruling.offers,
+        };
+        let patience = self.engine.approval_timeout();
+        match tokio::time::timeout(patience, self.in_time(approver.ask(request))).await {
+            Ok(Ok(Decision::Approved(lasting))) => {
+                if lasting != Lasting::Once {
+                    // An answer that cannot be kept holds for this call.
+                    let _ = policy.remember(&proposal, lasting);
+                }
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Notes the answer, and keeps it if it was meant to last.

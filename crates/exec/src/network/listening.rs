@@ -70,7 +70,7 @@ pub fn on_this_machine() -> Vec<ListeningPort> {
 }
 
 /// What listens in the network of a process, if that is a session's.
-pub fn beside(process: u32) -> Vec<ListeningPort> {
+pub fn listening_beside(process: u32) -> Vec<ListeningPort> {
     foreign_space(process).map(|space| in_space(&space)).unwrap_or_default()
 }
 

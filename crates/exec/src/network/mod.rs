@@ -24,7 +24,7 @@ use hermes_sandbox::NetworkSpace;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::client::ClientFinder;
-pub use self::listening::{ListeningPort, beside, on_this_machine, spaces_with};
+pub use self::listening::{ListeningPort, listening_beside, on_this_machine, spaces_with};
 pub use self::published::PublishedPort;
 
 /// Refused connections that are remembered for the results of calls.
@@ -219,6 +219,11 @@ impl SessionNetwork {
     /// The namespace.
     pub fn space(&self) -> &Arc<NetworkSpace> {
         &self.space
+    }
+
+    /// Whether other hosts can be reached, through this program.
+    pub fn has_way_out(&self) -> bool {
+        self.proxy_port.is_some()
     }
 
     /// Why programs that ignore the proxy have no way out, if they have none.

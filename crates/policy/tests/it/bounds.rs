@@ -3,9 +3,7 @@
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::PathBuf;
 
-use hermes_core::{
-    Confinement, Effect, Enclosed, Policy as _, Proposal, Resource, Scope, Service, Taint,
-};
+use hermes_core::{Confinement, Effect, Policy as _, Proposal, Resource, Scope, Service, Taint};
 use hermes_policy::Answer;
 
 use crate::World;

@@ -6,7 +6,7 @@ use hermes_core::Scope;
 
 use super::calls::{self, Naming};
 use super::edits;
-use super::inline::{self, Snippet};
+use super::inline::{self, CodeSnippet};
 use super::vocabulary::{
     JAVASCRIPT, OTHERS, PYTHON, SAFE_OS, SAFE_PERL_MODULES, SAFE_PYTHON, SAFE_REQUIRE,
 };
@@ -98,7 +98,10 @@ pub(super) fn judge_with(
     } else {
         let whole = &code.text;
         let (strings, places) = (strings.as_slice(), places.as_slice());
-        inline::describe(act, &Snippet { language, whole, bare: &bare, strings, places, operands });
+        inline::describe(
+            act,
+            &CodeSnippet { language, whole, bare: &bare, strings, places, operands },
+        );
     }
     false
 }

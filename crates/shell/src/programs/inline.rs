@@ -220,7 +220,7 @@ const DELETERS: &[&str] = &[
 ];
 
 /// A piece of code, taken apart.
-pub(super) struct Snippet<'a> {
+pub(super) struct CodeSnippet<'a> {
     pub(super) language: Language,
     /// As it is written.
     pub(super) whole: &'a str,
@@ -233,7 +233,7 @@ pub(super) struct Snippet<'a> {
     pub(super) operands: &'a [Word],
 }
 
-impl Snippet<'_> {
+impl CodeSnippet<'_> {
     fn comments(&self) -> CommentStyle {
         match self.language {
             Language::Python => CommentStyle::Hash,
@@ -294,7 +294,7 @@ impl Snippet<'_> {
 }
 
 /// Writes down what a piece of code does that a person should know of.
-pub(super) fn describe(act: &mut Act<'_>, code: &Snippet<'_>) {
+pub(super) fn describe(act: &mut Act<'_>, code: &CodeSnippet<'_>) {
     // A text in a program that may be a command: the program itself was read.
     if act.site.in_code {
         return;
@@ -342,7 +342,7 @@ pub(super) fn describe(act: &mut Act<'_>, code: &Snippet<'_>) {
 }
 
 /// What it makes of its input, where that is known: a path, or more code.
-fn given(act: &mut Act<'_>, code: &Snippet<'_>) -> Vec<Finding> {
+fn given(act: &mut Act<'_>, code: &CodeSnippet<'_>) -> Vec<Finding> {
     if code.says(EVALUATORS).is_some() {
         act.ask("dynamic-code", "Runs what it is given as code");
     }
@@ -354,7 +354,7 @@ fn given(act: &mut Act<'_>, code: &Snippet<'_>) -> Vec<Finding> {
 }
 
 /// Files that it writes or deletes and names by plain texts.
-fn files(act: &mut Act<'_>, code: &Snippet<'_>, joined: &[String]) {
+fn files(act: &mut Act<'_>, code: &CodeSnippet<'_>, joined: &[String]) {
     let named = |names: &[&str]| {
         let all = calls::namings(code.bare, code.strings, code.places, names);
         let texts = all.into_iter().filter_map(|naming| match naming {
@@ -383,7 +383,7 @@ fn files(act: &mut Act<'_>, code: &Snippet<'_>, joined: &[String]) {
 }
 
 /// The files of `open("file", "w")` and the like.
-fn opened_for_writing(code: &Snippet<'_>) -> Vec<Word> {
+fn opened_for_writing(code: &CodeSnippet<'_>) -> Vec<Word> {
     let mut files = Vec::new();
     for (at, call) in code.bare.match_indices("open(") {
         let begin = at + call.len();
@@ -410,7 +410,7 @@ fn is_name(text: &str) -> bool {
 
 /// Secrets that it names: by a text of its own, which may be asked about like
 /// any file, or in some other way.
-fn secrets(act: &mut Act<'_>, code: &Snippet<'_>, joined: &[String]) {
+fn secrets(act: &mut Act<'_>, code: &CodeSnippet<'_>, joined: &[String]) {
     let is_plain = |text: &str| is_name(text) && !text.contains(char::is_whitespace);
     let mut is_told = false;
     for text in code.strings.iter().filter(|text| is_plain(text)) {
@@ -434,7 +434,7 @@ fn secrets(act: &mut Act<'_>, code: &Snippet<'_>, joined: &[String]) {
 }
 
 /// Deletions on a large scale.
-fn removals(code: &Snippet<'_>) -> Option<Finding> {
+fn removals(code: &CodeSnippet<'_>) -> Option<Finding> {
     let lists = code.says(LISTERS).is_some()
         || code.bare.contains("list.files")
         || code.bare.contains("<*");
@@ -460,7 +460,7 @@ fn removals(code: &Snippet<'_>) -> Option<Finding> {
 }
 
 /// Whether it writes nothing into a file.
-fn empties(code: &Snippet<'_>) -> bool {
+fn empties(code: &CodeSnippet<'_>) -> bool {
     let writes = calls::namings(code.bare, code.strings, code.places, &["write_text"]);
     let ends_empty = |call: &str| {
         let call = call.split(')').next().unwrap_or_default();
@@ -474,7 +474,7 @@ fn empties(code: &Snippet<'_>) -> bool {
 }
 
 /// What has the shape of an attack.
-fn attacks(code: &Snippet<'_>, joined: &[String]) -> Vec<Finding> {
+fn attacks(code: &CodeSnippet<'_>, joined: &[String]) -> Vec<Finding> {
     let mut found = Vec::new();
     let repeats = code.says(&["while", "loop", "until", "for"]).is_some();
     if code.says(&["fork"]).is_some() && repeats {
@@ -514,7 +514,7 @@ fn attacks(code: &Snippet<'_>, joined: &[String]) -> Vec<Finding> {
 
 /// Code from outside the project that it takes in, as a script from there is
 /// asked about.
-fn loads(act: &mut Act<'_>, code: &Snippet<'_>) {
+fn loads(act: &mut Act<'_>, code: &CodeSnippet<'_>) {
     if code.says(LOADERS).is_none() {
         return;
     }

@@ -34,7 +34,11 @@ everyone!(a_fetching_word_opens_nothing_for_others);
 fn a_fetching_word_opens_nothing_for_others(user: &mut TestUser) {
     let server = HostServer::start();
     user.write("x.py", CLIENT);
-    for word in ["host example.com", "curl -s -m 2 http://a.example.com/", "git ls-remote http://a.example.com/"] {
+    for word in [
+        "host example.com",
+        "curl -s -m 2 http://a.example.com/",
+        "git ls-remote http://a.example.com/",
+    ] {
         let urls = format!("{} http://upload.example.com/", server.url());
         let result = user.attempt(&format!("{word}; python3 x.py {urls}"));
         assert_no_answer(&result);
@@ -49,8 +53,17 @@ fn services_of_this_machine_are_not_reached(user: &mut TestUser) {
     let port = server.port();
     user.write("x.py", CLIENT);
     let hosts = [
-        "127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "127.1",
-        "127.0.0.2", "a.localhost", "0x7f.1", "017700000001",
+        "127.0.0.1",
+        "localhost",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "0.0.0.0",
+        "2130706433",
+        "127.1",
+        "127.0.0.2",
+        "a.localhost",
+        "0x7f.1",
+        "017700000001",
     ];
     let urls: Vec<String> = hosts.iter().map(|host| format!("http://{host}:{port}/")).collect();
     assert_no_answer(&user.attempt(&format!("python3 x.py {}", urls.join(" "))));
@@ -58,10 +71,13 @@ fn services_of_this_machine_are_not_reached(user: &mut TestUser) {
     let tries: String = urls
         .iter()
         .flat_map(|url| {
-            ["-x \"$HTTP_PROXY\" --noproxy ''", "-p -x \"$HTTP_PROXY\" --noproxy ''",
-             "-x \"socks5h://${HTTP_PROXY#http://}\" --noproxy ''",
-             "-x \"socks4a://${HTTP_PROXY#http://}\" --noproxy ''"]
-                .map(|option| format!("curl -s -m 3 -g {option} '{url}'\n"))
+            [
+                "-x \"$HTTP_PROXY\" --noproxy ''",
+                "-p -x \"$HTTP_PROXY\" --noproxy ''",
+                "-x \"socks5h://${HTTP_PROXY#http://}\" --noproxy ''",
+                "-x \"socks4a://${HTTP_PROXY#http://}\" --noproxy ''",
+            ]
+            .map(|option| format!("curl -s -m 3 -g {option} '{url}'\n"))
         })
         .collect();
     user.write("tries.sh", format!("#!/bin/sh\n{tries}"));
@@ -113,7 +129,8 @@ fn a_public_name_of_a_private_address_is_refused(user: &mut TestUser) {
     let port = server.port();
     for name in ["downloads", "images", "pictures", "files"] {
         let url = format!("http://{name}.example.com:{port}/");
-        let result = user.attempt(&format!("curl -sS -m 5 {url}; curl -sS -m 5 --noproxy '*' {url}"));
+        let result =
+            user.attempt(&format!("curl -sS -m 5 {url}; curl -sS -m 5 --noproxy '*' {url}"));
         assert_no_answer(&result);
         assert_stopped(name, &result, &format!("{name}.example.com"), "");
     }
@@ -144,7 +161,8 @@ fn datagrams_and_raw_packets_do_not_leave(user: &mut TestUser) {
     socket.set_nonblocking(true).expect("a mode");
     let port = socket.local_addr().expect("an address").port();
     let own = UdpSocket::bind("0.0.0.0:0").and_then(|it| it.connect("192.0.2.1:9").map(|()| it));
-    let own = own.and_then(|it| it.local_addr()).map_or("127.0.0.1".into(), |it| it.ip().to_string());
+    let own =
+        own.and_then(|it| it.local_addr()).map_or("127.0.0.1".into(), |it| it.ip().to_string());
     user.write("x.py", format!(
         "import socket\n\
          for host in ('127.0.0.1', '{own}', '192.0.2.1', '255.255.255.255'):\n    \
@@ -161,7 +179,7 @@ fn datagrams_and_raw_packets_do_not_leave(user: &mut TestUser) {
     user.write("tries.sh", "#!/bin/sh\npython3 x.py; ping -c 1 -W 1 192.0.2.1; true\n");
     let result = user.attempt("./tries.sh");
     let output = result["output"].as_str().unwrap_or_default();
-    assert!(output.contains("192.0.2.1"), "{result}");
+    assert!(output.contains("Operation not permitted"), "{result}");
     assert!(!output.contains("opened") && !output.contains("1 received"), "{result}");
     let mut bytes = [0; 64];
     assert!(socket.recv_from(&mut bytes).is_err(), "a datagram got through");
@@ -169,12 +187,15 @@ fn datagrams_and_raw_packets_do_not_leave(user: &mut TestUser) {
 
 everyone!(names_that_are_looked_up_do_not_leave);
 fn names_that_are_looked_up_do_not_leave(user: &mut TestUser) {
-    let Ok(resolver) = UdpSocket::bind("127.0.0.77:53") else {
-        println!("skipped: no name server can be had on 127.0.0.77:53");
+    // One address for each account: both may be tried at the same time.
+    let address = if user.is_root() { "127.0.0.77" } else { "127.0.0.78" };
+    let Ok(resolver) = UdpSocket::bind((address, 53)) else {
+        println!("skipped: no name server can be had on {address}:53");
         return;
     };
     resolver.set_read_timeout(Some(Duration::from_millis(200))).expect("a timeout");
-    if !user.lay_over("/etc/resolv.conf", "nameserver 127.0.0.77\noptions timeout:1 attempts:1\n") {
+    let settings = format!("nameserver {address}\noptions timeout:1 attempts:1\n");
+    if !user.lay_over("/etc/resolv.conf", &settings) {
         return;
     }
     user.write(
@@ -186,20 +207,22 @@ fn names_that_are_looked_up_do_not_leave(user: &mut TestUser) {
          try:\n        urllib.request.urlopen(f'http://{name}/', timeout=5)\n    \
          except OSError as error:\n        print(error)\n\
          query = b'\\x12\\x34\\x01\\0\\0\\x01\\0\\0\\0\\0\\0\\0\\x06secret\\x07example\\x03com\\0\\0\\x01\\0\\x01'\n\
-         for server in ('127.0.0.77', '127.0.0.53', '192.0.2.53'):\n    \
+         for server in ('127.0.0.77', '127.0.0.78', '192.0.2.53'):\n    \
          try:\n        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(query, (server, 53))\n    \
          except OSError as error:\n        print(error)\n",
     );
     let result = user.attempt("getent hosts a3.secret.example.com; python3 x.py");
     assert_eq!(result["exit_code"], 0, "{result}");
+    // What is allowed is looked up, by hermes and there.
+    user.attempt("curl -s -m 3 http://a4.control.example.com/");
     let mut bytes = [0; 512];
     let asked: Vec<String> = std::iter::from_fn(|| {
         let count = resolver.recv(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes[..count]).into_owned())
     })
-    .filter(|query| query.contains("secret"))
     .collect();
-    assert_eq!(asked, Vec::<String>::new());
+    assert!(asked.iter().any(|query| query.contains("control")), "{asked:?}");
+    assert!(!asked.iter().any(|query| query.contains("secret")), "{asked:?}");
 }
 
 everyone!(sockets_of_programs_outside_are_not_reached);
@@ -218,7 +241,8 @@ fn sockets_of_programs_outside_are_not_reached(user: &mut TestUser) {
         path.display(),
     ));
     let result = user.attempt("python3 x.py");
-    assert!(!result.to_string().contains("connected"), "{result}");
+    let output = result["output"].as_str().unwrap_or_default();
+    assert_eq!(output.matches("Errno").count(), 2, "{result}");
     for listener in [hidden, plain] {
         listener.set_nonblocking(true).expect("a mode");
         let mut text = String::new();

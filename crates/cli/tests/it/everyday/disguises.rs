@@ -55,7 +55,10 @@ fn a_copy_in_the_workspace_is_another_program(user: &mut TestUser) {
     user.attempt("mkdir bin && cp /usr/bin/curl bin/curl && ln /usr/bin/curl bin/hard; ln -s /usr/bin/curl bin/soft");
     let result = user.attempt(&format!("bin/curl -s -m 5 http://{HOST}/"));
     assert_stopped("a copy", &result, HOST, "network:send");
-    user.write("run.sh", format!("#!/bin/sh\nPATH=\"$PWD/bin:$PATH\"; curl -s -m 5 http://{HOST}/\n"));
+    user.write(
+        "run.sh",
+        format!("#!/bin/sh\nPATH=\"$PWD/bin:$PATH\"; curl -s -m 5 http://{HOST}/\n"),
+    );
     assert_stopped("first in the path", &user.attempt("./run.sh"), HOST, "network:send");
 }
 
@@ -152,7 +155,10 @@ fn code_that_hides_where_it_came_from_is_another_program(user: &mut TestUser) {
     {
         return;
     }
-    user.write("run.sh", "#!/bin/sh\nLD_PRELOAD=./vanishing.so curl -s -m 5 http://a.example.com/\n");
+    user.write(
+        "run.sh",
+        "#!/bin/sh\nLD_PRELOAD=./vanishing.so curl -s -m 5 http://a.example.com/\n",
+    );
     let result = user.attempt("./run.sh");
     assert_stopped("vanishing library", &result, HOST, "network:send");
 }
@@ -165,7 +171,8 @@ fn an_overlay_copy_is_another_program(user: &mut TestUser) {
         return;
     }
     for name in ["cargo", "curl"] {
-        let file = user.write_home(&format!(".cargo/bin/{name}"), std::fs::read(curl).expect("curl"));
+        let file =
+            user.write_home(&format!(".cargo/bin/{name}"), std::fs::read(curl).expect("curl"));
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(file, mode).expect("a mode");
     }
@@ -203,7 +210,7 @@ fn another_process_cannot_be_made_to_connect(user: &mut TestUser) {
     );
     let result = user.attempt("python3 trace.py");
     let output = result["output"].as_str().unwrap_or_default();
-    assert_eq!(result["exit_code"], 0, "{result}");
+    assert!(output.contains("denied") || output.contains("not permitted"), "{result}");
     assert!(!output.contains("traced") && !output.contains("opened memory"), "{result}");
 }
 

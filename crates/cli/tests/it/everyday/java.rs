@@ -1,1 +1,80 @@
-//! x
+//! Maven, with a mirror on this machine's loopback that the user's settings
+//! name.
+
+use std::path::Path;
+
+use super::everyone;
+use super::server::HostServer;
+use super::user::TestUser;
+
+/// Debian's own repository of artifacts.
+const REPOSITORY: &str = "/usr/share/maven-repo";
+
+/// What a trivial build needs of it.
+const PLUGINS: [&str; 4] = [
+    "maven-compiler-plugin",
+    "maven-jar-plugin",
+    "maven-resources-plugin",
+    "maven-surefire-plugin",
+];
+
+const PROJECT: &str = r#"<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>shop</groupId>
+  <artifactId>shop</artifactId>
+  <version>1.0</version>
+  <properties>
+    <maven.compiler.source>8</maven.compiler.source>
+    <maven.compiler.target>8</maven.compiler.target>
+    <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
+  </properties>
+  <dependencies>
+    <dependency>
+      <groupId>junit</groupId>
+      <artifactId>junit</artifactId>
+      <version>4.x</version>
+      <scope>test</scope>
+    </dependency>
+  </dependencies>
+</project>
+"#;
+
+const TEST: &str = r#"public class ShopTest {
+    @org.junit.Test public void answers() throws Exception {
+        try (java.net.ServerSocket server = new java.net.ServerSocket(0)) {
+            new java.net.Socket("127.0.0.1", server.getLocalPort()).close();
+        }
+    }
+}
+"#;
+
+everyone!(maven_packages_and_tests, slow);
+fn maven_packages_and_tests(user: &mut TestUser) {
+    let plugins = Path::new(REPOSITORY).join("org/apache/maven/plugins");
+    if let Some(missing) = PLUGINS.iter().find(|name| !plugins.join(name).is_dir()) {
+        println!("skipped: {REPOSITORY} has no {missing} (scripts/components/everyday.sh)");
+        return;
+    }
+    // Java asks the system, not a variable, where the home is.
+    if !user.has(&["mvn", "javac"]) || !user.lay_over("/etc/passwd", &user.password_file()) {
+        return;
+    }
+    let server = HostServer::for_files(Path::new(REPOSITORY));
+    user.write_home(
+        ".m2/settings.xml",
+        format!(
+            "<settings><mirrors><mirror><id>here</id><mirrorOf>*</mirrorOf><url>{}</url></mirror>\
+             </mirrors></settings>\n",
+            server.url()
+        ),
+    );
+    user.write("pom.xml", PROJECT);
+    user.write("src/main/java/Shop.java", "public class Shop {}\n");
+    user.write("src/test/java/ShopTest.java", TEST);
+    let outputs = user.succeed(&["mvn -B package"]);
+    assert!(outputs[0].contains("BUILD SUCCESS"), "{outputs:?}");
+    assert!(outputs[0].contains("Tests run: 1, Failures: 0, Errors: 0"), "{outputs:?}");
+    assert!(user.project().join("target/shop-1.0.jar").is_file());
+    assert!(!server.seen().is_empty(), "nothing was fetched");
+    assert!(!user.home().join(".m2/repository").exists(), "the user's own cache stays empty");
+}

@@ -68,7 +68,7 @@ fn code_test_with_a_local_server(user: &mut TestUser) {
     assert!(outputs[0].contains("OK"), "{outputs:?}");
 }
 
-everyone!(uv_installs_and_runs);
+everyone!(uv_installs_and_runs, slow);
 fn uv_installs_and_runs(user: &mut TestUser) {
     if !has_index(user) {
         return;

@@ -19,7 +19,10 @@ fn add_build_and_test(user: &mut TestUser) {
         "    std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();\n",
         "    assert_eq!(shown(7), \"7\");\n}\n",
     ));
-    user.write("Cargo.toml", "[package]\nname = \"shop\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n");
+    user.write(
+        "Cargo.toml",
+        "[package]\nname = \"shop\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n",
+    );
     let outputs = user.succeed(&["cargo add itoa", "cargo build", "cargo test --lib"]);
     assert!(outputs[2].contains("1 passed"), "{outputs:?}");
     assert!(!user.home().join(".cargo/registry").exists(), "the user's own cache stays empty");

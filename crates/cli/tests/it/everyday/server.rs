@@ -87,11 +87,14 @@ fn serve(mut stream: TcpStream, answer: &Answer, seen: &Mutex<Vec<String>>) {
     let path = first.split(' ').nth(1).unwrap_or("/");
     let (head, body) = match answer(path) {
         // An answer of its own: `302 Found\r\nLocation: …`
-        Some(body) if body.starts_with(b"30") => (String::from_utf8_lossy(&body).into_owned(), vec![]),
+        Some(body) if body.starts_with(b"30") => {
+            (String::from_utf8_lossy(&body).into_owned(), vec![])
+        }
         Some(body) => ("200 OK".to_owned(), body),
         None => ("404 Not Found".to_owned(), vec![]),
     };
-    let head = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    let head =
+        format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
     let is_head = first.starts_with("HEAD ");
     let body = if is_head { &[][..] } else { &body };
     let _ = stream.write_all(&[head.as_bytes(), body].concat());

@@ -20,8 +20,18 @@ const ORDINARY_UID: u32 = 54_321;
 const RUN_TIMEOUT: Duration = Duration::from_secs(280);
 
 /// Variables of the tests' own surroundings that an ordinary shell does not have.
-const FOREIGN_VARIABLES: &[&str] =
-    &["CARGO", "GIT_DIR", "GIT_INDEX", "GIT_WORK", "HERMES_", "LD_", "NEXTEST", "RUST_", "XDG_", "npm_"];
+const FOREIGN_VARIABLES: &[&str] = &[
+    "CARGO",
+    "GIT_DIR",
+    "GIT_INDEX",
+    "GIT_WORK",
+    "HERMES_",
+    "LD_",
+    "NEXTEST",
+    "RUST_",
+    "XDG_",
+    "npm_",
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Account {
@@ -151,6 +161,15 @@ impl TestUser {
         fs::write(&file, content).expect("a file");
         self.binds.push((file, PathBuf::from(place)));
         true
+    }
+
+    /// `/etc/passwd` in which this user has a name and this home.
+    pub(super) fn password_file(&self) -> String {
+        let (name, id) = if self.is_root() { ("root", 0) } else { ("someone", ORDINARY_UID) };
+        let own = format!("{name}:x:{id}:{id}::{}:/bin/sh\n", self.home().display());
+        let others = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let others = others.lines().filter(|line| !line.starts_with(&format!("{name}:")));
+        own + &others.map(|line| format!("{line}\n")).collect::<String>()
     }
 
     /// Whether this is not the user who runs these tests.
@@ -291,7 +310,10 @@ impl TestUser {
         for (command, result) in commands.iter().zip(&results) {
             assert_unhindered(command, result);
         }
-        results.iter().map(|result| result["output"].as_str().unwrap_or_default().to_owned()).collect()
+        results
+            .iter()
+            .map(|result| result["output"].as_str().unwrap_or_default().to_owned())
+            .collect()
     }
 }
 

@@ -196,7 +196,7 @@ fn ports(jobs: &Jobs, cx: &ToolContext) -> Vec<ListeningPort> {
     match networks.get(cx.session.id()) {
         Some(network) => network.listening(),
         // What an earlier program has left is in the session's network.
-        None => jobs.survivor(cx.session.id()).map(network::beside).unwrap_or_default(),
+        None => jobs.survivor(cx.session.id()).map(network::listening_beside).unwrap_or_default(),
     }
 }
 

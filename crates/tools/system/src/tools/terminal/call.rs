@@ -243,6 +243,12 @@ impl Call<'_> {
             ),
             None => "process action=poll shows what is new; it ends with hermes.".to_owned(),
         });
+        if output.detached && self.job.is_proxied() {
+            output.add_note(
+                "Its way to other hosts ends with hermes, and opens again with the next command of \
+                 this session.",
+            );
+        }
         if self.args.timeout.is_some() {
             output.add_note("In the background there is no timeout.");
         }

@@ -39,7 +39,7 @@ pub(crate) struct Terminal {
     warned: disk::Warned,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// For bash. Folder, variables, functions, aliases and options last for the session.
@@ -131,6 +131,22 @@ impl Tool for Terminal {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         cx.permit(&Scope::TERMINAL_EXECUTE, &resource(&args, &cx.workplace))?;
+        let output = self.run_once(args.clone(), cx).await?;
+        let Some(wider) = widened(&output, cx).await else { return Ok(output) };
+        let mut again = self.run_once(Args { reset: false, ..args }, &wider).await?;
+        again.add_note("It ran a second time, with what the user allowed after the first.");
+        Ok(again)
+    }
+
+    async fn teardown(&self) {
+        if let Some(jobs) = self.jobs.get() {
+            jobs.close().await;
+        }
+    }
+}
+
+impl Terminal {
+    async fn run_once(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let fresh = if args.reset { Some(reset(&args, cx)?) } else { None };
         if args.command.trim().is_empty() {
             return empty(fresh.as_deref());
@@ -176,12 +192,27 @@ impl Tool for Terminal {
         }
         Ok(output)
     }
+}
 
-    async fn teardown(&self) {
-        if let Some(jobs) = self.jobs.get() {
-            jobs.close().await;
-        }
+/// The context of a second run, if the sandbox has stopped the first from
+/// writing somewhere and a person allows it.
+async fn widened(output: &Output, cx: &ToolContext) -> Option<ToolContext> {
+    let paths: Vec<&PathBuf> = output.blocked.iter().filter_map(|it| it.path.as_ref()).collect();
+    let (Some(host), Some(held)) = (&cx.host, &cx.confinement) else { return None };
+    if paths.is_empty() || output.exit_code.is_none_or(|code| code == 0) {
+        return None;
     }
+    let shown = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+    let reason = format!("The sandbox stopped the command from writing {shown}. Run it again with this allowed?");
+    let effects = paths.iter().map(|path| Effect::path(Scope::FILE_WRITE, *path));
+    if !host.request(effects.collect(), reason).await {
+        return None;
+    }
+    let mut held = (**held).clone();
+    held.write.extend(paths.iter().filter_map(|path| path.ancestors().find(|it| it.is_dir())).map(Path::to_path_buf));
+    let mut wider = cx.clone();
+    wider.confinement = Some(Arc::new(held));
+    Some(wider)
 }
 
 /// Has the shell start over; where the session is then. A command of the same

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# The Go toolchain for tests: installed with apt where it is missing.
+#
+#   go.sh start DIR   77 and a reason if it cannot be had on this machine
+#   go.sh stop DIR    nothing runs, so there is nothing to end
+set -euo pipefail
+
+skip() {
+  echo "skipped: $1" >&2
+  exit 77
+}
+
+start() {
+  command -v go >/dev/null && return
+  command -v apt-get >/dev/null && ((EUID == 0)) || skip "go is not installed (Debian: golang-go)"
+  mkdir -p "$folder"
+  apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 golang-go \
+    </dev/null >"$folder/apt.log" 2>&1 || skip "go is not installed, and apt cannot install golang-go"
+}
+
+stop() { :; }
+
+(($# == 2)) || { echo "usage: $0 start|stop DIR" >&2; exit 2; }
+folder=$2
+case $1 in
+  start | stop) "$1" ;;
+  *) echo "usage: $0 start|stop DIR" >&2; exit 2 ;;
+esac
