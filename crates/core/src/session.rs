@@ -171,7 +171,9 @@ impl Session {
     /// A session that nobody else sees.
     pub fn in_memory() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let id = format!("memory-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        // Unique among all programs: what a session leaves running is found by it.
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let id = format!("memory-{}-{number}", std::process::id());
         Self::new(id, Arc::new(MemorySessions::default()))
     }
 

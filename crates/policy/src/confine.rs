@@ -59,6 +59,9 @@ impl Permissions {
         let lasts = |effect: &Effect| matches!(&effect.resource, Resource::Script(s) if s.apart);
         let lasts = proposal.effects.iter().any(lasts);
         let agreed = if lasts { Vec::new() } else { agreed(exam) };
+        // Protected places that a person is asked about: whoever agrees to the
+        // call means that its children reach them.
+        let asked = if lasts { Vec::new() } else { exam.asked_places() };
         let opened = if lasts { Openings::default() } else { Openings::of(exam, &write) };
         let delete = delete.map(|mut delete| {
             delete.extend(opened.write.iter().cloned());
@@ -83,26 +86,30 @@ impl Permissions {
         let sockets = self.sockets();
         let mut kept = self.kept(&write, exam, cwd);
         kept.unwelcome.extend(self.unwelcome(&levels, &write, &agreed));
+        kept.retain(|path| !asked.iter().any(|place| place.starts_with(path)));
         let around = self.around(cwd);
         // Where the home is itself a place to work in, each secret is hidden for
         // itself.
+        let ours = &self.places().hermes;
         let is_worked_in = |it: &Enclosed| {
-            cwd == it.folder || write.iter().any(|tree| is_within(&it.folder, tree))
+            let is_view = it.folder != *ours;
+            let is_open = |tree: &PathBuf| is_within(&it.folder, tree);
+            cwd == it.folder || write.contains(&it.folder) || is_view && write.iter().any(is_open)
         };
         let is_written_in = |it: &OverlayMount| {
             write.iter().any(|tree| is_within(&it.target, tree) || is_within(tree, &it.target))
         };
         Some(Confinement {
             read,
-            read_only: self.guarded(&levels, &write, &agreed, kept.read_only, cwd),
+            read_only: without(self.guarded(&levels, &write, &agreed, kept.read_only, cwd), &asked),
             beside: opened.beside,
             nested: kept.nested,
             absent: kept.absent,
             unwelcome: kept.unwelcome,
-            hidden: self.hidden(&levels, around.present, &services, &sockets),
-            awaited: self.awaited(&levels, around.awaited),
+            hidden: without(self.hidden(&levels, around.present, &services, &sockets), &asked),
+            awaited: except(self.awaited(&levels, around.awaited), &asked),
             enclosed: around.enclosed.into_iter().filter(|it| !is_worked_in(it)).collect(),
-            redacted: around.redacted,
+            redacted: around.redacted.clone(),
             overlays: around.overlays.into_iter().filter(|it| !is_written_in(it)).collect(),
             delete,
             write,
@@ -359,6 +366,29 @@ impl Permissions {
     pub(crate) fn laid_open(&self) -> &[PathPattern] {
         &self.profile().sensitive_paths
     }
+}
+
+/// These paths but for those that somebody is asked about, under whatever name.
+fn without(mut paths: Vec<PathBuf>, asked: &[PathBuf]) -> Vec<PathBuf> {
+    if !asked.is_empty() {
+        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let asked: Vec<PathBuf> = asked.iter().flat_map(|it| [it.clone(), real(it)]).collect();
+        paths.retain(|path| !asked.contains(path) && !asked.contains(&real(path)));
+    }
+    paths
+}
+
+/// What may come to be and is to be hidden, but for what somebody is asked
+/// about.
+fn except(awaited: Arc<Awaited>, asked: &[PathBuf]) -> Arc<Awaited> {
+    if asked.is_empty() {
+        return awaited;
+    }
+    let mut awaited = Awaited::clone(&awaited);
+    let names = asked.iter().filter_map(|path| path.file_name());
+    awaited.except.extend(names.map(|name| name.to_string_lossy().to_lowercase()));
+    awaited.paths.retain(|path| !asked.contains(path));
+    Arc::new(awaited)
 }
 
 /// The repository of the working folder, where it lies elsewhere: without it, nothing could be committed in a linked working tree that

@@ -110,10 +110,8 @@ impl Permissions {
     /// the views are made anew.
     pub(crate) fn view_directories(&self) -> impl Iterator<Item = &Path> {
         let home = self.places().home.as_deref();
-        let named = self.sensitive().named().iter().filter_map(|path| path.parent());
-        let inside = move |path: &&Path| home.is_some_and(|home| path.starts_with(home));
-        let unique: BTreeSet<&Path> = named.filter(inside).collect();
-        unique.into_iter()
+        let inside = move |path: &&PathBuf| home.is_some_and(|home| path.starts_with(home));
+        self.sensitive().name_directories().iter().filter(inside).map(PathBuf::as_path)
     }
 
     /// The caches of package managers, with what stays invisible in them.
@@ -126,6 +124,7 @@ impl Permissions {
             all.any(|it| is_within(it, target))
                 || places.temp.iter().any(|it| is_within(it, target))
         };
+        let redacted = self.redacted_files();
         let mut overlays = Vec::new();
         for name in CACHES {
             let target = home.join(name);
@@ -137,8 +136,7 @@ impl Permissions {
             }
             let secrets = self.sensitive().named().iter().chain([&places.hermes]);
             let is_open = |path: &Path| self.laid_open().iter().any(|open| open.matches(path));
-            let is_shown =
-                |path: &Path| is_open(path) || REDACTED.iter().any(|name| path == home.join(name));
+            let is_shown = |path: &Path| is_open(path) || redacted.iter().any(|it| it == path);
             let hidden = secrets
                 .filter(|path| path.starts_with(&target) && **path != target && !is_shown(path))
                 .filter_map(|path| path.strip_prefix(&target).ok().map(Path::to_path_buf));

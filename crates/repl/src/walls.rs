@@ -47,8 +47,13 @@ pub(crate) fn breach(
     let reachable = |path: &Path| covers(&then.read, path) || covers(&then.write, path);
     let read = then.read.iter().chain(&then.write).all(|path| readable(path));
     let written = then.write.iter().all(|path| covers(&now.write, path));
-    let mut seen =
-        now.hidden.iter().filter(|path| !covers(&then.hidden, path) && reachable(path)).peekable();
+    // Of a directory that is a view, it sees what was in the view.
+    let is_out_of_view = |path: &Path| {
+        let views = then.enclosed.iter().filter(|view| path.starts_with(&view.folder));
+        views.into_iter().any(|view| !covers(&view.open, path))
+    };
+    let is_closed = |path: &Path| covers(&then.hidden, path) || is_out_of_view(path);
+    let mut seen = now.hidden.iter().filter(|path| !is_closed(path) && reachable(path)).peekable();
     let appeared = seen.peek().map(|path| path.to_path_buf());
     let hidden = seen.all(|path| is_new(path));
     let guarded = now.read_only.iter().all(|path| {

@@ -19,7 +19,8 @@ fn the_same_and_wider_rules_let_it_go_on() {
     let now = open();
     assert!(still_hold(Some(&open()), Some(&now)));
     assert!(still_hold(Some(&open()), None));
-    let wider = Confinement { network: hermes_core::NetworkMode::Host, hidden: Vec::new(), ..open() };
+    let wider =
+        Confinement { network: hermes_core::NetworkMode::Host, hidden: Vec::new(), ..open() };
     assert!(still_hold(Some(&open()), Some(&wider)));
     let more = Confinement { write: vec!["/project".into(), "/other".into()], ..open() };
     assert!(still_hold(Some(&open()), Some(&more)));

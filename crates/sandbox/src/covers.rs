@@ -7,16 +7,16 @@ use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Awaited, Confinement, Enclosed};
+use hermes_core::{Confinement, Enclosed};
 
 use crate::overlay::{Overlay, overlay_gap};
 use crate::placeholder::{Kind, Placeholder};
 use crate::raw::namespace::{self, Failure, Kept, MOST_KEPT, MOST_OPEN, Mount, Namespaces};
 use crate::raw::space::Space;
 use crate::redacted::redacted_copy;
+use crate::searches::{came_to_be, disks, first_missing, holds_socket};
 use crate::support::unsupported;
 use crate::{SandboxError, den};
 
@@ -63,7 +63,7 @@ pub(crate) struct Covers {
 }
 
 /// Where the disks are.
-const DEVICES: &str = "/dev";
+pub(crate) const DEVICES: &str = "/dev";
 
 /// Where programs share memory by a name: a file each.
 const MEMORY: &str = "/dev/shm";
@@ -75,12 +75,6 @@ const PROCESSES: &str = "/proc";
 
 /// Where git keeps a repository, in the folder that it is of.
 const REPOSITORY: &str = ".git";
-
-/// How far a hidden folder is searched for sockets.
-const SOCKET_LEVELS: usize = 2;
-const SOCKET_ENTRIES: usize = 4096;
-/// How many names of a folder are compared with those that are awaited.
-const AWAITED_ENTRIES: usize = 4096;
 
 impl Covers {
     /// Finds what must be covered, and puts placeholders where there is
@@ -95,16 +89,17 @@ impl Covers {
         for folder in &confinement.enclosed {
             found.close(folder, &write, &allowed);
         }
-        for overlay in &confinement.overlays {
-            match Overlay::prepare(overlay) {
-                Ok(prepared) => found.overlays.push(prepared),
-                Err(error) => found.gaps.push(overlay_gap(&overlay.target, &error)),
-            }
-        }
         for file in confinement.redacted.iter().filter(|file| file.is_file()) {
             // What cannot be shown clean is not shown: it stays hidden.
             if let Ok(copy) = redacted_copy(file) {
                 found.redacted.push((file.clone(), copy));
+            }
+        }
+        let copied: Vec<PathBuf> = found.redacted.iter().map(|(file, _)| file.clone()).collect();
+        for overlay in &confinement.overlays {
+            match Overlay::prepare(overlay, &confinement.redacted, &copied) {
+                Ok(prepared) => found.overlays.push(prepared),
+                Err(error) => found.gaps.push(overlay_gap(&overlay.target, &error)),
             }
         }
         for path in &confinement.hidden {
@@ -584,71 +579,6 @@ pub(crate) fn c_name(path: &Path) -> Result<CString, SandboxError> {
 
 fn real_paths(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().filter_map(|path| fs::canonicalize(path).ok()).collect()
-}
-
-/// The nearest folder that is there, and the first name below it that is not.
-fn first_missing(path: &Path) -> Option<(PathBuf, PathBuf)> {
-    let mut below = path;
-    for parent in path.ancestors().skip(1) {
-        if let Ok(real) = fs::canonicalize(parent) {
-            return Some((real, PathBuf::from(below.file_name()?)));
-        }
-        below = parent;
-    }
-    None
-}
-
-/// What was awaited and is there.
-fn came_to_be(awaited: &Awaited) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> =
-        awaited.paths.iter().filter(|path| path.exists()).cloned().collect();
-    for folder in &awaited.folders {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let paths = entries.take(AWAITED_ENTRIES).map(|entry| entry.path());
-        found.extend(paths.filter(|path| awaited.has(path)));
-    }
-    found
-}
-
-/// The disks that this user may read, and with them every file on them.
-fn disks() -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(DEVICES) else { return Vec::new() };
-    let blocks = entries
-        .flatten()
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_block_device()))
-        .map(|entry| entry.path());
-    blocks.filter(|path| rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()).collect()
-}
-
-/// Whether it is a socket, or a folder with one in it.
-fn holds_socket(path: &Path) -> bool {
-    let mut left = SOCKET_ENTRIES;
-    let mut folders = vec![(path.to_owned(), 0)];
-    while let Some((path, level)) = folders.pop() {
-        let Ok(kind) = fs::symlink_metadata(&path).map(|it| it.file_type()) else { continue };
-        if kind.is_socket() {
-            return true;
-        }
-        if !kind.is_dir() || level > SOCKET_LEVELS {
-            continue;
-        }
-        let Ok(entries) = fs::read_dir(&path) else { continue };
-        for entry in entries.flatten() {
-            // What is too large to search is covered.
-            if left == 0 {
-                return true;
-            }
-            left -= 1;
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_socket() {
-                return true;
-            }
-            if kind.is_dir() {
-                folders.push((entry.path(), level + 1));
-            }
-        }
-    }
-    false
 }
 
 #[cfg(test)]

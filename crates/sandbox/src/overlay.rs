@@ -9,7 +9,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use hermes_core::OverlayMount;
-use rustix::fs::{FileType, Mode, OFlags, mkdirat, mknodat, open, openat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, mkdirat, mknodat, open, openat, statat, unlinkat,
+};
 use rustix::io::Errno;
 
 use crate::covers::c_name;
@@ -32,15 +34,30 @@ impl Overlay {
     /// Makes the directories, and hides what is not to be seen: a name that is
     /// marked as deleted in the upper layer stays invisible, whatever becomes
     /// of the file below.
-    pub(crate) fn prepare(mount: &OverlayMount) -> io::Result<Self> {
+    ///
+    /// Of the files that are shown without credentials, `copied` are those of
+    /// which there is a copy; the others are hidden.
+    pub(crate) fn prepare(
+        mount: &OverlayMount,
+        redacted: &[PathBuf],
+        copied: &[PathBuf],
+    ) -> io::Result<Self> {
         let target = mount.target.clone();
         let store = overlay_directory(mount)?;
         let staging = staging(&store)?;
         for directory in [&store.join("empty"), &staging] {
             DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         }
-        OverlayStore::record_hidden(&store, &mount.hidden)?;
-        for path in &mount.hidden {
+        let below = |path: &PathBuf| path.strip_prefix(&target).ok().map(Path::to_path_buf);
+        let (shown, closed): (Vec<&PathBuf>, Vec<&PathBuf>) =
+            redacted.iter().partition(|path| copied.contains(path));
+        let mut hidden = mount.hidden.clone();
+        hidden.extend(closed.into_iter().filter_map(below));
+        OverlayStore::record_hidden(&store, &hidden)?;
+        for path in shown.into_iter().filter_map(below) {
+            unhide(&store.join("upper"), &path)?;
+        }
+        for path in &hidden {
             hide(&store.join("upper"), path)?;
         }
         let lower = if target.is_dir() { fs::canonicalize(&target)? } else { store.join("empty") };
@@ -107,6 +124,28 @@ fn escaped(path: &Path) -> Vec<u8> {
         bytes.push(*byte);
     }
     bytes
+}
+
+/// Takes back the mark of a path that was hidden before.
+fn unhide(upper: &Path, path: &Path) -> io::Result<()> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut directory = open(upper, flags, Mode::empty())?;
+    let mut parts = path.iter().peekable();
+    while let Some(name) = parts.next() {
+        if parts.peek().is_some() {
+            directory = match openat(&directory, name, flags, Mode::empty()) {
+                Ok(inner) => inner,
+                Err(_) => return Ok(()),
+            };
+            continue;
+        }
+        let Ok(about) = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(()) };
+        let is_device = FileType::from_raw_mode(about.st_mode) == FileType::CharacterDevice;
+        if is_device && about.st_rdev == 0 {
+            unlinkat(&directory, name, AtFlags::empty())?;
+        }
+    }
+    Ok(())
 }
 
 /// Marks a path as deleted, unless the child has made something there. The

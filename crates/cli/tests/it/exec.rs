@@ -274,10 +274,10 @@ fn a_function_that_a_bash_interpreter_was_told_of_is_judged_by_what_it_does() {
     let greeted = bash("greet you");
     assert_eq!(greeted["stdout"], "hello you\n", "{greeted}");
     let unknown = bash("meet you");
-    assert_eq!(unknown["kind"], "approval_required", "{unknown}");
+    assert_eq!(unknown["exit_code"], 127, "{unknown}");
     assert_eq!(bash("exit")["tool_status"], "ended");
     let gone = bash("greet you");
-    assert_eq!(gone["kind"], "approval_required", "{gone}");
+    assert_eq!(gone["exit_code"], 127, "{gone}");
     stream.close();
     stream.end();
 }

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,9 @@ const ORDINARY_UID: u32 = 54_321;
 /// Nothing that these tests wait for takes this long.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A shell that waits for this file ends when its `hermes` has ended.
+const RELEASE_FILE: &str = "release";
 
 /// Where programs are that every user has.
 const COMMON_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -137,6 +141,14 @@ fn call(stream: &mut Stream<'_>, tool: &str, arguments: &Value) -> Value {
     let call = json!({ "id": "1", "name": tool, "arguments": arguments });
     stream.send(&format!("{}\n", json!({ "tool_calls": [call] })));
     stream.answer()["tool_results"][0]["content"].clone()
+}
+
+fn await_end(pid: &Value) {
+    let begin = Instant::now();
+    while Path::new(&format!("/proc/{pid}")).exists() {
+        assert!(begin.elapsed() < WAIT_TIMEOUT, "process {pid} does not end");
+        std::thread::sleep(POLL_INTERVAL);
+    }
 }
 
 /// A port that is free on this machine, so that no two tests have the same one.
@@ -315,7 +327,12 @@ fn rejoins_a_detached_server(user: &PortUser, port: u16, server: &str) -> Value 
     let args = ["call", "--yolo", "--session", "kept", "terminal", &detach, "detach=true"];
     let started = user.run(args).succeeds().json();
     // Its `hermes` has ended.
+    user.context.file(RELEASE_FILE, "");
     let row = user.await_port(port, |_| true);
+    let first = started["pid"].clone();
+    if row["pid"] != first {
+        await_end(&first);
+    }
     let pid = row["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
     let _process = DetachedProcess(pid.and_then(Pid::from_raw).expect("a number"));
     assert_eq!((&row["session"], &row["job"]), (&json!("kept"), &started["session_id"]), "{row}");
@@ -351,7 +368,8 @@ fn later_calls_reach_a_detached_server() {
 fn later_calls_reach_a_server_whose_shell_has_ended() {
     let Some(user) = PortUser::own() else { return };
     let port = free_port();
-    let server = format!("setsid -f python3 -m http.server {port} >/dev/null 2>&1");
+    let python = format!("python3 -m http.server {port} >/dev/null 2>&1");
+    let server = format!("{python} & until [ -e {RELEASE_FILE} ]; do sleep 0.02; done");
     rejoins_a_detached_server(&user, port, &server);
 }
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod attempt;
 pub(crate) mod child;
+mod helper;
 pub(crate) mod image;
 pub(crate) mod mend;
 pub(crate) mod namespace;

@@ -3,12 +3,12 @@
 
 use std::ffi::{CStr, CString, c_long};
 use std::fs::{self, File};
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, PipeReader, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use crate::raw::child::errno;
+use crate::raw::helper::{Helper, HelperEnds, ONE_AT_A_TIME, await_byte, next_report, tell};
 use crate::raw::space::Space;
 
 /// The descriptors that children join.
@@ -136,9 +136,6 @@ const TERMINALS: i32 = -4;
 const INNER: i32 = -5;
 const MEMORY: i32 = -6;
 
-/// Two at a time would hold the ends of each other's pipes.
-pub(super) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
 /// What the user is called in the second of two namespaces, as the kernel
 /// wants to be told.
 #[derive(Debug)]
@@ -185,63 +182,6 @@ fn attempt(
     let user = space.map(|space| space.user.as_raw_fd());
     let helper = Helper::fork(|ends| make(ends, mounts, names, user))?;
     helper.direct(|process, reports, go| direct(process, reports, go, mounts, names, space))
-}
-
-/// The pipe ends of a helper process.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct HelperEnds {
-    pub(super) report: RawFd,
-    pub(super) wait: RawFd,
-    pub(super) go: RawFd,
-}
-
-/// A short-lived process that makes namespaces, step by step, for this one to
-/// take hold of.
-#[derive(Debug)]
-pub(super) struct Helper {
-    process: i32,
-    reports: PipeReader,
-    go: PipeWriter,
-}
-
-impl Helper {
-    /// Forks. `work` makes system calls only and never returns.
-    pub(super) fn fork(work: impl FnOnce(HelperEnds)) -> io::Result<Self> {
-        let (reports, report) = io::pipe()?;
-        let (wait, go) = io::pipe()?;
-        let ends =
-            HelperEnds { report: report.as_raw_fd(), wait: wait.as_raw_fd(), go: go.as_raw_fd() };
-        // SAFETY: the new process makes system calls only and never returns here.
-        match unsafe { libc::fork() } {
-            -1 => Err(io::Error::last_os_error()),
-            0 => {
-                work(ends);
-                // SAFETY: ends the process at once.
-                unsafe { libc::_exit(1) }
-            }
-            process => Ok(Self { process, reports, go }),
-        }
-    }
-
-    /// Steers the process, and waits for its end.
-    pub(super) fn direct<T, E>(
-        mut self,
-        steer: impl FnOnce(i32, &mut PipeReader, &mut PipeWriter) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let made = steer(self.process, &mut self.reports, &mut self.go);
-        let Self { process, go, .. } = self;
-        drop(go);
-        // SAFETY: the process is a child of this one that nobody else waits for.
-        unsafe {
-            if made.is_err() {
-                libc::kill(process, libc::SIGKILL);
-            }
-            while libc::waitpid(process, std::ptr::null_mut(), 0) < 0
-                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-            {}
-        }
-        made
-    }
 }
 
 fn direct(
@@ -308,13 +248,6 @@ fn direct(
 /// Whether all that is kept is the child's own.
 fn is_private(kept: &[Kept]) -> bool {
     kept.iter().all(|kept| kept.is_written && kept.source.is_none())
-}
-
-pub(super) fn next_report(reports: &mut PipeReader) -> io::Result<(i32, i32)> {
-    let mut bytes = [0_u8; 8];
-    reports.read_exact(&mut bytes)?;
-    let [a, b, c, d, e, f, g, h] = bytes;
-    Ok((i32::from_ne_bytes([a, b, c, d]), i32::from_ne_bytes([e, f, g, h])))
 }
 
 /// Every id that this process knows stands for itself. Only an administrator
@@ -633,25 +566,4 @@ fn set_attributes(path: &CStr, set: u64, flags: i32) -> i32 {
         )
     };
     if done == 0 { 0 } else { errno() }
-}
-
-pub(super) fn tell(report: RawFd, stage: i32, error: i32) {
-    let words = [stage, error];
-    // SAFETY: two words are read from a live array; eight bytes go at once.
-    unsafe { libc::write(report, words.as_ptr().cast(), size_of_val(&words)) };
-}
-
-/// Ends the process if the parent is gone.
-pub(super) fn await_byte(wait: RawFd) {
-    let mut byte = 0_u8;
-    // SAFETY: one byte is written to a live variable.
-    unsafe {
-        loop {
-            match libc::read(wait, (&raw mut byte).cast(), 1) {
-                1 => return,
-                -1 if errno() == libc::EINTR => {}
-                _ => libc::_exit(1),
-            }
-        }
-    }
 }

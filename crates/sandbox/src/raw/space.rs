@@ -8,9 +8,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use super::child::errno;
-use super::namespace::{
-    Helper, HelperEnds, Names, ONE_AT_A_TIME, await_byte, map_ids, next_report, rename_user, tell,
-};
+use super::helper::{Helper, HelperEnds, ONE_AT_A_TIME, await_byte, next_report, tell};
+use super::namespace::{Names, map_ids, rename_user};
 
 /// The descriptors of a network space.
 #[derive(Debug)]

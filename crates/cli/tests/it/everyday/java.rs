@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::everyone;
 use super::server::HostServer;
-use super::user::TestUser;
+use super::user::{TestUser, skip};
 
 /// Debian's own repository of artifacts.
 const REPOSITORY: &str = "/usr/share/maven-repo";
@@ -18,7 +18,7 @@ const PLUGINS: [&str; 4] = [
     "maven-surefire-plugin",
 ];
 
-const PROJECT: &str = r#"<project xmlns="http://maven.apache.org/POM/4.0.0">
+const PROJECT: &str = r"<project>
   <modelVersion>4.0.0</modelVersion>
   <groupId>shop</groupId>
   <artifactId>shop</artifactId>
@@ -37,7 +37,7 @@ const PROJECT: &str = r#"<project xmlns="http://maven.apache.org/POM/4.0.0">
     </dependency>
   </dependencies>
 </project>
-"#;
+";
 
 const TEST: &str = r#"public class ShopTest {
     @org.junit.Test public void answers() throws Exception {
@@ -52,7 +52,7 @@ everyone!(maven_packages_and_tests, slow);
 fn maven_packages_and_tests(user: &mut TestUser) {
     let plugins = Path::new(REPOSITORY).join("org/apache/maven/plugins");
     if let Some(missing) = PLUGINS.iter().find(|name| !plugins.join(name).is_dir()) {
-        println!("skipped: {REPOSITORY} has no {missing} (scripts/components/everyday.sh)");
+        skip(&format!("{REPOSITORY} has no {missing} (scripts/components/everyday.sh)"));
         return;
     }
     // Java asks the system, not a variable, where the home is.

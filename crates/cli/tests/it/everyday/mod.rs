@@ -15,6 +15,7 @@ mod go;
 mod java;
 mod node;
 mod postgres;
+mod processes;
 mod python;
 mod rust;
 mod server;

@@ -56,17 +56,17 @@ impl TestUser {
     pub(super) fn with(account: Account, work: impl FnOnce(&mut Self)) {
         let support = hermes::sandbox::support();
         if !support.user_namespaces || support.landlock.is_none() {
-            println!("skipped: {support}");
+            skip(&format!("{support}"));
             return;
         }
         let is_root = rustix::process::getuid().is_root();
         if account == Account::Root && !is_root {
-            println!("skipped: only root can work as root");
+            skip("only root can work as root");
             return;
         }
         let program = Path::new(assert_cmd::cargo::cargo_bin!("hermes"));
         if account == Account::Ordinary && is_root && !is_open_to_all(program) {
-            println!("skipped: other users cannot reach {}", program.display());
+            skip(&format!("other users cannot reach {}", program.display()));
             return;
         }
         work(&mut Self::new(account));
@@ -154,7 +154,7 @@ impl TestUser {
     /// Lays a file over one of the system; false if that cannot be done here.
     pub(super) fn lay_over(&mut self, place: &str, content: &str) -> bool {
         if !rustix::process::getuid().is_root() {
-            println!("skipped: only root can lay a file over {place}");
+            skip(&format!("only root can lay a file over {place}"));
             return false;
         }
         let file = self.root.path().join(place.replace('/', "-"));
@@ -220,19 +220,13 @@ impl TestUser {
         let mut directories: Vec<PathBuf> = std::env::split_paths(&all).collect();
         directories.retain(|directory| is_open_to_all(directory));
         directories.insert(0, self.home().join(".local/bin"));
+        directories.extend(postgres_bin());
         if let Some(place) = &self.toolchain {
             let bin = toolchain_bin();
             let below = bin.strip_prefix(rustup_home()).expect("a toolchain of rustup");
             directories.push(place.join(below));
         }
         std::env::join_paths(directories).expect("a search path")
-    }
-
-    /// `hermes` with these arguments.
-    pub(super) fn hermes<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
-        let mut command = self.program(assert_cmd::cargo::cargo_bin!("hermes").as_ref());
-        command.args(args);
-        finish(command, Vec::new())
     }
 
     /// A command of the shell outside of the sandbox, as its user would type it;
@@ -254,7 +248,7 @@ impl TestUser {
             Ok(_) => true,
             Err(error) => {
                 let last = error.lines().next_back().unwrap_or_default();
-                println!("skipped: {what}: `{script}` fails: {last}");
+                skip(&format!("{what}: `{script}` fails: {last}"));
                 false
             }
         }
@@ -265,7 +259,7 @@ impl TestUser {
         let has = |program: &&&str| self.on_host(&format!("command -v {program}")).is_err();
         let missing = programs.iter().find(has);
         if let Some(program) = missing {
-            println!("skipped: {program} is not installed for this user");
+            skip(&format!("{program} is not installed for this user"));
         }
         missing.is_none()
     }
@@ -351,6 +345,12 @@ pub(super) fn assert_stopped(what: &str, result: &Value, host: &str, scope: &str
     assert!(stops.iter().any(|stop| is_it(&stop)), "{what}: {result}");
 }
 
+/// Says why a row is not tried here, in the form that all tests use.
+#[expect(clippy::print_stdout, reason = "a skipped test says why")]
+pub(super) fn skip(reason: &str) {
+    println!("skipped: {reason}");
+}
+
 fn finish(command: Command, input: Vec<u8>) -> Run {
     let mut command = assert_cmd::Command::from_std(command);
     let output = command.timeout(RUN_TIMEOUT).write_stdin(input).output();
@@ -367,6 +367,12 @@ fn rustup_home() -> PathBuf {
 fn toolchain_bin() -> PathBuf {
     let output = Command::new("rustc").args(["--print", "sysroot"]).output().expect("rustc");
     PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join("bin")
+}
+
+/// The programs of PostgreSQL, which Debian keeps out of the way.
+fn postgres_bin() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
+    versions.map(|version| version.path().join("bin")).max()
 }
 
 /// Whether everybody may go to this place and use it.

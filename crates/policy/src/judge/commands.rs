@@ -1,0 +1,159 @@
+//! The parts of a call that are commands or code.
+
+use super::*;
+
+impl Permissions {
+    /// Judges every part of a command; whether any of them runs something.
+    pub(super) fn examine_command(
+        &self,
+        proposal: &Proposal<'_>,
+        resource: &Resource,
+        taint: Option<&Taint>,
+        exam: &mut Examination,
+    ) -> bool {
+        let command = &*resource.as_text();
+        let identity = &*identity(resource);
+        let apart = matches!(resource, Resource::Script(script) if script.apart);
+        let earlier = if apart { remembered(proposal) } else { earlier(proposal) };
+        let known = earlier.as_deref().unwrap_or_default();
+        let at = proposal.workplace;
+        let mut analysis: Analysis = match resource {
+            Resource::Script(script) => hermes_shell::analyze_script(known, script, at),
+            _ => hermes_shell::analyze_after(known, command, at),
+        };
+        let loose = Loose::of(known, resource, at);
+        let is_given = matches!(resource, Resource::Script(script) if script.input.is_some());
+        exam.typed |= apart || (analysis.reads_code && !is_given);
+        if earlier.is_none() {
+            let reason = "What earlier commands left in the session's shell cannot be read";
+            analysis.findings.push(hermes_shell::Finding::ask("unknown-shell", reason));
+        }
+        let whole = executes(command);
+        let mut runs = false;
+        let danger = |found, effect: &Effect, leaf: Option<&Leaf>| {
+            let subject = Subject {
+                effect,
+                real: None,
+                folded: None,
+                leaf,
+                command: Some(command),
+                own_loopback: false,
+            };
+            let mut answer = self.dangerous(proposal.tool, taint.is_some());
+            if answer == Answer::Ask && self.profile().level.approves_danger(&subject) {
+                answer = Answer::Allow;
+            }
+            danger(found, answer, effect, leaf, identity)
+        };
+        let mut strays = Strays::default();
+        analysis.leaves.iter_mut().for_each(|leaf| strays.add(leaf));
+        let count = analysis.leaves.iter().map(|leaf| leaf.effects.len()).sum();
+        exam.findings.reserve(count + analysis.all_findings().count());
+        // What the shell refuses needs no answer, but in one that lasts it may be
+        // the beginning of something else.
+        let is_asked = |found: &&hermes_shell::Finding| found.category != SYNTAX_ERROR || apart;
+        let asked = analysis.findings.iter().filter(is_asked);
+        exam.findings.extend(asked.map(|found| danger(found, &whole, None)));
+        let by_command = self.layers().any(Profile::judges_files_by_command);
+        let mut allowed: Vec<(&Scope, &OsStr)> = Vec::new();
+        let mut glances = Glances::default();
+        let mut heard = Vec::with_capacity(count);
+        let is_apart = self.has_own_network();
+        for (index, leaf) in analysis.leaves.iter().enumerate() {
+            let text: Arc<str> = leaf.text.as_str().into();
+            let before = analysis.leaves.get(..index).unwrap_or_default();
+            let is_heard = |found: &&hermes_shell::Finding| match found.category {
+                LISTENING => !is_apart,
+                UNKNOWN_PROGRAM => {
+                    !self.is_missing_program(proposal, [known, command], leaf, before)
+                }
+                _ => true,
+            };
+            for found in leaf.findings.iter().filter(is_heard) {
+                let mut found = danger(found, &executes(&leaf.text), Some(leaf));
+                found.unit = found.unit.filter(|_| !loose.has_leaf(index, leaf));
+                exam.findings.push(found);
+            }
+            for effect in &leaf.effects {
+                if is_apart && is_left_to_proxy(effect, leaf) {
+                    heard.push(false);
+                    continue;
+                }
+                // What was allowed once is allowed again, unless it matters
+                // who does it.
+                let place = effect.resource.as_path().map(|path| (&effect.scope, path.as_os_str()));
+                let again = !by_command && place.is_some_and(|place| allowed.contains(&place));
+                heard.push(!again);
+                if again {
+                    continue;
+                }
+                let real = glances.place(effect);
+                let is_loose = loose.has_effect(index, leaf, effect);
+                let part = Part { leaf, text: &text, command, identity, is_loose };
+                self.examine_effect(proposal, effect, real, Some(part), taint, exam);
+                // Of a repository, it matters who does it.
+                let found = exam.findings.last();
+                if found.is_some_and(|it| it.answer == Answer::Allow && !history::concerns(it)) {
+                    allowed.extend(place);
+                }
+                runs |= effect.scope == Scope::TERMINAL_EXECUTE;
+            }
+        }
+        // The walls of a shell that lasts are those it was started with.
+        if !apart {
+            exam.clients.add(&analysis);
+        }
+        for leaf in &mut analysis.leaves {
+            exam.arrivals.append(&mut leaf.arrivals);
+        }
+        let effects = analysis.leaves.into_iter().flat_map(|leaf| leaf.effects).zip(heard);
+        let effects = effects.filter(|(_, heard)| *heard && !apart).map(|(effect, _)| effect);
+        exam.command_effects.reserve(if apart { 0 } else { count });
+        exam.command_effects.extend(effects);
+        runs
+    }
+
+    /// Code that stands in the call destroys as a command does.
+    pub(super) fn examine_code(
+        &self,
+        proposal: &Proposal<'_>,
+        effect: &Effect,
+        taint: Option<&Taint>,
+        exam: &mut Examination,
+    ) {
+        let Some((language, code)) = code::of(proposal) else { return };
+        // What is in memory only is nobody's loss.
+        let has_file = || proposal.effects.iter().any(|other| other.scope.family() == "database");
+        if language == "sql" && !has_file() {
+            return;
+        }
+        let answer = self.dangerous(proposal.tool, taint.is_some());
+        for found in code::dangers(language, code, proposal.workplace) {
+            let mut finding = danger(&found, answer, effect, None, code);
+            finding.unit = finding.unit.map(|_| Unit::of_code(effect, None, proposal));
+            exam.findings.push(finding);
+        }
+    }
+
+    /// A variable that every later command has is what it would be in front of
+    /// one of them.
+    pub(super) fn examine_variable(
+        &self,
+        proposal: &Proposal<'_>,
+        effect: &Effect,
+        taint: Option<&Taint>,
+        exam: &mut Examination,
+    ) {
+        let value = proposal.arguments.get("value").and_then(serde_json::Value::as_str);
+        let (Resource::Name(name), Some(value)) = (&effect.resource, value) else { return };
+        let (found, reached) = hermes_shell::variable(name, value);
+        if let Some(found) = found {
+            let answer = self.dangerous(proposal.tool, taint.is_some());
+            let command = format!("export {name}={value}");
+            exam.findings.push(danger(&found, answer, effect, None, &command));
+        }
+        if let Some(reached) = reached {
+            self.examine_effect(proposal, &reached, None, None, taint, exam);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Short-lived processes that make namespaces, step by step, for this one to
+//! take hold of.
+
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Mutex;
+
+use super::child::errno;
+
+/// Two at a time would hold the ends of each other's pipes.
+pub(super) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// The pipe ends of a helper process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HelperEnds {
+    pub(super) report: RawFd,
+    pub(super) wait: RawFd,
+    pub(super) go: RawFd,
+}
+
+/// A short-lived process that makes namespaces, step by step, for this one to
+/// take hold of.
+#[derive(Debug)]
+pub(super) struct Helper {
+    process: i32,
+    reports: PipeReader,
+    go: PipeWriter,
+}
+
+impl Helper {
+    /// Forks. `work` makes system calls only and never returns.
+    pub(super) fn fork(work: impl FnOnce(HelperEnds)) -> io::Result<Self> {
+        let (reports, report) = io::pipe()?;
+        let (wait, go) = io::pipe()?;
+        let ends =
+            HelperEnds { report: report.as_raw_fd(), wait: wait.as_raw_fd(), go: go.as_raw_fd() };
+        // SAFETY: the new process makes system calls only and never returns here.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                work(ends);
+                // SAFETY: ends the process at once.
+                unsafe { libc::_exit(1) }
+            }
+            process => Ok(Self { process, reports, go }),
+        }
+    }
+
+    /// Steers the process, and waits for its end.
+    pub(super) fn direct<T, E>(
+        mut self,
+        steer: impl FnOnce(i32, &mut PipeReader, &mut PipeWriter) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let made = steer(self.process, &mut self.reports, &mut self.go);
+        let Self { process, go, .. } = self;
+        drop(go);
+        // SAFETY: the process is a child of this one that nobody else waits for.
+        unsafe {
+            if made.is_err() {
+                libc::kill(process, libc::SIGKILL);
+            }
+            while libc::waitpid(process, std::ptr::null_mut(), 0) < 0
+                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+            {}
+        }
+        made
+    }
+}
+
+pub(super) fn next_report(reports: &mut PipeReader) -> io::Result<(i32, i32)> {
+    let mut bytes = [0_u8; 8];
+    reports.read_exact(&mut bytes)?;
+    let [a, b, c, d, e, f, g, h] = bytes;
+    Ok((i32::from_ne_bytes([a, b, c, d]), i32::from_ne_bytes([e, f, g, h])))
+}
+
+pub(super) fn tell(report: RawFd, stage: i32, error: i32) {
+    let words = [stage, error];
+    // SAFETY: two words are read from a live array; eight bytes go at once.
+    unsafe { libc::write(report, words.as_ptr().cast(), size_of_val(&words)) };
+}
+
+/// Ends the process if the parent is gone.
+pub(super) fn await_byte(wait: RawFd) {
+    let mut byte = 0_u8;
+    // SAFETY: one byte is written to a live variable.
+    unsafe {
+        loop {
+            match libc::read(wait, (&raw mut byte).cast(), 1) {
+                1 => return,
+                -1 if errno() == libc::EINTR => {}
+                _ => libc::_exit(1),
+            }
+        }
+    }
+}

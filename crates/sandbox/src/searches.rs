@@ -1,0 +1,80 @@
+//! What is looked for in the file system before it is covered.
+
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use hermes_core::Awaited;
+
+use crate::covers::DEVICES;
+
+/// How far a hidden folder is searched for sockets.
+const SOCKET_LEVELS: usize = 2;
+const SOCKET_ENTRIES: usize = 4096;
+/// How many names of a folder are compared with those that are awaited.
+const AWAITED_ENTRIES: usize = 4096;
+
+/// The nearest folder that is there, and the first name below it that is not.
+pub(crate) fn first_missing(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let mut below = path;
+    for parent in path.ancestors().skip(1) {
+        if let Ok(real) = fs::canonicalize(parent) {
+            return Some((real, PathBuf::from(below.file_name()?)));
+        }
+        below = parent;
+    }
+    None
+}
+
+/// What was awaited and is there.
+pub(crate) fn came_to_be(awaited: &Awaited) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        awaited.paths.iter().filter(|path| path.exists()).cloned().collect();
+    for folder in &awaited.folders {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let paths = entries.take(AWAITED_ENTRIES).map(|entry| entry.path());
+        found.extend(paths.filter(|path| awaited.has(path)));
+    }
+    found
+}
+
+/// The disks that this user may read, and with them every file on them.
+pub(crate) fn disks() -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(DEVICES) else { return Vec::new() };
+    let blocks = entries
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_block_device()))
+        .map(|entry| entry.path());
+    blocks.filter(|path| rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()).collect()
+}
+
+/// Whether it is a socket, or a folder with one in it.
+pub(crate) fn holds_socket(path: &Path) -> bool {
+    let mut left = SOCKET_ENTRIES;
+    let mut folders = vec![(path.to_owned(), 0)];
+    while let Some((path, level)) = folders.pop() {
+        let Ok(kind) = fs::symlink_metadata(&path).map(|it| it.file_type()) else { continue };
+        if kind.is_socket() {
+            return true;
+        }
+        if !kind.is_dir() || level > SOCKET_LEVELS {
+            continue;
+        }
+        let Ok(entries) = fs::read_dir(&path) else { continue };
+        for entry in entries.flatten() {
+            // What is too large to search is covered.
+            if left == 0 {
+                return true;
+            }
+            left -= 1;
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_socket() {
+                return true;
+            }
+            if kind.is_dir() {
+                folders.push((entry.path(), level + 1));
+            }
+        }
+    }
+    false
+}
