@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::BoxFuture;
 
 /// How child processes reach the network.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkMode {
     /// The session's own namespace with loopback; no way out.
@@ -72,9 +74,12 @@ pub struct ClientProcess {
     pub arguments: Vec<String>,
     /// Whether all of its code comes from files that no child can write.
     pub is_installed: bool,
+    /// Whether it runs code that it has made by itself, as interpreters do.
+    pub has_generated_code: bool,
     /// The job that it belongs to, if that is known.
     pub job: Option<String>,
-    /// The command lines of the processes that started it, nearest first.
+    /// The command lines of the installed programs that started it, nearest
+    /// first; the first word is the file that each runs.
     pub callers: Vec<Vec<String>>,
 }
 

@@ -9,7 +9,7 @@ use hermes_core::{
 };
 use hermes_net::{AddressReach, reach};
 
-use crate::level::{Answer, Subject};
+use crate::level::{Answer, Rule, Subject};
 use crate::permissions::Permissions;
 
 /// Native programs that fetch what their command line says. Their command line
@@ -18,10 +18,8 @@ const FETCHING_CLIENTS: &[&str] = &[
     "aria2c",
     "apt",
     "apt-get",
-    "bun",
     "cargo",
     "curl",
-    "deno",
     "dig",
     "git",
     "git-remote-ftp",
@@ -30,8 +28,6 @@ const FETCHING_CLIENTS: &[&str] = &[
     "git-remote-https",
     "go",
     "host",
-    "http",
-    "https",
     "nslookup",
     "rustup",
     "rustup-init",
@@ -139,6 +135,14 @@ impl Permissions {
             command: None,
             own_loopback: false,
         };
+        let mut approved = self.levels(tool, false).flat_map(|level| &level.approved);
+        let names_host = |rule: &Rule| {
+            let hosts = rule.selectors.as_ref().filter(|it| !it.hosts.is_empty());
+            rule.scope.matches(&effect.scope) && hosts.is_some_and(|it| it.matches(&subject, false))
+        };
+        if approved.any(names_host) {
+            return true;
+        }
         let mut restrictions = self.levels(tool, false).flat_map(|level| &level.restrictions);
         restrictions.any(|restriction| {
             let is_network = restriction.scope.matches(&effect.scope);
@@ -168,7 +172,7 @@ impl Permissions {
 
 /// Whether a client is a known program that only fetches.
 fn fetches(client: &ClientProcess) -> bool {
-    if !client.is_installed {
+    if !client.is_installed || client.has_generated_code {
         return false;
     }
     let name = client.name();
@@ -196,6 +200,15 @@ fn only_fetches(name: &str, line: &[String]) -> bool {
         matches!(effect.scope.family(), "email" | "message" | "cloud")
             || effect.scope == Scope::NETWORK_SEND
     };
+    // What a file says that the client is to do, nobody has read.
+    let is_config = |word: &String| {
+        matches!(&**word, "--config" | "-K")
+            || word.starts_with("-K")
+            || word.starts_with("--config=")
+    };
+    if matches!(name, "curl" | "wget" | "wget2") && line.iter().any(is_config) {
+        return false;
+    }
     let publishes = |category: &str| category.contains("publish") || category.contains("send");
     !analysis.leaves.iter().flat_map(|leaf| &leaf.effects).any(sends)
         && !analysis.all_findings().any(|found| publishes(found.category))

@@ -7,6 +7,7 @@ fn client(executable: &str, arguments: &[&str], callers: &[&[&str]]) -> ClientPr
         executable: executable.into(),
         arguments: line(arguments),
         is_installed: true,
+        has_generated_code: false,
         job: None,
         callers: callers.iter().map(|words| line(words)).collect(),
     }

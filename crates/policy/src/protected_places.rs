@@ -1,6 +1,5 @@
-//! The protected places, as data. Each list says who may do what; a name ends
-//! with `/**` where a whole tree is meant. Real paths are matched, and so are
-//! the targets of these names where they are symbolic links.
+//! The protected places, as data. A name ends with `/**` where a whole tree is
+//! meant. Targets of names that are symbolic links are protected as well.
 
 /// Below the home directory: neither read nor written. These are keys,
 /// credentials and what other programs keep of conversations and logins.

@@ -166,7 +166,7 @@ fn network(node: &Node<'_>) -> Result<NetworkMode, PolicyError> {
     }
     let said = node.text()?;
     modes.into_iter().find(|mode| mode.name() == said).ok_or_else(|| {
-        node.wrong(&format!("sandbox.network cannot be '{said}'"))
+        node.wrong(format!("sandbox.network cannot be '{said}'"))
             .hint("Use isolated (each host is judged), host (the machine's own network) or off.")
     })
 }
@@ -175,7 +175,7 @@ fn host_ports(node: &Node<'_>) -> Result<Vec<u16>, PolicyError> {
     let port = |node: Node<'_>| {
         let number = node.count()?;
         u16::try_from(number).ok().filter(|port| *port > 0).ok_or_else(|| {
-            node.wrong(&format!("sandbox.host_ports: {number} is not a port"))
+            node.wrong(format!("sandbox.host_ports: {number} is not a port"))
                 .hint("A port is a number from 1 to 65535.")
         })
     };

@@ -1,3 +1,5 @@
+use std::os::unix::fs::FileTypeExt;
+
 use super::*;
 
 fn confinement(read: &[&Path], write: &[&Path]) -> Confinement {

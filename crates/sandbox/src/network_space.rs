@@ -143,9 +143,10 @@ impl NetworkSpace {
 
     /// The socket with this local address, as one of the processes sees it.
     pub fn socket_at(&self, process: u32, local: SocketAddr) -> Option<u64> {
-        let rows = read_table(&proc_path(process).join("net/tcp"));
+        // A socket of both families has its address in the table of the newer one.
+        let tables = ["net/tcp", "net/tcp6"].map(|table| proc_path(process).join(table));
         let own = |row: &SocketRow| row.local == local && !row.is_listening && row.inode != 0;
-        rows.into_iter().find(own).map(|row| row.inode)
+        tables.iter().flat_map(|table| read_table(table)).find(own).map(|row| row.inode)
     }
 
     fn netlink(&self, protocol: i32) -> io::Result<OwnedFd> {

@@ -11,6 +11,7 @@ use hermes_core::{
     NetworkMode, Policy, Proposal, Resource, Ruling, Scope, Session, SessionNetworks, Verdict,
     Workplace,
 };
+use hermes_net::{AddressReach, reach};
 use serde_json::{Value, json};
 
 use super::{Flight, Judged, Known};
@@ -88,6 +89,11 @@ impl CallJudge {
     fn is_granted(&self, effect: &Effect) -> bool {
         let Resource::Host(host) = &effect.resource else { return false };
         let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
+        // A command that names loopback means the session's own. What comes to
+        // the proxy is about this machine's.
+        if reach(name) == AddressReach::Loopback {
+            return false;
+        }
         self.granted.iter().any(|granted| {
             let is_as_much = granted.scope == effect.scope
                 || granted.scope == Scope::NETWORK_SEND && effect.scope == Scope::NETWORK_FETCH;

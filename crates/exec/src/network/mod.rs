@@ -27,6 +27,9 @@ use self::client::ClientFinder;
 pub use self::listening::{ListeningPort, listening_beside, on_this_machine, spaces_with};
 pub use self::published::PublishedPort;
 
+/// The rule by which a connection is recorded whose client did not wait.
+const UNFINISHED: &str = "built-in: unfinished connections";
+
 /// Refused connections that are remembered for the results of calls.
 const MAX_REFUSALS: usize = 256;
 
@@ -299,22 +302,37 @@ struct RefusalKeeper {
     refusals: Refusals,
 }
 
+impl RefusalKeeper {
+    fn keep(&self, request: &ConnectionRequest, verdict: &ConnectionVerdict) {
+        let ConnectionVerdict::Refuse(refusal) = verdict else { return };
+        let mut refusals = lock(&self.refusals);
+        if let Some(known) = refusals.iter_mut().find(|known| known.request == *request) {
+            known.at = Instant::now();
+            return;
+        }
+        if refusals.len() >= MAX_REFUSALS {
+            refusals.pop_front();
+        }
+        let (request, refusal) = (request.clone(), refusal.clone());
+        refusals.push_back(RefusedConnection { at: Instant::now(), request, refusal });
+    }
+}
+
 impl ConnectionJudge for RefusalKeeper {
     fn judge<'a>(&'a self, request: &'a ConnectionRequest) -> BoxFuture<'a, ConnectionVerdict> {
-        self.judge.judge(request)
+        Box::pin(async move {
+            let verdict = self.judge.judge(request).await;
+            // Before the client hears of it, and perhaps ends.
+            self.keep(request, &verdict);
+            verdict
+        })
     }
 
     fn record(&self, record: ConnectionRecord) {
-        if let ConnectionVerdict::Refuse(refusal) = &record.verdict {
-            let mut refusals = lock(&self.refusals);
-            if refusals.len() >= MAX_REFUSALS {
-                refusals.pop_front();
-            }
-            refusals.push_back(RefusedConnection {
-                at: Instant::now(),
-                request: record.request.clone(),
-                refusal: refusal.clone(),
-            });
+        // A client that left before there was a decision was not stopped.
+        let has_left = matches!(&record.verdict, ConnectionVerdict::Refuse(refusal) if refusal.rule == UNFINISHED);
+        if !has_left {
+            self.keep(&record.request, &record.verdict);
         }
         self.judge.record(record);
     }

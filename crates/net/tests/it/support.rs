@@ -70,6 +70,7 @@ impl ClientLookup for TestClients {
             executable: PathBuf::from("/usr/bin/client"),
             arguments: vec![peer.to_string(), local.to_string()],
             is_installed: true,
+            has_generated_code: false,
             job: None,
             callers: Vec::new(),
         })

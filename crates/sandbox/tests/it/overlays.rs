@@ -92,7 +92,7 @@ fn no_way_leads_from_an_overlay_to_what_lies_below() {
         format!("cat {}/../../home/.cache/credentials", store.display()),
         format!("echo x > {}/planted", upper.display()),
         format!("chmod 777 {}", upper.display()),
-        format!("cat /proc/self/cwd/../home/.cache/credentials"),
+        "cat /proc/self/cwd/../home/.cache/credentials".to_owned(),
     ] {
         let ran = world.sh(&script);
         assert!(!ran.ok && !ran.out.contains("secret"), "{script}: {ran:?}");

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use hermes_checks::test::{self, Case, Choice, NoRunner, Outcome, Results, Wish};
-use hermes_exec::SandboxStop;
 use hermes_core::{Effect, Example, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, Workplace};
+use hermes_exec::SandboxStop;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{self, Desk};

@@ -203,13 +203,20 @@ async fn widened(output: &Output, cx: &ToolContext) -> Option<ToolContext> {
         return None;
     }
     let shown = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-    let reason = format!("The sandbox stopped the command from writing {shown}. Run it again with this allowed?");
+    let reason = format!(
+        "The sandbox stopped the command from writing {shown}. Run it again with this allowed?"
+    );
     let effects = paths.iter().map(|path| Effect::path(Scope::FILE_WRITE, *path));
     if !host.request(effects.collect(), reason).await {
         return None;
     }
     let mut held = (**held).clone();
-    held.write.extend(paths.iter().filter_map(|path| path.ancestors().find(|it| it.is_dir())).map(Path::to_path_buf));
+    held.write.extend(
+        paths
+            .iter()
+            .filter_map(|path| path.ancestors().find(|it| it.is_dir()))
+            .map(Path::to_path_buf),
+    );
     let mut wider = cx.clone();
     wider.confinement = Some(Arc::new(held));
     Some(wider)
