@@ -15,7 +15,6 @@ mod go;
 mod java;
 mod node;
 mod postgres;
-mod processes;
 mod python;
 mod rust;
 mod server;
