@@ -65,9 +65,7 @@ impl Permissions {
             let is_heard = |found: &&hermes_shell::Finding| match found.category {
                 LISTENING => !is_apart,
                 UNKNOWN_PROGRAM => {
-                    let is_fetched = is_apart && leaf.via.iter().any(|it| runs_packages(it));
-                    !is_fetched
-                        && !self.is_missing_program(proposal, [known, command], leaf, before)
+                    !self.is_missing_program(proposal, [known, command], leaf, before)
                 }
                 _ => true,
             };
@@ -158,10 +156,4 @@ impl Permissions {
             self.examine_effect(proposal, &reached, None, None, taint, exam);
         }
     }
-}
-
-/// Whether a program fetches others and runs them. What it runs comes from a
-/// registry, and the sandbox holds it.
-fn runs_packages(program: &str) -> bool {
-    matches!(program, "npx" | "bunx" | "uvx" | "pipx" | "pnpx" | "dlx")
 }
