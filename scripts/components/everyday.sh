@@ -35,8 +35,9 @@ start() {
   ((${#missing[@]})) || return 0
   command -v apt-get >/dev/null && ((EUID == 0)) || skip "not installed: ${missing[*]}"
   mkdir -p "$folder"
+  apt-get update -o DPkg::Lock::Timeout=300 </dev/null >"$folder/apt.log" 2>&1 || true
   apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "${missing[@]}" \
-    </dev/null >"$folder/apt.log" 2>&1 || skip "not installed, and apt cannot: ${missing[*]}"
+    </dev/null >>"$folder/apt.log" 2>&1 || skip "not installed, and apt cannot: ${missing[*]}"
 }
 
 stop() { :; }

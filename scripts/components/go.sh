@@ -14,8 +14,9 @@ start() {
   command -v go >/dev/null && return
   command -v apt-get >/dev/null && ((EUID == 0)) || skip "go is not installed (Debian: golang-go)"
   mkdir -p "$folder"
+  apt-get update -o DPkg::Lock::Timeout=300 </dev/null >"$folder/apt.log" 2>&1 || true
   apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 golang-go \
-    </dev/null >"$folder/apt.log" 2>&1 || skip "go is not installed, and apt cannot install golang-go"
+    </dev/null >>"$folder/apt.log" 2>&1 || skip "go is not installed, and apt cannot install golang-go"
 }
 
 stop() { :; }
