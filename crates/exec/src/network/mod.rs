@@ -27,6 +27,10 @@ use self::client::ClientFinder;
 pub use self::listening::{ListeningPort, listening_beside, on_this_machine, spaces_with};
 pub use self::published::PublishedPort;
 
+/// With more sessions than this, the networks of those that do nothing are
+/// closed; they are opened again when they are needed.
+const MAX_IDLE_SESSIONS: usize = 64;
+
 /// The rule by which a connection is recorded whose client did not wait.
 const UNFINISHED: &str = "built-in: unfinished connections";
 
@@ -110,6 +114,9 @@ impl Networks {
         };
         let network = Arc::new(SessionNetwork::open(space, slot, confinement, &ports)?);
         slot.network = Some(Arc::clone(&network));
+        if sessions.len() > MAX_IDLE_SESSIONS {
+            sessions.retain(|_, slot| slot.network.as_ref().is_none_or(|it| !is_idle(it)));
+        }
         Ok(Some(network))
     }
 
@@ -358,6 +365,12 @@ impl fmt::Debug for SessionNetwork {
 fn foreign_space(process: u32) -> Option<NetworkSpace> {
     let space = NetworkSpace::of_process(process).ok()?;
     (!space.has_process(std::process::id())).then_some(space)
+}
+
+/// Whether nobody uses a network: no sandbox, and no process that a session
+/// has left running.
+fn is_idle(network: &Arc<SessionNetwork>) -> bool {
+    Arc::strong_count(network) == 1 && network.space.processes().is_empty()
 }
 
 fn tokio_listener(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {

@@ -33,6 +33,22 @@ const FOREIGN_VARIABLES: &[&str] = &[
     "npm_",
 ];
 
+/// Where homes are made: with what is built, unless that is in a temporary
+/// directory itself.
+fn ground() -> PathBuf {
+    let usual = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let is_temporary = |path: &Path| {
+        ["/tmp", "/var/tmp"].iter().any(|place| path.starts_with(place))
+            || path.starts_with(std::env::temp_dir())
+    };
+    if !is_temporary(&usual) {
+        return usual;
+    }
+    let others = ["/opt", "/srv", "/var/lib"].map(PathBuf::from);
+    let is_writable = |path: &PathBuf| tempfile::tempdir_in(path).is_ok();
+    others.into_iter().find(is_writable).expect("a directory that is not a temporary one")
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Account {
     Root,
@@ -78,7 +94,7 @@ impl TestUser {
         let root = tempfile::Builder::new()
             .prefix("everyday-")
             .permissions(fs::Permissions::from_mode(0o755))
-            .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+            .tempdir_in(ground())
             .expect("a directory");
         let user = Self { account, root, permissions: None, toolchain: None, binds: vec![] };
         for directory in [user.home(), user.project()] {
