@@ -73,7 +73,9 @@ fn maven_packages_and_tests(user: &mut TestUser) {
     user.write("src/test/java/ShopTest.java", TEST);
     let outputs = user.succeed(&["mvn -B package"]);
     assert!(outputs[0].contains("BUILD SUCCESS"), "{outputs:?}");
-    assert!(outputs[0].contains("Tests run: 1, Failures: 0, Errors: 0"), "{outputs:?}");
+    let report = user.project().join("target/surefire-reports/ShopTest.txt");
+    let report = std::fs::read_to_string(report).expect("a report of the tests");
+    assert!(report.contains("Tests run: 1, Failures: 0, Errors: 0"), "{report}");
     assert!(user.project().join("target/shop-1.0.jar").is_file());
     assert!(!server.seen().is_empty(), "nothing was fetched");
     assert!(!user.home().join(".m2/repository").exists(), "the user's own cache stays empty");

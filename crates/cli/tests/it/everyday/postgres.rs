@@ -39,19 +39,21 @@ fn a_server_in_the_workspace_is_used_by_tests() {
                  self.assertEqual(subprocess.check_output(words), b'3\\n')\n"
             ),
         );
-        let socket = format!("psql -h \"$PWD/data\" -p {PORT} -U shop postgres");
+        // As projects do it: by scripts of their own. The server ends with hermes.
+        user.write("start.sh", format!("set -e\n{INIT} >/dev/null\n{}\n", start(PORT)));
+        let seed = "create table item as select generate_series(1, 3)";
+        user.write(
+            "seed.sh",
+            format!("psql -h \"$PWD/data\" -p {PORT} -U shop -qc '{seed}' postgres\n"),
+        );
+        let count = "select count(*) from item";
         let outputs = user.succeed(&[
-            INIT,
-            &start(PORT),
-            &format!("{socket} -qc 'create table item as select generate_series(1, 3)'"),
-            &format!(
-                "psql -h 127.0.0.1 -p {PORT} -U shop -Atc 'select count(*) from item' postgres"
-            ),
+            "sh start.sh",
+            "sh seed.sh",
+            &format!("psql -h 127.0.0.1 -p {PORT} -U shop -Atc '{count}' postgres"),
             "python3 -m unittest -q test_shop",
-            STOP,
         ]);
-        assert_eq!(outputs[3], "3\n", "{outputs:?}");
-        assert!(outputs[5].contains("server stopped"), "{outputs:?}");
+        assert_eq!(outputs[2], "3\n", "{outputs:?}");
     });
 }
 
