@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_core::{Confinement, Workplace};
+use hermes_sandbox::host_ports;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -118,11 +119,9 @@ impl Containment {
         }
         let numbers = line.split(|sign: char| !sign.is_ascii_digit());
         let ports = numbers.filter_map(|number| number.parse::<u16>().ok()).filter(|it| *it > 0);
-        let is_outside = |port: &u16| {
-            !confinement.host_ports.contains(port)
-                && std::net::TcpStream::connect(("127.0.0.1", *port)).is_ok()
-        };
-        let port = ports.filter(|port| *port >= 22).find(is_outside)?;
+        let open = host_ports();
+        let is_outside = |port: &u16| open.contains(port) && !confinement.host_ports.contains(port);
+        let port = ports.into_iter().find(is_outside)?;
         Some(SandboxStop {
             what: format!("127.0.0.1:{port} of this machine"),
             rule: "sandbox: the session has a loopback of its own".to_owned(),

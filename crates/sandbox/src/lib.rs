@@ -73,7 +73,7 @@ pub use launch::{Group, Launch, Stream};
 #[cfg(target_os = "linux")]
 pub use launched::Launched;
 #[cfg(target_os = "linux")]
-pub use network_space::{ListeningSocket, NetworkSpace, sockets_of};
+pub use network_space::{ListeningSocket, NetworkSpace, host_ports, sockets_of};
 #[cfg(target_os = "linux")]
 pub use overlay::overlay_directory;
 #[cfg(target_os = "linux")]
@@ -84,7 +84,8 @@ pub use overlay_store::{
 pub use probe::probe;
 #[cfg(not(target_os = "linux"))]
 pub use sandbox::{
-    Launched, ListeningSocket, NetworkSpace, den, overlay_directory, probe, sockets_of, support,
+    Launched, ListeningSocket, NetworkSpace, den, host_ports, overlay_directory, probe, sockets_of,
+    support,
 };
 pub use sandbox::{Sandbox, explain};
 pub use stamp::Stamp;

@@ -154,14 +154,19 @@ impl NetworkSpace {
     }
 }
 
-/// The sockets that a process holds.
+/// The sockets that a process holds, as far as this user may look.
 pub fn sockets_of(process: u32) -> BTreeSet<u64> {
-    let files = fs::read_dir(proc_path(process).join("fd")).into_iter().flatten().flatten();
+    sockets_in(&proc_path(process))
+}
+
+/// The same, by the directory of a process in `/proc`.
+pub(crate) fn sockets_in(process: &Path) -> BTreeSet<u64> {
+    let files = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
     files.filter_map(|file| socket_inode(&fs::read_link(file.path()).ok()?)).collect()
 }
 
 /// The number in `socket:[123]`.
-pub(crate) fn socket_inode(target: &Path) -> Option<u64> {
+fn socket_inode(target: &Path) -> Option<u64> {
     target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
@@ -171,6 +176,15 @@ fn proc_path(process: u32) -> PathBuf {
 
 fn loopback(port: u16) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)
+}
+
+/// The loopback ports of this machine that something listens on.
+pub fn host_ports() -> BTreeSet<u16> {
+    let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+    let rows = tables.iter().flat_map(|table| read_table(Path::new(table)));
+    let open = rows.filter(|row| row.is_listening);
+    let own = |row: &SocketRow| row.local.ip().is_loopback() || row.local.ip().is_unspecified();
+    open.filter(own).map(|row| row.local.port()).collect()
 }
 
 /// A row of the kernel's table of TCP sockets.

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use hermes_core::{Confinement, NetworkMode, Service};
 
 use crate::JOB_VARIABLE;
+use crate::network_space::sockets_in;
 
 /// Where the kernel lists them.
 const TABLE: &str = "/proc/net/unix";
@@ -87,7 +88,7 @@ fn placed(sockets: Vec<Socket>) -> Vec<Socket> {
     }
     for process in processes() {
         let Ok(folder) = fs::read_link(process.join("cwd")) else { continue };
-        for inode in sockets_of(&process) {
+        for inode in sockets_in(&process) {
             let own = sockets.iter().filter(|socket| socket.inode == inode);
             found.extend(own.map(|socket| Socket {
                 path: folder.join(&socket.path),
@@ -105,17 +106,6 @@ fn processes() -> impl Iterator<Item = PathBuf> {
     let is_process =
         |entry: &fs::DirEntry| entry.file_name().as_bytes().iter().all(u8::is_ascii_digit);
     entries.filter(is_process).map(|entry| entry.path())
-}
-
-/// The sockets that a process has open, as far as we may look.
-fn sockets_of(process: &Path) -> impl Iterator<Item = u64> + use<> {
-    let files = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
-    files.filter_map(|file| inode_of(&fs::read_link(file.path()).ok()?))
-}
-
-/// The number in `socket:[123]`.
-fn inode_of(target: &Path) -> Option<u64> {
-    target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
 /// The columns are: address, count, protocol, flags, type, state, inode, path.
@@ -221,7 +211,7 @@ fn made_by_children() -> BTreeSet<u64> {
     };
     let own = Path::new("/proc").join(std::process::id().to_string());
     let children = processes().filter(|process| *process != own && is_marked(process));
-    children.flat_map(|process| sockets_of(&process)).collect()
+    children.flat_map(|process| sockets_in(&process)).collect()
 }
 
 #[cfg(test)]

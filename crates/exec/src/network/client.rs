@@ -114,8 +114,7 @@ impl ClientFinder {
         if !self.is_untouched(executable) {
             return false;
         }
-        let files = code_mappings(process);
-        files.is_some_and(|files| {
+        code_mappings(process).is_some_and(|files| {
             files.iter().filter(|file| file.starts_with('/')).all(|file| {
                 !file.ends_with("(deleted)")
                     && !file.starts_with("/memfd:")
