@@ -12,7 +12,7 @@ use hermes::policy::{
 };
 use hermes::secrets::{Redactor, Secret, Vault, is_secret};
 use hermes_config::{Config, Home, vars};
-use hermes_exec::network::registries::Registries;
+use hermes_exec::network::registries::UserRegistries;
 use serde_json::{Map, Value, json};
 
 use crate::app::{App, Ready, Rules};
@@ -251,9 +251,9 @@ impl App {
 
 /// Asks package managers for their registries, and keeps what they answer.
 fn registries(home: &Home) -> RegistryLookup {
-    static KNOWN: OnceLock<Registries> = OnceLock::new();
+    static KNOWN: OnceLock<UserRegistries> = OnceLock::new();
     let file = home.root().join("sandbox/registries.json");
-    Arc::new(move |manager| KNOWN.get_or_init(|| Registries::new(file.clone())).of(manager))
+    Arc::new(move |manager| KNOWN.get_or_init(|| UserRegistries::new(file.clone())).of(manager))
 }
 
 /// The rules of the project that the workspace is in: the nearest file above,

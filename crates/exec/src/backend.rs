@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use hermes_core::{BoxFuture, ToolError};
 
-use crate::containment::Containment;
-use crate::network::Networks;
+use crate::containment::JobContainment;
+use crate::network::NetworkTable;
 use crate::order::{Order, Size};
 use crate::output::Source;
 use crate::tree::{Root, Signal};
@@ -46,7 +46,7 @@ pub trait Backend: Debug + Send + Sync {
     fn cleanup(&self) -> BoxFuture<'_, ()>;
 
     /// The networks of the sessions whose programs it starts, if they have some.
-    fn networks(&self) -> Option<&Arc<Networks>> {
+    fn networks(&self) -> Option<&Arc<NetworkTable>> {
         None
     }
 
@@ -98,7 +98,7 @@ pub struct Started {
     /// The means to steer it.
     pub control: Box<dyn Control>,
     /// What holds it; none if nothing does.
-    pub containment: Option<Arc<Containment>>,
+    pub containment: Option<Arc<JobContainment>>,
 }
 
 /// How a program has ended.

@@ -52,7 +52,7 @@ const EXHAUSTED: &[(&str, &str)] = &[
 
 /// What holds a job.
 #[derive(Debug)]
-pub struct Containment {
+pub struct JobContainment {
     /// The mechanisms, in words.
     pub held: String,
     /// The bounds; none where another place holds it.
@@ -75,7 +75,7 @@ pub struct SandboxStop {
     pub path: Option<PathBuf>,
 }
 
-impl Containment {
+impl JobContainment {
     /// One of which nothing is known but how it is called.
     pub fn named(held: String) -> Self {
         Self { held, confinement: None, network: None }

@@ -13,7 +13,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::backend::{Backend, Control, Exit, Started, Waiting};
-use crate::containment::{Containment, SandboxStop};
+use crate::containment::{JobContainment, SandboxStop};
 use crate::elsewhere::remarks::Remarks;
 use crate::network::ListeningPort;
 use crate::order::{Input, Order, Output, Size};
@@ -66,7 +66,7 @@ pub struct Job {
     /// Its process, if it is one of this machine.
     pub pid: Option<u32>,
     /// What holds it; none if nothing does.
-    pub containment: Option<Arc<Containment>>,
+    pub containment: Option<Arc<JobContainment>>,
     began: Instant,
     control: Box<dyn Control>,
     log: Mutex<Log>,

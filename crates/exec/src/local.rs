@@ -17,8 +17,8 @@ use rustix::process::{Pid, kill_process_group};
 use tokio::io::unix::AsyncFd;
 
 use crate::backend::{Backend, Control, Exit, Place, Shell, Started, Waiting};
-use crate::containment::Containment;
-use crate::network::{Networks, SessionNetwork};
+use crate::containment::JobContainment;
+use crate::network::{NetworkTable, SessionNetwork};
 use crate::order::{Input, Order, Output, Size};
 use crate::output::Source;
 use crate::ready;
@@ -37,7 +37,7 @@ const KEPT: usize = 8;
 #[derive(Debug, Default)]
 pub struct Local {
     prepared: Mutex<Vec<(Confinement, Prepared)>>,
-    networks: Arc<Networks>,
+    networks: Arc<NetworkTable>,
 }
 
 /// A sandbox, and the network of its children.
@@ -131,7 +131,7 @@ impl Local {
             control: Box::new(control),
             containment: confinement.map(|confinement| {
                 let held = held(&sandbox, &confinement);
-                Arc::new(Containment { held, confinement: Some(confinement), network })
+                Arc::new(JobContainment { held, confinement: Some(confinement), network })
             }),
         })
     }
@@ -146,7 +146,7 @@ impl Backend for Local {
         true
     }
 
-    fn networks(&self) -> Option<&Arc<Networks>> {
+    fn networks(&self) -> Option<&Arc<NetworkTable>> {
         Some(&self.networks)
     }
 

@@ -23,7 +23,7 @@ use crate::pattern::fold;
 use crate::permissions::Permissions;
 use crate::profile::Profile;
 use crate::push;
-use crate::sensitive::{ProtectedKind, Protection, Sensitive};
+use crate::sensitive::{PlaceProtection, ProtectedKind, Sensitive};
 use crate::strays::Strays;
 
 /// The category of commands that wait for connections. In a network of their
@@ -355,7 +355,7 @@ impl Permissions {
     }
 
     /// Why a place is protected, if it is and no profile lays it open.
-    fn protection(&self, subject: &Subject<'_>, found: &Place) -> Option<Protection> {
+    fn protection(&self, subject: &Subject<'_>, found: &Place) -> Option<PlaceProtection> {
         let scope = &subject.effect.scope;
         let real = found.path.as_path();
         let (folded, written) = subject.folded?;
@@ -365,18 +365,14 @@ impl Permissions {
         let rules = self.rules();
         let by_name = |path: &Path| rules.protects(scope, real, path);
         let named = by_name(folded);
-        let named =
-            Protection::strictest(
-                named,
-                || {
-                    if written == folded { None } else { by_name(written) }
-                },
-            );
+        let named = PlaceProtection::strictest(named, || {
+            if written == folded { None } else { by_name(written) }
+        });
         // A file with several names may be one of the secrets under another.
         let shared = || found.shared.and_then(|file| rules.protects_file(file));
-        let named = Protection::strictest(named, shared);
-        let named = Protection::strictest(named, || rules.protects_elsewhere(scope, real));
-        Protection::strictest(named, || {
+        let named = PlaceProtection::strictest(named, shared);
+        let named = PlaceProtection::strictest(named, || rules.protects_elsewhere(scope, real));
+        PlaceProtection::strictest(named, || {
             let removes = *scope == Scope::FILE_DELETE;
             removes.then(|| self.sensitive().refuses_removal(real)).flatten()
         })

@@ -62,6 +62,6 @@ pub use missing_programs::ProgramLookup;
 pub use pattern::{Places, fold};
 pub use permissions::{ApprovalMode, Mode, Permissions, RegistryLookup, SandboxCheck, Settings};
 pub use profile::{Profile, SandboxSettings};
-pub use sensitive::{ProtectedKind, Protection, Sensitive};
+pub use sensitive::{PlaceProtection, ProtectedKind, Sensitive};
 pub use sources::{MissingSandbox, Named, SandboxDefaults, Sources};
 pub use suggest::{Observed, suggest};

@@ -13,7 +13,7 @@ use crate::level::{Answer, Level, Subject};
 use crate::pattern::{Places, fold};
 use crate::profile::Profile;
 use crate::repositories::{LEVELS, search};
-use crate::sensitive::{ProtectedKind, Protection, Sensitive};
+use crate::sensitive::{PlaceProtection, ProtectedKind, Sensitive};
 
 /// How long a look at the secrets of the project counts. It is only made for
 /// files with several names, of which some folders are full.
@@ -22,7 +22,7 @@ const FRESH: Duration = Duration::from_secs(2);
 const MOST: usize = 256;
 
 /// Files by their file system and their number there, each with what it is.
-type SecretFiles = Vec<((u64, u64), Protection)>;
+type SecretFiles = Vec<((u64, u64), PlaceProtection)>;
 
 /// A profile, what narrows it, and the places that they speak of.
 #[derive(Debug)]
@@ -52,12 +52,12 @@ impl Rules {
     }
 
     /// Why a file is protected that is one of the secrets under another name.
-    pub(crate) fn protects_file(&self, file: (u64, u64)) -> Option<Protection> {
+    pub(crate) fn protects_file(&self, file: (u64, u64)) -> Option<PlaceProtection> {
         let find = |files: &SecretFiles| {
             files.iter().find(|(own, _)| *own == file).map(|(_, protection)| *protection)
         };
         let own = find(self.secret_files.get_or_init(|| secret_files(&self.sensitive)));
-        Protection::strictest(own, || {
+        PlaceProtection::strictest(own, || {
             let mut known = self.project_files.lock().unwrap_or_else(PoisonError::into_inner);
             known.take_if(|(since, _)| since.elapsed() >= FRESH);
             find(&known.get_or_insert_with(|| (Instant::now(), self.project_secrets())).1)
@@ -104,22 +104,28 @@ impl Rules {
 
     /// Why a place is protected, if it is and no profile lays it open. The
     /// path comes as it really is and folded.
-    pub(crate) fn protects(&self, scope: &Scope, real: &Path, folded: &Path) -> Option<Protection> {
+    pub(crate) fn protects(
+        &self,
+        scope: &Scope,
+        real: &Path,
+        folded: &Path,
+    ) -> Option<PlaceProtection> {
         if self.profile.sensitive_paths.iter().any(|pattern| pattern.matches(real)) {
             return None;
         }
         if scope.verb() == "read" {
             let named = self.sensitive.refuses_read(folded);
             let holds_key =
-                || holds_private_key(real).then_some(Protection::secret("a private key"));
-            Protection::strictest(named, holds_key)
+                || holds_private_key(real).then_some(PlaceProtection::secret("a private key"));
+            PlaceProtection::strictest(named, holds_key)
         } else {
             let points = *scope == Scope::FILE_WRITE;
             let named = self.sensitive.refuses_write(folded);
             // To run such a file is not to change it.
-            let is_kept =
-                |it: &Protection| it.kind != ProtectedKind::SelfRunning || scope.family() == "file";
-            Protection::strictest(named.filter(is_kept), || {
+            let is_kept = |it: &PlaceProtection| {
+                it.kind != ProtectedKind::SelfRunning || scope.family() == "file"
+            };
+            PlaceProtection::strictest(named.filter(is_kept), || {
                 points.then(|| Sensitive::refuses_pointer(real)).flatten()
             })
         }
@@ -133,17 +139,17 @@ impl Rules {
     }
 
     /// Why a place is protected under another path that a mount gives it.
-    pub(crate) fn protects_elsewhere(&self, scope: &Scope, real: &Path) -> Option<Protection> {
+    pub(crate) fn protects_elsewhere(&self, scope: &Scope, real: &Path) -> Option<PlaceProtection> {
         let aliases = self.aliases();
         aliases.others(real).fold(None, |found, other| {
-            Protection::strictest(found, || self.protects(scope, &other, &fold(&other)))
+            PlaceProtection::strictest(found, || self.protects(scope, &other, &fold(&other)))
         })
     }
 }
 
 /// The same protection under another name.
-fn another_name(protection: Protection) -> Protection {
-    Protection { reason: "another name of a secret", ..protection }
+fn another_name(protection: PlaceProtection) -> PlaceProtection {
+    PlaceProtection { reason: "another name of a secret", ..protection }
 }
 
 /// The secrets that are there.
@@ -155,7 +161,7 @@ fn secret_files(sensitive: &Sensitive) -> SecretFiles {
         for file in entries.chain([path.clone()]).take(MOST) {
             let is_file = std::fs::metadata(&file).is_ok_and(|found| found.is_file());
             if let (true, Ok(identity)) = (is_file, hermes_files::identity(&file)) {
-                let protection = another_name(Protection::secret(""));
+                let protection = another_name(PlaceProtection::secret(""));
                 found.push(((identity.dev, identity.ino), protection));
             }
         }
@@ -220,7 +226,7 @@ impl Closed {
 
     /// Whether a protected place stays closed. Nobody is asked about what lies
     /// in a folder, so that what would be asked about is closed.
-    fn stays_closed(&self, real: &Path, protection: Option<Protection>) -> bool {
+    fn stays_closed(&self, real: &Path, protection: Option<PlaceProtection>) -> bool {
         let is_judged = || self.judged.iter().any(|own| own == real);
         match protection.map(|protection| protection.kind.answer()) {
             None | Some(Answer::Allow) => false,

@@ -75,14 +75,14 @@ impl ProtectedKind {
 
 /// Why a place is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Protection {
+pub struct PlaceProtection {
     /// What kind of place it is.
     pub kind: ProtectedKind,
     /// What it is, as the end of a sentence.
     pub reason: &'static str,
 }
 
-impl Protection {
+impl PlaceProtection {
     pub(crate) fn secret(reason: &'static str) -> Self {
         Self { kind: ProtectedKind::Secret, reason }
     }
@@ -103,17 +103,17 @@ impl Protection {
     }
 }
 
-const HOLDS_PROTECTED: Protection =
-    Protection { kind: ProtectedKind::Setup, reason: "a folder with a protected place in it" };
-const IS_DOTENV: Protection = Protection {
+const HOLDS_PROTECTED: PlaceProtection =
+    PlaceProtection { kind: ProtectedKind::Setup, reason: "a folder with a protected place in it" };
+const IS_DOTENV: PlaceProtection = PlaceProtection {
     kind: ProtectedKind::Dotenv,
     reason: "a file of variables, which may have secrets among their values",
 };
-const IS_STARTUP: Protection = Protection {
+const IS_STARTUP: PlaceProtection = PlaceProtection {
     kind: ProtectedKind::Startup,
     reason: "run or trusted by other programs of yours when they start",
 };
-const IS_SELF_RUNNING: Protection = Protection {
+const IS_SELF_RUNNING: PlaceProtection = PlaceProtection {
     kind: ProtectedKind::SelfRunning,
     reason: "run or obeyed by other programs by themselves, outside of the sandbox",
 };
@@ -296,16 +296,18 @@ impl Sensitive {
 
     /// Why a file is not simply read, if so. The path is real and
     /// [folded](crate::fold).
-    pub fn refuses_read(&self, folded: &Path) -> Option<Protection> {
+    pub fn refuses_read(&self, folded: &Path) -> Option<PlaceProtection> {
         let own = self.unread_by_name(folded);
-        Protection::strictest(own, || self.by_link(folded, |name| self.unread_by_name(name)))
+        PlaceProtection::strictest(own, || self.by_link(folded, |name| self.unread_by_name(name)))
     }
 
     /// Why a file is not simply written or deleted, if so; the same of the
     /// path.
-    pub fn refuses_write(&self, folded: &Path) -> Option<Protection> {
+    pub fn refuses_write(&self, folded: &Path) -> Option<PlaceProtection> {
         let own = self.unwritten_by_name(folded);
-        Protection::strictest(own, || self.by_link(folded, |name| self.unwritten_by_name(name)))
+        PlaceProtection::strictest(own, || {
+            self.by_link(folded, |name| self.unwritten_by_name(name))
+        })
     }
 
     /// Whether other programs run or obey a file by themselves.
@@ -313,23 +315,23 @@ impl Sensitive {
         self.refuses_write(&fold(path)) == Some(IS_SELF_RUNNING)
     }
 
-    fn unread_by_name(&self, folded: &Path) -> Option<Protection> {
+    fn unread_by_name(&self, folded: &Path) -> Option<PlaceProtection> {
         if let Some(device) = device(folded) {
             // To list a folder is not to open what is in it.
             let is_harmless = HARMLESS_DEVICES.contains(&&*device) || folded.is_dir();
-            return (!is_harmless).then_some(Protection::secret("a device"));
+            return (!is_harmless).then_some(PlaceProtection::secret("a device"));
         }
         // A set that could not be made holds everything.
         if is_example(folded) || !self.unread.is_match(folded).unwrap_or(true) {
             return None;
         }
         match self.sets().secret.is_match(folded).unwrap_or(true) {
-            true => Some(Protection::secret("a private key, a credential store or a secret")),
+            true => Some(PlaceProtection::secret("a private key, a credential store or a secret")),
             false => Some(IS_DOTENV),
         }
     }
 
-    fn unwritten_by_name(&self, folded: &Path) -> Option<Protection> {
+    fn unwritten_by_name(&self, folded: &Path) -> Option<PlaceProtection> {
         let unread = self.unread_by_name(folded);
         if unread.is_some_and(|found| found.kind.answer() == Answer::Deny) {
             return unread;
@@ -346,7 +348,7 @@ impl Sensitive {
         }
         if self.sets().setup.is_match(folded).unwrap_or(true) {
             let reason = "part of the system's, the shell's or hermes's own set-up";
-            return Some(Protection::setup(reason));
+            return Some(PlaceProtection::setup(reason));
         }
         let is_startup = self.sets().startup.is_match(folded).unwrap_or(true);
         unread.or(Some(if is_startup { IS_STARTUP } else { IS_SELF_RUNNING }))
@@ -357,8 +359,8 @@ impl Sensitive {
     fn by_link(
         &self,
         folded: &Path,
-        by_name: impl Fn(&Path) -> Option<Protection>,
-    ) -> Option<Protection> {
+        by_name: impl Fn(&Path) -> Option<PlaceProtection>,
+    ) -> Option<PlaceProtection> {
         if device(folded).is_some() {
             return None;
         }
@@ -367,12 +369,12 @@ impl Sensitive {
         for (target, name) in targets.names(folded) {
             // Somebody who works in the directory means it, unless it is secret.
             let is_worked_in = || self.workspace.as_deref().is_some_and(|it| is_within(it, target));
-            let is_meant = |it: &Protection| {
+            let is_meant = |it: &PlaceProtection| {
                 matches!(it.kind, ProtectedKind::Startup | ProtectedKind::SelfRunning)
                     && is_worked_in()
             };
             let by_name = || by_name(&name).filter(|it| !is_meant(it));
-            found = Protection::strictest(found, by_name);
+            found = PlaceProtection::strictest(found, by_name);
         }
         found
     }
@@ -421,10 +423,10 @@ impl Sensitive {
     /// Why a file must not be made here, if so: a file called `.git` says
     /// where the repository is, and with it whose settings and hooks count. A
     /// folder of that name is a repository, which git itself keeps.
-    pub fn refuses_pointer(real: &Path) -> Option<Protection> {
+    pub fn refuses_pointer(real: &Path) -> Option<PlaceProtection> {
         let named = real.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
         let reason = "where git looks for a repository and its settings";
-        (named && !real.is_dir()).then_some(Protection::setup(reason))
+        (named && !real.is_dir()).then_some(PlaceProtection::setup(reason))
     }
 
     /// The secret places that have a fixed name.
@@ -488,7 +490,7 @@ impl Sensitive {
 
     /// Why a directory is not simply deleted, if it holds one of the protected
     /// places that are there, or is one of them by a link.
-    pub fn refuses_removal(&self, directory: &Path) -> Option<Protection> {
+    pub fn refuses_removal(&self, directory: &Path) -> Option<PlaceProtection> {
         let targets = self.link_targets();
         let is_in = |path: &Path| path != directory && path.starts_with(directory);
         let mut linked = targets.pairs.iter().filter(|(real, _)| is_in(real));
@@ -497,12 +499,12 @@ impl Sensitive {
         }
         let names = targets.pairs.iter().filter(|(real, _)| real == directory);
         let names = names.map(|(_, name)| name.as_path());
-        names
-            .chain([directory])
-            .fold(None, |found, name| Protection::strictest(found, || self.holds_protected(name)))
+        names.chain([directory]).fold(None, |found, name| {
+            PlaceProtection::strictest(found, || self.holds_protected(name))
+        })
     }
 
-    fn holds_protected(&self, directory: &Path) -> Option<Protection> {
+    fn holds_protected(&self, directory: &Path) -> Option<PlaceProtection> {
         let is_in = |path: &&PathBuf| *path != directory && path.starts_with(directory);
         let holds = |list: &[PathBuf]| list.iter().filter(is_in).any(|path| path.exists());
         let (setup, startup) = self.guarded.split_at_checked(self.setup_count)?;
@@ -510,7 +512,7 @@ impl Sensitive {
             return Some(HOLDS_PROTECTED);
         }
         let reason = "a folder with start-up files in it";
-        holds(startup).then_some(Protection { reason, ..IS_STARTUP })
+        holds(startup).then_some(PlaceProtection { reason, ..IS_STARTUP })
     }
 }
 

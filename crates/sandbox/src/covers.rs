@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{Confinement, Enclosed};
 
-use crate::overlay::{Overlay, overlay_gap};
+use crate::overlay::{PreparedOverlay, overlay_gap};
 use crate::placeholder::{Kind, Placeholder};
 use crate::raw::namespace::{self, Failure, Kept, MOST_KEPT, MOST_OPEN, Mount, Namespaces};
-use crate::raw::space::Space;
+use crate::raw::space::SpaceHandles;
 use crate::redacted::redacted_copy;
 use crate::searches::{came_to_be, disks, first_missing, holds_socket};
 use crate::support::unsupported;
@@ -51,7 +51,7 @@ pub(crate) struct Covers {
     memory: Option<PathBuf>,
     queues: Option<PathBuf>,
     /// Directories whose changes go elsewhere.
-    overlays: Vec<Overlay>,
+    overlays: Vec<PreparedOverlay>,
     /// Files, and the copies that are shown in their places.
     redacted: Vec<(PathBuf, PathBuf)>,
     /// What stands for protected paths that are not there yet.
@@ -97,7 +97,7 @@ impl Covers {
         }
         let copied: Vec<PathBuf> = found.redacted.iter().map(|(file, _)| file.clone()).collect();
         for overlay in &confinement.overlays {
-            match Overlay::prepare(overlay, &confinement.redacted, &copied) {
+            match PreparedOverlay::prepare(overlay, &confinement.redacted, &copied) {
                 Ok(prepared) => found.overlays.push(prepared),
                 Err(error) => found.gaps.push(overlay_gap(&overlay.target, &error)),
             }
@@ -247,7 +247,7 @@ impl Covers {
     /// makes do with what there is.
     pub(crate) fn build(
         &mut self,
-        space: Option<&Space>,
+        space: Option<&SpaceHandles>,
         is_reduced: bool,
     ) -> Result<Option<Namespaces>, SandboxError> {
         loop {
@@ -328,7 +328,7 @@ impl Covers {
         }
         // With what is kept come its covers, also where a link leads out.
         for (folder, open) in &self.enclosed {
-            let own = |overlay: &&Overlay| overlay.target.parent() == Some(folder);
+            let own = |overlay: &&PreparedOverlay| overlay.target.parent() == Some(folder);
             let plain = open.iter().filter(|path| !self.is_overlay(path));
             let mut kept: Vec<Kept> =
                 plain.map(|path| Kept::of(path, Vec::new())).collect::<Result<_, _>>()?;

@@ -13,7 +13,7 @@ use rustix::fs::fstat;
 use rustix::net::{bind, connect, listen, sockopt};
 
 use crate::netlink;
-use crate::raw::space::Space;
+use crate::raw::space::SpaceHandles;
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
@@ -25,7 +25,7 @@ const DNS_PORT: u16 = 53;
 /// it. It lives as long as this value or a process in it does.
 #[derive(Debug)]
 pub struct NetworkSpace {
-    space: Space,
+    space: SpaceHandles,
     id: u64,
 }
 
@@ -44,7 +44,7 @@ impl NetworkSpace {
     /// # Errors
     /// If the system refuses; without user namespaces it does.
     pub fn create() -> io::Result<Self> {
-        let made = Self::with(Space::create()?)?;
+        let made = Self::with(SpaceHandles::create()?)?;
         netlink::set_up_loopback(&made.netlink(libc::NETLINK_ROUTE)?)?;
         Ok(made)
     }
@@ -54,10 +54,10 @@ impl NetworkSpace {
     /// # Errors
     /// If the process is gone, or belongs to somebody else.
     pub fn of_process(process: u32) -> io::Result<Self> {
-        Self::with(Space::of_process(process)?)
+        Self::with(SpaceHandles::of_process(process)?)
     }
 
-    fn with(space: Space) -> io::Result<Self> {
+    fn with(space: SpaceHandles) -> io::Result<Self> {
         let id = fstat(&space.network)?.st_ino;
         Ok(Self { space, id })
     }
@@ -67,7 +67,7 @@ impl NetworkSpace {
         self.id
     }
 
-    pub(crate) fn space(&self) -> &Space {
+    pub(crate) fn space(&self) -> &SpaceHandles {
         &self.space
     }
 

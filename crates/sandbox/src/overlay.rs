@@ -20,7 +20,7 @@ use crate::{OverlayStore, SandboxError, den};
 
 /// An overlay whose directories are there.
 #[derive(Debug)]
-pub(crate) struct Overlay {
+pub(crate) struct PreparedOverlay {
     pub(crate) target: PathBuf,
     pub(crate) store: PathBuf,
     /// What lies below: the user's directory, or an empty one.
@@ -30,7 +30,7 @@ pub(crate) struct Overlay {
     pub(crate) staging: PathBuf,
 }
 
-impl Overlay {
+impl PreparedOverlay {
     /// Makes the directories, and hides what is not to be seen: a name that is
     /// marked as deleted in the upper layer stays invisible, whatever becomes
     /// of the file below.

@@ -26,7 +26,7 @@ use hermes_core::{BoxFuture, ErrorKind, ToolError};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::sync::OnceCell;
 
-use crate::Containment;
+use crate::JobContainment;
 use crate::backend::{Backend, Exit, Place, Started};
 use crate::errand::{Done, Errand};
 use crate::local::Local;
@@ -257,7 +257,7 @@ impl<W: Way> Backend for Elsewhere<W> {
                 pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
             let mut started = self.local.start(job, carried(carrier, order.output)).await?;
             started.pid = None;
-            started.containment = self.way.held().map(|held| Arc::new(Containment::named(held)));
+            started.containment = self.way.held().map(|held| Arc::new(JobContainment::named(held)));
             if let Some(greeting) = greeting {
                 started.output = greeting.take_out(started.output).map_err(failed)?;
             }

@@ -44,7 +44,7 @@ const PROXY_PORT: u16 = 61080;
 
 /// The networks of all sessions of this program.
 #[derive(Default)]
-pub struct Networks {
+pub struct NetworkTable {
     sessions: Mutex<HashMap<String, SessionSlot>>,
     /// Loopback ports that the user's own package registries listen on.
     registry_ports: Mutex<Option<Vec<u16>>>,
@@ -87,7 +87,7 @@ pub struct RefusedConnection {
     pub refusal: ConnectionRefusal,
 }
 
-impl Networks {
+impl NetworkTable {
     /// The network that the children of a confinement share; none if they use
     /// that of this machine, or the system has no namespaces.
     ///
@@ -149,7 +149,7 @@ impl Networks {
     }
 }
 
-impl SessionNetworks for Networks {
+impl SessionNetworks for NetworkTable {
     fn set_judge(&self, session: &str, judge: Arc<dyn ConnectionJudge>) {
         let mut sessions = lock(&self.sessions);
         let slot = sessions.entry(session.to_owned()).or_default();
@@ -345,9 +345,9 @@ impl ConnectionJudge for RefusalKeeper {
     }
 }
 
-impl fmt::Debug for Networks {
+impl fmt::Debug for NetworkTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Networks({})", lock(&self.sessions).len())
+        write!(f, "NetworkTable({})", lock(&self.sessions).len())
     }
 }
 

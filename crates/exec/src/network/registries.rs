@@ -112,7 +112,7 @@ const MANAGERS: &[Manager] = &[
 
 /// The registries of this user, asked for when they are needed.
 #[derive(Debug)]
-pub struct Registries {
+pub struct UserRegistries {
     /// Where answers are kept for the next program.
     file: PathBuf,
     known: Mutex<BTreeMap<String, Answer>>,
@@ -127,7 +127,7 @@ struct Answer {
     at: u64,
 }
 
-impl Registries {
+impl UserRegistries {
     /// Those whose answers are kept in this file.
     pub fn new(file: PathBuf) -> Self {
         let text = fs::read(&file).unwrap_or_default();

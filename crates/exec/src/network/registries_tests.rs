@@ -19,6 +19,6 @@ fn an_answer_that_cannot_be_read_is_asked_for_again() {
     let file = folder.path().join("deep/registries.json");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, "{broken").unwrap();
-    let registries = Registries::new(file);
+    let registries = UserRegistries::new(file);
     assert!(registries.of("no-such-manager").is_empty());
 }

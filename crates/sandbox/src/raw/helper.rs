@@ -21,13 +21,13 @@ pub(super) struct HelperEnds {
 /// A short-lived process that makes namespaces, step by step, for this one to
 /// take hold of.
 #[derive(Debug)]
-pub(super) struct Helper {
+pub(super) struct HelperProcess {
     process: i32,
     reports: PipeReader,
     go: PipeWriter,
 }
 
-impl Helper {
+impl HelperProcess {
     /// Forks. `work` makes system calls only and never returns.
     pub(super) fn fork(work: impl FnOnce(HelperEnds)) -> io::Result<Self> {
         let (reports, report) = io::pipe()?;

@@ -8,8 +8,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use crate::raw::child::errno;
-use crate::raw::helper::{Helper, HelperEnds, ONE_AT_A_TIME, await_byte, next_report, tell};
-use crate::raw::space::Space;
+use crate::raw::helper::{HelperEnds, HelperProcess, ONE_AT_A_TIME, await_byte, next_report, tell};
+use crate::raw::space::SpaceHandles;
 
 /// The descriptors that children join.
 #[derive(Debug)]
@@ -161,7 +161,7 @@ impl Names {
 ///
 /// With a network space, the mounts belong to the user namespace of that
 /// space, so that children can join both.
-pub(crate) fn build(mounts: &[Mount], space: Option<&Space>) -> Result<Namespaces, Failure> {
+pub(crate) fn build(mounts: &[Mount], space: Option<&SpaceHandles>) -> Result<Namespaces, Failure> {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if space.is_none()
         && let Some(names) = Names::own()
@@ -177,10 +177,10 @@ pub(crate) fn build(mounts: &[Mount], space: Option<&Space>) -> Result<Namespace
 fn attempt(
     mounts: &[Mount],
     names: Option<&Names>,
-    space: Option<&Space>,
+    space: Option<&SpaceHandles>,
 ) -> Result<Namespaces, Failure> {
     let user = space.map(|space| space.user.as_raw_fd());
-    let helper = Helper::fork(|ends| make(ends, mounts, names, user))?;
+    let helper = HelperProcess::fork(|ends| make(ends, mounts, names, user))?;
     helper.direct(|process, reports, go| direct(process, reports, go, mounts, names, space))
 }
 
@@ -190,7 +190,7 @@ fn direct(
     go: &mut impl Write,
     mounts: &[Mount],
     names: Option<&Names>,
-    space: Option<&Space>,
+    space: Option<&SpaceHandles>,
 ) -> Result<Namespaces, Failure> {
     match next_report(reports)? {
         (MADE, 0) => {}

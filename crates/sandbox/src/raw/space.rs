@@ -8,12 +8,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use super::child::errno;
-use super::helper::{Helper, HelperEnds, ONE_AT_A_TIME, await_byte, next_report, tell};
+use super::helper::{HelperEnds, HelperProcess, ONE_AT_A_TIME, await_byte, next_report, tell};
 use super::namespace::{Names, map_ids, rename_user};
 
 /// The descriptors of a network space.
 #[derive(Debug)]
-pub(crate) struct Space {
+pub(crate) struct SpaceHandles {
     /// The user namespace that owns the network.
     pub(crate) user: OwnedFd,
     pub(crate) network: OwnedFd,
@@ -26,13 +26,13 @@ const USER: i32 = 1;
 const NETWORK: i32 = 2;
 const INNER: i32 = 3;
 
-impl Space {
+impl SpaceHandles {
     /// Makes both namespaces. The error says what the system refuses.
     pub(crate) fn create() -> io::Result<Self> {
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let names = Names::own();
         let attempt = |names: Option<&Names>| {
-            let helper = Helper::fork(|ends| make(ends, names))?;
+            let helper = HelperProcess::fork(|ends| make(ends, names))?;
             helper.direct(|process, reports, go| Self::take(process, reports, go, names.is_some()))
         };
         match attempt(names.as_ref()) {
