@@ -6,7 +6,7 @@ use crate::flow::{self, Stream};
 use crate::leaf::{Finding, Leaf, Taint, Word};
 use crate::programs;
 use crate::scope::Value;
-use crate::site::{Act, Site};
+use crate::site::Act;
 use crate::walk::Walk;
 
 /// Builtins that compute what is in brackets.
@@ -80,9 +80,7 @@ impl Walk<'_> {
                 });
                 let files: Vec<Word> = files.map(|pair| pair[1].clone()).collect();
                 let cwd = self.scope.cwd.clone();
-                let hidden = self.scope.hidden;
-                let in_code = self.in_code;
-                let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden, in_code };
+                let site = self.site(cwd.as_deref(), input);
                 let mut act = Act::bare(leaf, &site);
                 for file in &files {
                     act.read(file);

@@ -1,6 +1,7 @@
 //! How a command by its words becomes leaves: functions and aliases, shells and
 //! wrappers, and at last the program itself.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::flow::{self, Stream};
@@ -12,6 +13,17 @@ use crate::{programs, wrappers};
 
 /// More commands inside one other are not looked at.
 const MAX_INNER: usize = 32;
+
+impl<'a> Walk<'a> {
+    /// The surroundings of a leaf in this directory, with this input.
+    pub(crate) fn site<'s>(&self, cwd: Option<&'s Path>, input: &'s Stream) -> Site<'s>
+    where
+        'a: 's,
+    {
+        let (hidden, in_code) = (self.scope.hidden, self.in_code);
+        Site { at: self.at, cwd, input, hidden, in_code }
+    }
+}
 
 impl Walk<'_> {
     /// Runs a command by its words.
@@ -82,9 +94,8 @@ impl Walk<'_> {
             return None;
         }
         let cwd = self.scope.cwd.clone();
-        let (input, hidden) = (&Stream::unknown(), self.scope.hidden);
-        let in_code = self.in_code;
-        let site = Site { at: self.at, cwd: cwd.as_deref(), input, hidden, in_code };
+        let input = Stream::unknown();
+        let site = self.site(cwd.as_deref(), &input);
         programs::is_local(&site, first).then(|| match site.absolute(first) {
             Some(path) => path.to_string_lossy().into_owned(),
             None => first.text.clone(),
@@ -126,13 +137,7 @@ impl Walk<'_> {
             return self.shell(leaf, input);
         }
         let cwd = self.scope.cwd.clone();
-        let site = Site {
-            at: self.at,
-            cwd: cwd.as_deref(),
-            input,
-            hidden: self.scope.hidden,
-            in_code: self.in_code,
-        };
+        let site = self.site(cwd.as_deref(), input);
         let peeled = wrappers::peel(&mut Act::of(&mut leaf, &site, &program, &words));
         if let Some(inner) = peeled {
             let plain = wrappers::folder(&leaf).is_none() && wrappers::given(&leaf).is_empty();
@@ -232,13 +237,7 @@ impl Walk<'_> {
     /// Findings about code that is not known before it runs.
     pub(crate) fn code(&mut self, word: &Word, leaf: &mut Leaf) {
         let nothing = Stream::unknown();
-        let site = Site {
-            at: self.at,
-            cwd: None,
-            input: &nothing,
-            hidden: self.scope.hidden,
-            in_code: self.in_code,
-        };
+        let site = self.site(None, &nothing);
         let mut act = Act::bare(leaf, &site);
         if !act.tainted_code(word.taint) && !word.known {
             act.ask("dynamic-code", "Runs code that is only known when it runs");
@@ -287,13 +286,7 @@ impl Walk<'_> {
     ) -> Stream {
         let cwd = self.scope.cwd.clone();
         let out = flow::output(program, words, input, cwd.as_deref());
-        let site = Site {
-            at: self.at,
-            cwd: cwd.as_deref(),
-            input,
-            hidden: self.scope.hidden,
-            in_code: self.in_code,
-        };
+        let site = self.site(cwd.as_deref(), input);
         let mut act = Act::of(&mut leaf, &site, program, words);
         programs::describe(&mut act);
         programs::describe_given(&mut act, self.scope.given());

@@ -72,13 +72,7 @@ impl Walk<'_> {
             }
             let nothing = Stream::unknown();
             let cwd = self.scope.cwd.clone();
-            let site = Site {
-                at: self.at,
-                cwd: cwd.as_deref(),
-                input: &nothing,
-                hidden: self.scope.hidden,
-                in_code: self.in_code,
-            };
+            let site = self.site(cwd.as_deref(), &nothing);
             let mut act = Act::bare(leaf, &site);
             // A quoted glob and an unquoted one both name one file here.
             act.redirect(redirect.kind, &word);

@@ -3,7 +3,7 @@
 use crate::flow::Stream;
 use crate::leaf::{Leaf, Word};
 use crate::scope::Value;
-use crate::site::{Act, Site};
+use crate::site::Act;
 use crate::walk::Walk;
 
 /// Whether the program is a shell that reads this language, or nearly.
@@ -32,13 +32,7 @@ impl Walk<'_> {
         self.reads_code |= matches!(code, Code::Input) && is_own(input);
         let cwd = self.scope.cwd.clone();
         let at = self.at;
-        let site = Site {
-            at,
-            cwd: cwd.as_deref(),
-            input,
-            hidden: self.scope.hidden,
-            in_code: self.in_code,
-        };
+        let site = self.site(cwd.as_deref(), input);
         let mut act = Act::bare(&mut leaf, &site);
         if is_interactive(&outer) && self.scope.get("ENV").is_some() {
             act.ask("env-override", "Sets ENV, which a shell reads first");
@@ -99,13 +93,7 @@ impl Walk<'_> {
     /// `source` and `.`: a file, or what a substitution prints.
     pub(crate) fn source_file(&mut self, mut leaf: Leaf, input: &Stream) -> Stream {
         let cwd = self.scope.cwd.clone();
-        let site = Site {
-            at: self.at,
-            cwd: cwd.as_deref(),
-            input,
-            hidden: self.scope.hidden,
-            in_code: self.in_code,
-        };
+        let site = self.site(cwd.as_deref(), input);
         let mut act = Act::bare(&mut leaf, &site);
         let word = act.leaf.words.get(1).cloned().unwrap_or_default();
         let mut text = word.content.clone();

@@ -43,8 +43,8 @@ pub(crate) fn run(app: &App, options: &ProfileOptions) -> Outcome {
         });
         app.terminal.line(&all.to_string())?;
     } else {
-        let told = Told { verdict, obstacle, is_reduced: confinement.reduced };
-        show(app, &probes, &told)?;
+        let summary = VerifySummary { verdict, obstacle, is_reduced: confinement.reduced };
+        show(app, &probes, &summary)?;
     }
     Ok(match verdict {
         Verdict::Holds | Verdict::HoldsWhereTried => Exit::Ok,
@@ -78,8 +78,8 @@ impl Verdict {
     }
 }
 
-/// What a person is told at the end.
-struct Told {
+/// What is printed after the probes.
+struct VerifySummary {
     verdict: Verdict,
     /// Why nothing was tried.
     obstacle: Option<String>,
@@ -87,12 +87,12 @@ struct Told {
     is_reduced: bool,
 }
 
-fn show(app: &App, probes: &[Probe], told: &Told) -> Result<(), Failure> {
+fn show(app: &App, probes: &[Probe], summary: &VerifySummary) -> Result<(), Failure> {
     app.terminal.line(&format!("system: {}", sandbox_support::summary()))?;
-    if told.verdict == Verdict::Untried {
+    if summary.verdict == Verdict::Untried {
         // All of them were kept from being tried by the same.
         let first = || probes.first().map(|probe| probe.detail.as_str());
-        let why = told.obstacle.as_deref().or_else(first);
+        let why = summary.obstacle.as_deref().or_else(first);
         app.terminal.line(&format!("Nothing could be tried: {}", why.unwrap_or_default()))?;
         return Ok(());
     }
@@ -111,10 +111,10 @@ fn show(app: &App, probes: &[Probe], told: &Told) -> Result<(), Failure> {
         ]);
     }
     app.terminal.line(&table.render(&app.terminal))?;
-    app.terminal.line(match told.verdict {
+    app.terminal.line(match summary.verdict {
         Verdict::Holds => "The sandbox holds.",
         Verdict::HoldsWhereTried => "The sandbox holds, as far as it could be tried.",
-        Verdict::Broken if told.is_reduced => {
+        Verdict::Broken if summary.is_reduced => {
             "The sandbox is reduced, and does NOT hold where it says WRONG."
         }
         Verdict::Broken | Verdict::Untried => "The sandbox does NOT hold.",
