@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes the files that are made from the registry, or checks that they are
-# current (--check). HERMES_PROGRAM names a hermes that is built already.
+# Writes the files that are generated from the registry and the manifests, or
+# checks that they are current (--check). HERMES_PROGRAM names a built hermes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,11 +16,11 @@ hermes() {
   fi
 }
 
-make_file() { # path, arguments of hermes
+make_file() { # path, command
   local path=$1 new
   shift
   new=$home/new
-  hermes "$@" >"$new"
+  "$@" >"$new"
   if [ "$check" = --check ]; then
     diff -u "$path" "$new" || { echo "error: $path is not current; run 'make docs'" >&2; exit 1; }
   else
@@ -28,6 +28,7 @@ make_file() { # path, arguments of hermes
   fi
 }
 
-make_file crates/cli/data/tokens.tsv tools tokens
-make_file docs/tools.md tools reference
-make_file docs/settings.md config reference
+make_file crates/README.md python3 scripts/layers.py
+make_file crates/cli/data/tokens.tsv hermes tools tokens
+make_file docs/tools.md hermes tools reference
+make_file docs/settings.md hermes config reference
