@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{Annotations, Effect, Proposal, Scope, Session, Verdict, Workplace};
+use hermes_core::{ToolAnnotations, Effect, CallProposal, Scope, Session, Verdict, WorkingDir};
 use hermes_engine::Engine;
 use hermes_files::{Walk, open_file, real_path};
 use hermes_threats::{Level, scan};
@@ -34,16 +34,16 @@ pub type Gate = Arc<dyn Fn(&Path) -> Option<String> + Send + Sync>;
 /// The gate that judges as the tool that reads files is judged. Nobody is asked:
 /// what needs a yes is not read.
 pub fn reading(engine: &Engine, session: &Session, cwd: &Path) -> Gate {
-    let (engine, session, at) = (engine.clone(), session.clone(), Workplace::new(cwd, None));
+    let (engine, session, at) = (engine.clone(), session.clone(), WorkingDir::new(cwd, None));
     Arc::new(move |real| {
         let effects = [Effect::path(Scope::FILE_READ, real)];
-        let proposal = Proposal {
+        let proposal = CallProposal {
             tool: "read_file",
             toolset: "file",
             arguments: &json!({"path": real}),
             effects: &effects,
-            annotations: Annotations { read_only: true, ..Annotations::default() },
-            workplace: &at,
+            annotations: ToolAnnotations { read_only: true, ..ToolAnnotations::default() },
+            working_dir: &at,
             call_id: "",
             session: &session,
             task_id: "",
@@ -102,9 +102,9 @@ impl Guidance {
     pub fn of_call(&mut self, arguments: &Value) -> Option<String> {
         let root = self.root.clone()?;
         let mut folders = Vec::new();
-        let at = Workplace::new(&self.cwd, None);
+        let at = WorkingDir::new(&self.cwd, None);
         for place in places(arguments) {
-            let place = at.fold(Path::new(place));
+            let place = at.normalize(Path::new(place));
             let is_below = |f: &&Path| f.starts_with(&root) && *f != root;
             let mut above: Vec<PathBuf> =
                 place.ancestors().take(ANCESTORS).filter(is_below).map(Into::into).collect();

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hermes_core::{CancellationToken, ErrorKind, Progress, Status, ToolResult};
+use hermes_core::{CancellationToken, ErrorKind, ProgressUpdate, CallStatus, ToolResult};
 use hermes_engine::{Begun, Onlooker};
 use hermes_llm::{Answer, Message};
 
@@ -77,7 +77,7 @@ impl Onlooker for Ledger {
         self.calls.began(begun);
     }
 
-    fn progress(&self, call: &str, tool: &str, progress: &Progress) {
+    fn progress(&self, call: &str, tool: &str, progress: &ProgressUpdate) {
         self.calls.progress(call, tool, progress);
     }
 
@@ -137,6 +137,6 @@ fn answer(result: &ToolResult, besides: &[String]) -> Answer {
         content,
         images: crate::picture::of(result),
         is_error: !result.is_success(),
-        is_cancelled: result.status == Status::Error(ErrorKind::Cancelled),
+        is_cancelled: result.status == CallStatus::Error(ErrorKind::Cancelled),
     }
 }

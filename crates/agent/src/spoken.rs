@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hermes_core::Arguments;
+use hermes_core::CallArguments;
 use hermes_llm::{Asked, Finish, Reply};
 use hermes_protocol::{Dialect, parse};
 use hermes_schema::parse_arguments;
@@ -199,8 +199,8 @@ fn named(body: &str) -> Cow<'_, str> {
 
 fn asked(call: &hermes_core::ToolCall) -> Asked {
     let arguments = match &call.arguments {
-        Arguments::Json(value) => value.to_string(),
-        Arguments::Text(text) => text.clone(),
+        CallArguments::Json(value) => value.to_string(),
+        CallArguments::Text(text) => text.clone(),
     };
     Asked { id: String::new(), name: call.name.clone(), arguments }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hermes_core::{ErrorKind, Status, ToolCall, ToolResult};
+use hermes_core::{ErrorKind, CallStatus, ToolCall, ToolResult};
 use hermes_engine::Onlooker;
 use hermes_llm::{Asked, Choice, Fault, FaultKind, Finish, Message, Part, Reply, Request, Usage};
 
@@ -512,6 +512,6 @@ fn calls_of(message: &Message) -> Vec<String> {
 }
 
 fn is_unknown_tool(result: &ToolResult) -> bool {
-    result.status == Status::Error(ErrorKind::NotFound)
-        && result.disposition == hermes_core::Disposition::NotRun
+    result.status == CallStatus::Error(ErrorKind::NotFound)
+        && result.disposition == hermes_core::EffectDisposition::NotRun
 }

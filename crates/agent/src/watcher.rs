@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Progress, ToolResult};
+use hermes_core::{ProgressUpdate, ToolResult};
 use hermes_engine::{Begun, Onlooker};
 use hermes_llm::{Setback, Usage};
 
@@ -39,7 +39,7 @@ pub enum Notice<'a> {
         /// Its tool.
         tool: &'a str,
         /// What it is doing.
-        progress: &'a Progress,
+        progress: &'a ProgressUpdate,
     },
     /// A call has been answered.
     Ended {
@@ -89,7 +89,7 @@ impl Onlooker for Calls {
         self.0.see(&Notice::Began(begun));
     }
 
-    fn progress(&self, call: &str, tool: &str, progress: &Progress) {
+    fn progress(&self, call: &str, tool: &str, progress: &ProgressUpdate) {
         self.0.see(&Notice::Progress { call, tool, progress });
     }
 

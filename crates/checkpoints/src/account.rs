@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hermes_core::Impending;
+use hermes_core::PendingChange;
 
 use crate::capture::Capture;
 use crate::manifest::{Change, Line, Seen};
@@ -30,7 +30,7 @@ impl Turn {
     pub(crate) fn hold(
         &mut self,
         store: &Store,
-        change: &Impending<'_>,
+        change: &PendingChange<'_>,
         places: &[PathBuf],
     ) -> io::Result<()> {
         let mut looking = Capture::looking(store.limits);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_core::{CheckpointId, Checkpoints, ErrorKind, Impending, Made, ToolError};
+use hermes_core::{CheckpointId, CheckpointHooks, ErrorKind, PendingChange, FileWritten, ToolError};
 use hermes_files::Journals;
 
 use crate::account::Left;
@@ -96,7 +96,7 @@ impl Keeper {
     }
 
     /// The turn of a call, found or begun.
-    fn turn(&self, id: &str, change: &Impending<'_>, workspace: &Path) -> Arc<Mutex<Turn>> {
+    fn turn(&self, id: &str, change: &PendingChange<'_>, workspace: &Path) -> Arc<Mutex<Turn>> {
         let mut turns = lock(&self.turns);
         if let Some(turn) = turns.get(id) {
             return Arc::clone(turn);
@@ -113,7 +113,7 @@ impl Keeper {
 
     fn keep(
         &self,
-        change: &Impending<'_>,
+        change: &PendingChange<'_>,
         workspace: &Path,
         turn: &mut Turn,
     ) -> Result<(), ToolError> {
@@ -124,7 +124,7 @@ impl Keeper {
         let mut met = Vec::new();
         let mut inner = Vec::new();
         let mut whole = change.open_ended;
-        for place in change.places {
+        for place in change.paths {
             let place = real(place)?;
             if place.starts_with(store.root()) {
                 continue;
@@ -142,14 +142,14 @@ impl Keeper {
                 .map_err(|error| cannot_keep(&place, &error))?;
         }
         let bounded = store.limits.of_what_may_be_left();
-        for place in change.filled {
+        for place in change.output_dirs {
             let place = real(place)?;
             if place.starts_with(store.root()) || place == workspace {
                 continue;
             }
             if change.open_ended && place.starts_with(workspace) {
                 inner.push(place);
-            } else if commons::is_shared(&place, change.workplace.home()) {
+            } else if commons::is_shared(&place, change.working_dir.home()) {
                 let state = not_as_a_whole(&place, Unkept::Shared)
                     .map_err(|error| ToolError::io(place.display(), &error))?;
                 met.push(Seen { path: place, state });
@@ -183,11 +183,11 @@ impl Keeper {
     /// Keeps the whole tree of a workspace.
     fn snapshot(
         &self,
-        change: &Impending<'_>,
+        change: &PendingChange<'_>,
         workspace: &Path,
         capture: &mut Capture<'_>,
     ) -> Result<Sight, ToolError> {
-        if commons::is_shared(workspace, change.workplace.home()) {
+        if commons::is_shared(workspace, change.working_dir.home()) {
             return Err(ToolError::limit(format!(
                 "{} is not kept as a whole, so what commands change there cannot be undone",
                 workspace.display()
@@ -231,7 +231,7 @@ impl Keeper {
 
     /// How long a tree may be looked at before the call: not so long that it
     /// has no time left for itself.
-    fn time_for(&self, change: &Impending<'_>) -> Duration {
+    fn time_for(&self, change: &PendingChange<'_>) -> Duration {
         let left = change.deadline.map(|at| at.saturating_duration_since(Instant::now()) / 2);
         left.map_or(self.store.limits.time, |left| left.min(self.store.limits.time))
     }
@@ -253,13 +253,13 @@ impl Keeper {
         Some(Sight { listing: Arc::new(listing), hash, generation, started: 0, spared: Vec::new() })
     }
 
-    fn spared(&self, change: &Impending<'_>) -> Vec<PathBuf> {
-        change.spared.iter().chain(&self.private).cloned().collect()
+    fn spared(&self, change: &PendingChange<'_>) -> Vec<PathBuf> {
+        change.unwritable_paths.iter().chain(&self.private).cloned().collect()
     }
 
     fn settle(
         &self,
-        change: &Impending<'_>,
+        change: &PendingChange<'_>,
         workspace: &Path,
         turn: &mut Turn,
         call: Running,
@@ -272,7 +272,7 @@ impl Keeper {
             turn.conclude(&call, &mut capture, &mut seen)
                 .map_err(|error| ToolError::io(workspace.display(), &error))?;
         } else {
-            for place in change.places {
+            for place in change.paths {
                 let place = real(place)?;
                 // Two sights of the tree tell of what is in it.
                 if call.tree.is_some() && place != workspace && place.starts_with(workspace) {
@@ -282,7 +282,7 @@ impl Keeper {
                     .map_err(|error| ToolError::io(place.display(), &error))?;
             }
             // What was made in a folder that the tree does not know, too.
-            for place in change.filled {
+            for place in change.output_dirs {
                 let bounded = store.limits.of_what_may_be_left();
                 let place = real(place)?;
                 turn.revisit(&place, &mut capture, bounded, &mut seen)
@@ -321,7 +321,7 @@ impl Keeper {
     /// what it has deleted of what was not kept.
     fn compare(
         &self,
-        change: &Impending<'_>,
+        change: &PendingChange<'_>,
         workspace: &Path,
         turn: &Turn,
         before: &Sight,
@@ -386,8 +386,8 @@ impl Keeper {
     }
 }
 
-impl Checkpoints for Keeper {
-    fn before(&self, change: &Impending<'_>) -> Result<Option<CheckpointId>, ToolError> {
+impl CheckpointHooks for Keeper {
+    fn before_call(&self, change: &PendingChange<'_>) -> Result<Option<CheckpointId>, ToolError> {
         let workspace = ground_of(change);
         let id = id_of(change.session, change.turn, workspace);
         let turn = self.turn(&id, change, workspace);
@@ -397,7 +397,7 @@ impl Checkpoints for Keeper {
         Ok(Some(id))
     }
 
-    fn after(&self, change: &Impending<'_>) -> Result<(), ToolError> {
+    fn after_call(&self, change: &PendingChange<'_>) -> Result<(), ToolError> {
         let workspace = ground_of(change);
         let id = id_of(change.session, change.turn, workspace);
         let Some(turn) = lock(&self.turns).get(&id).cloned() else { return Ok(()) };
@@ -412,7 +412,7 @@ impl Checkpoints for Keeper {
         settled
     }
 
-    fn replacing(&self, change: &Impending<'_>, places: &[PathBuf]) -> Result<(), ToolError> {
+    fn before_change(&self, change: &PendingChange<'_>, places: &[PathBuf]) -> Result<(), ToolError> {
         let workspace = ground_of(change);
         let id = id_of(change.session, change.turn, workspace);
         let turn = self.turn(&id, change, workspace);
@@ -427,7 +427,7 @@ impl Checkpoints for Keeper {
         self.noting(hold())
     }
 
-    fn tidy(&self, change: &Impending<'_>) {
+    fn prune(&self, change: &PendingChange<'_>) {
         let workspace = ground_of(change);
         let id = id_of(change.session, change.turn, workspace);
         if let Some(turn) = lock(&self.turns).get(&id).cloned() {
@@ -435,7 +435,7 @@ impl Checkpoints for Keeper {
         }
     }
 
-    fn replaced(&self, change: &Impending<'_>, made: &[Made<'_>]) -> Result<(), ToolError> {
+    fn after_change(&self, change: &PendingChange<'_>, made: &[FileWritten<'_>]) -> Result<(), ToolError> {
         let workspace = ground_of(change);
         let id = id_of(change.session, change.turn, workspace);
         let turn = self.turn(&id, change, workspace);
@@ -444,13 +444,13 @@ impl Checkpoints for Keeper {
         let mut leave = || {
             let mut left = Vec::new();
             for made in made {
-                let what = match made.left {
-                    hermes_core::Left::Nothing => Left::Nothing,
-                    hermes_core::Left::Content { len, hash } => {
+                let what = match made.state {
+                    hermes_core::PathState::Absent => Left::Nothing,
+                    hermes_core::PathState::File { len, hash } => {
                         Left::Content { len, hash: Hash(hash.into()) }
                     }
-                    hermes_core::Left::MovedFrom(from) => Left::MovedFrom(real(from)?),
-                    hermes_core::Left::Unsaid => Left::Unsaid,
+                    hermes_core::PathState::MovedFrom(from) => Left::MovedFrom(real(from)?),
+                    hermes_core::PathState::Unspecified => Left::Unsaid,
                 };
                 left.push((real(made.path)?, what));
             }
@@ -469,9 +469,9 @@ impl Checkpoints for Keeper {
 
 /// The folder that the turn of a call works in. The call may make it another
 /// one on the way: by beginning a repository, for one.
-fn ground_of<'a>(change: &Impending<'a>) -> &'a Path {
-    let workplace = change.workplace;
-    change.ground.get_or_init(|| workspace_of(workplace.cwd(), workplace.home()))
+fn ground_of<'a>(change: &PendingChange<'a>) -> &'a Path {
+    let workplace = change.working_dir;
+    change.workspace.get_or_init(|| workspace_of(workplace.cwd(), workplace.home()))
 }
 
 fn real(place: &Path) -> Result<PathBuf, ToolError> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use hermes_core::{CheckpointInfo, ToolError};
+use hermes_core::{CheckpointSummary, ToolError};
 
 use crate::capture::Capture;
 use crate::damage::{Damaged, refusal};
@@ -65,7 +65,7 @@ pub struct Plan {
     /// not come back.
     pub missing: Vec<PathBuf>,
     /// The turns that it is about, in brief, the oldest first.
-    pub turns: Vec<CheckpointInfo>,
+    pub turns: Vec<CheckpointSummary>,
     /// Checkpoints that it goes past, since they cannot be read.
     pub damaged: Vec<Damaged>,
     /// What is as wanted, of what was begun before and cut off.

@@ -464,7 +464,7 @@ fn refuse_the_impossible(plan: &Plan) -> Result<(), ToolError> {
 fn deleted_for_good(plan: &Plan) -> ToolError {
     let told: Vec<String> = plan.missing.iter().map(|path| written(path)).collect();
     let by: BTreeSet<&str> =
-        plan.turns.iter().flat_map(|turn| &turn.by).map(String::as_str).collect();
+        plan.turns.iter().flat_map(|turn| &turn.changed_by).map(String::as_str).collect();
     let by = by.into_iter().collect::<Vec<_>>().join(", ");
     let past = plan.turns.len() + 1;
     ToolError::conflict(format!(

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use hermes_core::{CheckpointInfo, Snapshots, ToolError};
+use hermes_core::{CheckpointSummary, CheckpointReader, ToolError};
 
 use crate::manifest::Manifest;
 use crate::state::State;
@@ -15,21 +15,21 @@ pub const LATEST: &str = "latest";
 
 impl Manifest {
     /// The checkpoint in brief.
-    pub fn info(&self) -> CheckpointInfo {
+    pub fn info(&self) -> CheckpointSummary {
         let since = Duration::from_nanos(u64::try_from(self.at()).unwrap_or(0));
-        CheckpointInfo {
+        CheckpointSummary {
             id: self.id().to_owned(),
             workspace: self.workspace().to_path_buf(),
             session: self.session().to_owned(),
-            at: UNIX_EPOCH + since,
-            by: self.by(),
+            created_at: UNIX_EPOCH + since,
+            changed_by: self.by(),
             files: self.changes().count(),
         }
     }
 }
 
-impl Snapshots for Store {
-    fn content(&self, checkpoint: &str, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
+impl CheckpointReader for Store {
+    fn file_content(&self, checkpoint: &str, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
         let place = hermes_files::real_path(path).unwrap_or_else(|_| path.to_path_buf());
         let manifest = if checkpoint == LATEST {
             let mut all = self.all()?;
@@ -52,7 +52,7 @@ impl Snapshots for Store {
         }
     }
 
-    fn list(&self, limit: usize) -> Result<Vec<CheckpointInfo>, ToolError> {
+    fn list(&self, limit: usize) -> Result<Vec<CheckpointSummary>, ToolError> {
         Ok(self.all()?.iter().rev().take(limit).map(Manifest::info).collect())
     }
 }

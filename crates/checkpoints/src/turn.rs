@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::Impending;
+use hermes_core::PendingChange;
 
 use crate::capture::{Capture, below, not_as_a_whole};
 use crate::history::Kind;
@@ -86,7 +86,7 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// The turn as it was left, or a new one.
-    pub(crate) fn find(store: &Store, id: &str, change: &Impending<'_>, workspace: &Path) -> Self {
+    pub(crate) fn find(store: &Store, id: &str, change: &PendingChange<'_>, workspace: &Path) -> Self {
         let folder = store.folder_of(workspace);
         let (there, others) = log_of(&folder, id).unwrap_or_default();
         let left = there.and_then(|path| {
@@ -247,7 +247,7 @@ impl Turn {
     pub(crate) fn note(
         &mut self,
         store: &Store,
-        change: &Impending<'_>,
+        change: &PendingChange<'_>,
         met: Vec<Seen>,
         tree: Option<Sight>,
         workspace: &Path,
@@ -497,7 +497,7 @@ impl Turn {
 }
 
 /// What is written down of a call.
-pub(crate) fn call_line(change: &Impending<'_>) -> CallLine {
+pub(crate) fn call_line(change: &PendingChange<'_>) -> CallLine {
     CallLine {
         id: change.call_id.to_owned(),
         tool: change.tool.to_owned(),

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use hermes::AuditRecorder;
 use hermes::core::{
-    Clarify, DynTool, ErrorKind, MemorySessions, NoticeQueue, Notices, Passwords, Ports, Session,
-    SessionNetworks, SessionStore, Snapshots, Workplace,
+    UserPrompter, DynTool, ErrorKind, MemorySessionStore, NoticeQueue, NoticeSink, PasswordPrompter, Ports, Session,
+    SessionNetworks, SessionStore, CheckpointReader, WorkingDir,
 };
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
 use hermes::engine::{Caller, DeferMode, Deferral, Engine, Limits, Snapshot};
@@ -180,10 +180,10 @@ impl App {
                 mask: Some(Arc::clone(&secrets) as Arc<dyn Mask>),
                 ..hermes_repl::Limits::default()
             }))
-            .with::<dyn Snapshots>(kept)
-            .with::<dyn Notices>(Arc::clone(&notices) as Arc<dyn Notices>)
-            .with::<dyn Passwords>(Arc::clone(&keyboard) as Arc<dyn Passwords>)
-            .with::<dyn Clarify>(Arc::clone(&keyboard) as Arc<dyn Clarify>)
+            .with::<dyn CheckpointReader>(kept)
+            .with::<dyn NoticeSink>(Arc::clone(&notices) as Arc<dyn NoticeSink>)
+            .with::<dyn PasswordPrompter>(Arc::clone(&keyboard) as Arc<dyn PasswordPrompter>)
+            .with::<dyn UserPrompter>(Arc::clone(&keyboard) as Arc<dyn UserPrompter>)
             .with(Arc::new(memory::lists(&home, &config)?))
             .with(Arc::new(crate::commands::cron::jobs(&home, &config)?))
             .with(Arc::clone(&jobs))
@@ -276,7 +276,7 @@ impl App {
 
     /// Where a caller will be, once the place is reached; the permissions of
     /// there count from then on.
-    fn await_place(&self, ready: &Ready, options: &CallOptions) -> Arc<OnceLock<Workplace>> {
+    fn await_place(&self, ready: &Ready, options: &CallOptions) -> Arc<OnceLock<WorkingDir>> {
         let late = Arc::new(OnceLock::new());
         let (found, app, options) = (Arc::clone(&late), self.clone(), options.clone());
         let rules = ready.rules();
@@ -285,7 +285,7 @@ impl App {
             match app.permissions_by(&rules, &options.profile, &cwd, options.mode.chosen()) {
                 Ok(permissions) => {
                     rules.engine.set_policy(permissions);
-                    let _ = found.set(Workplace::new(cwd, home));
+                    let _ = found.set(WorkingDir::new(cwd, home));
                 }
                 Err(failure) => app.terminal.error(&failure.message, failure.hint.as_deref()),
             }
@@ -309,7 +309,7 @@ impl App {
         caller.deadline = options.deadline();
         let (id, store): (_, Box<dyn SessionStore>) = match options.session_id()? {
             Some(id) => (id.into(), Box::new(ready.sessions.clone())),
-            None => (Arc::from(caller.session.id()), Box::new(MemorySessions::default())),
+            None => (Arc::from(caller.session.id()), Box::new(MemorySessionStore::default())),
         };
         let store = Discreet::new(store, Arc::clone(&ready.secrets));
         caller.session = Session::new(id, Arc::new(store));

@@ -239,7 +239,7 @@ pub(crate) fn news(notices: &Arc<NoticeQueue>) -> Reminder {
 }
 
 /// Notices as the model is told of them; none if there are none.
-pub(crate) fn told_news(news: &[hermes::core::Notice]) -> Option<String> {
+pub(crate) fn told_news(news: &[hermes::core::ProcessNotice]) -> Option<String> {
     let told = serde_json::to_string(news).ok()?;
     (!news.is_empty()).then(|| format!("[Meanwhile: {told}]"))
 }

@@ -431,7 +431,7 @@ impl SessionStore for Discreet {
         })
     }
 
-    fn may_wait(&self) -> bool {
-        self.store.may_wait()
+    fn may_block(&self) -> bool {
+        self.store.may_block()
     }
 }

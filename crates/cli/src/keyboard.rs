@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use hermes::core::{BoxFuture, Passwords};
+use hermes::core::{BoxFuture, PasswordPrompter};
 use hermes_chat::{Answer, Question, Screen};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::{Mutex, oneshot};
@@ -61,8 +61,8 @@ impl Keyboard {
     }
 }
 
-impl Passwords for Keyboard {
-    fn preset(&self, name: &str) -> Option<String> {
+impl PasswordPrompter for Keyboard {
+    fn preset_password(&self, name: &str) -> Option<String> {
         let from_file =
             || hermes_store::dotenv::Dotenv::load(&self.env_file).vars.get(name).cloned();
         std::env::var(name).ok().or_else(from_file)

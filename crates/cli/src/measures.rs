@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hermes::core::OutputBounds;
+use hermes::core::OutputLimits;
 use hermes::engine::{Counts, GuardSettings, Limits, SearchLimits};
 use hermes_config::Settings;
 use hermes_exec::{Keep, Times};
@@ -28,8 +28,8 @@ pub(crate) fn search_limits(settings: &Settings) -> SearchLimits {
     }
 }
 
-pub(crate) fn bounds(settings: &Settings) -> OutputBounds {
-    OutputBounds {
+pub(crate) fn bounds(settings: &Settings) -> OutputLimits {
+    OutputLimits {
         command_bytes: settings.tool_output.max_bytes,
         read_lines: settings.tool_output.max_lines,
         line_chars: settings.tool_output.max_line_length,

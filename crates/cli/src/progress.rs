@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use hermes::core::Progress;
+use hermes::core::ProgressUpdate;
 use hermes::engine::Onlooker;
 
 /// One line that is written over and over, and wiped at the end.
@@ -21,7 +21,7 @@ impl Default for ProgressLine {
 }
 
 impl Onlooker for ProgressLine {
-    fn progress(&self, _call: &str, tool: &str, progress: &Progress) {
+    fn progress(&self, _call: &str, tool: &str, progress: &ProgressUpdate) {
         let Ok(mut shown) = self.shown.lock() else { return };
         let soon = shown.is_some_and(|at| at.elapsed() < Duration::from_millis(100));
         if soon || self.started.elapsed() < Duration::from_millis(500) {

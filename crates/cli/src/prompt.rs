@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, Write as _};
 
-use hermes::core::{ApprovalRequest, Approver, BoxFuture, Decision, Lasting, excerpt};
+use hermes::core::{ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope, excerpt};
 use tokio::sync::{Mutex, oneshot};
 
 use crate::terminal::{Asking, Terminal, one_line};
@@ -26,12 +26,12 @@ impl Prompt {
 }
 
 impl Approver for Prompt {
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(async move {
             let _turn = self.turn.lock().await;
             let _asking = Asking::begin();
             let question = question(&self.terminal, &request);
-            let can_keep = !request.offers.is_empty();
+            let can_keep = !request.offered_rules.is_empty();
             let has_session = self.has_session && can_keep;
             let (send, answer) = oneshot::channel();
             // A thread of its own: a question that is given up must not keep
@@ -40,7 +40,7 @@ impl Approver for Prompt {
                 let _ = send.send(converse(&question, has_session, can_keep));
             });
             let mut line = OpenLine(true);
-            let decision = answer.await.unwrap_or(Decision::Nobody);
+            let decision = answer.await.unwrap_or(ApprovalDecision::NoApprover);
             line.0 = false;
             decision
         })
@@ -77,13 +77,13 @@ fn question(terminal: &Terminal, request: &ApprovalRequest) -> String {
     if let Some(code) = request.arguments.get("code").and_then(|code| code.as_str()) {
         add("code", &excerpt(code));
     }
-    for (index, offer) in request.offers.iter().enumerate() {
+    for (index, offer) in request.offered_rules.iter().enumerate() {
         add(if index == 0 { "always" } else { "" }, &format!("would allow {offer}"));
     }
     text
 }
 
-fn converse(question: &str, has_session: bool, can_keep: bool) -> Decision {
+fn converse(question: &str, has_session: bool, can_keep: bool) -> ApprovalDecision {
     let choices = match (has_session, can_keep) {
         (true, true) => "[o]nce, for this [s]ession, [a]lways, or [d]eny? ",
         (false, true) => "[o]nce, [a]lways, or [d]eny? ",
@@ -98,7 +98,7 @@ fn converse(question: &str, has_session: bool, can_keep: bool) -> Decision {
         match input.read_line(&mut line) {
             Ok(0) | Err(_) => {
                 let _ = writeln!(io::stderr());
-                return Decision::Refused(None);
+                return ApprovalDecision::Refused(None);
             }
             Ok(_) => {}
         }
@@ -107,17 +107,17 @@ fn converse(question: &str, has_session: bool, can_keep: bool) -> Decision {
         }
         let _ = writeln!(io::stderr(), "Please answer with one of the letters.");
     }
-    Decision::Refused(None)
+    ApprovalDecision::Refused(None)
 }
 
 /// What a line decides. Only a whole line agrees: “yes, but not there” is no yes.
-fn meant(line: &str, has_session: bool, can_keep: bool) -> Option<Decision> {
+fn meant(line: &str, has_session: bool, can_keep: bool) -> Option<ApprovalDecision> {
     let line = line.trim();
     match line.to_lowercase().as_str() {
-        "o" | "once" | "y" | "yes" => return Some(Decision::Approved(Lasting::Once)),
-        "s" | "session" if has_session => return Some(Decision::Approved(Lasting::Session)),
-        "a" | "always" if can_keep => return Some(Decision::Approved(Lasting::Always)),
-        "" => return Some(Decision::Refused(None)),
+        "o" | "once" | "y" | "yes" => return Some(ApprovalDecision::Approved(ApprovalScope::Once)),
+        "s" | "session" if has_session => return Some(ApprovalDecision::Approved(ApprovalScope::Session)),
+        "a" | "always" if can_keep => return Some(ApprovalDecision::Approved(ApprovalScope::Always)),
+        "" => return Some(ApprovalDecision::Refused(None)),
         _ => {}
     }
     let (word, rest) = line.split_once(|c: char| !c.is_alphanumeric()).unwrap_or((line, ""));
@@ -125,7 +125,7 @@ fn meant(line: &str, has_session: bool, can_keep: bool) -> Option<Decision> {
     let rest = rest.trim();
     let told = (!rest.is_empty()).then(|| format!("The user refused: {rest}"));
     let is_no = matches!(word.to_lowercase().as_str(), "d" | "deny" | "n" | "no");
-    is_no.then_some(Decision::Refused(told))
+    is_no.then_some(ApprovalDecision::Refused(told))
 }
 
 #[cfg(test)]

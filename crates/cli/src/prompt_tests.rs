@@ -1,18 +1,18 @@
-use hermes::core::{Decision, Lasting};
+use hermes::core::{ApprovalDecision, ApprovalScope};
 
 use super::meant;
 
 #[test]
 fn only_a_whole_line_agrees() {
-    let once = Some(Decision::Approved(Lasting::Once));
+    let once = Some(ApprovalDecision::Approved(ApprovalScope::Once));
     for (line, want) in [
         ("o\n", once.clone()),
         (" Yes \n", once),
-        ("s", Some(Decision::Approved(Lasting::Session))),
-        ("always", Some(Decision::Approved(Lasting::Always))),
-        ("", Some(Decision::Refused(None))),
-        ("n", Some(Decision::Refused(None))),
-        ("no, use git rm", Some(Decision::Refused(Some("The user refused: use git rm".into())))),
+        ("s", Some(ApprovalDecision::Approved(ApprovalScope::Session))),
+        ("always", Some(ApprovalDecision::Approved(ApprovalScope::Always))),
+        ("", Some(ApprovalDecision::Refused(None))),
+        ("n", Some(ApprovalDecision::Refused(None))),
+        ("no, use git rm", Some(ApprovalDecision::Refused(Some("The user refused: use git rm".into())))),
         ("yes, but not there", None),
         ("once I have looked", None),
         ("always ask me", None),

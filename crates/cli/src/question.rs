@@ -2,14 +2,14 @@
 
 use std::io::{self, BufRead as _, Write as _};
 
-use hermes::core::{BoxFuture, Clarify};
+use hermes::core::{BoxFuture, UserPrompter};
 use hermes_chat::{Answer, Choice, Form, Question};
 use tokio::sync::oneshot;
 
 use crate::keyboard::Keyboard;
 use crate::terminal::{Asking, one_line};
 
-impl Clarify for Keyboard {
+impl UserPrompter for Keyboard {
     fn ask<'a>(
         &'a self,
         question: &'a str,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hermes::core::{ApprovalRequest, Approver, BoxFuture, Decision, Lasting};
+use hermes::core::{ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope};
 use hermes_chat::{Choice, Question};
 use hermes_config::Home;
 use serde_json::Value;
@@ -62,17 +62,17 @@ impl ReducedSandbox {
 }
 
 impl Approver for ReducedSandbox {
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(async move {
             let mut rules = request.rule.split(RULE_SEPARATOR);
             if !rules.any(|rule| rule == MISSING_RULE) {
                 return self.person.ask(request).await;
             }
             if !self.app.is_person_there() {
-                return Decision::Nobody;
+                return ApprovalDecision::NoApprover;
             }
             if !self.is_agreed().await {
-                return Decision::Refused(Some(
+                return ApprovalDecision::Refused(Some(
                     "The user does not want commands to run in the reduced sandbox".to_owned(),
                 ));
             }
@@ -80,7 +80,7 @@ impl Approver for ReducedSandbox {
             if request.rule.split(RULE_SEPARATOR).any(|rule| rule != MISSING_RULE) {
                 return self.person.ask(request).await;
             }
-            Decision::Approved(Lasting::Once)
+            ApprovalDecision::Approved(ApprovalScope::Once)
         })
     }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use hermes::core::{
-    Annotations, Confinement, Effect, NetworkMode, Proposal, Resource, Scope, Session, Workplace,
+    ToolAnnotations, Confinement, Effect, NetworkMode, CallProposal, Resource, Scope, Session, WorkingDir,
 };
 use hermes::policy::Permissions;
 use hermes::sandbox::Support;
@@ -58,7 +58,7 @@ pub(crate) fn can_hold(confinement: &Confinement) -> Result<(), String> {
         || !confinement.overlays.is_empty()
         || !confinement.read_only.is_empty()
         || !confinement.hidden.is_empty()
-        || !confinement.enclosed.is_empty();
+        || !confinement.partial_dirs.is_empty();
     if confinement.reduced || !needs_namespaces {
         return Ok(());
     }
@@ -76,17 +76,17 @@ pub(crate) fn can_hold(confinement: &Confinement) -> Result<(), String> {
 /// sandbox is switched off.
 pub(crate) fn trial_confinement(permissions: &Permissions, cwd: &Path) -> Option<Confinement> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
-    let at = Workplace::new(cwd.to_owned(), home);
+    let at = WorkingDir::new(cwd.to_owned(), home);
     let session = Session::in_memory();
     let command =
         Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command("true".to_owned()) };
-    let (_, confinement) = permissions.consider(&Proposal {
+    let (_, confinement) = permissions.consider(&CallProposal {
         tool: "terminal",
         toolset: "terminal",
         arguments: &serde_json::Value::Null,
         effects: &[command],
-        annotations: Annotations::default(),
-        workplace: &at,
+        annotations: ToolAnnotations::default(),
+        working_dir: &at,
         call_id: "trial",
         session: &session,
         task_id: "trial",

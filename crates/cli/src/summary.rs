@@ -1,6 +1,6 @@
 //! A call in a few words, as people see it.
 
-use hermes::core::{ErrorKind, Event, Notice, Status, ToolResult};
+use hermes::core::{ErrorKind, ProcessEvent, ProcessNotice, CallStatus, ToolResult};
 use serde_json::Value;
 
 use crate::terminal::one_line;
@@ -66,7 +66,7 @@ pub(crate) fn why(result: &ToolResult) -> String {
         Some(Value::Object(error)) => {
             error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned()
         }
-        _ if result.status == Status::Error(ErrorKind::Cancelled) => "It was stopped".to_owned(),
+        _ if result.status == CallStatus::Error(ErrorKind::Cancelled) => "It was stopped".to_owned(),
         _ => String::new(),
     };
     short(&one_line(&told), NOTE)
@@ -94,21 +94,21 @@ pub(crate) fn duration(time: std::time::Duration) -> String {
 }
 
 /// Something that has happened meanwhile, in a line.
-pub(crate) fn notice(notice: &Notice) -> String {
-    let Notice { session_id, command, event } = notice;
+pub(crate) fn notice(notice: &ProcessNotice) -> String {
+    let ProcessNotice { session_id, command, event } = notice;
     let command = short(&one_line(command), LENGTH);
     match event {
-        Event::Completed { reason, exit_code, .. } => {
+        ProcessEvent::Completed { reason, exit_code, .. } => {
             let how = match exit_code {
                 0 => "has ended".to_owned(),
                 code => format!("has ended ({reason}, exit code {code})"),
             };
             format!("{session_id} {how}: {command}")
         }
-        Event::Matched { lines, .. } => {
+        ProcessEvent::Matched { lines, .. } => {
             let line = lines.first().map(String::as_str).unwrap_or_default();
             format!("{session_id} has written “{}”: {command}", short(&one_line(line), LENGTH))
         }
-        Event::Overflow { message, .. } => format!("{session_id}: {}", one_line(message)),
+        ProcessEvent::Overflow { message, .. } => format!("{session_id}: {}", one_line(message)),
     }
 }

@@ -20,8 +20,8 @@ pub fn answer_schema<T: JsonSchema>() -> Value {
     let mut properties = Map::new();
     let kinds = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array);
     match kinds {
-        Some(kinds) => kinds.iter().for_each(|kind| gather(kind, &mut properties)),
-        None => gather(&schema, &mut properties),
+        Some(kinds) => kinds.iter().for_each(|kind| merge_properties(kind, &mut properties)),
+        None => merge_properties(&schema, &mut properties),
     }
     let mut answer = json!({ "type": "object", "properties": properties });
     if let (Some(answer), Some(definitions)) = (answer.as_object_mut(), schema.get("$defs")) {
@@ -31,7 +31,7 @@ pub fn answer_schema<T: JsonSchema>() -> Value {
 }
 
 /// Adds the fields of one kind of answer.
-fn gather(kind: &Value, into: &mut Map<String, Value>) {
+fn merge_properties(kind: &Value, into: &mut Map<String, Value>) {
     for (name, field) in kind.get("properties").and_then(Value::as_object).into_iter().flatten() {
         match into.get_mut(name) {
             None => {

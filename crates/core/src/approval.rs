@@ -5,17 +5,17 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::{
-    Annotations, BoxFuture, Confinement, ConnectionRequest, Effect, Grants, Resource, Scope,
-    Session, Workplace,
+    ToolAnnotations, BoxFuture, Confinement, ConnectionRequest, Effect, Grants, Resource, Scope,
+    Session, WorkingDir,
 };
 
 /// The rule by which a path is refused that cannot be followed to its end:
 /// nobody can tell what it is, so nothing is done to it.
-pub const UNRESOLVABLE: &str = "unresolvable path";
+pub const UNRESOLVABLE_PATH_RULE: &str = "unresolvable path";
 
 /// What a ruling is about.
 #[derive(Debug, Clone, Copy)]
-pub struct Proposal<'a> {
+pub struct CallProposal<'a> {
     /// The canonical name of the tool.
     pub tool: &'a str,
     /// The toolset that owns it.
@@ -25,9 +25,9 @@ pub struct Proposal<'a> {
     /// What it would do.
     pub effects: &'a [Effect],
     /// What the tool is like.
-    pub annotations: Annotations,
+    pub annotations: ToolAnnotations,
     /// Where it would happen.
-    pub workplace: &'a Workplace,
+    pub working_dir: &'a WorkingDir,
     /// The caller's id for the call.
     pub call_id: &'a str,
     /// On whose behalf.
@@ -89,34 +89,34 @@ pub struct Ruling {
     /// What its child processes are held to.
     pub confinement: Option<Arc<Confinement>>,
     /// The rules that would be kept if somebody said "always", in words.
-    pub offers: Vec<String>,
+    pub offered_rules: Vec<String>,
     /// What the verdict would have been, where the policy only watches.
-    pub watched: Option<Verdict>,
+    pub audit_verdict: Option<Verdict>,
     /// The name of the rules that were applied, for the record.
     pub profile: Option<Arc<str>>,
     /// What the commands in it do by themselves, as far as that is known; for
     /// those who are told what the call does.
-    pub implied: Vec<Effect>,
+    pub implied_effects: Vec<Effect>,
 }
 
 impl Ruling {
     /// A ruling that lets the call touch what it declared and nothing else.
-    pub fn plain(verdict: Verdict, effects: &[Effect]) -> Self {
+    pub fn for_effects(verdict: Verdict, effects: &[Effect]) -> Self {
         Self {
             verdict,
-            grants: Grants::of(effects),
+            grants: Grants::from_effects(effects),
             confinement: None,
-            offers: Vec::new(),
-            watched: None,
+            offered_rules: Vec::new(),
+            audit_verdict: None,
             profile: None,
-            implied: Vec::new(),
+            implied_effects: Vec::new(),
         }
     }
 }
 
 /// For how long an answer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lasting {
+pub enum ApprovalScope {
     /// This call only.
     Once,
     /// Until the session ends.
@@ -128,7 +128,7 @@ pub enum Lasting {
 /// Whoever rules on proposals, and remembers what people answered.
 pub trait Policy: Send + Sync {
     /// The ruling on this proposal.
-    fn judge(&self, proposal: &Proposal<'_>) -> Ruling;
+    fn judge(&self, proposal: &CallProposal<'_>) -> Ruling;
 
     /// What a connection of a child process does, as an effect to be judged.
     fn connection_effect(&self, request: &ConnectionRequest) -> Effect {
@@ -144,17 +144,17 @@ pub trait Policy: Send + Sync {
 
     /// Takes back a permission that somebody gave for exactly this call while
     /// nobody could be asked. It is used up by that.
-    fn redeem(&self, _proposal: &Proposal<'_>) -> bool {
+    fn redeem_ticket(&self, _proposal: &CallProposal<'_>) -> bool {
         false
     }
 
     /// A ticket with which somebody can permit exactly this call later.
-    fn ticket(&self, _proposal: &Proposal<'_>, _reason: &str) -> Option<String> {
+    fn issue_ticket(&self, _proposal: &CallProposal<'_>, _reason: &str) -> Option<String> {
         None
     }
 
     /// Keeps an answer for calls to come.
-    fn remember(&self, _proposal: &Proposal<'_>, _lasting: Lasting) -> Result<(), String> {
+    fn remember_approval(&self, _proposal: &CallProposal<'_>, _lasting: ApprovalScope) -> Result<(), String> {
         Ok(())
     }
 }
@@ -176,24 +176,24 @@ pub struct ApprovalRequest {
     pub rule: String,
     /// The rules that "always" would add, in words; nothing can be kept if
     /// there are none.
-    pub offers: Vec<String>,
+    pub offered_rules: Vec<String>,
 }
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
+pub enum ApprovalDecision {
     /// Go on.
-    Approved(Lasting),
+    Approved(ApprovalScope),
     /// No, perhaps with a word for the model.
     Refused(Option<String>),
     /// There was nobody to ask after all.
-    Nobody,
+    NoApprover,
 }
 
 /// The channel to somebody who can be asked.
 pub trait Approver: Send + Sync {
     /// Asks, and waits for the answer.
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision>;
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision>;
 
     /// Who answers, for the record: `user`, `smart`, …
     fn name(&self) -> &'static str {

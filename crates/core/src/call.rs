@@ -8,7 +8,7 @@ use crate::{Attachment, ErrorKind, ToolError};
 
 /// Arguments as they came: already parsed, or as the text that a model wrote.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Arguments {
+pub enum CallArguments {
     /// Parsed by whoever read the request.
     Json(Value),
     /// Still text; the pipeline parses it and mends what can be mended.
@@ -23,13 +23,13 @@ pub struct ToolCall {
     /// The tool's name, as the caller wrote it.
     pub name: String,
     /// Its arguments.
-    pub arguments: Arguments,
+    pub arguments: CallArguments,
 }
 
 impl ToolCall {
     /// A call with parsed arguments.
     pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: Value) -> Self {
-        Self { id: id.into(), name: name.into(), arguments: Arguments::Json(arguments) }
+        Self { id: id.into(), name: name.into(), arguments: CallArguments::Json(arguments) }
     }
 
     /// A call whose arguments are still text.
@@ -38,20 +38,20 @@ impl ToolCall {
         name: impl Into<String>,
         arguments: impl Into<String>,
     ) -> Self {
-        Self { id: id.into(), name: name.into(), arguments: Arguments::Text(arguments.into()) }
+        Self { id: id.into(), name: name.into(), arguments: CallArguments::Text(arguments.into()) }
     }
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum CallStatus {
     /// The tool did what was asked.
     Success,
     /// It did not, for this kind of reason.
     Error(ErrorKind),
 }
 
-impl Status {
+impl CallStatus {
     /// Whether it went well.
     pub fn is_success(self) -> bool {
         self == Self::Success
@@ -60,7 +60,7 @@ impl Status {
 
 /// What a failed call may have left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Disposition {
+pub enum EffectDisposition {
     /// It never started.
     NotRun,
     /// It ran to its end.
@@ -69,7 +69,7 @@ pub enum Disposition {
     Unknown,
 }
 
-impl Disposition {
+impl EffectDisposition {
     /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {
@@ -90,15 +90,15 @@ pub struct ToolResult {
     /// The answer: one JSON document, always.
     pub content: String,
     /// How it ended.
-    pub status: Status,
+    pub status: CallStatus,
     /// What it may have left behind.
-    pub disposition: Disposition,
+    pub disposition: EffectDisposition,
     /// What was changed in the arguments to make them fit, one line each.
-    pub coerced: Vec<String>,
+    pub coercions: Vec<String>,
     /// What comes with the text.
     pub attachments: Vec<Attachment>,
     /// Where the whole answer lies, if only a preview is in `content`.
-    pub spilled: Option<std::path::PathBuf>,
+    pub spill_path: Option<std::path::PathBuf>,
     /// Whether it was brought in from outside and is labelled so.
     pub untrusted: bool,
     /// How long it took, all stages together.
@@ -107,8 +107,8 @@ pub struct ToolResult {
 
 impl ToolResult {
     /// The answer to a call that failed before or while it ran.
-    pub fn error(call_id: &str, name: &str, error: &ToolError, disposition: Disposition) -> Self {
-        let content = if disposition == Disposition::Unknown {
+    pub fn error(call_id: &str, name: &str, error: &ToolError, disposition: EffectDisposition) -> Self {
+        let content = if disposition == EffectDisposition::Unknown {
             error.clone().with("effect_disposition", disposition.name()).to_json()
         } else {
             error.to_json()
@@ -117,11 +117,11 @@ impl ToolResult {
             tool_call_id: call_id.to_owned(),
             name: name.to_owned(),
             content,
-            status: Status::Error(error.kind()),
+            status: CallStatus::Error(error.kind()),
             disposition,
-            coerced: Vec::new(),
+            coercions: Vec::new(),
             attachments: Vec::new(),
-            spilled: None,
+            spill_path: None,
             untrusted: false,
             duration: Duration::ZERO,
         }

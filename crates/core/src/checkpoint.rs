@@ -7,14 +7,14 @@ use std::time::{Instant, SystemTime};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{ToolError, Workplace};
+use crate::{ToolError, WorkingDir};
 
 /// The name of a checkpoint.
 pub type CheckpointId = String;
 
 /// A call that may change files and is about to run, or has just run.
 #[derive(Debug, Clone, Copy)]
-pub struct Impending<'a> {
+pub struct PendingChange<'a> {
     /// On whose behalf.
     pub session: &'a str,
     /// The turn that it is part of: what is undone as one.
@@ -26,19 +26,19 @@ pub struct Impending<'a> {
     /// The canonical name of the tool.
     pub tool: &'a str,
     /// The files and folders that it writes or deletes, where they really are.
-    pub places: &'a [PathBuf],
+    pub paths: &'a [PathBuf],
     /// Folders in which it makes and replaces files that nobody can name
     /// before.
-    pub filled: &'a [PathBuf],
+    pub output_dirs: &'a [PathBuf],
     /// Whether it may write anywhere below the working folder, as a command or
     /// a script can.
     pub open_ended: bool,
     /// What an open-ended call cannot write, and so is not kept for it.
-    pub spared: &'a [PathBuf],
+    pub unwritable_paths: &'a [PathBuf],
     /// Where it happens.
-    pub workplace: &'a Workplace,
+    pub working_dir: &'a WorkingDir,
     /// The folder that the turn works in, for all that is told of the call.
-    pub ground: &'a OnceLock<PathBuf>,
+    pub workspace: &'a OnceLock<PathBuf>,
     /// When its time is up.
     pub deadline: Option<Instant>,
     /// Becomes set when the call must stop.
@@ -50,46 +50,46 @@ pub struct Impending<'a> {
 /// Called from threads that may wait. Of a call, either `before` and `after`
 /// are called, or, if its tool announces its changes, `replacing` and
 /// `replaced` around each of them, and `after` if it was cut off in between.
-pub trait Checkpoints: Send + Sync {
+pub trait CheckpointHooks: Send + Sync {
     /// Before the call runs. None if there is nothing to keep. An error says
     /// that the call cannot be undone.
-    fn before(&self, change: &Impending<'_>) -> Result<Option<CheckpointId>, ToolError>;
+    fn before_call(&self, change: &PendingChange<'_>) -> Result<Option<CheckpointId>, ToolError>;
 
     /// After it ran, however it ended: what it made of the files.
-    fn after(&self, change: &Impending<'_>) -> Result<(), ToolError>;
+    fn after_call(&self, change: &PendingChange<'_>) -> Result<(), ToolError>;
 
     /// While it runs: it is about to change these places, and holds them.
-    fn replacing(&self, _change: &Impending<'_>, _places: &[PathBuf]) -> Result<(), ToolError> {
+    fn before_change(&self, _change: &PendingChange<'_>, _places: &[PathBuf]) -> Result<(), ToolError> {
         Ok(())
     }
 
     /// While it runs, and waits for something: old checkpoints may be cleared
     /// away.
-    fn tidy(&self, _change: &Impending<'_>) {}
+    fn prune(&self, _change: &PendingChange<'_>) {}
 
     /// While it runs: it has changed these places.
-    fn replaced(&self, _change: &Impending<'_>, _made: &[Made<'_>]) -> Result<(), ToolError> {
+    fn after_change(&self, _change: &PendingChange<'_>, _made: &[FileWritten<'_>]) -> Result<(), ToolError> {
         Ok(())
     }
 }
 
 /// What a call has left at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Made<'a> {
+pub struct FileWritten<'a> {
     /// The place.
     pub path: &'a Path,
     /// What is there.
-    pub left: Left<'a>,
+    pub state: PathState<'a>,
 }
 
 /// What is at a place that a call has changed. Others may be at it again
 /// before anybody can look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left<'a> {
+pub enum PathState<'a> {
     /// Nothing.
-    Nothing,
+    Absent,
     /// A file with this content.
-    Content {
+    File {
         /// How many bytes.
         len: u64,
         /// Their BLAKE3 hash.
@@ -98,28 +98,28 @@ pub enum Left<'a> {
     /// What was at another place before.
     MovedFrom(&'a Path),
     /// Whatever is found there.
-    Unsaid,
+    Unspecified,
 }
 
 /// Tells whoever keeps files what a call really changes. A port (`cx.ports`)
 /// of the calls of tools that announce their changes, and of each its own.
 ///
 /// Such a tool is believed: what it does not tell, it has not changed.
-pub trait Replacing: Send + Sync {
+pub trait ChangeReporter: Send + Sync {
     /// Before these places are changed, while nobody else changes them.
-    fn before(&self, places: &[PathBuf]);
+    fn before_change(&self, places: &[PathBuf]);
 
     /// After [`Self::before`], when there is time: old checkpoints are cleared
     /// away.
-    fn tidy(&self);
+    fn prune(&self);
 
     /// After they were changed.
-    fn after(&self, made: &[Made<'_>]);
+    fn after_change(&self, made: &[FileWritten<'_>]);
 }
 
 /// A checkpoint in brief.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckpointInfo {
+pub struct CheckpointSummary {
     /// Its name.
     pub id: CheckpointId,
     /// The folder that the turn worked in.
@@ -127,20 +127,20 @@ pub struct CheckpointInfo {
     /// The session that made the changes.
     pub session: String,
     /// When the turn first changed something.
-    pub at: SystemTime,
+    pub created_at: SystemTime,
     /// What changed the files: the tools, or `undo`, `redo`, `restore`.
-    pub by: Vec<String>,
+    pub changed_by: Vec<String>,
     /// How many files and folders it is about.
     pub files: usize,
 }
 
 /// Reads what files were at a checkpoint. A port (`cx.ports`).
-pub trait Snapshots: Send + Sync {
+pub trait CheckpointReader: Send + Sync {
     /// The content of a file when the checkpoint was made; none if it did not
     /// exist. `latest` stands for the newest checkpoint that knows the path.
     /// A path of which the checkpoint knows nothing is `not_found`.
-    fn content(&self, checkpoint: &str, path: &Path) -> Result<Option<Vec<u8>>, ToolError>;
+    fn file_content(&self, checkpoint: &str, path: &Path) -> Result<Option<Vec<u8>>, ToolError>;
 
     /// The checkpoints, the newest first.
-    fn list(&self, limit: usize) -> Result<Vec<CheckpointInfo>, ToolError>;
+    fn list(&self, limit: usize) -> Result<Vec<CheckpointSummary>, ToolError>;
 }

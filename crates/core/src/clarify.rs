@@ -3,7 +3,7 @@
 use crate::BoxFuture;
 
 /// Somebody who can ask the user; a port.
-pub trait Clarify: Send + Sync {
+pub trait UserPrompter: Send + Sync {
     /// Asks, and waits for the answer: one of the choices, or words of the
     /// user's own. Who is there and says nothing gives an empty one; none is
     /// given if nobody is there.

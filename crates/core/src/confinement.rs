@@ -21,23 +21,23 @@ pub struct Confinement {
     pub read_only: Vec<PathBuf>,
     /// What is there in a folder that is open for something new: it stays as it
     /// is, but for what somebody agreed to.
-    pub beside: Vec<PathBuf>,
+    pub frozen: Vec<PathBuf>,
     /// The same for what is there, but the folders that it lies in may be
     /// moved: files of repositories within others.
-    pub nested: Vec<PathBuf>,
+    pub frozen_nested: Vec<PathBuf>,
     /// Not there, and not to be made: something empty stands there meanwhile,
     /// where the system can hold that.
-    pub absent: Vec<PathBuf>,
+    pub masked_missing: Vec<PathBuf>,
     /// Not there, and nothing can stand in for it: what a child makes of it is
     /// put aside at once, and when the child has ended.
-    pub unwelcome: Vec<PathBuf>,
+    pub quarantined: Vec<PathBuf>,
     /// Neither read nor written, wherever it is.
     pub hidden: Vec<PathBuf>,
     /// Secrets that are not there yet: hidden as soon as they are.
     #[serde(skip)]
-    pub awaited: Arc<Awaited>,
+    pub pending_secrets: Arc<PendingSecrets>,
     /// Folders that are hidden but for some of what is in them.
-    pub enclosed: Vec<Enclosed>,
+    pub partial_dirs: Vec<PartialDir>,
     /// The trees in which files may be deleted and renamed; none for all that
     /// may be written.
     pub delete: Option<Vec<PathBuf>>,
@@ -52,10 +52,10 @@ pub struct Confinement {
     /// Directories of the user that it sees with changes of its own on top.
     pub overlays: Vec<OverlayMount>,
     /// The programs outside that it may speak to by their sockets.
-    pub services: Vec<Service>,
+    pub services: Vec<HostService>,
     /// Those that a part of it needs, and that are kept from it because of the
     /// rest; whoever wonders is told.
-    pub withheld: Vec<Service>,
+    pub denied_services: Vec<HostService>,
     /// Sockets, or folders of sockets, of programs outside that it may speak
     /// to besides.
     pub sockets: Vec<PathBuf>,
@@ -69,29 +69,29 @@ pub struct Confinement {
 
 /// Secrets that may come to be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Awaited {
+pub struct PendingSecrets {
     /// By their paths.
     pub paths: Vec<PathBuf>,
     /// The folders in which they are known by their names.
-    pub folders: Vec<PathBuf>,
+    pub dirs: Vec<PathBuf>,
     /// These names, in which one star stands for anything.
-    pub names: Vec<String>,
+    pub name_patterns: Vec<String>,
     /// These are none, although they look like one.
-    pub except: Vec<String>,
+    pub excluded_patterns: Vec<String>,
 }
 
-impl Awaited {
+impl PendingSecrets {
     /// Whether something at this path is one of them.
-    pub fn has(&self, path: &Path) -> bool {
+    pub fn contains(&self, path: &Path) -> bool {
         if self.paths.iter().any(|own| own == path) {
             return true;
         }
-        let is_here = path.parent().is_some_and(|it| self.folders.iter().any(|own| own == it));
-        is_here && path.file_name().is_some_and(|name| self.has_name(&name.to_string_lossy()))
+        let is_here = path.parent().is_some_and(|it| self.dirs.iter().any(|own| own == it));
+        is_here && path.file_name().is_some_and(|name| self.matches_name(&name.to_string_lossy()))
     }
 
     /// Whether a file of that name is one of them in the folders concerned.
-    pub fn has_name(&self, name: &str) -> bool {
+    pub fn matches_name(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         let fits = |pattern: &String| match pattern.split_once('*') {
             Some((start, end)) => {
@@ -101,7 +101,7 @@ impl Awaited {
             }
             None => name == *pattern,
         };
-        self.names.iter().any(fits) && !self.except.iter().any(fits)
+        self.name_patterns.iter().any(fits) && !self.excluded_patterns.iter().any(fits)
     }
 }
 
@@ -122,7 +122,7 @@ pub struct OverlayMount {
 
 /// A folder, and what a child sees of it: neither is written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub struct Enclosed {
+pub struct PartialDir {
     /// The folder.
     pub folder: PathBuf,
     /// Files and folders right in it that can be seen.
@@ -132,7 +132,7 @@ pub struct Enclosed {
 /// A kind of program that serves others by a socket in the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Service {
+pub enum HostService {
     /// Agents that sign with the user's keys, such as those of SSH and GnuPG.
     Keys,
     /// Those that run containers.

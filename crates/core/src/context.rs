@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{Confinement, Grants, Host, Ports, Resource, Scope, Session, ToolError};
+use crate::{Confinement, Grants, EngineHandle, Ports, Resource, Scope, Session, ToolError};
 
 /// Where a call happens: what relative paths are relative to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Workplace {
+pub struct WorkingDir {
     cwd: PathBuf,
     home: Option<PathBuf>,
 }
 
-impl Workplace {
+impl WorkingDir {
     /// A workplace; `cwd` is absolute.
     pub fn new(cwd: impl Into<PathBuf>, home: Option<PathBuf>) -> Self {
         Self { cwd: cwd.into(), home }
@@ -45,15 +45,15 @@ impl Workplace {
             }
             _ => PathBuf::from(path),
         };
-        self.fold(&written)
+        self.normalize(&written)
     }
 
     /// The absolute form of a path: joined to the working folder, `.` and `..`
     /// folded. Nothing is looked up.
-    pub fn fold(&self, path: &Path) -> PathBuf {
+    pub fn normalize(&self, path: &Path) -> PathBuf {
         let joined: Cow<'_, Path> =
             if path.is_absolute() { path.into() } else { self.cwd.join(path).into() };
-        if is_folded(&joined) {
+        if is_normalized(&joined) {
             return joined.into_owned();
         }
         let mut parts = Vec::with_capacity(16);
@@ -80,7 +80,7 @@ impl Workplace {
 }
 
 /// Whether a path has no part that says nothing or climbs, at a glance.
-pub fn is_folded(path: &Path) -> bool {
+pub fn is_normalized(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
     // Every pair is looked at, which a processor does many at a time.
@@ -94,7 +94,7 @@ pub fn is_folded(path: &Path) -> bool {
 
 /// A sign of life from a tool that takes its time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
+pub struct ProgressUpdate {
     /// From 0 to 1, if known.
     pub fraction: Option<f64>,
     /// What it is doing.
@@ -104,7 +104,7 @@ pub struct Progress {
 /// Somebody who wants to see progress.
 pub trait ProgressSink: Send + Sync {
     /// Called from any thread, as often as the tool likes.
-    fn report(&self, tool: &str, progress: &Progress);
+    fn report(&self, tool: &str, progress: &ProgressUpdate);
 }
 
 /// Everything that a running call may use.
@@ -119,7 +119,7 @@ pub struct ToolContext {
     /// The session's documents.
     pub session: Session,
     /// Where it happens.
-    pub workplace: Arc<Workplace>,
+    pub working_dir: Arc<WorkingDir>,
     /// Becomes set when the call must stop.
     pub cancel: CancellationToken,
     /// When its time is up.
@@ -133,10 +133,10 @@ pub struct ToolContext {
     /// Who wants to see progress.
     pub progress: Option<Arc<dyn ProgressSink>>,
     /// The engine that runs it.
-    pub host: Option<Arc<dyn Host>>,
+    pub engine: Option<Arc<dyn EngineHandle>>,
     /// Whether another tool makes this call and gets the answer, such as a
     /// script. Whoever called that one does not see it.
-    pub inner: bool,
+    pub is_nested: bool,
 }
 
 impl ToolContext {
@@ -148,28 +148,28 @@ impl ToolContext {
             tool: "tool".into(),
             task_id: "default".into(),
             session: Session::in_memory(),
-            workplace: Arc::new(Workplace::new(cwd, None)),
+            working_dir: Arc::new(WorkingDir::new(cwd, None)),
             cancel: CancellationToken::new(),
             deadline: None,
-            grants: Arc::new(Grants::everything()),
+            grants: Arc::new(Grants::allow_all()),
             confinement: None,
             ports: Arc::new(Ports::new()),
             progress: None,
-            host: None,
-            inner: false,
+            engine: None,
+            is_nested: false,
         }
     }
 
     /// An error unless the call declared this and was allowed to; for what has
     /// no port of its own.
-    pub fn permit(&self, scope: &Scope, resource: &Resource) -> Result<(), ToolError> {
+    pub fn check_grant(&self, scope: &Scope, resource: &Resource) -> Result<(), ToolError> {
         self.grants.check(scope, resource)
     }
 
     /// Shows progress to whoever wants to see it.
-    pub fn report(&self, fraction: Option<f64>, message: impl Into<String>) {
+    pub fn report_progress(&self, fraction: Option<f64>, message: impl Into<String>) {
         if let Some(sink) = &self.progress {
-            sink.report(&self.tool, &Progress { fraction, message: message.into() });
+            sink.report(&self.tool, &ProgressUpdate { fraction, message: message.into() });
         }
     }
 
@@ -179,12 +179,12 @@ impl ToolContext {
     }
 
     /// An error if the call must stop; for loops that do not await.
-    pub fn check(&self) -> Result<(), ToolError> {
+    pub fn check_cancelled(&self) -> Result<(), ToolError> {
         if self.cancel.is_cancelled() { Err(ToolError::cancelled()) } else { Ok(()) }
     }
 
     /// Waits for `work`, or for the call to be cancelled.
-    pub async fn race<T>(&self, work: impl Future<Output = T>) -> Result<T, ToolError> {
+    pub async fn run_until_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, ToolError> {
         self.cancel.run_until_cancelled(work).await.ok_or_else(ToolError::cancelled)
     }
 }
@@ -196,7 +196,7 @@ impl fmt::Debug for ToolContext {
             .field("tool", &self.tool)
             .field("task_id", &self.task_id)
             .field("session", &self.session)
-            .field("workplace", &self.workplace)
+            .field("workplace", &self.working_dir)
             .field("deadline", &self.deadline)
             .finish_non_exhaustive()
     }

@@ -1,10 +1,10 @@
 use std::path::{Path, PathBuf};
 
-use super::{Workplace, is_folded};
+use super::{WorkingDir, is_normalized};
 
 #[test]
 fn a_path_is_folded_whichever_way_it_is_written() {
-    let at = Workplace::new("/srv/here", Some(PathBuf::from("/home/me")));
+    let at = WorkingDir::new("/srv/here", Some(PathBuf::from("/home/me")));
     for (written, folded) in [
         ("a/b", "/srv/here/a/b"),
         ("./a//b/", "/srv/here/a/b"),
@@ -20,8 +20,8 @@ fn a_path_is_folded_whichever_way_it_is_written() {
     ] {
         assert_eq!(at.resolve(written), Path::new(folded), "{written}");
     }
-    assert!(is_folded(Path::new("/a/b.c")) && is_folded(Path::new("/")));
+    assert!(is_normalized(Path::new("/a/b.c")) && is_normalized(Path::new("/")));
     for not in ["a", "", "/a/", "//a", "/a/.", "/a/../b", "/a//b"] {
-        assert!(!is_folded(Path::new(not)), "{not}");
+        assert!(!is_normalized(Path::new(not)), "{not}");
     }
 }

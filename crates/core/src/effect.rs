@@ -78,7 +78,7 @@ impl Scope {
 
     /// The part before the colon.
     pub fn family(&self) -> &str {
-        match self.colon().and_then(|at| self.0.get(..at)) {
+        match self.colon_position().and_then(|at| self.0.get(..at)) {
             // One server has nothing to do with another.
             None | Some("mcp") => &self.0,
             Some(family) => family,
@@ -87,27 +87,27 @@ impl Scope {
 
     /// The part after the colon.
     pub fn verb(&self) -> &str {
-        self.colon().and_then(|at| self.0.get(at + 1..)).unwrap_or("")
+        self.colon_position().and_then(|at| self.0.get(at + 1..)).unwrap_or("")
     }
 
     /// Asked for every effect of every command: a search made for long texts
     /// takes longer than these few letters do.
-    fn colon(&self) -> Option<usize> {
+    fn colon_position(&self) -> Option<usize> {
         self.0.bytes().position(|byte| byte == b':')
     }
 
     /// Whether two calls with this effect may touch the same thing at once.
-    pub fn access(&self) -> Access {
+    pub fn access(&self) -> AccessMode {
         match self.verb() {
             // The second part is the name of a server, whatever it is called.
-            _ if self.is_elsewhere() => Access::Exclusive,
-            "read" | "search" | "fetch" => Access::Shared,
-            _ => Access::Exclusive,
+            _ if self.is_mcp() => AccessMode::Exclusive,
+            "read" | "search" | "fetch" => AccessMode::Shared,
+            _ => AccessMode::Exclusive,
         }
     }
 
     /// Whether it is done by another program's server, such as `mcp:github`.
-    pub fn is_elsewhere(&self) -> bool {
+    pub fn is_mcp(&self) -> bool {
         self.0.starts_with("mcp:")
     }
 }
@@ -126,7 +126,7 @@ impl fmt::Debug for Scope {
 
 /// Whether an effect leaves its resource as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum AccessMode {
     /// Any number at a time.
     Shared,
     /// Nothing else on the same resource meanwhile.
@@ -143,7 +143,7 @@ pub enum Resource {
     /// A command of the session's shell.
     Command(String),
     /// Shell code that runs in another way.
-    Script(Box<Script>),
+    Script(Box<ShellScript>),
     /// A host name or address.
     Host(String),
     /// Anything else with a name: a table, a bucket, a server, a list.
@@ -183,10 +183,10 @@ impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.as_text())?;
         let Resource::Script(script) = self else { return Ok(()) };
-        if let Some(folder) = &script.folder {
+        if let Some(folder) = &script.cwd {
             write!(f, " (in {})", folder.display())?;
         }
-        match &script.input {
+        match &script.stdin {
             Some(input) => write!(f, " (its input: {})", excerpt(input)),
             None => Ok(()),
         }
@@ -195,8 +195,8 @@ impl fmt::Display for Resource {
 
 /// As much of a text as somebody reads who is asked about it.
 pub fn excerpt(text: &str) -> Cow<'_, str> {
-    const CHARS: usize = 2000;
-    match text.char_indices().nth(CHARS).and_then(|(end, _)| text.split_at_checked(end)) {
+    const MAX_EXCERPT_CHARS: usize = 2000;
+    match text.char_indices().nth(MAX_EXCERPT_CHARS).and_then(|(end, _)| text.split_at_checked(end)) {
         Some((begin, rest)) => format!("{begin}… and {} bytes more", rest.len()).into(),
         None => text.into(),
     }
@@ -204,16 +204,16 @@ pub fn excerpt(text: &str) -> Cow<'_, str> {
 
 /// Shell code, and what is known of how it runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Script {
+pub struct ShellScript {
     /// The code.
     pub text: String,
     /// Where it runs, if not in the session's folder.
-    pub folder: Option<PathBuf>,
+    pub cwd: Option<PathBuf>,
     /// What it reads, if that is given to it.
-    pub input: Option<String>,
+    pub stdin: Option<String>,
     /// Whether it runs in a shell of its own, which knows nothing of what
     /// earlier commands have left in the session's.
-    pub apart: bool,
+    pub fresh_shell: bool,
 }
 
 impl Serialize for Resource {
@@ -249,22 +249,22 @@ impl Effect {
 
     /// Whether the two must not happen at the same time. A write conflicts
     /// with anything that touches the same thing; reads never conflict.
-    pub fn conflicts(&self, other: &Effect) -> bool {
+    pub fn conflicts_with(&self, other: &Effect) -> bool {
         if self.reaches_anything() || other.reaches_anything() {
             return true;
         }
         let exclusive =
-            self.scope.access() == Access::Exclusive || other.scope.access() == Access::Exclusive;
+            self.scope.access() == AccessMode::Exclusive || other.scope.access() == AccessMode::Exclusive;
         // A path is the same path, whoever touches it.
         let same_ground = self.scope.family() == other.scope.family()
             || (self.resource.as_path().is_some() && other.resource.as_path().is_some());
-        exclusive && same_ground && self.ground().overlaps(other.ground())
+        exclusive && same_ground && self.touched_resource().overlaps(other.touched_resource())
     }
 
     /// What it may touch. A name at a server is that of a tool, which says
     /// nothing of what the tool touches there.
-    pub fn ground(&self) -> &Resource {
-        if self.scope.is_elsewhere() { &Resource::Any } else { &self.resource }
+    pub fn touched_resource(&self) -> &Resource {
+        if self.scope.is_mcp() { &Resource::Any } else { &self.resource }
     }
 
     /// A shell command or a script may touch any file, process or peer.

@@ -94,11 +94,11 @@ impl fmt::Display for ErrorKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolError {
     // Behind a pointer, so that a `Result` of the common case stays small.
-    report: Box<Report>,
+    inner: Box<ToolErrorInner>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Report {
+struct ToolErrorInner {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
@@ -108,8 +108,8 @@ struct Report {
 impl ToolError {
     /// An error of this kind. The message names the cause.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        let report = Report { kind, message: message.into(), hint: None, details: Map::new() };
-        Self { report: Box::new(report) }
+        let report = ToolErrorInner { kind, message: message.into(), hint: None, details: Map::new() };
+        Self { inner: Box::new(report) }
     }
 
     /// The arguments are wrong.
@@ -177,35 +177,35 @@ impl ToolError {
     /// Adds the next step, in words for whoever reads the error.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.report.hint = Some(hint.into());
+        self.inner.hint = Some(hint.into());
         self
     }
 
     /// Adds a field for programs. `error`, `kind` and `hint` cannot be replaced.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
-        self.report.details.insert(key.to_owned(), value.into());
+        self.inner.details.insert(key.to_owned(), value.into());
         self
     }
 
     /// The kind.
     pub fn kind(&self) -> ErrorKind {
-        self.report.kind
+        self.inner.kind
     }
 
     /// The cause.
     pub fn message(&self) -> &str {
-        &self.report.message
+        &self.inner.message
     }
 
     /// The next step: the error's own, or its kind's.
     pub fn hint(&self) -> &str {
-        self.report.hint.as_deref().unwrap_or_else(|| self.report.kind.advice())
+        self.inner.hint.as_deref().unwrap_or_else(|| self.inner.kind.advice())
     }
 
     /// The extra fields.
     pub fn details(&self) -> &Map<String, Value> {
-        &self.report.details
+        &self.inner.details
     }
 
     /// The same error with its texts passed through `change`, those in the
@@ -213,41 +213,41 @@ impl ToolError {
     /// model. What is nested too deep becomes text.
     #[must_use]
     pub fn map_text(mut self, change: impl Fn(&str) -> String) -> Self {
-        fn visit(value: &mut Value, change: &dyn Fn(&str) -> String, levels: usize) {
+        fn map_value(value: &mut Value, change: &dyn Fn(&str) -> String, levels: usize) {
             match value {
                 Value::String(text) => *text = change(text),
                 Value::Array(_) | Value::Object(_) if levels == 0 => {
                     *value = change(&value.to_string()).into();
                 }
                 Value::Array(items) => {
-                    items.iter_mut().for_each(|item| visit(item, change, levels - 1));
+                    items.iter_mut().for_each(|item| map_value(item, change, levels - 1));
                 }
                 Value::Object(fields) => {
-                    fields.values_mut().for_each(|field| visit(field, change, levels - 1));
+                    fields.values_mut().for_each(|field| map_value(field, change, levels - 1));
                 }
                 Value::Null | Value::Bool(_) | Value::Number(_) => {}
             }
         }
-        self.report.message = change(&self.report.message);
-        self.report.hint = self.report.hint.as_deref().map(&change);
-        self.report.details.values_mut().for_each(|value| visit(value, &change, 128));
+        self.inner.message = change(&self.inner.message);
+        self.inner.hint = self.inner.hint.as_deref().map(&change);
+        self.inner.details.values_mut().for_each(|value| map_value(value, &change, 128));
         self
     }
 
     /// The same error in other words.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
-        self.report.message = message.into();
+        self.inner.message = message.into();
         self
     }
 
     /// The JSON object that a model and a script see.
     pub fn to_value(&self) -> Value {
         let mut object = Map::new();
-        object.insert("error".into(), self.report.message.clone().into());
-        object.insert("kind".into(), self.report.kind.name().into());
+        object.insert("error".into(), self.inner.message.clone().into());
+        object.insert("kind".into(), self.inner.kind.name().into());
         object.insert("hint".into(), self.hint().into());
-        for (key, value) in &self.report.details {
+        for (key, value) in &self.inner.details {
             object.entry(key.clone()).or_insert_with(|| value.clone());
         }
         Value::Object(object)
@@ -261,7 +261,7 @@ impl ToolError {
 
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.report.message)
+        f.write_str(&self.inner.message)
     }
 }
 

@@ -8,7 +8,7 @@ fn path(path: &str) -> Resource {
 
 #[test]
 fn only_what_was_declared_is_covered() {
-    let grants = Grants::of(&[
+    let grants = Grants::from_effects(&[
         Effect::path(Scope::FILE_READ, "/w/src"),
         Effect::name(Scope::PLAN_WRITE, "list"),
         Effect::any(Scope::SYSTEM_READ),
@@ -33,17 +33,17 @@ fn only_what_was_declared_is_covered() {
 #[test]
 fn a_path_is_looked_for_where_its_grant_really_is() {
     let effect = Effect::path(Scope::FILE_WRITE, "/w/link");
-    let grants = Grants::new(vec![Grant { effect, real: Some("/real/place".into()) }]);
-    let real = |p: &str| grants.real(&Scope::FILE_WRITE, Path::new(p));
+    let grants = Grants::new(vec![Grant { effect, real_path: Some("/real/place".into()) }]);
+    let real = |p: &str| grants.real_path(&Scope::FILE_WRITE, Path::new(p));
     assert_eq!(real("/w/link").unwrap(), Some(PathBuf::from("/real/place")));
     assert_eq!(real("/w/link/a/b").unwrap(), Some(PathBuf::from("/real/place/a/b")));
     assert!(real("/w/other").is_err());
-    assert!(grants.real(&Scope::FILE_READ, Path::new("/w/link")).is_err());
+    assert!(grants.real_path(&Scope::FILE_READ, Path::new("/w/link")).is_err());
 }
 
 #[test]
 fn without_bounds_everything_goes() {
-    let grants = Grants::everything();
+    let grants = Grants::allow_all();
     assert!(grants.check(&Scope::FILE_DELETE, &Resource::Any).is_ok());
-    assert_eq!(grants.real(&Scope::FILE_READ, Path::new("/x")).unwrap(), None);
+    assert_eq!(grants.real_path(&Scope::FILE_READ, Path::new("/x")).unwrap(), None);
 }

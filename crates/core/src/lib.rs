@@ -8,7 +8,7 @@
 mod answers;
 mod approval;
 mod availability;
-mod bounds;
+mod output_limits;
 mod call;
 mod checkpoint;
 mod clarify;
@@ -17,7 +17,7 @@ mod context;
 mod effect;
 mod error;
 mod grants;
-mod host;
+mod engine_handle;
 mod network;
 mod notice;
 mod output;
@@ -31,31 +31,31 @@ mod tool;
 
 pub use answers::answer_schema;
 pub use approval::{
-    ApprovalRequest, Approver, Decision, Lasting, Policy, Proposal, Ruling, UNRESOLVABLE, Verdict,
+    ApprovalRequest, Approver, ApprovalDecision, ApprovalScope, Policy, CallProposal, Ruling, UNRESOLVABLE_PATH_RULE, Verdict,
 };
 pub use availability::Availability;
-pub use bounds::OutputBounds;
-pub use call::{Arguments, Disposition, Status, ToolCall, ToolResult};
+pub use output_limits::OutputLimits;
+pub use call::{CallArguments, EffectDisposition, CallStatus, ToolCall, ToolResult};
 pub use checkpoint::{
-    CheckpointId, CheckpointInfo, Checkpoints, Impending, Left, Made, Replacing, Snapshots,
+    CheckpointId, CheckpointSummary, CheckpointHooks, PendingChange, PathState, FileWritten, ChangeReporter, CheckpointReader,
 };
-pub use clarify::Clarify;
-pub use confinement::{Awaited, ChildLimits, Confinement, Enclosed, OverlayMount, Service};
-pub use context::{Progress, ProgressSink, ToolContext, Workplace, is_folded};
-pub use effect::{Access, Effect, Resource, Scope, Script, excerpt};
+pub use clarify::UserPrompter;
+pub use confinement::{PendingSecrets, ChildLimits, Confinement, PartialDir, OverlayMount, HostService};
+pub use context::{ProgressUpdate, ProgressSink, ToolContext, WorkingDir, is_normalized};
+pub use effect::{AccessMode, Effect, Resource, Scope, ShellScript, excerpt};
 pub use error::{ErrorKind, ToolError};
-pub use grants::{Exceptions, Grant, Grants};
-pub use host::{Found, Host};
+pub use grants::{GrantExceptions, Grant, Grants};
+pub use engine_handle::{ToolMatch, EngineHandle};
 pub use network::{
     ClientProcess, ConnectionJudge, ConnectionKind, ConnectionRecord, ConnectionRefusal,
-    ConnectionRequest, ConnectionVerdict, Destination, NetworkMode, SessionNetworks,
+    ConnectionRequest, ConnectionVerdict, NetworkDestination, NetworkMode, SessionNetworks,
 };
-pub use notice::{Event, Notice, NoticeQueue, Notices};
-pub use output::{Attachment, Ending, ToolOutput, tool_error, tool_result};
-pub use password::Passwords;
+pub use notice::{ProcessEvent, ProcessNotice, NoticeQueue, NoticeSink};
+pub use output::{Attachment, CallEnding, ToolOutput, tool_error, tool_result};
+pub use password::PasswordPrompter;
 pub use ports::Ports;
-pub use session::{MemorySessions, Session, SessionError, SessionStore, Variables};
-pub use spec::{Alias, Annotations, Example, ResultLimit, ToolSpec};
+pub use session::{MemorySessionStore, Session, SessionError, SessionStore, EnvOverrides};
+pub use spec::{ToolAlias, ToolAnnotations, ToolExample, ResultLimit, ToolSpec};
 pub use taint::Taint;
 pub use tool::{BoundCall, BoxFuture, DynTool, SchemaOverride, Tool, erase};
 

@@ -38,14 +38,14 @@ impl NetworkMode {
 
 /// A host and port that a client wants to reach.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-pub struct Destination {
+pub struct NetworkDestination {
     /// A name or an address, without brackets, in lower case.
     pub host: String,
     /// The TCP port.
     pub port: u16,
 }
 
-impl Destination {
+impl NetworkDestination {
     /// A destination; the host in lower case, without brackets or a final dot.
     pub fn new(host: &str, port: u16) -> Self {
         let host = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
@@ -53,7 +53,7 @@ impl Destination {
     }
 }
 
-impl fmt::Display for Destination {
+impl fmt::Display for NetworkDestination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {
             write!(f, "[{}]:{}", self.host, self.port)
@@ -110,7 +110,7 @@ pub enum ConnectionKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConnectionRequest {
     /// Where to.
-    pub destination: Destination,
+    pub destination: NetworkDestination,
     /// The address that would be dialled; none before the name was looked up.
     pub address: Option<IpAddr>,
     /// Who wants it, if that could be found out.

@@ -9,24 +9,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 
 /// Notices that a session has waiting at most; of more, the oldest go.
-const MOST: usize = 200;
+const MAX_QUEUED_NOTICES: usize = 200;
 
 /// News of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Notice {
+pub struct ProcessNotice {
     /// The process, by the id that its answers carry.
     pub session_id: String,
     /// Its command, shortened.
     pub command: String,
     /// What has happened.
     #[serde(flatten)]
-    pub event: Event,
+    pub event: ProcessEvent,
 }
 
 /// What has happened to a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
+pub enum ProcessEvent {
     /// It has ended.
     Completed {
         /// `exited`, `killed` or `inactivity`.
@@ -55,26 +55,26 @@ pub enum Event {
 }
 
 /// Where notices go; a port.
-pub trait Notices: Send + Sync {
+pub trait NoticeSink: Send + Sync {
     /// Whether anybody hears what this session is told.
-    fn is_heard(&self, session: &str) -> bool;
+    fn has_listener(&self, session: &str) -> bool;
 
     /// Tells a session something.
-    fn tell(&self, session: &str, notice: Notice);
+    fn notify(&self, session: &str, notice: ProcessNotice);
 
     /// The session has learnt by itself how this process has ended.
-    fn withdraw_end(&self, session: &str, process: &str);
+    fn withdraw_completion(&self, session: &str, process: &str);
 }
 
 /// What is called when something has come.
-type Bell = Arc<dyn Fn() + Send + Sync>;
+type NoticeCallback = Arc<dyn Fn() + Send + Sync>;
 
 /// Notices that wait for whoever drives the session to take them.
 #[derive(Default)]
 pub struct NoticeQueue {
-    is_heard: AtomicBool,
-    on_news: Mutex<Option<Bell>>,
-    waiting: Mutex<HashMap<String, VecDeque<Notice>>>,
+    has_listener: AtomicBool,
+    on_notice: Mutex<Option<NoticeCallback>>,
+    queued: Mutex<HashMap<String, VecDeque<ProcessNotice>>>,
 }
 
 impl NoticeQueue {
@@ -84,18 +84,18 @@ impl NoticeQueue {
     }
 
     /// From now on somebody takes out what comes.
-    pub fn listen(&self) {
-        self.is_heard.store(true, Ordering::Relaxed);
+    pub fn set_listening(&self) {
+        self.has_listener.store(true, Ordering::Relaxed);
     }
 
     /// From now on this is called whenever something has come.
-    pub fn on_news(&self, call: Bell) {
-        *self.on_news.lock().unwrap_or_else(PoisonError::into_inner) = Some(call);
+    pub fn on_notice(&self, call: NoticeCallback) {
+        *self.on_notice.lock().unwrap_or_else(PoisonError::into_inner) = Some(call);
     }
 
     /// Takes out what waits for a session, the oldest first, at most so many.
-    pub fn drain(&self, session: &str, most: usize) -> Vec<Notice> {
-        let mut all = self.lock();
+    pub fn drain(&self, session: &str, most: usize) -> Vec<ProcessNotice> {
+        let mut all = self.lock_queued();
         let Some(waiting) = all.get_mut(session) else { return Vec::new() };
         let taken = waiting.drain(..most.min(waiting.len())).collect();
         if waiting.is_empty() {
@@ -104,35 +104,35 @@ impl NoticeQueue {
         taken
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, VecDeque<Notice>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_queued(&self) -> MutexGuard<'_, HashMap<String, VecDeque<ProcessNotice>>> {
+        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Notices for NoticeQueue {
-    fn is_heard(&self, _session: &str) -> bool {
-        self.is_heard.load(Ordering::Relaxed)
+impl NoticeSink for NoticeQueue {
+    fn has_listener(&self, _session: &str) -> bool {
+        self.has_listener.load(Ordering::Relaxed)
     }
 
-    fn tell(&self, session: &str, notice: Notice) {
-        let mut all = self.lock();
+    fn notify(&self, session: &str, notice: ProcessNotice) {
+        let mut all = self.lock_queued();
         let waiting = all.entry(session.to_owned()).or_default();
-        if waiting.len() >= MOST {
+        if waiting.len() >= MAX_QUEUED_NOTICES {
             waiting.pop_front();
         }
         waiting.push_back(notice);
         drop(all);
-        let call = self.on_news.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let call = self.on_notice.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(call) = call {
             call();
         }
     }
 
-    fn withdraw_end(&self, session: &str, process: &str) {
-        let mut all = self.lock();
+    fn withdraw_completion(&self, session: &str, process: &str) {
+        let mut all = self.lock_queued();
         let Some(waiting) = all.get_mut(session) else { return };
         waiting.retain(|notice| {
-            notice.session_id != process || !matches!(notice.event, Event::Completed { .. })
+            notice.session_id != process || !matches!(notice.event, ProcessEvent::Completed { .. })
         });
         if waiting.is_empty() {
             all.remove(session);
@@ -143,8 +143,8 @@ impl Notices for NoticeQueue {
 impl fmt::Debug for NoticeQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NoticeQueue")
-            .field("is_heard", &self.is_heard)
-            .field("sessions", &self.lock().len())
+            .field("is_heard", &self.has_listener)
+            .field("sessions", &self.lock_queued().len())
             .finish_non_exhaustive()
     }
 }

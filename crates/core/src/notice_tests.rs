@@ -1,24 +1,24 @@
-use super::{Event, MOST, Notice, NoticeQueue, Notices};
+use super::{ProcessEvent, MAX_QUEUED_NOTICES, ProcessNotice, NoticeQueue, NoticeSink};
 
-fn ended(id: &str) -> Notice {
-    let event = Event::Completed { reason: "exited", exit_code: 0, output: String::new() };
-    Notice { session_id: id.to_owned(), command: "true".to_owned(), event }
+fn ended(id: &str) -> ProcessNotice {
+    let event = ProcessEvent::Completed { reason: "exited", exit_code: 0, output: String::new() };
+    ProcessNotice { session_id: id.to_owned(), command: "true".to_owned(), event }
 }
 
-fn matched(id: &str) -> Notice {
-    let event = Event::Matched { patterns: vec!["x".into()], lines: Vec::new(), suppressed: 0 };
-    Notice { event, ..ended(id) }
+fn matched(id: &str) -> ProcessNotice {
+    let event = ProcessEvent::Matched { patterns: vec!["x".into()], lines: Vec::new(), suppressed: 0 };
+    ProcessNotice { event, ..ended(id) }
 }
 
 #[test]
 fn each_session_has_its_own() {
     let queue = NoticeQueue::new();
-    assert!(!queue.is_heard("a"));
-    queue.listen();
-    assert!(queue.is_heard("a"));
-    queue.tell("a", matched("1"));
-    queue.tell("a", ended("1"));
-    queue.tell("b", ended("2"));
+    assert!(!queue.has_listener("a"));
+    queue.set_listening();
+    assert!(queue.has_listener("a"));
+    queue.notify("a", matched("1"));
+    queue.notify("a", ended("1"));
+    queue.notify("b", ended("2"));
     assert_eq!(queue.drain("a", 1), [matched("1")]);
     assert_eq!(queue.drain("a", 9), [ended("1")]);
     assert!(queue.drain("a", 9).is_empty());
@@ -28,20 +28,20 @@ fn each_session_has_its_own() {
 #[test]
 fn an_end_that_is_known_is_not_told() {
     let queue = NoticeQueue::new();
-    queue.tell("a", matched("1"));
-    queue.tell("a", ended("1"));
-    queue.tell("a", ended("2"));
-    queue.withdraw_end("b", "1");
-    queue.withdraw_end("a", "1");
+    queue.notify("a", matched("1"));
+    queue.notify("a", ended("1"));
+    queue.notify("a", ended("2"));
+    queue.withdraw_completion("b", "1");
+    queue.withdraw_completion("a", "1");
     assert_eq!(queue.drain("a", 9), [matched("1"), ended("2")]);
 }
 
 #[test]
 fn the_oldest_go_when_nobody_looks() {
     let queue = NoticeQueue::new();
-    for at in 0..=MOST {
-        queue.tell("a", ended(&at.to_string()));
+    for at in 0..=MAX_QUEUED_NOTICES {
+        queue.notify("a", ended(&at.to_string()));
     }
     let all = queue.drain("a", usize::MAX);
-    assert_eq!((all.len(), all[0].session_id.as_str()), (MOST, "1"));
+    assert_eq!((all.len(), all[0].session_id.as_str()), (MAX_QUEUED_NOTICES, "1"));
 }

@@ -19,25 +19,25 @@ pub struct Attachment {
 
 /// How a call has ended that gave an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Ending {
+pub enum CallEnding {
     /// It is what was asked for. If it tells of a program, that has failed by its
     /// exit code.
     #[default]
-    Answered,
+    Completed,
     /// It is what was asked for, and nothing has failed, whatever the exit code.
-    Well,
+    Succeeded,
     /// It is what there was when the call was stopped.
     Stopped,
     /// It is all that there is, and not what was asked for, for this reason.
-    Short(ErrorKind),
+    Incomplete(ErrorKind),
 }
 
 /// The outcome of a tool that ran to its end.
 #[derive(Debug, Clone)]
 pub struct ToolOutput {
     content: String,
-    trusted: bool,
-    ending: Ending,
+    known_json: bool,
+    ending: CallEnding,
     /// What comes with the text.
     pub attachments: Vec<Attachment>,
 }
@@ -49,13 +49,13 @@ impl ToolOutput {
         let content = serde_json::to_string(value).map_err(|e| {
             ToolError::internal(format!("The result cannot be written as JSON: {e}"))
         })?;
-        Ok(Self { content, trusted: true, ending: Ending::Answered, attachments: Vec::new() })
+        Ok(Self { content, known_json: true, ending: CallEnding::Completed, attachments: Vec::new() })
     }
 
     /// Text that came from elsewhere and claims to be JSON. The pipeline
     /// checks it before anyone relies on it.
     pub fn unchecked(content: String) -> Self {
-        Self { content, trusted: false, ending: Ending::Answered, attachments: Vec::new() }
+        Self { content, known_json: false, ending: CallEnding::Completed, attachments: Vec::new() }
     }
 
     /// Adds attachments.
@@ -67,24 +67,24 @@ impl ToolOutput {
 
     /// Says whether the call was stopped before it had done what was asked.
     #[must_use]
-    pub fn stopped(self, stopped: bool) -> Self {
-        self.ended(if stopped { Ending::Stopped } else { Ending::Answered })
+    pub fn with_stopped(self, stopped: bool) -> Self {
+        self.with_ending(if stopped { CallEnding::Stopped } else { CallEnding::Completed })
     }
 
     /// Whether the call was stopped before it had done what was asked.
     pub fn is_stopped(&self) -> bool {
-        self.ending == Ending::Stopped
+        self.ending == CallEnding::Stopped
     }
 
     /// Says how the call has ended.
     #[must_use]
-    pub fn ended(mut self, ending: Ending) -> Self {
+    pub fn with_ending(mut self, ending: CallEnding) -> Self {
         self.ending = ending;
         self
     }
 
     /// How the call has ended.
-    pub fn ending(&self) -> Ending {
+    pub fn ending(&self) -> CallEnding {
         self.ending
     }
 
@@ -95,7 +95,7 @@ impl ToolOutput {
 
     /// Takes the JSON text, once it is known to be JSON.
     pub fn into_checked(self) -> Result<(String, Vec<Attachment>), ToolError> {
-        if !self.trusted && serde_json::from_str::<serde::de::IgnoredAny>(&self.content).is_err() {
+        if !self.known_json && serde_json::from_str::<serde::de::IgnoredAny>(&self.content).is_err() {
             return Err(ToolError::internal("The tool answered with something that is not JSON")
                 .with_hint("The tool must answer with one JSON document.")
                 .with("error_type", "tool_result_contract"));
@@ -130,8 +130,8 @@ impl From<Map<String, Value>> for ToolOutput {
     fn from(object: Map<String, Value>) -> Self {
         Self {
             content: Value::Object(object).to_string(),
-            trusted: true,
-            ending: Ending::Answered,
+            known_json: true,
+            ending: CallEnding::Completed,
             attachments: Vec::new(),
         }
     }

@@ -4,10 +4,10 @@ use crate::BoxFuture;
 
 /// Somebody who can be asked for a password; a port. What is typed is for the
 /// program alone: no model and no record sees it.
-pub trait Passwords: Send + Sync {
+pub trait PasswordPrompter: Send + Sync {
     /// One that the user has set down under that name, such as
     /// `SUDO_PASSWORD`.
-    fn preset(&self, name: &str) -> Option<String>;
+    fn preset_password(&self, name: &str) -> Option<String>;
 
     /// Asks, and waits for the answer; none if nobody gives one.
     fn ask<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>>;

@@ -65,18 +65,18 @@ pub trait SessionStore: Send + Sync {
     ) -> Result<(), SessionError>;
 
     /// Whether other processes or a disk may have to be waited for.
-    fn may_wait(&self) -> bool {
+    fn may_block(&self) -> bool {
         true
     }
 }
 
 /// Sessions that live as long as the process.
 #[derive(Debug, Default)]
-pub struct MemorySessions {
+pub struct MemorySessionStore {
     documents: Mutex<HashMap<(String, String), Value>>,
 }
 
-impl SessionStore for MemorySessions {
+impl SessionStore for MemorySessionStore {
     fn read(&self, session: &str, key: &str) -> Result<Value, SessionError> {
         let documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
         if documents.is_empty() {
@@ -98,14 +98,14 @@ impl SessionStore for MemorySessions {
         Ok(())
     }
 
-    fn may_wait(&self) -> bool {
+    fn may_block(&self) -> bool {
         false
     }
 }
 
 /// Changes that a session makes to the environment: a value, or none for a
 /// variable that is taken away.
-pub type Variables = BTreeMap<String, Option<String>>;
+pub type EnvOverrides = BTreeMap<String, Option<String>>;
 
 /// One session's documents.
 #[derive(Clone)]
@@ -124,43 +124,43 @@ impl Session {
 
     /// Whether other processes or a disk may have to be waited for, so that it
     /// is not for a thread that others need.
-    pub fn may_wait(&self) -> bool {
-        self.store.may_wait()
+    pub fn may_block(&self) -> bool {
+        self.store.may_block()
     }
 
     /// The same session, for a call that may touch only what it was granted.
     #[must_use]
-    pub fn guarded(&self, grants: Arc<Grants>) -> Self {
+    pub fn with_grants(&self, grants: Arc<Grants>) -> Self {
         Self { grants: Some(grants), ..self.clone() }
     }
 
     /// The same session without bounds, for the documents of the engine.
-    pub(crate) fn unguarded(&self) -> Self {
+    pub(crate) fn without_grants(&self) -> Self {
         Self { grants: None, ..self.clone() }
     }
 
     /// An error unless the holder declared that it would touch this document.
-    fn permit(&self, key: &str, access: Touch) -> Result<(), SessionError> {
+    fn check_access(&self, key: &str, access: DocumentAccess) -> Result<(), SessionError> {
         let Some(list) = self.grants.as_ref().and_then(|grants| grants.list()) else {
             return Ok(());
         };
-        let scopes = match (owner(key), access) {
-            (Owned::Freely, _) | (Owned::ToBeRead, Touch::Read) => return Ok(()),
-            (Owned::By(read, write), Touch::Read) => vec![read, write],
-            (Owned::Inherited(read, write), Touch::Read) => {
+        let scopes = match (document_owner(key), access) {
+            (DocumentOwner::AnyCall, _) | (DocumentOwner::PubliclyReadable, DocumentAccess::Read) => return Ok(()),
+            (DocumentOwner::Scoped(read, write), DocumentAccess::Read) => vec![read, write],
+            (DocumentOwner::Inherited(read, write), DocumentAccess::Read) => {
                 vec![read, write, Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE]
             }
-            (Owned::Inherited(_, write), Touch::Write) => vec![write],
-            (Owned::Shell, Touch::Read) => vec![
+            (DocumentOwner::Inherited(_, write), DocumentAccess::Write) => vec![write],
+            (DocumentOwner::Shell, DocumentAccess::Read) => vec![
                 Scope::TERMINAL_EXECUTE,
                 Scope::CODE_EXECUTE,
                 Scope::ENV_READ,
                 Scope::ENV_WRITE,
             ],
-            (Owned::Shell, Touch::Write) => vec![Scope::TERMINAL_EXECUTE, Scope::ENV_WRITE],
-            (Owned::By(_, write), Touch::Write) => vec![write],
-            (Owned::ToBeRead, Touch::Write) => vec![Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE],
-            (Owned::Privately, _) => Vec::new(),
+            (DocumentOwner::Shell, DocumentAccess::Write) => vec![Scope::TERMINAL_EXECUTE, Scope::ENV_WRITE],
+            (DocumentOwner::Scoped(_, write), DocumentAccess::Write) => vec![write],
+            (DocumentOwner::PubliclyReadable, DocumentAccess::Write) => vec![Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE],
+            (DocumentOwner::EngineOnly, _) => Vec::new(),
         };
         if list.iter().any(|grant| scopes.contains(&grant.effect.scope)) {
             return Ok(());
@@ -170,11 +170,11 @@ impl Session {
 
     /// A session that nobody else sees.
     pub fn in_memory() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
+        static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
         // Unique among all programs: what a session leaves running is found by it.
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = NEXT_SESSION.fetch_add(1, Ordering::Relaxed);
         let id = format!("memory-{}-{number}", std::process::id());
-        Self::new(id, Arc::new(MemorySessions::default()))
+        Self::new(id, Arc::new(MemorySessionStore::default()))
     }
 
     /// Its id.
@@ -184,7 +184,7 @@ impl Session {
 
     /// The document of that key, or the type's default.
     pub fn read<T: DeserializeOwned + Default>(&self, key: &str) -> Result<T, SessionError> {
-        self.permit(key, Touch::Read)?;
+        self.check_access(key, DocumentAccess::Read)?;
         decode(key, self.store.read(&self.id, key)?)
     }
 
@@ -197,7 +197,7 @@ impl Session {
     where
         T: DeserializeOwned + Serialize + Default,
     {
-        self.permit(key, Touch::Write)?;
+        self.check_access(key, DocumentAccess::Write)?;
         let mut change = Some(change);
         let mut answer = None;
         self.store.update(&self.id, key, &mut |old| {
@@ -216,43 +216,43 @@ impl Session {
 
     /// The session's working folder, if it has chosen one.
     pub fn cwd(&self) -> Result<Option<PathBuf>, SessionError> {
-        self.folder("cwd")
+        self.read_dir("cwd")
     }
 
     /// Where it was before it chose one, if that was written down.
-    pub fn beginning(&self) -> Result<Option<PathBuf>, SessionError> {
-        self.folder("beginning")
+    pub fn initial_cwd(&self) -> Result<Option<PathBuf>, SessionError> {
+        self.read_dir("beginning")
     }
 
-    fn folder(&self, key: &str) -> Result<Option<PathBuf>, SessionError> {
-        let folder: Option<Folder> = self.read(key)?;
+    fn read_dir(&self, key: &str) -> Result<Option<PathBuf>, SessionError> {
+        let folder: Option<StoredDir> = self.read(key)?;
         Ok(folder.map(|folder| match folder {
-            Folder::Text(text) => text.into(),
-            Folder::Bytes(bytes) => OsString::from_vec(bytes).into(),
+            StoredDir::Text(text) => text.into(),
+            StoredDir::Bytes(bytes) => OsString::from_vec(bytes).into(),
         }))
     }
 
     /// Moves the session to that folder; none is where it began.
     pub fn set_cwd(&self, folder: Option<&Path>) -> Result<(), SessionError> {
-        self.set_folder("cwd", folder)
+        self.set_dir("cwd", folder)
     }
 
     /// Writes down where it began.
-    pub fn set_beginning(&self, folder: &Path) -> Result<(), SessionError> {
-        self.set_folder("beginning", Some(folder))
+    pub fn set_initial_cwd(&self, folder: &Path) -> Result<(), SessionError> {
+        self.set_dir("beginning", Some(folder))
     }
 
-    fn set_folder(&self, key: &str, folder: Option<&Path>) -> Result<(), SessionError> {
-        self.update(key, |kept: &mut Option<Folder>| {
+    fn set_dir(&self, key: &str, folder: Option<&Path>) -> Result<(), SessionError> {
+        self.update(key, |kept: &mut Option<StoredDir>| {
             *kept = folder.map(|folder| match folder.to_str() {
-                Some(text) => Folder::Text(text.to_owned()),
-                None => Folder::Bytes(folder.as_os_str().as_bytes().to_vec()),
+                Some(text) => StoredDir::Text(text.to_owned()),
+                None => StoredDir::Bytes(folder.as_os_str().as_bytes().to_vec()),
             });
         })
     }
 
     /// What the session changes in the environment.
-    pub fn variables(&self) -> Result<Variables, SessionError> {
+    pub fn env_overrides(&self) -> Result<EnvOverrides, SessionError> {
         self.read("env")
     }
 }
@@ -260,42 +260,42 @@ impl Session {
 /// A folder in a document, which is text: what is not is written as numbers.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Folder {
+enum StoredDir {
     Text(String),
     Bytes(Vec<u8>),
 }
 
 #[derive(Clone, Copy)]
-enum Touch {
+enum DocumentAccess {
     Read,
     Write,
 }
 
 /// Who may touch a document.
-enum Owned {
+enum DocumentOwner {
     /// A tool's own notes.
-    Freely,
+    AnyCall,
     /// Calls with one of these effects: reading, writing.
-    By(Scope, Scope),
+    Scoped(Scope, Scope),
     /// The same; child processes get it, so whoever starts one may read it.
     Inherited(Scope, Scope),
     /// What later commands are judged by. Its variables are those of the
     /// session's environment as well.
     Shell,
     /// Everyone may read it; commands write it.
-    ToBeRead,
+    PubliclyReadable,
     /// The engine alone.
-    Privately,
+    EngineOnly,
 }
 
-fn owner(key: &str) -> Owned {
+fn document_owner(key: &str) -> DocumentOwner {
     match key {
-        "env" => Owned::Inherited(Scope::ENV_READ, Scope::ENV_WRITE),
-        "todo" => Owned::By(Scope::PLAN_READ, Scope::PLAN_WRITE),
-        "shell" => Owned::Shell,
-        "cwd" | "beginning" => Owned::ToBeRead,
-        taint::DOCUMENT | "approvals" => Owned::Privately,
-        _ => Owned::Freely,
+        "env" => DocumentOwner::Inherited(Scope::ENV_READ, Scope::ENV_WRITE),
+        "todo" => DocumentOwner::Scoped(Scope::PLAN_READ, Scope::PLAN_WRITE),
+        "shell" => DocumentOwner::Shell,
+        "cwd" | "beginning" => DocumentOwner::PubliclyReadable,
+        taint::TAINT_DOCUMENT | "approvals" => DocumentOwner::EngineOnly,
+        _ => DocumentOwner::AnyCall,
     }
 }
 

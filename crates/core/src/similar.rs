@@ -5,12 +5,12 @@
 //! (nothing in common) to 1 (equal).
 
 /// Characters of a name that are compared; what lies beyond cannot make a name nearer.
-const COMPARED: usize = 256;
+const MAX_COMPARED_CHARS: usize = 256;
 
 /// How alike two texts are, from 0 to 1. Not quite symmetric, as in `difflib`.
 pub fn ratio(a: &str, b: &str) -> f64 {
-    let (a, b) = (characters(a), characters(b));
-    quotient(matching(&a, &b), a.len() + b.len())
+    let (a, b) = (compared_chars(a), compared_chars(b));
+    similarity_ratio(count_matching(&a, &b), a.len() + b.len())
 }
 
 /// The candidate nearest to `name` among those with a ratio of at least `cutoff`.
@@ -23,7 +23,7 @@ pub fn nearest<'a>(
     cutoff: f64,
 ) -> Option<&'a str> {
     let mut best: Option<(f64, &str)> = None;
-    let name = characters(name);
+    let name = compared_chars(name);
     for candidate in candidates {
         let floor = best.map_or(cutoff, |(score, _)| score.max(cutoff));
         if let Some(score) = score_at_least(&name, candidate, floor)
@@ -42,7 +42,7 @@ pub fn ranked<'a>(
     cutoff: f64,
     limit: usize,
 ) -> Vec<(&'a str, f64)> {
-    let name = characters(name);
+    let name = compared_chars(name);
     let mut found: Vec<(&str, f64)> = candidates
         .filter_map(|text| score_at_least(&name, text, cutoff).map(|score| (text, score)))
         .collect();
@@ -53,21 +53,21 @@ pub fn ranked<'a>(
 
 /// The ratio if it reaches `floor`; lengths alone rule most candidates out.
 fn score_at_least(name: &[char], candidate: &str, floor: f64) -> Option<f64> {
-    let candidate = characters(candidate);
+    let candidate = compared_chars(candidate);
     let total = name.len() + candidate.len();
-    if quotient(name.len().min(candidate.len()), total) < floor {
+    if similarity_ratio(name.len().min(candidate.len()), total) < floor {
         return None;
     }
-    let score = quotient(matching(&candidate, name), total);
+    let score = similarity_ratio(count_matching(&candidate, name), total);
     (score >= floor).then_some(score)
 }
 
-fn characters(text: &str) -> Vec<char> {
-    text.chars().take(COMPARED).collect()
+fn compared_chars(text: &str) -> Vec<char> {
+    text.chars().take(MAX_COMPARED_CHARS).collect()
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn quotient(matched: usize, total: usize) -> f64 {
+fn similarity_ratio(matched: usize, total: usize) -> f64 {
     if total == 0 {
         return 1.0;
     }
@@ -75,7 +75,7 @@ fn quotient(matched: usize, total: usize) -> f64 {
 }
 
 /// Characters in matching blocks: the longest common block, then the same left and right of it.
-fn matching(a: &[char], b: &[char]) -> usize {
+fn count_matching(a: &[char], b: &[char]) -> usize {
     let mut total = 0;
     let mut open = vec![(a, b)];
     while let Some((a, b)) = open.pop() {

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-type Text = Cow<'static, str>;
+type StaticText = Cow<'static, str>;
 
 /// Another name for a tool, with arguments that it fixes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Alias {
+pub struct ToolAlias {
     /// The other name.
-    pub name: Text,
+    pub name: StaticText,
     /// A JSON object that is merged under the caller's arguments.
-    pub preset: Option<Text>,
+    pub preset_arguments: Option<StaticText>,
 }
 
 /// How much of a result may reach the model before it is put into a file.
@@ -30,7 +30,7 @@ pub enum ResultLimit {
 
 /// What kind of thing the tool does, for clients that decide by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Annotations {
+pub struct ToolAnnotations {
     /// Changes nothing.
     pub read_only: bool,
     /// May destroy what cannot be brought back.
@@ -43,116 +43,116 @@ pub struct Annotations {
 
 /// A call that shows what the tool is for. Every example runs as a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Example {
+pub struct ToolExample {
     /// What it shows, as a sentence.
-    pub title: Text,
+    pub title: StaticText,
     /// The arguments, as a JSON object.
-    pub arguments: Text,
+    pub arguments: StaticText,
     /// Files to be there, relative to the working folder.
-    pub given: Vec<(Text, Text)>,
+    pub files: Vec<(StaticText, StaticText)>,
     /// A JSON object that the result must contain.
-    pub gives: Option<Text>,
+    pub expected: Option<StaticText>,
 }
 
 /// A tool's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSpec {
     /// The canonical name; `[a-zA-Z0-9_-]{1,64}`.
-    pub name: Text,
+    pub name: StaticText,
     /// The toolset that owns it.
-    pub toolset: Text,
+    pub toolset: StaticText,
     /// What it does, for the model.
-    pub description: Text,
+    pub description: StaticText,
     /// The glyph shown beside a call.
-    pub emoji: Text,
+    pub emoji: StaticText,
     /// Other names.
-    pub aliases: Vec<Alias>,
+    pub aliases: Vec<ToolAlias>,
     /// Other spellings of top-level parameters: from, to.
-    pub parameter_aliases: Vec<(Text, Text)>,
+    pub parameter_aliases: Vec<(StaticText, StaticText)>,
     /// Environment variables without which it is unavailable.
-    pub requires_env: Vec<Text>,
+    pub requires_env: Vec<StaticText>,
     /// What it is like.
-    pub annotations: Annotations,
+    pub annotations: ToolAnnotations,
     /// The bound on its results.
     pub result_limit: ResultLimit,
     /// How long it may take; none means the engine's default.
     pub timeout: Option<Duration>,
     /// Words that people search it by, beyond its name and description.
-    pub keywords: Vec<Text>,
+    pub keywords: Vec<StaticText>,
     /// Calls that show its use.
-    pub examples: Vec<Example>,
+    pub examples: Vec<ToolExample>,
     /// Whether it tells of every change to a file itself, while it holds it
-    /// ([`crate::Replacing`]). What other tools declare is kept beforehand.
-    pub announces_changes: bool,
+    /// ([`crate::ChangeReporter`]). What other tools declare is kept beforehand.
+    pub reports_changes: bool,
     /// Whether its calls may run beside other such calls of the same scope,
     /// though each may change something: whoever does the work looks after
     /// that itself, and the order is nobody's concern.
     pub unordered: bool,
     /// Whether a call without effects reaches nobody, though others reach
     /// beyond this machine: what such a call says is not a stranger's.
-    pub declares_reach: bool,
+    pub open_world_by_effects: bool,
 }
 
 impl ToolSpec {
     /// A tool of that name in that toolset.
-    pub fn new(name: impl Into<Text>, toolset: impl Into<Text>) -> Self {
+    pub fn new(name: impl Into<StaticText>, toolset: impl Into<StaticText>) -> Self {
         Self {
             name: name.into(),
             toolset: toolset.into(),
-            description: Text::Borrowed(""),
-            emoji: Text::Borrowed("⚡"),
+            description: StaticText::Borrowed(""),
+            emoji: StaticText::Borrowed("⚡"),
             aliases: Vec::new(),
             parameter_aliases: Vec::new(),
             requires_env: Vec::new(),
-            annotations: Annotations::default(),
+            annotations: ToolAnnotations::default(),
             result_limit: ResultLimit::Default,
             timeout: None,
             keywords: Vec::new(),
             examples: Vec::new(),
-            announces_changes: false,
+            reports_changes: false,
             unordered: false,
-            declares_reach: false,
+            open_world_by_effects: false,
         }
     }
 
     /// What it does, for the model.
     #[must_use]
-    pub fn description(mut self, text: impl Into<Text>) -> Self {
+    pub fn description(mut self, text: impl Into<StaticText>) -> Self {
         self.description = text.into();
         self
     }
 
     /// The glyph shown beside a call.
     #[must_use]
-    pub fn emoji(mut self, glyph: impl Into<Text>) -> Self {
+    pub fn emoji(mut self, glyph: impl Into<StaticText>) -> Self {
         self.emoji = glyph.into();
         self
     }
 
     /// Another name.
     #[must_use]
-    pub fn alias(mut self, name: impl Into<Text>) -> Self {
-        self.aliases.push(Alias { name: name.into(), preset: None });
+    pub fn alias(mut self, name: impl Into<StaticText>) -> Self {
+        self.aliases.push(ToolAlias { name: name.into(), preset_arguments: None });
         self
     }
 
     /// Another name that fixes some arguments (a JSON object).
     #[must_use]
-    pub fn preset(mut self, name: impl Into<Text>, arguments: impl Into<Text>) -> Self {
-        self.aliases.push(Alias { name: name.into(), preset: Some(arguments.into()) });
+    pub fn preset_alias(mut self, name: impl Into<StaticText>, arguments: impl Into<StaticText>) -> Self {
+        self.aliases.push(ToolAlias { name: name.into(), preset_arguments: Some(arguments.into()) });
         self
     }
 
     /// Another spelling of a parameter.
     #[must_use]
-    pub fn parameter_alias(mut self, from: impl Into<Text>, to: impl Into<Text>) -> Self {
+    pub fn parameter_alias(mut self, from: impl Into<StaticText>, to: impl Into<StaticText>) -> Self {
         self.parameter_aliases.push((from.into(), to.into()));
         self
     }
 
     /// An environment variable without which the tool is unavailable.
     #[must_use]
-    pub fn requires_env(mut self, name: impl Into<Text>) -> Self {
+    pub fn requires_env(mut self, name: impl Into<StaticText>) -> Self {
         self.requires_env.push(name.into());
         self
     }
@@ -179,10 +179,10 @@ impl ToolSpec {
         self
     }
 
-    /// It tells of every change to a file itself: see [`crate::Replacing`].
+    /// It tells of every change to a file itself: see [`crate::ChangeReporter`].
     #[must_use]
-    pub fn announces_changes(mut self) -> Self {
-        self.announces_changes = true;
+    pub fn reports_changes(mut self) -> Self {
+        self.reports_changes = true;
         self
     }
 
@@ -204,7 +204,7 @@ impl ToolSpec {
     /// in no other.
     #[must_use]
     pub fn open_world_by_effects(mut self) -> Self {
-        self.declares_reach = true;
+        self.open_world_by_effects = true;
         self.open_world()
     }
 
@@ -224,36 +224,36 @@ impl ToolSpec {
 
     /// A word that people search it by.
     #[must_use]
-    pub fn keyword(mut self, word: impl Into<Text>) -> Self {
+    pub fn keyword(mut self, word: impl Into<StaticText>) -> Self {
         self.keywords.push(word.into());
         self
     }
 
     /// A call that shows its use.
     #[must_use]
-    pub fn example(mut self, example: Example) -> Self {
+    pub fn example(mut self, example: ToolExample) -> Self {
         self.examples.push(example);
         self
     }
 }
 
-impl Example {
+impl ToolExample {
     /// An example with these arguments (a JSON object).
-    pub fn new(title: impl Into<Text>, arguments: impl Into<Text>) -> Self {
-        Self { title: title.into(), arguments: arguments.into(), given: Vec::new(), gives: None }
+    pub fn new(title: impl Into<StaticText>, arguments: impl Into<StaticText>) -> Self {
+        Self { title: title.into(), arguments: arguments.into(), files: Vec::new(), expected: None }
     }
 
     /// A file that must be there.
     #[must_use]
-    pub fn given(mut self, path: impl Into<Text>, content: impl Into<Text>) -> Self {
-        self.given.push((path.into(), content.into()));
+    pub fn file(mut self, path: impl Into<StaticText>, content: impl Into<StaticText>) -> Self {
+        self.files.push((path.into(), content.into()));
         self
     }
 
     /// A JSON object that the result must contain.
     #[must_use]
-    pub fn gives(mut self, subset: impl Into<Text>) -> Self {
-        self.gives = Some(subset.into());
+    pub fn expects(mut self, subset: impl Into<StaticText>) -> Self {
+        self.expected = Some(subset.into());
         self
     }
 }

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::{Session, SessionError};
 
 /// The session's document.
-pub(crate) const DOCUMENT: &str = "taint";
+pub(crate) const TAINT_DOCUMENT: &str = "taint";
 
 /// How many sources and findings are kept.
-const KEPT: usize = 50;
+const MAX_TAINT_ENTRIES: usize = 50;
 
 /// Where a session's untrusted content came from, and whom it has spoken to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,8 +27,8 @@ pub struct Taint {
 
 impl Taint {
     /// That of a session.
-    pub fn of(session: &Session) -> Result<Self, SessionError> {
-        session.unguarded().read(DOCUMENT)
+    pub fn read(session: &Session) -> Result<Self, SessionError> {
+        session.without_grants().read(TAINT_DOCUMENT)
     }
 
     /// Whether anything untrusted was read.
@@ -37,22 +37,22 @@ impl Taint {
     }
 
     /// Notes that a tool brought in text from outside.
-    pub fn note(session: &Session, source: &str, findings: &[String]) -> Result<(), SessionError> {
-        session.unguarded().update(DOCUMENT, |taint: &mut Self| {
-            add(&mut taint.sources, source);
+    pub fn record_source(session: &Session, source: &str, findings: &[String]) -> Result<(), SessionError> {
+        session.without_grants().update(TAINT_DOCUMENT, |taint: &mut Self| {
+            push_unique(&mut taint.sources, source);
             for finding in findings {
-                add(&mut taint.findings, finding);
+                push_unique(&mut taint.findings, finding);
             }
         })
     }
 
     /// Notes that a call to a host was allowed.
-    pub fn note_host(session: &Session, scope: &str, host: &str) -> Result<(), SessionError> {
+    pub fn record_host(session: &Session, scope: &str, host: &str) -> Result<(), SessionError> {
         let entry = format!("{scope} {host}");
-        if Self::of(session)?.hosts.contains(&entry) {
+        if Self::read(session)?.hosts.contains(&entry) {
             return Ok(());
         }
-        session.unguarded().update(DOCUMENT, |taint: &mut Self| {
+        session.without_grants().update(TAINT_DOCUMENT, |taint: &mut Self| {
             if !taint.hosts.contains(&entry) {
                 taint.hosts.push(entry);
             }
@@ -60,8 +60,8 @@ impl Taint {
     }
 }
 
-fn add(list: &mut Vec<String>, text: &str) {
-    if list.len() < KEPT && !list.iter().any(|known| known == text) {
+fn push_unique(list: &mut Vec<String>, text: &str) {
+    if list.len() < MAX_TAINT_ENTRIES && !list.iter().any(|known| known == text) {
         list.push(text.to_owned());
     }
 }

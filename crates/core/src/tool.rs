@@ -11,8 +11,8 @@ use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Attachment, Availability, Effect, Ending, ToolContext, ToolError, ToolOutput, ToolSpec,
-    Workplace,
+    Attachment, Availability, Effect, CallEnding, ToolContext, ToolError, ToolOutput, ToolSpec,
+    WorkingDir,
 };
 
 /// A future behind a pointer.
@@ -42,7 +42,7 @@ pub trait Tool: Send + Sync + Sized + 'static {
     fn spec() -> ToolSpec;
 
     /// What a call with these arguments will do.
-    fn effects(&self, args: &Self::Args, at: &Workplace) -> Vec<Effect>;
+    fn effects(&self, args: &Self::Args, at: &WorkingDir) -> Vec<Effect>;
 
     /// Does it.
     fn run(
@@ -54,7 +54,7 @@ pub trait Tool: Send + Sync + Sized + 'static {
     /// Arguments that may be long and that [`Tool::effects`] does not look at,
     /// such as the content of a file. A long one is empty when the effects are
     /// asked for, so that it need not be copied.
-    fn bulk() -> &'static [&'static str] {
+    fn bulk_arguments() -> &'static [&'static str] {
         &[]
     }
 
@@ -87,8 +87,8 @@ pub trait Tool: Send + Sync + Sized + 'static {
 
     /// How the call has ended, where there is more to tell than whether it was
     /// stopped.
-    fn ending(output: &Self::Output) -> Ending {
-        if Self::was_stopped(output) { Ending::Stopped } else { Ending::Answered }
+    fn ending(output: &Self::Output) -> CallEnding {
+        if Self::was_stopped(output) { CallEnding::Stopped } else { CallEnding::Completed }
     }
 
     /// Once, before the first call.
@@ -121,7 +121,7 @@ pub trait DynTool: Send + Sync {
     }
 
     /// See [`Tool::bulk`].
-    fn bulk(&self) -> &'static [&'static str] {
+    fn bulk_arguments(&self) -> &'static [&'static str] {
         &[]
     }
 
@@ -152,7 +152,7 @@ pub trait DynTool: Send + Sync {
 /// A call whose arguments have been read.
 pub trait BoundCall: Send {
     /// What it will do.
-    fn effects(&self, at: &Workplace) -> Vec<Effect>;
+    fn effects(&self, at: &WorkingDir) -> Vec<Effect>;
 
     /// Does it.
     fn run(self: Box<Self>, cx: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
@@ -160,26 +160,26 @@ pub trait BoundCall: Send {
 
 /// The erased form of a tool.
 pub fn erase<T: Tool>(tool: T) -> Arc<dyn DynTool> {
-    Arc::new(Erased { tool: Arc::new(tool), spec: T::spec() })
+    Arc::new(ErasedTool { tool: Arc::new(tool), spec: T::spec() })
 }
 
-struct Erased<T> {
+struct ErasedTool<T> {
     tool: Arc<T>,
     spec: ToolSpec,
 }
 
-impl<T: Tool> Erased<T> {
-    fn bound(
+impl<T: Tool> ErasedTool<T> {
+    fn bind_args(
         &self,
         args: Result<T::Args, serde_json::Error>,
     ) -> Result<Box<dyn BoundCall>, ToolError> {
         let args =
             args.map_err(|e| ToolError::invalid(format!("The arguments cannot be read: {e}")))?;
-        Ok(Box::new(Bound { tool: Arc::clone(&self.tool), args }))
+        Ok(Box::new(TypedCall { tool: Arc::clone(&self.tool), args }))
     }
 }
 
-impl<T: Tool> DynTool for Erased<T> {
+impl<T: Tool> DynTool for ErasedTool<T> {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -193,15 +193,15 @@ impl<T: Tool> DynTool for Erased<T> {
     }
 
     fn bind(self: Arc<Self>, arguments: &Value) -> Result<Box<dyn BoundCall>, ToolError> {
-        self.bound(T::Args::deserialize(arguments))
+        self.bind_args(T::Args::deserialize(arguments))
     }
 
     fn bind_owned(self: Arc<Self>, arguments: Value) -> Result<Box<dyn BoundCall>, ToolError> {
-        self.bound(T::Args::deserialize(arguments))
+        self.bind_args(T::Args::deserialize(arguments))
     }
 
-    fn bulk(&self) -> &'static [&'static str] {
-        T::bulk()
+    fn bulk_arguments(&self) -> &'static [&'static str] {
+        T::bulk_arguments()
     }
 
     fn output_schema(&self) -> Option<Value> {
@@ -225,22 +225,22 @@ impl<T: Tool> DynTool for Erased<T> {
     }
 }
 
-struct Bound<T: Tool> {
+struct TypedCall<T: Tool> {
     tool: Arc<T>,
     args: T::Args,
 }
 
-impl<T: Tool> BoundCall for Bound<T> {
-    fn effects(&self, at: &Workplace) -> Vec<Effect> {
+impl<T: Tool> BoundCall for TypedCall<T> {
+    fn effects(&self, at: &WorkingDir) -> Vec<Effect> {
         self.tool.effects(&self.args, at)
     }
 
     fn run(self: Box<Self>, cx: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let Bound { tool, args } = *self;
+        let TypedCall { tool, args } = *self;
         Box::pin(async move {
             let output = tool.run(args, &cx).await?;
             let (attachments, ending) = (T::attachments(&output), T::ending(&output));
-            Ok(ToolOutput::json(&output)?.with_attachments(attachments).ended(ending))
+            Ok(ToolOutput::json(&output)?.with_attachments(attachments).with_ending(ending))
         })
     }
 }

@@ -107,7 +107,7 @@ async fn delegate(engine: &Engine, caller: &Caller, goals: &[String]) -> Value {
     let result = engine.call(call, caller).await;
     assert!(result.is_success(), "{}", result.content);
     // Long answers go to a file, but for their ends.
-    let whole = result.spilled.map(|path| std::fs::read_to_string(path).unwrap());
+    let whole = result.spill_path.map(|path| std::fs::read_to_string(path).unwrap());
     serde_json::from_str(&whole.unwrap_or(result.content)).unwrap()
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, Event, Notice, Notices, ToolError};
+use hermes_core::{CancellationToken, ProcessEvent, ProcessNotice, NoticeSink, ToolError};
 use serde::Serialize;
 use tokio::sync::watch;
 
@@ -177,12 +177,12 @@ impl Job {
     }
 
     /// It has ended; its session is told, if it listens.
-    pub(crate) fn end(&self, reports: Vec<Report>, notices: Option<&dyn Notices>) {
+    pub(crate) fn end(&self, reports: Vec<Report>, notices: Option<&dyn NoticeSink>) {
         let notice = self.notice(&reports);
         let after = self.began.elapsed();
         // Whoever waits for the end finds the notice there.
         if let Some(notices) = notices {
-            notices.tell(&self.session, notice);
+            notices.notify(&self.session, notice);
         }
         self.ended.send_replace(Some(Ended { reports: reports.into(), after }));
     }
@@ -229,7 +229,7 @@ impl Job {
         seconds(ended.map_or_else(|| self.began.elapsed(), |ended| ended.after))
     }
 
-    fn notice(&self, reports: &[Report]) -> Notice {
+    fn notice(&self, reports: &[Report]) -> ProcessNotice {
         let status = status_of(reports);
         let each = TOLD / reports.len().max(1);
         let words = |report: &Report| {
@@ -249,10 +249,10 @@ impl Job {
             Status::Interrupted => 130,
             _ => 1,
         };
-        Notice {
+        ProcessNotice {
             session_id: self.handle.clone(),
             command: excerpt(&format!("delegate_task {}", self.goals.join("; ")), 120),
-            event: Event::Completed { reason: status.name(), exit_code, output },
+            event: ProcessEvent::Completed { reason: status.name(), exit_code, output },
         }
     }
 }

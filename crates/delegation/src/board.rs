@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use hermes_agent::{Budget, Notice, Watcher};
-use hermes_core::{Effect, ErrorKind, Scope, Session, ToolContext, ToolResult, Workplace};
+use hermes_core::{Effect, ErrorKind, Scope, Session, ToolContext, ToolResult, WorkingDir};
 use hermes_engine::{Begun, Engine};
 use serde::{Deserialize, Serialize};
 
@@ -162,7 +162,7 @@ impl Board {
         let Some(cx) = self.cx.as_ref().filter(|cx| cx.progress.is_some()) else { return };
         let (fraction, line) = line(&seats);
         drop(seats);
-        cx.report(Some(fraction), line);
+        cx.report_progress(Some(fraction), line);
     }
 }
 
@@ -206,9 +206,9 @@ impl Seat {
         self.trace.push_back(Step {
             tool: result.name.clone(),
             status: match result.status {
-                hermes_core::Status::Success => "ok",
-                hermes_core::Status::Error(ErrorKind::Cancelled) => "cancelled",
-                hermes_core::Status::Error(_) => "error",
+                hermes_core::CallStatus::Success => "ok",
+                hermes_core::CallStatus::Error(ErrorKind::Cancelled) => "cancelled",
+                hermes_core::CallStatus::Error(_) => "error",
             },
             args_bytes,
             result_bytes: result.content.len(),
@@ -227,7 +227,7 @@ pub(crate) struct Eyes {
     pub(crate) at: usize,
     pub(crate) engine: Engine,
     pub(crate) session: Session,
-    pub(crate) workplace: Arc<Workplace>,
+    pub(crate) workplace: Arc<WorkingDir>,
 }
 
 impl Watcher for Eyes {
@@ -270,8 +270,8 @@ impl Eyes {
         }
         let Ok(bound) = Arc::clone(entry.tool()).bind(begun.arguments) else { return Vec::new() };
         let at = match self.session.cwd() {
-            Ok(Some(cwd)) => Workplace::new(cwd, self.workplace.home().map(Into::into)),
-            _ => Workplace::clone(&self.workplace),
+            Ok(Some(cwd)) => WorkingDir::new(cwd, self.workplace.home().map(Into::into)),
+            _ => WorkingDir::clone(&self.workplace),
         };
         bound.effects(&at).iter().filter_map(change).collect()
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hermes_agent::{Agent, Budget, Makeup, Manner, Outcome, Standing, reading};
 use hermes_core::{
-    ApprovalRequest, Approver, BoxFuture, CancellationToken, Decision, MemorySessions, Ports,
-    Session, Taint, ToolError, Workplace,
+    ApprovalRequest, Approver, BoxFuture, CancellationToken, ApprovalDecision, MemorySessionStore, Ports,
+    Session, Taint, ToolError, WorkingDir,
 };
 use hermes_engine::{Caller, Engine, Limits};
 use hermes_llm::{Model, Part};
@@ -48,7 +48,7 @@ struct OnBehalf {
 }
 
 impl Approver for OnBehalf {
-    fn ask(&self, mut request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+    fn ask(&self, mut request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         request.reason = format!("{} (asked by the sub-agent for “{}”)", request.reason, self.goal);
         self.asked.ask(request)
     }
@@ -66,7 +66,7 @@ pub(crate) struct Parent {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) manner: Manner,
     pub(crate) session: Session,
-    pub(crate) workplace: Arc<Workplace>,
+    pub(crate) workplace: Arc<WorkingDir>,
     pub(crate) ports: Arc<Ports>,
     /// Where they stand in line.
     pub(crate) lane: Arc<Semaphore>,
@@ -138,7 +138,7 @@ impl Parent {
             Some(standing) => standing.budget.carve(order.allowance),
             None => Budget::new(order.allowance),
         };
-        let session = Session::new(id.as_str(), Arc::new(MemorySessions::default()));
+        let session = Session::new(id.as_str(), Arc::new(MemorySessionStore::default()));
         self.hand_down(&session)?;
         let cwd = self.workplace.cwd();
         let may_delegate = order.scope.contains(crate::delegate_task::NAME);
@@ -202,13 +202,13 @@ impl Parent {
     /// What strangers have said to the parent may be in the task, so the same
     /// rules count for the sub-agent.
     fn hand_down(&self, session: &Session) -> Result<(), ToolError> {
-        let taint = Taint::of(&self.session)?;
+        let taint = Taint::read(&self.session)?;
         if taint.is_tainted() {
-            Taint::note(session, INHERITED, &taint.findings)?;
+            Taint::record_source(session, INHERITED, &taint.findings)?;
         }
         for host in &taint.hosts {
             if let Some((scope, host)) = host.split_once(' ') {
-                Taint::note_host(session, scope, host)?;
+                Taint::record_host(session, scope, host)?;
             }
         }
         Ok(())
@@ -217,11 +217,11 @@ impl Parent {
     /// Whether the sub-agent has heard strangers. If so, its parent has now,
     /// too.
     fn hand_up(&self, session: &Session) -> bool {
-        let taint = Taint::of(session).unwrap_or_default();
+        let taint = Taint::read(session).unwrap_or_default();
         let has_heard = taint.sources.iter().any(|source| source != INHERITED);
         if has_heard {
             // A session that cannot be written is reported by the tools that need it.
-            let _ = Taint::note(&self.session, crate::delegate_task::NAME, &taint.findings);
+            let _ = Taint::record_source(&self.session, crate::delegate_task::NAME, &taint.findings);
         }
         has_heard
     }

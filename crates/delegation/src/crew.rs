@@ -119,7 +119,7 @@ impl Crew {
     }
 
     /// Whether a notice tells of a delegation that has ended.
-    pub fn has_told(notice: &hermes_core::Notice) -> bool {
+    pub fn has_told(notice: &hermes_core::ProcessNotice) -> bool {
         crate::background::is_handle(&notice.session_id)
     }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use hermes_agent::{Manner, Standing};
 use hermes_core::{
-    Availability, Effect, ErrorKind, Example, JsonSchema, Notices, SchemaOverride, Scope, Tool,
-    ToolContext, ToolError, ToolSpec, Workplace,
+    Availability, Effect, ErrorKind, ToolExample, JsonSchema, NoticeSink, SchemaOverride, Scope, Tool,
+    ToolContext, ToolError, ToolSpec, WorkingDir,
 };
 use hermes_engine::Engine;
 use hermes_llm::Model;
@@ -170,7 +170,7 @@ impl Tool for DelegateTask {
             .keyword("sub-agent")
             .keyword("parallel")
             .keyword("spawn")
-            .example(Example::new(
+            .example(ToolExample::new(
                 "Two tasks side by side",
                 r#"{"tasks":[{"goal":"List the public functions of src/a.rs"},{"goal":"List those of src/b.rs"}]}"#,
             ))
@@ -185,7 +185,7 @@ impl Tool for DelegateTask {
         Some([("description".to_owned(), Value::from(description))].into_iter().collect())
     }
 
-    fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, _at: &WorkingDir) -> Vec<Effect> {
         let named = |name: String| Effect::name(Scope::AGENT_DELEGATE, name);
         if args.action != Action::Run {
             return vec![named(args.handle.clone().unwrap_or_else(|| "list".to_owned()))];
@@ -233,12 +233,12 @@ async fn attend(
     }
     if matches!(action, Action::Wait | Action::Cancel) {
         // Whoever waits in vain is told how it stands.
-        let _ = cx.race(tokio::time::timeout(most.min(LONGEST), job.wait())).await?;
+        let _ = cx.run_until_cancelled(tokio::time::timeout(most.min(LONGEST), job.wait())).await?;
     }
     if !job.is_at_work()
-        && let Some(notices) = cx.ports.get::<dyn Notices>()
+        && let Some(notices) = cx.ports.get::<dyn NoticeSink>()
     {
-        notices.withdraw_end(cx.session.id(), job.handle());
+        notices.withdraw_completion(cx.session.id(), job.handle());
     }
     Ok(Answer::Job(job.view()))
 }
@@ -250,7 +250,7 @@ impl DelegateTask {
         let (engine, stop) = self.crew.engine()?;
         let standing = cx.ports.get::<Standing>();
         self.permit(standing.as_deref())?;
-        let (model, manner) = cx.race(self.model(standing.as_deref())).await??;
+        let (model, manner) = cx.run_until_cancelled(self.model(standing.as_deref())).await??;
         let orders = self.orders(&tasks, &engine, &*model, standing.as_deref(), cx).await?;
         let goals: Vec<String> = orders.iter().map(|order| excerpt(&order.goal, GOAL)).collect();
         let parent = Arc::new(Parent {
@@ -259,7 +259,7 @@ impl DelegateTask {
             model,
             manner,
             session: cx.session.clone(),
-            workplace: Arc::clone(&cx.workplace),
+            workplace: Arc::clone(&cx.working_dir),
             ports: Arc::clone(&cx.ports),
             lane: self.crew.lane(cx.session.id(), &cx.task_id),
             tasks: orders.len(),
@@ -311,7 +311,7 @@ impl DelegateTask {
     ) -> Result<Vec<Order>, ToolError> {
         let settings = &self.crew.settings;
         let held: HashSet<String> =
-            cx.host.as_ref().map(|host| host.names()).unwrap_or_default().into_iter().collect();
+            cx.engine.as_ref().map(|host| host.tool_names()).unwrap_or_default().into_iter().collect();
         let outfitter =
             Outfitter { engine, held, blocked: &settings.blocked, window: model.window() };
         let depth = standing.map_or(0, |standing| standing.depth).saturating_add(1);
@@ -357,7 +357,7 @@ impl DelegateTask {
             self.crew.background.begin(&session, goals.clone(), Arc::clone(&board), cancel.clone());
         let job = begun?;
         let handle = job.handle().to_owned();
-        let notices = parent.ports.get::<dyn Notices>();
+        let notices = parent.ports.get::<dyn NoticeSink>();
         tokio::spawn(async move {
             let reports = see_through(parent, orders, board, cancel).await;
             job.end(reports, notices.as_deref());
@@ -380,8 +380,8 @@ fn whether_in_background(args: &Args, parent: &Parent, cx: &ToolContext) -> (boo
         Some(standing) => standing.depth == 0,
         // A call by hand is over before anybody could ask.
         None => {
-            let notices = cx.ports.get::<dyn Notices>();
-            notices.is_some_and(|notices| notices.is_heard(cx.session.id()))
+            let notices = cx.ports.get::<dyn NoticeSink>();
+            notices.is_some_and(|notices| notices.has_listener(cx.session.id()))
         }
     };
     let why = "Nobody could be told later, so it did not go into the background".to_owned();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use hermes_core::{Access, Effect, Resource, Scope, ToolCall, ToolResult};
+use hermes_core::{AccessMode, Effect, Resource, Scope, ToolCall, ToolResult};
 use hermes_shell::Extent;
 
 use crate::extent;
@@ -137,7 +137,7 @@ fn keep_within_budget(flight: &Flight, results: &mut [ToolResult]) {
         }
         let result = &mut results[at];
         let before = result.content.len();
-        if before < WORTH_SPILLING || result.spilled.is_some() {
+        if before < WORTH_SPILLING || result.spill_path.is_some() {
             continue;
         }
         flight.spill(result, WORTH_SPILLING);
@@ -190,7 +190,7 @@ fn counts(effect: &Effect, extent: Extent) -> bool {
     match extent {
         Extent::Open => true,
         Extent::Looks => !reaches_anything(effect),
-        Extent::Waits => !reaches_anything(effect) && effect.scope.access() == Access::Exclusive,
+        Extent::Waits => !reaches_anything(effect) && effect.scope.access() == AccessMode::Exclusive,
     }
 }
 
@@ -220,7 +220,7 @@ struct RealPaths {
 impl RealPaths {
     fn new<'a>(mut effects: impl Iterator<Item = &'a Effect>) -> Self {
         let needed = effects
-            .any(|e| e.resource.as_path().is_some() && e.scope.access() == Access::Exclusive);
+            .any(|e| e.resource.as_path().is_some() && e.scope.access() == AccessMode::Exclusive);
         Self { needed, known: HashMap::new() }
     }
 
@@ -294,7 +294,7 @@ struct Grounds {
 
 impl Grounds {
     fn meets(&self, effect: &Effect, unordered: bool) -> bool {
-        let (ground, changes) = (effect.ground(), effect.scope.access() == Access::Exclusive);
+        let (ground, changes) = (effect.touched_resource(), effect.scope.access() == AccessMode::Exclusive);
         self.exclusive.meets(ground)
             || (changes && self.shared.meets(ground))
             || (!(unordered && changes) && self.unordered.meets(ground))
@@ -302,11 +302,11 @@ impl Grounds {
 
     fn take(&mut self, effect: &Effect, unordered: bool) {
         let ground = match effect.scope.access() {
-            Access::Shared => &mut self.shared,
-            Access::Exclusive if unordered => &mut self.unordered,
-            Access::Exclusive => &mut self.exclusive,
+            AccessMode::Shared => &mut self.shared,
+            AccessMode::Exclusive if unordered => &mut self.unordered,
+            AccessMode::Exclusive => &mut self.exclusive,
         };
-        ground.take(effect.ground());
+        ground.take(effect.touched_resource());
     }
 }
 
@@ -337,7 +337,7 @@ impl Occupied {
 
     fn meets(&self, effect: &Effect, unordered: bool) -> bool {
         let is_used = self.used || self.looked;
-        let changes = effect.scope.access() == Access::Exclusive;
+        let changes = effect.scope.access() == AccessMode::Exclusive;
         if self.everything
             || self.waited
             || (self.looked && changes)
@@ -353,7 +353,7 @@ impl Occupied {
     fn take(&mut self, effect: &Effect, unordered: bool) {
         self.used = true;
         self.everything |= reaches_anything(effect);
-        self.changed |= effect.scope.access() == Access::Exclusive;
+        self.changed |= effect.scope.access() == AccessMode::Exclusive;
         let family = self.families.entry(effect.scope.family().to_owned()).or_default();
         family.take(effect, unordered);
         if effect.resource.as_path().is_some() {

@@ -205,7 +205,7 @@ fn standing(call: &Call) -> (Vec<&Effect>, Extent) {
 fn meet(a: &Call, b: &Call) -> bool {
     let one_way = |a: &Call, b: &Call| {
         let ((_, a), (effects, b)) = (standing(a), standing(b));
-        let changes = effects.iter().any(|e| e.scope.access() == Access::Exclusive);
+        let changes = effects.iter().any(|e| e.scope.access() == AccessMode::Exclusive);
         match (a, b) {
             (Extent::Waits, Extent::Looks) => true,
             (Extent::Waits, _) => !effects.is_empty(),
@@ -214,7 +214,7 @@ fn meet(a: &Call, b: &Call) -> bool {
         }
     };
     let (x, y) = (standing(a).0, standing(b).0);
-    x.iter().any(|x| y.iter().any(|y| x.conflicts(y))) || one_way(a, b) || one_way(b, a)
+    x.iter().any(|x| y.iter().any(|y| x.conflicts_with(y))) || one_way(a, b) || one_way(b, a)
 }
 
 proptest! {

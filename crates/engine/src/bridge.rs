@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use hermes_core::{
-    Availability, BoundCall, BoxFuture, DynTool, Effect, Example, Found, JsonSchema, Tool,
-    ToolContext, ToolError, ToolSpec, Workplace, erase,
+    Availability, BoundCall, BoxFuture, DynTool, Effect, ToolExample, ToolMatch, JsonSchema, Tool,
+    ToolContext, ToolError, ToolSpec, WorkingDir, erase,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ struct SearchArgs {
 struct SearchOutput {
     query: String,
     total_available: usize,
-    matches: Vec<Found>,
+    matches: Vec<ToolMatch>,
 }
 
 impl Tool for Search {
@@ -47,18 +47,18 @@ impl Tool for Search {
             .description("Find tools beyond those listed here by what they do.")
             .read_only()
             .example(
-                Example::new("Look for a tool", r#"{"query":"wait a while"}"#)
-                    .gives(r#"{"query":"wait a while"}"#),
+                ToolExample::new("Look for a tool", r#"{"query":"wait a while"}"#)
+                    .expects(r#"{"query":"wait a while"}"#),
             )
     }
 
-    fn effects(&self, _: &SearchArgs, _: &Workplace) -> Vec<Effect> {
+    fn effects(&self, _: &SearchArgs, _: &WorkingDir) -> Vec<Effect> {
         Vec::new()
     }
 
     async fn run(&self, args: SearchArgs, cx: &ToolContext) -> Result<SearchOutput, ToolError> {
-        let host = cx.host.as_ref().ok_or_else(no_host)?;
-        let (matches, total_available) = host.search(&args.query, args.limit);
+        let host = cx.engine.as_ref().ok_or_else(no_host)?;
+        let (matches, total_available) = host.search_tools(&args.query, args.limit);
         Ok(SearchOutput { query: args.query, total_available, matches })
     }
 }
@@ -83,19 +83,19 @@ impl Tool for Describe {
             .description("Show a tool's parameters before calling it with tool_call.")
             .read_only()
             .example(
-                Example::new("Look at a tool", r#"{"name":"tool_search"}"#)
-                    .gives(r#"{"name":"tool_search"}"#),
+                ToolExample::new("Look at a tool", r#"{"name":"tool_search"}"#)
+                    .expects(r#"{"name":"tool_search"}"#),
             )
     }
 
-    fn effects(&self, _: &DescribeArgs, _: &Workplace) -> Vec<Effect> {
+    fn effects(&self, _: &DescribeArgs, _: &WorkingDir) -> Vec<Effect> {
         Vec::new()
     }
 
     async fn run(&self, args: DescribeArgs, cx: &ToolContext) -> Result<Value, ToolError> {
-        let host = cx.host.as_ref().ok_or_else(no_host)?;
-        host.describe(&args.name).ok_or_else(|| {
-            let near = host.similar(&args.name);
+        let host = cx.engine.as_ref().ok_or_else(no_host)?;
+        host.describe_tool(&args.name).ok_or_else(|| {
+            let near = host.similar_names(&args.name);
             ToolError::not_found(format!("There is no tool '{}'", args.name))
                 .with_hint("Use tool_search to find the tool's name.")
                 .with("similar", near)
@@ -119,7 +119,7 @@ impl Call {
         ToolSpec::new("tool_call", BRIDGE)
             .emoji("📞")
             .description("Call a tool found with tool_search.")
-            .example(Example::new(
+            .example(ToolExample::new(
                 "Call a tool by name",
                 r#"{"name":"tool_search","arguments":{"query":"x"}}"#,
             ))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use hermes_core::{Approver, CancellationToken, Ports, Session, Workplace};
+use hermes_core::{Approver, CancellationToken, Ports, Session, WorkingDir};
 
 use crate::definitions::ToolScope;
 use crate::onlooker::Onlooker;
@@ -25,7 +25,7 @@ pub struct Caller {
     pub home: Option<PathBuf>,
     /// Where it is after all, if that was not known when it was made: in place
     /// of `cwd` and `home`, once it is known.
-    pub late: Option<Arc<OnceLock<Workplace>>>,
+    pub late: Option<Arc<OnceLock<WorkingDir>>>,
     /// Stops everything that is under way.
     pub cancel: CancellationToken,
     /// When the time of the whole batch is up.
@@ -84,7 +84,7 @@ impl Caller {
         }
     }
 
-    pub(crate) fn workplace(&self) -> Workplace {
+    pub(crate) fn workplace(&self) -> WorkingDir {
         // A damaged session is reported by the tools that need it; where it
         // was is then where the caller is.
         let chosen = self.session.cwd().ok().flatten();
@@ -92,7 +92,7 @@ impl Caller {
             Some(late) => (late.cwd(), late.home()),
             None => (self.cwd.as_path(), self.home.as_deref()),
         };
-        Workplace::new(chosen.unwrap_or_else(|| cwd.into()), home.map(Into::into))
+        WorkingDir::new(chosen.unwrap_or_else(|| cwd.into()), home.map(Into::into))
     }
 }
 

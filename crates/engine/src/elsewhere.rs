@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Resource, Scope, Workplace};
+use hermes_core::{Resource, Scope, WorkingDir};
 use hermes_shell::{Arrival, Landing, Leaf};
 use serde::Deserialize;
 use serde_json::Value;
@@ -43,7 +43,7 @@ pub(crate) fn named(flight: &Flight, call: &Known) -> Named {
     let usual = flight.workplace.load();
     let folder = call.arguments.get("workdir").and_then(Value::as_str);
     let there = folder
-        .map(|folder| Workplace::new(usual.resolve(folder), usual.home().map(Path::to_path_buf)));
+        .map(|folder| WorkingDir::new(usual.resolve(folder), usual.home().map(Path::to_path_buf)));
     let at = there.as_ref().unwrap_or(&usual);
     let shell: Shell = flight.caller.session.read("shell").unwrap_or_default();
     let leaves = commands.flat_map(|effect| {

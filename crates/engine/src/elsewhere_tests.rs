@@ -19,7 +19,7 @@ fn grounds() -> (tempfile::TempDir, PathBuf) {
 /// What a command names: `+` before folders of which only it knows what it
 /// makes in them.
 fn named(root: &Path, command: &str) -> Vec<String> {
-    let at = Workplace::new(root.join("in"), None);
+    let at = WorkingDir::new(root.join("in"), None);
     let command = command.replace("OUT", &root.join("out").to_string_lossy());
     let command = command.replace("IN", &root.join("in").to_string_lossy());
     let named = Named::by(hermes_shell::analyze(&command, &at).leaves.into_iter());

@@ -9,7 +9,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use futures_util::future::join_all;
 use hermes_core::{
-    Availability, Checkpoints, DynTool, Policy, Ports, Proposal, Ruling, ToolCall, ToolResult,
+    Availability, CheckpointHooks, DynTool, Policy, Ports, CallProposal, Ruling, ToolCall, ToolResult,
     Verdict,
 };
 use serde_json::Value;
@@ -39,8 +39,8 @@ pub const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct AllowAll;
 
 impl Policy for AllowAll {
-    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
-        Ruling::plain(Verdict::Allow, proposal.effects)
+    fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
+        Ruling::for_effects(Verdict::Allow, proposal.effects)
     }
 }
 
@@ -70,7 +70,7 @@ struct Inner {
     limits: Limits,
     spill: Spill,
     recorder: Option<Arc<dyn Recorder>>,
-    checkpoints: Option<Arc<dyn Checkpoints>>,
+    checkpoints: Option<Arc<dyn CheckpointHooks>>,
     ports: Arc<Ports>,
     default_timeout: Duration,
     search_limits: SearchLimits,
@@ -106,7 +106,7 @@ pub struct Preview {
     /// What was changed in the arguments.
     pub coerced: Vec<String>,
     /// Where it would happen.
-    pub workplace: Arc<hermes_core::Workplace>,
+    pub workplace: Arc<hermes_core::WorkingDir>,
 }
 
 /// Runs tool calls. Cheap to clone; clones are the same engine.
@@ -240,7 +240,7 @@ impl Engine {
 
     /// What the policy says to something that is not a call: what the program
     /// does by itself is judged by the same rules.
-    pub fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
+    pub fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
         self.policy().judge(proposal)
     }
 
@@ -281,7 +281,7 @@ impl Engine {
         self.inner.recorder.as_ref()
     }
 
-    pub(crate) fn checkpoints(&self) -> Option<&Arc<dyn Checkpoints>> {
+    pub(crate) fn checkpoints(&self) -> Option<&Arc<dyn CheckpointHooks>> {
         self.inner.checkpoints.as_ref()
     }
 
@@ -348,7 +348,7 @@ pub struct EngineBuilder {
     limits: Limits,
     spill: PathBuf,
     recorder: Option<Arc<dyn Recorder>>,
-    checkpoints: Option<Arc<dyn Checkpoints>>,
+    checkpoints: Option<Arc<dyn CheckpointHooks>>,
     ports: Ports,
     toolsets: Toolsets,
     variable: Lookup,
@@ -450,7 +450,7 @@ impl EngineBuilder {
 
     /// Who keeps what calls are about to change.
     #[must_use]
-    pub fn checkpoints(mut self, keeper: Arc<dyn Checkpoints>) -> Self {
+    pub fn checkpoints(mut self, keeper: Arc<dyn CheckpointHooks>) -> Self {
         self.checkpoints = Some(keeper);
         self
     }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use hermes_core::{Resource, Scope, Workplace};
+use hermes_core::{Resource, Scope, WorkingDir};
 use hermes_shell::Extent;
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,9 +25,9 @@ pub(crate) fn of(flight: &Flight, call: &Known) -> Extent {
     let at = flight.workplace.load();
     let (command, at) = match &effect.resource {
         Resource::Command(command) => (command, Cow::Borrowed(&**at)),
-        Resource::Script(script) if script.input.is_none() && !script.apart => {
-            let folder = script.folder.as_deref().unwrap_or_else(|| at.cwd());
-            (&script.text, Cow::Owned(Workplace::new(folder, at.home().map(Into::into))))
+        Resource::Script(script) if script.stdin.is_none() && !script.fresh_shell => {
+            let folder = script.cwd.as_deref().unwrap_or_else(|| at.cwd());
+            (&script.text, Cow::Owned(WorkingDir::new(folder, at.home().map(Into::into))))
         }
         _ => return Extent::Open,
     };

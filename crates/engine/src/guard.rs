@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use foldhash::quality::{FoldHasher, RandomState};
-use hermes_core::{ErrorKind, Status, Verdict};
+use hermes_core::{ErrorKind, CallStatus, Verdict};
 use serde_json::Value;
 
 /// How much is remembered at most; past it, all is forgotten.
@@ -311,11 +311,11 @@ pub(crate) enum Came {
 
 impl Came {
     /// What a result says, unless its tool has said that all went well.
-    pub(crate) fn of(status: Status, is_well: bool, content: &str) -> Self {
+    pub(crate) fn of(status: CallStatus, is_well: bool, content: &str) -> Self {
         match status {
-            Status::Error(kind) => Self::Error(kind),
-            Status::Success if !is_well && is_failed_command(content) => Self::Failed,
-            Status::Success => Self::Fine,
+            CallStatus::Error(kind) => Self::Error(kind),
+            CallStatus::Success if !is_well && is_failed_command(content) => Self::Failed,
+            CallStatus::Success => Self::Fine,
         }
     }
 }

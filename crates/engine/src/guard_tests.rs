@@ -82,7 +82,7 @@ const FAILED: &str = r#"{"output":"no","exit_code":1}"#;
 fn commands_that_fail_count() {
     let guard = LoopGuard::new(GuardSettings::default());
     let note = |command: &str, content: &str| {
-        guard.note(("s", "t"), &run(command), Came::of(Status::Success, false, content), content)
+        guard.note(("s", "t"), &run(command), Came::of(CallStatus::Success, false, content), content)
     };
     assert_eq!(note("false", FAILED), None);
     assert!(note("false", FAILED).is_some_and(|told| told.contains("failed 2 times")));
@@ -131,8 +131,8 @@ fn who_fails_on_and_on_is_halted() {
 
 #[test]
 fn a_code_that_is_an_answer_is_no_failure() {
-    assert_eq!(Came::of(Status::Success, false, FAILED), Came::Failed);
-    assert_eq!(Came::of(Status::Success, true, FAILED), Came::Fine);
+    assert_eq!(Came::of(CallStatus::Success, false, FAILED), Came::Failed);
+    assert_eq!(Came::of(CallStatus::Success, true, FAILED), Came::Fine);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{BoxFuture, Status};
+use hermes_core::{BoxFuture, CallStatus};
 use serde_json::Value;
 
 /// What a hook is told of a call.
@@ -31,7 +31,7 @@ pub struct ResultView<'a> {
     /// Its answer.
     pub content: &'a str,
     /// How it ended.
-    pub status: Status,
+    pub status: CallStatus,
     /// How long it took.
     pub duration: Duration,
 }

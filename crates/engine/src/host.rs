@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_core::{
-    BoxFuture, CancellationToken, Disposition, Effect, Found, Host, ToolCall, ToolError, ToolResult,
+    BoxFuture, CancellationToken, EffectDisposition, Effect, ToolMatch, EngineHandle, ToolCall, ToolError, ToolResult,
 };
 use serde_json::Value;
 
@@ -54,8 +54,8 @@ impl SessionHost {
     }
 }
 
-impl Host for SessionHost {
-    fn search(&self, query: &str, limit: Option<usize>) -> (Vec<Found>, usize) {
+impl EngineHandle for SessionHost {
+    fn search_tools(&self, query: &str, limit: Option<usize>) -> (Vec<ToolMatch>, usize) {
         let SearchLimits { default, most } = self.engine().search_limits();
         let limit = limit.unwrap_or(default).min(most);
         let scope = self.scope();
@@ -63,7 +63,7 @@ impl Host for SessionHost {
         let found = index
             .search(query, limit)
             .into_iter()
-            .map(|entry| Found {
+            .map(|entry| ToolMatch {
                 name: entry.name().to_owned(),
                 toolset: entry.toolset().to_owned(),
                 description: hermes_schema::excerpt::excerpt(
@@ -76,17 +76,17 @@ impl Host for SessionHost {
         (found, index.len())
     }
 
-    fn describe(&self, name: &str) -> Option<Value> {
+    fn describe_tool(&self, name: &str) -> Option<Value> {
         let snapshot = self.engine().snapshot();
         let entry = snapshot.find(name)?;
         self.scope().contains(entry.name()).then(|| entry.function())
     }
 
-    fn similar(&self, name: &str) -> Vec<String> {
+    fn similar_names(&self, name: &str) -> Vec<String> {
         names::suggest(name, self.scope().entries().iter().map(|e| e.name()))
     }
 
-    fn names(&self) -> Vec<String> {
+    fn tool_names(&self) -> Vec<String> {
         self.scope().entries().iter().map(|e| e.name().to_owned()).collect()
     }
 
@@ -99,11 +99,11 @@ impl Host for SessionHost {
         })
     }
 
-    fn request(&self, effects: Vec<Effect>, reason: String) -> BoxFuture<'_, bool> {
+    fn request_approval(&self, effects: Vec<Effect>, reason: String) -> BoxFuture<'_, bool> {
         Box::pin(self.flight.request(&self.call_id, effects, reason))
     }
 
-    fn dispatch(&self, calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>> {
+    fn call_all(&self, calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>> {
         Box::pin(async move {
             match self.caller() {
                 Err(error) => calls.iter().map(|call| refusal(call, &error)).collect(),
@@ -114,5 +114,5 @@ impl Host for SessionHost {
 }
 
 fn refusal(call: &ToolCall, error: &ToolError) -> ToolResult {
-    ToolResult::error(&call.id, &call.name, error, Disposition::NotRun)
+    ToolResult::error(&call.id, &call.name, error, EffectDisposition::NotRun)
 }

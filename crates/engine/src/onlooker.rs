@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hermes_core::{Progress, ProgressSink, ToolResult};
+use hermes_core::{ProgressUpdate, ProgressSink, ToolResult};
 use serde_json::Value;
 
 /// A call that begins.
@@ -27,7 +27,7 @@ pub trait Onlooker: Send + Sync {
     fn began(&self, _begun: &Begun<'_>) {}
 
     /// A sign of life.
-    fn progress(&self, _call: &str, _tool: &str, _progress: &Progress) {}
+    fn progress(&self, _call: &str, _tool: &str, _progress: &ProgressUpdate) {}
 
     /// A call has been answered.
     fn ended(&self, _result: &ToolResult, _parent: Option<&str>) {}
@@ -40,7 +40,7 @@ pub(crate) struct Signs {
 }
 
 impl ProgressSink for Signs {
-    fn report(&self, tool: &str, progress: &Progress) {
+    fn report(&self, tool: &str, progress: &ProgressUpdate) {
         self.onlooker.progress(&self.call, tool, progress);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hermes_core::{Effect, Status};
+use hermes_core::{Effect, CallStatus};
 use serde::Serialize;
 
 /// One call, as it is remembered. Arguments and results are not part of it:
@@ -105,10 +105,10 @@ fn shortened<S: serde::Serializer>(effects: &&[Effect], serializer: S) -> Result
 }
 
 /// The name of a status in records.
-pub fn status_name(status: Status) -> &'static str {
+pub fn status_name(status: CallStatus) -> &'static str {
     match status {
-        Status::Success => "success",
-        Status::Error(kind) => kind.name(),
+        CallStatus::Success => "success",
+        CallStatus::Error(kind) => kind.name(),
     }
 }
 

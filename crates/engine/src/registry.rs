@@ -485,7 +485,7 @@ impl Edit {
         let mut aliases = HashMap::new();
         for alias in &entry.spec().aliases {
             self.check_alias(&alias.name, entry)?;
-            let preset = alias.preset.as_deref().map(serde_json::from_str).transpose();
+            let preset = alias.preset_arguments.as_deref().map(serde_json::from_str).transpose();
             let preset = preset.map_err(|_| RegistryError::BadPreset(alias.name.to_string()))?;
             let target = AliasTarget { tool: Arc::clone(name), preset };
             if aliases.insert(Arc::from(&*alias.name), target).is_some() {

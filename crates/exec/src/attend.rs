@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_core::{Event, Notice, Notices};
+use hermes_core::{ProcessEvent, ProcessNotice, NoticeSink};
 
 use crate::backend::Exit;
 use crate::job::Ended;
@@ -39,7 +39,7 @@ pub struct Attention {
     /// Where it writes, if not to us.
     pub file: Option<PathBuf>,
     /// Where to tell it.
-    pub notices: Option<Arc<dyn Notices>>,
+    pub notices: Option<Arc<dyn NoticeSink>>,
 }
 
 impl std::fmt::Debug for Attention {
@@ -73,7 +73,7 @@ impl Breakers {
 /// One job that is looked after.
 pub(crate) struct Attendant {
     listed: Arc<Listed>,
-    notices: Option<Arc<dyn Notices>>,
+    notices: Option<Arc<dyn NoticeSink>>,
     breakers: Arc<Breakers>,
     watch: Option<Watch>,
     tells_end: bool,
@@ -167,7 +167,7 @@ impl Attendant {
             watch::Notice::Hit(hit) => {
                 let patterns = std::iter::once(hit.pattern).chain(hit.others).collect();
                 let (lines, suppressed) = (hit.lines, hit.suppressed);
-                let event = Event::Matched { patterns, lines, suppressed };
+                let event = ProcessEvent::Matched { patterns, lines, suppressed };
                 let id = self.listed.job.id.clone();
                 let admitted = {
                     let mut breakers = self.breakers.lock();
@@ -219,7 +219,7 @@ impl Attendant {
             return;
         }
         let exited = if matches!(ended.exit, Exit::Signal(_)) { "killed" } else { "exited" };
-        let event = Event::Completed {
+        let event = ProcessEvent::Completed {
             reason: reason.unwrap_or(exited),
             exit_code: ended.exit.code(),
             output: self.ending(),
@@ -241,18 +241,18 @@ impl Attendant {
     }
 
     fn overflow(&self, message: &str, suppressed: u64) {
-        self.tell(Event::Overflow { message: message.to_owned(), suppressed });
+        self.tell(ProcessEvent::Overflow { message: message.to_owned(), suppressed });
     }
 
-    fn tell(&self, event: Event) {
+    fn tell(&self, event: ProcessEvent) {
         let Some(notices) = &self.notices else { return };
         let job = &self.listed.job;
         let mut command: String = job.command.chars().take(COMMAND).collect();
         if command.len() < job.command.len() {
             command.push('…');
         }
-        let notice = Notice { session_id: job.id.clone(), command, event };
-        notices.tell(&self.listed.session, notice);
+        let notice = ProcessNotice { session_id: job.id.clone(), command, event };
+        notices.notify(&self.listed.session, notice);
     }
 }
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{Event, Notice, NoticeQueue, Notices};
+use hermes_core::{ProcessEvent, ProcessNotice, NoticeQueue, NoticeSink};
 
 use super::Attention;
 use crate::order::{Input, Order, Output};
@@ -32,13 +32,13 @@ impl Bench {
         };
         let job = self.jobs.start(script.to_owned(), order).await.unwrap();
         let listed = self.jobs.list(job, "s", "/".into());
-        let notices = Some(Arc::clone(&self.queue) as Arc<dyn Notices>);
+        let notices = Some(Arc::clone(&self.queue) as Arc<dyn NoticeSink>);
         self.jobs.attend(&listed, Attention { notices, ..what });
         listed
     }
 
     /// What is told, as soon as there are so many.
-    async fn told(&self, count: usize) -> Vec<Notice> {
+    async fn told(&self, count: usize) -> Vec<ProcessNotice> {
         let begin = Instant::now();
         let mut told = Vec::new();
         while told.len() < count && begin.elapsed() < Duration::from_secs(20) {
@@ -56,7 +56,7 @@ async fn the_end_is_told_with_the_last_words() {
     let listed = bench.start("seq 1 2000; exit 3", what).await;
     let told = bench.told(1).await;
     assert_eq!(told[0].session_id, listed.job.id);
-    let Event::Completed { reason, exit_code, output } = &told[0].event else {
+    let ProcessEvent::Completed { reason, exit_code, output } = &told[0].event else {
         panic!("{told:?}");
     };
     assert_eq!((*reason, *exit_code, output.chars().count()), ("exited", 3, 2000));
@@ -71,7 +71,7 @@ async fn an_end_that_was_seen_is_not_told() {
     let listed = bench.start("sleep 0.3; echo now; sleep 0.3", what).await;
     listed.see_end();
     let told = bench.told(1).await;
-    assert!(matches!(told[0].event, Event::Matched { .. }), "{told:?}");
+    assert!(matches!(told[0].event, ProcessEvent::Matched { .. }), "{told:?}");
     while listed.job.ended().is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -86,7 +86,7 @@ async fn a_line_in_two_pieces_is_found() {
     let what = Attention { patterns: vec!["ready on port".into()], ..Attention::default() };
     bench.start("printf 'server is rea'; sleep 0.4; echo dy on port 80; sleep 60", what).await;
     let told = bench.told(1).await;
-    let Event::Matched { patterns, lines, suppressed } = &told[0].event else {
+    let ProcessEvent::Matched { patterns, lines, suppressed } = &told[0].event else {
         panic!("{told:?}");
     };
     assert_eq!(patterns, &["ready on port"]);
@@ -106,7 +106,7 @@ async fn one_that_is_silent_is_ended() {
     let script = "for i in 1 2 3 4; do echo $i; sleep 0.4; done; sleep 60";
     let listed = bench.start(script, what).await;
     let told = bench.told(1).await;
-    let Event::Completed { reason, output, .. } = &told[0].event else { panic!("{told:?}") };
+    let ProcessEvent::Completed { reason, output, .. } = &told[0].event else { panic!("{told:?}") };
     assert_eq!((*reason, output.as_str()), ("inactivity", "1\n2\n3\n4\n"));
     assert_eq!(listed.reason(), Some("inactivity"));
     bench.jobs.close().await;
@@ -125,8 +125,8 @@ async fn what_is_written_to_a_file_is_taken_in() {
     let script = format!("exec >{} 2>&1; echo one; sleep 0.3; echo two", file.display());
     let listed = bench.start(&script, what).await;
     let told = bench.told(2).await;
-    assert!(matches!(told[0].event, Event::Matched { .. }), "{told:?}");
-    let Event::Completed { output, .. } = &told[1].event else { panic!("{told:?}") };
+    assert!(matches!(told[0].event, ProcessEvent::Matched { .. }), "{told:?}");
+    let ProcessEvent::Completed { output, .. } = &told[1].event else { panic!("{told:?}") };
     assert_eq!(output, "one\ntwo\n");
     assert_eq!(listed.news(100).text, "one\ntwo\n");
     bench.jobs.close().await;

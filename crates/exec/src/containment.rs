@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use hermes_core::{Confinement, Workplace};
+use hermes_core::{Confinement, WorkingDir};
 use hermes_sandbox::host_ports;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -179,7 +179,7 @@ fn refused_path(path: &Path, confinement: &Confinement) -> Option<SandboxStop> {
     let stop = |what: String, rule: &str, allow: String, path: Option<PathBuf>| {
         Some(SandboxStop { what, rule: rule.to_owned(), allow, path })
     };
-    let is_closed = confinement.enclosed.iter().any(|view| {
+    let is_closed = confinement.partial_dirs.iter().any(|view| {
         path.starts_with(&view.folder)
             && path != view.folder
             && !view.open.iter().any(|open| path.starts_with(open))
@@ -188,7 +188,7 @@ fn refused_path(path: &Path, confinement: &Confinement) -> Option<SandboxStop> {
         let allow = format!("sensitive_paths: [\"{shown}\"] in the profile");
         return stop(format!("reading {shown}"), "protected path", allow, None);
     }
-    let protected = [&confinement.read_only, &confinement.nested, &confinement.absent];
+    let protected = [&confinement.read_only, &confinement.frozen_nested, &confinement.masked_missing];
     if protected.into_iter().any(|trees| is_below(trees)) {
         let allow = format!("sensitive_paths: [\"{shown}\"] in the profile");
         return stop(format!("writing {shown}"), "protected path", allow, None);
@@ -240,7 +240,7 @@ fn paths_in(line: &str, directory: &Path) -> Vec<PathBuf> {
     let is_edge = |sign: char| sign.is_whitespace() || matches!(sign, '(' | ')' | ',' | ';');
     let is_mark = |sign| matches!(sign, ':' | '\'' | '"' | '`' | '‘' | '’');
     words.extend(line.split(is_edge).map(|word| word.trim_end_matches('.').trim_matches(is_mark)));
-    let at = Workplace::new(directory, None);
+    let at = WorkingDir::new(directory, None);
     let home = std::env::home_dir();
     let path = |word: &str| {
         let word = word.strip_prefix("file://").unwrap_or(word);
@@ -248,7 +248,7 @@ fn paths_in(line: &str, directory: &Path) -> Vec<PathBuf> {
             return Some(home.join(rest));
         }
         let is_path = word.len() > 1 && (word.starts_with('/') || word.contains('/'));
-        is_path.then(|| at.fold(Path::new(word)))
+        is_path.then(|| at.normalize(Path::new(word)))
     };
     words.into_iter().filter_map(path).collect()
 }

@@ -192,7 +192,7 @@ impl Jobs {
         if self.backend.is_here() {
             return work.await;
         }
-        match tokio::time::timeout(limit, cx.race(work)).await {
+        match tokio::time::timeout(limit, cx.run_until_cancelled(work)).await {
             Ok(done) => done?,
             Err(_) => Err(ToolError::new(
                 stage.kind(),

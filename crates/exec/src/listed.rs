@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use hermes_core::Notices;
+use hermes_core::NoticeSink;
 
 use crate::job::Job;
 use crate::output::{Cleaner, Log, Mask};
@@ -28,7 +28,7 @@ pub struct Listed {
     end_is_seen: AtomicBool,
     /// Why we have ended it.
     reason: OnceLock<&'static str>,
-    notices: OnceLock<Arc<dyn Notices>>,
+    notices: OnceLock<Arc<dyn NoticeSink>>,
     /// The call that started it, if another tool made that.
     call: OnceLock<Arc<str>>,
     /// Knows secrets.
@@ -84,7 +84,7 @@ impl Listed {
     }
 
     /// Where its session is told of it.
-    pub(crate) fn tell(&self, notices: Arc<dyn Notices>) {
+    pub(crate) fn tell(&self, notices: Arc<dyn NoticeSink>) {
         let _ = self.notices.set(notices);
     }
 
@@ -151,7 +151,7 @@ impl Listed {
     pub fn see_end(&self) {
         self.end_is_seen.store(true, Ordering::SeqCst);
         if let Some(notices) = self.notices.get() {
-            notices.withdraw_end(&self.session, &self.job.id);
+            notices.withdraw_completion(&self.session, &self.job.id);
         }
     }
 

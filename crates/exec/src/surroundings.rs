@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use hermes_core::{Confinement, ToolContext, ToolError, Variables};
+use hermes_core::{Confinement, ToolContext, ToolError, EnvOverrides};
 use serde::{Deserialize, Serialize};
 
 use crate::backend::Place;
@@ -56,13 +56,13 @@ pub struct Kept {
     pub text: String,
     /// The session's variables that the shell was last started with.
     #[serde(default)]
-    pub variables: Variables,
+    pub variables: EnvOverrides,
 }
 
 impl Kept {
     /// Follows the session's variables: what was set or unset since counts
     /// more than what the shell has of it.
-    pub fn follow(&mut self, variables: &Variables) {
+    pub fn follow(&mut self, variables: &EnvOverrides) {
         let names = variables.keys().chain(self.variables.keys());
         for name in names.filter(|name| variables.get(*name) != self.variables.get(*name)) {
             self.state.forget(name);
@@ -81,7 +81,7 @@ pub struct Surroundings {
     /// What the session's shell has left behind.
     pub state: ShellState,
     /// What the session changes in the environment.
-    pub variables: Variables,
+    pub variables: EnvOverrides,
 }
 
 impl Surroundings {
@@ -94,7 +94,7 @@ impl Surroundings {
         own: impl FnOnce() -> Vec<(String, String)>,
     ) -> Result<Self, ToolError> {
         let mut kept = cx.session.read::<Kept>(DOCUMENT)?;
-        let variables = cx.session.variables()?;
+        let variables = cx.session.env_overrides()?;
         kept.follow(&variables);
         let state = kept.state;
         let (place, mut base) = if jobs.backend().is_here() {
@@ -155,7 +155,7 @@ fn cache_variables(confinement: &Confinement) -> Vec<(OsString, OsString)> {
     variables
 }
 
-fn settle(base: &mut BTreeMap<OsString, OsString>, variables: &Variables, output: Output) {
+fn settle(base: &mut BTreeMap<OsString, OsString>, variables: &EnvOverrides, output: Output) {
     let has_terminal = matches!(output, Output::Terminal(_));
     base.insert("TERM".into(), if has_terminal { "xterm-256color" } else { "dumb" }.into());
     if !has_terminal {

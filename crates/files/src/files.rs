@@ -29,7 +29,7 @@ pub struct Files<'a> {
     names_only: bool,
 }
 
-static EVERYTHING: Grants = Grants::UNBOUNDED;
+static EVERYTHING: Grants = Grants::ALLOW_ALL;
 
 impl<'a> Files<'a> {
     /// Those of a running call. A change that somebody was killed at is taken
@@ -55,7 +55,7 @@ impl<'a> Files<'a> {
     /// The names around a path that the call may read, for telling what may
     /// have been meant by one that leads nowhere. No file can be opened.
     pub fn names_around(self, path: &Path) -> Result<Files<'static>, ToolError> {
-        self.grants.real(&Scope::FILE_READ, path)?;
+        self.grants.real_path(&Scope::FILE_READ, path)?;
         Ok(Files { grants: &EVERYTHING, walk: self.walk, names_only: true })
     }
 
@@ -67,7 +67,7 @@ impl<'a> Files<'a> {
     /// Whether a real place stays closed to the call although it may read the
     /// folder above it.
     pub fn closes(&self, real: &Path) -> bool {
-        self.grants.closes(&Scope::FILE_READ, real)
+        self.grants.denies(&Scope::FILE_READ, real)
     }
 
     /// The same of a file by what is known of it: under another name it may be
@@ -76,7 +76,7 @@ impl<'a> Files<'a> {
         let Identity { dev, ino, links, .. } = facts.identity;
         links > 1
             && facts.kind == Kind::File
-            && self.grants.closes_shared(&Scope::FILE_READ, real, (dev, ino))
+            && self.grants.denies_hard_linked(&Scope::FILE_READ, real, (dev, ino))
     }
 
     /// Opens a regular file for reading. What would hang, never end, or tell a
@@ -85,14 +85,14 @@ impl<'a> Files<'a> {
         if self.names_only {
             return Err(ToolError::denied(format!("{} may only be looked at", path.display())));
         }
-        self.grants.real(&Scope::FILE_READ, path)?;
+        self.grants.real_path(&Scope::FILE_READ, path)?;
         refuse_traps(path)?;
         let spot = self.spot("open", &Scope::FILE_READ, path, Last::Follow)?;
         let file = spot.open(OFlags::RDONLY).map_err(|error| explain_way("open", path, &error))?;
         // Of the folder above it was not known that this one is in it.
         if self.grants.exceptions().is_some()
             && let Some(found) = shared(&file)
-            && self.grants.closes_shared(&Scope::FILE_READ, &self.real(path)?, found)
+            && self.grants.denies_hard_linked(&Scope::FILE_READ, &self.real(path)?, found)
         {
             let path = path.display();
             return Err(ToolError::denied(format!("{path} is another name of a protected file")));

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{Exceptions, Scope};
+use hermes_core::{GrantExceptions, Scope};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 
 use crate::facts::{Facts, Kind};
@@ -21,7 +21,7 @@ pub struct Folder {
     handle: OwnedFd,
     walk: Walk,
     /// What stays closed in it, and where it is.
-    closed: Option<(Arc<dyn Exceptions>, PathBuf)>,
+    closed: Option<(Arc<dyn GrantExceptions>, PathBuf)>,
 }
 
 impl fmt::Debug for Folder {
@@ -51,7 +51,7 @@ impl Folder {
     }
 
     /// The same folder at that real place, in which these stay closed.
-    pub(crate) fn except(self, exceptions: Option<&Arc<dyn Exceptions>>, place: PathBuf) -> Self {
+    pub(crate) fn except(self, exceptions: Option<&Arc<dyn GrantExceptions>>, place: PathBuf) -> Self {
         Self { closed: exceptions.map(|exceptions| (Arc::clone(exceptions), place)), ..self }
     }
 
@@ -90,16 +90,16 @@ impl Folder {
 
     /// Opens a regular file below for reading.
     pub fn open(&self, relative: &Path) -> io::Result<File> {
-        let closed = |(all, place): &(Arc<dyn Exceptions>, PathBuf)| {
-            all.closes(&Scope::FILE_READ, &place.join(relative))
+        let closed = |(all, place): &(Arc<dyn GrantExceptions>, PathBuf)| {
+            all.denies(&Scope::FILE_READ, &place.join(relative))
         };
         if self.closed.as_ref().is_some_and(closed) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is protected"));
         }
         let file = self.spot(relative)?.open(OFlags::RDONLY)?;
-        let shared = |(all, place): &(Arc<dyn Exceptions>, PathBuf)| {
+        let shared = |(all, place): &(Arc<dyn GrantExceptions>, PathBuf)| {
             let found = shared(&file)?;
-            Some(all.closes_shared(&Scope::FILE_READ, &place.join(relative), found))
+            Some(all.denies_hard_linked(&Scope::FILE_READ, &place.join(relative), found))
         };
         match self.closed.as_ref().and_then(shared) {
             Some(true) => {

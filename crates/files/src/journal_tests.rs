@@ -28,7 +28,7 @@ fn only_a_journal_among_our_own_is_obeyed() {
 
     let forged = users.join(Scratch::Journal.name());
     fs::write(&forged, plan_to_move(&file, &elsewhere)).expect("written");
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let wait = Duration::ZERO;
     let hold = Files::with(&everything).hold(&[&file], wait, &CancellationToken::new());
     drop(hold.expect("held"));

@@ -73,7 +73,7 @@ pub(crate) fn locate(
             if !place.starts_with(&base) {
                 return Err(leads_out(path, granted));
             }
-            if place != base && grants.closes(scope, &place) {
+            if place != base && grants.denies(scope, &place) {
                 return Err(protected(path));
             }
             Ok(place)
@@ -93,13 +93,13 @@ fn bound<'a>(grants: &'a Grants, scope: &Scope, path: &Path) -> Result<Bound<'a>
     let narrowest = list
         .iter()
         .filter(|grant| grant.effect.scope == *scope)
-        .filter_map(|grant| Some((grant.effect.resource.as_path()?, grant.real.as_deref())))
+        .filter_map(|grant| Some((grant.effect.resource.as_path()?, grant.real_path.as_deref())))
         .filter(|(granted, _)| path.starts_with(granted))
         .max_by_key(|(granted, _)| granted.components().count());
     match narrowest {
         Some((granted, real)) if granted == path => Ok(Bound::Exact(real)),
         Some((granted, real)) => Ok(Bound::Below(granted, real)),
-        None => grants.real(scope, path).map(|_| Bound::Free),
+        None => grants.real_path(scope, path).map(|_| Bound::Free),
     }
 }
 

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes::core::{
-    Confinement, Effect, JsonSchema, Policy, Ports, Proposal, Ruling, Tool, ToolCall, ToolContext,
-    ToolError, ToolSpec, Verdict, Workplace, erase,
+    Confinement, Effect, JsonSchema, Policy, Ports, CallProposal, Ruling, Tool, ToolCall, ToolContext,
+    ToolError, ToolSpec, Verdict, WorkingDir, erase,
 };
 use hermes::engine::{Caller, Engine};
 use hermes_exec::Jobs;
@@ -33,8 +33,8 @@ const FILES: usize = 40;
 struct Held(Arc<Confinement>);
 
 impl Policy for Held {
-    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
-        let mut ruling = Ruling::plain(Verdict::Allow, proposal.effects);
+    fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
+        let mut ruling = Ruling::for_effects(Verdict::Allow, proposal.effects);
         ruling.confinement = Some(Arc::clone(&self.0));
         ruling
     }
@@ -62,7 +62,7 @@ impl Tool for Echo {
         ToolSpec::new("echo", "bench").description("Says it again.").read_only()
     }
 
-    fn effects(&self, _: &Number, _: &Workplace) -> Vec<Effect> {
+    fn effects(&self, _: &Number, _: &WorkingDir) -> Vec<Effect> {
         Vec::new()
     }
 

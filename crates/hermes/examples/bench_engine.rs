@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use hermes::audit::Log;
 use hermes::core::{
-    Annotations, DynTool, Effect, JsonSchema, Policy, Proposal, Resource, Scope, Session, Tool,
-    ToolCall, ToolContext, ToolError, ToolSpec, Workplace, erase,
+    ToolAnnotations, DynTool, Effect, JsonSchema, Policy, CallProposal, Resource, Scope, Session, Tool,
+    ToolCall, ToolContext, ToolError, ToolSpec, WorkingDir, erase,
 };
 use hermes::engine::toolsets::Selection;
 use hermes::engine::{Caller, Deferral, Engine};
@@ -47,7 +47,7 @@ impl Tool for Echo {
         ToolSpec::new("bench_echo", "bench").description("Answers.")
     }
 
-    fn effects(&self, _: &EchoArgs, _: &Workplace) -> Vec<Effect> {
+    fn effects(&self, _: &EchoArgs, _: &WorkingDir) -> Vec<Effect> {
         Vec::new()
     }
 
@@ -71,7 +71,7 @@ impl Tool for Noop {
         ToolSpec::new("bench_noop", "bench").description("Answers.")
     }
 
-    fn effects(&self, _: &NoArgs, _: &Workplace) -> Vec<Effect> {
+    fn effects(&self, _: &NoArgs, _: &WorkingDir) -> Vec<Effect> {
         Vec::new()
     }
 
@@ -222,20 +222,20 @@ impl Bench {
     /// The policy's own time for one effect.
     fn policy(&self, metric: &str, permissions: &Permissions, effect: Effect) {
         let root = permissions.places().workspace.clone().unwrap();
-        let at = Workplace::new(root, permissions.places().home.clone());
+        let at = WorkingDir::new(root, permissions.places().home.clone());
         let session = Session::in_memory();
         let effects = [effect];
         self.sync(
             metric,
             || (),
             |()| {
-                black_box(permissions.judge(&Proposal {
+                black_box(permissions.judge(&CallProposal {
                     tool: "bench",
                     toolset: "bench",
                     arguments: &Value::Null,
                     effects: &effects,
-                    annotations: Annotations::default(),
-                    workplace: &at,
+                    annotations: ToolAnnotations::default(),
+                    working_dir: &at,
                     call_id: "1",
                     session: &session,
                     task_id: "t",

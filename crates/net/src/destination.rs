@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use hermes_core::Destination;
+use hermes_core::NetworkDestination;
 
 use crate::address::parse_address;
 use crate::names::{NameTable, is_placeholder};
@@ -16,17 +16,17 @@ const MAX_LABEL_CHARS: usize = 63;
 ///
 /// A placeholder without a name stays an address; the connection to it is
 /// refused.
-pub(crate) fn parse_destination(host: &str, port: u16, names: &NameTable) -> Option<Destination> {
+pub(crate) fn parse_destination(host: &str, port: u16, names: &NameTable) -> Option<NetworkDestination> {
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     if port == 0 {
         return None;
     }
     let Some(address) = parse_address(&host) else {
-        return is_host_name(&host).then(|| Destination::new(&host, port));
+        return is_host_name(&host).then(|| NetworkDestination::new(&host, port));
     };
     Some(match named(address, names) {
-        Some(name) => Destination::new(&name, port),
-        None => Destination::new(&address.to_string(), port),
+        Some(name) => NetworkDestination::new(&name, port),
+        None => NetworkDestination::new(&address.to_string(), port),
     })
 }
 

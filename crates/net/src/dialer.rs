@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{BoxFuture, ConnectionRefusal, Destination};
+use hermes_core::{BoxFuture, ConnectionRefusal, NetworkDestination};
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -41,7 +41,7 @@ pub enum DialError {
     #[error("cannot connect to {destination} at {address}: {source}")]
     Connect {
         /// Where to.
-        destination: Destination,
+        destination: NetworkDestination,
         /// The address that was dialled.
         address: IpAddr,
         /// What the system says.
@@ -51,7 +51,7 @@ pub enum DialError {
     #[error("{destination} is at {address}, which is refused: {}", refusal.reason)]
     Refused {
         /// Where to.
-        destination: Destination,
+        destination: NetworkDestination,
         /// The address that was refused.
         address: IpAddr,
         /// Why.
@@ -100,7 +100,7 @@ impl Dialer {
     /// further ones, and only public addresses are still tried.
     pub async fn connect(
         &self,
-        destination: &Destination,
+        destination: &NetworkDestination,
         check: &dyn AddressCheck,
     ) -> Result<DialedStream, DialError> {
         let addresses = self.addresses(destination).await?;
@@ -142,7 +142,7 @@ impl Dialer {
         })
     }
 
-    async fn addresses(&self, destination: &Destination) -> Result<Vec<SocketAddr>, DialError> {
+    async fn addresses(&self, destination: &NetworkDestination) -> Result<Vec<SocketAddr>, DialError> {
         if let Some(address) = parse_address(&destination.host) {
             return Ok(vec![SocketAddr::new(address, destination.port)]);
         }
@@ -184,7 +184,7 @@ async fn connect_within(address: SocketAddr, limit: Duration) -> io::Result<TcpS
     Ok(stream)
 }
 
-fn lookup_error(destination: &Destination, source: io::Error) -> DialError {
+fn lookup_error(destination: &NetworkDestination, source: io::Error) -> DialError {
     DialError::Lookup { host: destination.host.clone(), source }
 }
 

@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 use std::sync::Mutex;
 
-use hermes_core::{BoxFuture, ConnectionRefusal, Destination};
+use hermes_core::{BoxFuture, ConnectionRefusal, NetworkDestination};
 use tokio::net::TcpListener;
 
 use super::{AddressCheck, DialError, Dialer};
@@ -38,7 +38,7 @@ async fn an_approved_address_is_dialled() {
     let local = listener.local_addr().unwrap();
     let check = FixedCheck::default();
     for host in ["127.0.0.1", "localhost"] {
-        let destination = Destination::new(host, local.port());
+        let destination = NetworkDestination::new(host, local.port());
         let dialed = Dialer::new().connect(&destination, &check).await.unwrap();
         assert_eq!(dialed.address, local.ip());
         assert_eq!(dialed.stream.peer_addr().unwrap(), local);
@@ -49,7 +49,7 @@ async fn an_approved_address_is_dialled() {
 #[tokio::test]
 async fn a_refused_address_is_not_dialled_and_not_asked_about_twice() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let destination = Destination::new("localhost", listener.local_addr().unwrap().port());
+    let destination = NetworkDestination::new("localhost", listener.local_addr().unwrap().port());
     let check = FixedCheck::refusing();
     let error = Dialer::new().connect(&destination, &check).await.unwrap_err();
     let DialError::Refused { address, refusal, .. } = &error else { panic!("{error}") };
@@ -62,7 +62,7 @@ async fn a_refused_address_is_not_dialled_and_not_asked_about_twice() {
 async fn metadata_addresses_are_refused_without_asking() {
     for host in ["169.254.169.254", "::ffff:169.254.169.254", "fd00:ec2::254", "2852039166"] {
         let check = FixedCheck::default();
-        let destination = Destination::new(host, 80);
+        let destination = NetworkDestination::new(host, 80);
         let error = Dialer::new().connect(&destination, &check).await.unwrap_err();
         assert!(matches!(error, DialError::Refused { .. }), "{host}: {error}");
         assert!(check.asked().is_empty());
@@ -74,7 +74,7 @@ async fn a_failure_names_host_address_and_cause() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
-    let destination = Destination::new("localhost", port);
+    let destination = NetworkDestination::new("localhost", port);
     let error = Dialer::new().connect(&destination, &FixedCheck::default()).await.unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, DialError::Connect { .. }), "{text}");
@@ -85,7 +85,7 @@ async fn a_failure_names_host_address_and_cause() {
 #[tokio::test]
 async fn a_name_that_does_not_exist_is_named() {
     // Reserved by RFC 6761: no resolver finds it.
-    let destination = Destination::new("missing.invalid", 80);
+    let destination = NetworkDestination::new("missing.invalid", 80);
     let error = Dialer::new().connect(&destination, &FixedCheck::default()).await.unwrap_err();
     let DialError::Lookup { host, .. } = error else { panic!("{error}") };
     assert_eq!(host, "missing.invalid");

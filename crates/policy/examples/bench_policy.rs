@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use hermes_core::{Annotations, Effect, Policy, Proposal, Resource, Scope, Session, Workplace};
+use hermes_core::{ToolAnnotations, Effect, Policy, CallProposal, Resource, Scope, Session, WorkingDir};
 use hermes_policy::{Places, SavedRules, Settings, Sources, Tickets};
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn main() {
         hermes: folder.join("hermes"),
         temp: vec!["/var/tmp".into()],
     };
-    let at = Workplace::new(workspace.clone(), places.home.clone());
+    let at = WorkingDir::new(workspace.clone(), places.home.clone());
     let sources = Sources::load(&folder.join("none.yaml"), None, places).unwrap();
     let saved = SavedRules::load(folder.join("approvals.json")).unwrap();
     let tickets = Tickets::new(folder.join("tickets"));
@@ -53,13 +53,13 @@ fn main() {
         let effects = [effect];
         let (rules, at, session) = (&rules, &at, &session);
         move || {
-            black_box(rules.judge(&Proposal {
+            black_box(rules.judge(&CallProposal {
                 tool: "bench",
                 toolset: "bench",
                 arguments: &Value::Null,
                 effects: &effects,
-                annotations: Annotations::default(),
-                workplace: at,
+                annotations: ToolAnnotations::default(),
+                working_dir: at,
                 call_id: "1",
                 session,
                 task_id: "t",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use hermes_core::{Awaited, Enclosed, OverlayMount};
+use hermes_core::{PendingSecrets, PartialDir, OverlayMount};
 
 use crate::pattern::{fold, is_within};
 use crate::permissions::Permissions;
@@ -22,8 +22,8 @@ const MOST: usize = 64;
 #[derive(Debug, Clone)]
 pub(crate) struct Around {
     pub(crate) present: Vec<PathBuf>,
-    pub(crate) awaited: Arc<Awaited>,
-    pub(crate) enclosed: Vec<Enclosed>,
+    pub(crate) awaited: Arc<PendingSecrets>,
+    pub(crate) enclosed: Vec<PartialDir>,
     /// Caches in the home that children change without changing the user's.
     pub(crate) overlays: Vec<OverlayMount>,
     /// Files that they see without credentials.
@@ -53,11 +53,11 @@ impl Permissions {
             present.extend(paths.filter(|path| is_secret(path)));
         }
         let (names, except) = Sensitive::anywhere();
-        let mut awaited = Awaited { names, except, ..Awaited::default() };
+        let mut awaited = PendingSecrets { name_patterns: names, excluded_patterns: except, ..PendingSecrets::default() };
         let mut deep = Vec::new();
         for folder in self.searched(cwd) {
             repositories::search(&folder, LEVELS, |place, level, name| {
-                if level > 0 && awaited.has_name(name) {
+                if level > 0 && awaited.matches_name(name) {
                     deep.push(place.join(name));
                 }
                 if deep.len() < MOST { Some(name != ".git") } else { None }
@@ -83,14 +83,14 @@ impl Permissions {
         awaited.paths = may_come.filter(|path| !is_open(path)).cloned().collect();
         // Whoever lays one open by name means all that is called so.
         folders.retain(|folder| !is_open(&folder.join(".env")));
-        awaited.folders = folders;
+        awaited.dirs = folders;
         let redacted = self.redacted_files();
         Around { present, awaited: Arc::new(awaited), enclosed, overlays, redacted }
     }
 
     /// Our own home, and what can be seen of it; none if a profile lays it open
     /// as a whole or it is not there.
-    fn enclosure(&self) -> Option<Enclosed> {
+    fn enclosure(&self) -> Option<PartialDir> {
         let folder = self.places().hermes.clone();
         let is_open = |path: &Path| self.laid_open().iter().any(|open| open.matches(path));
         if is_open(&folder) || is_open(&folder.join("secrets.json")) {
@@ -107,7 +107,7 @@ impl Permissions {
             }
         }
         open.sort();
-        Some(Enclosed { folder, open })
+        Some(PartialDir { folder, open })
     }
 }
 

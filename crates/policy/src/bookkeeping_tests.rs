@@ -1,11 +1,11 @@
 use std::path::Path;
 
-use hermes_core::Workplace;
+use hermes_core::WorkingDir;
 
 use super::writes_settings;
 
 fn writes(command: &str) -> bool {
-    let at = Workplace::new("/srv/project", Some(Path::new("/home/me").into()));
+    let at = WorkingDir::new("/srv/project", Some(Path::new("/home/me").into()));
     hermes_shell::analyze(command, &at).leaves.iter().any(writes_settings)
 }
 

@@ -2,7 +2,7 @@
 //! every process of a command or to none of it; so it is given only where all
 //! that runs is known by name to do nothing but what the command says.
 
-use hermes_core::{Scope, Service};
+use hermes_core::{Scope, HostService};
 use hermes_shell::{Analysis, Leaf};
 
 use crate::bookkeeping::writes_settings;
@@ -10,7 +10,7 @@ use crate::bookkeeping::writes_settings;
 /// What the commands of a call are clients of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Clients {
-    needs: Vec<Service>,
+    needs: Vec<HostService>,
     /// Whether git is called to write the settings of a repository.
     settings: bool,
     /// Whether something runs that may do anything: a script, a program of the
@@ -220,7 +220,7 @@ impl Clients {
     }
 
     /// The services that its children reach.
-    pub(crate) fn served(&self) -> Vec<Service> {
+    pub(crate) fn served(&self) -> Vec<HostService> {
         if self.with_strangers { Vec::new() } else { self.needs.clone() }
     }
 
@@ -232,11 +232,11 @@ impl Clients {
 
     /// Those that a part of it is a client of, and that are kept from all of it
     /// because of the others.
-    pub(crate) fn withheld(&self) -> Vec<Service> {
+    pub(crate) fn withheld(&self) -> Vec<HostService> {
         if !self.with_strangers {
             return Vec::new();
         }
-        let settings = self.settings.then_some(Service::Settings);
+        let settings = self.settings.then_some(HostService::Settings);
         self.needs.iter().copied().chain(settings).collect()
     }
 }
@@ -289,7 +289,7 @@ fn is_among(list: &[&str], name: &str) -> bool {
 }
 
 /// Whose sockets a simple command needs by what it is.
-fn needs(leaf: &Leaf) -> Vec<Service> {
+fn needs(leaf: &Leaf) -> Vec<HostService> {
     let is_of = |family: &str| leaf.effects.iter().any(|it| it.scope.family() == family);
     // Git has the user's keys sign for it when it speaks to others or makes a
     // commit, and not when it looks.
@@ -299,9 +299,9 @@ fn needs(leaf: &Leaf) -> Vec<Service> {
         _ => leaf.effects.iter().any(|it| it.scope == Scope::NETWORK_SEND),
     };
     let found = [
-        (keys, Service::Keys),
-        (is_of("docker"), Service::Containers),
-        (is_of("database"), Service::Databases),
+        (keys, HostService::Keys),
+        (is_of("docker"), HostService::Containers),
+        (is_of("database"), HostService::Databases),
     ];
     found.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, service)| service).collect()
 }

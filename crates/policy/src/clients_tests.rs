@@ -1,11 +1,11 @@
 use std::path::Path;
 
-use hermes_core::{Service, Workplace};
+use hermes_core::{HostService, WorkingDir};
 
 use super::Clients;
 
 fn clients(command: &str) -> Clients {
-    let at = Workplace::new("/srv/project", Some(Path::new("/home/me").into()));
+    let at = WorkingDir::new("/srv/project", Some(Path::new("/home/me").into()));
     let mut clients = Clients::default();
     clients.add(&hermes_shell::analyze(command, &at));
     clients
@@ -13,7 +13,7 @@ fn clients(command: &str) -> Clients {
 
 #[test]
 fn a_service_is_for_commands_that_are_nothing_but_known() {
-    use Service::{Containers, Databases, Keys};
+    use HostService::{Containers, Databases, Keys};
     let cases = [
         ("docker ps", vec![Containers]),
         ("docker ps -q | head -3 | xargs docker inspect | jq '.[0]'", vec![Containers]),
@@ -37,7 +37,7 @@ fn a_service_is_for_commands_that_are_nothing_but_known() {
 
 #[test]
 fn what_may_do_anything_is_served_by_nobody_and_nor_is_what_runs_beside_it() {
-    use Service::{Containers, Databases, Keys};
+    use HostService::{Containers, Databases, Keys};
     let cases = [
         ("docker ps; python3 conn.py", Containers),
         ("docker ps; python3 -c 'import json'", Containers),

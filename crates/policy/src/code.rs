@@ -1,17 +1,17 @@
 //! Code that stands in a call and is run by an interpreter: what in it destroys
 //! on a large scale. All else that code can do is for the sandbox.
 
-use hermes_core::{Proposal, Script, Workplace};
+use hermes_core::{CallProposal, ShellScript, WorkingDir};
 use hermes_shell::{CommentStyle, Finding, destructive_code};
 
 /// The code of a call and its language, if it has some.
-pub(crate) fn of<'a>(proposal: &Proposal<'a>) -> Option<(&'a str, &'a str)> {
+pub(crate) fn of<'a>(proposal: &CallProposal<'a>) -> Option<(&'a str, &'a str)> {
     let text = |name: &str| proposal.arguments.get(name).and_then(|value| value.as_str());
     Some((text("language").unwrap_or("python"), text("code")?))
 }
 
 /// What is dangerous in it.
-pub(crate) fn dangers(language: &str, code: &str, at: &Workplace) -> Vec<Finding> {
+pub(crate) fn dangers(language: &str, code: &str, at: &WorkingDir) -> Vec<Finding> {
     match language {
         "python" => destructive_code(code, CommentStyle::Hash, at),
         "javascript" | "typescript" => destructive_code(code, CommentStyle::Slashes, at),
@@ -21,11 +21,11 @@ pub(crate) fn dangers(language: &str, code: &str, at: &Workplace) -> Vec<Finding
     }
 }
 
-fn in_sql(code: &str, at: &Workplace) -> Vec<Finding> {
-    let script = Script {
+fn in_sql(code: &str, at: &WorkingDir) -> Vec<Finding> {
+    let script = ShellScript {
         text: "sqlite3 database".to_owned(),
-        input: Some(code.to_owned()),
-        ..Script::default()
+        stdin: Some(code.to_owned()),
+        ..ShellScript::default()
     };
     let analysis = hermes_shell::analyze_script("", &script, at);
     let found = analysis.leaves.into_iter().flat_map(|leaf| leaf.findings);

@@ -1,7 +1,7 @@
 use super::*;
 
 fn dangerous(language: &str, code: &str) -> Vec<&'static str> {
-    let found = dangers(language, code, &Workplace::new("/ws", None));
+    let found = dangers(language, code, &WorkingDir::new("/ws", None));
     found.into_iter().map(|found| found.category).collect()
 }
 

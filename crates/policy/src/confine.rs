@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    Awaited, Confinement, Effect, Enclosed, OverlayMount, Proposal, Resource, Scope, Service,
+    PendingSecrets, Confinement, Effect, PartialDir, OverlayMount, CallProposal, Resource, Scope, HostService,
 };
 
 use crate::judge::{Examination, Finding};
@@ -43,7 +43,7 @@ impl Permissions {
     /// What the child processes of a call are held to.
     pub(crate) fn confine(
         &self,
-        proposal: &Proposal<'_>,
+        proposal: &CallProposal<'_>,
         exam: &Examination,
     ) -> Option<Confinement> {
         let settings = self.sandbox();
@@ -56,7 +56,7 @@ impl Permissions {
         let mut read = trees(&levels, &Scope::FILE_READ, self.sightings());
         let delete = self.removable(&levels, &write, exam, folder(proposal));
         // What somebody agreed to, although it is elsewhere.
-        let lasts = |effect: &Effect| matches!(&effect.resource, Resource::Script(s) if s.apart);
+        let lasts = |effect: &Effect| matches!(&effect.resource, Resource::Script(s) if s.fresh_shell);
         let lasts = proposal.effects.iter().any(lasts);
         let agreed = if lasts { Vec::new() } else { agreed(exam) };
         // Protected places that a person is asked about: whoever agrees to the
@@ -91,7 +91,7 @@ impl Permissions {
         // Where the home is itself a place to work in, each secret is hidden for
         // itself.
         let ours = &self.places().hermes;
-        let is_worked_in = |it: &Enclosed| {
+        let is_worked_in = |it: &PartialDir| {
             let is_view = it.folder != *ours;
             let is_open = |tree: &PathBuf| is_within(&it.folder, tree);
             cwd == it.folder || write.contains(&it.folder) || is_view && write.iter().any(is_open)
@@ -102,13 +102,13 @@ impl Permissions {
         Some(Confinement {
             read,
             read_only: without(self.guarded(&levels, &write, &agreed, kept.read_only, cwd), &asked),
-            beside: opened.beside,
-            nested: kept.nested,
-            absent: kept.absent,
-            unwelcome: kept.unwelcome,
+            frozen: opened.beside,
+            frozen_nested: kept.nested,
+            masked_missing: kept.absent,
+            quarantined: kept.unwelcome,
             hidden: without(self.hidden(&levels, around.present, &services, &sockets), &asked),
-            awaited: except(self.awaited(&levels, around.awaited), &asked),
-            enclosed: around.enclosed.into_iter().filter(|it| !is_worked_in(it)).collect(),
+            pending_secrets: except(self.awaited(&levels, around.awaited), &asked),
+            partial_dirs: around.enclosed.into_iter().filter(|it| !is_worked_in(it)).collect(),
             redacted: around.redacted.clone(),
             overlays: around.overlays.into_iter().filter(|it| !is_written_in(it)).collect(),
             delete,
@@ -117,7 +117,7 @@ impl Permissions {
             session: proposal.session.id().to_owned(),
             host_ports: settings.host_ports,
             services,
-            withheld: exam.clients.withheld(),
+            denied_services: exam.clients.withheld(),
             sockets,
             limits: settings.limits,
             bubblewrap: settings.bubblewrap,
@@ -287,7 +287,7 @@ impl Permissions {
         &self,
         levels: &[&Level],
         present: Vec<PathBuf>,
-        services: &[Service],
+        services: &[HostService],
         sockets: &[PathBuf],
     ) -> Vec<PathBuf> {
         let mut hidden = present;
@@ -296,7 +296,7 @@ impl Permissions {
             sockets.iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect();
         let is_served = |path: &Path| {
             let real = || std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-            let engine = services.contains(&Service::Containers) && Sensitive::is_engine(path);
+            let engine = services.contains(&HostService::Containers) && Sensitive::is_engine(path);
             engine || !sockets.is_empty() && sockets.iter().any(|it| real().starts_with(it))
         };
         let is_open = |path: &Path| open.iter().any(|pattern| pattern.matches(path));
@@ -317,13 +317,13 @@ impl Permissions {
 
     /// The secrets that may come to be, with what the rules refuse by a fixed
     /// name.
-    fn awaited(&self, levels: &[&Level], known: Arc<Awaited>) -> Arc<Awaited> {
+    fn awaited(&self, levels: &[&Level], known: Arc<PendingSecrets>) -> Arc<PendingSecrets> {
         let refused = levels.iter().flat_map(|level| fixed(refused(level, &Scope::FILE_READ)));
         let missing: Vec<PathBuf> = refused.filter(|path| !self.sightings().exists(path)).collect();
         if missing.is_empty() {
             return known;
         }
-        let mut awaited = Awaited::clone(&known);
+        let mut awaited = PendingSecrets::clone(&known);
         awaited.paths.extend(missing);
         dedupe_exact(&mut awaited.paths);
         Arc::new(awaited)
@@ -380,13 +380,13 @@ fn without(mut paths: Vec<PathBuf>, asked: &[PathBuf]) -> Vec<PathBuf> {
 
 /// What may come to be and is to be hidden, but for what somebody is asked
 /// about.
-fn except(awaited: Arc<Awaited>, asked: &[PathBuf]) -> Arc<Awaited> {
+fn except(awaited: Arc<PendingSecrets>, asked: &[PathBuf]) -> Arc<PendingSecrets> {
     if asked.is_empty() {
         return awaited;
     }
-    let mut awaited = Awaited::clone(&awaited);
+    let mut awaited = PendingSecrets::clone(&awaited);
     let names = asked.iter().filter_map(|path| path.file_name());
-    awaited.except.extend(names.map(|name| name.to_string_lossy().to_lowercase()));
+    awaited.excluded_patterns.extend(names.map(|name| name.to_string_lossy().to_lowercase()));
     awaited.paths.retain(|path| !asked.contains(path));
     Arc::new(awaited)
 }

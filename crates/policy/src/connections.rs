@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use hermes_core::{
-    ClientProcess, ConnectionKind, ConnectionRequest, Destination, Effect, Resource, Scope,
-    Workplace,
+    ClientProcess, ConnectionKind, ConnectionRequest, NetworkDestination, Effect, Resource, Scope,
+    WorkingDir,
 };
 use hermes_net::{AddressReach, reach};
 
@@ -90,7 +90,7 @@ impl Permissions {
         let scope = if fetches { Scope::NETWORK_FETCH } else { Scope::NETWORK_SEND };
         // A name that was judged before leads to this address.
         let host = match request.address {
-            Some(address) => Destination::new(&address.to_string(), request.destination.port),
+            Some(address) => NetworkDestination::new(&address.to_string(), request.destination.port),
             None => request.destination.clone(),
         };
         Effect { scope, resource: Resource::Host(host.to_string()) }
@@ -100,7 +100,7 @@ impl Permissions {
     /// a registry of the user's own configuration, or the settings name the
     /// port, or the host by its name.
     pub(crate) fn is_settled_connection(&self, request: &ConnectionRequest, tool: &str) -> bool {
-        let Destination { host, port } = &request.destination;
+        let NetworkDestination { host, port } = &request.destination;
         if request.kind == ConnectionKind::HostPort && self.sandbox().host_ports.contains(port) {
             return true;
         }
@@ -195,7 +195,7 @@ fn only_fetches(name: &str, line: &[String]) -> bool {
     let name = if GIT_HELPERS.contains(&name) { "git" } else { name };
     let words = line.iter().skip(1).map(|word| quoted(word));
     let command = [name.to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
-    let analysis = hermes_shell::analyze(&command, &Workplace::new(Path::new("/"), None));
+    let analysis = hermes_shell::analyze(&command, &WorkingDir::new(Path::new("/"), None));
     let sends = |effect: &Effect| {
         matches!(effect.scope.family(), "email" | "message" | "cloud")
             || effect.scope == Scope::NETWORK_SEND

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Effect, Scope, is_folded};
+use hermes_core::{Effect, Scope, is_normalized};
 use hermes_files::{Found, Kind};
 
 /// More are not kept.
@@ -86,7 +86,7 @@ impl<'a> Glances<'a> {
 
     /// The place of a path in a folder that is known.
     fn beside(&self, path: &Path) -> Option<Place> {
-        let folder = path.parent().filter(|_| is_folded(path))?;
+        let folder = path.parent().filter(|_| is_normalized(path))?;
         self.folders.iter().find(|known| same(known, folder))?;
         let facts = match std::fs::symlink_metadata(path) {
             Ok(facts) if facts.is_symlink() => return None,

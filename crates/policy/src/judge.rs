@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{Effect, Grant, NetworkMode, Proposal, Resource, Scope, Taint, UNRESOLVABLE};
+use hermes_core::{Effect, Grant, NetworkMode, CallProposal, Resource, Scope, Taint, UNRESOLVABLE_PATH_RULE};
 use hermes_net::{AddressReach, reach};
 use hermes_shell::{Analysis, Leaf, SYNTAX_ERROR, UNKNOWN_PROGRAM};
 
@@ -139,7 +139,7 @@ impl Examination {
 
 impl Permissions {
     /// Finds out everything about a call.
-    pub fn examine(&self, proposal: &Proposal<'_>) -> Examination {
+    pub fn examine(&self, proposal: &CallProposal<'_>) -> Examination {
         let count = proposal.effects.len();
         // A command makes room for what is in it itself.
         let in_parts = |effect: &Effect| effect.scope == Scope::TERMINAL_EXECUTE;
@@ -180,7 +180,7 @@ impl Permissions {
                 self.examine_code(proposal, effect, taint.as_ref(), &mut exam);
             }
             let real = real.and_then(Result::ok).map(|place| place.path);
-            exam.grants.push(Grant { effect: effect.clone(), real });
+            exam.grants.push(Grant { effect: effect.clone(), real_path: real });
             let runs = [Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE].contains(&effect.scope);
             exam.spawns |= runs;
         }
@@ -194,13 +194,13 @@ impl Permissions {
     }
 
     /// What the session has read, if some profile cares and it was untrusted.
-    pub(crate) fn taint(&self, proposal: &Proposal<'_>) -> Option<Taint> {
+    pub(crate) fn taint(&self, proposal: &CallProposal<'_>) -> Option<Taint> {
         if !self.layers().any(|profile| profile.after_untrusted.is_some()) {
             return None;
         }
         // A session that cannot be read may have seen anything.
         let unknown = || Taint { sources: vec!["unknown".to_owned()], ..Taint::default() };
-        let taint = Taint::of(proposal.session).unwrap_or_else(|_| unknown());
+        let taint = Taint::read(proposal.session).unwrap_or_else(|_| unknown());
         taint.is_tainted().then_some(taint)
     }
 
@@ -218,7 +218,7 @@ impl Permissions {
 
     fn examine_effect(
         &self,
-        proposal: &Proposal<'_>,
+        proposal: &CallProposal<'_>,
         effect: &Effect,
         real: Option<&Result<Place, String>>,
         part: Option<Part<'_>>,
@@ -327,7 +327,7 @@ impl Permissions {
             Resource::Path(path) if !matches!(effect.scope.family(), "git" | "env") => {
                 if let Some(trouble) = trouble {
                     let reason = format!("{} cannot be looked up: {trouble}", path.display());
-                    return Some((refuse(Answer::Deny, reason, UNRESOLVABLE), None));
+                    return Some((refuse(Answer::Deny, reason, UNRESOLVABLE_PATH_RULE), None));
                 }
                 let found = found?;
                 let protection = self.protection(subject, found)?;
@@ -379,7 +379,7 @@ impl Permissions {
     }
 
     /// What is said of the tool and its arguments, beside their effects.
-    fn examine_tool(&self, proposal: &Proposal<'_>, exam: &mut Examination) {
+    fn examine_tool(&self, proposal: &CallProposal<'_>, exam: &mut Examination) {
         for profile in self.layers() {
             for tool in profile.tools.iter().filter(|tool| tool.tool.matches(proposal.tool)) {
                 let effect = Effect::name(Scope::named("tool:call"), proposal.tool);
@@ -475,7 +475,7 @@ fn is_left_to_proxy(effect: &Effect, leaf: &Leaf) -> bool {
 
 /// Whether a file is read for the names of its variables alone: the tool says
 /// so by a second effect on the same path.
-fn reads_names_only(proposal: &Proposal<'_>, effect: &Effect) -> bool {
+fn reads_names_only(proposal: &CallProposal<'_>, effect: &Effect) -> bool {
     let is_twin = |other: &Effect| {
         other.scope == Scope::ENV_READ
             && other.resource.as_path().is_some()
@@ -485,7 +485,7 @@ fn reads_names_only(proposal: &Proposal<'_>, effect: &Effect) -> bool {
 }
 
 /// Whether the code that is run stands in the call, and not in a file.
-fn is_written(proposal: &Proposal<'_>, effect: &Effect) -> bool {
+fn is_written(proposal: &CallProposal<'_>, effect: &Effect) -> bool {
     effect.scope == Scope::CODE_EXECUTE && proposal.arguments.get("code").is_some()
 }
 
@@ -507,7 +507,7 @@ fn unknown_command(effect: &Effect) -> Finding {
 
 /// What the shell that lasts, and is meant, was told before that it still knows;
 /// none if it cannot be read. The tool that has it writes it down.
-fn remembered(proposal: &Proposal<'_>) -> Option<String> {
+fn remembered(proposal: &CallProposal<'_>) -> Option<String> {
     #[derive(Default, serde::Deserialize)]
     struct Shell {
         process: u32,
@@ -525,7 +525,7 @@ fn remembered(proposal: &Proposal<'_>) -> Option<String> {
 
 /// What the session's shell remembers of earlier commands, as text; none if it
 /// cannot be read.
-fn earlier(proposal: &Proposal<'_>) -> Option<String> {
+fn earlier(proposal: &CallProposal<'_>) -> Option<String> {
     #[derive(Default, serde::Deserialize)]
     struct Shell {
         #[serde(default)]

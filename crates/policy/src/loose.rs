@@ -3,7 +3,7 @@
 //! folder; but what depends on that is agreed to for this time only, as the
 //! same text may mean another tree the next time.
 
-use hermes_core::{Effect, Resource, Workplace};
+use hermes_core::{Effect, Resource, WorkingDir};
 use hermes_shell::{Analysis, Leaf};
 
 /// The same command read without a folder, if it may be in another.
@@ -13,9 +13,9 @@ pub(crate) struct Loose(Option<Analysis>);
 impl Loose {
     /// Reads code that is for a shell which lasts and has run this, and nothing
     /// else.
-    pub(crate) fn of(earlier: &str, command: &Resource, at: &Workplace) -> Self {
+    pub(crate) fn of(earlier: &str, command: &Resource, at: &WorkingDir) -> Self {
         let script = match command {
-            Resource::Script(script) if script.apart && script.folder.is_none() => script,
+            Resource::Script(script) if script.fresh_shell && script.cwd.is_none() => script,
             _ => return Self(None),
         };
         Self(Some(hermes_shell::analyze_anywhere(earlier, script, at)))

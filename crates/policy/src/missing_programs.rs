@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{Proposal, Resource, Scope};
+use hermes_core::{CallProposal, Resource, Scope};
 use hermes_shell::Leaf;
 
 use crate::permissions::Permissions;
@@ -47,7 +47,7 @@ impl Permissions {
     /// command runs first.
     pub(crate) fn is_missing_program(
         &self,
-        proposal: &Proposal<'_>,
+        proposal: &CallProposal<'_>,
         texts: [&str; 2],
         leaf: &Leaf,
         before: &[Leaf],
@@ -57,7 +57,7 @@ impl Permissions {
         if texts.iter().any(|text| text.contains("PATH")) || before.iter().any(may_install) {
             return false;
         }
-        let cwd = proposal.workplace.cwd();
+        let cwd = proposal.working_dir.cwd();
         let look = |name: &str, directories: &[PathBuf]| match self.program_lookup() {
             Some(lookup) => lookup(name, directories),
             None => directories.iter().any(|directory| is_there(&directory.join(name))),
@@ -69,7 +69,7 @@ impl Permissions {
         if !cwd.is_dir() {
             return false;
         }
-        let Ok(variables) = proposal.session.variables() else { return false };
+        let Ok(variables) = proposal.session.env_overrides() else { return false };
         let own = variables.get("PATH").cloned().map(|path| path.map(OsString::from));
         let path = own.unwrap_or_else(|| env::var_os("PATH")).unwrap_or_default();
         let listed = env::split_paths(&path).map(|directory| cwd.join(directory));

@@ -111,7 +111,7 @@ pub(crate) fn extent(
     arrivals: &[Arrival],
     confinement: Option<&Confinement>,
 ) -> Option<String> {
-    let beside = &confinement.filter(|it| !it.beside.is_empty())?.beside;
+    let beside = &confinement.filter(|it| !it.frozen.is_empty())?.frozen;
     let place = place(finding).filter(|_| is_change(finding))?;
     let Need::Names(folder, _) = Need::of(finding, place, arrivals) else { return None };
     beside

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::{
-    Confinement, ConnectionRequest, Effect, Grants, Lasting, Policy, Proposal, Resource, Ruling,
+    Confinement, ConnectionRequest, Effect, Grants, ApprovalScope, Policy, CallProposal, Resource, Ruling,
     Session, Verdict, excerpt,
 };
 
@@ -182,7 +182,7 @@ impl Permissions {
 
     /// A call with everything found out about it and every answer that was
     /// kept taken into account.
-    pub fn consider(&self, proposal: &Proposal<'_>) -> (Examination, Option<Confinement>) {
+    pub fn consider(&self, proposal: &CallProposal<'_>) -> (Examination, Option<Confinement>) {
         let mut exam = self.examine(proposal);
         let mut confinement = self.confine(proposal, &exam);
         if let (Some(confinement), Some(check)) = (&mut confinement, &self.settings.sandbox)
@@ -230,7 +230,7 @@ impl Permissions {
     }
 
     /// What would be kept if somebody said "always".
-    fn units(&self, proposal: &Proposal<'_>, exam: &Examination) -> Vec<Unit> {
+    fn units(&self, proposal: &CallProposal<'_>, exam: &Examination) -> Vec<Unit> {
         let asked = exam.findings.iter().filter(|finding| finding.answer == Answer::Ask);
         let mut units: Vec<Unit> = Vec::new();
         for unit in asked.filter_map(|finding| finding.unit.clone()) {
@@ -251,9 +251,9 @@ impl Permissions {
 
     /// What makes this call this call, with the real places that it touches:
     /// an approval must not be led elsewhere.
-    fn fingerprint(&self, proposal: &Proposal<'_>) -> String {
+    fn fingerprint(&self, proposal: &CallProposal<'_>) -> String {
         let exam = self.examine(proposal);
-        let granted = exam.grants.iter().filter_map(|grant| grant.real.clone());
+        let granted = exam.grants.iter().filter_map(|grant| grant.real_path.clone());
         let touched = exam.command_effects.iter().filter_map(|effect| effect.resource.as_path());
         let touched =
             touched.map(|path| hermes_files::real_path(path).unwrap_or_else(|_| path.to_owned()));
@@ -263,7 +263,7 @@ impl Permissions {
 
     /// The grants of a call. Below folders they hold but for what the rules
     /// would not let be touched by itself.
-    fn bounded(&self, proposal: &Proposal<'_>, exam: Examination) -> Grants {
+    fn bounded(&self, proposal: &CallProposal<'_>, exam: Examination) -> Grants {
         // Where somebody agreed to a folder, they agreed to what is in it.
         let agreed = exam.findings.iter().any(|finding| finding.unit.is_some());
         let tolerated = match (self.settings.mode, agreed) {
@@ -276,11 +276,11 @@ impl Permissions {
             return Grants::new(exam.grants);
         }
         let tainted = self.taint(proposal).is_some();
-        let judged = exam.grants.iter().filter_map(|grant| grant.real.clone()).collect();
+        let judged = exam.grants.iter().filter_map(|grant| grant.real_path.clone()).collect();
         let closed = Closed::new(Arc::clone(&self.rules), proposal.tool, tainted, tolerated)
             .but_for(judged)
             .unasked(self.settings.approvals == ApprovalMode::Off);
-        Grants::new(exam.grants).except(Arc::new(closed))
+        Grants::new(exam.grants).with_exceptions(Arc::new(closed))
     }
 
     fn redacted(&self, text: &str) -> String {
@@ -289,7 +289,7 @@ impl Permissions {
 }
 
 impl Policy for Permissions {
-    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
+    fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
         let (exam, confinement) = self.consider(proposal);
         let whole = self.verdict(&exam);
         // Watching lays nothing open that no profile does.
@@ -311,11 +311,11 @@ impl Policy for Permissions {
         let (verdict, watched) = (enforced, is_watched.then_some(whole));
         Ruling {
             verdict,
-            implied: exam.implied(),
+            implied_effects: exam.implied(),
             grants: self.bounded(proposal, exam),
             confinement: confinement.map(Arc::new),
-            offers,
-            watched,
+            offered_rules: offers,
+            audit_verdict: watched,
             profile: Some(self.rules.profile.name.as_str().into()),
         }
     }
@@ -328,17 +328,17 @@ impl Policy for Permissions {
         self.is_settled_connection(request, tool)
     }
 
-    fn redeem(&self, proposal: &Proposal<'_>) -> bool {
+    fn redeem_ticket(&self, proposal: &CallProposal<'_>) -> bool {
         self.tickets.redeem(&self.fingerprint(proposal))
     }
 
-    fn ticket(&self, proposal: &Proposal<'_>, reason: &str) -> Option<String> {
+    fn issue_ticket(&self, proposal: &CallProposal<'_>, reason: &str) -> Option<String> {
         let exam = self.examine(proposal);
         let implied = exam.implied();
         let effects =
             exam.grants.iter().take(20).map(|grant| match grant.effect.resource.as_path() {
                 Some(path) => {
-                    let told = led(path, grant.real.as_deref());
+                    let told = led(path, grant.real_path.as_deref());
                     format!("{} {}", grant.effect.scope, told.trim_end_matches(','))
                 }
                 None => grant.effect.to_string(),
@@ -361,13 +361,13 @@ impl Policy for Permissions {
         })
     }
 
-    fn remember(&self, proposal: &Proposal<'_>, lasting: Lasting) -> Result<(), String> {
+    fn remember_approval(&self, proposal: &CallProposal<'_>, lasting: ApprovalScope) -> Result<(), String> {
         let (exam, _) = self.consider(proposal);
         let units = self.units(proposal, &exam);
         match lasting {
-            Lasting::Once => Ok(()),
-            Lasting::Always => self.saved.add(&self.rules.profile.name, units),
-            Lasting::Session => {
+            ApprovalScope::Once => Ok(()),
+            ApprovalScope::Always => self.saved.add(&self.rules.profile.name, units),
+            ApprovalScope::Session => {
                 let profile = &self.rules.profile.name;
                 let rule = |unit| SavedRule { profile: profile.clone(), unit };
                 let new: Vec<SavedRule> = units.into_iter().map(rule).collect();
@@ -408,16 +408,16 @@ fn verdict<'a>(findings: impl Iterator<Item = &'a Finding> + Clone) -> Verdict {
 }
 
 /// Where the call's commands run.
-pub(crate) fn folder<'a>(proposal: &Proposal<'a>) -> &'a Path {
+pub(crate) fn folder<'a>(proposal: &CallProposal<'a>) -> &'a Path {
     let own = proposal.effects.iter().find_map(|effect| match &effect.resource {
-        Resource::Script(script) => script.folder.as_deref(),
+        Resource::Script(script) => script.cwd.as_deref(),
         _ => None,
     });
-    own.unwrap_or_else(|| proposal.workplace.cwd())
+    own.unwrap_or_else(|| proposal.working_dir.cwd())
 }
 
 /// The command or the code of a call, on one line.
-fn said(proposal: &Proposal<'_>) -> Option<String> {
+fn said(proposal: &CallProposal<'_>) -> Option<String> {
     let command = proposal.effects.iter().find_map(|effect| match &effect.resource {
         command @ (Resource::Command(_) | Resource::Script(_)) => Some(command.as_text()),
         _ => None,
@@ -452,13 +452,13 @@ fn unheld(exam: &Examination, lacking: &str, answer: Answer) -> Finding {
 /// What a program that outlives hermes could make where nothing is to be: as
 /// long as hermes runs, somebody looks after that.
 fn unwatched(
-    proposal: &Proposal<'_>,
+    proposal: &CallProposal<'_>,
     exam: &Examination,
     confinement: &Confinement,
 ) -> Option<Finding> {
     let detaches = proposal.arguments.get("detach").and_then(serde_json::Value::as_bool);
     let is_pointer = |path: &&PathBuf| path.ends_with("commondir");
-    let place = confinement.unwelcome.iter().find(|path| !is_pointer(path))?;
+    let place = confinement.quarantined.iter().find(|path| !is_pointer(path))?;
     if detaches != Some(true) || !exam.clients.has_strangers() {
         return None;
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use hermes_core::{ChildLimits, NetworkMode, Proposal};
+use hermes_core::{ChildLimits, NetworkMode, CallProposal};
 use serde_json::Value;
 
 use crate::level::{Answer, Level, Origin, Restriction, Rule};
@@ -78,7 +78,7 @@ pub struct ParameterRule {
 
 impl ParameterRule {
     /// What it says of the arguments of this call.
-    pub fn judge(&self, proposal: &Proposal<'_>) -> Option<(Answer, String)> {
+    pub fn judge(&self, proposal: &CallProposal<'_>) -> Option<(Answer, String)> {
         let value = proposal.arguments.get(&self.name)?;
         let texts: Vec<Reading> = match value {
             Value::Array(items) => {

@@ -53,7 +53,7 @@ fn destination(remote: &str, folder: &Path) -> Option<String> {
         return Some(without_password(name));
     }
     let is_path = name.contains('/');
-    is_path.then(|| hermes_core::Workplace::new(folder, None).resolve(name).display().to_string())
+    is_path.then(|| hermes_core::WorkingDir::new(folder, None).resolve(name).display().to_string())
 }
 
 /// An address without the password in it, which may change and is a secret.

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hermes_core::Proposal;
+use hermes_core::CallProposal;
 
 const ADDRESS: &str = "file://";
 
@@ -21,8 +21,8 @@ pub(crate) struct Reading {
 impl Reading {
     /// The ways to read a text among the arguments of this call. Only what the
     /// call itself takes for a path is one.
-    pub(crate) fn of(text: String, proposal: &Proposal<'_>) -> Self {
-        let at = proposal.workplace;
+    pub(crate) fn of(text: String, proposal: &CallProposal<'_>) -> Self {
+        let at = proposal.working_dir;
         // An address has escapes of its own: every path of the call may be meant.
         let is_address = text.starts_with(ADDRESS);
         let resolved = at.resolve(&text);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_core::{Awaited, Effect, Exceptions, Scope};
+use hermes_core::{PendingSecrets, Effect, GrantExceptions, Scope};
 
 use crate::aliases::{Aliases, Look};
 use crate::level::{Answer, Level, Subject};
@@ -68,11 +68,11 @@ impl Rules {
     /// that the profile lays open.
     fn project_secrets(&self) -> SecretFiles {
         let (names, except) = Sensitive::anywhere();
-        let awaited = Awaited { names, except, ..Awaited::default() };
+        let awaited = PendingSecrets { name_patterns: names, excluded_patterns: except, ..PendingSecrets::default() };
         let mut paths = Vec::new();
         if let Some(folder) = &self.places.workspace {
             search(folder, LEVELS, |place, _, name| {
-                if awaited.has_name(name) {
+                if awaited.matches_name(name) {
                     paths.push(place.join(name));
                 }
                 if paths.len() < MOST { Some(name != ".git") } else { None }
@@ -248,13 +248,13 @@ impl Closed {
     }
 }
 
-impl Exceptions for Closed {
-    fn closes_shared(&self, _: &Scope, real: &Path, file: (u64, u64)) -> bool {
+impl GrantExceptions for Closed {
+    fn denies_hard_linked(&self, _: &Scope, real: &Path, file: (u64, u64)) -> bool {
         let is_open = || self.rules.profile.sensitive_paths.iter().any(|open| open.matches(real));
         self.stays_closed(real, self.rules.protects_file(file)) && !is_open()
     }
 
-    fn closes(&self, scope: &Scope, real: &Path) -> bool {
+    fn denies(&self, scope: &Scope, real: &Path) -> bool {
         let folded = fold(real);
         if self.stays_closed(real, self.rules.protects(scope, real, &folded)) {
             return true;

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{
-    Effect, MemorySessions, NetworkMode, Proposal, Resource, Scope, Session, Workplace,
+    Effect, MemorySessionStore, NetworkMode, CallProposal, Resource, Scope, Session, WorkingDir,
 };
 use std::sync::Arc;
 
@@ -284,16 +284,16 @@ impl Sources {
         expected: &Expectation,
         permissions: &Permissions,
     ) -> Result<(), PolicyError> {
-        let at = Workplace::new(self.example_folder(expected), self.places.home.clone());
+        let at = WorkingDir::new(self.example_folder(expected), self.places.home.clone());
         let effect = expected_effect(expected, &at)?;
-        let session = Session::new("examples", Arc::new(MemorySessions::default()));
-        let exam = permissions.examine(&Proposal {
+        let session = Session::new("examples", Arc::new(MemorySessionStore::default()));
+        let exam = permissions.examine(&CallProposal {
             tool: "example",
             toolset: "example",
             arguments: &serde_json::Value::Null,
             effects: &[effect],
-            annotations: hermes_core::Annotations::default(),
-            workplace: &at,
+            annotations: hermes_core::ToolAnnotations::default(),
+            working_dir: &at,
             call_id: "example",
             session: &session,
             task_id: "example",
@@ -350,7 +350,7 @@ fn past(answer: Answer) -> &'static str {
     }
 }
 
-fn expected_effect(expected: &Expectation, at: &Workplace) -> Result<Effect, PolicyError> {
+fn expected_effect(expected: &Expectation, at: &WorkingDir) -> Result<Effect, PolicyError> {
     let pattern = expected.scope.as_str();
     let scope = Scope::ALL.iter().find(|scope| expected.scope.matches(scope)).cloned();
     let scope = scope.unwrap_or_else(|| Scope::named(pattern.replace('*', "example")));
@@ -358,7 +358,7 @@ fn expected_effect(expected: &Expectation, at: &Workplace) -> Result<Effect, Pol
 }
 
 /// An effect of that scope on what a person wrote.
-pub(crate) fn effect_of(scope: Scope, text: &str, at: &Workplace) -> Effect {
+pub(crate) fn effect_of(scope: Scope, text: &str, at: &WorkingDir) -> Effect {
     let resource = match scope.family() {
         "file" | "git" => Resource::Path(at.resolve(text)),
         "terminal" => Resource::Command(text.to_owned()),
@@ -370,7 +370,7 @@ pub(crate) fn effect_of(scope: Scope, text: &str, at: &Workplace) -> Effect {
 
 impl Permissions {
     /// The effect that a person means by a scope and a text.
-    pub fn effect(scope: &str, text: Option<&str>, at: &Workplace) -> Effect {
+    pub fn effect(scope: &str, text: Option<&str>, at: &WorkingDir) -> Effect {
         let known = Scope::ALL.iter().find(|known| known.as_str() == scope).cloned();
         let scope = known.unwrap_or_else(|| Scope::named(scope));
         match text {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use hermes_core::{Resource, Scope, Workplace};
+use hermes_core::{Resource, Scope, WorkingDir};
 use hermes_shell::Leaf;
 
 use crate::pattern::escape;
@@ -162,7 +162,7 @@ fn wanted(rule: &str, scope: &str, resource: &str) -> Vec<Wanted> {
 
 /// The parts of a command that the rule stopped.
 fn commands(rule: &str, command: &str) -> Vec<Wanted> {
-    let analysis = hermes_shell::analyze(command, &Workplace::new("/", None));
+    let analysis = hermes_shell::analyze(command, &WorkingDir::new("/", None));
     let named = analysis.leaves.iter().filter(|leaf| !leaf.program.is_empty());
     named.flat_map(|leaf| part(rule, leaf, command)).collect()
 }

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use hermes_core::{
-    Annotations, Effect, MemorySessions, Proposal, Resource, Scope, Session, Workplace,
+    ToolAnnotations, Effect, MemorySessionStore, CallProposal, Resource, Scope, Session, WorkingDir,
 };
 use proptest::prelude::*;
 
@@ -43,15 +43,15 @@ fn judged(yaml: &str, profile: &str, effect: Effect) -> Answer {
     let saved = SavedRules::load("/nowhere/at/all").unwrap();
     let tickets = Tickets::new("/nowhere/tickets");
     let p = Permissions::new(profile, vec![], places(), Settings::default(), saved, tickets);
-    let at = Workplace::new("/ws", None);
-    let session = Session::new("s", Arc::new(MemorySessions::default()));
-    let exam = p.examine(&Proposal {
+    let at = WorkingDir::new("/ws", None);
+    let session = Session::new("s", Arc::new(MemorySessionStore::default()));
+    let exam = p.examine(&CallProposal {
         tool: "probe",
         toolset: "probe",
         arguments: &serde_json::Value::Null,
         effects: &[effect],
-        annotations: Annotations::default(),
-        workplace: &at,
+        annotations: ToolAnnotations::default(),
+        working_dir: &at,
         call_id: "1",
         session: &session,
         task_id: "t",

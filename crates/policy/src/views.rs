@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Enclosed, OverlayMount};
+use hermes_core::{PartialDir, OverlayMount};
 
 use crate::pattern::is_within;
 use crate::permissions::Permissions;
@@ -152,7 +152,7 @@ impl Permissions {
     }
 
     /// The views of the home and of the directories in it that hold secrets.
-    pub(crate) fn views(&self, present: &[PathBuf], overlays: &[OverlayMount]) -> Vec<Enclosed> {
+    pub(crate) fn views(&self, present: &[PathBuf], overlays: &[OverlayMount]) -> Vec<PartialDir> {
         let Some(home) = self.viewed_home() else { return Vec::new() };
         let is_open = |path: &Path| self.laid_open().iter().any(|open| open.matches(path));
         let is_overlaid = |path: &Path| overlays.iter().any(|it| path.starts_with(&it.target));
@@ -182,7 +182,7 @@ impl Permissions {
                 .filter(|path| !hidden.contains(path.as_path()))
                 .collect();
             open.sort();
-            Enclosed { folder: folder.to_owned(), open }
+            PartialDir { folder: folder.to_owned(), open }
         };
         opened.into_iter().map(view).collect()
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hermes_core::{Attachment, Status, ToolError, ToolResult};
+use hermes_core::{Attachment, CallStatus, ToolError, ToolResult};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
@@ -83,7 +83,7 @@ impl<'a> Answer<'a> {
             name: &self.result.name,
             content: Content(self.result),
             duration_ms: u64::try_from(self.result.duration.as_millis()).unwrap_or(u64::MAX),
-            coerced: &self.result.coerced,
+            coerced: &self.result.coercions,
             attachments: self.result.attachments.iter().map(File::from).collect(),
         }
     }
@@ -223,8 +223,8 @@ struct Content<'a>(&'a ToolResult);
 impl Serialize for Content<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let status = match self.0.status {
-            Status::Success => "success",
-            Status::Error(_) => "error",
+            CallStatus::Success => "success",
+            CallStatus::Error(_) => "error",
         };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("status", status)?;

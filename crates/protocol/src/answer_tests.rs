@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hermes_core::{Disposition, ErrorKind};
+use hermes_core::{EffectDisposition, ErrorKind};
 
 use super::*;
 use crate::{ProtocolError, parse};
@@ -13,11 +13,11 @@ fn success(id: &str, content: &str) -> ToolResult {
         tool_call_id: id.to_owned(),
         name: "read_file".to_owned(),
         content: content.to_owned(),
-        status: Status::Success,
-        disposition: Disposition::Complete,
-        coerced: Vec::new(),
+        status: CallStatus::Success,
+        disposition: EffectDisposition::Complete,
+        coercions: Vec::new(),
         attachments: Vec::new(),
-        spilled: None,
+        spill_path: None,
         untrusted: false,
         duration: Duration::from_millis(3),
     }
@@ -25,7 +25,7 @@ fn success(id: &str, content: &str) -> ToolResult {
 
 fn failure(id: &str) -> ToolResult {
     let error = ToolError::not_found("No such file: a").with_hint("List the folder.");
-    ToolResult::error(id, "read_file", &error, Disposition::Complete)
+    ToolResult::error(id, "read_file", &error, EffectDisposition::Complete)
 }
 
 fn answer(question: &str, results: &[ToolResult]) -> String {
@@ -35,7 +35,7 @@ fn answer(question: &str, results: &[ToolResult]) -> String {
 #[test]
 fn the_envelope_is_answered_in_kind() {
     let mut coerced = success("a", r#"{"content":"hi","lines":2}"#);
-    coerced.coerced.push("limit: \"2\" → 2".to_owned());
+    coerced.coercions.push("limit: \"2\" → 2".to_owned());
     coerced
         .attachments
         .push(Attachment { media_type: "image/png".to_owned(), path: PathBuf::from("/tmp/a.png") });

@@ -1,6 +1,6 @@
 //! One call, read as leniently as its own answer allows.
 
-use hermes_core::Arguments;
+use hermes_core::CallArguments;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -27,13 +27,13 @@ pub(crate) enum IdForm {
 pub(crate) struct Draft {
     pub(crate) id: Option<(String, IdForm)>,
     pub(crate) name: String,
-    pub(crate) arguments: Arguments,
+    pub(crate) arguments: CallArguments,
 }
 
 impl Draft {
     /// A call without an id, whose arguments are text.
     pub(crate) fn from_text(name: impl Into<String>, arguments: impl Into<String>) -> Self {
-        Self { id: None, name: name.into(), arguments: Arguments::Text(arguments.into()) }
+        Self { id: None, name: name.into(), arguments: CallArguments::Text(arguments.into()) }
     }
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn read_fields(outer: &Fields<'_>) -> Draft {
     let pick = |names: &[&str]| inner.first(names).or_else(|| outer.first(names));
     let name = pick(&NAMES).and_then(node::string).or_else(|| function.and_then(node::string));
     let arguments =
-        pick(&ARGUMENTS).map_or_else(|| Arguments::Json(Value::Object(Map::new())), read_arguments);
+        pick(&ARGUMENTS).map_or_else(|| CallArguments::Json(Value::Object(Map::new())), read_arguments);
     Draft { id: outer.first(&IDS).and_then(read_id), name: name.unwrap_or_default(), arguments }
 }
 
@@ -73,13 +73,13 @@ pub(crate) fn has_text_arguments(raw: &RawValue) -> Option<bool> {
 
 /// What JSON as such allows but no value can hold stays text, so that it is
 /// this call that fails and not the whole batch.
-fn read_arguments(raw: &RawValue) -> Arguments {
+fn read_arguments(raw: &RawValue) -> CallArguments {
     if let Some(text) = node::string(raw) {
-        return Arguments::Text(text);
+        return CallArguments::Text(text);
     }
     match serde_json::from_str(raw.get()) {
-        Ok(value) => Arguments::Json(value),
-        Err(_) => Arguments::Text(raw.get().to_owned()),
+        Ok(value) => CallArguments::Json(value),
+        Err(_) => CallArguments::Text(raw.get().to_owned()),
     }
 }
 

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use hermes_core::Arguments;
+use hermes_core::CallArguments;
 use serde_json::{Value, json};
 
 use super::*;
@@ -16,7 +16,7 @@ fn only(text: &str) -> Draft {
 }
 
 fn json_call(name: &str, arguments: Value) -> Draft {
-    Draft { id: None, name: name.to_owned(), arguments: Arguments::Json(arguments) }
+    Draft { id: None, name: name.to_owned(), arguments: CallArguments::Json(arguments) }
 }
 
 #[test]

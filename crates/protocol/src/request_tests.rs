@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use hermes_core::Arguments;
+use hermes_core::CallArguments;
 use serde_json::json;
 
 use super::*;
@@ -230,7 +230,7 @@ fn depth_inside_one_call_is_that_calls_affair() {
         r#"{{"tool_calls":[{{"id":"a","name":"f","arguments":{{"x":{deep}}}}},{{"id":"b","name":"f","arguments":{{}}}}]}}"#
     );
     let calls = parse(&text, None).unwrap().calls;
-    assert_eq!(calls[0].arguments, Arguments::Text(format!(r#"{{"x":{deep}}}"#)));
+    assert_eq!(calls[0].arguments, CallArguments::Text(format!(r#"{{"x":{deep}}}"#)));
     assert_eq!(calls[1], call("b", "f", json!({})));
 }
 
@@ -268,6 +268,6 @@ fn a_huge_argument_arrives_whole() {
     let text = format!(r#"{{"tool_calls":[{{"name":"f","arguments":{{"content":"{big}"}}}}]}}"#);
     drop(big);
     let mut request = parse(&text, None).unwrap();
-    let Arguments::Json(arguments) = request.calls.remove(0).arguments else { panic!("not read") };
+    let CallArguments::Json(arguments) = request.calls.remove(0).arguments else { panic!("not read") };
     assert_eq!(arguments["content"].as_str().map(str::len), Some(SIZE));
 }

@@ -5,7 +5,7 @@
 use memchr::memchr2;
 use serde_json::{Map, Value};
 
-use hermes_core::Arguments;
+use hermes_core::CallArguments;
 
 use crate::call::{self, Draft};
 
@@ -139,7 +139,7 @@ pub(crate) fn read_function(body: &str) -> Option<Draft> {
     Some(Draft {
         id: None,
         name: name.to_owned(),
-        arguments: Arguments::Json(Value::Object(arguments)),
+        arguments: CallArguments::Json(Value::Object(arguments)),
     })
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::{
-    Attachment, BoundCall, Effect, ErrorKind, OutputBounds, Scope, ToolContext, ToolError,
+    Attachment, BoundCall, Effect, ErrorKind, OutputLimits, Scope, ToolContext, ToolError,
     ToolOutput,
 };
 use hermes_exec::elsewhere::quote;
@@ -143,9 +143,9 @@ impl Hands {
         arguments: &Value,
         cx: &ToolContext,
     ) -> Result<(ToolOutput, bool), ToolError> {
-        use hermes_core::Access;
-        let effects = call.effects(&cx.workplace);
-        let changes = effects.iter().any(|e| e.scope.access() == Access::Exclusive);
+        use hermes_core::AccessMode;
+        let effects = call.effects(&cx.working_dir);
+        let changes = effects.iter().any(|e| e.scope.access() == AccessMode::Exclusive);
         let mut tries = 0;
         loop {
             let link = self.open(cx).await?;
@@ -196,7 +196,7 @@ impl Hands {
                 let attachments = attachments.into_iter().map(|attached| self.attach(attached));
                 let attachments = attachments.collect::<Result<_, _>>()?;
                 let output = ToolOutput::unchecked(content).with_attachments(attachments);
-                Ok(output.stopped(stopped))
+                Ok(output.with_stopped(stopped))
             }
             Outcome::Failed { kind, message, hint, details } => {
                 Err(wire::failed(&kind, message, hint, details))
@@ -274,7 +274,7 @@ impl Hands {
                 let _ = sender.send(hands.open_line().await);
             });
         }
-        let opened = cx.race(opened).await?;
+        let opened = cx.run_until_cancelled(opened).await?;
         opened.map_err(|_| ToolError::unavailable("The place was closed meanwhile"))?
     }
 
@@ -427,14 +427,14 @@ fn message(arguments: &Value, cx: &ToolContext) -> Result<Call, ToolError> {
         arguments,
         grants: Granted::all(&cx.grants),
         excepted: cx.grants.exceptions().is_some(),
-        cwd: cx.workplace.cwd().into(),
-        home: cx.workplace.home().map(Into::into),
+        cwd: cx.working_dir.cwd().into(),
+        home: cx.working_dir.home().map(Into::into),
         session: cx.session.id().to_owned(),
         task: cx.task_id.to_string(),
-        inner: cx.inner,
+        inner: cx.is_nested,
         context: cx.session.read(CONTEXT).unwrap_or_default(),
         milliseconds: left,
-        bounds: cx.ports.get::<OutputBounds>().map(|bounds| wire::numbers(&bounds)),
+        bounds: cx.ports.get::<OutputLimits>().map(|bounds| wire::numbers(&bounds)),
     })
 }
 

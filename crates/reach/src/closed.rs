@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hermes_core::{Access, Exceptions, Scope};
+use hermes_core::{AccessMode, GrantExceptions, Scope};
 use hermes_policy::{Places, Sensitive};
 
 /// Places that are asked about at once. Who walks through a folder will want
@@ -57,10 +57,10 @@ impl Guarded {
     fn closes(&self, scope: &Scope, real: &Path, written: &Path, home: Option<&Path>) -> bool {
         let folded = hermes_policy::fold(real);
         let refuses = |rules: &Sensitive| match scope.access() {
-            Access::Shared => rules.refuses_read(&folded).is_some(),
-            Access::Exclusive => rules.refuses_write(&folded).is_some(),
+            AccessMode::Shared => rules.refuses_read(&folded).is_some(),
+            AccessMode::Exclusive => rules.refuses_write(&folded).is_some(),
         };
-        if scope.access() == Access::Shared && holds_private_key(real) {
+        if scope.access() == AccessMode::Shared && holds_private_key(real) {
             return true;
         }
         // By another name it was not judged for what it is; in another home,
@@ -153,8 +153,8 @@ impl Closed {
         known.get(&(scope.clone(), real.to_path_buf())).copied()
     }
 }
-impl Exceptions for Closed {
-    fn closes(&self, scope: &Scope, real: &Path) -> bool {
+impl GrantExceptions for Closed {
+    fn denies(&self, scope: &Scope, real: &Path) -> bool {
         self.closes_here(scope, real, &self.written(real))
             || self.known(scope, real).unwrap_or_else(|| self.closes_by_rule(scope, &gather(real)))
     }

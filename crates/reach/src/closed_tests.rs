@@ -37,11 +37,11 @@ fn a_tree_is_asked_about_once() {
     let closed = closed(&rules, "/home/there", (Path::new("/named"), &tree));
     for folder in 0..5 {
         // Who walks meets the folder first.
-        assert!(!closed.closes(&Scope::FILE_READ, &tree.join(folder.to_string())));
+        assert!(!closed.denies(&Scope::FILE_READ, &tree.join(folder.to_string())));
         for file in 0..20 {
-            assert!(!closed.closes(&Scope::FILE_READ, &tree.join(format!("{folder}/{file}"))));
+            assert!(!closed.denies(&Scope::FILE_READ, &tree.join(format!("{folder}/{file}"))));
         }
-        assert!(closed.closes(&Scope::FILE_READ, &tree.join(format!("{folder}/shut"))));
+        assert!(closed.denies(&Scope::FILE_READ, &tree.join(format!("{folder}/shut"))));
     }
     assert_eq!(rules.asked.load(Ordering::Relaxed), 1);
     // The rules know it by another name.
@@ -59,7 +59,7 @@ fn nobody_answering_closes_everything() {
     let guarded = Arc::new(Guarded::new(None, None));
     let nowhere = ("/w".into(), "/w".into());
     let closed = Closed::new(guarded, None, nowhere, Some(Arc::new(Silent)));
-    assert!(closed.closes(&Scope::FILE_READ, Path::new("/w/any")));
+    assert!(closed.denies(&Scope::FILE_READ, Path::new("/w/any")));
 }
 
 #[test]

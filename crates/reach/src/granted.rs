@@ -6,14 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{Effect, Grant, Grants, Scope, ToolError, Workplace};
+use hermes_core::{Effect, Grant, Grants, Scope, ToolError, WorkingDir};
 
 use crate::closed::{Ask, Closed, Guarded};
 
 /// What is needed to find out what a call may touch here.
 pub(crate) struct Bounds {
     pub(crate) effects: Vec<Effect>,
-    pub(crate) workplace: Workplace,
+    pub(crate) workplace: WorkingDir,
     pub(crate) guarded: Arc<Guarded>,
     /// None if nothing is closed below granted folders.
     pub(crate) asked: Option<Arc<dyn Ask>>,
@@ -47,9 +47,9 @@ impl Bounds {
             }
         }
         let list = self.effects.into_iter().zip(reals);
-        let grants = Grants::new(list.map(|(effect, real)| Grant { effect, real }).collect());
+        let grants = Grants::new(list.map(|(effect, real)| Grant { effect, real_path: real }).collect());
         Ok(match self.asked {
-            Some(_) => grants.except(Arc::new(closed)),
+            Some(_) => grants.with_exceptions(Arc::new(closed)),
             None => grants,
         })
     }

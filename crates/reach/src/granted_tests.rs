@@ -13,13 +13,13 @@ impl Ask for Rules {
 
 fn find(cwd: &Path, effects: Vec<Effect>) -> Result<Grants, ToolError> {
     let guarded = Arc::new(Guarded::new(None, None));
-    let workplace = Workplace::new(cwd, None);
+    let workplace = WorkingDir::new(cwd, None);
     Bounds { effects, workplace, guarded, asked: Some(Arc::new(Rules)) }.find()
 }
 
 fn real(cwd: &Path, scope: Scope, path: &Path) -> Result<PathBuf, ToolError> {
     let grants = find(cwd, vec![Effect::path(scope.clone(), path)])?;
-    Ok(grants.real(&scope, path)?.expect("a place"))
+    Ok(grants.real_path(&scope, path)?.expect("a place"))
 }
 
 #[test]

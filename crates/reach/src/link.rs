@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hermes_core::{Grants, Progress, ProgressSink, Scope, ToolError};
+use hermes_core::{Grants, ProgressUpdate, ProgressSink, Scope, ToolError};
 use hermes_exec::output::Source;
 use hermes_exec::{Control, Started};
 use tokio::sync::oneshot;
@@ -293,7 +293,7 @@ impl Line {
                     Some((Arc::clone(call.progress.as_ref()?), Arc::clone(&call.tool)))
                 });
                 if let Some((sink, tool)) = sink {
-                    sink.report(&tool, &Progress { fraction, message });
+                    sink.report(&tool, &ProgressUpdate { fraction, message });
                 }
             }
             Reply::Question { id, question, scope, paths } => {
@@ -301,7 +301,7 @@ impl Line {
                     lock(&self.state).waiting.get(&id).map(|call| Arc::clone(&call.grants));
                 let scope = Scope::named(scope);
                 let is_closed = |path: PathBuf| match &grants {
-                    Some(grants) => grants.closes(&scope, &path),
+                    Some(grants) => grants.denies(&scope, &path),
                     // Nobody waits for that call any more.
                     None => true,
                 };

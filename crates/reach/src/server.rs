@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::{
-    Attachment, CancellationToken, DynTool, Effect, Grants, MemorySessions, Ports, Progress,
-    ProgressSink, Scope, Session, SessionStore as _, ToolContext, ToolError, ToolOutput, Workplace,
+    Attachment, CancellationToken, DynTool, Effect, Grants, MemorySessionStore, Ports, ProgressUpdate,
+    ProgressSink, Scope, Session, SessionStore as _, ToolContext, ToolError, ToolOutput, WorkingDir,
 };
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -84,7 +84,7 @@ impl Kept {
 
 struct Far {
     tools: HashMap<String, Arc<Kept>>,
-    sessions: Arc<MemorySessions>,
+    sessions: Arc<MemorySessionStore>,
     guarded: Arc<Guarded>,
     output: Mutex<Box<dyn Write + Send>>,
     running: Mutex<HashMap<u64, CancellationToken>>,
@@ -157,12 +157,12 @@ impl Far {
         drop(arguments);
         kept.ready.get_or_try_init(|| kept.tool.setup()).await?;
         let home = call.home.map(PathBuf::from);
-        let workplace = Workplace::new(PathBuf::from(call.cwd), home);
+        let workplace = WorkingDir::new(PathBuf::from(call.cwd), home);
         let asker = Asker { far: Arc::clone(&self), id: call.id, cancel: cancel.clone() };
         let asked = call.excepted.then(|| Arc::new(asker) as Arc<dyn Ask>);
         let guarded = Arc::clone(&self.guarded);
         let grants = match call.grants {
-            None => Grants::everything(),
+            None => Grants::allow_all(),
             Some(granted) => {
                 let effects = granted.into_iter().map(Effect::from).collect();
                 let bounds = Bounds { effects, workplace: workplace.clone(), guarded, asked };
@@ -179,16 +179,16 @@ impl Far {
             call_id: call.call_id.into(),
             tool: call.tool.into(),
             task_id: call.task.into(),
-            session: session.guarded(Arc::clone(&grants)),
-            workplace: Arc::new(workplace),
+            session: session.with_grants(Arc::clone(&grants)),
+            working_dir: Arc::new(workplace),
             cancel,
             deadline: call.milliseconds.map(|left| Instant::now() + Duration::from_millis(left)),
             grants,
             confinement: None,
             ports: Arc::new(bounds.map_or_else(Ports::new, |bounds| Ports::new().with(bounds))),
             progress: Some(Arc::new(Sign { far: Arc::clone(&self), id: call.id })),
-            host: None,
-            inner: call.inner,
+            engine: None,
+            is_nested: call.inner,
         };
         bound.run(cx).await
     }
@@ -248,8 +248,8 @@ struct Sign {
 }
 
 impl ProgressSink for Sign {
-    fn report(&self, _tool: &str, progress: &Progress) {
-        let Progress { fraction, message } = progress.clone();
+    fn report(&self, _tool: &str, progress: &ProgressUpdate) {
+        let ProgressUpdate { fraction, message } = progress.clone();
         let _ = self.far.say(&Reply::Progress { id: self.id, fraction, message });
     }
 }

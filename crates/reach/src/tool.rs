@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hermes_core::{
     Availability, BoundCall, BoxFuture, DynTool, Effect, SchemaOverride, ToolContext, ToolError,
-    ToolOutput, ToolSpec, Workplace,
+    ToolOutput, ToolSpec, WorkingDir,
 };
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ const NO_UNDO: &str = "`hermes undo` does not reach the place where this was cha
 pub fn over_there(tool: Arc<dyn DynTool>, hands: Arc<Hands>) -> Arc<dyn DynTool> {
     // What it changes is not here: nothing here is kept for it, least of all
     // files that happen to have the same names.
-    let spec = tool.spec().clone().announces_changes();
+    let spec = tool.spec().clone().reports_changes();
     Arc::new(OverThere { tool, hands, spec })
 }
 
@@ -62,13 +62,13 @@ struct Distant {
 }
 
 impl BoundCall for Distant {
-    fn effects(&self, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, at: &WorkingDir) -> Vec<Effect> {
         self.bound.effects(at)
     }
 
     fn run(self: Box<Self>, cx: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let Self { bound, arguments, hands } = *self;
-        if hands.is_about_own(&bound.effects(&cx.workplace)) {
+        if hands.is_about_own(&bound.effects(&cx.working_dir)) {
             return bound.run(cx);
         }
         Box::pin(async move {
@@ -89,5 +89,5 @@ fn noted(output: ToolOutput) -> ToolOutput {
     let comma = if open.trim_end().ends_with('{') { "" } else { "," };
     let content = format!("{open}{comma}\"_note\":\"{NO_UNDO}\"}}");
     let stopped = output.is_stopped();
-    ToolOutput::unchecked(content).with_attachments(output.attachments).stopped(stopped)
+    ToolOutput::unchecked(content).with_attachments(output.attachments).with_stopped(stopped)
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Effect, ErrorKind, Grants, OutputBounds, Resource, Scope, Script, ToolError};
+use hermes_core::{Effect, ErrorKind, Grants, OutputLimits, Resource, Scope, ShellScript, ToolError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -169,9 +169,9 @@ impl Granted {
                 Resource::Command(text) => On::Command(text.clone()),
                 Resource::Script(script) => On::Script {
                     text: script.text.clone(),
-                    folder: script.folder.as_deref().map(PathText::from),
-                    input: script.input.clone(),
-                    apart: script.apart,
+                    folder: script.cwd.as_deref().map(PathText::from),
+                    input: script.stdin.clone(),
+                    apart: script.fresh_shell,
                 },
                 Resource::Host(text) => On::Host(text.clone()),
                 Resource::Name(text) => On::Name(text.clone()),
@@ -189,7 +189,7 @@ impl From<Granted> for Effect {
             On::Command(text) => Resource::Command(text),
             On::Script { text, folder, input, apart } => {
                 let folder = folder.map(PathBuf::from);
-                Resource::Script(Box::new(Script { text, folder, input, apart }))
+                Resource::Script(Box::new(ShellScript { text, cwd: folder, stdin: input, fresh_shell: apart }))
             }
             On::Host(text) => Resource::Host(text),
             On::Name(text) => Resource::Name(text),
@@ -222,16 +222,16 @@ pub(crate) fn failed(
 }
 
 /// Bounds as plain numbers.
-pub(crate) fn numbers(bounds: &OutputBounds) -> [u64; 5] {
-    let OutputBounds { command_bytes, read_lines, line_chars, read_chars, answer_chars } = *bounds;
+pub(crate) fn numbers(bounds: &OutputLimits) -> [u64; 5] {
+    let OutputLimits { command_bytes, read_lines, line_chars, read_chars, answer_chars } = *bounds;
     [command_bytes, read_lines, line_chars, read_chars, answer_chars]
 }
 
 /// The bounds of these numbers.
 pub(crate) fn bounds(
     [command_bytes, read_lines, line_chars, read_chars, answer_chars]: [u64; 5],
-) -> OutputBounds {
-    OutputBounds { command_bytes, read_lines, line_chars, read_chars, answer_chars }
+) -> OutputLimits {
+    OutputLimits { command_bytes, read_lines, line_chars, read_chars, answer_chars }
 }
 
 /// A message, ready to be sent.

@@ -34,13 +34,13 @@ fn grants_and_odd_paths_survive_the_trip() {
         Effect::name(Scope::named("mcp:x"), "y"),
     ];
     let grants = Grants::new(
-        effects.iter().map(|effect| Grant { effect: effect.clone(), real: None }).collect(),
+        effects.iter().map(|effect| Grant { effect: effect.clone(), real_path: None }).collect(),
     );
     let told = serde_json::to_string(&Granted::all(&grants)).unwrap();
     let back: Option<Vec<Granted>> = serde_json::from_str(&told).unwrap();
     let back: Vec<Effect> = back.unwrap().into_iter().map(Effect::from).collect();
     assert_eq!(back, effects);
-    assert!(Granted::all(&Grants::everything()).is_none());
+    assert!(Granted::all(&Grants::allow_all()).is_none());
 }
 
 #[test]

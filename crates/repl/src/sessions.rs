@@ -295,7 +295,7 @@ impl Slot {
     ) -> Result<Answer, ToolError> {
         let timeout = ask.timeout.unwrap_or(ask.limits.timeout).min(ask.limits.longest);
         let until = Instant::now() + timeout;
-        let turn = cx.race(tokio::time::timeout(timeout, Arc::clone(&self.turn).lock_owned()));
+        let turn = cx.run_until_cancelled(tokio::time::timeout(timeout, Arc::clone(&self.turn).lock_owned()));
         let Ok(_turn) = turn.await? else {
             let message =
                 format!("{} {} is busy with an earlier call", key.language.name(), key.name);

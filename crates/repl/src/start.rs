@@ -56,7 +56,7 @@ impl Start<'_> {
             tokio::spawn(Arc::clone(&interpreter).write_down(entry));
         }
         let first = interpreter.greet();
-        match tokio::time::timeout(FIRST, cx.race(first)).await {
+        match tokio::time::timeout(FIRST, cx.run_until_cancelled(first)).await {
             Ok(Ok(Ok(()))) => Ok(interpreter),
             Ok(Ok(Err(why))) => {
                 interpreter.end(Duration::ZERO).await;
@@ -118,7 +118,7 @@ impl Start<'_> {
             program: "/bin/sh".into(),
             arguments: self.language.arguments(memory).into_iter().map(OsString::from).collect(),
             environment,
-            directory: cx.workplace.cwd().to_owned(),
+            directory: cx.working_dir.cwd().to_owned(),
             input: Input::Open,
             output: Output::Apart,
             confinement,
@@ -141,7 +141,7 @@ impl Start<'_> {
             pid,
             started: tree::started(pid).unwrap_or_default(),
             command: format!("repl: {} {}", self.language.name(), self.name),
-            cwd: cx.workplace.cwd().to_owned(),
+            cwd: cx.working_dir.cwd().to_owned(),
             session: cx.session.id().to_owned(),
             owner_pid,
             owner_started,

@@ -183,7 +183,7 @@ impl Interpreter {
                 _ = tick.tick() => {
                     let seconds = began.elapsed().as_secs();
                     if seconds > 0 {
-                        cx.report(None, format!("{}: {seconds} s", language.name()));
+                        cx.report_progress(None, format!("{}: {seconds} s", language.name()));
                     }
                     continue;
                 }

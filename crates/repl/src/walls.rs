@@ -49,7 +49,7 @@ pub(crate) fn breach(
     let written = then.write.iter().all(|path| covers(&now.write, path));
     // Of a directory that is a view, it sees what was in the view.
     let is_out_of_view = |path: &Path| {
-        let views = then.enclosed.iter().filter(|view| path.starts_with(&view.folder));
+        let views = then.partial_dirs.iter().filter(|view| path.starts_with(&view.folder));
         views.into_iter().any(|view| !covers(&view.open, path))
     };
     let is_closed = |path: &Path| covers(&then.hidden, path) || is_out_of_view(path);
@@ -57,7 +57,7 @@ pub(crate) fn breach(
     let appeared = seen.peek().map(|path| path.to_path_buf());
     let hidden = seen.all(|path| is_new(path));
     let guarded = now.read_only.iter().all(|path| {
-        let lists = [&then.read_only, &then.hidden, &then.absent];
+        let lists = [&then.read_only, &then.hidden, &then.masked_missing];
         let closed = lists.into_iter().any(|list| covers(list, path));
         closed || !covers(&then.write, path) || is_new(path)
     });

@@ -31,7 +31,7 @@ fn narrower_rules_end_it() {
     assert!(!still_hold(None, Some(&open())));
     let with_network = Confinement { network: hermes_core::NetworkMode::Host, ..open() };
     assert!(!still_hold(Some(&with_network), Some(&open())));
-    let with_keys = Confinement { services: vec![hermes_core::Service::Keys], ..open() };
+    let with_keys = Confinement { services: vec![hermes_core::HostService::Keys], ..open() };
     assert!(!still_hold(Some(&with_keys), Some(&open())));
     let narrow = [
         Confinement { write: vec!["/project/part".into()], ..open() },

@@ -31,7 +31,7 @@ struct Place {
 impl Unwelcome {
     /// The places of a confinement that are in its trees.
     pub(crate) fn of(confinement: &Confinement) -> Self {
-        if confinement.unwelcome.is_empty() {
+        if confinement.quarantined.is_empty() {
             return Self::default();
         }
         let real = |path: &PathBuf| fs::canonicalize(path).ok();
@@ -42,7 +42,7 @@ impl Unwelcome {
             let tree = tree.min_by_key(|tree| tree.components().count())?.clone();
             Some(Place { tree, path })
         };
-        Self(confinement.unwelcome.iter().filter_map(place).collect())
+        Self(confinement.quarantined.iter().filter_map(place).collect())
     }
 
     pub(crate) fn is_empty(&self) -> bool {

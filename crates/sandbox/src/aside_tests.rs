@@ -3,7 +3,7 @@ use super::*;
 fn unwelcome(tree: &Path, names: &[&str]) -> Unwelcome {
     Unwelcome::of(&Confinement {
         write: vec![tree.to_owned()],
-        unwelcome: names.iter().map(|name| tree.join(name)).collect(),
+        quarantined: names.iter().map(|name| tree.join(name)).collect(),
         ..Confinement::default()
     })
 }
@@ -53,7 +53,7 @@ fn a_link_on_the_way_is_put_aside_and_not_followed() {
     // Nor what is in nobody's tree.
     let outside = Unwelcome::of(&Confinement {
         write: vec![tree.clone()],
-        unwelcome: vec![other.join("fish")],
+        quarantined: vec![other.join("fish")],
         ..Confinement::default()
     });
     assert!(outside.is_empty());

@@ -79,7 +79,7 @@ impl Bubblewrap {
             bubblewrap: Some(program.clone()),
             rlimits: true,
             placeholders: own.map(Path::to_owned).collect(),
-            withheld: confinement.withheld.clone(),
+            withheld: confinement.denied_services.clone(),
             gaps,
             limit_gap,
         };

@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Confinement, Enclosed};
+use hermes_core::{Confinement, PartialDir};
 
 use crate::overlay::{PreparedOverlay, overlay_gap};
 use crate::placeholder::{Kind, Placeholder};
@@ -86,7 +86,7 @@ impl Covers {
         let mut allowed: Vec<PathBuf> = real_paths(&confinement.read);
         allowed.extend(write.iter().cloned());
 
-        for folder in &confinement.enclosed {
+        for folder in &confinement.partial_dirs {
             found.close(folder, &write, &allowed);
         }
         for file in confinement.redacted.iter().filter(|file| file.is_file()) {
@@ -108,7 +108,7 @@ impl Covers {
                 found.hide(path, &write, &allowed, sockets);
             }
         }
-        for path in came_to_be(&confinement.awaited) {
+        for path in came_to_be(&confinement.pending_secrets) {
             found.hide(&path, &write, &allowed, sockets);
         }
         // What lies over the root would lie over every other cover as well.
@@ -120,7 +120,7 @@ impl Covers {
         for path in confinement.read_only.iter().filter(|path| !is_root(path)) {
             found.protect(path, &write)?;
         }
-        for path in &confinement.beside {
+        for path in &confinement.frozen {
             found.stay(path, &write);
         }
         if allowed.iter().any(|tree| Path::new(DEVICES).starts_with(tree)) {
@@ -131,10 +131,10 @@ impl Covers {
         found.is_needed = !found.covers.is_empty() || !found.enclosed.is_empty();
         // Inner ones first, as the outer ones take them along.
         found.enclosed.sort_by_key(|(folder, _)| Reverse(folder.components().count()));
-        for path in &confinement.nested {
+        for path in &confinement.frozen_nested {
             found.keep(path, &write);
         }
-        for path in &confinement.absent {
+        for path in &confinement.masked_missing {
             found.forestall(path, &write)?;
         }
         found.simplify();
@@ -209,7 +209,7 @@ impl Covers {
 
     /// Covers a folder but for what is open of it. Unlike the cover of a file,
     /// this one stays whatever becomes of what is in it.
-    fn close(&mut self, enclosed: &Enclosed, write: &[PathBuf], allowed: &[PathBuf]) {
+    fn close(&mut self, enclosed: &PartialDir, write: &[PathBuf], allowed: &[PathBuf]) {
         let Ok(folder) = fs::canonicalize(&enclosed.folder) else { return };
         if !allowed.iter().any(|tree| folder.starts_with(tree) || tree.starts_with(&folder)) {
             return;

@@ -133,7 +133,7 @@ fn a_repository_within_another_is_kept_and_its_folder_is_not_pinned() {
     fs::create_dir_all(root.join("a/c")).unwrap();
     fs::write(root.join("a/c/.git"), "gitdir: ../x").unwrap();
     let mut wanted = confinement(&[], &[&root]);
-    wanted.nested = ["a/b/.git/hooks", "a/c/.git", "a/gone"].map(|name| root.join(name)).to_vec();
+    wanted.frozen_nested = ["a/b/.git/hooks", "a/c/.git", "a/gone"].map(|name| root.join(name)).to_vec();
     let covers = Covers::plan(&wanted, true).unwrap();
     assert!(!covers.is_needed);
     let found: Vec<_> = covers.covers.into_iter().collect();
@@ -151,7 +151,7 @@ fn a_repository_within_another_is_kept_and_its_folder_is_not_pinned() {
 fn what_is_not_to_be_made_is_told_about_where_nothing_can_be_covered() {
     let (_keep, root) = folder();
     let mut wanted = confinement(&[], &[&root]);
-    wanted.absent = vec![root.join(".tool"), root.join("no/folder/file")];
+    wanted.masked_missing = vec![root.join(".tool"), root.join("no/folder/file")];
     let mut covers = Covers::plan(&wanted, true).unwrap();
     assert!(root.join(".tool").is_dir() && !covers.is_needed);
     covers.give_up();

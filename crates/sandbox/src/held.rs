@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use hermes_core::Service;
+use hermes_core::HostService;
 use serde::Serialize;
 
 /// The mechanisms of this system.
@@ -60,7 +60,7 @@ pub struct Held {
     pub placeholders: Vec<PathBuf>,
     /// The services that a part of the command needs, and that no part of it
     /// reaches.
-    pub withheld: Vec<Service>,
+    pub withheld: Vec<HostService>,
     /// What was asked for and does not hold, each in a sentence.
     pub gaps: Vec<String>,
     /// The gap in the limits, if there is one; it is among the others as well.
@@ -89,10 +89,10 @@ impl Held {
         let mut text = names.join(", ");
         for service in &self.withheld {
             let what = match service {
-                Service::Keys => "the agents of SSH and GnuPG keys cannot be reached",
-                Service::Containers => "the container engine cannot be reached",
-                Service::Databases => "the sockets of databases cannot be reached",
-                Service::Settings => "git cannot write the settings of a repository (.git/config)",
+                HostService::Keys => "the agents of SSH and GnuPG keys cannot be reached",
+                HostService::Containers => "the container engine cannot be reached",
+                HostService::Databases => "the sockets of databases cannot be reached",
+                HostService::Settings => "git cannot write the settings of a repository (.git/config)",
             };
             text.push_str(&format!(
                 "; {what}, as the command runs other programs beside: what needs that has to be a \

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hermes_core::Awaited;
+use hermes_core::PendingSecrets;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
 use crate::aside::Unwelcome;
@@ -31,7 +31,7 @@ use crate::raw::namespace::Mount;
 #[derive(Debug)]
 pub(crate) struct Plan {
     covers: BTreeMap<PathBuf, Cover>,
-    awaited: Arc<Awaited>,
+    awaited: Arc<PendingSecrets>,
     unwelcome: Arc<Unwelcome>,
 }
 
@@ -87,7 +87,7 @@ impl Plan {
     /// says why that cannot be done.
     pub(crate) fn new(
         covers: &Covers,
-        awaited: &Arc<Awaited>,
+        awaited: &Arc<PendingSecrets>,
         unwelcome: &Arc<Unwelcome>,
     ) -> Result<Self, String> {
         let plan = Self {
@@ -95,7 +95,7 @@ impl Plan {
             awaited: Arc::clone(awaited),
             unwelcome: Arc::clone(unwelcome),
         };
-        let awaits = *plan.awaited != Awaited::default() || !plan.unwelcome.is_empty();
+        let awaits = *plan.awaited != PendingSecrets::default() || !plan.unwelcome.is_empty();
         if plan.covers.is_empty() && !awaits {
             return Ok(plan);
         }
@@ -126,7 +126,7 @@ impl Plan {
             above.find(|folder| folder.is_dir()).map(Path::to_owned)
         };
         let mut folders: Vec<PathBuf> = named.filter_map(nearest).collect();
-        folders.extend(self.awaited.folders.iter().cloned());
+        folders.extend(self.awaited.dirs.iter().cloned());
         folders.sort();
         folders.dedup();
         folders
@@ -139,7 +139,7 @@ impl Plan {
         let mut mounts: Vec<Mount> = covers.filter_map(|(own, cover)| mount(own, *cover)).collect();
         let below = self.awaited.paths.iter().filter(|own| own.starts_with(path));
         mounts.extend(below.filter_map(|own| mount(own, Cover::Hide)));
-        if mounts.is_empty() && self.awaited.has(path) {
+        if mounts.is_empty() && self.awaited.contains(path) {
             mounts.extend(mount(path, Cover::Hide));
         }
         mounts

@@ -121,7 +121,7 @@ fn files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> Vec<Pr
         let text = format!("read the hidden {}", path.display());
         probes.push(try_path(text, Outcome::Blocked, Attempt::Read, path));
     }
-    let kept = [&confinement.read_only, &confinement.nested, &confinement.absent];
+    let kept = [&confinement.read_only, &confinement.frozen_nested, &confinement.masked_missing];
     for path in kept.into_iter().flatten() {
         let (make, path): (fn(CString) -> Attempt, PathBuf) = match fs::metadata(path) {
             Ok(about) if about.is_dir() => (Attempt::Create, path.join(&name)),
@@ -134,7 +134,7 @@ fn files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> Vec<Pr
             fs::remove_file(&path).ok();
         }
     }
-    for path in confinement.unwelcome.iter().filter(|path| is_unmade(path)) {
+    for path in confinement.quarantined.iter().filter(|path| is_unmade(path)) {
         let text = format!("make {}, and have it stay", path.display());
         let mut tried = try_path(text, Outcome::Blocked, Attempt::Create, path);
         sandbox.tidy();

@@ -107,7 +107,7 @@ pub(crate) fn build(
 fn carved(confinement: &Confinement) -> Vec<PathBuf> {
     let real = |path: &PathBuf| fs::canonicalize(path).ok();
     let mut hidden: Vec<PathBuf> = confinement.hidden.iter().filter_map(real).collect();
-    for enclosed in &confinement.enclosed {
+    for enclosed in &confinement.partial_dirs {
         let entries = fs::read_dir(&enclosed.folder).into_iter().flatten().flatten();
         let closed = entries.map(|entry| entry.path()).filter(|it| !enclosed.open.contains(it));
         hidden.extend(closed);

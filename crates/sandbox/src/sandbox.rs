@@ -130,7 +130,7 @@ impl Sandbox {
             bubblewrap: None,
             rlimits: true,
             placeholders: state.own_placeholders(),
-            withheld: confinement.withheld.clone(),
+            withheld: confinement.denied_services.clone(),
             gaps,
             limit_gap,
         };
@@ -281,7 +281,7 @@ impl State {
         let watch = Watch::new(confinement, &covers);
         let (sockets, foreign) = Sockets::look(confinement);
         covers.shut(foreign, confinement);
-        let plan = Plan::new(&covers, &confinement.awaited, unwelcome);
+        let plan = Plan::new(&covers, &confinement.pending_secrets, unwelcome);
         let namespaces = covers.build(space.map(NetworkSpace::space), confinement.reduced)?;
         match namespaces.as_ref().map(|made| &made.terminals) {
             Some(Ok(_)) => {}

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use hermes_core::Awaited;
+use hermes_core::PendingSecrets;
 
 use crate::covers::DEVICES;
 
@@ -27,13 +27,13 @@ pub(crate) fn first_missing(path: &Path) -> Option<(PathBuf, PathBuf)> {
 }
 
 /// What was awaited and is there.
-pub(crate) fn came_to_be(awaited: &Awaited) -> Vec<PathBuf> {
+pub(crate) fn came_to_be(awaited: &PendingSecrets) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         awaited.paths.iter().filter(|path| path.exists()).cloned().collect();
-    for folder in &awaited.folders {
+    for folder in &awaited.dirs {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let paths = entries.take(AWAITED_ENTRIES).map(|entry| entry.path());
-        found.extend(paths.filter(|path| awaited.has(path)));
+        found.extend(paths.filter(|path| awaited.contains(path)));
     }
     found
 }

@@ -14,7 +14,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hermes_core::{Confinement, NetworkMode, Service};
+use hermes_core::{Confinement, NetworkMode, HostService};
 
 use crate::JOB_VARIABLE;
 use crate::network_space::sockets_in;
@@ -144,7 +144,7 @@ fn foreign(sockets: Vec<Socket>, confinement: &Confinement) -> Vec<PathBuf> {
     // the child's either.
     let is_within = |path: &Path| {
         own.iter().any(|tree| path.starts_with(tree))
-            && !confinement.beside.iter().any(|kept| path.starts_with(kept))
+            && !confinement.frozen.iter().any(|kept| path.starts_with(kept))
     };
     let mut found: Vec<Socket> = real
         .filter(|socket| !is_within(&socket.path))
@@ -180,7 +180,7 @@ fn is_served(path: &Path, confinement: &Confinement) -> bool {
     let folder = path.parent().and_then(Path::file_name).map(OsStr::to_string_lossy);
     let folder = folder.unwrap_or_default();
     confinement.services.iter().any(|service| match service {
-        Service::Keys => {
+        HostService::Keys => {
             name.starts_with("S.gpg-agent")
                 || name == "S.keyboxd"
                 || (name.starts_with("agent.") && folder.starts_with("ssh-"))
@@ -189,16 +189,16 @@ fn is_served(path: &Path, confinement: &Confinement) -> bool {
                     .and_then(|named| fs::canonicalize(named).ok())
                     .is_some_and(|named| named == path)
         }
-        Service::Containers => ["docker", "podman", "containerd", "buildkitd", "crio"]
+        HostService::Containers => ["docker", "podman", "containerd", "buildkitd", "crio"]
             .iter()
             .any(|engine| name.strip_prefix(engine).is_some_and(|rest| rest.ends_with("sock"))),
-        Service::Databases => {
+        HostService::Databases => {
             name.starts_with(".s.PGSQL.")
                 || ["mysql", "mariadb", "redis", "valkey", "mongodb"]
                     .iter()
                     .any(|server| name.starts_with(server) && name.ends_with(".sock"))
         }
-        Service::Settings => false,
+        HostService::Settings => false,
     })
 }
 

@@ -40,7 +40,7 @@ fn a_service_opens_its_own_sockets_only() {
         all.into_iter().filter(|path| is_served(Path::new(path), held)).count()
     };
     assert_eq!(served(&held), 1, "names of users");
-    for service in [Service::Keys, Service::Containers, Service::Databases] {
+    for service in [HostService::Keys, HostService::Containers, HostService::Databases] {
         held.services = vec![service];
         assert_eq!(served(&held), 3, "{service:?}");
     }

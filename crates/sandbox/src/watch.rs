@@ -52,7 +52,7 @@ impl Watch {
             &confinement.read,
             &confinement.write,
             &confinement.read_only,
-            &confinement.nested,
+            &confinement.frozen_nested,
             &confinement.hidden,
         ];
         let covered = covers.paths().map(Path::to_owned);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hermes_core::{Disposition, Host, ToolCall, ToolError, ToolResult};
+use hermes_core::{EffectDisposition, EngineHandle, ToolCall, ToolError, ToolResult};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore, oneshot};
@@ -25,7 +25,7 @@ pub(crate) struct Desk {
     pub(crate) token: Token,
     /// Who may read a large message.
     pub(crate) large: Arc<Semaphore>,
-    host: Option<Arc<dyn Host>>,
+    host: Option<Arc<dyn EngineHandle>>,
     /// What the calls are named after.
     call_id: Arc<str>,
     tools: Arc<Vec<Offered>>,
@@ -65,7 +65,7 @@ pub(crate) struct Answer {
 
 impl Desk {
     pub(crate) fn new(
-        host: Option<Arc<dyn Host>>,
+        host: Option<Arc<dyn EngineHandle>>,
         call_id: Arc<str>,
         tools: Arc<Vec<Offered>>,
         most: u64,
@@ -223,7 +223,7 @@ impl Desk {
         // Somebody who is gone wants nothing.
         let waiting = waiting.into_iter().filter(|(_, answer)| !answer.is_closed());
         let (calls, answers): (Vec<_>, Vec<_>) = waiting.unzip();
-        let results = host.dispatch(calls).await;
+        let results = host.call_all(calls).await;
         for (answer, result) in answers.into_iter().zip(results) {
             let _ = answer.send(result);
         }
@@ -272,7 +272,7 @@ impl std::fmt::Debug for Desk {
 }
 
 fn cut_off(id: &str, name: &str) -> ToolResult {
-    ToolResult::error(id, name, &ToolError::cancelled(), Disposition::NotRun)
+    ToolResult::error(id, name, &ToolError::cancelled(), EffectDisposition::NotRun)
 }
 
 fn told(id: u64, result: ToolResult) -> String {
@@ -291,7 +291,7 @@ fn failed(id: Option<u64>, error: &str) -> String {
 /// The answer as the tool gave it: what was put aside, or labelled, for the
 /// sake of a model is no trouble to a script.
 fn whole(mut result: ToolResult) -> String {
-    if let Some(path) = result.spilled.take()
+    if let Some(path) = result.spill_path.take()
         && let Some(content) = restored(&result.content, &path)
     {
         result.content = content;

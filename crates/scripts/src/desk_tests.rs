@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicUsize;
 
-use hermes_core::{BoxFuture, Found, Status};
+use hermes_core::{BoxFuture, ToolMatch, CallStatus};
 use serde_json::json;
 use tokio::sync::Barrier;
 
@@ -30,28 +30,28 @@ impl Echo {
 
 fn echoed(call: &ToolCall) -> ToolResult {
     let mut result = cut_off(&call.id, &call.name);
-    result.status = Status::Success;
+    result.status = CallStatus::Success;
     result.content = match &call.arguments {
-        hermes_core::Arguments::Json(value) => value.to_string(),
-        hermes_core::Arguments::Text(text) => text.clone(),
+        hermes_core::CallArguments::Json(value) => value.to_string(),
+        hermes_core::CallArguments::Text(text) => text.clone(),
     };
     result
 }
 
-impl Host for Echo {
-    fn search(&self, _query: &str, _limit: Option<usize>) -> (Vec<Found>, usize) {
+impl EngineHandle for Echo {
+    fn search_tools(&self, _query: &str, _limit: Option<usize>) -> (Vec<ToolMatch>, usize) {
         (Vec::new(), 0)
     }
 
-    fn describe(&self, _name: &str) -> Option<Value> {
+    fn describe_tool(&self, _name: &str) -> Option<Value> {
         None
     }
 
-    fn similar(&self, _name: &str) -> Vec<String> {
+    fn similar_names(&self, _name: &str) -> Vec<String> {
         Vec::new()
     }
 
-    fn names(&self) -> Vec<String> {
+    fn tool_names(&self) -> Vec<String> {
         Vec::new()
     }
 
@@ -66,7 +66,7 @@ impl Host for Echo {
         })
     }
 
-    fn dispatch(&self, calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>> {
+    fn call_all(&self, calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>> {
         self.batches.lock().unwrap().push(calls.len());
         Box::pin(async move { calls.iter().map(echoed).collect() })
     }
@@ -194,7 +194,7 @@ fn what_was_put_aside_or_labelled_is_whole_again() {
     let file = folder.path().join("text");
     std::fs::write(&file, "the whole text").unwrap();
     let mut result = cut_off("1", "read_file");
-    result.spilled = Some(file.clone());
+    result.spill_path = Some(file.clone());
     result.content = json!({ "a": { "text": "the … text" }, "n": 1, "truncated": true,
         "spilled": { "field": "a/text" } })
     .to_string();
@@ -202,7 +202,7 @@ fn what_was_put_aside_or_labelled_is_whole_again() {
     std::fs::write(&file, "[1,\n2]").unwrap();
     result.content = json!({ "truncated": true, "head": "[1", "spilled": {} }).to_string();
     assert_eq!(whole(result.clone()), "[1,2]");
-    result.spilled = None;
+    result.spill_path = None;
     result.untrusted = true;
     let text = hermes_threats::label("web_search", r#"{"found":[]}"#).text;
     result.content = json!({ "untrusted": true, "content": text }).to_string();

@@ -1,6 +1,6 @@
 //! The tools that a script may call.
 
-use hermes_core::Host;
+use hermes_core::EngineHandle;
 use serde_json::{Map, Value};
 
 /// What scripts may call, as far as the session has it.
@@ -67,9 +67,9 @@ impl Parameter {
 }
 
 /// What the session has of the usual tools and of these.
-pub(crate) fn offered(host: Option<&dyn Host>, more: &[String]) -> Vec<Offered> {
+pub(crate) fn offered(host: Option<&dyn EngineHandle>, more: &[String]) -> Vec<Offered> {
     let Some(host) = host else { return Vec::new() };
-    let known = host.names();
+    let known = host.tool_names();
     let mut names: Vec<&str> = Vec::new();
     for name in USUAL.into_iter().chain(more.iter().map(String::as_str)) {
         let is_known = known.iter().any(|known| known == name);
@@ -77,7 +77,7 @@ pub(crate) fn offered(host: Option<&dyn Host>, more: &[String]) -> Vec<Offered> 
             names.push(name);
         }
     }
-    let definitions = names.into_iter().filter_map(|name| Some((name, host.describe(name)?)));
+    let definitions = names.into_iter().filter_map(|name| Some((name, host.describe_tool(name)?)));
     definitions.map(|(name, definition)| read(name, &definition)).collect()
 }
 

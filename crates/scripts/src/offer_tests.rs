@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use hermes_core::{BoxFuture, Found, ToolCall, ToolResult};
+use hermes_core::{BoxFuture, ToolMatch, ToolCall, ToolResult};
 use serde_json::json;
 
 use super::*;
@@ -8,22 +8,22 @@ use super::*;
 /// A session with these tools, which can only be looked at.
 pub(crate) struct Shelf(pub(crate) Vec<(&'static str, Value)>);
 
-impl Host for Shelf {
-    fn search(&self, _query: &str, _limit: Option<usize>) -> (Vec<Found>, usize) {
+impl EngineHandle for Shelf {
+    fn search_tools(&self, _query: &str, _limit: Option<usize>) -> (Vec<ToolMatch>, usize) {
         (Vec::new(), 0)
     }
 
-    fn describe(&self, name: &str) -> Option<Value> {
+    fn describe_tool(&self, name: &str) -> Option<Value> {
         let (name, properties) = self.0.iter().find(|(known, _)| *known == name)?;
         let parameters = json!({ "properties": properties, "required": ["path"] });
         Some(json!({ "name": name, "description": "Does it.", "parameters": parameters }))
     }
 
-    fn similar(&self, _name: &str) -> Vec<String> {
+    fn similar_names(&self, _name: &str) -> Vec<String> {
         Vec::new()
     }
 
-    fn names(&self) -> Vec<String> {
+    fn tool_names(&self) -> Vec<String> {
         self.0.iter().map(|(name, _)| (*name).to_owned()).collect()
     }
 
@@ -31,7 +31,7 @@ impl Host for Shelf {
         unreachable!("nothing is called here")
     }
 
-    fn dispatch(&self, _calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>> {
+    fn call_all(&self, _calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>> {
         unreachable!("nothing is called here")
     }
 }

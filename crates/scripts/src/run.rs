@@ -92,13 +92,13 @@ impl Scripts {
         own: impl FnOnce() -> Vec<(String, String)>,
         cx: &ToolContext,
     ) -> Result<Outcome, ToolError> {
-        cx.check()?;
+        cx.check_cancelled()?;
         let limits = cx.ports.get::<Limits>().unwrap_or_default();
         let around = Surroundings::of(jobs, Output::Apart, cx, own).await?;
-        let tools = Arc::new(offered(cx.host.as_deref(), &limits.tools));
+        let tools = Arc::new(offered(cx.engine.as_deref(), &limits.tools));
         let files = self.stubs.of(script.language, &tools);
         let call_id = Arc::clone(&cx.call_id);
-        let desk = Desk::new(cx.host.clone(), call_id, Arc::clone(&tools), limits.tool_calls)?;
+        let desk = Desk::new(cx.engine.clone(), call_id, Arc::clone(&tools), limits.tool_calls)?;
         let mode = script.mode.unwrap_or(limits.mode);
         let run = Run { script, mode, tools, files, desk: Arc::new(desk), cx };
         let ready = match around.place {
@@ -125,7 +125,7 @@ impl Run<'_> {
             room.write(name, text).map_err(failed)?;
         }
         let mut environment = around.environment();
-        let cwd = self.cx.workplace.cwd();
+        let cwd = self.cx.working_dir.cwd();
         let found = interpreter::find(self.script.language, self.mode, &environment, cwd)?;
         let work = match self.mode {
             Mode::Project => None,
@@ -159,7 +159,7 @@ impl Run<'_> {
 
     /// The walls of that place hold the script.
     async fn elsewhere(&self, jobs: &Jobs, around: &Surroundings) -> Result<Ready, ToolError> {
-        let cwd = self.cx.workplace.cwd();
+        let cwd = self.cx.working_dir.cwd();
         let environment = around.environment();
         let plan = Plan {
             language: self.script.language,
@@ -172,7 +172,7 @@ impl Run<'_> {
         let desk = Arc::clone(&self.desk);
         let id = jobs.fresh_id();
         let opening = Bridge::open(jobs.backend(), &id, plan, desk);
-        let bridge = self.cx.race(opening).await??;
+        let bridge = self.cx.run_until_cancelled(opening).await??;
         let work = (self.mode == Mode::Strict).then(|| bridge.folder.clone());
         let environment = self.settled(environment, &bridge.folder, work.as_deref());
         let order = Order {
@@ -238,7 +238,7 @@ impl Run<'_> {
         }
         let mut set = |name: &str, value: &OsStr| environment.insert(name.into(), value.to_owned());
         // That of this program may be of another folder.
-        set("PWD", work.unwrap_or_else(|| self.cx.workplace.cwd()).as_os_str());
+        set("PWD", work.unwrap_or_else(|| self.cx.working_dir.cwd()).as_os_str());
         set("PYTHONUTF8", "1".as_ref());
         set("PYTHONDONTWRITEBYTECODE", "1".as_ref());
         set("HERMES_RPC_SOCKET", folder.join("door").as_os_str());
@@ -339,7 +339,7 @@ impl Run<'_> {
                 vouched = Some(jobs.vouch(job, self.cx.session.id(), directory));
             }
             let (seconds, calls) = (job.age().as_secs(), self.desk.made());
-            self.cx.report(None, format!("script: {seconds} s, {calls} tool calls"));
+            self.cx.report_progress(None, format!("script: {seconds} s, {calls} tool calls"));
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use hermes_core::{Exceptions, Grants, Scope};
+use hermes_core::{GrantExceptions, Grants, Scope};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 
@@ -52,7 +52,7 @@ impl Default for Selection {
 /// What lies below a granted folder and must not be shown all the same.
 #[derive(Clone)]
 pub struct Veil {
-    exceptions: Arc<dyn Exceptions>,
+    exceptions: Arc<dyn GrantExceptions>,
 }
 
 impl Veil {
@@ -63,12 +63,12 @@ impl Veil {
 
     /// Whether a real path must not be shown.
     pub fn hides(&self, real: &Path) -> bool {
-        self.exceptions.closes(&Scope::FILE_READ, real)
+        self.exceptions.denies(&Scope::FILE_READ, real)
     }
 
     /// Whether a file with several names must not be shown under this one.
     pub fn hides_shared(&self, real: &Path, file: (u64, u64)) -> bool {
-        self.exceptions.closes_shared(&Scope::FILE_READ, real, file)
+        self.exceptions.denies_hard_linked(&Scope::FILE_READ, real, file)
     }
 }
 

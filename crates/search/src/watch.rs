@@ -152,7 +152,7 @@ impl<'a> Watch<'a> {
             self.reported.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed);
         if swapped.is_ok() {
             let message = format!("{} files looked at", before + files as u64);
-            sink.report(&self.cx.tool, &hermes_core::Progress { fraction: None, message });
+            sink.report(&self.cx.tool, &hermes_core::ProgressUpdate { fraction: None, message });
         }
     }
 

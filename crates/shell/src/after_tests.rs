@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use hermes_core::Workplace;
+use hermes_core::WorkingDir;
 
 use crate::analyze_after;
 
 fn categories(earlier: &str, source: &str) -> Vec<&'static str> {
-    let at = Workplace::new("/ws", Some(PathBuf::from("/home/u")));
+    let at = WorkingDir::new("/ws", Some(PathBuf::from("/home/u")));
     let analysis = analyze_after(earlier, source, &at);
     let of_leaves = analysis.leaves.iter().flat_map(|leaf| &leaf.findings);
     analysis.findings.iter().chain(of_leaves).map(|finding| finding.category).collect()
 }
 
 fn programs(earlier: &str, source: &str) -> Vec<String> {
-    let at = Workplace::new("/ws", Some(PathBuf::from("/home/u")));
+    let at = WorkingDir::new("/ws", Some(PathBuf::from("/home/u")));
     analyze_after(earlier, source, &at).leaves.into_iter().map(|leaf| leaf.program).collect()
 }
 
@@ -37,7 +37,7 @@ fn what_was_done_before_does_not() {
 #[test]
 fn a_shell_without_a_script_runs_its_input() {
     let reads = |source: &str| {
-        let at = Workplace::new("/ws", Some(PathBuf::from("/home/u")));
+        let at = WorkingDir::new("/ws", Some(PathBuf::from("/home/u")));
         analyze_after("b () { bash; }", source, &at).reads_code
     };
     for source in ["bash", "sh -s", "zsh -i", "nohup bash --norc", "ls; dash", "b", ". /dev/stdin"]
@@ -69,7 +69,7 @@ fn a_function_that_may_not_be_there_hides_nothing() {
 #[test]
 fn a_value_that_may_not_be_set_is_not_believed() {
     let reads = |source: &str| {
-        let at = Workplace::new("/ws", Some(PathBuf::from("/home/u")));
+        let at = WorkingDir::new("/ws", Some(PathBuf::from("/home/u")));
         let leaves = analyze_after("", source, &at).leaves;
         let last = leaves.last().unwrap();
         let paths = last.effects.iter().filter_map(|effect| effect.resource.as_path());

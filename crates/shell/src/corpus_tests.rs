@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use hermes_core::Workplace;
+use hermes_core::WorkingDir;
 
 use crate::{Analysis, Level, analyze};
 
-pub(crate) fn at() -> Workplace {
-    Workplace::new("/home/user/project", Some(PathBuf::from("/home/user")))
+pub(crate) fn at() -> WorkingDir {
+    WorkingDir::new("/home/user/project", Some(PathBuf::from("/home/user")))
 }
 
 pub(crate) fn look(source: &str) -> Analysis {

@@ -2,7 +2,7 @@
 //! destroys on a large scale. All else that they can do is for the sandbox. A
 //! command that they run is looked at like any other.
 
-use hermes_core::Workplace;
+use hermes_core::WorkingDir;
 
 use crate::leaf::{Analysis, Finding};
 
@@ -79,7 +79,7 @@ pub enum CommentStyle {
 }
 
 /// What in a program destroys on a large scale.
-pub fn destructive_code(code: &str, comments: CommentStyle, at: &Workplace) -> Vec<Finding> {
+pub fn destructive_code(code: &str, comments: CommentStyle, at: &WorkingDir) -> Vec<Finding> {
     let (bare, texts) = split(code, comments);
     let words: Vec<&str> = words(&bare).collect();
     let says = |list: &[&str]| words.iter().find(|word| list.contains(word)).copied();
@@ -103,7 +103,7 @@ pub(crate) fn deletes_tree(name: &str) -> Finding {
 /// commands. `look` sees each analysis.
 pub(crate) fn commands(
     texts: &[String],
-    at: &Workplace,
+    at: &WorkingDir,
     found: &mut Vec<Finding>,
     look: &mut dyn FnMut(&Analysis),
 ) {

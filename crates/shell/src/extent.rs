@@ -1,7 +1,7 @@
 //! Commands of which it is certain that they change nothing: neither a file,
 //! nor the shell, nor anything else that a later command could meet.
 
-use hermes_core::{Scope, Workplace};
+use hermes_core::{Scope, WorkingDir};
 
 use crate::leaf::{Analysis, Leaf};
 use crate::parse::parse;
@@ -34,7 +34,7 @@ const LOOKING: &str = "\
 
 /// What is certain of a command in a shell that remembers `earlier`. In doubt
 /// it may do anything.
-pub fn extent(earlier: &str, source: &str, at: &Workplace) -> Extent {
+pub fn extent(earlier: &str, source: &str, at: &WorkingDir) -> Extent {
     // Far more than anybody looks with, and cheaper than reading it.
     if source.len() > 4096 {
         return Extent::Open;

@@ -1,7 +1,7 @@
 use super::*;
 
 fn of(source: &str) -> Extent {
-    extent("", source, &Workplace::new("/work", None))
+    extent("", source, &WorkingDir::new("/work", None))
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn whatever_may_change_something_is_open() {
 
 #[test]
 fn what_a_name_stands_for_by_now_counts() {
-    let at = Workplace::new("/work", None);
+    let at = WorkingDir::new("/work", None);
     for earlier in ["ls() { touch x; }", "alias ls='touch x;'", "ls() { true; }"] {
         assert_eq!(extent(earlier, "ls", &at), Extent::Open, "{earlier}");
         assert_eq!(extent(earlier, "pwd", &at), Extent::Looks, "{earlier}");

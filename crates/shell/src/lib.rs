@@ -42,7 +42,7 @@ pub use pattern::CommandPattern;
 pub use programs::{changes_settings, pushed_to};
 
 use flow::Stream;
-use hermes_core::{Effect, Script, Workplace};
+use hermes_core::{Effect, ShellScript, WorkingDir};
 
 /// Longer commands are not read.
 const MAX_SOURCE: usize = 192 * 1024;
@@ -56,35 +56,35 @@ pub const SYNTAX_ERROR: &str = "syntax-error";
 pub const UNKNOWN_PROGRAM: &str = "unknown-program";
 
 /// What `source` would do if a shell ran it at this workplace.
-pub fn analyze(source: &str, at: &Workplace) -> Analysis {
+pub fn analyze(source: &str, at: &WorkingDir) -> Analysis {
     analyze_after("", source, at)
 }
 
 /// The same for a shell in which something has been run before: variables,
 /// functions and aliases that `earlier` leaves behind count, and what it does
 /// does not.
-pub fn analyze_after(earlier: &str, source: &str, at: &Workplace) -> Analysis {
+pub fn analyze_after(earlier: &str, source: &str, at: &WorkingDir) -> Analysis {
     analyze_with(earlier, source, &Stream::unknown(), at)
 }
 
 /// The same for code that has its own folder, input or shell.
-pub fn analyze_script(earlier: &str, script: &Script, at: &Workplace) -> Analysis {
-    let input = match &script.input {
+pub fn analyze_script(earlier: &str, script: &ShellScript, at: &WorkingDir) -> Analysis {
+    let input = match &script.stdin {
         None => Stream::unknown(),
         Some(text) if text.len() <= MAX_SOURCE => Stream::text(text.as_str()),
         Some(_) => Stream { connected: true, ..Stream::unknown() },
     };
-    match &script.folder {
+    match &script.cwd {
         None => analyze_with(earlier, &script.text, &input, at),
         Some(folder) => {
-            let there = Workplace::new(folder, at.home().map(Into::into));
+            let there = WorkingDir::new(folder, at.home().map(Into::into));
             analyze_with(earlier, &script.text, &input, &there)
         }
     }
 }
 
 /// The same for code that runs in a folder which nobody knows.
-pub fn analyze_anywhere(earlier: &str, script: &Script, at: &Workplace) -> Analysis {
+pub fn analyze_anywhere(earlier: &str, script: &ShellScript, at: &WorkingDir) -> Analysis {
     let mut walk = walk::Walk::new(at);
     if !earlier.is_empty() {
         walk.source(earlier);
@@ -95,7 +95,7 @@ pub fn analyze_anywhere(earlier: &str, script: &Script, at: &Workplace) -> Analy
     walk.finish(&script.text).0
 }
 
-fn analyze_with(earlier: &str, source: &str, input: &Stream, at: &Workplace) -> Analysis {
+fn analyze_with(earlier: &str, source: &str, input: &Stream, at: &WorkingDir) -> Analysis {
     let len = earlier.len().max(source.len());
     if len > MAX_SOURCE {
         let reason = format!("The command is too long to analyse ({len} bytes)");
@@ -115,7 +115,7 @@ fn analyze_with(earlier: &str, source: &str, input: &Stream, at: &Workplace) -> 
 }
 
 /// What a text in a program would do if the program ran it as a command.
-fn analyze_text_in_code(text: &str, at: &Workplace) -> Analysis {
+fn analyze_text_in_code(text: &str, at: &WorkingDir) -> Analysis {
     let mut walk = walk::Walk::new(at);
     walk.in_code = true;
     walk.source(text);

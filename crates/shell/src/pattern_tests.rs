@@ -104,7 +104,7 @@ fn prefixes_are_narrow() {
 #[test]
 fn a_rule_that_permits_covers_only_what_it_says() {
     let permits = |rule: &str, command: &str| {
-        let at = hermes_core::Workplace::new("/w", None);
+        let at = hermes_core::WorkingDir::new("/w", None);
         let pattern = CommandPattern::parse(rule).expect("a pattern");
         crate::analyze(command, &at).leaves.iter().any(|leaf| pattern.permits(leaf))
     };
@@ -136,7 +136,7 @@ fn a_rule_that_permits_covers_only_what_it_says() {
 #[test]
 fn a_rule_that_refuses_looks_past_options_with_values() {
     let refuses = |rule: &str, command: &str| {
-        let at = hermes_core::Workplace::new("/w", None);
+        let at = hermes_core::WorkingDir::new("/w", None);
         let pattern = CommandPattern::parse(rule).expect("a pattern");
         crate::analyze(command, &at).leaves.iter().any(|leaf| pattern.matches(leaf))
     };
@@ -177,7 +177,7 @@ fn half_a_quotation_is_no_pattern() {
 
 #[test]
 fn a_permitted_git_may_be_sent_to_another_folder() {
-    let at = hermes_core::Workplace::new("/ws", None);
+    let at = hermes_core::WorkingDir::new("/ws", None);
     let permits = |rule: &str, command: &str| {
         let analysis = crate::analyze(command, &at);
         CommandPattern::parse(rule).expect("a pattern").permits(&analysis.leaves[0])

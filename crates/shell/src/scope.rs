@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
 
-use hermes_core::Workplace;
+use hermes_core::WorkingDir;
 
 use crate::leaf::{NAME, NUMBER, Taint, Word};
 use crate::syntax::Command;
@@ -84,7 +84,7 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    pub(crate) fn new(at: &Workplace) -> Self {
+    pub(crate) fn new(at: &WorkingDir) -> Self {
         Scope {
             names: Rc::default(),
             positional: Some(Vec::new()),
@@ -97,7 +97,7 @@ impl Scope {
     }
 
     /// What another shell knows that is started from this one.
-    pub(crate) fn started(&self, at: &Workplace) -> Self {
+    pub(crate) fn started(&self, at: &WorkingDir) -> Self {
         let sees = |name: &String| self.exports_all || self.names.exported.contains(name);
         let vars = self.names.vars.iter().filter(|(name, _)| sees(name));
         let vars = vars.map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -111,7 +111,7 @@ impl Scope {
     }
 
     /// Notices that a variable leads to programs of the project.
-    pub(crate) fn lead(&mut self, name: &str, value: &Word, at: &Workplace) {
+    pub(crate) fn lead(&mut self, name: &str, value: &Word, at: &WorkingDir) {
         if name == "PATH" {
             let near = |part: &str| {
                 Path::new(part).starts_with(at.cwd())
@@ -288,7 +288,7 @@ impl Scope {
 
     /// The value of a parameter; None if nothing in the script set it and it
     /// is not one that is always there.
-    pub(crate) fn parameter(&self, name: &str, at: &Workplace) -> Option<Value> {
+    pub(crate) fn parameter(&self, name: &str, at: &WorkingDir) -> Option<Value> {
         let name = self.referred(name);
         if let Some(value) = self.names.vars.get(name) {
             return Some(value.clone());
@@ -387,12 +387,12 @@ impl Scope {
     }
 
     /// Goes to a folder, as `cd` does.
-    pub(crate) fn enter(&mut self, folder: Option<&str>, at: &Workplace) {
+    pub(crate) fn enter(&mut self, folder: Option<&str>, at: &WorkingDir) {
         let next = folder.and_then(|folder| {
             if folder.starts_with('/') {
-                return Some(at.fold(Path::new(folder)));
+                return Some(at.normalize(Path::new(folder)));
             }
-            self.cwd.as_ref().map(|cwd| at.fold(&cwd.join(folder)))
+            self.cwd.as_ref().map(|cwd| at.normalize(&cwd.join(folder)))
         });
         let value = Value {
             text: next.as_ref().map(|path| path.to_string_lossy().into_owned()),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Effect, Resource, Scope, Workplace, is_folded};
+use hermes_core::{Effect, Resource, Scope, WorkingDir, is_normalized};
 
 use crate::blocks;
 use crate::flow::{EVERYTHING, Stream};
@@ -29,7 +29,7 @@ pub(crate) enum Inner {
 /// The surroundings of one leaf.
 #[derive(Debug)]
 pub(crate) struct Site<'a> {
-    pub(crate) at: &'a Workplace,
+    pub(crate) at: &'a WorkingDir,
     pub(crate) cwd: Option<&'a Path>,
     pub(crate) input: &'a Stream,
     /// Whether a glob finds hidden files as well.
@@ -48,10 +48,10 @@ impl Site<'_> {
     /// The absolute path that a text names.
     fn place(&self, text: &str) -> Option<PathBuf> {
         if text.starts_with('/') {
-            return Some(self.at.fold(Path::new(text)));
+            return Some(self.at.normalize(Path::new(text)));
         }
         let joined = join(self.cwd?, text);
-        Some(if is_folded(&joined) { joined } else { self.at.fold(&joined) })
+        Some(if is_normalized(&joined) { joined } else { self.at.normalize(&joined) })
     }
 
     /// The resource that a word names. A glob stands for the folder it is in.

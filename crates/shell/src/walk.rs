@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hermes_core::{Effect, Resource, Scope as Permission, Workplace};
+use hermes_core::{Effect, Resource, Scope as Permission, WorkingDir};
 
 use crate::flow::Stream;
 use crate::leaf::{Analysis, FOUND, Finding, Leaf, Taint, Word};
@@ -35,7 +35,7 @@ const MAX_ROUNDS: usize = 8;
 /// The state of the walk.
 #[derive(Debug)]
 pub(crate) struct Walk<'a> {
-    pub(crate) at: &'a Workplace,
+    pub(crate) at: &'a WorkingDir,
     pub(crate) scope: Scope,
     pub(crate) findings: Vec<Finding>,
     pub(crate) via: Vec<String>,
@@ -70,7 +70,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(at: &'a Workplace) -> Self {
+    pub(crate) fn new(at: &'a WorkingDir) -> Self {
         Walk {
             at,
             scope: Scope::new(at),

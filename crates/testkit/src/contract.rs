@@ -56,7 +56,7 @@ pub async fn runs_its_examples(tool: &Arc<dyn DynTool>) {
     let spec = tool.spec();
     for example in &spec.examples {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        for (path, content) in &example.given {
+        for (path, content) in &example.files {
             put(&folder.path().join(&**path), content);
         }
         let mut engine = Engine::builder().spill_to(folder.path().join(".spill"));
@@ -75,7 +75,7 @@ pub async fn runs_its_examples(tool: &Arc<dyn DynTool>) {
                 panic!("{}: example '{title}' is not as promised: {violations:?}", spec.name);
             }
         }
-        if let Some(gives) = &example.gives {
+        if let Some(gives) = &example.expected {
             let wanted: Value = serde_json::from_str(gives).expect("`gives` is JSON");
             let got: Value = serde_json::from_str(&result.content).expect("a result is JSON");
             assert!(
@@ -94,18 +94,18 @@ pub async fn needs_what_it_declares(tool: &Arc<dyn DynTool>) {
     let spec = tool.spec();
     for example in &spec.examples {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        for (path, content) in &example.given {
+        for (path, content) in &example.files {
             put(&folder.path().join(&**path), content);
         }
         let before = listing(folder.path());
         let arguments: Value = serde_json::from_str(&example.arguments).expect("JSON arguments");
         let bound = Arc::clone(tool).bind(&arguments).expect("arguments of an example");
         let mut cx = ToolContext::bare(folder.path());
-        if bound.effects(&cx.workplace).is_empty() {
+        if bound.effects(&cx.working_dir).is_empty() {
             continue;
         }
-        let grants = Arc::new(Grants::of(&[]));
-        cx.session = cx.session.guarded(Arc::clone(&grants));
+        let grants = Arc::new(Grants::from_effects(&[]));
+        cx.session = cx.session.with_grants(Arc::clone(&grants));
         cx.grants = grants;
         let title = &example.title;
         match bound.run(cx).await {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use hermes_core::{Annotations, Effect, Proposal, Resource, Scope, Session, Workplace};
+use hermes_core::{ToolAnnotations, Effect, CallProposal, Resource, Scope, Session, WorkingDir};
 use hermes_policy::{Answer, Permissions, Places, SavedRules, Settings, Sources, Tickets};
 use hermes_protocol::{Dialect, Frame, Framer, parse_bytes};
 use hermes_schema::{Schema, coerce, parse_arguments, tidy, translate};
@@ -110,15 +110,15 @@ impl Judges {
         let resource = Resource::Command(command.to_owned());
         let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
         let root = self.folder.path();
-        let at = Workplace::new(root.join("ws"), Some(root.join("home")));
+        let at = WorkingDir::new(root.join("ws"), Some(root.join("home")));
         let session = Session::in_memory();
-        let (exam, _) = permissions.consider(&Proposal {
+        let (exam, _) = permissions.consider(&CallProposal {
             tool: "terminal",
             toolset: "terminal",
             arguments: &Value::Null,
             effects: &effects,
-            annotations: Annotations::default(),
-            workplace: &at,
+            annotations: ToolAnnotations::default(),
+            working_dir: &at,
             call_id: "1",
             session: &session,
             task_id: "t",

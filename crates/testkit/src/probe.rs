@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use hermes_core::{
     Availability, BoundCall, BoxFuture, DynTool, Effect, Resource, Scope, ToolContext, ToolError,
-    ToolOutput, ToolSpec, Workplace,
+    ToolOutput, ToolSpec, WorkingDir,
 };
 use serde_json::{Value, json};
 
 type Act =
     dyn Fn(Value, ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
-type Touch = dyn Fn(&Value, &Workplace) -> Vec<Effect> + Send + Sync;
+type Touch = dyn Fn(&Value, &WorkingDir) -> Vec<Effect> + Send + Sync;
 
 /// A tool made of closures.
 pub struct Probe {
@@ -81,7 +81,7 @@ impl Probe {
     #[must_use]
     pub fn touch(
         mut self,
-        touch: impl Fn(&Value, &Workplace) -> Vec<Effect> + Send + Sync + 'static,
+        touch: impl Fn(&Value, &WorkingDir) -> Vec<Effect> + Send + Sync + 'static,
     ) -> Self {
         self.touch = Arc::new(touch);
         self
@@ -139,7 +139,7 @@ struct Bound {
 }
 
 impl BoundCall for Bound {
-    fn effects(&self, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, at: &WorkingDir) -> Vec<Effect> {
         (self.touch)(&self.args, at)
     }
 
@@ -171,7 +171,7 @@ pub fn babbles() -> Probe {
 /// Never ends, unless it is cancelled.
 pub fn hangs() -> Probe {
     Probe::new("hangs").act(|_, cx| async move {
-        cx.race(std::future::pending::<()>()).await?;
+        cx.run_until_cancelled(std::future::pending::<()>()).await?;
         ToolOutput::json(&json!({}))
     })
 }

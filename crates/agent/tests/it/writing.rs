@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use hermes_agent::{Allowance, Budget, End, Entry, Journal, JournalError};
 use hermes_core::{
     Availability, BoundCall, BoxFuture, DynTool, Effect, ToolContext, ToolError, ToolOutput,
-    ToolSpec, Workplace,
+    ToolSpec, WorkingDir,
 };
 use hermes_llm::{Message, Part};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ impl DynTool for Waits {
 struct Waiting(Arc<Book>);
 
 impl BoundCall for Waiting {
-    fn effects(&self, _: &Workplace) -> Vec<Effect> {
+    fn effects(&self, _: &WorkingDir) -> Vec<Effect> {
         Vec::new()
     }
 

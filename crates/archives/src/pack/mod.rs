@@ -71,7 +71,7 @@ pub fn create(
 ) -> Result<Created, ToolError> {
     let files = Files::with(grants);
     check_level(packing)?;
-    let own = match grants.real(&Scope::FILE_WRITE, packing.archive)? {
+    let own = match grants.real_path(&Scope::FILE_WRITE, packing.archive)? {
         Some(real) => real,
         None => real_path(packing.archive)
             .map_err(|error| hermes_files::explain("write", packing.archive, &error))?,

@@ -230,7 +230,7 @@ impl Work<'_> {
     fn may_go(&mut self, name: &SafeName, nature: &Nature) -> Result<bool, ToolError> {
         let path = self.unpacking.target.join(name.as_path());
         self.grants.check(&Scope::FILE_WRITE, &Resource::Path(path.clone()))?;
-        if self.grants.closes(&Scope::FILE_WRITE, &self.place.real.join(name.as_path())) {
+        if self.grants.denies(&Scope::FILE_WRITE, &self.place.real.join(name.as_path())) {
             return Err(ToolError::denied(format!("{} is protected by a rule", path.display()))
                 .with("rule", "protected")
                 .with_hint("Nothing was unpacked. Leave the entry out with exclude."));

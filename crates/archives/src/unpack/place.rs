@@ -26,7 +26,7 @@ impl Place {
     /// Finds the place where the call was allowed to write.
     pub(super) fn find(grants: &Grants, target: &Path) -> Result<Self, ToolError> {
         let failed = |error: io::Error| explain("unpack into", target, &error);
-        let real = match grants.real(&Scope::FILE_WRITE, target)? {
+        let real = match grants.real_path(&Scope::FILE_WRITE, target)? {
             Some(real) => real,
             None => real_path(target).map_err(failed)?,
         };

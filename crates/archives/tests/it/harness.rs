@@ -82,7 +82,7 @@ impl Place {
             gitignore: false,
             existing: hermes_files::Existing::Replace,
         };
-        create(&Grants::everything(), &packing, Oversight::NONE)
+        create(&Grants::allow_all(), &packing, Oversight::NONE)
     }
 
     pub(crate) fn unpack(&self, archive: &str, target: &str) -> Result<Extracted, ToolError> {
@@ -106,12 +106,12 @@ impl Place {
             journals: None,
         };
         change(&mut unpacking);
-        extract(&Grants::everything(), &unpacking, Oversight::NONE)
+        extract(&Grants::allow_all(), &unpacking, Oversight::NONE)
     }
 
     pub(crate) fn list(&self, archive: &str) -> Result<Listing, ToolError> {
         let page = Page { offset: 0, limit: 1000 };
-        let grants = Grants::everything();
+        let grants = Grants::allow_all();
         let files = Files::with(&grants);
         list(&files, &self.at(archive), &Choice::all(), page, Limits::default(), Oversight::NONE)
     }

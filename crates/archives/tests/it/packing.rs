@@ -48,14 +48,14 @@ fn git_decides_when_it_is_asked() {
         gitignore: true,
         existing: hermes_files::Existing::Refuse,
     };
-    let created = create(&Grants::everything(), &packing, Oversight::NONE).unwrap();
+    let created = create(&Grants::allow_all(), &packing, Oversight::NONE).unwrap();
     let expected = [".gitignore", "a", "keep.log", "sub", "sub/.ignore", "sub/out", "sub/out/y"];
     assert_eq!(names(&created), expected);
-    let again = create(&Grants::everything(), &packing, Oversight::NONE).expect_err("it exists");
+    let again = create(&Grants::allow_all(), &packing, Oversight::NONE).expect_err("it exists");
     assert_eq!(again.kind(), ErrorKind::Conflict);
     packing.existing = hermes_files::Existing::Replace;
     packing.gitignore = false;
-    let all = create(&Grants::everything(), &packing, Oversight::NONE).unwrap();
+    let all = create(&Grants::allow_all(), &packing, Oversight::NONE).unwrap();
     assert_eq!(all.files, 8);
 }
 
@@ -96,7 +96,7 @@ fn a_failure_leaves_the_old_archive() {
             existing: hermes_files::Existing::Replace,
         };
         let oversight = Oversight { stopped: &stopped, progress: &|_, _| {} };
-        let error = create(&Grants::everything(), &packing, oversight).expect_err("stopped");
+        let error = create(&Grants::allow_all(), &packing, oversight).expect_err("stopped");
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{archive}: {error}");
     }
     assert_eq!(fs::read_to_string(place.at("a.zip")).unwrap(), "the old one");
@@ -123,7 +123,7 @@ fn levels_and_formats_are_checked() {
             gitignore: false,
             existing: hermes_files::Existing::Refuse,
         };
-        let error = create(&Grants::everything(), &packing, Oversight::NONE).expect_err(archive);
+        let error = create(&Grants::allow_all(), &packing, Oversight::NONE).expect_err(archive);
         assert_eq!(error.kind(), kind, "{error}");
     }
     for (format, levels) in
@@ -141,7 +141,7 @@ fn levels_and_formats_are_checked() {
                     gitignore: false,
                     existing: hermes_files::Existing::Replace,
                 };
-                create(&Grants::everything(), &packing, Oversight::NONE).unwrap().packed
+                create(&Grants::allow_all(), &packing, Oversight::NONE).unwrap().packed
             })
             .collect();
         assert!(sizes[0] > sizes[1] || format == Format::TarZst, "{format}: {sizes:?}");
@@ -168,10 +168,10 @@ fn only_what_was_granted_is_read_and_written() {
     let read = Effect::path(Scope::FILE_READ, place.at("in"));
     let write = Effect::path(Scope::FILE_WRITE, &archive);
     for grants in [vec![], vec![read.clone()], vec![write.clone()]] {
-        let refused = create(&Grants::of(&grants), &packing, Oversight::NONE).expect_err("denied");
+        let refused = create(&Grants::from_effects(&grants), &packing, Oversight::NONE).expect_err("denied");
         assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
     }
-    create(&Grants::of(&[read, write]), &packing, Oversight::NONE).unwrap();
+    create(&Grants::from_effects(&[read, write]), &packing, Oversight::NONE).unwrap();
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn progress_ends_at_the_end() {
     let seen = std::cell::RefCell::new(Vec::new());
     let progress = |done, total| seen.borrow_mut().push((done, total));
     let oversight = Oversight { stopped: &|| false, progress: &progress };
-    create(&Grants::everything(), &packing, oversight).unwrap();
+    create(&Grants::allow_all(), &packing, oversight).unwrap();
     let seen = seen.into_inner();
     assert!(seen.len() >= 4 && seen.is_sorted(), "{seen:?}");
     assert!(seen.iter().all(|&(done, total)| done <= total && total == 5 << 20));
@@ -215,7 +215,7 @@ fn closed_places_are_neither_packed_nor_unpacked() {
     place.pack("in", "all.tar").unwrap();
     let real = place.at("in").canonicalize().unwrap();
     let closed = move |_: &Scope, path: &Path| path.ends_with(".env") || path == real.join("keys");
-    let grants = Grants::everything().except(Arc::new(closed));
+    let grants = Grants::allow_all().with_exceptions(Arc::new(closed));
     let sources = [Source { path: place.at("in"), name: "".into() }];
     let packing = Packing {
         sources: &sources,

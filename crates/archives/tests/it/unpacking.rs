@@ -147,7 +147,7 @@ fn a_stop_leaves_nothing() {
             journals: None,
         };
         let oversight = Oversight { stopped: &stopped, progress: &|_, _| {} };
-        let error = extract(&Grants::everything(), &unpacking, oversight).expect_err("stopped");
+        let error = extract(&Grants::allow_all(), &unpacking, oversight).expect_err("stopped");
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{archive}: {error}");
         assert!(!place.names().iter().any(|name| name == "out" || name.starts_with('.')));
     }
@@ -171,11 +171,11 @@ fn only_the_granted_folder_is_written() {
     let elsewhere = Effect::path(Scope::FILE_WRITE, place.at("other"));
     for grants in [vec![read.clone()], vec![write.clone()], vec![read.clone(), elsewhere]] {
         let refused =
-            extract(&Grants::of(&grants), &unpacking, Oversight::NONE).expect_err("denied");
+            extract(&Grants::from_effects(&grants), &unpacking, Oversight::NONE).expect_err("denied");
         assert_eq!(refused.kind(), ErrorKind::Denied);
         assert!(!fs::exists(&target).unwrap());
     }
-    extract(&Grants::of(&[read, write]), &unpacking, Oversight::NONE).unwrap();
+    extract(&Grants::from_effects(&[read, write]), &unpacking, Oversight::NONE).unwrap();
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn the_target_is_the_place_that_was_judged() {
     let (archive, target, choice) = (place.at("a.tar.gz"), place.at("real"), Choice::all());
     let judged = |scope: Scope, path: &std::path::Path| Grant {
         effect: Effect::path(scope, path),
-        real: Some(path.canonicalize().unwrap()),
+        real_path: Some(path.canonicalize().unwrap()),
     };
     let grants =
         Grants::new(vec![judged(Scope::FILE_READ, &archive), judged(Scope::FILE_WRITE, &target)]);
@@ -235,7 +235,7 @@ fn a_full_disk_is_told_and_leaves_nothing() {
         limits: Limits::default(),
         journals: None,
     };
-    let failed = extract(&Grants::everything(), &unpacking, Oversight::NONE);
+    let failed = extract(&Grants::allow_all(), &unpacking, Oversight::NONE);
     let left = fs::read_dir(shm.path()).unwrap().count();
     std::process::Command::new("umount").arg(shm.path()).status().unwrap();
     let error = failed.expect_err("full");
@@ -247,7 +247,7 @@ fn lists_have_pages_and_totals() {
     let place = Place::new();
     furnish(&place, "in");
     place.pack("in", "a.zip").unwrap();
-    let grants = Grants::everything();
+    let grants = Grants::allow_all();
     let files = Files::with(&grants);
     let all = place.list("a.zip").unwrap();
     let mut seen = Vec::new();
@@ -374,7 +374,7 @@ fn an_archive_over_the_ratio_is_listed_and_not_unpacked() {
         assert!(refused.hint().contains("max_ratio"), "{archive}: {refused}");
     }
     let bounded = Limits { bytes: 20 << 20, ..Limits::default() };
-    let grants = Grants::everything();
+    let grants = Grants::allow_all();
     let files = Files::with(&grants);
     let page = Page { offset: 0, limit: 10 };
     let listed =

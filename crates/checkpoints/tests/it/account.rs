@@ -2,20 +2,20 @@
 //! files.
 
 use hermes_checkpoints::{State, Target, Why};
-use hermes_core::{Checkpoints, ErrorKind, Impending, Left, Made};
+use hermes_core::{CheckpointHooks, ErrorKind, PendingChange, PathState, FileWritten};
 
 use crate::bench::{Bench, Call};
 
 /// Writes a file as a tool does that holds it: told before and after.
-fn replace(bench: &Bench, call: &Impending<'_>, name: &str, text: &str) {
+fn replace(bench: &Bench, call: &PendingChange<'_>, name: &str, text: &str) {
     let path = bench.path(name);
-    bench.keeper.replacing(call, std::slice::from_ref(&path)).unwrap();
+    bench.keeper.before_change(call, std::slice::from_ref(&path)).unwrap();
     bench.write(name, text);
-    bench.keeper.replaced(call, &[Made { path: &path, left: content(text) }]).unwrap();
+    bench.keeper.after_change(call, &[FileWritten { path: &path, state: content(text) }]).unwrap();
 }
 
-fn content(text: &str) -> Left<'_> {
-    Left::Content { len: text.len() as u64, hash: blake3::hash(text.as_bytes()).into() }
+fn content(text: &str) -> PathState<'_> {
+    PathState::File { len: text.len() as u64, hash: blake3::hash(text.as_bytes()).into() }
 }
 
 fn on<'a>(places: &'a [&'a str]) -> Call<'a> {
@@ -54,10 +54,10 @@ fn what_others_do_after_it_is_a_change_since() {
     bench
         .call_telling(on(&["m"]), |call| {
             let path = bench.path("m");
-            bench.keeper.replacing(call, std::slice::from_ref(&path)).unwrap();
+            bench.keeper.before_change(call, std::slice::from_ref(&path)).unwrap();
             bench.write("m", "theirs");
-            let made = Made { path: &path, left: content("ours") };
-            bench.keeper.replaced(call, &[made]).unwrap();
+            let made = FileWritten { path: &path, state: content("ours") };
+            bench.keeper.after_change(call, &[made]).unwrap();
         })
         .unwrap();
     assert_eq!(bench.undo(1).unwrap_err().kind(), ErrorKind::Conflict);
@@ -87,7 +87,7 @@ fn a_call_that_changed_nothing_is_not_blamed_for_others() {
     bench.write("n", "0");
     bench
         .call_telling(on(&["n", "new/x"]), |call| {
-            assert!(!call.places.is_empty());
+            assert!(!call.paths.is_empty());
             bench.write("n", "theirs");
             bench.write("new/x", "theirs");
         })
@@ -123,12 +123,12 @@ fn what_is_told_is_kept_although_git_ignores_it() {
     bench
         .call_telling(whole, |call| {
             let paths = [bench.path("a.log"), bench.path("sub/b.log")];
-            bench.keeper.replacing(call, &paths).unwrap();
+            bench.keeper.before_change(call, &paths).unwrap();
             bench.write("a.log", "new");
             bench.write("sub/b.log", "made");
             bench.write("late (1).log", "made");
             let late = bench.path("late (1).log");
-            bench.keeper.replaced(call, &[Made { path: &late, left: Left::Unsaid }]).unwrap();
+            bench.keeper.after_change(call, &[FileWritten { path: &late, state: PathState::Unspecified }]).unwrap();
         })
         .unwrap();
     bench.undo(1).unwrap();
@@ -145,17 +145,17 @@ fn a_move_and_a_removal_are_told_too() {
         .call_telling(on(&["from", "to", "gone"]), |call| {
             let (from, to, gone) = (bench.path("from"), bench.path("to"), bench.path("gone"));
             let all = [from.clone(), to.clone(), gone.clone()];
-            bench.keeper.replacing(call, &all).unwrap();
+            bench.keeper.before_change(call, &all).unwrap();
             std::fs::rename(&from, &to).unwrap();
             std::fs::remove_file(&gone).unwrap();
             // Somebody writes to the new name at once.
             bench.write("to", "theirs");
             let made = [
-                Made { path: &from, left: Left::Nothing },
-                Made { path: &to, left: Left::MovedFrom(&from) },
-                Made { path: &gone, left: Left::Nothing },
+                FileWritten { path: &from, state: PathState::Absent },
+                FileWritten { path: &to, state: PathState::MovedFrom(&from) },
+                FileWritten { path: &gone, state: PathState::Absent },
             ];
-            bench.keeper.replaced(call, &made).unwrap();
+            bench.keeper.after_change(call, &made).unwrap();
         })
         .unwrap();
     let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();

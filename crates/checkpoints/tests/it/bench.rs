@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use hermes_checkpoints::{Keeper, Limits, Restored, Store, Target};
-use hermes_core::{CancellationToken, Checkpoints, Impending, ToolError, Workplace};
+use hermes_core::{CancellationToken, CheckpointHooks, PendingChange, ToolError, WorkingDir};
 use tempfile::TempDir;
 
 pub(crate) struct Bench {
@@ -106,7 +106,7 @@ impl Bench {
 
     /// A call that is killed after this change.
     pub(crate) fn killed_call(&self, call: Call<'_>, change: impl FnOnce()) {
-        self.prepare(call, |impending| self.keeper.before(impending)).unwrap();
+        self.prepare(call, |impending| self.keeper.before_call(impending)).unwrap();
         change();
     }
 
@@ -116,10 +116,10 @@ impl Bench {
         change: impl FnOnce(),
     ) -> Result<Option<String>, ToolError> {
         self.prepare(call, |impending| {
-            let id = self.keeper.before(impending)?;
+            let id = self.keeper.before_call(impending)?;
             change();
             if id.is_some() {
-                self.keeper.after(impending)?;
+                self.keeper.after_call(impending)?;
             }
             Ok(id)
         })
@@ -129,35 +129,35 @@ impl Bench {
     pub(crate) fn call_telling(
         &self,
         call: Call<'_>,
-        change: impl FnOnce(&Impending<'_>),
+        change: impl FnOnce(&PendingChange<'_>),
     ) -> Result<(), ToolError> {
         self.prepare(call, |impending| {
             change(impending);
-            self.keeper.after(impending)
+            self.keeper.after_call(impending)
         })
     }
 
-    fn prepare<T>(&self, call: Call<'_>, make: impl FnOnce(&Impending<'_>) -> T) -> T {
+    fn prepare<T>(&self, call: Call<'_>, make: impl FnOnce(&PendingChange<'_>) -> T) -> T {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let turn = call.turn.map_or_else(|| format!("turn-{number}"), str::to_owned);
         let call_id = format!("call-{number}");
         let places: Vec<PathBuf> = call.places.iter().map(|name| self.path(name)).collect();
         let filled: Vec<PathBuf> = call.filled.iter().map(|name| self.path(name)).collect();
-        let workplace = Workplace::new(self.work(), None);
+        let workplace = WorkingDir::new(self.work(), None);
         let ground = OnceLock::new();
         let cancel = CancellationToken::new();
-        let impending = Impending {
+        let impending = PendingChange {
             session: "session",
             turn: &turn,
             task: "task",
             call_id: &call_id,
             tool: "tool",
-            places: &places,
-            filled: &filled,
+            paths: &places,
+            output_dirs: &filled,
             open_ended: call.open_ended,
-            spared: &call.spared,
-            workplace: &workplace,
-            ground: &ground,
+            unwritable_paths: &call.spared,
+            working_dir: &workplace,
+            workspace: &ground,
             deadline: None,
             cancel: &cancel,
         };

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use hermes_checkpoints::{State, Target, Why};
-use hermes_core::{ErrorKind, Snapshots};
+use hermes_core::{ErrorKind, CheckpointReader};
 
 use crate::bench::{Bench, Call};
 
@@ -255,7 +255,7 @@ fn tools_can_read_what_a_file_was() {
         bench.write("a.txt", "three");
         bench.write("b.txt", "new");
     });
-    let content = |id: &str, name: &str| bench.store.content(id, &bench.path(name));
+    let content = |id: &str, name: &str| bench.store.file_content(id, &bench.path(name));
     assert_eq!(content(&first, "a.txt").unwrap().unwrap(), b"one");
     assert_eq!(content(&second.unwrap(), "a.txt").unwrap().unwrap(), b"two");
     assert_eq!(content("latest", "a.txt").unwrap().unwrap(), b"two");
@@ -264,7 +264,7 @@ fn tools_can_read_what_a_file_was() {
     assert_eq!(content("0000", "a.txt").unwrap_err().kind(), ErrorKind::NotFound);
     let listed = bench.store.list(1).unwrap();
     assert_eq!((listed.len(), listed[0].files), (1, 2));
-    assert_eq!(listed[0].by, ["tool"]);
+    assert_eq!(listed[0].changed_by, ["tool"]);
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn damage_is_found_and_said() {
     bytes[last] ^= 0xff;
     fs::set_permissions(&object, fs::Permissions::from_mode(0o600)).unwrap();
     fs::write(&object, bytes).unwrap();
-    assert!(bench.store.content(&id, &bench.path("a.txt")).is_err());
+    assert!(bench.store.file_content(&id, &bench.path("a.txt")).is_err());
     assert!(bench.undo(1).is_err());
     assert_eq!(bench.read("a.txt").as_deref(), Some("two"), "old or new, never broken");
     fs::remove_file(&object).unwrap();

@@ -5,28 +5,28 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use hermes_core::{ErrorKind, Snapshots};
+use hermes_core::{ErrorKind, CheckpointReader};
 
 use crate::bench::{Bench, Call};
 
 /// A command that may change anything.
 fn anything<'a>(
-    workplace: &'a hermes_core::Workplace,
+    workplace: &'a hermes_core::WorkingDir,
     ground: &'a OnceLock<PathBuf>,
     cancel: &'a hermes_core::CancellationToken,
-) -> hermes_core::Impending<'a> {
-    hermes_core::Impending {
+) -> hermes_core::PendingChange<'a> {
+    hermes_core::PendingChange {
         session: "s",
         turn: "t",
         task: "k",
         call_id: "c",
         tool: "terminal",
-        places: &[],
-        filled: &[],
+        paths: &[],
+        output_dirs: &[],
         open_ended: true,
-        spared: &[],
-        workplace,
-        ground,
+        unwritable_paths: &[],
+        working_dir: workplace,
+        workspace: ground,
         deadline: None,
         cancel,
     }
@@ -130,10 +130,10 @@ fn what_a_command_cannot_write_is_not_kept() {
     let call = Call { open_ended: true, spared: vec![bench.path(".env")], ..Call::default() };
     let id = bench.call(call, || bench.write("a.txt", "new")).unwrap().unwrap();
     assert_eq!(
-        bench.store.content(&id, &bench.path(".env")).unwrap_err().kind(),
+        bench.store.file_content(&id, &bench.path(".env")).unwrap_err().kind(),
         ErrorKind::NotFound
     );
-    assert_eq!(bench.store.content(&id, &bench.path("a.txt")).unwrap().unwrap(), b"old");
+    assert_eq!(bench.store.file_content(&id, &bench.path("a.txt")).unwrap().unwrap(), b"old");
 }
 
 #[test]
@@ -166,34 +166,34 @@ fn a_file_of_the_tree_can_be_asked_for_though_no_call_changed_it() {
     bench.write("mine.txt", "before");
     let id = bench.command(|| bench.write("a.txt", "new")).unwrap();
     bench.write("mine.txt", "edited by hand");
-    assert_eq!(bench.store.content(&id, &bench.path("mine.txt")).unwrap().unwrap(), b"before");
+    assert_eq!(bench.store.file_content(&id, &bench.path("mine.txt")).unwrap().unwrap(), b"before");
     bench.restore(&id, &[]).unwrap();
     assert_eq!(bench.read("mine.txt").as_deref(), Some("edited by hand"), "not hermes's doing");
 }
 
 #[test]
 fn a_home_folder_is_not_kept_as_a_whole() {
-    use hermes_core::{CancellationToken, Checkpoints, Impending, Workplace};
+    use hermes_core::{CancellationToken, CheckpointHooks, PendingChange, WorkingDir};
     let bench = Bench::new();
-    let workplace = Workplace::new(bench.work(), Some(bench.work()));
+    let workplace = WorkingDir::new(bench.work(), Some(bench.work()));
     let (ground, cancel) = (OnceLock::new(), CancellationToken::new());
     let change = anything(&workplace, &ground, &cancel);
-    assert_eq!(bench.keeper.before(&change).unwrap_err().kind(), ErrorKind::Limit);
+    assert_eq!(bench.keeper.before_call(&change).unwrap_err().kind(), ErrorKind::Limit);
     assert!(bench.keeper.problem().unwrap().contains("cannot be undone"));
     // What a call names is kept there, too.
     bench.write("named.txt", "old");
     let places = [bench.path("named.txt")];
-    let naming = Impending { places: &places, turn: "naming", ..change };
-    bench.keeper.before(&naming).unwrap();
+    let naming = PendingChange { paths: &places, turn: "naming", ..change };
+    bench.keeper.before_call(&naming).unwrap();
     bench.write("named.txt", "new");
-    bench.keeper.after(&naming).unwrap();
+    bench.keeper.after_call(&naming).unwrap();
     bench.undo(1).unwrap();
     assert_eq!(bench.read("named.txt").as_deref(), Some("old"));
     cancel.cancel();
-    let elsewhere = Workplace::new(bench.work(), None);
-    let change = Impending { workplace: &elsewhere, ground: &OnceLock::new(), ..change };
+    let elsewhere = WorkingDir::new(bench.work(), None);
+    let change = PendingChange { working_dir: &elsewhere, workspace: &OnceLock::new(), ..change };
     bench.write("a.txt", "x");
-    assert_eq!(bench.keeper.before(&change).unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(bench.keeper.before_call(&change).unwrap_err().kind(), ErrorKind::Cancelled);
 }
 
 #[test]
@@ -229,21 +229,21 @@ fn what_was_moved_from_where_nothing_is_kept_is_not_taken_away() {
 fn a_call_without_time_left_is_not_kept_waiting() {
     use std::time::{Duration, Instant};
 
-    use hermes_core::{CancellationToken, Checkpoints, Impending, Workplace};
+    use hermes_core::{CancellationToken, CheckpointHooks, PendingChange, WorkingDir};
     let bench = Bench::new();
     bench.write("a.txt", "old");
-    let workplace = Workplace::new(bench.work(), None);
+    let workplace = WorkingDir::new(bench.work(), None);
     let (ground, cancel) = (OnceLock::new(), CancellationToken::new());
-    let change = Impending {
+    let change = PendingChange {
         deadline: Some(Instant::now() + Duration::from_secs(3600)),
         ..anything(&workplace, &ground, &cancel)
     };
-    bench.keeper.before(&change).unwrap();
-    bench.keeper.after(&change).unwrap();
+    bench.keeper.before_call(&change).unwrap();
+    bench.keeper.after_call(&change).unwrap();
     assert_eq!(bench.keeper.problem(), None);
-    let change = Impending { turn: "late", deadline: Some(Instant::now()), ..change };
-    bench.keeper.before(&change).unwrap();
-    bench.keeper.after(&change).unwrap();
+    let change = PendingChange { turn: "late", deadline: Some(Instant::now()), ..change };
+    bench.keeper.before_call(&change).unwrap();
+    bench.keeper.after_call(&change).unwrap();
     assert!(bench.keeper.problem().unwrap().contains("not all are kept"));
 }
 

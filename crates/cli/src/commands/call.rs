@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes::core::{Arguments, Status, ToolCall, ToolResult};
+use hermes::core::{CallArguments, CallStatus, ToolCall, ToolResult};
 use hermes::engine::names::{self, Reading};
 use hermes::engine::{Entry, Snapshot};
 use serde_json::Value;
@@ -32,8 +32,8 @@ pub(crate) fn run(app: &App, args: &Call) -> Outcome {
     }
     let entry = meant(&ready.engine.snapshot(), &args.tool);
     let arguments = match values::read(&args.arguments, &parameters(entry.as_deref()))? {
-        Value::String(text) => Arguments::Text(text),
-        value => Arguments::Json(value),
+        Value::String(text) => CallArguments::Text(text),
+        value => CallArguments::Json(value),
     };
     let call = ToolCall { id: "call_1".into(), name: args.tool.clone(), arguments };
     let engine = ready.engine.clone();
@@ -79,12 +79,12 @@ pub(crate) fn parameters(entry: Option<&Entry>) -> Parameters<'_> {
 }
 
 pub(crate) fn show(app: &App, result: &ToolResult) -> Outcome {
-    for change in &result.coerced {
+    for change in &result.coercions {
         app.terminal.note(&format!("note: {change}"));
     }
     let exit = match result.status {
-        Status::Success => Exit::Ok,
-        Status::Error(kind) => Exit::Kind(kind),
+        CallStatus::Success => Exit::Ok,
+        CallStatus::Error(kind) => Exit::Kind(kind),
     };
     if app.json || !app.terminal.stdout_is_person {
         app.terminal.line(&result.content)?;

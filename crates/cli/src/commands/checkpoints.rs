@@ -224,7 +224,7 @@ fn listed(found: &[Manifest], damaged: &[Damaged], lines: usize, all: bool) -> T
             what.push_str(&format!("  {}", manifest.workspace().display()));
         }
         rows.push((
-            manifest.info().at,
+            manifest.info().created_at,
             [
                 (manifest.id().to_owned(), Some(Style::Bold)),
                 (ago(manifest), Some(Style::Dim)),
@@ -479,7 +479,7 @@ fn is_unkept(state: &State) -> bool {
 
 /// How long ago a checkpoint was made.
 pub(crate) fn ago(manifest: &Manifest) -> String {
-    since(manifest.info().at)
+    since(manifest.info().created_at)
 }
 
 pub(super) fn since(moment: SystemTime) -> String {

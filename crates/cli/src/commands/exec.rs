@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes::core::{ErrorKind, Status, ToolError, ToolResult};
+use hermes::core::{ErrorKind, CallStatus, ToolError, ToolResult};
 use hermes::engine::{Caller, Secrets as _};
 use hermes::protocol::{Dialect, Frame, Framer, render, render_error};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
     caller.who = "exec".into();
     caller.approver = app.approver(&ready, &args.options, from_stdin, true);
     ready.warn_of_leftovers(app);
-    ready.notices.listen();
+    ready.notices.set_listening();
     if !from_stdin {
         ready.keyboard.open();
     }
@@ -217,8 +217,8 @@ impl Session {
 /// are of one.
 fn summary(results: &[ToolResult]) -> Exit {
     results.iter().fold(Exit::Ok, |exit, result| match result.status {
-        Status::Success => exit,
-        Status::Error(kind) => worse(exit, Exit::Kind(kind)),
+        CallStatus::Success => exit,
+        CallStatus::Error(kind) => worse(exit, Exit::Kind(kind)),
     })
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn results(terminal: &Terminal, engine: &Engine, results: &[ToolResul
             terminal.paint(Style::Bold, &visible(&result.name)),
             terminal.paint(Style::Dim, &format!("{} ms", result.duration.as_millis())),
         ));
-        for change in &result.coerced {
+        for change in &result.coercions {
             let mended = format!("  mended {}", visible(change));
             lines.push(terminal.paint(Style::Yellow, &clip(&mended, terminal.width())));
         }

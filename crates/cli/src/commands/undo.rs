@@ -171,7 +171,7 @@ fn report(
 /// another.
 fn undone(plan: &Plan) -> String {
     let newest = plan.turns.iter().rev().take(SHOWN);
-    let told = newest.map(|turn| format!("{} ({})", turn.by.join(", "), since(turn.at)));
+    let told = newest.map(|turn| format!("{} ({})", turn.changed_by.join(", "), since(turn.created_at)));
     let mut turns: Vec<String> = told.collect();
     if plan.turns.len() > SHOWN {
         turns.push(format!("and {} more", plan.turns.len() - SHOWN));
@@ -232,7 +232,7 @@ fn told(target: Target<'_>, plan: &Plan, asked: usize, restored: Option<&Restore
     if let (Target::Undo { .. }, Some(fields)) = (target, answer.as_object_mut()) {
         fields.insert("asked".into(), json!(asked));
         fields.insert("turns".into(), json!(plan.checkpoints.len()));
-        let by = plan.turns.iter().map(|turn| json!({ "id": turn.id, "by": turn.by }));
+        let by = plan.turns.iter().map(|turn| json!({ "id": turn.id, "by": turn.changed_by }));
         fields.insert("undone".into(), by.collect());
     }
     if let (Some(restored), Some(fields)) = (restored, answer.as_object_mut()) {

@@ -127,7 +127,7 @@ impl<'a> Asking<'a> {
             })
             .collect();
         let all = stream::iter(requests).buffered(mixture.at_once.max(1)).collect::<Vec<_>>();
-        let all = self.cx.race(all).await?;
+        let all = self.cx.run_until_cancelled(all).await?;
         let mut heard = Vec::new();
         for (voice, one) in voices.iter().zip(all) {
             if let Some(text) = self.note(one) {
@@ -145,7 +145,7 @@ impl<'a> Asking<'a> {
         messages: Vec<Message>,
     ) -> Result<Option<String>, ToolError> {
         let asked = ask(self.mixture, self.standing.as_deref(), layer, voice, messages);
-        let one = self.cx.race(asked).await?;
+        let one = self.cx.run_until_cancelled(asked).await?;
         Ok(self.note(one))
     }
 

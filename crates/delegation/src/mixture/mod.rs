@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use hermes_agent::Standing;
 use hermes_core::{
-    Availability, Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace,
+    Availability, Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    WorkingDir,
 };
 use hermes_llm::FaultKind;
 use serde::{Deserialize, Serialize};
@@ -87,13 +87,13 @@ impl Tool for MixtureOfAgents {
             .keyword("ensemble")
             .keyword("reasoning")
             .keyword("moa")
-            .example(Example::new(
+            .example(ToolExample::new(
                 "A hard question",
                 r#"{"user_prompt":"Is there a regular polygon that tiles the plane beside those with 3, 4 and 6 sides? Prove it."}"#,
             ))
     }
 
-    fn effects(&self, _args: &Args, _at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, _args: &Args, _at: &WorkingDir) -> Vec<Effect> {
         vec![Effect::name(Scope::AGENT_DELEGATE, NAME)]
     }
 
@@ -156,7 +156,7 @@ impl MixtureOfAgents {
         }
         let mut voices = Vec::new();
         for name in &mixture.references {
-            match asking.cx.race(self.crew.supply.model(Some(name))).await? {
+            match asking.cx.run_until_cancelled(self.crew.supply.model(Some(name))).await? {
                 Ok((model, manner)) => voices.push(Voice {
                     label: name.clone(),
                     model,
@@ -177,7 +177,7 @@ impl MixtureOfAgents {
         match &asking.standing {
             Some(standing) => Ok((Arc::clone(&standing.model), standing.manner.clone())),
             None => {
-                let found = asking.cx.race(self.crew.supply.model(None)).await?;
+                let found = asking.cx.run_until_cancelled(self.crew.supply.model(None)).await?;
                 found.map_err(ToolError::unavailable)
             }
         }
@@ -194,7 +194,7 @@ impl MixtureOfAgents {
         let layers = mixture.layers.max(1);
         let mut answers: Vec<(Voice, String)> = Vec::new();
         for layer in 1..=layers {
-            asking.cx.report(
+            asking.cx.report_progress(
                 Some((layer - 1) as f64 / (layers + 1) as f64),
                 format!("{} models are asked", voices.len()),
             );
@@ -225,10 +225,10 @@ impl MixtureOfAgents {
         asking: &mut Asking<'_>,
     ) -> Result<(String, String), ToolError> {
         let mixture = &self.crew.mixture;
-        asking.cx.report(Some(0.9), "an answer is made of theirs");
+        asking.cx.report_progress(Some(0.9), "an answer is made of theirs");
         let chosen = match mixture.aggregator.as_deref() {
             Some(name) => {
-                let found = asking.cx.race(self.crew.supply.model(Some(name))).await?;
+                let found = asking.cx.run_until_cancelled(self.crew.supply.model(Some(name))).await?;
                 found.map_err(ToolError::unavailable)
             }
             None => self.own(asking).await,

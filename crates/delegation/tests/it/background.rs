@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use hermes_core::{BoxFuture, Event};
+use hermes_core::{BoxFuture, ProcessEvent};
 use hermes_delegation::Settings;
 use hermes_engine::Caller;
 use hermes_llm::{Fault, Model, Request, Stream};
@@ -44,7 +44,7 @@ async fn a_task_in_the_background_is_asked_after_and_told_of() {
     plan.stock.models.insert("first".to_owned(), Arc::new(gated));
     let url = server.url();
     let stage = Stage::at(server, &url, plan);
-    stage.notices.listen();
+    stage.notices.set_listening();
     let begun = stage.delegate(json!({"goal": "read it all", "background": true})).await;
     assert_eq!((&begun["status"], &begun["count"]), (&json!("dispatched"), &json!(1)));
     let handle = begun["handle"].clone();
@@ -84,7 +84,7 @@ async fn who_does_not_wait_is_told() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     };
     assert_eq!(told[0].session_id, "deleg_1");
-    let Event::Completed { reason, exit_code, output } = &told[0].event else { panic!("{told:?}") };
+    let ProcessEvent::Completed { reason, exit_code, output } = &told[0].event else { panic!("{told:?}") };
     assert_eq!((*reason, *exit_code), ("completed", 0));
     assert!(output.contains("Read."), "{output}");
 }

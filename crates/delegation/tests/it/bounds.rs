@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use hermes_agent::Allowance;
 use hermes_core::{
-    ApprovalRequest, Approver, BoxFuture, Decision, Lasting, Policy, Proposal, Ruling, Scope,
+    ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope, Policy, CallProposal, Ruling, Scope,
     Verdict,
 };
 use hermes_delegation::{BLOCKED, Settings};
@@ -142,14 +142,14 @@ async fn a_model_that_says_nothing_is_not_waited_for_beyond_the_time() {
 struct Careful;
 
 impl Policy for Careful {
-    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
+    fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
         let writes = proposal.effects.iter().any(|effect| effect.scope == Scope::FILE_WRITE);
         let verdict = if writes {
             Verdict::Ask { reason: "it writes".to_owned(), rule: "careful".to_owned() }
         } else {
             Verdict::Allow
         };
-        Ruling::plain(verdict, proposal.effects)
+        Ruling::for_effects(verdict, proposal.effects)
     }
 }
 
@@ -157,12 +157,12 @@ impl Policy for Careful {
 struct Yes;
 
 impl Approver for Yes {
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         let is_told = ["“dig”", "“write”"].iter().any(|goal| request.reason.contains(goal));
         Box::pin(async move {
             match is_told {
-                true => Decision::Approved(Lasting::Once),
-                false => Decision::Refused(None),
+                true => ApprovalDecision::Approved(ApprovalScope::Once),
+                false => ApprovalDecision::Refused(None),
             }
         })
     }

@@ -94,7 +94,7 @@ async fn tasks_are_done_side_by_side_and_one_that_fails_harms_none() {
 struct Lines(std::sync::Mutex<Vec<String>>);
 
 impl hermes_engine::Onlooker for Lines {
-    fn progress(&self, _: &str, tool: &str, progress: &hermes_core::Progress) {
+    fn progress(&self, _: &str, tool: &str, progress: &hermes_core::ProgressUpdate) {
         let fraction = progress.fraction.unwrap_or_default();
         self.0.lock().unwrap().push(format!("{tool} {fraction} {}", progress.message));
     }

@@ -9,8 +9,8 @@ use hermes_agent::{
     Allowance, Budget, Entry, Journal, JournalError, Manner, NoJournal, Nobody, Standing,
 };
 use hermes_core::{
-    Approver, Availability, BoundCall, BoxFuture, DynTool, Effect, ErrorKind, NoticeQueue, Notices,
-    Ports, Status, ToolCall, ToolContext, ToolError, ToolOutput, ToolResult, ToolSpec, Workplace,
+    Approver, Availability, BoundCall, BoxFuture, DynTool, Effect, ErrorKind, NoticeQueue, NoticeSink,
+    Ports, CallStatus, ToolCall, ToolContext, ToolError, ToolOutput, ToolResult, ToolSpec, WorkingDir,
 };
 use hermes_delegation::{Child, Crew, Found, Mixture, Serving, Settings, Supply, tools};
 use hermes_engine::{Caller, Engine, EngineBuilder};
@@ -128,7 +128,7 @@ impl DynTool for Prop {
     fn bind(self: Arc<Self>, _: &Value) -> Result<Box<dyn BoundCall>, ToolError> {
         struct Bound(&'static str);
         impl BoundCall for Bound {
-            fn effects(&self, _: &Workplace) -> Vec<Effect> {
+            fn effects(&self, _: &WorkingDir) -> Vec<Effect> {
                 Vec::new()
             }
 
@@ -202,7 +202,7 @@ impl Stage {
         let supply = Arc::clone(&stock) as Arc<dyn Supply>;
         let crew = Crew::new(supply, plan.settings, plan.mixture);
         let notices = Arc::new(NoticeQueue::new());
-        let port = Arc::clone(&notices) as Arc<dyn Notices>;
+        let port = Arc::clone(&notices) as Arc<dyn NoticeSink>;
         let engine = plan
             .builder
             .tools(hermes_tools_file::tools())
@@ -254,7 +254,7 @@ impl Stage {
     /// What is answered to a call that is stopped.
     pub(crate) async fn stopped(&self, arguments: Value) -> Value {
         let result = self.result(arguments).await;
-        assert_eq!(result.status, Status::Error(ErrorKind::Cancelled), "{}", result.content);
+        assert_eq!(result.status, CallStatus::Error(ErrorKind::Cancelled), "{}", result.content);
         json(&result)
     }
 

@@ -25,7 +25,7 @@ async fn what_a_sub_agent_has_from_strangers_is_labelled_and_remembered() {
     let summary = report["summary"].as_str().unwrap();
     assert!(hermes_threats::is_labelled(summary), "{summary}");
     assert!(!report["findings"].as_array().unwrap().is_empty(), "{report}");
-    let taint = Taint::of(&stage.caller.session).unwrap();
+    let taint = Taint::read(&stage.caller.session).unwrap();
     assert_eq!(taint.sources, ["delegate_task"]);
     assert!(!taint.findings.is_empty());
 }
@@ -34,22 +34,22 @@ async fn what_a_sub_agent_has_from_strangers_is_labelled_and_remembered() {
 async fn what_strangers_said_to_the_parent_counts_for_its_sub_agents() {
     let stage = crate::stage::Stage::new([says("think", "Thought.", 1)]);
     let findings = vec!["some-finding".to_owned()];
-    Taint::note(&stage.caller.session, "web_search", &findings).unwrap();
-    Taint::note_host(&stage.caller.session, "network:fetch", "known.example").unwrap();
+    Taint::record_source(&stage.caller.session, "web_search", &findings).unwrap();
+    Taint::record_host(&stage.caller.session, "network:fetch", "known.example").unwrap();
     let seen = Seen::default();
     stage.engine.registry().register(seen.tool(), &hermes_engine::Owner::builtin()).unwrap();
     stage.server.add(says("look", "Looked.", 1));
-    let before = Taint::of(&stage.caller.session).unwrap();
+    let before = Taint::read(&stage.caller.session).unwrap();
     let answer = stage.delegate(json!({"goal": "think"})).await;
     assert!(answer["results"][0].get("untrusted").is_none(), "it has heard nobody itself");
-    assert_eq!(Taint::of(&stage.caller.session).unwrap(), before);
+    assert_eq!(Taint::read(&stage.caller.session).unwrap(), before);
 
     stage.server.add(calls("peek", "peek", &json!({})));
     stage.server.add(says("peek", "Peeked.", 1));
     stage.delegate(json!({"goal": "peek"})).await;
     let own = seen.0.lock().unwrap().clone().unwrap();
     assert_ne!(own.id(), stage.caller.session.id());
-    let taint = Taint::of(&own).unwrap();
+    let taint = Taint::read(&own).unwrap();
     assert_eq!(taint.sources, ["parent"]);
     assert_eq!(taint.findings, findings);
     assert_eq!(taint.hosts, ["network:fetch known.example"]);
@@ -70,7 +70,7 @@ impl hermes_core::Tool for Seen {
         hermes_core::ToolSpec::new("peek", "peek").read_only()
     }
 
-    fn effects(&self, _: &Nothing, _: &hermes_core::Workplace) -> Vec<hermes_core::Effect> {
+    fn effects(&self, _: &Nothing, _: &hermes_core::WorkingDir) -> Vec<hermes_core::Effect> {
         Vec::new()
     }
 

@@ -1,8 +1,8 @@
 //! Stage 7: what must be asked is asked; with nobody to ask it is not done.
 
 use hermes_core::{
-    Annotations, ApprovalRequest, Decision, Effect, ErrorKind, Lasting, Proposal, Ruling,
-    ToolError, UNRESOLVABLE, Verdict,
+    ToolAnnotations, ApprovalRequest, ApprovalDecision, Effect, ErrorKind, ApprovalScope, CallProposal, Ruling,
+    ToolError, UNRESOLVABLE_PATH_RULE, Verdict,
 };
 
 use super::{Flight, Judged, Known};
@@ -22,7 +22,7 @@ impl Flight {
             Verdict::Allow => return Ok(()),
             Verdict::Deny { reason, rule } => {
                 let mut error = ToolError::denied(reason.clone());
-                if rule == UNRESOLVABLE {
+                if rule == UNRESOLVABLE_PATH_RULE {
                     error = error.with_hint(
                         "No rule forbids it: the path cannot be followed. Check its links, its \
                          length, and who may enter its folders.",
@@ -38,18 +38,18 @@ impl Flight {
         }
         // Nobody is asked about a call that cannot be made anyway.
         self.require_secrets(call)?;
-        if self.engine.policy().redeem(&self.proposal(call, &self.workplace.load())) {
+        if self.engine.policy().redeem_ticket(&self.proposal(call, &self.workplace.load())) {
             judged.approval = Some("token".to_owned());
             return Ok(());
         }
         match self.ask(ruling, reason, rule, call, judged).await? {
-            Decision::Approved(lasting) => self.keep(lasting, call, judged),
-            Decision::Refused(word) => {
+            ApprovalDecision::Approved(lasting) => self.keep(lasting, call, judged),
+            ApprovalDecision::Refused(word) => {
                 judged.approval = Some("refused".to_owned());
                 let message = word.unwrap_or_else(|| "The user refused this call".to_owned());
                 Err(ToolError::denied(message).with("rule", rule.as_str()))
             }
-            Decision::Nobody => {
+            ApprovalDecision::NoApprover => {
                 judged.approval = Some("nobody".to_owned());
                 Err(self.deferred(reason, rule, call, judged))
             }
@@ -63,8 +63,8 @@ impl Flight {
         rule: &str,
         call: &Known,
         judged: &mut Judged,
-    ) -> Result<Decision, ToolError> {
-        let Some(approver) = &self.caller.approver else { return Ok(Decision::Nobody) };
+    ) -> Result<ApprovalDecision, ToolError> {
+        let Some(approver) = &self.caller.approver else { return Ok(ApprovalDecision::NoApprover) };
         let request = ApprovalRequest {
             call_id: call.id.clone(),
             tool: call.entry.name().to_owned(),
@@ -72,12 +72,12 @@ impl Flight {
             effects: self.told_effects(&call.effects, &ruling.grants, &judged.implied),
             reason: self.redactor().redact(reason).into_owned(),
             rule: rule.to_owned(),
-            offers: ruling.offers.clone(),
+            offered_rules: ruling.offered_rules.clone(),
         };
         let patience = self.engine.approval_timeout();
         let answer = tokio::time::timeout(patience, self.in_time(approver.ask(request))).await;
         let decision = answer.unwrap_or_else(|_| {
-            Ok(Decision::Refused(Some(format!(
+            Ok(ApprovalDecision::Refused(Some(format!(
                 "Nobody answered within {} s, and silence is not consent",
                 patience.as_secs()
             ))))
@@ -97,13 +97,13 @@ impl Flight {
         let Some(approver) = &self.caller.approver else { return false };
         let workplace = self.workplace.load_full();
         let arguments = serde_json::json!({ "reason": reason });
-        let proposal = Proposal {
+        let proposal = CallProposal {
             tool: REQUEST,
             toolset: REQUEST,
             arguments: &arguments,
             effects: &effects,
-            annotations: Annotations::default(),
-            workplace: &workplace,
+            annotations: ToolAnnotations::default(),
+            working_dir: &workplace,
             call_id,
             session: &self.caller.session,
             task_id: &self.caller.task_id,
@@ -123,14 +123,14 @@ impl Flight {
             effects: effects.iter().map(|effect| self.masked_effect(effect)).collect(),
             reason: self.redactor().redact(&reason).into_owned(),
             rule,
-            offers: ruling.offers,
+            offered_rules: ruling.offered_rules,
         };
         let patience = self.engine.approval_timeout();
         match tokio::time::timeout(patience, self.in_time(approver.ask(request))).await {
-            Ok(Ok(Decision::Approved(lasting))) => {
-                if lasting != Lasting::Once {
+            Ok(Ok(ApprovalDecision::Approved(lasting))) => {
+                if lasting != ApprovalScope::Once {
                     // An answer that cannot be kept holds for this call.
-                    let _ = policy.remember(&proposal, lasting);
+                    let _ = policy.remember_approval(&proposal, lasting);
                 }
                 true
             }
@@ -139,20 +139,20 @@ impl Flight {
     }
 
     /// Notes the answer, and keeps it if it was meant to last.
-    fn keep(&self, lasting: Lasting, call: &Known, judged: &mut Judged) -> Result<(), ToolError> {
+    fn keep(&self, lasting: ApprovalScope, call: &Known, judged: &mut Judged) -> Result<(), ToolError> {
         let name = match lasting {
-            Lasting::Once => "once",
-            Lasting::Session => "session",
-            Lasting::Always => "always",
+            ApprovalScope::Once => "once",
+            ApprovalScope::Session => "session",
+            ApprovalScope::Always => "always",
         };
         judged.approval = Some(match judged.asked {
             Some("user") | None => name.to_owned(),
             Some(who) => format!("{name} by {who}"),
         });
-        if lasting != Lasting::Once {
+        if lasting != ApprovalScope::Once {
             let workplace = self.workplace.load_full();
             let proposal = self.proposal(call, &workplace);
-            self.engine.policy().remember(&proposal, lasting).map_err(|problem| {
+            self.engine.policy().remember_approval(&proposal, lasting).map_err(|problem| {
                 ToolError::unavailable(format!("The answer could not be kept: {problem}"))
                     .with_hint("Answer for this once, or mend what keeps it from being saved.")
             })?;
@@ -167,7 +167,7 @@ impl Flight {
         let ticket = {
             let workplace = self.workplace.load_full();
             let proposal = self.proposal(call, &workplace);
-            self.engine.policy().ticket(&proposal, reason)
+            self.engine.policy().issue_ticket(&proposal, reason)
         };
         match ticket {
             Some(token) => {

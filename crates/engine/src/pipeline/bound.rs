@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use hermes_core::{ErrorKind, ResultLimit, Status, ToolError, ToolResult};
+use hermes_core::{ErrorKind, ResultLimit, CallStatus, ToolError, ToolResult};
 use serde_json::Value;
 
 use super::{Flight, Known, Landed};
@@ -26,11 +26,11 @@ impl Flight {
             name: call.entry.name().to_owned(),
             content,
             // What it had by then is shown, but it did not do what was asked.
-            status: landed.stopped.map_or(Status::Success, Status::Error),
+            status: landed.stopped.map_or(CallStatus::Success, CallStatus::Error),
             disposition: landed.disposition,
-            coerced: Vec::new(),
+            coercions: Vec::new(),
             attachments,
-            spilled: None,
+            spill_path: None,
             untrusted: false,
             duration: Duration::ZERO,
         }
@@ -69,7 +69,7 @@ impl Flight {
     pub(crate) fn spill(&self, result: &mut ToolResult, limit: usize) {
         let spilled = self.engine.spill().spill(&result.tool_call_id, &result.content, limit);
         result.content = spilled.content;
-        result.spilled = spilled.path;
+        result.spill_path = spilled.path;
     }
 }
 

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use hermes_core::{BoundCall, Effect, Resource, Scope, ToolError, Workplace};
+use hermes_core::{BoundCall, Effect, Resource, Scope, ToolError, WorkingDir};
 use serde_json::Value;
 
 use crate::entry::Entry;
@@ -25,10 +25,10 @@ pub(crate) struct Declared {
 pub(crate) fn declare(
     entry: &Entry,
     arguments: &Value,
-    workplace: &Workplace,
+    workplace: &WorkingDir,
 ) -> Result<Declared, ToolError> {
     catch_unwind(AssertUnwindSafe(|| {
-        let thin = thinned(arguments, entry.tool().bulk());
+        let thin = thinned(arguments, entry.tool().bulk_arguments());
         let bound = Arc::clone(entry.tool()).bind(thin.as_ref().unwrap_or(arguments))?;
         let mut effects = of(&*bound, workplace);
         // A placeholder in the arguments uses the secret, whatever the tool says.
@@ -41,12 +41,12 @@ pub(crate) fn declare(
 }
 
 /// What a call says that it will do.
-pub(crate) fn of(bound: &dyn BoundCall, workplace: &Workplace) -> Vec<Effect> {
+pub(crate) fn of(bound: &dyn BoundCall, workplace: &WorkingDir) -> Vec<Effect> {
     let mut effects = bound.effects(workplace);
     for effect in &mut effects {
         // Rules and plans compare paths, so there is one way to write one.
         if let Resource::Path(path) = &mut effect.resource {
-            *path = workplace.fold(path);
+            *path = workplace.normalize(path);
         }
     }
     effects

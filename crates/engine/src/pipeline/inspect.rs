@@ -1,6 +1,6 @@
 //! Stage 6: everyone who has a say in the call is heard; the strictest counts.
 
-use hermes_core::{Proposal, Ruling, Verdict, Workplace};
+use hermes_core::{CallProposal, Ruling, Verdict, WorkingDir};
 use serde_json::Value;
 
 use super::{Flight, Known};
@@ -49,14 +49,14 @@ impl Flight {
     }
 
     /// What the policy is asked about.
-    pub(super) fn proposal<'a>(&'a self, call: &'a Known, at: &'a Workplace) -> Proposal<'a> {
-        Proposal {
+    pub(super) fn proposal<'a>(&'a self, call: &'a Known, at: &'a WorkingDir) -> CallProposal<'a> {
+        CallProposal {
             tool: call.entry.name(),
             toolset: call.entry.toolset(),
             arguments: &call.arguments,
             effects: &call.effects,
             annotations: call.entry.spec().annotations,
-            workplace: at,
+            working_dir: at,
             call_id: &call.id,
             session: &self.caller.session,
             task_id: &self.caller.task_id,

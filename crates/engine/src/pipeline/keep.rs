@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{
-    CancellationToken, Checkpoints, Confinement, Effect, ErrorKind, Impending, Made, Ports,
-    Progress, Replacing, Resource, Scope, ToolError, Workplace,
+    CancellationToken, CheckpointHooks, Confinement, Effect, ErrorKind, PendingChange, FileWritten, Ports,
+    ProgressUpdate, ChangeReporter, Resource, Scope, ToolError, WorkingDir,
 };
 
 use hermes_shell::Extent;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A call whose files are kept: before it runs, or when it announces a change.
 pub(super) struct Kept {
-    keeper: Arc<dyn Checkpoints>,
+    keeper: Arc<dyn CheckpointHooks>,
     change: Arc<Change>,
     announces: bool,
     /// Whether what it has made of its files is still to be found out.
@@ -35,23 +35,23 @@ impl Kept {
         if !self.announces {
             return Arc::clone(of_all);
         }
-        Arc::new(Ports::clone(of_all).with::<dyn Replacing>(Arc::clone(self) as _))
+        Arc::new(Ports::clone(of_all).with::<dyn ChangeReporter>(Arc::clone(self) as _))
     }
 }
 
 /// The keeper tells the user itself of what it cannot keep.
-impl Replacing for Kept {
-    fn before(&self, places: &[PathBuf]) {
+impl ChangeReporter for Kept {
+    fn before_change(&self, places: &[PathBuf]) {
         self.is_open.store(true, Ordering::Release);
-        let _ = self.keeper.replacing(&self.change.impending(), places);
+        let _ = self.keeper.before_change(&self.change.impending(), places);
     }
 
-    fn tidy(&self) {
-        self.keeper.tidy(&self.change.impending());
+    fn prune(&self) {
+        self.keeper.prune(&self.change.impending());
     }
 
-    fn after(&self, made: &[Made<'_>]) {
-        let _ = self.keeper.replaced(&self.change.impending(), made);
+    fn after_change(&self, made: &[FileWritten<'_>]) {
+        let _ = self.keeper.after_change(&self.change.impending(), made);
         self.is_open.store(false, Ordering::Release);
     }
 }
@@ -68,26 +68,26 @@ struct Change {
     filled: Vec<PathBuf>,
     open_ended: bool,
     spared: Vec<PathBuf>,
-    workplace: Arc<Workplace>,
+    workplace: Arc<WorkingDir>,
     ground: OnceLock<PathBuf>,
     deadline: Option<Instant>,
     cancel: CancellationToken,
 }
 
 impl Change {
-    fn impending(&self) -> Impending<'_> {
-        Impending {
+    fn impending(&self) -> PendingChange<'_> {
+        PendingChange {
             session: &self.session,
             turn: &self.turn,
             task: &self.task,
             call_id: &self.call_id,
             tool: &self.tool,
-            places: &self.places,
-            filled: &self.filled,
+            paths: &self.places,
+            output_dirs: &self.filled,
             open_ended: self.open_ended,
-            spared: &self.spared,
-            workplace: &self.workplace,
-            ground: &self.ground,
+            unwritable_paths: &self.spared,
+            working_dir: &self.workplace,
+            workspace: &self.ground,
             deadline: self.deadline,
             cancel: &self.cancel,
         }
@@ -128,7 +128,7 @@ impl Flight {
             deadline: self.caller.deadline,
             cancel: self.caller.cancel.clone(),
         });
-        let announces = call.entry.spec().announces_changes && !open_ended;
+        let announces = call.entry.spec().reports_changes && !open_ended;
         let kept = |change| {
             let (keeper, is_open) = (Arc::clone(keeper), AtomicBool::new(!announces));
             Some(Arc::new(Kept { keeper, change, announces, is_open }))
@@ -137,7 +137,7 @@ impl Flight {
             return Ok(kept(change));
         }
         let (asked, told) = (Arc::clone(keeper), Arc::clone(&change));
-        let mut work = tokio::task::spawn_blocking(move || asked.before(&told.impending()));
+        let mut work = tokio::task::spawn_blocking(move || asked.before_call(&told.impending()));
         let done = match tokio::time::timeout(PATIENCE, &mut work).await {
             Ok(done) => done,
             Err(_) => {
@@ -157,7 +157,7 @@ impl Flight {
             onlooker.progress(
                 &call.id,
                 call.entry.name(),
-                &Progress { fraction: None, message: message.to_owned() },
+                &ProgressUpdate { fraction: None, message: message.to_owned() },
             );
         }
     }
@@ -165,7 +165,7 @@ impl Flight {
     /// Has it looked up what the call made of the files.
     pub(super) async fn settle_files(&self, kept: Option<Arc<Kept>>) {
         let Some(kept) = kept.filter(|kept| kept.is_open.load(Ordering::Acquire)) else { return };
-        let settle = move || kept.keeper.after(&kept.change.impending());
+        let settle = move || kept.keeper.after_call(&kept.change.impending());
         let settled = tokio::task::spawn_blocking(settle);
         // The keeper tells the user itself; the call is through either way.
         let _ = settled.await;
@@ -193,7 +193,7 @@ fn reach(call: &Known, judged: &Judged, cwd: &Path) -> (Vec<PathBuf>, bool) {
         Some(list) => list
             .iter()
             .filter(|grant| changes(&grant.effect))
-            .filter_map(|grant| grant.real.as_deref().or(grant.effect.resource.as_path()))
+            .filter_map(|grant| grant.real_path.as_deref().or(grant.effect.resource.as_path()))
             .map(PathBuf::from)
             .collect(),
         None => call
@@ -222,7 +222,7 @@ fn is_open_ended(effect: &Effect) -> bool {
 /// What child processes cannot write.
 fn spared(judged: &Judged) -> Vec<PathBuf> {
     let Some(held) = &judged.confinement else { return Vec::new() };
-    let lists = [&held.hidden, &held.read_only, &held.nested, &held.absent];
+    let lists = [&held.hidden, &held.read_only, &held.frozen_nested, &held.masked_missing];
     lists.into_iter().flatten().cloned().collect()
 }
 

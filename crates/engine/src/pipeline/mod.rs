@@ -39,8 +39,8 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use futures_util::FutureExt as _;
 use hermes_core::{
-    Arguments, Availability, BoundCall, Confinement, Disposition, Effect, ErrorKind, Grants,
-    ToolCall, ToolError, ToolResult, Verdict, Workplace,
+    CallArguments, Availability, BoundCall, Confinement, EffectDisposition, Effect, ErrorKind, Grants,
+    ToolCall, ToolError, ToolResult, Verdict, WorkingDir,
 };
 use serde_json::Value;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -60,7 +60,7 @@ pub(crate) struct Flight {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) caller: Caller,
     /// Changes when a call of the batch changes the session's working folder.
-    pub(crate) workplace: ArcSwap<Workplace>,
+    pub(crate) workplace: ArcSwap<WorkingDir>,
     /// The name of the turn, once somebody asks for it.
     turn: OnceLock<Arc<str>>,
     /// Held by the call that asks, where others do not wait for it anyway.
@@ -123,7 +123,7 @@ pub(crate) struct Judged {
 /// How a call ended, before it is bounded and recorded.
 pub(crate) struct Landed {
     pub(crate) outcome: Result<(String, Vec<hermes_core::Attachment>), ToolError>,
-    pub(crate) disposition: Disposition,
+    pub(crate) disposition: EffectDisposition,
     /// Why its answer is not what was asked for, if it is not.
     pub(crate) stopped: Option<ErrorKind>,
     /// Nothing has failed, whatever exit code is told.
@@ -134,7 +134,7 @@ impl Landed {
     fn refused(error: ToolError) -> Self {
         Self {
             outcome: Err(error),
-            disposition: Disposition::NotRun,
+            disposition: EffectDisposition::NotRun,
             stopped: None,
             is_well: false,
         }
@@ -262,7 +262,7 @@ impl Flight {
         AssertUnwindSafe(self.execute_prepared(prepared)).catch_unwind().await.unwrap_or_else(
             |panic| {
                 let error = bound::clean(run::crashed(&name, &*panic));
-                let result = ToolResult::error(&id, &name, &error, Disposition::Unknown);
+                let result = ToolResult::error(&id, &name, &error, EffectDisposition::Unknown);
                 if let Some(onlooker) = &flight.caller.onlooker {
                     onlooker.ended(&result, flight.caller.parent.as_deref());
                 }
@@ -287,7 +287,7 @@ impl Flight {
             }
             Err(error) => Landed::refused(error),
         };
-        let ran = landed.disposition != Disposition::NotRun;
+        let ran = landed.disposition != EffectDisposition::NotRun;
         let (is_answer, is_well) = (landed.outcome.is_ok(), landed.is_well);
         let mut result = self.answer(&call, landed);
         result.duration = call.started.elapsed();
@@ -298,7 +298,7 @@ impl Flight {
         }
         let warning = call.footprint.as_ref().and_then(|print| self.note(print, is_well, &result));
         self.bound(call.entry.spec().result_limit, warning.as_deref(), &mut result);
-        result.coerced = call.coerced;
+        result.coercions = call.coerced;
         self.record(&result, &call.effects, &judged);
         result
     }
@@ -314,11 +314,11 @@ impl Flight {
     }
 
     /// A call that cannot be made, as it was asked for.
-    fn show_refused(&self, call: &str, tool: &str, asked: Arguments) {
+    fn show_refused(&self, call: &str, tool: &str, asked: CallArguments) {
         let Some(onlooker) = &self.caller.onlooker else { return };
         let asked = match asked {
-            Arguments::Json(value) => value,
-            Arguments::Text(text) => {
+            CallArguments::Json(value) => value,
+            CallArguments::Text(text) => {
                 serde_json::from_str(&text).unwrap_or_else(|_| Value::from(text))
             }
         };
@@ -359,8 +359,8 @@ impl Flight {
         };
         judged.verdict = Some(verdict);
         judged.rule = rule;
-        judged.watched = ruling.watched.take();
-        judged.implied = std::mem::take(&mut ruling.implied);
+        judged.watched = ruling.audit_verdict.take();
+        judged.implied = std::mem::take(&mut ruling.implied_effects);
         judged.profile = ruling.profile.take();
         let approved = self.approve(&ruling, call, judged).await;
         // The record tells where paths lead, also of what was refused.
@@ -397,7 +397,7 @@ impl Flight {
         let message = Value::from(error.message());
         let footprint = self.engine.guard().is_on().then(|| Footprint::new(name, &message, false));
         let mut result =
-            ToolResult::error(call_id, name, &bound::clean(error), Disposition::NotRun);
+            ToolResult::error(call_id, name, &bound::clean(error), EffectDisposition::NotRun);
         result.duration = started.elapsed();
         self.redact(&mut result);
         let shown = AssertUnwindSafe(self.show_hooks(&Value::Null, &mut result)).catch_unwind();

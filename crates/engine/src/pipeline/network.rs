@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    Annotations, ApprovalRequest, Approver, BoxFuture, ConnectionJudge, ConnectionRecord,
-    ConnectionRefusal, ConnectionRequest, ConnectionVerdict, Decision, Effect, Lasting,
-    NetworkMode, Policy, Proposal, Resource, Ruling, Scope, Session, SessionNetworks, Verdict,
-    Workplace,
+    ToolAnnotations, ApprovalRequest, Approver, BoxFuture, ConnectionJudge, ConnectionRecord,
+    ConnectionRefusal, ConnectionRequest, ConnectionVerdict, ApprovalDecision, Effect, ApprovalScope,
+    NetworkMode, Policy, CallProposal, Resource, Ruling, Scope, Session, SessionNetworks, Verdict,
+    WorkingDir,
 };
 use hermes_net::{AddressReach, reach};
 use serde_json::{Value, json};
@@ -35,11 +35,11 @@ struct CallJudge {
     who: Arc<str>,
     parent: Option<Arc<str>>,
     depth: u8,
-    workplace: Arc<Workplace>,
+    workplace: Arc<WorkingDir>,
     call_id: String,
     tool: String,
     toolset: String,
-    annotations: Annotations,
+    annotations: ToolAnnotations,
     /// What the call was allowed to do on the network.
     granted: Vec<Effect>,
     /// What was answered while it ran, by effect.
@@ -112,17 +112,17 @@ impl CallJudge {
         &self,
         request: &ConnectionRequest,
         effect: &Effect,
-        ask: impl FnOnce(&Proposal<'_>) -> T,
+        ask: impl FnOnce(&CallProposal<'_>) -> T,
     ) -> T {
         let arguments = told_arguments(request);
         let effects = [effect.clone()];
-        ask(&Proposal {
+        ask(&CallProposal {
             tool: &self.tool,
             toolset: &self.toolset,
             arguments: &arguments,
             effects: &effects,
             annotations: self.annotations,
-            workplace: &self.workplace,
+            working_dir: &self.workplace,
             call_id: &self.call_id,
             session: &self.session,
             task_id: &self.task_id,
@@ -178,12 +178,12 @@ impl CallJudge {
             return answer;
         }
         let policy = &self.policy;
-        if self.with_proposal(request, effect, |proposal| policy.redeem(proposal)) {
+        if self.with_proposal(request, effect, |proposal| policy.redeem_ticket(proposal)) {
             return self.keep(effect, ConnectionVerdict::Allow);
         }
         let wish = wish(request, effect);
         let decision = match &self.approver {
-            None => Decision::Nobody,
+            None => ApprovalDecision::NoApprover,
             Some(approver) => {
                 let question = ApprovalRequest {
                     call_id: self.call_id.clone(),
@@ -192,28 +192,28 @@ impl CallJudge {
                     effects: vec![effect.clone()],
                     reason: format!("{wish}: {reason}"),
                     rule: rule.to_owned(),
-                    offers: ruling.offers.clone(),
+                    offered_rules: ruling.offered_rules.clone(),
                 };
                 let answer = approver.ask(question);
                 let answer = tokio::time::timeout(self.approval_timeout, answer).await;
-                answer.unwrap_or(Decision::Refused(None))
+                answer.unwrap_or(ApprovalDecision::Refused(None))
             }
         };
         let verdict = match decision {
-            Decision::Approved(lasting) => {
-                if lasting != Lasting::Once {
+            ApprovalDecision::Approved(lasting) => {
+                if lasting != ApprovalScope::Once {
                     // An answer that cannot be kept holds for this call.
-                    let _ = self.with_proposal(request, effect, |it| policy.remember(it, lasting));
+                    let _ = self.with_proposal(request, effect, |it| policy.remember_approval(it, lasting));
                 }
                 ConnectionVerdict::Allow
             }
-            Decision::Refused(word) => {
+            ApprovalDecision::Refused(word) => {
                 let reason = word.unwrap_or_else(|| "The user refused this connection".to_owned());
                 ConnectionVerdict::Refuse(refusal(&reason, rule, effect, None, false))
             }
-            Decision::Nobody => {
+            ApprovalDecision::NoApprover => {
                 let reason = format!("{wish}: {reason}");
-                let token = self.with_proposal(request, effect, |it| policy.ticket(it, &reason));
+                let token = self.with_proposal(request, effect, |it| policy.issue_ticket(it, &reason));
                 ConnectionVerdict::Refuse(refusal(&reason, rule, effect, token.as_deref(), true))
             }
         };

@@ -69,7 +69,7 @@ impl Flight {
             status: status_name(result.status),
             duration_us: u64::try_from(result.duration.as_micros()).unwrap_or(u64::MAX),
             chars: result.content.len(),
-            coerced: result.coerced.len(),
+            coerced: result.coercions.len(),
             connection: None,
         });
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Arguments, ToolCall, ToolError};
+use hermes_core::{CallArguments, ToolCall, ToolError};
 use hermes_schema::parse_arguments;
 use serde_json::{Map, Value};
 
@@ -82,7 +82,7 @@ pub(crate) fn as_taken(
     if serde_json::from_str::<Map<String, Value>>(arguments).is_ok() {
         return Some((name, None));
     }
-    let text = Arguments::Text(arguments.to_owned());
+    let text = CallArguments::Text(arguments.to_owned());
     let mended = match read(entry, text, &mut Vec::new()) {
         // What was cut off and might change something is not run.
         Ok((_, true)) if !entry.spec().annotations.read_only => None,
@@ -202,12 +202,12 @@ fn unknown(snapshot: &Snapshot, scope: Option<&ToolScope>, written: &str) -> Too
 /// The argument object, from whatever form it came in.
 fn read(
     entry: &Entry,
-    arguments: Arguments,
+    arguments: CallArguments,
     notes: &mut Vec<String>,
 ) -> Result<(Value, bool), ToolError> {
     let (value, guessed) = match arguments {
-        Arguments::Json(value) => (value, false),
-        Arguments::Text(text) => {
+        CallArguments::Json(value) => (value, false),
+        CallArguments::Text(text) => {
             let parsed = parse_arguments(&text).map_err(|error| {
                 ToolError::invalid(format!(
                     "The arguments of {} are not JSON: {error}",
@@ -225,7 +225,7 @@ fn read(
         Value::Null => Ok((Value::Object(Map::new()), guessed)),
         // Some clients encode the object twice.
         Value::String(text) if text.trim_start().starts_with('{') => {
-            read(entry, Arguments::Text(text), notes)
+            read(entry, CallArguments::Text(text), notes)
         }
         other => Err(ToolError::invalid(format!(
             "The arguments of {} must be a JSON object, not {}",
@@ -245,7 +245,7 @@ fn example(entry: &Entry) -> Value {
     if is_bare { own().unwrap_or(made) } else { made }
 }
 
-fn unwrap(arguments: Value) -> Result<(String, Arguments), ToolError> {
+fn unwrap(arguments: Value) -> Result<(String, CallArguments), ToolError> {
     let wrong = || {
         ToolError::invalid("tool_call needs the name of a tool and its arguments")
             .with("example", serde_json::json!({ "name": "some_tool", "arguments": {} }))
@@ -253,9 +253,9 @@ fn unwrap(arguments: Value) -> Result<(String, Arguments), ToolError> {
     let Value::Object(mut fields) = arguments else { return Err(wrong()) };
     let Some(Value::String(name)) = fields.shift_remove("name") else { return Err(wrong()) };
     let arguments = match fields.shift_remove("arguments") {
-        Some(Value::String(text)) => Arguments::Text(text),
-        Some(value) => Arguments::Json(value),
-        None => Arguments::Json(Value::Null),
+        Some(Value::String(text)) => CallArguments::Text(text),
+        Some(value) => CallArguments::Json(value),
+        None => CallArguments::Json(Value::Null),
     };
     Ok((name, arguments))
 }

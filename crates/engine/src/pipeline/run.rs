@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    BoundCall, CancellationToken, Confinement, Disposition, Effect, Ending, ErrorKind, Grants,
+    BoundCall, CancellationToken, Confinement, EffectDisposition, Effect, CallEnding, ErrorKind, Grants,
     ProgressSink, Resource, Scope, ToolContext, ToolError, ToolOutput,
 };
 use hermes_secrets::reference;
@@ -197,7 +197,7 @@ impl Flight {
             "verdict": judged.verdict,
         });
         let outcome = Ok((told.to_string(), Vec::new()));
-        Landed { outcome, disposition: Disposition::NotRun, stopped: None, is_well: false }
+        Landed { outcome, disposition: EffectDisposition::NotRun, stopped: None, is_well: false }
     }
 
     /// What the tool is handed. Calls that it makes in turn stop when it must
@@ -216,8 +216,8 @@ impl Flight {
         ToolContext {
             tool: call.entry.name().into(),
             task_id: Arc::clone(&self.caller.task_id),
-            session: self.caller.session.guarded(Arc::clone(&allowed.grants)),
-            workplace: self.workplace.load_full(),
+            session: self.caller.session.with_grants(Arc::clone(&allowed.grants)),
+            working_dir: self.workplace.load_full(),
             cancel: cancel.clone(),
             deadline: Some(deadline),
             grants: Arc::clone(&allowed.grants),
@@ -227,8 +227,8 @@ impl Flight {
                 Arc::new(Signs { onlooker, call: Arc::clone(&call_id) }) as Arc<dyn ProgressSink>
             }),
             call_id,
-            host: Some(Arc::new(host)),
-            inner: self.caller.depth > 0,
+            engine: Some(Arc::new(host)),
+            is_nested: self.caller.depth > 0,
         }
     }
 }
@@ -244,7 +244,7 @@ fn names_secrets(call: &Known) -> bool {
 }
 
 fn cut_off(error: ToolError) -> Landed {
-    Landed { outcome: Err(error), disposition: Disposition::Unknown, stopped: None, is_well: false }
+    Landed { outcome: Err(error), disposition: EffectDisposition::Unknown, stopped: None, is_well: false }
 }
 
 /// What came of a call. If it was stopped, then for this reason.
@@ -253,11 +253,11 @@ fn land(tool: &str, ended: Ended, why: ErrorKind) -> Landed {
     let outcome = match ended {
         Ok(Ok(Ok(output))) => {
             stopped = match output.ending() {
-                Ending::Stopped => Some(why),
-                Ending::Short(kind) => Some(kind),
-                Ending::Answered | Ending::Well => None,
+                CallEnding::Stopped => Some(why),
+                CallEnding::Incomplete(kind) => Some(kind),
+                CallEnding::Completed | CallEnding::Succeeded => None,
             };
-            is_well = output.ending() == Ending::Well;
+            is_well = output.ending() == CallEnding::Succeeded;
             output.into_checked()
         }
         // The tool noticed by itself that it was to stop.
@@ -270,8 +270,8 @@ fn land(tool: &str, ended: Ended, why: ErrorKind) -> Landed {
         Err(_) => return cut_off(ToolError::cancelled()),
     };
     let disposition = match stopped {
-        None => Disposition::Complete,
-        Some(_) => Disposition::Unknown,
+        None => EffectDisposition::Complete,
+        Some(_) => EffectDisposition::Unknown,
     };
     Landed { outcome, disposition, stopped, is_well }
 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use hermes_core::{Effect, Grants, Resource, Script, Taint, ToolResult};
+use hermes_core::{Effect, Grants, Resource, ShellScript, Taint, ToolResult};
 use hermes_secrets::Redactor;
 use hermes_threats::{Level, label, scan};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ impl Flight {
         let grants = grants.list().unwrap_or_default();
         let placed = effects.iter().enumerate().map(|(at, effect)| {
             let own = grants.get(at).filter(|grant| grant.effect == *effect);
-            match own.and_then(|grant| grant.real.clone()) {
+            match own.and_then(|grant| grant.real_path.clone()) {
                 Some(real) => {
                     Effect { scope: effect.scope.clone(), resource: Resource::Path(real) }
                 }
@@ -79,7 +79,7 @@ impl Flight {
             }
             Resource::Command(text) => *text = self.redactor().redact_command(text).into_owned(),
             Resource::Script(script) => {
-                let Script { text, input, .. } = &mut **script;
+                let ShellScript { text, stdin: input, .. } = &mut **script;
                 *text = self.redactor().redact_command(text).into_owned();
                 if let Some(input) = input {
                     *input = self.redactor().redact(input).into_owned();
@@ -97,7 +97,7 @@ impl Flight {
     pub(super) fn mark_untrusted(&self, call: &Known, is_answer: bool, result: &mut ToolResult) {
         self.note_hosts(call);
         let spec = call.entry.spec();
-        let stays = spec.declares_reach && call.effects.is_empty();
+        let stays = spec.open_world_by_effects && call.effects.is_empty();
         let outside = spec.annotations.open_world && !stays;
         if !outside || result.content.len() < WORTH_A_LABEL {
             return;
@@ -106,7 +106,7 @@ impl Flight {
         let found = scan(&result.content, Level::Context);
         let findings: Vec<String> = found.iter().map(|finding| finding.id.to_owned()).collect();
         // A session that cannot be written is reported by the tools that need it.
-        let _ = Taint::note(&self.caller.session, source, &findings);
+        let _ = Taint::record_source(&self.caller.session, source, &findings);
         result.untrusted = true;
         let told: Value = serde_json::from_str(&result.content).unwrap_or_default();
         let mut labelled = match (is_answer, told) {
@@ -140,7 +140,7 @@ impl Flight {
     fn note_hosts(&self, call: &Known) {
         for effect in &call.effects {
             if let Resource::Host(host) = &effect.resource {
-                let _ = Taint::note_host(&self.caller.session, effect.scope.as_str(), host);
+                let _ = Taint::record_host(&self.caller.session, effect.scope.as_str(), host);
             }
         }
     }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_core::{
-    ApprovalRequest, Approver, Arguments, BoxFuture, Decision, ErrorKind, Lasting, Policy,
-    Proposal, Ruling, Status, ToolCall, ToolSpec, Verdict,
+    ApprovalRequest, Approver, CallArguments, BoxFuture, ApprovalDecision, ErrorKind, ApprovalScope, Policy,
+    CallProposal, Ruling, CallStatus, ToolCall, ToolSpec, Verdict,
 };
 use hermes_engine::{Engine, Limits};
 use hermes_testkit::probe::{self, Diary, Probe};
@@ -50,15 +50,15 @@ fn any_call() -> impl Strategy<Value = ToolCall> {
         "tool_search",
     ]);
     let arguments = prop::sample::select(vec![
-        Arguments::Json(json!({})),
-        Arguments::Json(json!({ "path": "a", "query": "x", "name": "echo" })),
-        Arguments::Json(json!({ "path": "b" })),
-        Arguments::Json(json!([1, 2])),
-        Arguments::Json(json!(null)),
-        Arguments::Json(json!("text")),
-        Arguments::Text(r#"{"path": "a"}"#.into()),
-        Arguments::Text("{\"cut".into()),
-        Arguments::Text("no json at all".into()),
+        CallArguments::Json(json!({})),
+        CallArguments::Json(json!({ "path": "a", "query": "x", "name": "echo" })),
+        CallArguments::Json(json!({ "path": "b" })),
+        CallArguments::Json(json!([1, 2])),
+        CallArguments::Json(json!(null)),
+        CallArguments::Json(json!("text")),
+        CallArguments::Text(r#"{"path": "a"}"#.into()),
+        CallArguments::Text("{\"cut".into()),
+        CallArguments::Text("no json at all".into()),
     ]);
     let id = prop::sample::select(vec!["1", "2", "same", "", "ünï", "../../etc"]);
     (id, name, arguments).prop_map(|(id, name, arguments)| ToolCall {
@@ -99,15 +99,15 @@ proptest! {
 struct AsksOnce(AtomicBool);
 
 impl Policy for AsksOnce {
-    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
+    fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
         let verdict = match self.0.load(Ordering::SeqCst) {
             true => Verdict::Allow,
             false => Verdict::Ask { reason: "it writes".into(), rule: "file:write".into() },
         };
-        Ruling::plain(verdict, proposal.effects)
+        Ruling::for_effects(verdict, proposal.effects)
     }
 
-    fn remember(&self, _: &Proposal<'_>, _: Lasting) -> Result<(), String> {
+    fn remember_approval(&self, _: &CallProposal<'_>, _: ApprovalScope) -> Result<(), String> {
         self.0.store(true, Ordering::SeqCst);
         Ok(())
     }
@@ -118,11 +118,11 @@ impl Policy for AsksOnce {
 struct Agrees(AtomicUsize);
 
 impl Approver for Agrees {
-    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Decision> {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(async {
             tokio::time::sleep(Duration::from_millis(5)).await;
             self.0.fetch_add(1, Ordering::SeqCst);
-            Decision::Approved(Lasting::Session)
+            ApprovalDecision::Approved(ApprovalScope::Session)
         })
     }
 }
@@ -216,7 +216,7 @@ async fn an_argument_of_megabytes_comes_through() {
     let length = arguments.len();
     let results = engine.dispatch(vec![ToolCall::from_text("1", "echo", arguments)], &caller).await;
     assert!(results[0].is_success());
-    assert!(results[0].spilled.is_some() || results[0].content.len() == length);
+    assert!(results[0].spill_path.is_some() || results[0].content.len() == length);
 }
 
 #[tokio::test]
@@ -232,7 +232,7 @@ async fn a_batch_keeps_within_its_budget() {
         .enumerate()
         .map(|(i, n)| ToolCall::new(i.to_string(), "talks", json!({ "chars": n })));
     let results = engine.dispatch(calls.collect(), &caller).await;
-    let spilled: Vec<bool> = results.iter().map(|r| r.spilled.is_some()).collect();
+    let spilled: Vec<bool> = results.iter().map(|r| r.spill_path.is_some()).collect();
     assert_eq!(
         spilled,
         [false, true, false, false],
@@ -269,7 +269,7 @@ async fn what_has_not_begun_when_the_batch_is_cancelled_never_begins() {
     let results = engine.dispatch(calls, &caller).await;
     let mut dispositions = HashMap::new();
     for result in &results {
-        assert_eq!(result.status, Status::Error(ErrorKind::Cancelled));
+        assert_eq!(result.status, CallStatus::Error(ErrorKind::Cancelled));
         dispositions.insert(result.tool_call_id.as_str(), result.disposition.name());
     }
     assert_eq!(dispositions["1"], "unknown");

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hermes_core::{
-    ApprovalRequest, Approver, BoxFuture, Decision, Effect, ErrorKind, Lasting, Policy, Proposal,
-    Resource, Ruling, Scope, Status, ToolCall, ToolOutput, Verdict,
+    ApprovalRequest, Approver, BoxFuture, ApprovalDecision, Effect, ErrorKind, ApprovalScope, Policy, CallProposal,
+    Resource, Ruling, Scope, CallStatus, ToolCall, ToolOutput, Verdict,
 };
 use hermes_engine::{Engine, Record, Recorder};
 use hermes_testkit::probe::{self, Diary, Probe};
@@ -19,43 +19,43 @@ use crate::{built, engine};
 struct Asks {
     tickets: AtomicUsize,
     redeemable: AtomicUsize,
-    kept: Mutex<Vec<Lasting>>,
+    kept: Mutex<Vec<ApprovalScope>>,
 }
 
 impl Policy for Asks {
-    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
+    fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
         let verdict = Verdict::Ask { reason: "it writes".into(), rule: "r".into() };
-        let mut ruling = Ruling::plain(verdict, proposal.effects);
-        ruling.offers = vec!["file:write below /x".into()];
+        let mut ruling = Ruling::for_effects(verdict, proposal.effects);
+        ruling.offered_rules = vec!["file:write below /x".into()];
         ruling
     }
-    fn redeem(&self, _: &Proposal<'_>) -> bool {
+    fn redeem_ticket(&self, _: &CallProposal<'_>) -> bool {
         self.redeemable
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1))
             .is_ok()
     }
-    fn ticket(&self, _: &Proposal<'_>, reason: &str) -> Option<String> {
+    fn issue_ticket(&self, _: &CallProposal<'_>, reason: &str) -> Option<String> {
         assert_eq!(reason, "it writes");
         self.tickets.fetch_add(1, Ordering::SeqCst);
         Some("0123456789abcdef".into())
     }
-    fn remember(&self, _: &Proposal<'_>, lasting: Lasting) -> Result<(), String> {
+    fn remember_approval(&self, _: &CallProposal<'_>, lasting: ApprovalScope) -> Result<(), String> {
         self.kept.lock().unwrap().push(lasting);
         Ok(())
     }
 }
 
-struct Answers(Decision);
+struct Answers(ApprovalDecision);
 impl Approver for Answers {
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
-        assert_eq!(request.offers, ["file:write below /x"]);
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
+        assert_eq!(request.offered_rules, ["file:write below /x"]);
         Box::pin(async { self.0.clone() })
     }
 }
 
 struct Silent;
 impl Approver for Silent {
-    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Decision> {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(std::future::pending())
     }
 }
@@ -81,7 +81,7 @@ async fn a_ticket_lets_exactly_one_call_through() {
     policy.redeemable.store(1, Ordering::SeqCst);
     assert!(engine.call(change(), &caller).await.is_success());
     let again = engine.call(change(), &caller).await;
-    assert_eq!(again.status, Status::Error(ErrorKind::ApprovalRequired));
+    assert_eq!(again.status, CallStatus::Error(ErrorKind::ApprovalRequired));
     assert_eq!(diary.lines().len(), 2);
 }
 
@@ -91,14 +91,14 @@ async fn answers_last_as_long_as_they_were_meant_to() {
     let tools = probe::pair(&Diary::default()).map(Probe::tool).to_vec();
     let builder = Engine::builder().tools(tools).policy(Arc::clone(&policy) as Arc<dyn Policy>);
     let (engine, mut caller, _dir) = built(builder);
-    for lasting in [Lasting::Once, Lasting::Session, Lasting::Always] {
-        caller.approver = Some(Arc::new(Answers(Decision::Approved(lasting))));
+    for lasting in [ApprovalScope::Once, ApprovalScope::Session, ApprovalScope::Always] {
+        caller.approver = Some(Arc::new(Answers(ApprovalDecision::Approved(lasting))));
         assert!(engine.call(change(), &caller).await.is_success());
     }
-    assert_eq!(*policy.kept.lock().unwrap(), [Lasting::Session, Lasting::Always]);
-    caller.approver = Some(Arc::new(Answers(Decision::Nobody)));
+    assert_eq!(*policy.kept.lock().unwrap(), [ApprovalScope::Session, ApprovalScope::Always]);
+    caller.approver = Some(Arc::new(Answers(ApprovalDecision::NoApprover)));
     let held = engine.call(change(), &caller).await;
-    assert_eq!(held.status, Status::Error(ErrorKind::ApprovalRequired));
+    assert_eq!(held.status, CallStatus::Error(ErrorKind::ApprovalRequired));
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn silence_is_no() {
     let (engine, mut caller, _dir) = built(builder);
     caller.approver = Some(Arc::new(Silent));
     let refused = engine.call(change(), &caller).await;
-    assert_eq!(refused.status, Status::Error(ErrorKind::Denied));
+    assert_eq!(refused.status, CallStatus::Error(ErrorKind::Denied));
     assert!(refused.content.contains("silence is not consent"), "{}", refused.content);
 }
 
@@ -142,18 +142,18 @@ async fn a_call_is_handed_what_it_declared_and_no_more() {
     let tool =
         Probe::new("reaches").touch(move |_, _| vec![honest.clone()]).act(|_, cx| async move {
             let data = Resource::Path("/srv/data/x".into());
-            cx.permit(&Scope::FILE_READ, &data)?;
-            let variables = cx.session.variables();
+            cx.check_grant(&Scope::FILE_READ, &data)?;
+            let variables = cx.session.env_overrides();
             let plan = cx.session.update("todo", |list: &mut Vec<String>| list.push("x".into()));
             let taint = cx.session.read::<Value>("taint");
             assert!(variables.is_err() && plan.is_err() && taint.is_err());
             assert!(cx.session.update("own", |n: &mut u32| *n += 1).is_ok());
-            cx.permit(&Scope::FILE_WRITE, &data)?;
+            cx.check_grant(&Scope::FILE_WRITE, &data)?;
             ToolOutput::json(&json!({}))
         });
     let (engine, caller, _dir) = engine(vec![tool.tool()]);
     let result = engine.call(ToolCall::new("1", "reaches", json!({})), &caller).await;
-    assert_eq!(result.status, Status::Error(ErrorKind::Denied), "{}", result.content);
+    assert_eq!(result.status, CallStatus::Error(ErrorKind::Denied), "{}", result.content);
     assert_eq!(json(&result.content)["rule"], "undeclared-effect");
 }
 
@@ -168,7 +168,7 @@ impl Recorder for Keeps {
 #[tokio::test]
 async fn records_say_who_what_why_and_inside_which_call() {
     let outer = Probe::new("outer").act(|_, cx| async move {
-        let host = cx.host.clone().unwrap();
+        let host = cx.engine.clone().unwrap();
         let inner = host.call(ToolCall::new("in", "change", json!({ "path": "a" }))).await;
         ToolOutput::json(&json!({ "inner": inner.is_success() }))
     });

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use hermes_core::{
-    BoxFuture, Effect, ErrorKind, JsonSchema, Policy, Proposal, Ruling, Scope, Status, Tool,
-    ToolCall, ToolContext, ToolError, ToolSpec, Verdict, Workplace, erase,
+    BoxFuture, Effect, ErrorKind, JsonSchema, Policy, CallProposal, Ruling, Scope, CallStatus, Tool,
+    ToolCall, ToolContext, ToolError, ToolSpec, Verdict, WorkingDir, erase,
 };
 use hermes_engine::{CallView, Engine, Hook, PreCall, ResultView};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ impl Tool for Measure {
         ToolSpec::new("measure", "test").description("Measures.")
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let path = match self.lies && !args.text.is_empty() {
             true => "elsewhere",
             false => &args.path,
@@ -47,7 +47,7 @@ impl Tool for Measure {
         vec![Effect::path(Scope::FILE_WRITE, at.cwd().join(path))]
     }
 
-    fn bulk() -> &'static [&'static str] {
+    fn bulk_arguments() -> &'static [&'static str] {
         &["text"]
     }
 
@@ -83,9 +83,9 @@ impl Hook for Witness {
 struct Judge(Arc<Witness>);
 
 impl Policy for Judge {
-    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
+    fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
         self.0.note("judged", proposal.arguments);
-        Ruling::plain(Verdict::Allow, proposal.effects)
+        Ruling::for_effects(Verdict::Allow, proposal.effects)
     }
 }
 
@@ -122,7 +122,7 @@ async fn a_tool_that_looked_at_it_after_all_is_not_run() {
     let (engine, caller, _dir) =
         built(Engine::builder().tools(vec![erase(Measure { lies: true })]));
     let result = engine.call(call(LONG), &caller).await;
-    assert_eq!(result.status, Status::Error(ErrorKind::Internal), "{}", result.content);
+    assert_eq!(result.status, CallStatus::Error(ErrorKind::Internal), "{}", result.content);
     // A short one is read but once.
     let result = engine.call(call(10), &caller).await;
     assert!(result.is_success(), "{}", result.content);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use hermes_core::{
-    CheckpointId, Checkpoints, Effect, Impending, Resource, Scope, ToolCall, ToolError, ToolOutput,
+    CheckpointId, CheckpointHooks, Effect, PendingChange, Resource, Scope, ToolCall, ToolError, ToolOutput,
 };
 use hermes_engine::{Caller, Engine};
 use hermes_testkit::probe::{self, Probe};
@@ -25,15 +25,15 @@ impl Notes {
     }
 }
 
-impl Checkpoints for Notes {
-    fn before(&self, change: &Impending<'_>) -> Result<Option<CheckpointId>, ToolError> {
-        let places: Vec<_> = change.places.iter().filter_map(|path| path.file_name()).collect();
+impl CheckpointHooks for Notes {
+    fn before_call(&self, change: &PendingChange<'_>) -> Result<Option<CheckpointId>, ToolError> {
+        let places: Vec<_> = change.paths.iter().filter_map(|path| path.file_name()).collect();
         self.say(format!("before {} {places:?} {}", change.tool, change.open_ended));
         self.turns.lock().unwrap().push(change.turn.to_owned());
         self.refuses.map_or(Ok(Some("id".into())), |refuse| Err(refuse()))
     }
 
-    fn after(&self, change: &Impending<'_>) -> Result<(), ToolError> {
+    fn after_call(&self, change: &PendingChange<'_>) -> Result<(), ToolError> {
         self.say(format!("after {}", change.tool));
         Ok(())
     }
@@ -125,7 +125,7 @@ async fn what_a_command_names_is_kept() {
 async fn a_batch_is_a_turn_and_so_is_what_its_calls_call() {
     let notes = Arc::new(Notes::default());
     let outer = Probe::new("outer").act(|_, cx| async move {
-        let host = cx.host.clone().unwrap();
+        let host = cx.engine.clone().unwrap();
         host.call(ToolCall::new("in", "writes", json!({ "path": "z" }))).await;
         ToolOutput::json(&json!({}))
     });
@@ -155,7 +155,7 @@ async fn a_call_that_cannot_be_undone_is_made_but_a_stopped_one_is_not() {
     let notes = Arc::new(Notes { refuses: Some(ToolError::cancelled), ..Notes::default() });
     let (engine, caller, _dir) = with(&notes, Vec::new());
     let result = engine.call(ToolCall::new("1", "writes", json!({})), &caller).await;
-    assert_eq!(result.disposition, hermes_core::Disposition::NotRun);
+    assert_eq!(result.disposition, hermes_core::EffectDisposition::NotRun);
     assert_eq!(*notes.lines.lock().unwrap(), [r#"before writes ["a"] false"#]);
 }
 

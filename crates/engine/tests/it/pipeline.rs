@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    ApprovalRequest, Approver, BoxFuture, Decision, Disposition, Effect, ErrorKind, Lasting,
-    Policy, Proposal, ResultLimit, Ruling, Scope, Status, ToolCall, ToolOutput, ToolSpec, Verdict,
+    ApprovalRequest, Approver, BoxFuture, ApprovalDecision, EffectDisposition, Effect, ErrorKind, ApprovalScope,
+    Policy, CallProposal, ResultLimit, Ruling, Scope, CallStatus, ToolCall, ToolOutput, ToolSpec, Verdict,
 };
 use hermes_engine::{CallView, Engine, Hook, Limits, PreCall, Record, Recorder, ResultView};
 use hermes_testkit::probe::{self, Diary, Probe};
@@ -38,7 +38,7 @@ async fn arguments_are_coerced_and_the_result_says_so() {
         ToolCall::new("1", "typed", json!({ "file_path": "a", "limit": "5", "tags": "['x','y']" }));
     let result = engine.call(call, &caller).await;
     assert_eq!(json(&result.content), json!({ "path": "a", "limit": 5, "tags": ["x", "y"] }));
-    assert_eq!(result.coerced.len(), 3, "{:?}", result.coerced);
+    assert_eq!(result.coercions.len(), 3, "{:?}", result.coercions);
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn what_does_not_fit_is_explained_with_an_example() {
     let (engine, caller, _dir) = engine(vec![typed().tool()]);
     let result =
         engine.call(ToolCall::new("1", "typed", json!({ "limit": "many" })), &caller).await;
-    assert_eq!(result.status, Status::Error(ErrorKind::InvalidArguments));
+    assert_eq!(result.status, CallStatus::Error(ErrorKind::InvalidArguments));
     let error = json(&result.content);
     let paths: Vec<&str> =
         error["errors"].as_array().unwrap().iter().map(|e| e["path"].as_str().unwrap()).collect();
@@ -64,8 +64,8 @@ async fn argument_text_is_mended_but_a_guess_runs_nothing_that_changes_things() 
     let cut = engine
         .call(ToolCall::from_text("2", "typed", r#"{"path": "a", "tags": ["x""#), &caller)
         .await;
-    assert_eq!(cut.status, Status::Error(ErrorKind::InvalidArguments));
-    assert_eq!(cut.disposition, Disposition::NotRun);
+    assert_eq!(cut.status, CallStatus::Error(ErrorKind::InvalidArguments));
+    assert_eq!(cut.disposition, EffectDisposition::NotRun);
     let looks = engine.call(ToolCall::from_text("3", "echo", r#"{"q": ["x""#), &caller).await;
     assert_eq!(json(&looks.content), json!({ "q": ["x"] }));
 }
@@ -75,16 +75,16 @@ async fn names_are_repaired_and_unknown_ones_answered() {
     let (engine, caller, _dir) = engine(vec![probe::echo().tool()]);
     let repaired = engine.call(ToolCall::new("1", "Echo_tool", json!({})), &caller).await;
     assert_eq!(repaired.name, "echo");
-    assert!(repaired.coerced.iter().any(|note| note.contains("Echo_tool")));
+    assert!(repaired.coercions.iter().any(|note| note.contains("Echo_tool")));
     let unknown = engine.call(ToolCall::new("2", "launch_rocket", json!({})), &caller).await;
-    assert_eq!(unknown.status, Status::Error(ErrorKind::NotFound));
+    assert_eq!(unknown.status, CallStatus::Error(ErrorKind::NotFound));
     let empty = engine.call(ToolCall::new("3", "  ", json!({})), &caller).await;
     assert!(!empty.content.contains("echo"), "no catalogue for a blank name: {}", empty.content);
 }
 
 #[tokio::test]
 async fn an_alias_fixes_its_arguments_under_the_callers() {
-    let tool = Probe::new("job").with_spec(|s| s.preset("list_jobs", r#"{"action":"list"}"#));
+    let tool = Probe::new("job").with_spec(|s| s.preset_alias("list_jobs", r#"{"action":"list"}"#));
     let (engine, caller, _dir) = engine(vec![tool.tool()]);
     let listed = engine.call(ToolCall::new("1", "list_jobs", json!({ "x": 1 })), &caller).await;
     assert_eq!(json(&listed.content), json!({ "x": 1, "action": "list" }));
@@ -114,7 +114,7 @@ async fn a_tool_that_takes_too_long_is_answered_for() {
     let (engine, caller, _dir) = engine(vec![quick(probe::hangs()), quick(probe::deaf())]);
     for name in ["hangs", "deaf"] {
         let result = engine.call(ToolCall::new("1", name, json!({})), &caller).await;
-        assert_eq!(result.status, Status::Error(ErrorKind::Timeout), "{name}");
+        assert_eq!(result.status, CallStatus::Error(ErrorKind::Timeout), "{name}");
         assert_eq!(json(&result.content)["effect_disposition"], "unknown");
     }
 }
@@ -136,7 +136,7 @@ async fn a_tool_that_blocks_its_thread_is_answered_for_too() {
     let (engine, caller, _dir) = engine(vec![blocks.tool()]);
     let started = Instant::now();
     let result = engine.call(ToolCall::new("1", "blocks", json!({})), &caller).await;
-    assert_eq!(result.status, Status::Error(ErrorKind::Timeout));
+    assert_eq!(result.status, CallStatus::Error(ErrorKind::Timeout));
     assert!(started.elapsed() < LONG, "the answer does not wait for the tool");
     drop(release);
 }
@@ -150,7 +150,7 @@ async fn cancelling_stops_what_runs_and_what_waits() {
     tokio::time::sleep(Duration::from_millis(20)).await;
     cancel.cancel();
     let results = running.await.unwrap();
-    assert_eq!(results[0].status, Status::Error(ErrorKind::Cancelled));
+    assert_eq!(results[0].status, CallStatus::Error(ErrorKind::Cancelled));
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn a_call_that_was_stopped_is_cancelled_and_shows_what_it_had() {
                 tokio::task::yield_now().await;
             }
             let output = ToolOutput::json(&json!({ "output": "so far" }))?;
-            Ok(output.stopped(args["stops"] == true))
+            Ok(output.with_stopped(args["stops"] == true))
         }
     });
     let keeper = Arc::new(Keeper::default());
@@ -185,8 +185,8 @@ async fn a_call_that_was_stopped_is_cancelled_and_shows_what_it_had() {
         let (result, ()) = tokio::join!(engine.call(call, &caller), stop);
         // One that came to its end all the same is what it is.
         let how = match stops {
-            true => (Status::Error(ErrorKind::Cancelled), Disposition::Unknown),
-            false => (Status::Success, Disposition::Complete),
+            true => (CallStatus::Error(ErrorKind::Cancelled), EffectDisposition::Unknown),
+            false => (CallStatus::Success, EffectDisposition::Complete),
         };
         assert_eq!((result.status, result.disposition), how);
         assert_eq!(json(&result.content), json!({ "output": "so far" }));
@@ -195,27 +195,27 @@ async fn a_call_that_was_stopped_is_cancelled_and_shows_what_it_had() {
     assert_eq!(diary.lines(), [stopped, stopped, stopped, ended, ended]);
 }
 
-struct Rule(fn(&Proposal<'_>) -> Verdict);
+struct Rule(fn(&CallProposal<'_>) -> Verdict);
 impl Policy for Rule {
-    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
-        Ruling::plain((self.0)(proposal), proposal.effects)
+    fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
+        Ruling::for_effects((self.0)(proposal), proposal.effects)
     }
 }
 
-fn ask(_: &Proposal<'_>) -> Verdict {
+fn ask(_: &CallProposal<'_>) -> Verdict {
     Verdict::Ask { reason: "it writes".into(), rule: "file:write".into() }
 }
 
-struct Answers(Decision);
+struct Answers(ApprovalDecision);
 impl Approver for Answers {
-    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Decision> {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(async { self.0.clone() })
     }
 }
 
 #[tokio::test]
 async fn the_policy_sees_effects_and_its_word_is_kept() {
-    fn no_writes(proposal: &Proposal<'_>) -> Verdict {
+    fn no_writes(proposal: &CallProposal<'_>) -> Verdict {
         if proposal.effects.iter().any(|e| e.scope == Scope::FILE_WRITE) {
             return Verdict::Deny { reason: "no writing here".into(), rule: "r1".into() };
         }
@@ -226,7 +226,7 @@ async fn the_policy_sees_effects_and_its_word_is_kept() {
     let (engine, caller, _dir) =
         built(Engine::builder().tools(tools).policy(Arc::new(Rule(no_writes))));
     let denied = engine.call(ToolCall::new("1", "change", json!({ "path": "a" })), &caller).await;
-    assert_eq!(denied.status, Status::Error(ErrorKind::Denied));
+    assert_eq!(denied.status, CallStatus::Error(ErrorKind::Denied));
     assert_eq!(json(&denied.content)["rule"], "r1");
     let allowed = engine.call(ToolCall::new("2", "look", json!({ "path": "a" })), &caller).await;
     assert!(allowed.is_success());
@@ -241,12 +241,12 @@ async fn what_must_be_asked_is_asked_or_not_done() {
         built(Engine::builder().tools(tools).policy(Arc::new(Rule(ask))));
     let call = || ToolCall::new("1", "change", json!({ "path": "a" }));
     let nobody = engine.call(call(), &caller).await;
-    assert_eq!(nobody.status, Status::Error(ErrorKind::ApprovalRequired));
-    caller.approver = Some(Arc::new(Answers(Decision::Refused(Some("not today".into())))));
+    assert_eq!(nobody.status, CallStatus::Error(ErrorKind::ApprovalRequired));
+    caller.approver = Some(Arc::new(Answers(ApprovalDecision::Refused(Some("not today".into())))));
     let refused = engine.call(call(), &caller).await;
     assert_eq!(json(&refused.content)["error"], "not today");
     assert!(diary.lines().is_empty());
-    caller.approver = Some(Arc::new(Answers(Decision::Approved(Lasting::Once))));
+    caller.approver = Some(Arc::new(Answers(ApprovalDecision::Approved(ApprovalScope::Once))));
     assert!(engine.call(call(), &caller).await.is_success());
     assert_eq!(diary.lines().len(), 2);
 }
@@ -294,7 +294,7 @@ async fn hooks_block_rewrite_watch_and_replace() {
     let (engine, caller, _dir) = built(Engine::builder().tools(vec![typed().tool()]).hook(hook));
     let call = |path: &str| ToolCall::new("1", "typed", json!({ "path": path }));
     let blocked = engine.call(call("blocked"), &caller).await;
-    assert_eq!(blocked.status, Status::Error(ErrorKind::Denied));
+    assert_eq!(blocked.status, CallStatus::Error(ErrorKind::Denied));
     let rewritten = engine.call(call("rewritten"), &caller).await;
     assert_eq!(
         json(&rewritten.content),
@@ -304,11 +304,11 @@ async fn hooks_block_rewrite_watch_and_replace() {
     let bad = engine.call(call("bad"), &caller).await;
     assert_eq!(
         bad.status,
-        Status::Error(ErrorKind::InvalidArguments),
+        CallStatus::Error(ErrorKind::InvalidArguments),
         "rewritten is validated again"
     );
     let asked = engine.call(call("asked"), &caller).await;
-    assert_eq!(asked.status, Status::Error(ErrorKind::ApprovalRequired));
+    assert_eq!(asked.status, CallStatus::Error(ErrorKind::ApprovalRequired));
     let swapped = engine.call(call("swap"), &caller).await;
     assert_eq!(json(&swapped.content), json!({ "swapped": true }));
     let spoiled = engine.call(call("spoil"), &caller).await;
@@ -325,7 +325,7 @@ async fn large_results_go_to_a_file_and_their_ends_stay() {
     );
     let result =
         engine.call(ToolCall::new("../../x", "talks", json!({ "chars": 50_000 })), &caller).await;
-    let path = result.spilled.clone().expect("spilled");
+    let path = result.spill_path.clone().expect("spilled");
     assert!(path.starts_with(caller.cwd.join("spill")), "{}", path.display());
     assert_eq!(
         std::fs::read_to_string(&path).unwrap().len(),
@@ -337,7 +337,7 @@ async fn large_results_go_to_a_file_and_their_ends_stay() {
     assert_eq!(content["spilled"]["field"], "text");
     assert!(result.content.len() < 4_000);
     let small = engine.call(ToolCall::new("2", "talks", json!({ "chars": 5_000 })), &caller).await;
-    assert!(small.spilled.is_none());
+    assert!(small.spill_path.is_none());
 }
 
 #[tokio::test]
@@ -353,7 +353,7 @@ async fn a_result_that_cannot_be_saved_is_still_answered() {
     let caller = hermes_engine::Caller::new(folder.path());
     let result =
         engine.call(ToolCall::new("1", "talks", json!({ "chars": 50_000 })), &caller).await;
-    assert!(result.is_success() && result.spilled.is_none());
+    assert!(result.is_success() && result.spill_path.is_none());
     assert!(
         json(&result.content)["spilled"]["hint"].as_str().unwrap().contains("could not be saved")
     );
@@ -369,7 +369,7 @@ async fn a_tool_that_bounds_itself_is_not_spilled() {
     );
     let result =
         engine.call(ToolCall::new("1", "talks", json!({ "chars": 50_000 })), &caller).await;
-    assert!(result.spilled.is_none());
+    assert!(result.spill_path.is_none());
 }
 
 #[tokio::test]
@@ -449,7 +449,7 @@ async fn a_tool_is_set_up_once_and_taken_down_once() {
 #[tokio::test]
 async fn tools_call_tools_through_the_same_stages_but_not_for_ever() {
     let again = Probe::new("again").act(|args, cx| async move {
-        let host = cx.host.clone().unwrap();
+        let host = cx.engine.clone().unwrap();
         let inner = host.call(ToolCall::new("inner", "again", args)).await;
         Ok(ToolOutput::unchecked(inner.content))
     });
@@ -476,7 +476,7 @@ async fn a_running_call_does_not_see_a_change_of_the_registry() {
     assert!(removed);
     assert_eq!(json(&running.await.unwrap().content)["version"], 1);
     let gone = engine.call(ToolCall::new("2", "slow", json!({})), &caller).await;
-    assert_eq!(gone.status, Status::Error(ErrorKind::NotFound));
+    assert_eq!(gone.status, CallStatus::Error(ErrorKind::NotFound));
 }
 
 #[tokio::test]
@@ -487,7 +487,7 @@ async fn effects_that_panic_are_answered_for() {
         .with_spec(ToolSpec::read_only);
     let (engine, caller, _dir) = engine(vec![bad.tool(), fine.tool()]);
     let result = engine.call(ToolCall::new("1", "bad", json!({})), &caller).await;
-    assert_eq!(result.status, Status::Error(ErrorKind::Internal));
+    assert_eq!(result.status, CallStatus::Error(ErrorKind::Internal));
     assert!(engine.call(ToolCall::new("2", "fine", json!({})), &caller).await.is_success());
 }
 
@@ -514,7 +514,7 @@ async fn outsiders_who_panic_do_not_take_the_batch_with_them() {
         let calls = (0..3).map(|i| ToolCall::new(i.to_string(), "echo", json!({}))).collect();
         let results = engine.dispatch(calls, &caller).await;
         assert_eq!(results.len(), 3);
-        assert!(results.iter().all(|r| r.status == Status::Error(ErrorKind::Internal)));
+        assert!(results.iter().all(|r| r.status == CallStatus::Error(ErrorKind::Internal)));
     }
 }
 
@@ -525,8 +525,8 @@ async fn nothing_begins_after_the_batchs_time() {
     caller.deadline = Some(Instant::now());
     let calls = ["a", "a"].map(|path| ToolCall::new("1", "change", json!({ "path": path })));
     let results = engine.dispatch(calls.to_vec(), &caller).await;
-    assert!(results.iter().all(|r| r.status == Status::Error(ErrorKind::Timeout)));
-    assert!(results.iter().all(|r| r.disposition == Disposition::NotRun));
+    assert!(results.iter().all(|r| r.status == CallStatus::Error(ErrorKind::Timeout)));
+    assert!(results.iter().all(|r| r.disposition == EffectDisposition::NotRun));
     assert!(diary.lines().is_empty());
 }
 
@@ -542,21 +542,21 @@ async fn a_large_error_is_bounded_like_anything_else() {
     );
     let result = engine.call(ToolCall::new("1", "shouts", json!({})), &caller).await;
     assert!(!result.is_success());
-    assert!(result.content.len() < 8_000 && result.spilled.is_some(), "{}", result.content.len());
+    assert!(result.content.len() < 8_000 && result.spill_path.is_some(), "{}", result.content.len());
 }
 
 #[tokio::test]
 async fn what_follows_a_change_of_folder_happens_there() {
     let moves = Probe::new("moves").touch(|_, _| vec![Effect::any(Scope::TERMINAL_EXECUTE)]).act(
         |args, cx| async move {
-            let to = cx.workplace.resolve(args["to"].as_str().unwrap());
+            let to = cx.working_dir.resolve(args["to"].as_str().unwrap());
             cx.session.update("cwd", |cwd: &mut Option<std::path::PathBuf>| *cwd = Some(to))?;
             ToolOutput::json(&json!({}))
         },
     );
     let tells = Probe::new("tells")
         .touch(|_, at| vec![Effect::path(Scope::FILE_READ, at.resolve("x"))])
-        .act(|_, cx| async move { ToolOutput::json(&json!({ "at": cx.workplace.cwd() })) });
+        .act(|_, cx| async move { ToolOutput::json(&json!({ "at": cx.working_dir.cwd() })) });
     let (engine, caller, dir) = engine(vec![moves.tool(), tells.tool()]);
     std::fs::create_dir(dir.path().join("sub")).unwrap();
     let calls = vec![
@@ -571,8 +571,8 @@ async fn what_follows_a_change_of_folder_happens_there() {
 async fn calls_that_a_tool_makes_end_with_it() {
     let outer = Probe::new("outer").with_spec(|s| s.timeout(Duration::from_millis(30))).act(
         |_, cx| async move {
-            let host = cx.host.clone().unwrap();
-            let inner = host.dispatch(vec![ToolCall::new("inner", "hangs", json!({}))]).await;
+            let host = cx.engine.clone().unwrap();
+            let inner = host.call_all(vec![ToolCall::new("inner", "hangs", json!({}))]).await;
             Ok(ToolOutput::unchecked(inner[0].content.clone()))
         },
     );

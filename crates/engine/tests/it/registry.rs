@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hermes_core::{
-    Availability, BoundCall, BoxFuture, DynTool, ErrorKind, Status, ToolCall, ToolError,
+    Availability, BoundCall, BoxFuture, DynTool, ErrorKind, CallStatus, ToolCall, ToolError,
     ToolOutput, ToolSpec,
 };
 use hermes_engine::toolsets::ToolIndex as _;
@@ -151,7 +151,7 @@ fn an_alias_cannot_take_anothers_name() {
 }
 
 fn aliased(name: &str, alias: &'static str) -> Arc<dyn DynTool> {
-    Probe::new(name).with_spec(|s| s.preset(alias, r#"{"mode":"fixed"}"#)).tool()
+    Probe::new(name).with_spec(|s| s.preset_alias(alias, r#"{"mode":"fixed"}"#)).tool()
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn an_alias_is_neither_its_own_tools_name_nor_given_twice() {
     let owner = Owner::named("p").allowed_to_override();
     let refused = registry.register(aliased("same", "same"), &owner).unwrap_err();
     assert!(matches!(refused, RegistryError::AliasTaken { .. }), "{refused}");
-    let twice = Probe::new("t").with_spec(|s| s.alias("a").preset("a", "{}")).tool();
+    let twice = Probe::new("t").with_spec(|s| s.alias("a").preset_alias("a", "{}")).tool();
     let refused = registry.register(twice, &owner).unwrap_err();
     assert!(matches!(refused, RegistryError::AliasTwice(_)), "{refused}");
     registry.register(tool("read", "file"), &Owner::builtin()).unwrap();
@@ -335,7 +335,7 @@ async fn a_tool_is_taken_down_once_however_often_it_is_retired() {
     entry.retire().await;
     assert_eq!(probe.teardowns.load(Ordering::SeqCst), 1);
     let late = engine.call(ToolCall::new("2", "once", json!({})), &caller).await;
-    assert_eq!(late.status, Status::Error(ErrorKind::Unavailable), "it is gone");
+    assert_eq!(late.status, CallStatus::Error(ErrorKind::Unavailable), "it is gone");
 }
 
 #[tokio::test]
@@ -344,7 +344,7 @@ async fn a_tool_that_was_never_used_is_neither_taken_down_nor_set_up_later() {
     let (engine, caller, _dir) = engine(vec![probe.clone()]);
     engine.snapshot().get("idle").unwrap().retire().await;
     let late = engine.call(ToolCall::new("1", "idle", json!({})), &caller).await;
-    assert_eq!(late.status, Status::Error(ErrorKind::Unavailable));
+    assert_eq!(late.status, CallStatus::Error(ErrorKind::Unavailable));
     assert!(late.content.contains("idle was removed"), "{}", late.content);
     assert_eq!(probe.setups.load(Ordering::SeqCst), 0);
     assert_eq!(probe.teardowns.load(Ordering::SeqCst), 0);
@@ -427,6 +427,6 @@ async fn a_set_up_that_ends_after_the_tool_is_gone_is_undone() {
         go_on.notify_one();
     };
     let (result, ()) = tokio::join!(call, retire);
-    assert_eq!(result.status, Status::Error(ErrorKind::Unavailable));
+    assert_eq!(result.status, CallStatus::Error(ErrorKind::Unavailable));
     assert_eq!(willful.probe.teardowns.load(Ordering::SeqCst), 1);
 }

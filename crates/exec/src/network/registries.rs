@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{
     BoxFuture, ClientProcess, ConnectionJudge, ConnectionRecord, ConnectionRequest,
-    ConnectionVerdict, Destination,
+    ConnectionVerdict, NetworkDestination,
 };
 use hermes_net::{AddressReach, ClientLookup, CurrentJudge, NameTable, ProxyContext, ProxyServer};
 use serde::{Deserialize, Serialize};
@@ -190,7 +190,7 @@ impl Manager {
     }
 
     /// What the user's files and variables name.
-    fn configured(&self) -> Vec<Destination> {
+    fn configured(&self) -> Vec<NetworkDestination> {
         let read = |path: PathBuf| {
             let about = fs::metadata(&path).ok().filter(|it| it.len() <= MAX_CONFIG_BYTES)?;
             about.is_file().then(|| fs::read(&path).ok()).flatten()
@@ -266,7 +266,7 @@ impl Manager {
 }
 
 /// The hosts in all addresses of a text.
-fn addresses(text: &str) -> Vec<Destination> {
+fn addresses(text: &str) -> Vec<NetworkDestination> {
     let mut found = Vec::new();
     for (scheme, usual) in [("http://", 80_u16), ("https://", 443)] {
         for (at, _) in text.match_indices(scheme) {
@@ -283,7 +283,7 @@ fn addresses(text: &str) -> Vec<Destination> {
                 _ => (authority, usual),
             };
             if !host.is_empty() {
-                found.push(Destination::new(host, port));
+                found.push(NetworkDestination::new(host, port));
             }
         }
     }
@@ -313,7 +313,7 @@ impl RouteRecorder {
 
 impl ConnectionJudge for RouteRecorder {
     fn judge<'a>(&'a self, request: &'a ConnectionRequest) -> BoxFuture<'a, ConnectionVerdict> {
-        let Destination { host, port } = request.destination.clone();
+        let NetworkDestination { host, port } = request.destination.clone();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert((host, port));
         Box::pin(async { ConnectionVerdict::Allow })
     }

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use crate::harness::World;
 
 fn change(changes: &[Change]) -> Result<Vec<Changed>, ToolError> {
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let paths: Vec<&Path> = changes.iter().flat_map(Change::paths).collect();
     let files = Files::with(&everything);
     files.hold(&paths, Duration::from_secs(60), &CancellationToken::new())?.change(changes)
@@ -174,7 +174,7 @@ fn changes_of_one_file_come_one_after_the_other() {
 #[test]
 fn a_file_that_changed_after_it_was_read_is_left_alone() {
     let world = World::new();
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let files = Files::with(&everything);
     for (first, then) in [(Some("old"), Some("newer")), (Some("old"), None), (None, Some("new"))] {
         let file = world.ws("a");
@@ -200,7 +200,7 @@ fn what_is_not_agreed_to_leaves_no_trace() {
     let world = World::new();
     let old = world.write("a", "old");
     let before = state(&world);
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     for size in [10, 300_000] {
         let files = Files::with(&everything);
         let new = world.ws("some/new/b");
@@ -222,7 +222,7 @@ fn what_is_not_agreed_to_leaves_no_trace() {
 #[test]
 fn work_aside_is_done_whatever_the_size() {
     let world = World::new();
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     for size in [10, 300_000] {
         let path = world.ws("a");
         let changes = [write(path.clone(), &"x".repeat(size))];

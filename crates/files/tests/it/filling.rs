@@ -16,7 +16,7 @@ const FOLDER: &str = "HERMES_TEST_NO_ROOM_IN";
 /// Writes more than there is room for, in every way.
 fn overfill(folder: &Path) -> Vec<ToolError> {
     let large = vec![b'x'; 1024 * 1024];
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let files = Files::with(&everything);
     let (old, other, new) = (folder.join("old"), folder.join("other"), folder.join("new/er"));
     let write = |path: &Path, bytes: &[u8]| Change::Write {

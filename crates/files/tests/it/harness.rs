@@ -72,7 +72,7 @@ pub(crate) fn judged(path: &Path) -> Grants {
     let real = real_path(path).unwrap();
     let grant = |scope: &Scope| Grant {
         effect: Effect::path(scope.clone(), path),
-        real: Some(real.clone()),
+        real_path: Some(real.clone()),
     };
     Grants::new(SCOPES.iter().map(grant).collect())
 }

@@ -25,7 +25,7 @@ fn write(path: &Path, text: String) -> Change {
 fn no_update_is_lost_between_threads() {
     let world = World::new();
     let file = world.write("count", "0");
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -43,7 +43,7 @@ fn no_update_is_lost_between_threads() {
 
 #[test]
 fn a_file_in_a_folder_that_does_not_exist_is_made_once() {
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     for _ in 0..20 {
         let world = World::new();
         let file = world.ws("a/b/c");
@@ -75,7 +75,7 @@ fn a_file_in_a_folder_that_does_not_exist_is_made_once() {
 fn a_held_file_is_waited_for_and_its_holder_named() {
     let world = World::new();
     let file = world.write("a", "x");
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let held = hold(&everything, &[&file], LONG);
     let files = Files::with(&everything);
     let short = Duration::from_millis(5);
@@ -101,7 +101,7 @@ fn number(value: &impl ToString) -> Option<u64> {
 fn what_is_held_stays_held_when_the_wait_is_over() {
     let world = World::new();
     let file = world.write("a", "x");
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let held = hold(&everything, &[&file], Duration::ZERO);
     assert_eq!(held.read(&file).unwrap().unwrap(), b"x");
     held.change(&[write(&file, "y".into()), write(&world.ws("b/c"), "z".into())]).unwrap();
@@ -112,7 +112,7 @@ fn what_is_held_stays_held_when_the_wait_is_over() {
 fn many_folders_are_held_in_any_order_without_a_circle() {
     let world = World::new();
     let paths: Vec<_> = (0..6).map(|n| world.write(&format!("{n}/f"), "0")).collect();
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     thread::scope(|scope| {
         for turn in 0..4_usize {
             let (paths, everything) = (&paths, &everything);
@@ -136,7 +136,7 @@ fn a_read_only_folder_can_be_held_and_read() {
     let world = World::new();
     let file = world.write("fixed/a", "x");
     fs::set_permissions(world.ws("fixed"), fs::Permissions::from_mode(0o555)).unwrap();
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let held = hold(&everything, &[&file], LONG);
     assert_eq!(held.read(&file).unwrap().unwrap(), b"x");
     assert_eq!(held.read(&world.ws("fixed/none")).unwrap(), None);
@@ -149,11 +149,11 @@ fn a_read_only_folder_can_be_held_and_read() {
 fn only_what_was_granted_is_held() {
     let world = World::new();
     let file = world.write("a", "x");
-    let nothing = Grants::of(&[]);
+    let nothing = Grants::from_effects(&[]);
     let cancel = CancellationToken::new();
     let error = Files::with(&nothing).hold(&[&file], LONG, &cancel).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
-    let reading = Grants::of(&[Effect::path(Scope::FILE_READ, &file)]);
+    let reading = Grants::from_effects(&[Effect::path(Scope::FILE_READ, &file)]);
     let held = hold(&reading, &[&file], LONG);
     assert_eq!(held.read(&file).unwrap().unwrap(), b"x");
     let error = held.change(&[write(&file, "y".into())]).unwrap_err();
@@ -165,7 +165,7 @@ fn only_what_was_granted_is_held() {
 fn time_in_the_queue_of_this_process_does_not_count() {
     let world = World::new();
     let file = world.write("a", "1");
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let first = hold(&everything, &[&file], LONG);
     // It would give up on another process long before it gets its turn.
     let wait = Duration::from_millis(100);

@@ -40,7 +40,7 @@ fn journals(folder: &Path) -> Arc<Journals> {
 #[ignore = "started by another test"]
 fn write_on_and_on() {
     let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let files = Files::with(&everything);
     let paths = NAMES.map(|name| folder.join(name));
     let mut next = paths.iter().map(|path| number(path)).max().unwrap() + 1;
@@ -72,7 +72,7 @@ fn write_on_and_on() {
 #[ignore = "started by another test"]
 fn change_many_on_and_on() {
     let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let files = Files::with(&everything);
     for round in 0_u64.. {
         let changes: Vec<_> = (0..MANY)
@@ -93,7 +93,7 @@ fn change_many_on_and_on() {
 fn what_a_killed_change_of_many_files_left_goes_with_the_next_look() {
     let folder = tempfile::tempdir().unwrap();
     let round = || fs::read_to_string(folder.path().join("round")).unwrap_or_default();
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     for _ in 0..12 {
         let before = round();
         let mut child = start(folder.path(), "killing::change_many_on_and_on");
@@ -146,7 +146,7 @@ fn a_killed_writer_leaves_the_old_or_the_new() {
         let names = fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name());
         names.filter(|name| name.to_string_lossy().starts_with('.')).count()
     };
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let files = Files::with(&everything);
     for kill in 0..KILLS {
         let mut child = start(folder.path(), "killing::write_on_and_on");

@@ -45,7 +45,7 @@ fn judge(world: &World, path: &Path) -> Option<Grants> {
         .list()
         .unwrap()
         .iter()
-        .all(|grant| is_inside(grant.real.as_ref().unwrap()))
+        .all(|grant| is_inside(grant.real_path.as_ref().unwrap()))
         .then_some(grants)
 }
 

@@ -71,7 +71,7 @@ fn links_below_a_granted_folder_stay_in_it() {
     symlink(world.out(""), world.ws("a/escape")).unwrap();
     symlink(world.ws("a/real"), world.ws("a/absolute")).unwrap();
     let folder = world.ws("a");
-    let unseen = Grants::of(&[Effect::path(Scope::FILE_READ, &folder)]);
+    let unseen = Grants::from_effects(&[Effect::path(Scope::FILE_READ, &folder)]);
     for grants in [judged(&folder), unseen] {
         for walk in WALKS {
             let files = Files::with(&grants).walking(walk);
@@ -90,7 +90,7 @@ fn the_narrowest_grant_decides() {
     let world = World::new();
     symlink(world.out("secret"), world.ws("link")).unwrap();
     let grant =
-        |path, real| Grant { effect: Effect::path(Scope::FILE_READ, path), real: Some(real) };
+        |path, real| Grant { effect: Effect::path(Scope::FILE_READ, path), real_path: Some(real) };
     let grants = Grants::new(vec![
         grant(world.ws(""), world.ws("")),
         grant(world.ws("link"), world.out("secret")),
@@ -105,7 +105,7 @@ fn only_regular_files_are_opened() {
     assert!(made.unwrap().success());
     let _socket = std::os::unix::net::UnixListener::bind(world.ws("socket")).unwrap();
     symlink("pipe", world.ws("link")).unwrap();
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     for walk in WALKS {
         let files = Files::with(&everything).walking(walk);
         for (path, what) in [
@@ -132,7 +132,7 @@ fn only_regular_files_are_opened() {
 fn traps_are_refused_by_every_way() {
     let world = World::new();
     symlink("/proc/self/environ", world.ws("env")).unwrap();
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     for walk in WALKS {
         let files = Files::with(&everything).walking(walk);
         for path in ["/proc/self/environ", "/proc/self/root/proc/self/mem", "/dev/stdin"] {
@@ -170,7 +170,7 @@ fn a_folder_is_listed_without_following() {
         }
         assert!(files.read_dir(Path::new("/")).is_err(), "not granted");
     }
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     assert!(!Files::with(&everything).read_dir(Path::new("/")).unwrap().is_empty());
 }
 
@@ -179,7 +179,7 @@ fn errors_say_what_to_do() {
     let world = World::new();
     world.write("file", "");
     symlink("round", world.ws("round")).unwrap();
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let files = Files::with(&everything);
     let error = files.open(&world.ws("round/x")).unwrap_err();
     assert!(error.message().ends_with("round is a link that leads back to itself"), "{error}");
@@ -195,7 +195,7 @@ fn errors_say_what_to_do() {
 fn nothing_granted_means_nothing_done() {
     let world = World::new();
     let file = world.write("file", "x");
-    let none = Grants::of(&[]);
+    let none = Grants::from_effects(&[]);
     let files = Files::with(&none);
     let mode = hermes_files::Mode::default();
     let existing = hermes_files::Existing::Replace;
@@ -215,7 +215,7 @@ fn nothing_granted_means_nothing_done() {
     ] {
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Denied);
     }
-    let one = Grants::of(&[Effect::path(Scope::FILE_DELETE, &file)]);
+    let one = Grants::from_effects(&[Effect::path(Scope::FILE_DELETE, &file)]);
     let refused = Files::with(&one).rename(&file, &world.ws("g"), existing).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Denied);
     assert_eq!(fs::read_to_string(&file).unwrap(), "x");
@@ -242,7 +242,7 @@ proptest! {
         let ws = world.ws("");
         let path = format!("{}/{}", ws.display(), parts.join("/"));
         let grants =
-            if is_judged { judged(&ws) } else { Grants::of(&[Effect::path(Scope::FILE_READ, &ws)]) };
+            if is_judged { judged(&ws) } else { Grants::from_effects(&[Effect::path(Scope::FILE_READ, &ws)]) };
         for walk in WALKS {
             if let Ok(text) = text(&Files::with(&grants).walking(walk), Path::new(&path)) {
                 prop_assert_eq!(&text, "mine", "{}", path);

@@ -25,7 +25,7 @@ fn files_and_empty_folders_go() {
 
 #[test]
 fn devices_and_the_root_stay() {
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let files = Files::with(&everything);
     assert!(files.remove_file("/dev/null".as_ref()).unwrap_err().message().contains("a device"));
     assert_eq!(files.remove_tree("/".as_ref()).unwrap_err().kind(), ErrorKind::Denied);
@@ -45,9 +45,9 @@ fn a_link_goes_and_its_target_stays() {
     // Judged by its own place, or below a folder that was, it goes.
     let own = Grants::new(vec![Grant {
         effect: Effect::path(Scope::FILE_DELETE, &link),
-        real: Some(real_entry(&link).unwrap()),
+        real_path: Some(real_entry(&link).unwrap()),
     }]);
-    for grants in [own, judged(&world.ws("")), Grants::everything()] {
+    for grants in [own, judged(&world.ws("")), Grants::allow_all()] {
         Files::with(&grants).remove_file(&link).unwrap();
         assert!(fs::symlink_metadata(&link).is_err());
         symlink(world.out("secret"), &link).unwrap();
@@ -75,7 +75,7 @@ fn trees_go_without_their_links_targets() {
     let world = World::new();
     let file = world.write("file", "");
     symlink(world.out(""), world.ws("link")).unwrap();
-    let everything = Grants::everything();
+    let everything = Grants::allow_all();
     let files = Files::with(&everything);
     assert!(files.remove_tree(&file).is_err() && file.exists());
     assert!(files.remove_tree(&world.ws("link")).is_err());

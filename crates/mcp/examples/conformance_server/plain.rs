@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_core::{
-    Attachment, Availability, BoundCall, BoxFuture, Clarify, DynTool, Effect, ToolContext,
-    ToolError, ToolOutput, ToolSpec, Workplace,
+    Attachment, Availability, BoundCall, BoxFuture, UserPrompter, DynTool, Effect, ToolContext,
+    ToolError, ToolOutput, ToolSpec, WorkingDir,
 };
 use hermes_engine::{Engine, Owner};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ impl DynTool for Plain {
 }
 
 impl BoundCall for Bound {
-    fn effects(&self, _at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, _at: &WorkingDir) -> Vec<Effect> {
         Vec::new()
     }
 
@@ -89,7 +89,7 @@ pub(crate) fn tools(folder: &Path) -> Result<Vec<Arc<dyn DynTool>>, Box<dyn std:
         with_arguments("slow_compute", open(), |given, cx| Box::pin(compute(given, cx))),
         plain("failing_job", nothing(), |cx| {
             Box::pin(async move {
-                cx.race(tokio::time::sleep(Duration::from_millis(1_500))).await?;
+                cx.run_until_cancelled(tokio::time::sleep(Duration::from_millis(1_500))).await?;
                 Err(ToolError::conflict("The job has failed, as it should"))
             })
         }),
@@ -101,32 +101,32 @@ pub(crate) fn tools(folder: &Path) -> Result<Vec<Arc<dyn DynTool>>, Box<dyn std:
 /// Takes as many seconds as it is told.
 async fn compute(given: Value, cx: ToolContext) -> Result<ToolOutput, ToolError> {
     let seconds = given["seconds"].as_f64().unwrap_or(2.0).clamp(0.0, 600.0);
-    cx.race(tokio::time::sleep(Duration::from_secs_f64(seconds))).await?;
+    cx.run_until_cancelled(tokio::time::sleep(Duration::from_secs_f64(seconds))).await?;
     text(&format!("Computed for {seconds} s."))
 }
 
 /// Asks two things at once when it has become a task.
 async fn ask_twice(cx: ToolContext) -> Result<ToolOutput, ToolError> {
-    cx.race(tokio::time::sleep(Duration::from_millis(1_500))).await?;
-    let Some(clarify) = cx.ports.get::<dyn Clarify>() else {
+    cx.run_until_cancelled(tokio::time::sleep(Duration::from_millis(1_500))).await?;
+    let Some(clarify) = cx.ports.get::<dyn UserPrompter>() else {
         return Err(ToolError::unavailable("Nobody can be asked"));
     };
     let both = async {
         tokio::join!(clarify.ask("What is your name?", &[]), clarify.ask("And where from?", &[]))
     };
-    let (name, place) = cx.race(both).await?;
+    let (name, place) = cx.run_until_cancelled(both).await?;
     text(&format!("{} of {}", name.unwrap_or_default(), place.unwrap_or_default()))
 }
 
 /// Asks when it has become a task.
 async fn confirm(given: Value, cx: ToolContext) -> Result<ToolOutput, ToolError> {
-    cx.race(tokio::time::sleep(Duration::from_millis(1_500))).await?;
+    cx.run_until_cancelled(tokio::time::sleep(Duration::from_millis(1_500))).await?;
     let what = given["filename"].as_str().unwrap_or("it").to_owned();
-    let Some(clarify) = cx.ports.get::<dyn Clarify>() else {
+    let Some(clarify) = cx.ports.get::<dyn UserPrompter>() else {
         return Err(ToolError::unavailable("Nobody can be asked"));
     };
     let choices = ["yes".to_owned(), "no".to_owned()];
-    let said = cx.race(clarify.ask(&format!("Delete {what}?"), &choices)).await?;
+    let said = cx.run_until_cancelled(clarify.ask(&format!("Delete {what}?"), &choices)).await?;
     text(&format!("The answer about {what} is {}.", said.as_deref().unwrap_or("not a choice")))
 }
 
@@ -172,8 +172,8 @@ fn shows(name: &'static str, attachment: Attachment) -> Arc<dyn DynTool> {
 
 async fn progress(cx: ToolContext) -> Result<ToolOutput, ToolError> {
     for step in [0.0, 0.5, 1.0] {
-        cx.report(Some(step), "Working");
-        cx.race(tokio::time::sleep(Duration::from_millis(50))).await?;
+        cx.report_progress(Some(step), "Working");
+        cx.run_until_cancelled(tokio::time::sleep(Duration::from_millis(50))).await?;
     }
     text("Done.")
 }

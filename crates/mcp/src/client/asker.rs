@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{BoxFuture, Clarify};
+use hermes_core::{BoxFuture, UserPrompter};
 use hermes_schema::Schema;
 use serde_json::{Map, Value};
 
@@ -233,7 +233,7 @@ fn options_of(property: &Value) -> Option<Vec<(String, String)>> {
 }
 
 /// Asks through the channel for questions, one after the other.
-pub struct ByClarify(pub Arc<dyn Clarify>);
+pub struct ByClarify(pub Arc<dyn UserPrompter>);
 
 impl std::fmt::Debug for ByClarify {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

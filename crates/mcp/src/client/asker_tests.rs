@@ -14,7 +14,7 @@ impl Script {
     }
 }
 
-impl Clarify for Script {
+impl UserPrompter for Script {
     fn ask<'a>(&'a self, _: &'a str, _: &'a [String]) -> BoxFuture<'a, Option<String>> {
         let next = self.0.lock().unwrap().pop_front().expect("another answer");
         Box::pin(async move { next.map(str::to_owned) })

@@ -261,7 +261,7 @@ impl ClientHandler for Host {
             Some(message) => excerpt(message, 300),
             None => format!("{}", params.progress),
         };
-        cx.report(fraction, message);
+        cx.report_progress(fraction, message);
     }
 
     async fn on_logging_message(

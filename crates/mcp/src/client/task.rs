@@ -44,7 +44,7 @@ impl Connection {
         loop {
             if now.status_message != told {
                 told = now.status_message.clone();
-                cx.report(None, excerpt(told.as_deref().unwrap_or_default(), 300));
+                cx.report_progress(None, excerpt(told.as_deref().unwrap_or_default(), 300));
             }
             let pause = now.poll_interval_ms.map_or(PAUSE, Duration::from_millis);
             let pause = pause.clamp(PAUSES.0, PAUSES.1);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_core::{
-    Alias, Availability, BoundCall, BoxFuture, Clarify, DynTool, Effect, ErrorKind, Scope,
-    ToolContext, ToolError, ToolOutput, ToolSpec, Workplace,
+    ToolAlias, Availability, BoundCall, BoxFuture, UserPrompter, DynTool, Effect, ErrorKind, Scope,
+    ToolContext, ToolError, ToolOutput, ToolSpec, WorkingDir,
 };
 use hermes_schema::Schema;
 use serde_json::{Map, Value};
@@ -126,7 +126,7 @@ impl RemoteTool {
     }
 
     pub(crate) fn add_alias(&mut self, name: String) {
-        self.spec.aliases.push(Alias { name: name.into(), preset: None });
+        self.spec.aliases.push(ToolAlias { name: name.into(), preset_arguments: None });
     }
 
     pub(crate) fn without_aliases(&self) -> Self {
@@ -188,8 +188,8 @@ impl RemoteTool {
             return Err(why.clone());
         }
         let effect = self.effect();
-        cx.permit(&effect.scope, &effect.resource)?;
-        let asker = cx.ports.get::<dyn Clarify>().map(|clarify| Arc::new(ByClarify(clarify)));
+        cx.check_grant(&effect.scope, &effect.resource)?;
+        let asker = cx.ports.get::<dyn UserPrompter>().map(|clarify| Arc::new(ByClarify(clarify)));
         let _asking = asker.map(|asker| self.server.host().ask_through(asker));
         let mut is_first = true;
         loop {
@@ -397,7 +397,7 @@ struct Bound {
 }
 
 impl BoundCall for Bound {
-    fn effects(&self, _at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, _at: &WorkingDir) -> Vec<Effect> {
         vec![self.tool.effect()]
     }
 

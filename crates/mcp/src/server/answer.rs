@@ -4,7 +4,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hermes_core::{Attachment, Disposition, ErrorKind, Status, ToolResult};
+use hermes_core::{Attachment, EffectDisposition, ErrorKind, CallStatus, ToolResult};
 use hermes_schema::Schema;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -21,8 +21,8 @@ pub(crate) async fn render(
     exists: bool,
     schema: Option<&Schema>,
 ) -> Result<CallToolResult, ErrorData> {
-    let unknown = result.status == Status::Error(ErrorKind::NotFound)
-        && result.disposition == Disposition::NotRun
+    let unknown = result.status == CallStatus::Error(ErrorKind::NotFound)
+        && result.disposition == EffectDisposition::NotRun
         && !exists;
     if unknown {
         let details = serde_json::from_str::<Value>(&result.content).ok();
@@ -36,8 +36,8 @@ pub(crate) async fn render(
         content.push(attached(attachment).await);
     }
     let mut rendered = match result.status {
-        Status::Success => CallToolResult::success(content),
-        Status::Error(_) => CallToolResult::error(content),
+        CallStatus::Success => CallToolResult::success(content),
+        CallStatus::Error(_) => CallToolResult::error(content),
     };
     rendered.structured_content = structured;
     Ok(rendered)

@@ -7,8 +7,8 @@ use super::*;
 
 fn done(content: Value) -> ToolResult {
     let error = ToolError::internal("replaced");
-    let result = ToolResult::error("1", "tool", &error, Disposition::Complete);
-    ToolResult { content: content.to_string(), status: Status::Success, ..result }
+    let result = ToolResult::error("1", "tool", &error, EffectDisposition::Complete);
+    ToolResult { content: content.to_string(), status: CallStatus::Success, ..result }
 }
 
 #[tokio::test]
@@ -34,7 +34,7 @@ async fn what_is_promised_is_kept_whatever_a_hook_made_of_the_answer() {
         assert!(schema.is_valid(&kept));
         assert_eq!(shown.structured_content, Some(kept));
     }
-    let failed = ToolResult::error("1", "x", &ToolError::invalid("no"), Disposition::NotRun);
+    let failed = ToolResult::error("1", "x", &ToolError::invalid("no"), EffectDisposition::NotRun);
     let told = render(failed, true, Some(&schema)).await.unwrap();
     assert_eq!((told.is_error, told.structured_content), (Some(true), None));
 }
@@ -42,7 +42,7 @@ async fn what_is_promised_is_kept_whatever_a_hook_made_of_the_answer() {
 #[tokio::test]
 async fn errors_are_for_the_model_but_unknown_tools_are_not() {
     let error = ToolError::not_found("No such file");
-    let missing = ToolResult::error("1", "read_file", &error, Disposition::NotRun);
+    let missing = ToolResult::error("1", "read_file", &error, EffectDisposition::NotRun);
     let told = render(missing.clone(), true, None).await.unwrap();
     assert_eq!(told.is_error, Some(true));
     assert!(told.content[0].as_text().unwrap().text.contains("No such file"));

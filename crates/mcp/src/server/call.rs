@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use hermes_core::{Access, Approver, CancellationToken, Clarify, ToolCall, ToolResult};
+use hermes_core::{AccessMode, Approver, CancellationToken, UserPrompter, ToolCall, ToolResult};
 use hermes_engine::{Caller, Onlooker};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ElicitRequestParams, ElicitResult,
@@ -96,7 +96,7 @@ async fn carry_out(
     if let Some(desk) = &desk {
         caller.approver = Some(Arc::clone(desk) as Arc<dyn Approver>);
         let ports = caller.ports.as_ref().unwrap_or_else(|| shared.engine.ports());
-        let ports = (**ports).clone().with::<dyn Clarify>(Arc::clone(desk) as _);
+        let ports = (**ports).clone().with::<dyn UserPrompter>(Arc::clone(desk) as _);
         caller.ports = Some(Arc::new(ports));
     }
     let client = Client { peer: &context.peer, given_up, handover, wants_signs, signs };
@@ -130,7 +130,7 @@ async fn desk(
     // What changes nothing may run twice: once to ask, once with the answer.
     let preview = shared.engine.preview(call.clone(), caller).await;
     let repeatable = preview.is_ok_and(|preview| {
-        preview.effects.iter().all(|effect| effect.scope.access() == Access::Shared)
+        preview.effects.iter().all(|effect| effect.scope.access() == AccessMode::Shared)
     });
     Some(Desk::later(&call.id, answers, repeatable))
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_core::Progress;
+use hermes_core::ProgressUpdate;
 use hermes_engine::Onlooker;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::sync::mpsc;
@@ -48,13 +48,13 @@ impl Signs {
         if last.is_some_and(|at| now.saturating_duration_since(at) < BEAT) {
             return None;
         }
-        self.sign(&Progress { fraction: None, message: String::new() }, true, now)
+        self.sign(&ProgressUpdate { fraction: None, message: String::new() }, true, now)
     }
 
     /// The sign as the client is told it; none if it came too soon.
     fn sign(
         &self,
-        progress: &Progress,
+        progress: &ProgressUpdate,
         own: bool,
         now: Instant,
     ) -> Option<ProgressNotificationParam> {
@@ -88,7 +88,7 @@ impl Signs {
 }
 
 impl Onlooker for Signs {
-    fn progress(&self, call: &str, _tool: &str, progress: &Progress) {
+    fn progress(&self, call: &str, _tool: &str, progress: &ProgressUpdate) {
         if let Some(sign) = self.sign(progress, call == self.call, Instant::now()) {
             // A client that does not keep up misses some.
             let _ = self.errands.try_send(Errand::Progress(sign));

@@ -9,8 +9,8 @@ fn signs() -> Signs {
     Signs::new("call-1", ProgressToken(NumberOrString::Number(7)), errands)
 }
 
-fn report(fraction: Option<f64>, message: &str) -> Progress {
-    Progress { fraction, message: message.to_owned() }
+fn report(fraction: Option<f64>, message: &str) -> ProgressUpdate {
+    ProgressUpdate { fraction, message: message.to_owned() }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hermes_core::{ApprovalRequest, Approver, BoxFuture, Clarify, Decision, Lasting};
+use hermes_core::{ApprovalRequest, Approver, BoxFuture, UserPrompter, ApprovalDecision, ApprovalScope};
 use rmcp::model::{
     ConstTitle, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     ElicitationSchemaBuilder, EnumSchema, InputRequest, InputRequests, PrimitiveSchemaDefinition,
@@ -112,7 +112,7 @@ impl Desk {
 }
 
 impl Approver for Desk {
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(async move {
             // What a call has done before it asks must not be done twice, so
             // only the outermost call, which has not begun, can be put off.
@@ -121,7 +121,7 @@ impl Approver for Desk {
             let key = format!("approval-{:016x}", fingerprint(&form.message));
             match self.put(key, may_wait, form).await {
                 Some(answer) => decide(answer),
-                None => Decision::Nobody,
+                None => ApprovalDecision::NoApprover,
             }
         })
     }
@@ -131,7 +131,7 @@ impl Approver for Desk {
     }
 }
 
-impl Clarify for Desk {
+impl UserPrompter for Desk {
     fn ask<'a>(
         &'a self,
         question: &'a str,
@@ -227,19 +227,19 @@ fn fingerprint(question: &impl std::hash::Hash) -> u64 {
     hasher.finish()
 }
 
-fn decide(answer: ElicitResult) -> Decision {
+fn decide(answer: ElicitResult) -> ApprovalDecision {
     let content = answer.content.as_ref();
     let said = content.and_then(|c| c.get("decision")).and_then(Value::as_str);
     match (answer.action, said) {
-        (ElicitationAction::Accept, Some("once")) => Decision::Approved(Lasting::Once),
-        (ElicitationAction::Accept, Some("session")) => Decision::Approved(Lasting::Session),
+        (ElicitationAction::Accept, Some("once")) => ApprovalDecision::Approved(ApprovalScope::Once),
+        (ElicitationAction::Accept, Some("session")) => ApprovalDecision::Approved(ApprovalScope::Session),
         (ElicitationAction::Accept, Some("no")) | (ElicitationAction::Decline, _) => {
-            Decision::Refused(None)
+            ApprovalDecision::Refused(None)
         }
         (ElicitationAction::Accept, _) => {
-            Decision::Refused(Some("The client accepted the question without a decision".into()))
+            ApprovalDecision::Refused(Some("The client accepted the question without a decision".into()))
         }
-        (_, _) => Decision::Refused(Some("The user has put the question away".into())),
+        (_, _) => ApprovalDecision::Refused(Some("The user has put the question away".into())),
     }
 }
 

@@ -12,7 +12,7 @@ fn request(call_id: &str) -> ApprovalRequest {
         effects: Vec::new(),
         reason: "It deletes".to_owned(),
         rule: "delete".to_owned(),
-        offers: Vec::new(),
+        offered_rules: Vec::new(),
     }
 }
 
@@ -23,14 +23,14 @@ fn accepted(content: Value) -> ElicitResult {
 #[tokio::test]
 async fn what_is_put_off_is_answered_the_next_time() {
     let first = Desk::later("call-1", HashMap::new(), false);
-    assert_eq!(Approver::ask(&first, request("call-1")).await, Decision::Nobody);
+    assert_eq!(Approver::ask(&first, request("call-1")).await, ApprovalDecision::NoApprover);
     let open = first.open().unwrap();
     assert!(first.open().is_none(), "asked once");
     let key = open.keys().next().unwrap().clone();
     for (said, decision) in [
-        ("once", Decision::Approved(Lasting::Once)),
-        ("session", Decision::Approved(Lasting::Session)),
-        ("no", Decision::Refused(None)),
+        ("once", ApprovalDecision::Approved(ApprovalScope::Once)),
+        ("session", ApprovalDecision::Approved(ApprovalScope::Session)),
+        ("no", ApprovalDecision::Refused(None)),
     ] {
         let answers = HashMap::from([(key.clone(), accepted(json!({"decision": said})))]);
         let second = Desk::later("call-2", answers, false);
@@ -42,8 +42,8 @@ async fn what_is_put_off_is_answered_the_next_time() {
 #[tokio::test]
 async fn a_call_that_has_begun_is_not_put_off() {
     let desk = Desk::later("call-1", HashMap::new(), false);
-    assert_eq!(Approver::ask(&desk, request("inner")).await, Decision::Nobody);
-    assert_eq!(Clarify::ask(&desk, "Which?", &[]).await, None);
+    assert_eq!(Approver::ask(&desk, request("inner")).await, ApprovalDecision::NoApprover);
+    assert_eq!(UserPrompter::ask(&desk, "Which?", &[]).await, None);
     assert!(desk.open().is_none());
 }
 
@@ -51,24 +51,24 @@ async fn a_call_that_has_begun_is_not_put_off() {
 async fn an_answer_to_another_question_does_not_count() {
     let answers = HashMap::from([("approval-0".to_owned(), accepted(json!({"decision": "once"})))]);
     let desk = Desk::later("call-1", answers, false);
-    assert_eq!(Approver::ask(&desk, request("call-1")).await, Decision::Nobody);
+    assert_eq!(Approver::ask(&desk, request("call-1")).await, ApprovalDecision::NoApprover);
     assert!(desk.open().is_some());
 }
 
 #[test]
 fn silence_and_half_an_answer_are_a_no() {
-    assert!(matches!(decide(accepted(json!({}))), Decision::Refused(Some(_))));
+    assert!(matches!(decide(accepted(json!({}))), ApprovalDecision::Refused(Some(_))));
     let dismissed = ElicitResult::new(ElicitationAction::Cancel);
-    assert!(matches!(decide(dismissed), Decision::Refused(Some(_))));
+    assert!(matches!(decide(dismissed), ApprovalDecision::Refused(Some(_))));
     let declined = ElicitResult::new(ElicitationAction::Decline);
-    assert_eq!(decide(declined), Decision::Refused(None));
+    assert_eq!(decide(declined), ApprovalDecision::Refused(None));
 }
 
 #[tokio::test]
 async fn own_words_come_before_a_choice() {
     let choices = ["red".to_owned(), "blue".to_owned()];
     let first = Desk::later("call-1", HashMap::new(), true);
-    assert_eq!(Clarify::ask(&first, "Which?", &choices).await, None);
+    assert_eq!(UserPrompter::ask(&first, "Which?", &choices).await, None);
     let key = first.open().unwrap().keys().next().unwrap().clone();
     for (content, answer) in [
         (json!({"choice": "red"}), Some("red")),
@@ -77,7 +77,7 @@ async fn own_words_come_before_a_choice() {
     ] {
         let answers = HashMap::from([(key.clone(), accepted(content))]);
         let second = Desk::later("call-2", answers, true);
-        assert_eq!(Clarify::ask(&second, "Which?", &choices).await.as_deref(), answer);
+        assert_eq!(UserPrompter::ask(&second, "Which?", &choices).await.as_deref(), answer);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hermes_core::{Annotations, Effect, Policy, Proposal, Scope, Verdict, Workplace};
+use hermes_core::{ToolAnnotations, Effect, Policy, CallProposal, Scope, Verdict, WorkingDir};
 use hermes_engine::Caller;
 use hermes_skills::{Call, Catalogue, Content, Files, Shelf, Skill, SkillError, expand};
 use rmcp::ErrorData;
@@ -167,14 +167,14 @@ impl Skills {
             Effect::name(Scope::SKILL_READ, skill.address.clone()),
             Effect::path(Scope::FILE_READ, place),
         ];
-        let workplace = Workplace::new(caller.cwd.clone(), caller.home.clone());
-        let ruling = self.policy.judge(&Proposal {
+        let workplace = WorkingDir::new(caller.cwd.clone(), caller.home.clone());
+        let ruling = self.policy.judge(&CallProposal {
             tool: TOOL.0,
             toolset: TOOL.1,
             arguments: &arguments,
             effects: &effects,
-            annotations: Annotations { read_only: true, ..Annotations::default() },
-            workplace: &workplace,
+            annotations: ToolAnnotations { read_only: true, ..ToolAnnotations::default() },
+            working_dir: &workplace,
             call_id: TOOL.0,
             session: &caller.session,
             task_id: &caller.task_id,

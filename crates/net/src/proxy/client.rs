@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use hermes_core::{ClientProcess, ConnectionKind, ConnectionRequest, Destination};
+use hermes_core::{ClientProcess, ConnectionKind, ConnectionRequest, NetworkDestination};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -41,7 +41,7 @@ impl ProxyClient {
     /// The connection that the client asks for.
     pub(super) async fn connection(
         &mut self,
-        destination: Destination,
+        destination: NetworkDestination,
         kind: ConnectionKind,
     ) -> JudgedConnection {
         let client = match self.lookup.take() {
@@ -55,7 +55,7 @@ impl ProxyClient {
     /// Records a client whose request could not be read. The record has an empty
     /// host, since the destination is unknown.
     pub(super) async fn record_unreadable(&mut self, kind: ConnectionKind, problem: &str) {
-        let destination = Destination { host: String::new(), port: 0 };
+        let destination = NetworkDestination { host: String::new(), port: 0 };
         let mut connection = self.connection(destination, kind).await;
         connection.refuse(refusal::unreadable(problem));
     }

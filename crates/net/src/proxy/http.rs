@@ -1,6 +1,6 @@
 //! Clients that use the proxy by HTTP: tunnels and plain requests.
 
-use hermes_core::{ConnectionKind, Destination};
+use hermes_core::{ConnectionKind, NetworkDestination};
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout_at;
 
@@ -45,7 +45,7 @@ pub(super) async fn serve(mut client: ProxyClient, first_byte: u8) {
 async fn read_request(
     client: &mut ProxyClient,
     buffer: &mut Vec<u8>,
-) -> Result<(ProxyRequest, Destination, usize), RequestError> {
+) -> Result<(ProxyRequest, NetworkDestination, usize), RequestError> {
     let limits = client.context.limits;
     let deadline = client.head_deadline();
     let reading = read_head(&mut client.stream, buffer, limits.max_head_bytes);
@@ -72,7 +72,7 @@ async fn read_request(
     Ok((request, destination, head_bytes))
 }
 
-async fn serve_tunnel(mut client: ProxyClient, destination: Destination, early: &[u8]) {
+async fn serve_tunnel(mut client: ProxyClient, destination: NetworkDestination, early: &[u8]) {
     let mut connection = client.connection(destination, ConnectionKind::Tunnel).await;
     let Some(opened) = client.open_for_waiting(&mut connection).await else { return };
     match opened {
@@ -94,7 +94,7 @@ async fn serve_plain(
     mut client: ProxyClient,
     method: &str,
     request: &PlainRequest,
-    destination: Destination,
+    destination: NetworkDestination,
     early: &[u8],
 ) {
     let kind = ConnectionKind::Http(method.to_owned());

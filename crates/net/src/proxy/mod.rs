@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{ClientProcess, ConnectionKind, Destination};
+use hermes_core::{ClientProcess, ConnectionKind, NetworkDestination};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
@@ -142,7 +142,7 @@ impl ProxyServer {
             async move {
                 let Ok(local) = stream.local_addr() else { return };
                 let client = server.client(stream, peer, local);
-                let destination = Destination::new(&target.ip().to_string(), target.port());
+                let destination = NetworkDestination::new(&target.ip().to_string(), target.port());
                 serve_raw(client, destination, ConnectionKind::HostPort).await;
             }
         })
@@ -190,7 +190,7 @@ impl ProxyServer {
 }
 
 /// Serves a client that knows of no proxy: it can only be connected or cut off.
-async fn serve_raw(mut client: ProxyClient, destination: Destination, kind: ConnectionKind) {
+async fn serve_raw(mut client: ProxyClient, destination: NetworkDestination, kind: ConnectionKind) {
     let mut connection = client.connection(destination, kind).await;
     match connection.open(&client.context.dialer).await {
         Ok(destination) => client.relay(&mut connection, &[], destination).await,

@@ -1,6 +1,6 @@
 //! What the proxy itself answers to HTTP clients.
 
-use hermes_core::{ConnectionRefusal, Destination};
+use hermes_core::{ConnectionRefusal, NetworkDestination};
 
 /// Carries the reason of a refusal, for programs and for `curl -v`.
 const REFUSED_HEADER: &str = "X-Hermes-Refused";
@@ -43,7 +43,7 @@ impl ProxyReply {
     }
 
     /// A connection that is not allowed.
-    pub(super) fn refused(destination: &Destination, refusal: &ConnectionRefusal) -> Self {
+    pub(super) fn refused(destination: &NetworkDestination, refusal: &ConnectionRefusal) -> Self {
         let ConnectionRefusal { reason, rule, allow, .. } = refusal;
         let text = format!(
             "hermes refused the connection to {destination}.\n\

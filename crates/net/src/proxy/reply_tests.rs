@@ -1,4 +1,4 @@
-use hermes_core::{ConnectionRefusal, Destination};
+use hermes_core::{ConnectionRefusal, NetworkDestination};
 
 use super::{ProxyReply, ReplyStatus};
 
@@ -9,7 +9,7 @@ fn refused() -> ProxyReply {
         allow: "remove the rule".to_owned(),
         is_approvable: false,
     };
-    ProxyReply::refused(&Destination::new("example.com", 443), &refusal)
+    ProxyReply::refused(&NetworkDestination::new("example.com", 443), &refusal)
 }
 
 #[test]

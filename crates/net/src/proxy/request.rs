@@ -6,7 +6,7 @@ use super::body::BodyFraming;
 use super::headers::{MAX_HEADERS, MessageLength, end_to_end, write_header};
 use super::reply::ReplyStatus;
 use crate::destination::split_authority;
-use hermes_core::Destination;
+use hermes_core::NetworkDestination;
 
 const HTTP_SCHEME: &str = "http://";
 const HTTP_PORT: u16 = 80;
@@ -109,7 +109,7 @@ impl PlainRequest {
     /// The head for the destination. `Host` is the destination that was judged,
     /// whatever the client wrote there; and there is one request per
     /// connection, since each is judged.
-    pub(super) fn origin_head(&self, destination: &Destination) -> Vec<u8> {
+    pub(super) fn origin_head(&self, destination: &NetworkDestination) -> Vec<u8> {
         let mut head = format!("{}\r\n", self.line).into_bytes();
         let host = destination.to_string();
         let default_port = format!(":{HTTP_PORT}");

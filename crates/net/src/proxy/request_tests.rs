@@ -1,4 +1,4 @@
-use hermes_core::Destination;
+use hermes_core::NetworkDestination;
 use proptest::prelude::*;
 
 use super::{ProxyRequest, RequestError};
@@ -12,7 +12,7 @@ fn parse(head: &str) -> Result<ProxyRequest, RequestError> {
 /// The head that the destination gets.
 fn sent(head: &str) -> String {
     let request = parse(head).unwrap();
-    let destination = Destination::new(&request.host, request.port);
+    let destination = NetworkDestination::new(&request.host, request.port);
     String::from_utf8(request.plain.unwrap().origin_head(&destination)).unwrap()
 }
 

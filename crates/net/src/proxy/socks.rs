@@ -4,7 +4,7 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use hermes_core::{ConnectionKind, Destination};
+use hermes_core::{ConnectionKind, NetworkDestination};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout_at;
 
@@ -96,7 +96,7 @@ pub(super) async fn serve(mut client: ProxyClient) {
 async fn read_request(
     client: &mut (impl AsyncRead + AsyncWrite + Unpin),
     names: &NameTable,
-) -> Result<Destination, SocksError> {
+) -> Result<NetworkDestination, SocksError> {
     let [_version, methods] = read_bytes(client).await?;
     let mut offered = vec![0; usize::from(methods)];
     client.read_exact(&mut offered).await?;

@@ -1,11 +1,11 @@
-use hermes_core::Destination;
+use hermes_core::NetworkDestination;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{SocksError, SocksReply, read_request};
 use crate::names::NameTable;
 
 /// What is read from this input, and what was answered meanwhile.
-async fn read(input: &[u8]) -> (Result<Destination, SocksError>, Vec<u8>) {
+async fn read(input: &[u8]) -> (Result<NetworkDestination, SocksError>, Vec<u8>) {
     let (mut near, mut far) = tokio::io::duplex(1024);
     far.write_all(input).await.unwrap();
     far.shutdown().await.unwrap();
@@ -27,7 +27,7 @@ async fn every_kind_of_address_is_read() {
         (&v6, "2606:4700::1111"),
     ] {
         let (read, answered) = read(input).await;
-        assert_eq!(read.unwrap(), Destination::new(host, 443));
+        assert_eq!(read.unwrap(), NetworkDestination::new(host, 443));
         assert_eq!(answered, [5, 0]);
     }
 }

@@ -1,4 +1,4 @@
-use hermes_core::{ConnectionKind, ConnectionVerdict, Destination};
+use hermes_core::{ConnectionKind, ConnectionVerdict, NetworkDestination};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -29,7 +29,7 @@ async fn a_tunnel_carries_both_directions_and_is_recorded() {
     assert_eq!(record.verdict, ConnectionVerdict::Allow);
     assert_eq!(record.error, None);
     assert_eq!((record.sent, record.received), (14, 14));
-    assert_eq!(record.request.destination, Destination::new("127.0.0.1", echo.port()));
+    assert_eq!(record.request.destination, NetworkDestination::new("127.0.0.1", echo.port()));
     assert_eq!(record.request.address, Some(echo.ip()));
     assert_eq!(record.request.kind, ConnectionKind::Tunnel);
     let client = record.request.client.unwrap();

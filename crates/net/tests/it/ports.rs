@@ -1,4 +1,4 @@
-use hermes_core::{ConnectionKind, ConnectionVerdict, Destination};
+use hermes_core::{ConnectionKind, ConnectionVerdict, NetworkDestination};
 use hermes_net::publish_port;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -28,7 +28,7 @@ async fn a_port_of_the_host_is_forwarded_and_judged() {
     assert_eq!(hello(address).await, "hello");
     let record = proxy.record().await;
     assert_eq!(record.request.kind, ConnectionKind::HostPort);
-    assert_eq!(record.request.destination, Destination::new("127.0.0.1", echo.port()));
+    assert_eq!(record.request.destination, NetworkDestination::new("127.0.0.1", echo.port()));
     assert_eq!(record.request.address, Some(echo.ip()));
     assert_eq!((record.sent, record.received), (5, 5));
     assert_eq!(record.request.client.unwrap().pid, 42);

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{ApprovalRequest, Approver, BoxFuture, Decision, Lasting, Resource};
+use hermes_core::{ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope, Resource};
 
 /// What a model made of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,18 +51,18 @@ impl std::fmt::Debug for SmartApprover {
 }
 
 impl Approver for SmartApprover {
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(async move {
             let reply = match prompt(&request).filter(|_| !is_for_people(&request.rule)) {
                 Some(prompt) => self.reviewer.review(prompt).await,
                 None => None,
             };
             if reply.is_some_and(|reply| Opinion::read(&reply) == Opinion::Approve) {
-                return Decision::Approved(Lasting::Once);
+                return ApprovalDecision::Approved(ApprovalScope::Once);
             }
             match &self.person {
                 Some(person) => person.ask(request).await,
-                None => Decision::Nobody,
+                None => ApprovalDecision::NoApprover,
             }
         })
     }
@@ -88,7 +88,7 @@ fn prompt(request: &ApprovalRequest) -> Option<String> {
         }
         // What it reads may be code as well.
         Resource::Script(script) => {
-            let input = script.input.as_deref().unwrap_or_default();
+            let input = script.stdin.as_deref().unwrap_or_default();
             (without_comments(input)? == input && without_comments(&script.text)? == script.text)
                 .then(|| effect.to_string())
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use hermes_core::{
-    ApprovalRequest, Approver, BoxFuture, Decision, Effect, Lasting, Resource, Scope,
+    ApprovalRequest, Approver, BoxFuture, ApprovalDecision, Effect, ApprovalScope, Resource, Scope,
 };
 use serde_json::json;
 
@@ -27,8 +27,8 @@ impl Reviewer for Model {
 struct Person;
 
 impl Approver for Person {
-    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Decision> {
-        Box::pin(async { Decision::Refused(Some("by a person".into())) })
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
+        Box::pin(async { ApprovalDecision::Refused(Some("by a person".into())) })
     }
 }
 
@@ -41,7 +41,7 @@ fn run(command: &str) -> ApprovalRequest {
         effects: vec![Effect { scope: Scope::TERMINAL_EXECUTE, resource }],
         reason: "it deletes".into(),
         rule: "r".into(),
-        offers: vec![],
+        offered_rules: vec![],
     }
 }
 
@@ -49,7 +49,7 @@ fn ask(
     reply: Option<&'static str>,
     person: bool,
     request: ApprovalRequest,
-) -> (Decision, Vec<String>) {
+) -> (ApprovalDecision, Vec<String>) {
     let model = Arc::new(Model { reply, shown: Mutex::default() });
     let person = person.then(|| Arc::new(Person) as Arc<dyn Approver>);
     let approver = SmartApprover::new(Arc::clone(&model) as Arc<dyn Reviewer>, person);
@@ -88,11 +88,11 @@ fn only_the_one_word_approves() {
 
 #[test]
 fn an_approval_is_for_once_and_everything_else_is_passed_on() {
-    let by_person = Decision::Refused(Some("by a person".into()));
-    assert_eq!(ask(Some("APPROVE"), true, run("ls")).0, Decision::Approved(Lasting::Once));
+    let by_person = ApprovalDecision::Refused(Some("by a person".into()));
+    assert_eq!(ask(Some("APPROVE"), true, run("ls")).0, ApprovalDecision::Approved(ApprovalScope::Once));
     for reply in [None, Some(""), Some("ESCALATE"), Some("maybe")] {
         assert_eq!(ask(reply, true, run("ls")).0, by_person, "{reply:?}");
-        assert_eq!(ask(reply, false, run("ls")).0, Decision::Nobody, "{reply:?}");
+        assert_eq!(ask(reply, false, run("ls")).0, ApprovalDecision::NoApprover, "{reply:?}");
     }
 }
 
@@ -132,7 +132,7 @@ fn what_would_run_is_shown_or_the_reviewer_is_not_asked() {
         let (decision, shown) = ask(Some("APPROVE"), true, run(command));
         let is_shown = shown.iter().all(|prompt| prompt.contains("rm -rf ~"));
         assert!(is_shown, "{command:?} was shown as {shown:?}");
-        assert!(!shown.is_empty() || decision == Decision::Refused(Some("by a person".into())));
+        assert!(!shown.is_empty() || decision == ApprovalDecision::Refused(Some("by a person".into())));
     }
 }
 

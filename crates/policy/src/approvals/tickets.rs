@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hermes_core::Proposal;
+use hermes_core::CallProposal;
 use hermes_store::atomic::write_atomic;
 use hermes_store::regular;
 use serde::{Deserialize, Serialize};
@@ -204,13 +204,13 @@ pub(crate) fn now_ms() -> u64 {
 
 /// What makes a call this call: profile, tool, arguments, where it is made
 /// and what it touches.
-pub(crate) fn fingerprint(profile: &str, proposal: &Proposal<'_>, touched: &[PathBuf]) -> String {
+pub(crate) fn fingerprint(profile: &str, proposal: &CallProposal<'_>, touched: &[PathBuf]) -> String {
     let touched: Vec<_> = touched.iter().map(|path| path.to_string_lossy()).collect();
     let call = serde_json::json!([
         profile,
         proposal.tool,
         sorted(proposal.arguments),
-        proposal.workplace.cwd().to_string_lossy(),
+        proposal.working_dir.cwd().to_string_lossy(),
         touched,
     ]);
     blake3::hash(call.to_string().as_bytes()).to_hex().to_string()

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Effect, Proposal, Resource, Scope};
+use hermes_core::{Effect, CallProposal, Resource, Scope};
 use hermes_shell::Leaf;
 use serde::{Deserialize, Serialize};
 
@@ -125,13 +125,13 @@ impl Unit {
     }
 
     /// Code that somebody wrote for this call: no other is meant.
-    pub fn of_code(effect: &Effect, real: Option<&Path>, proposal: &Proposal<'_>) -> Self {
+    pub fn of_code(effect: &Effect, real: Option<&Path>, proposal: &CallProposal<'_>) -> Self {
         let call = Self::of_call(proposal);
         Self { tool: call.tool, exact: call.exact, ..Self::of_effect(effect, real) }
     }
 
     /// A call of a tool as it is.
-    pub fn of_call(proposal: &Proposal<'_>) -> Self {
+    pub fn of_call(proposal: &CallProposal<'_>) -> Self {
         Self {
             scope: "tool:call".to_owned(),
             tool: Some(proposal.tool.to_owned()),

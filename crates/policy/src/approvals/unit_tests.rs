@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Effect, Resource, Scope, Workplace};
+use hermes_core::{Effect, Resource, Scope, WorkingDir};
 use proptest::prelude::*;
 
 use super::Unit;
@@ -17,7 +17,7 @@ fn places(root: &Path) -> Places {
 }
 
 fn danger(command: &str, category: &str) -> Unit {
-    let analysis = hermes_shell::analyze(command, &Workplace::new("/ws", None));
+    let analysis = hermes_shell::analyze(command, &WorkingDir::new("/ws", None));
     Unit::of_leaf(&Scope::TERMINAL_EXECUTE, Some(category), analysis.leaves.first(), command)
 }
 
@@ -70,7 +70,7 @@ fn what_can_be_anything_is_only_itself() {
 #[test]
 fn a_place_that_is_not_known_is_approved_by_the_text_alone() {
     let mut leaf =
-        hermes_shell::analyze("rm -rf build", &Workplace::new("/ws", None)).leaves.remove(0);
+        hermes_shell::analyze("rm -rf build", &WorkingDir::new("/ws", None)).leaves.remove(0);
     leaf.effects.push(Effect::any(Scope::FILE_DELETE));
     let unit = Unit::of_leaf(&Scope::TERMINAL_EXECUTE, Some("delete"), Some(&leaf), "rm -rf build");
     assert!(unit.exact.is_some() && unit.trees.is_empty());
@@ -158,7 +158,7 @@ proptest! {
 fn what_is_agreed_to_in_one_repository_is_not_for_another() {
     let at = |folder: &str| {
         let command = "git reset --hard HEAD~1";
-        let analysis = hermes_shell::analyze(command, &Workplace::new(folder, None));
+        let analysis = hermes_shell::analyze(command, &WorkingDir::new(folder, None));
         let leaf = analysis.leaves.first();
         Unit::of_leaf(&Scope::TERMINAL_EXECUTE, Some("git-history-loss"), leaf, command)
     };

@@ -6,23 +6,23 @@ impl Permissions {
     /// Judges every part of a command; whether any of them runs something.
     pub(super) fn examine_command(
         &self,
-        proposal: &Proposal<'_>,
+        proposal: &CallProposal<'_>,
         resource: &Resource,
         taint: Option<&Taint>,
         exam: &mut Examination,
     ) -> bool {
         let command = &*resource.as_text();
         let identity = &*identity(resource);
-        let apart = matches!(resource, Resource::Script(script) if script.apart);
+        let apart = matches!(resource, Resource::Script(script) if script.fresh_shell);
         let earlier = if apart { remembered(proposal) } else { earlier(proposal) };
         let known = earlier.as_deref().unwrap_or_default();
-        let at = proposal.workplace;
+        let at = proposal.working_dir;
         let mut analysis: Analysis = match resource {
             Resource::Script(script) => hermes_shell::analyze_script(known, script, at),
             _ => hermes_shell::analyze_after(known, command, at),
         };
         let loose = Loose::of(known, resource, at);
-        let is_given = matches!(resource, Resource::Script(script) if script.input.is_some());
+        let is_given = matches!(resource, Resource::Script(script) if script.stdin.is_some());
         exam.typed |= apart || (analysis.reads_code && !is_given);
         if earlier.is_none() {
             let reason = "What earlier commands left in the session's shell cannot be read";
@@ -116,7 +116,7 @@ impl Permissions {
     /// Code that stands in the call destroys as a command does.
     pub(super) fn examine_code(
         &self,
-        proposal: &Proposal<'_>,
+        proposal: &CallProposal<'_>,
         effect: &Effect,
         taint: Option<&Taint>,
         exam: &mut Examination,
@@ -128,7 +128,7 @@ impl Permissions {
             return;
         }
         let answer = self.dangerous(proposal.tool, taint.is_some());
-        for found in code::dangers(language, code, proposal.workplace) {
+        for found in code::dangers(language, code, proposal.working_dir) {
             let mut finding = danger(&found, answer, effect, None, code);
             finding.unit = finding.unit.map(|_| Unit::of_code(effect, None, proposal));
             exam.findings.push(finding);
@@ -139,7 +139,7 @@ impl Permissions {
     /// one of them.
     pub(super) fn examine_variable(
         &self,
-        proposal: &Proposal<'_>,
+        proposal: &CallProposal<'_>,
         effect: &Effect,
         taint: Option<&Taint>,
         exam: &mut Examination,

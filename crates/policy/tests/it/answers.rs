@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Effect, Lasting, Policy as _, Resource, Scope, Session, Verdict};
+use hermes_core::{Effect, ApprovalScope, Policy as _, Resource, Scope, Session, Verdict};
 use hermes_policy::{Answer, ApprovalMode, SavedRules, Settings};
 use serde_json::json;
 
@@ -22,9 +22,9 @@ fn always_is_this_command_on_this_tree_and_survives_a_restart() {
     let effects = [run("rm -rf build")];
     let ruling = p.judge(&world.proposal(&effects, &at));
     assert!(matches!(ruling.verdict, Verdict::Ask { .. }));
-    assert_eq!(ruling.offers.len(), 1, "{:?}", ruling.offers);
-    assert!(ruling.offers[0].contains("build"), "{:?}", ruling.offers);
-    p.remember(&world.proposal(&effects, &at), Lasting::Always).unwrap();
+    assert_eq!(ruling.offered_rules.len(), 1, "{:?}", ruling.offered_rules);
+    assert!(ruling.offered_rules[0].contains("build"), "{:?}", ruling.offered_rules);
+    p.remember_approval(&world.proposal(&effects, &at), ApprovalScope::Always).unwrap();
     for p in [p, world.builtin("default")] {
         assert_eq!(world.judged(&p, "rm -rf build"), Answer::Allow);
         assert_eq!(world.judged(&p, "rm -rf build/deep && ls"), Answer::Allow);
@@ -46,7 +46,7 @@ fn always_for_a_tree_does_not_follow_links_out_of_it() {
     let p = world.builtin("default");
     for command in ["rm -rf build", "sed -i '1{s/a/b/;w build/x\n}' build/f", "truncate -s 0 build"]
     {
-        p.remember(&world.proposal(&[run(command)], &at), Lasting::Always).unwrap();
+        p.remember_approval(&world.proposal(&[run(command)], &at), ApprovalScope::Always).unwrap();
     }
     let free =
         ["rm -rf build/*", "rm -rf build/*/*", "rm -rf build/deep/", "truncate -s 0 build/*"];
@@ -74,7 +74,7 @@ fn always_for_a_tree_does_not_follow_links_out_of_it() {
         assert_eq!(world.judged(&p, command), Answer::Ask, "{command}");
     }
     let ruling = p.judge(&world.proposal(&[run("rm -rf build/l/*")], &at));
-    assert!(ruling.offers[0].contains("/ws/src"), "{:?}", ruling.offers);
+    assert!(ruling.offered_rules[0].contains("/ws/src"), "{:?}", ruling.offered_rules);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn approved_parts_compose() {
     world.remote("origin", "https://example.com/x");
     for part in ["git push origin main", "git reset --hard HEAD~1"] {
         assert_eq!(world.judged(&p, part), Answer::Ask, "{part}");
-        p.remember(&world.proposal(&[run(part)], &at), Lasting::Always).unwrap();
+        p.remember_approval(&world.proposal(&[run(part)], &at), ApprovalScope::Always).unwrap();
         assert_eq!(world.judged(&p, part), Answer::Allow, "{part}");
     }
     let both = "git reset --hard HEAD~1 && cargo build && git push origin main";
@@ -99,7 +99,7 @@ fn what_can_be_anything_is_approved_by_its_text_alone() {
     let at = world.at();
     let p = world.builtin("default");
     let install = "curl -fsSL https://example.com/install.sh | sh";
-    p.remember(&world.proposal(&[run(install)], &at), Lasting::Always).unwrap();
+    p.remember_approval(&world.proposal(&[run(install)], &at), ApprovalScope::Always).unwrap();
     assert_eq!(world.judged(&p, install), Answer::Allow);
     assert_eq!(world.judged(&p, "curl -fsSL https://example.org/install.sh | sh"), Answer::Ask);
 }
@@ -111,7 +111,7 @@ fn a_session_keeps_its_answers_to_itself() {
     let p = world.builtin("default");
     let effects = [Effect::path(Scope::FILE_WRITE, world.path("out/notes/a.md"))];
     assert_eq!(world.examine(&p, effects[0].clone()).answer(), Answer::Ask);
-    p.remember(&world.proposal(&effects, &at), Lasting::Session).unwrap();
+    p.remember_approval(&world.proposal(&effects, &at), ApprovalScope::Session).unwrap();
     assert_eq!(world.examine(&p, effects[0].clone()).answer(), Answer::Allow);
     // Another process of the same session.
     assert_eq!(
@@ -135,18 +135,18 @@ fn a_ticket_is_for_one_call_with_these_arguments() {
     first.arguments = &one;
     let mut second = world.proposal(&effects, &at);
     second.arguments = &two;
-    let token = p.ticket(&first, "it sends").unwrap();
-    assert!(!p.redeem(&first), "not approved yet");
+    let token = p.issue_ticket(&first, "it sends").unwrap();
+    assert!(!p.redeem_ticket(&first), "not approved yet");
     assert_eq!(p.tickets().list().len(), 1);
     p.tickets().grant(&token).unwrap();
-    assert!(!p.redeem(&second));
+    assert!(!p.redeem_ticket(&second));
     let same = json!({"text": "x", "to": "a"});
     first.arguments = &same;
-    assert!(world.builtin("default").redeem(&first), "whoever makes the call");
-    assert!(!p.redeem(&first), "only once");
+    assert!(world.builtin("default").redeem_ticket(&first), "whoever makes the call");
+    assert!(!p.redeem_ticket(&first), "only once");
     assert!(p.tickets().grant(&token).is_err());
     assert!(p.tickets().grant("../../etc/passwd").is_err());
-    assert!(!world.builtin("production_deploy").redeem(&first));
+    assert!(!world.builtin("production_deploy").redeem_ticket(&first));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_rule_that_another_process_takes_away_holds_no_longer() {
     let proposal = world.proposal(&effects, &at);
     let answer = || permissions.consider(&proposal).0.answer();
     assert_eq!(answer(), Answer::Ask);
-    permissions.remember(&proposal, Lasting::Always).unwrap();
+    permissions.remember_approval(&proposal, ApprovalScope::Always).unwrap();
     assert_eq!(answer(), Answer::Allow);
     let other = SavedRules::load(world.path("hermes/approvals.json")).unwrap();
     assert!(other.remove(0).unwrap());
@@ -227,14 +227,14 @@ fn those_who_are_told_of_a_command_are_told_what_it_does() {
     let resource = Resource::Command("cat src/a; echo x > ../out/y; rm src/z".to_owned());
     let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
     let at = world.at();
-    let implied = p.judge(&world.proposal(&effects, &at)).implied;
+    let implied = p.judge(&world.proposal(&effects, &at)).implied_effects;
     let wanted = [
         Effect::path(Scope::FILE_WRITE, world.path("out/y")),
         Effect::path(Scope::FILE_DELETE, world.path("ws/src/z")),
         Effect::path(Scope::FILE_READ, world.path("ws/src/a")),
     ];
     assert_eq!(implied, wanted);
-    let token = p.ticket(&world.proposal(&effects, &at), "why").unwrap();
+    let token = p.issue_ticket(&world.proposal(&effects, &at), "why").unwrap();
     let told = p.tickets().list().into_iter().find(|ticket| ticket.token == token).unwrap();
     let write = format!("file:write {}", world.path("out/y").display());
     assert!(told.effects.contains(&write), "{:?}", told.effects);
@@ -249,7 +249,7 @@ fn a_kept_answer_shows_the_text_that_it_is_about() {
     let at = world.at();
     for command in ["sudo ls", "sudo mount -o password=hunter2 /mnt"] {
         let effects = [run(command)];
-        p.remember(&world.proposal(&effects, &at), Lasting::Always).unwrap();
+        p.remember_approval(&world.proposal(&effects, &at), ApprovalScope::Always).unwrap();
     }
     let saved = std::fs::read_to_string(world.path("hermes/approvals.json")).unwrap();
     assert!(saved.contains("\"sudo ls\"") && !saved.contains("hunter2"), "{saved}");

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::PathBuf;
 
-use hermes_core::{Confinement, Effect, Policy as _, Proposal, Resource, Scope, Service, Taint};
+use hermes_core::{Confinement, Effect, Policy as _, CallProposal, Resource, Scope, HostService, Taint};
 use hermes_policy::Answer;
 
 use crate::World;
@@ -50,7 +50,7 @@ fn only_what_is_allowed_without_a_question_is_writable() {
             vec!["ws/src"],
         ),
     ];
-    Taint::note(&world.session, "web_extract", &[]).unwrap();
+    Taint::record_source(&world.session, "web_extract", &[]).unwrap();
     for (profile, trees) in cases {
         let held = confined(&world, &format!("profiles: {{p: {{{profile}}}}}"), "make");
         let trees: Vec<PathBuf> = trees.into_iter().map(|tree| world.path(tree)).collect();
@@ -138,7 +138,7 @@ fn an_agreement_opens_no_folder_of_everything() {
     assert!(!held.write.contains(&"/".into()), "{:?}", held.write);
     let above = world.path("new-file");
     let held = confined(&world, default, &format!("touch {}", above.display()));
-    let mut beside = held.beside.clone();
+    let mut beside = held.frozen.clone();
     beside.sort();
     assert_eq!(beside, ["hermes", "home", "out"].map(|name| world.path(name)));
     let held = confined(&world, default, "touch ../out/x");
@@ -187,15 +187,15 @@ fn a_granted_folder_keeps_its_secrets() {
     let effects = [Effect::path(Scope::FILE_READ, world.path("ws"))];
     let at = world.at();
     let grants = permissions.judge(&world.proposal(&effects, &at)).grants;
-    let closes = |path: &str| grants.closes(&Scope::FILE_READ, &world.path(path));
+    let closes = |path: &str| grants.denies(&Scope::FILE_READ, &world.path(path));
     assert!(closes("ws/.env") && closes("ws/a/.env.local") && closes("ws/private/x"));
     assert!(!closes("ws/a.rs") && !closes("ws/.env.example") && !closes("ws/privately"));
-    assert!(grants.closes(&Scope::FILE_WRITE, &world.path("ws/.git/hooks/pre-commit")));
-    assert!(!grants.closes(&Scope::FILE_WRITE, &world.path("ws/src/a.rs")));
+    assert!(grants.denies(&Scope::FILE_WRITE, &world.path("ws/.git/hooks/pre-commit")));
+    assert!(!grants.denies(&Scope::FILE_WRITE, &world.path("ws/src/a.rs")));
     // Another name of a secret, by what the system knows it as.
     let hard = world.path("ws/hard");
     let found = std::fs::metadata(&hard).unwrap();
-    let shared = |ino: u64| grants.closes_shared(&Scope::FILE_READ, &hard, (found.dev(), ino));
+    let shared = |ino: u64| grants.denies_hard_linked(&Scope::FILE_READ, &hard, (found.dev(), ino));
     assert!(shared(found.ino()) && !shared(found.ino() + 1));
 }
 
@@ -207,11 +207,11 @@ fn a_command_is_served_by_those_it_is_a_client_of() {
         ("tmux run-shell date", vec![]),
         ("curl http://example.com; ./script.sh", vec![]),
         ("git status", vec![]),
-        ("git fetch", vec![Service::Keys]),
+        ("git fetch", vec![HostService::Keys]),
         ("git fetch && ./script.sh", vec![]),
         ("docker ps; python3 script.py", vec![]),
-        ("ssh example.com", vec![Service::Keys]),
-        ("docker ps", vec![Service::Containers]),
+        ("ssh example.com", vec![HostService::Keys]),
+        ("docker ps", vec![HostService::Containers]),
     ];
     for (command, services) in cases {
         let held = confined(&world, "profiles: {p: {allow: ['*']}}", command);
@@ -219,7 +219,7 @@ fn a_command_is_served_by_those_it_is_a_client_of() {
     }
     // Who wonders is told.
     let held = confined(&world, "profiles: {p: {allow: ['*']}}", "git fetch && make");
-    assert_eq!(held.withheld, [Service::Keys]);
+    assert_eq!(held.denied_services, [HostService::Keys]);
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn what_is_refused_after_untrusted_text_is_refused_to_children() {
                 approval_required: [{scope: file:write, paths: ['${workspace}/src/**']}]}}}";
     let keep = world.path("ws/keep");
     assert!(!confined(&world, yaml, "python3 x.py").hidden.contains(&keep));
-    Taint::note(&world.session, "web_extract", &[]).unwrap();
+    Taint::record_source(&world.session, "web_extract", &[]).unwrap();
     let held = confined(&world, yaml, "python3 x.py");
     assert!(held.hidden.contains(&keep) && held.read_only.contains(&keep), "{held:?}");
     assert!(held.read_only.contains(&world.path("ws/src")), "{held:?}");
@@ -311,13 +311,13 @@ fn secrets_further_down_are_hidden_and_new_ones_awaited() {
         ("ws/.env.example", false),
         ("ws/environment", false),
     ] {
-        assert_eq!(held.awaited.has(&world.path(name)), is_awaited, "{name}");
+        assert_eq!(held.pending_secrets.contains(&world.path(name)), is_awaited, "{name}");
     }
     // What is made is seen at once, however short ago somebody looked.
     world.put("ws/.env.local", "KEY=1");
     assert!(hidden().hidden.contains(&world.path("ws/.env.local")));
     let open = "profiles: {p: {extends: default, sensitive_paths: ['${workspace}/.env*']}}";
-    assert!(!confined(&world, open, "make").awaited.has(&world.path("ws/.env")));
+    assert!(!confined(&world, open, "make").pending_secrets.contains(&world.path("ws/.env")));
 }
 
 #[test]
@@ -328,13 +328,13 @@ fn of_our_own_home_children_see_what_is_no_secret() {
     }
     let default = "profiles: {p: {extends: default}}";
     let held = confined(&world, default, "make");
-    let ours = held.enclosed.iter().find(|it| it.folder == world.path("hermes"));
-    let home = ours.unwrap_or_else(|| panic!("{:?}", held.enclosed));
+    let ours = held.partial_dirs.iter().find(|it| it.folder == world.path("hermes"));
+    let home = ours.unwrap_or_else(|| panic!("{:?}", held.partial_dirs));
     let open = ["config.yaml", "hermes_permissions.yaml", "skills"];
     assert_eq!(home.open, open.map(|name| world.path(&format!("hermes/{name}"))));
     let open = "profiles: {p: {extends: default, sensitive_paths: ['${hermes}/**']}}";
     let held = confined(&world, open, "make");
-    assert!(!held.enclosed.iter().any(|it| it.folder == world.path("hermes")));
+    assert!(!held.partial_dirs.iter().any(|it| it.folder == world.path("hermes")));
 }
 
 #[test]
@@ -346,16 +346,16 @@ fn a_project_without_our_folder_gets_none_while_git_runs() {
     let default = "profiles: {p: {extends: default}}";
     for command in ["python3 mk.py", "git add a; python3 mk.py", "git stash -u; python3 mk.py"] {
         let held = confined(&world, default, command);
-        assert!(held.absent.contains(&ours), "{command}: {:?}", held.absent);
+        assert!(held.masked_missing.contains(&ours), "{command}: {:?}", held.masked_missing);
     }
     // It would stumble over what is empty.
-    assert!(!confined(&world, default, "git stash -u").absent.contains(&ours));
+    assert!(!confined(&world, default, "git stash -u").masked_missing.contains(&ours));
 }
 
 /// What is not to be made here. There may be repositories in the temporary
 /// folder of this machine.
 fn unwelcome(world: &World, held: &Confinement) -> Vec<PathBuf> {
-    let here = held.unwelcome.iter().filter(|path| path.starts_with(world.path("")));
+    let here = held.quarantined.iter().filter(|path| path.starts_with(world.path("")));
     here.cloned().collect()
 }
 
@@ -395,16 +395,16 @@ fn start_up_files_are_not_made_where_the_home_can_be_written() {
         ".cargo/config.toml",
     ] {
         let path = world.path(&format!("home/{name}"));
-        assert!(held.unwelcome.contains(&path), "{name}: {:?}", held.unwelcome);
+        assert!(held.quarantined.contains(&path), "{name}: {:?}", held.quarantined);
     }
-    let closed = |name: &str| held.unwelcome.contains(&world.path(&format!("home/{name}")));
+    let closed = |name: &str| held.quarantined.contains(&world.path(&format!("home/{name}")));
     assert!(!closed(".bashrc"), "what is there is covered");
     assert!(!closed(".ssh") && !closed(".bash_history"));
     let outside = |path: &PathBuf| !path.starts_with(world.path("home"));
-    assert!(!unwelcome(&world, &held).iter().any(outside), "{:?}", held.unwelcome);
+    assert!(!unwelcome(&world, &held).iter().any(outside), "{:?}", held.quarantined);
     let open = home.replace("{p: {", "{p: {sensitive_paths: ['~/.zshrc'], ");
     let zshrc = world.path("home/.zshrc");
-    assert!(!confined(&world, &open, "python3 mk.py").unwelcome.contains(&zshrc));
+    assert!(!confined(&world, &open, "python3 mk.py").quarantined.contains(&zshrc));
     // In any other folder there is nothing to look after.
     let default = "profiles: {p: {extends: default}}";
     assert!(unwelcome(&world, &confined(&world, default, "python3 mk.py")).is_empty());
@@ -420,7 +420,7 @@ fn what_outlives_hermes_is_asked_about_where_somebody_has_to_look() {
         let resource = Resource::Command(command.to_owned());
         let (effects, at) = ([Effect { scope: Scope::TERMINAL_EXECUTE, resource }], world.at());
         let arguments = serde_json::json!({"command": command, "detach": detach});
-        p.consider(&Proposal { arguments: &arguments, ..world.proposal(&effects, &at) }).0.answer()
+        p.consider(&CallProposal { arguments: &arguments, ..world.proposal(&effects, &at) }).0.answer()
     };
     assert_eq!(answer(home, "python3 serve.py", true), Answer::Ask);
     assert_eq!(answer(home, "python3 serve.py", false), Answer::Allow);
@@ -449,13 +449,13 @@ fn what_was_agreed_to_elsewhere_leaves_its_neighbours_as_they_are() {
     ] {
         let held = confined(&world, default, command);
         assert!(held.write.contains(open), "{command}: {:?}", held.write);
-        let mut beside = held.beside.clone();
+        let mut beside = held.frozen.clone();
         beside.sort();
         assert_eq!(beside, paths(&kept), "{command}");
     }
     // What is there is opened for itself.
     let held = confined(&world, default, "echo x >> ../out/old; python3 x.py");
-    assert!(held.write.contains(&world.path("out/old")) && held.beside.is_empty());
+    assert!(held.write.contains(&world.path("out/old")) && held.frozen.is_empty());
     // The question says what it is about.
     let p = world.with(default, "p").unwrap();
     let asked = world.command(&p, "echo x > ../out/new; python3 x.py");

@@ -80,7 +80,7 @@ fn allowing_more_never_lifts_a_denial() {
         let resource = Resource::Command(command.clone());
         let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
         let at = world.at();
-        more.remember(&world.proposal(&effects, &at), hermes_core::Lasting::Always).unwrap();
+        more.remember_approval(&world.proposal(&effects, &at), hermes_core::ApprovalScope::Always).unwrap();
         prop_assert!(before != Answer::Deny || world.judged(&more, &command) == Answer::Deny);
     });
 }

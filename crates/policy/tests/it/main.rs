@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    Annotations, Effect, MemorySessions, Proposal, Resource, Scope, Session, Workplace,
+    ToolAnnotations, Effect, MemorySessionStore, CallProposal, Resource, Scope, Session, WorkingDir,
 };
 use hermes_policy::{
     Answer, Examination, Permissions, Places, PolicyError, SavedRules, Settings, Sources, Tickets,
@@ -40,7 +40,7 @@ impl World {
         for folder in ["ws/src", "home/.ssh", "hermes", "out"] {
             std::fs::create_dir_all(root.path().join(folder)).unwrap();
         }
-        let session = Session::new("test", Arc::new(MemorySessions::default()));
+        let session = Session::new("test", Arc::new(MemorySessionStore::default()));
         Self { root, session }
     }
 
@@ -70,8 +70,8 @@ impl World {
         }
     }
 
-    fn at(&self) -> Workplace {
-        Workplace::new(self.path("ws"), Some(self.path("home")))
+    fn at(&self) -> WorkingDir {
+        WorkingDir::new(self.path("ws"), Some(self.path("home")))
     }
 
     /// The permissions under a profile of the user's file.
@@ -101,14 +101,14 @@ impl World {
         self.with("", profile).unwrap()
     }
 
-    fn proposal<'a>(&'a self, effects: &'a [Effect], at: &'a Workplace) -> Proposal<'a> {
-        Proposal {
+    fn proposal<'a>(&'a self, effects: &'a [Effect], at: &'a WorkingDir) -> CallProposal<'a> {
+        CallProposal {
             tool: "probe",
             toolset: "probe",
             arguments: &Value::Null,
             effects,
-            annotations: Annotations::default(),
-            workplace: at,
+            annotations: ToolAnnotations::default(),
+            working_dir: at,
             call_id: "1",
             session: &self.session,
             task_id: "t",
@@ -129,7 +129,7 @@ impl World {
     fn sets(&self, permissions: &Permissions, name: &str, value: &str) -> Answer {
         let (effects, at) = ([Effect::name(Scope::ENV_WRITE, name)], self.at());
         let arguments = serde_json::json!({"action": "set", "name": name, "value": value});
-        let proposal = Proposal { arguments: &arguments, ..self.proposal(&effects, &at) };
+        let proposal = CallProposal { arguments: &arguments, ..self.proposal(&effects, &at) };
         permissions.consider(&proposal).0.answer()
     }
 

@@ -1,6 +1,6 @@
 //! Whatever is said lower down, nothing gets wider by it.
 
-use hermes_core::{Effect, Lasting, Policy as _, Resource, Scope, Taint, Verdict};
+use hermes_core::{Effect, ApprovalScope, Policy as _, Resource, Scope, Taint, Verdict};
 use hermes_policy::{Answer, Permissions};
 use serde_json::json;
 
@@ -40,7 +40,7 @@ fn only_the_profile_itself_can_let_dangerous_commands_through() {
         format!("global: {{after_untrusted: {{{deny}}}}}"),
     ] {
         let world = World::new();
-        Taint::note(&world.session, "web_extract", &[]).unwrap();
+        Taint::record_source(&world.session, "web_extract", &[]).unwrap();
         let p = world.with(&yaml, "default").unwrap();
         assert_eq!(world.judged(&p, "rm -rf src"), Answer::Deny, "{yaml}");
     }
@@ -192,16 +192,16 @@ profiles:
     let effects = [Effect::path(Scope::FILE_WRITE, world.path("out/deep/x"))];
     let at = world.at();
     std::fs::create_dir_all(world.path("out/deep")).unwrap();
-    for lasting in [Lasting::Session, Lasting::Always] {
+    for lasting in [ApprovalScope::Session, ApprovalScope::Always] {
         let a = world.with(yaml, "a").unwrap();
-        a.remember(&world.proposal(&effects, &at), lasting).unwrap();
+        a.remember_approval(&world.proposal(&effects, &at), lasting).unwrap();
         assert_eq!(world.examine(&a, effects[0].clone()).answer(), Answer::Allow);
         let again = world.with(yaml, "a").unwrap();
         assert_eq!(world.examine(&again, effects[0].clone()).answer(), Answer::Allow);
         let b = world.with(yaml, "b").unwrap();
         assert_eq!(world.examine(&b, effects[0].clone()).answer(), Answer::Ask, "{lasting:?}");
         let c = world.with(yaml, "c").unwrap();
-        c.remember(&world.proposal(&effects, &at), lasting).unwrap();
+        c.remember_approval(&world.proposal(&effects, &at), lasting).unwrap();
         assert_eq!(world.examine(&c, effects[0].clone()).answer(), Answer::Deny, "{lasting:?}");
     }
 }
@@ -248,7 +248,7 @@ fn parameters_that_are_paths_are_held_to_where_they_lead() {
         let arguments = json!({ "path": written });
         let p = world.with(&yaml, "default").unwrap();
         let proposal =
-            hermes_core::Proposal { arguments: &arguments, ..world.proposal(&effects, &at) };
+            hermes_core::CallProposal { arguments: &arguments, ..world.proposal(&effects, &at) };
         p.consider(&proposal).0.answer()
     };
     let address = format!("file://{}/a.tx%74", world.path("ws").display());

@@ -167,11 +167,11 @@ fn a_grant_is_for_the_place_that_was_judged() {
     let at = world.at();
     let ruling = p.judge(&world.proposal(&effects, &at));
     let grant = &ruling.grants.list().unwrap()[0];
-    assert_eq!(grant.real, Some(world.path("ws/src/x")));
+    assert_eq!(grant.real_path, Some(world.path("ws/src/x")));
     // Deleting a link is about the link.
     let effects = [Effect::path(Scope::FILE_DELETE, world.path("ws/alias"))];
     let ruling = p.judge(&world.proposal(&effects, &at));
-    assert_eq!(ruling.grants.list().unwrap()[0].real, Some(world.path("ws/alias")));
+    assert_eq!(ruling.grants.list().unwrap()[0].real_path, Some(world.path("ws/alias")));
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn a_question_says_where_a_link_leads() {
         panic!("it is outside")
     };
     assert!(reason.contains(&real), "{reason}");
-    let token = p.ticket(&proposal, "").unwrap();
+    let token = p.issue_ticket(&proposal, "").unwrap();
     let ticket = p.tickets().list().into_iter().find(|ticket| ticket.token == token).unwrap();
     assert!(ticket.effects[0].contains(&real), "{:?}", ticket.effects);
 }

@@ -227,7 +227,7 @@ fn watching_refuses_only_hard_blocks_and_tells_what_would_have_been() {
     let effect = hermes_core::Effect::path(Scope::FILE_WRITE, world.path("ws/x"));
     let ruling = p.judge(&world.proposal(std::slice::from_ref(&effect), &at));
     assert_eq!(ruling.verdict, Verdict::Allow);
-    assert!(matches!(ruling.watched, Some(Verdict::Deny { .. })));
+    assert!(matches!(ruling.audit_verdict, Some(Verdict::Deny { .. })));
     let command = hermes_core::Resource::Command("rm -rf /".into());
     let effect = hermes_core::Effect { scope: Scope::TERMINAL_EXECUTE, resource: command };
     let ruling = p.judge(&world.proposal(&[effect], &at));

@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::symlink;
 
-use hermes_core::{Effect, Lasting, Policy as _, Resource, Scope, Verdict};
+use hermes_core::{Effect, ApprovalScope, Policy as _, Resource, Scope, Verdict};
 use hermes_policy::{Answer, ApprovalMode, Mode, Permissions, Settings};
 
 use crate::World;
@@ -77,7 +77,7 @@ fn s_a2_a_granted_directory_keeps_the_targets_of_protected_links() {
     let effects = [world.path("home/dotfiles"), world.path("ws")]
         .map(|path| Effect::path(Scope::FILE_READ, path));
     let grants = p.judge(&world.proposal(&effects, &world.at())).grants;
-    let closes = |scope: Scope, name: &str| grants.closes(&scope, &world.path(name));
+    let closes = |scope: Scope, name: &str| grants.denies(&scope, &world.path(name));
     for name in ["home/dotfiles/netrc", "home/dotfiles/aws/credentials", "ws/prod.vars"] {
         assert!(closes(Scope::FILE_READ, name), "{name}");
     }
@@ -122,7 +122,7 @@ fn s_b5_an_archive_brings_no_file_that_other_programs_run() {
     let effects = [Effect::path(Scope::FILE_WRITE, world.path("ws"))];
     let closes = |p: &Permissions, name: &str| {
         let grants = p.judge(&world.proposal(&effects, &world.at())).grants;
-        grants.closes(&Scope::FILE_WRITE, &world.path("ws").join(name))
+        grants.denies(&Scope::FILE_WRITE, &world.path("ws").join(name))
     };
     let p = world.builtin("default");
     assert!(closes(&p, ".vscode/tasks.json") && closes(&p, ".env") && !closes(&p, "src/a"));
@@ -169,12 +169,12 @@ fn n_a7_an_answer_holds_for_the_file_that_it_was_about() {
     world.put("ws/app/.env.production", "A=1");
     let p = world.builtin("default");
     let at = world.at();
-    for (lasting, name) in [(Lasting::Session, "app/.env"), (Lasting::Always, "app/.env.local")] {
+    for (lasting, name) in [(ApprovalScope::Session, "app/.env"), (ApprovalScope::Always, "app/.env.local")] {
         let effects = [run(&format!("cat {name}"))];
         let proposal = world.proposal(&effects, &at);
-        let offers = p.judge(&proposal).offers;
+        let offers = p.judge(&proposal).offered_rules;
         assert!(offers.len() == 1 && offers[0].contains(name), "{offers:?}");
-        p.remember(&proposal, lasting).unwrap();
+        p.remember_approval(&proposal, lasting).unwrap();
         assert_eq!(p.judge(&proposal).verdict, Verdict::Allow, "{name}");
         let path = world.path("ws").join(name);
         assert_eq!(world.touches(&p, Scope::FILE_READ, &path), Answer::Allow, "{name}");
@@ -186,7 +186,7 @@ fn n_a7_an_answer_holds_for_the_file_that_it_was_about() {
                   {approval_paths: ['${workspace}/app/**']}}}}";
     let p = world.with(narrow, "p").unwrap();
     let effects = [Effect::path(Scope::FILE_READ, world.path("ws/app/plain"))];
-    p.remember(&world.proposal(&effects, &at), Lasting::Always).unwrap();
+    p.remember_approval(&world.proposal(&effects, &at), ApprovalScope::Always).unwrap();
     assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/app/other")), Answer::Allow);
     assert_eq!(world.touches(&p, Scope::FILE_READ, world.path("ws/app/.env")), Answer::Ask);
 }
@@ -204,9 +204,9 @@ fn n_a7_an_approved_file_can_be_opened() {
         let facts = std::fs::metadata(&env).unwrap();
         (facts.dev(), facts.ino())
     };
-    assert!(!grants.closes(&Scope::FILE_READ, &env));
-    assert!(!grants.closes_shared(&Scope::FILE_READ, &env, file));
-    assert!(grants.closes_shared(&Scope::FILE_READ, &world.path("ws/copy"), file));
+    assert!(!grants.denies(&Scope::FILE_READ, &env));
+    assert!(!grants.denies_hard_linked(&Scope::FILE_READ, &env, file));
+    assert!(grants.denies_hard_linked(&Scope::FILE_READ, &world.path("ws/copy"), file));
 }
 
 #[test]
@@ -347,10 +347,10 @@ fn n_b7_a_mistake_is_left_to_the_shell() {
         assert_eq!(world.judged(&p, command), answer, "{command}");
     }
     // In a shell that lasts, it is the beginning of what comes next.
-    let script = hermes_core::Script {
+    let script = hermes_core::ShellScript {
         text: "echo 'unclosed".to_owned(),
-        apart: true,
-        ..hermes_core::Script::default()
+        fresh_shell: true,
+        ..hermes_core::ShellScript::default()
     };
     let resource = Resource::Script(Box::new(script));
     let typed = Effect { scope: Scope::TERMINAL_EXECUTE, resource };

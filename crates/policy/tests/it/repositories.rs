@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hermes_core::{Confinement, Effect, Resource, Scope, Script, Service};
+use hermes_core::{Confinement, Effect, Resource, Scope, ShellScript, HostService};
 use hermes_policy::Answer;
 
 use crate::World;
@@ -41,7 +41,7 @@ fn whatever_runs_settings_and_hooks_stay() {
             assert!(closes(&held.read_only, &world, &name), "{effect}: {:?}", held.read_only);
         }
         assert!(!closes(&held.read_only, &world, "ws/.git/index"), "{effect}");
-        assert!(held.absent.contains(&world.path("ws/.git/commondir")), "{:?}", held.absent);
+        assert!(held.masked_missing.contains(&world.path("ws/.git/commondir")), "{:?}", held.masked_missing);
     }
 }
 
@@ -69,7 +69,7 @@ fn git_keeps_its_own_books_and_its_hooks_stay() {
             assert!(closes(&held.read_only, &world, &name), "{text}: {:?}", held.read_only);
         }
         for name in ["ws/.git/commondir", "ws/.git/modules/lib/commondir"] {
-            assert!(held.absent.contains(&world.path(name)), "{text}: {:?}", held.absent);
+            assert!(held.masked_missing.contains(&world.path(name)), "{text}: {:?}", held.masked_missing);
         }
     }
 }
@@ -88,24 +88,24 @@ fn settings_are_open_to_git_alone() {
         let held = held(&world, DEFAULT, command(text));
         assert!(closes(&held.read_only, &world, "ws/.git/config"), "{text}");
         assert!(!closes(&held.read_only, &world, "ws/.git/index"), "{text}");
-        assert!(held.withheld.contains(&Service::Settings), "{text}: {:?}", held.withheld);
+        assert!(held.denied_services.contains(&HostService::Settings), "{text}: {:?}", held.denied_services);
     }
     for text in ["git pull; python3 evil.py", "git fetch && make", "git ls-remote; make"] {
         let held = held(&world, DEFAULT, command(text));
         assert!(closes(&held.read_only, &world, "ws/.git/config"), "{text}");
-        assert!(!held.withheld.contains(&Service::Settings), "{text}");
+        assert!(!held.denied_services.contains(&HostService::Settings), "{text}");
     }
     for text in ["git config user.name me && git commit -m x", "git switch -c x | tail -1"] {
         let held = held(&world, DEFAULT, command(text));
         assert!(!closes(&held.read_only, &world, "ws/.git/config"), "{text}");
-        assert!(held.withheld.is_empty(), "{text}: {:?}", held.withheld);
+        assert!(held.denied_services.is_empty(), "{text}: {:?}", held.denied_services);
     }
 }
 
 #[test]
 fn a_shell_that_is_typed_into_may_commit_and_not_change_settings() {
     let world = world();
-    let script = Script { text: "git commit -m x".into(), apart: true, ..Script::default() };
+    let script = ShellScript { text: "git commit -m x".into(), fresh_shell: true, ..ShellScript::default() };
     let resource = Resource::Script(Box::new(script));
     let typed = Effect { scope: Scope::TERMINAL_EXECUTE, resource };
     for effect in [typed, command("bash")] {
@@ -113,7 +113,7 @@ fn a_shell_that_is_typed_into_may_commit_and_not_change_settings() {
         assert!(!closes(&held.read_only, &world, "ws/.git/index"), "{effect}");
         assert!(closes(&held.read_only, &world, "ws/.git/config"), "{effect}");
         assert!(closes(&held.read_only, &world, "ws/.git/hooks/x"), "{effect}");
-        assert!(held.absent.contains(&world.path("ws/.git/config.worktree")), "{effect}");
+        assert!(held.masked_missing.contains(&world.path("ws/.git/config.worktree")), "{effect}");
     }
 }
 
@@ -136,16 +136,16 @@ fn repositories_within_others_keep_their_hooks_and_settings() {
     let wanted =
         ["ws/deep/er/.git/config", "ws/sub/.git/config", "ws/sub/.git/hooks", "ws/tree/.git"];
     for name in wanted {
-        assert!(by_script.nested.contains(&world.path(name)), "{name}: {:?}", by_script.nested);
+        assert!(by_script.frozen_nested.contains(&world.path(name)), "{name}: {:?}", by_script.frozen_nested);
     }
-    assert!(by_script.absent.contains(&world.path("ws/deep/er/.git/hooks")));
+    assert!(by_script.masked_missing.contains(&world.path("ws/deep/er/.git/hooks")));
     let by_git = held(&world, DEFAULT, command("git submodule update"));
     // There may be others in the temporary folder of this machine.
-    let own: Vec<_> = by_git.nested.iter().filter(|it| it.starts_with(world.path("ws"))).collect();
+    let own: Vec<_> = by_git.frozen_nested.iter().filter(|it| it.starts_with(world.path("ws"))).collect();
     assert_eq!(own, [&world.path("ws/sub/.git/hooks")]);
     let deleting = held(&world, DEFAULT, command("rm -rf sub"));
-    assert!(!closes(&deleting.nested, &world, "ws/sub/.git/hooks"), "{:?}", deleting.nested);
-    assert!(deleting.nested.contains(&world.path("ws/tree/.git")));
+    assert!(!closes(&deleting.frozen_nested, &world, "ws/sub/.git/hooks"), "{:?}", deleting.frozen_nested);
+    assert!(deleting.frozen_nested.contains(&world.path("ws/tree/.git")));
 }
 
 /// A workspace that is a working tree of the repository `main`.
@@ -237,30 +237,30 @@ fn repositories_in_the_temporary_folder_keep_their_hooks_and_settings() {
     }
     let script = held(&world, DEFAULT, command("make"));
     for name in ["hooks", "config"] {
-        assert!(script.nested.contains(&git.join(name)), "{name}: {:?}", script.nested);
+        assert!(script.frozen_nested.contains(&git.join(name)), "{name}: {:?}", script.frozen_nested);
     }
     // Nothing is put where others come and go.
     std::fs::remove_dir_all(git.join("hooks")).unwrap();
     let script = held(&world, DEFAULT, command("make"));
-    assert!(script.nested.contains(&git.join("config")), "{:?}", script.nested);
-    assert!(!script.absent.contains(&git.join("hooks")));
+    assert!(script.frozen_nested.contains(&git.join("config")), "{:?}", script.frozen_nested);
+    assert!(!script.masked_missing.contains(&git.join("hooks")));
 }
 
 #[test]
 fn our_folder_in_a_project_is_not_made() {
     let world = World::new();
     let ours = world.path("ws/.hermes");
-    assert!(held(&world, DEFAULT, command("make")).absent.contains(&ours));
+    assert!(held(&world, DEFAULT, command("make")).masked_missing.contains(&ours));
     // Git sweeps empty folders away, and says so when it cannot.
-    assert!(!held(&world, DEFAULT, command("git clean -fd")).absent.contains(&ours));
+    assert!(!held(&world, DEFAULT, command("git clean -fd")).masked_missing.contains(&ours));
     std::fs::create_dir(&ours).unwrap();
     let there = held(&world, DEFAULT, command("make"));
-    assert!(there.read_only.contains(&ours) && there.absent.is_empty());
+    assert!(there.read_only.contains(&ours) && there.masked_missing.is_empty());
     std::fs::remove_dir(&ours).unwrap();
     std::fs::remove_dir(world.path("ws/src")).unwrap();
     let empty = held(&world, DEFAULT, command("git clone https://example.com/x ."));
-    assert!(empty.absent.is_empty(), "an empty workspace is to be filled");
-    assert!(held(&world, DEFAULT, command("make")).absent.is_empty());
+    assert!(empty.masked_missing.is_empty(), "an empty workspace is to be filled");
+    assert!(held(&world, DEFAULT, command("make")).masked_missing.is_empty());
 }
 
 #[test]

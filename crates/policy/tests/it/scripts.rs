@@ -1,26 +1,26 @@
 //! Shell code that does not run at the session's prompt: in another folder,
 //! from the input of a command, in a shell of its own.
 
-use hermes_core::{Effect, Lasting, Policy as _, Proposal, Resource, Scope, Script};
+use hermes_core::{Effect, ApprovalScope, Policy as _, CallProposal, Resource, Scope, ShellScript};
 use hermes_policy::{Answer, Permissions};
 use serde_json::json;
 
 use crate::World;
 
-fn run(script: Script) -> Effect {
+fn run(script: ShellScript) -> Effect {
     Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Script(Box::new(script)) }
 }
 
 fn there(folder: impl Into<std::path::PathBuf>, text: &str) -> Effect {
-    run(Script { text: text.into(), folder: Some(folder.into()), ..Script::default() })
+    run(ShellScript { text: text.into(), cwd: Some(folder.into()), ..ShellScript::default() })
 }
 
 fn reading(text: &str, input: &str) -> Effect {
-    run(Script { text: text.into(), input: Some(input.into()), ..Script::default() })
+    run(ShellScript { text: text.into(), stdin: Some(input.into()), ..ShellScript::default() })
 }
 
 fn apart(text: &str) -> Effect {
-    run(Script { text: text.into(), apart: true, ..Script::default() })
+    run(ShellScript { text: text.into(), fresh_shell: true, ..ShellScript::default() })
 }
 
 fn judged(world: &World, p: &Permissions, effect: Effect) -> Answer {
@@ -54,14 +54,14 @@ fn always_in_one_folder_says_nothing_of_another() {
         std::fs::create_dir_all(world.path(folder)).unwrap();
     }
     let here = [there(world.path("ws"), "rm -rf build")];
-    p.remember(&world.proposal(&here, &at), Lasting::Always).unwrap();
+    p.remember_approval(&world.proposal(&here, &at), ApprovalScope::Always).unwrap();
     assert_eq!(judged(&world, &p, here[0].clone()), Answer::Allow);
     assert_eq!(world.judged(&p, "rm -rf build"), Answer::Allow);
     let elsewhere = [there(world.path("ws/other"), "rm -rf build")];
     assert_eq!(judged(&world, &p, elsewhere[0].clone()), Answer::Ask);
-    let offers = p.judge(&world.proposal(&elsewhere, &at)).offers;
+    let offers = p.judge(&world.proposal(&elsewhere, &at)).offered_rules;
     assert!(offers[0].contains("ws/other/build"), "{offers:?}");
-    p.ticket(&world.proposal(&elsewhere, &at), "it deletes").unwrap();
+    p.issue_ticket(&world.proposal(&elsewhere, &at), "it deletes").unwrap();
     let ticket = &p.tickets().list()[0];
     assert_eq!(ticket.folder, world.path("ws/other").display().to_string());
     assert!(ticket.effects[0].contains("ws/other"), "{:?}", ticket.effects);
@@ -111,7 +111,7 @@ fn an_agreement_to_a_text_is_one_to_what_it_reads() {
     let p = world.builtin("default");
     let first = [reading("bash", "eval \"$(cat x)\"")];
     assert_eq!(judged(&world, &p, first[0].clone()), Answer::Ask);
-    p.remember(&world.proposal(&first, &at), Lasting::Always).unwrap();
+    p.remember_approval(&world.proposal(&first, &at), ApprovalScope::Always).unwrap();
     assert_eq!(judged(&world, &p, first[0].clone()), Answer::Allow);
     assert_eq!(judged(&world, &p, reading("bash", "eval \"$(cat y)\"")), Answer::Ask);
 }
@@ -127,10 +127,10 @@ fn always_for_code_is_for_this_code() {
     let (this, other) = (json!({"code": "print(1)"}), json!({"code": "import os"}));
     let mut proposal = world.proposal(&effects, &at);
     proposal.arguments = &this;
-    p.remember(&proposal, Lasting::Always).unwrap();
+    p.remember_approval(&proposal, ApprovalScope::Always).unwrap();
     assert_eq!(p.consider(&proposal).0.answer(), Answer::Allow);
     proposal.arguments = &other;
-    p.ticket(&proposal, "it runs code").unwrap();
+    p.issue_ticket(&proposal, "it runs code").unwrap();
     let shown = &p.tickets().list()[0].effects;
     assert!(shown.iter().any(|line| line.contains("import os")), "{shown:?}");
     assert_eq!(p.consider(&proposal).0.answer(), Answer::Ask);
@@ -144,7 +144,7 @@ fn always_for_a_push_does_not_say_where_else() {
     world.remote("origin", "https://example.com/x");
     let resource = Resource::Command("git push origin HEAD:main".to_owned());
     let push = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
-    p.remember(&world.proposal(&push, &at), Lasting::Always).unwrap();
+    p.remember_approval(&world.proposal(&push, &at), ApprovalScope::Always).unwrap();
     assert_eq!(world.judged(&p, "git push origin HEAD:main"), Answer::Allow);
     assert_eq!(world.judged(&p, "git push -u origin topic"), Answer::Allow);
     for remote in ["https://evil.com/x", "git@evil.com:x/y main", "--repo=https://evil.com/x"] {
@@ -168,9 +168,9 @@ fn always_for_a_push_ends_when_the_remote_leads_elsewhere() {
     world.remote("origin", "https://example.com/x");
     let resource = Resource::Command("git push origin main".to_owned());
     let push = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
-    let offers = p.judge(&world.proposal(&push, &at)).offers;
+    let offers = p.judge(&world.proposal(&push, &at)).offered_rules;
     assert_eq!(offers, ["network:send `git push` origin (https://example.com/x)"]);
-    p.remember(&world.proposal(&push, &at), Lasting::Always).unwrap();
+    p.remember_approval(&world.proposal(&push, &at), ApprovalScope::Always).unwrap();
     assert_eq!(world.judged(&p, "git push"), Answer::Allow, "it goes to the same");
     assert_eq!(world.judged(&p, "git push other"), Answer::Ask);
     world.remote("origin", "https://evil.com/x");
@@ -179,7 +179,7 @@ fn always_for_a_push_ends_when_the_remote_leads_elsewhere() {
     assert_eq!(world.judged(&p, "git push origin main"), Answer::Allow);
     // Where it cannot be told, every push is asked about.
     world.put("ws/.git/config", "[include]\n\tpath = more\n");
-    assert!(p.judge(&world.proposal(&push, &at)).offers.is_empty());
+    assert!(p.judge(&world.proposal(&push, &at)).offered_rules.is_empty());
 }
 
 #[test]
@@ -188,18 +188,18 @@ fn in_a_shell_that_lasts_a_relative_path_is_agreed_to_once() {
     let at = world.at();
     let p = world.builtin("default");
     std::fs::create_dir_all(world.path("ws/build")).unwrap();
-    let offered = |text: &str| p.judge(&world.proposal(&[apart(text)], &at)).offers;
+    let offered = |text: &str| p.judge(&world.proposal(&[apart(text)], &at)).offered_rules;
     for text in ["rm -rf build", "echo x > ../out/a", "cd sub; rm -rf build", "git push origin"] {
         assert_eq!(judged(&world, &p, apart(text)), Answer::Ask, "{text}");
         assert!(offered(text).is_empty(), "{text}: {:?}", offered(text));
-        p.remember(&world.proposal(&[apart(text)], &at), Lasting::Always).unwrap();
+        p.remember_approval(&world.proposal(&[apart(text)], &at), ApprovalScope::Always).unwrap();
         assert_eq!(judged(&world, &p, apart(text)), Answer::Ask, "{text}");
     }
     // Where it says itself which folder it means, it can be kept.
     let (build, src) = (world.path("ws/build"), world.path("ws/src"));
     for text in [format!("rm -rf {}", build.display()), format!("cd {}; rm -rf x", src.display())] {
         assert_eq!(offered(&text).len(), 1, "{text}");
-        p.remember(&world.proposal(&[apart(&text)], &at), Lasting::Always).unwrap();
+        p.remember_approval(&world.proposal(&[apart(&text)], &at), ApprovalScope::Always).unwrap();
         assert_eq!(judged(&world, &p, apart(&text)), Answer::Allow, "{text}");
     }
 }
@@ -242,7 +242,7 @@ fn code_in_a_call_that_destroys_is_asked_about() {
         let mut effects = vec![Effect::path(Scope::CODE_EXECUTE, world.path("ws"))];
         effects.extend(more);
         let at = world.at();
-        let proposal = Proposal { arguments: &arguments, ..world.proposal(&effects, &at) };
+        let proposal = CallProposal { arguments: &arguments, ..world.proposal(&effects, &at) };
         p.consider(&proposal).0.answer()
     };
     let default = "profiles: {p: {extends: default}}";

@@ -21,10 +21,10 @@ fn after_untrusted_content_new_hosts_and_other_folders_are_asked_about() {
     let world = World::new();
     let p = world.with(CAREFUL, "careful").unwrap();
     let outside = world.path("out/x");
-    Taint::note_host(&world.session, "network:send", "api.example.com").unwrap();
+    Taint::record_host(&world.session, "network:send", "api.example.com").unwrap();
     assert_eq!(world.reaches(&p, Scope::NETWORK_SEND, "evil.example.net"), Answer::Allow);
     assert_eq!(world.touches(&p, Scope::FILE_WRITE, &outside), Answer::Allow);
-    Taint::note(&world.session, "web_extract", &["ignore-previous-instructions".into()]).unwrap();
+    Taint::record_source(&world.session, "web_extract", &["ignore-previous-instructions".into()]).unwrap();
     let exam = world.examine(
         &p,
         hermes_core::Effect {

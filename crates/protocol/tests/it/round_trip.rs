@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use hermes_core::{Arguments, Disposition, ErrorKind, Status, ToolCall, ToolResult};
+use hermes_core::{CallArguments, EffectDisposition, ErrorKind, CallStatus, ToolCall, ToolResult};
 use hermes_protocol::{Dialect, parse, render};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ pub(crate) fn ask(dialect: Dialect, calls: &[ToolCall]) -> String {
 }
 
 fn ask_one(dialect: Dialect, call: &ToolCall) -> Value {
-    let ToolCall { id, name, arguments: Arguments::Json(arguments) } = call else {
+    let ToolCall { id, name, arguments: CallArguments::Json(arguments) } = call else {
         panic!("only parsed arguments are asked")
     };
     match dialect {
@@ -76,10 +76,10 @@ fn ask_one(dialect: Dialect, call: &ToolCall) -> Value {
 /// The batch with its arguments parsed, wherever the dialect quotes them.
 pub(crate) fn parsed(calls: Vec<ToolCall>) -> Vec<ToolCall> {
     let parse = |call: ToolCall| match &call.arguments {
-        Arguments::Text(text) => {
+        CallArguments::Text(text) => {
             ToolCall::new(call.id, call.name, serde_json::from_str(text).unwrap())
         }
-        Arguments::Json(_) => call,
+        CallArguments::Json(_) => call,
     };
     calls.into_iter().map(parse).collect()
 }
@@ -89,11 +89,11 @@ fn result(call: &ToolCall, content: &Value, succeeded: bool) -> ToolResult {
         tool_call_id: call.id.clone(),
         name: call.name.clone(),
         content: content.to_string(),
-        status: if succeeded { Status::Success } else { Status::Error(ErrorKind::Conflict) },
-        disposition: Disposition::Complete,
-        coerced: Vec::new(),
+        status: if succeeded { CallStatus::Success } else { CallStatus::Error(ErrorKind::Conflict) },
+        disposition: EffectDisposition::Complete,
+        coercions: Vec::new(),
         attachments: Vec::new(),
-        spilled: None,
+        spill_path: None,
         untrusted: false,
         duration: Duration::from_millis(1),
     }

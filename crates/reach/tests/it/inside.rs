@@ -9,9 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Attachment, Availability, BoundCall, BoxFuture, CheckpointId, Checkpoints, DynTool, Effect,
-    Impending, Made, OutputBounds, Ports, Progress, ProgressSink, Scope, Session, ToolCall,
-    ToolContext, ToolError, ToolOutput, ToolSpec, Workplace,
+    Attachment, Availability, BoundCall, BoxFuture, CheckpointId, CheckpointHooks, DynTool, Effect,
+    PendingChange, FileWritten, OutputLimits, Ports, ProgressUpdate, ProgressSink, Scope, Session, ToolCall,
+    ToolContext, ToolError, ToolOutput, ToolSpec, WorkingDir,
 };
 use hermes_engine::{Caller, Engine};
 use hermes_exec::output::Source;
@@ -122,7 +122,7 @@ impl DynTool for Odd {
 }
 
 impl BoundCall for Doing {
-    fn effects(&self, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, at: &WorkingDir) -> Vec<Effect> {
         let path = self.0["path"].as_str().map(|path| at.resolve(path));
         path.map(|path| Effect::path(Scope::FILE_WRITE, path)).into_iter().collect()
     }
@@ -131,7 +131,7 @@ impl BoundCall for Doing {
         Box::pin(async move {
             match self.0["do"].as_str().unwrap_or_default() {
                 "report" => {
-                    cx.report(Some(0.5), "half");
+                    cx.report_progress(Some(0.5), "half");
                     ToolOutput::json(&json!({}))
                 }
                 "attach" => {
@@ -142,13 +142,13 @@ impl BoundCall for Doing {
                 }
                 "panic" => panic!("as asked"),
                 "hang" => {
-                    cx.report(None, "begun");
+                    cx.report_progress(None, "begun");
                     cx.cancel.cancelled().await;
                     Err(ToolError::limit("stopped in order"))
                 }
                 "tell" => ToolOutput::json(&json!({
                     "in_time": cx.remaining().is_some_and(|left| left < Duration::from_secs(60)),
-                    "lines": cx.ports.get::<OutputBounds>().map(|bounds| bounds.read_lines),
+                    "lines": cx.ports.get::<OutputLimits>().map(|bounds| bounds.read_lines),
                     "context": cx.session.read::<Value>("context").unwrap(),
                     "count": cx.session.update("count", |count: &mut u64| { *count += 1; *count })?,
                 })),
@@ -186,10 +186,10 @@ impl Room {
 }
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<(String, Progress)>>);
+struct Heard(Mutex<Vec<(String, ProgressUpdate)>>);
 
 impl ProgressSink for Heard {
-    fn report(&self, tool: &str, progress: &Progress) {
+    fn report(&self, tool: &str, progress: &ProgressUpdate) {
         self.0.lock().unwrap().push((tool.to_owned(), progress.clone()));
     }
 }
@@ -200,7 +200,7 @@ async fn progress_is_heard_before_the_answer() {
     let heard = Arc::new(Heard::default());
     let cx = ToolContext { progress: Some(Arc::clone(&heard) as _), ..room.context() };
     room.call(cx, json!({"do": "report"})).await.unwrap();
-    let wanted = Progress { fraction: Some(0.5), message: "half".to_owned() };
+    let wanted = ProgressUpdate { fraction: Some(0.5), message: "half".to_owned() };
     assert_eq!(*heard.0.lock().unwrap(), [("odd".to_owned(), wanted)]);
 }
 
@@ -252,7 +252,7 @@ async fn a_call_that_is_stopped_may_still_say_something() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deadline_bounds_and_session_are_known_there() {
     let room = Room::new();
-    let bounds = OutputBounds { read_lines: 7, ..OutputBounds::default() };
+    let bounds = OutputLimits { read_lines: 7, ..OutputLimits::default() };
     let session = Session::in_memory();
     session.update("context", |mark: &mut Value| *mark = json!({"generation": 3})).unwrap();
     let cx = ToolContext {
@@ -274,23 +274,23 @@ async fn deadline_bounds_and_session_are_known_there() {
 #[derive(Default)]
 struct Keeper(Mutex<Vec<String>>);
 
-impl Checkpoints for Keeper {
-    fn before(&self, change: &Impending<'_>) -> Result<Option<CheckpointId>, ToolError> {
-        self.0.lock().unwrap().push(format!("before {:?}", change.places));
+impl CheckpointHooks for Keeper {
+    fn before_call(&self, change: &PendingChange<'_>) -> Result<Option<CheckpointId>, ToolError> {
+        self.0.lock().unwrap().push(format!("before {:?}", change.paths));
         Ok(Some("kept".to_owned()))
     }
 
-    fn after(&self, change: &Impending<'_>) -> Result<(), ToolError> {
-        self.0.lock().unwrap().push(format!("after {:?}", change.places));
+    fn after_call(&self, change: &PendingChange<'_>) -> Result<(), ToolError> {
+        self.0.lock().unwrap().push(format!("after {:?}", change.paths));
         Ok(())
     }
 
-    fn replacing(&self, _: &Impending<'_>, places: &[PathBuf]) -> Result<(), ToolError> {
+    fn before_change(&self, _: &PendingChange<'_>, places: &[PathBuf]) -> Result<(), ToolError> {
         self.0.lock().unwrap().push(format!("replacing {places:?}"));
         Ok(())
     }
 
-    fn replaced(&self, _: &Impending<'_>, made: &[Made<'_>]) -> Result<(), ToolError> {
+    fn after_change(&self, _: &PendingChange<'_>, made: &[FileWritten<'_>]) -> Result<(), ToolError> {
         self.0.lock().unwrap().push(format!("replaced {made:?}"));
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, DynTool, Effect, Grant, Grants, Scope, Session, ToolContext, ToolError, Workplace,
+    BoxFuture, DynTool, Effect, Grant, Grants, Scope, Session, ToolContext, ToolError, WorkingDir,
 };
 use hermes_exec::{Backend, Local, Order, Place, Started};
 use hermes_reach::{Hands, Settings, over_there};
@@ -155,12 +155,12 @@ impl World {
         let mut cx = ToolContext::bare(self.work());
         cx.tool = name.into();
         cx.session = self.session.clone();
-        cx.workplace = Arc::new(Workplace::new(self.work(), Some("/home/nobody".into())));
-        let effects = self.tool(name).bind(arguments).unwrap().effects(&cx.workplace);
+        cx.working_dir = Arc::new(WorkingDir::new(self.work(), Some("/home/nobody".into())));
+        let effects = self.tool(name).bind(arguments).unwrap().effects(&cx.working_dir);
         let real = |effect: &Effect| effect.resource.as_path().map(Path::to_path_buf);
-        let list = effects.into_iter().map(|effect| Grant { real: real(&effect), effect });
+        let list = effects.into_iter().map(|effect| Grant { real_path: real(&effect), effect });
         let shut = |_: &Scope, path: &Path| path.file_name() == Some(OsStr::new("shut"));
-        cx.grants = Arc::new(Grants::new(list.collect()).except(Arc::new(shut)));
+        cx.grants = Arc::new(Grants::new(list.collect()).with_exceptions(Arc::new(shut)));
         cx
     }
 

@@ -47,7 +47,7 @@ impl Bench {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.cx.workplace.cwd()
+        self.cx.working_dir.cwd()
     }
 
     pub(crate) fn ask(&self, language: Language, code: &str) -> Ask {

@@ -311,7 +311,7 @@ fn a_folder_that_is_open_for_new_names_keeps_what_is_in_it() {
         fs::write(outside.join(name), "kept\n").unwrap();
     }
     world.confinement.write.push(outside.clone());
-    world.confinement.beside = ["secret", "precious", "deep"].map(|it| outside.join(it)).to_vec();
+    world.confinement.frozen = ["secret", "precious", "deep"].map(|it| outside.join(it)).to_vec();
     let at = outside.display();
     for script in [
         format!("echo x > {at}/precious"),

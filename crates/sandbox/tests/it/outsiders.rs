@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use hermes_core::Service;
+use hermes_core::HostService;
 use hermes_sandbox::{Group, JOB_VARIABLE, Launch, Outcome, den, probe};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
@@ -40,9 +40,9 @@ fn a_socket_of_another_program_cannot_be_reached() {
     world.confinement.network = hermes_core::NetworkMode::Host;
     world.confinement.write = vec!["/".into()];
     assert_eq!(connect(&world, &socket).unwrap(), "refused");
-    world.confinement.services = vec![Service::Keys];
+    world.confinement.services = vec![HostService::Keys];
     assert_eq!(connect(&world, &socket).unwrap(), "refused");
-    world.confinement.services = vec![Service::Containers];
+    world.confinement.services = vec![HostService::Containers];
     assert_eq!(connect(&world, &socket).unwrap(), "done");
 }
 
@@ -304,7 +304,7 @@ fn a_socket_in_a_folder_that_was_opened_for_something_new_cannot_be_reached() {
     );
     let Some(ran) = world.python(&program) else { return };
     assert_eq!(ran.out, "done", "{ran:?}");
-    world.confinement.beside = vec![socket];
+    world.confinement.frozen = vec![socket];
     let ran = world.python(&program).unwrap();
     assert!(ran.ok && ran.out != "done", "{ran:?}");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use hermes_core::{Enclosed, OverlayMount};
+use hermes_core::{PartialDir, OverlayMount};
 use hermes_sandbox::overlay_directory;
 
 use crate::support::{World, has_namespaces};
@@ -17,8 +17,8 @@ fn world(name: &str) -> (World, PathBuf, PathBuf) {
     fs::create_dir_all(home.join("project")).unwrap();
     fs::create_dir_all(&store).unwrap();
     world.confinement.read.push(home.clone());
-    world.confinement.enclosed =
-        vec![Enclosed { folder: home.clone(), open: vec![home.join("project"), cache.clone()] }];
+    world.confinement.partial_dirs =
+        vec![PartialDir { folder: home.clone(), open: vec![home.join("project"), cache.clone()] }];
     let overlay = OverlayMount {
         target: cache.clone(),
         home,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use hermes_core::{Awaited, Enclosed};
+use hermes_core::{PendingSecrets, PartialDir};
 use hermes_sandbox::Sandbox;
 
 use crate::support::{World, has_namespaces, run};
@@ -99,13 +99,13 @@ fn a_secret_that_comes_to_be_while_a_child_runs_is_hidden() {
     }
     let mut world = World::new();
     world.confinement.read.push(world.outside.clone());
-    let awaited = Awaited {
+    let awaited = PendingSecrets {
         paths: vec![world.outside.join("config/cloud/token")],
-        folders: vec![world.inside.clone()],
-        names: vec![".env".to_owned(), ".env.*".to_owned()],
-        except: vec![".env.example".to_owned()],
+        dirs: vec![world.inside.clone()],
+        name_patterns: vec![".env".to_owned(), ".env.*".to_owned()],
+        excluded_patterns: vec![".env.example".to_owned()],
     };
-    world.confinement.awaited = Arc::new(awaited);
+    world.confinement.pending_secrets = Arc::new(awaited);
     let sandbox = world.sandbox();
     let token = world.outside.join("config/cloud/token");
     for (path, shown) in [
@@ -130,7 +130,7 @@ fn what_is_not_to_be_made_is_put_aside_while_the_child_runs() {
     }
     let mut world = World::new();
     let places = [".zshrc", ".config/autostart"].map(|name| world.inside.join(name));
-    world.confinement.unwelcome = places.to_vec();
+    world.confinement.quarantined = places.to_vec();
     let sandbox = world.sandbox();
     // Nobody tidies up after a child that goes on.
     let script = "echo evil > .zshrc; mkdir -p .config/autostart && \
@@ -141,7 +141,7 @@ fn what_is_not_to_be_made_is_put_aside_while_the_child_runs() {
     // Where no child runs, somebody else has made it. All is seen in its order.
     fs::write(&places[0], "mine\n").unwrap();
     let mut other = World::new();
-    other.confinement.unwelcome =
+    other.confinement.quarantined =
         [".zshrc", ".config/autostart"].map(|name| other.inside.join(name)).to_vec();
     let child = start(&other.sandbox(), &other.inside, script);
     assert_eq!(finish(child), "gone");
@@ -156,7 +156,7 @@ fn a_child_that_outlives_its_sandbox_cannot_make_what_a_placeholder_stood_for() 
     let mut world = World::new();
     fs::create_dir(world.inside.join(".git")).unwrap();
     let pointer = world.inside.join(".git/commondir");
-    world.confinement.absent = vec![pointer.clone()];
+    world.confinement.masked_missing = vec![pointer.clone()];
     let sandbox = world.sandbox();
     let script = "echo evil > .git/commondir || rm -f .git/commondir || echo refused";
     let child = start(&sandbox, &world.inside, script);
@@ -187,7 +187,7 @@ fn an_enclosed_folder_shows_what_is_open_and_nothing_that_comes_to_be() {
     }
     let open =
         ["skills", "logs", "config.yaml", "linked", "gone"].map(|name| home.join(name)).to_vec();
-    world.confinement.enclosed = vec![Enclosed { folder: home.clone(), open }];
+    world.confinement.partial_dirs = vec![PartialDir { folder: home.clone(), open }];
     let hidden = ["secrets.json", "logs/audit", "linked/.hub"];
     world.confinement.hidden = hidden.map(|name| home.join(name)).to_vec();
     world.confinement.read_only = vec![home.clone()];

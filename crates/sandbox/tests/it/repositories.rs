@@ -30,9 +30,9 @@ fn a_commit_works_where_only_hooks_are_kept() {
     let Some(mut world) = repository() else { return };
     let git = world.inside.join(".git");
     world.confinement.read_only = vec![git.join("hooks")];
-    world.confinement.nested = vec![world.inside.join("sub/.git/hooks")];
+    world.confinement.frozen_nested = vec![world.inside.join("sub/.git/hooks")];
     let pointers = [git.join("commondir"), world.inside.join("sub/.git/commondir")];
-    world.confinement.absent = pointers.to_vec();
+    world.confinement.masked_missing = pointers.to_vec();
     let sandbox = world.sandbox();
     let ran = run(
         &sandbox,
@@ -74,7 +74,7 @@ fn what_a_child_makes_where_nothing_is_to_be_does_not_stay() {
     }
     let mut world = World::new();
     let places = [".zshrc", ".config/autostart", ".git/commondir", "link/rc"];
-    world.confinement.unwelcome = places.map(|name| world.inside.join(name)).to_vec();
+    world.confinement.quarantined = places.map(|name| world.inside.join(name)).to_vec();
     fs::create_dir(world.inside.join(".git")).unwrap();
     fs::create_dir(world.outside.join("rc")).unwrap();
     let sandbox = world.sandbox();
@@ -122,7 +122,7 @@ fn a_repository_that_is_kept_as_a_whole_can_be_read() {
 #[test]
 fn a_folder_with_a_repository_in_it_can_still_be_moved_and_moved_into() {
     let Some(mut world) = repository() else { return };
-    world.confinement.nested = vec![world.inside.join("sub/.git/hooks")];
+    world.confinement.frozen_nested = vec![world.inside.join("sub/.git/hooks")];
     let program = "import os; os.rename('new', 'sub/new'); os.rename('sub', 'other')";
     fs::write(world.inside.join("new"), "x").unwrap();
     let Some(ran) = world.python(program) else { return };
@@ -138,7 +138,7 @@ fn a_folder_that_is_not_to_be_made_is_not_made() {
     }
     let mut world = World::new();
     let ours = world.inside.join(".tool");
-    world.confinement.absent = vec![ours.clone(), world.inside.join("a/config.worktree")];
+    world.confinement.masked_missing = vec![ours.clone(), world.inside.join("a/config.worktree")];
     fs::create_dir(world.inside.join("a")).unwrap();
     let sandbox = world.sandbox();
     for script in [

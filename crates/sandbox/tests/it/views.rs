@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use hermes_core::Enclosed;
+use hermes_core::PartialDir;
 
 use crate::support::{World, has_namespaces, python};
 
@@ -29,9 +29,9 @@ fn world() -> (World, PathBuf) {
     world.confinement.read.push(home.clone());
     world.confinement.write.push(home.join("project"));
     let open = |names: &[&str]| names.iter().map(|name| home.join(name)).collect();
-    world.confinement.enclosed = vec![
-        Enclosed { folder: home.clone(), open: open(&[".profile", ".config", "project", "link"]) },
-        Enclosed { folder: home.join(".config"), open: open(&[".config/editor"]) },
+    world.confinement.partial_dirs = vec![
+        PartialDir { folder: home.clone(), open: open(&[".profile", ".config", "project", "link"]) },
+        PartialDir { folder: home.join(".config"), open: open(&[".config/editor"]) },
     ];
     (world, home)
 }

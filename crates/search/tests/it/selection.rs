@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use hermes_core::{Exceptions, Grants, Scope};
+use hermes_core::{GrantExceptions, Grants, Scope};
 use hermes_search::{Pattern, Report, Selection, Veil};
 use ignore::WalkBuilder;
 use ignore::overrides::OverrideBuilder;
@@ -145,7 +145,7 @@ fn what_is_veiled_is_not_shown() {
     let hides = move |_: &Scope, real: &Path| {
         real == root.join("keys") || real.file_name().is_some_and(|name| name == ".env")
     };
-    let veil = Veil::of(&Grants::everything().except(Arc::new(hides)));
+    let veil = Veil::of(&Grants::allow_all().with_exceptions(Arc::new(hides)));
     let selection = Selection { hidden: true, veil, ..Selection::default() };
     let content = of(Pattern::regex("x"), Report::Files);
     let found = tree.search_in("", &selection, &content, ALL).unwrap();
@@ -155,12 +155,12 @@ fn what_is_veiled_is_not_shown() {
 /// Closes one file under each of its names.
 struct Secret((u64, u64));
 
-impl Exceptions for Secret {
-    fn closes(&self, _: &Scope, _: &Path) -> bool {
+impl GrantExceptions for Secret {
+    fn denies(&self, _: &Scope, _: &Path) -> bool {
         false
     }
 
-    fn closes_shared(&self, _: &Scope, _: &Path, file: (u64, u64)) -> bool {
+    fn denies_hard_linked(&self, _: &Scope, _: &Path, file: (u64, u64)) -> bool {
         file == self.0
     }
 }
@@ -175,7 +175,7 @@ fn another_name_of_a_veiled_file_is_not_shown() {
     std::fs::hard_link(&secret, root.join("sub/hl")).unwrap();
     std::fs::hard_link(root.join("twice"), root.join("again")).unwrap();
     let found = std::fs::metadata(&secret).unwrap();
-    let veil = Veil::of(&Grants::everything().except(Arc::new(Secret((found.dev(), found.ino())))));
+    let veil = Veil::of(&Grants::allow_all().with_exceptions(Arc::new(Secret((found.dev(), found.ino())))));
     let selection = Selection { veil, ..Selection::default() };
     for report in [Report::Files, Report::Counts, Report::Lines { before: 0, after: 0 }] {
         let content = of(Pattern::regex("x"), report);

@@ -258,7 +258,7 @@ fn leads(act: &mut Act<'_>, target: &Word, source: &Word) {
     let Some(link) = act.site.absolute(target) else { return };
     // What a symbolic link says counts from the folder that it is in.
     let from = link.parent().map_or_else(|| link.clone(), std::path::Path::to_path_buf);
-    let Some(to) = source.known().map(|text| act.site.at.fold(&from.join(text))) else { return };
+    let Some(to) = source.known().map(|text| act.site.at.normalize(&from.join(text))) else { return };
     let inside = to.file_name().map(|name| link.join(name));
     act.leaf.links.extend(inside.map(|inside| (inside, to.clone())));
     act.leaf.links.push((link, to));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hermes_core::Workplace;
+use hermes_core::WorkingDir;
 
 /// Folders of the system.
 const SYSTEM: &[&str] = &[
@@ -55,12 +55,12 @@ const USER: &[&str] = &[
 ];
 
 /// Whether a path is in a folder for programs of the system or of the user.
-pub(super) fn is_installed(at: &Workplace, path: &Path) -> bool {
+pub(super) fn is_installed(at: &WorkingDir, path: &Path) -> bool {
     SYSTEM.iter().any(|place| path.starts_with(place)) || is_at_home(at, path, USER)
 }
 
 /// Whether a path is in one of these folders of the home folder.
-pub(super) fn is_at_home(at: &Workplace, path: &Path, places: &[&str]) -> bool {
+pub(super) fn is_at_home(at: &WorkingDir, path: &Path, places: &[&str]) -> bool {
     let below = at.home().and_then(|home| path.strip_prefix(home).ok());
     below.is_some_and(|below| places.iter().any(|place| below.starts_with(place)))
 }

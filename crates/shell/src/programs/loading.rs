@@ -129,7 +129,7 @@ fn is_ours(act: &Act<'_>, path: &Path) -> bool {
 }
 
 /// Whether code at a path is neither the project's nor installed.
-pub(crate) fn is_elsewhere(at: &hermes_core::Workplace, path: &Path) -> bool {
+pub(crate) fn is_elsewhere(at: &hermes_core::WorkingDir, path: &Path) -> bool {
     const OWN: &[&str] =
         &[".cargo", ".virtualenvs", ".venv", ".bashrc", ".profile", ".zshrc", ".bash_profile"];
     let is_below = |places: &[&str]| places.iter().any(|place| path.starts_with(place));

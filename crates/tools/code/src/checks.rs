@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hermes_checks::{SCRIPT, Survey, Unseen};
-use hermes_core::{Effect, ErrorKind, Resource, Scope, ToolContext, ToolError, Workplace};
+use hermes_core::{Effect, ErrorKind, Resource, Scope, ToolContext, ToolError, WorkingDir};
 use hermes_exec::Input;
 use hermes_files::{Change, Existing, Files};
 use serde::Serialize;
@@ -23,7 +23,7 @@ const LARGEST: u64 = 4 * 1024 * 1024;
 
 /// The path that a call is about, and the folder that its programs run in or
 /// below: the working folder for what is in it.
-pub(crate) fn places(at: &Workplace, path: Option<&str>) -> (PathBuf, PathBuf) {
+pub(crate) fn places(at: &WorkingDir, path: Option<&str>) -> (PathBuf, PathBuf) {
     let path = at.resolve(path.unwrap_or("."));
     if path.starts_with(at.cwd()) {
         return (path, at.cwd().to_owned());
@@ -35,7 +35,7 @@ pub(crate) fn places(at: &Workplace, path: Option<&str>) -> (PathBuf, PathBuf) {
 }
 
 /// What a call that runs a program on this path does.
-pub(crate) fn effects(at: &Workplace, path: Option<&str>, writes: bool) -> Vec<Effect> {
+pub(crate) fn effects(at: &WorkingDir, path: Option<&str>, writes: bool) -> Vec<Effect> {
     let (path, top) = places(at, path);
     let mut effects =
         vec![Effect::path(Scope::CODE_EXECUTE, top), Effect::path(Scope::FILE_READ, &path)];
@@ -76,9 +76,9 @@ impl<'a> Desk<'a> {
         path: Option<&str>,
         limit: Duration,
     ) -> Result<Self, ToolError> {
-        let (path, top) = places(&cx.workplace, path);
-        cx.permit(&Scope::CODE_EXECUTE, &Resource::Path(top.clone()))?;
-        cx.permit(&Scope::FILE_READ, &Resource::Path(path.clone()))?;
+        let (path, top) = places(&cx.working_dir, path);
+        cx.check_grant(&Scope::CODE_EXECUTE, &Resource::Path(top.clone()))?;
+        cx.check_grant(&Scope::FILE_READ, &Resource::Path(path.clone()))?;
         let limit = cx.remaining().map_or(limit, |left| left.mul_f64(0.95).min(limit));
         let until = Instant::now() + limit;
         let bench = Bench::of(cx).await?.plain();
@@ -92,7 +92,7 @@ impl<'a> Desk<'a> {
                     .into_iter()
                     .chain(Survey::arguments(&marker, &top, &path))
                     .collect(),
-                directory: cx.workplace.cwd(),
+                directory: cx.working_dir.cwd(),
                 input: Input::Nothing,
                 until: until.min(Instant::now() + LOOK),
             })
@@ -133,7 +133,7 @@ impl<'a> Desk<'a> {
 
     /// A path from the working folder on, if it is in it.
     pub(crate) fn show(&self, path: &Path) -> String {
-        let cwd = self.cx.workplace.cwd();
+        let cwd = self.cx.working_dir.cwd();
         match path.strip_prefix(cwd) {
             Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
             Ok(rest) => rest.display().to_string(),

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn what_a_call_declares_is_where_it_runs() {
-    let at = Workplace::new("/w/project", None);
+    let at = WorkingDir::new("/w/project", None);
     let cases = [
         (None, "/w/project", "/w/project"),
         (Some("src/a.rs"), "/w/project/src/a.rs", "/w/project"),

@@ -164,7 +164,7 @@ impl<'a> Bench<'a> {
     /// Runs a program to its end, or to the end of its time. It has ended
     /// then, and so has all that it started.
     pub(crate) async fn run(&self, what: Program<'_>) -> Result<Ran, ToolError> {
-        self.cx.check()?;
+        self.cx.check_cancelled()?;
         let confinement = match (&self.cx.confinement, self.is_here) {
             (Some(held), true) => {
                 let mut held = (**held).clone();
@@ -202,7 +202,7 @@ impl<'a> Bench<'a> {
             let _ = std::fs::remove_file(file);
         }
         drop(log);
-        self.cx.check()?;
+        self.cx.check_cancelled()?;
         Ok(ran)
     }
 
@@ -231,7 +231,7 @@ impl<'a> Bench<'a> {
             let (lines, _) = job.log().last(1);
             let line = lines.first().map_or("", |line| line.trim());
             let shown: String = line.chars().take(120).collect();
-            self.cx.report(None, format!("{name}: {} s {shown}", job.age().as_secs()));
+            self.cx.report_progress(None, format!("{name}: {} s {shown}", job.age().as_secs()));
         }
         job.end(GRACE).await;
         None

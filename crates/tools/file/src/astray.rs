@@ -13,7 +13,7 @@ const DEEPEST: usize = 64;
 /// nowhere. Only names are looked at.
 pub(crate) fn meant(path: &Path, cx: &ToolContext) -> Option<PathBuf> {
     let names = Files::new(cx).names_around(path).ok()?;
-    let cwd = cx.workplace.cwd();
+    let cwd = cx.working_dir.cwd();
     let is_file = |path: &Path| names.metadata(path).is_ok_and(|found| found.kind == Kind::File);
     let written = path.strip_prefix(cwd).unwrap_or(path);
     let slashed = PathBuf::from(written.to_str()?.replace('\\', "/"));

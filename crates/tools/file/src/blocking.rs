@@ -15,12 +15,12 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     let (tell, told) = oneshot::channel();
     let task = tokio::task::spawn_blocking(move || {
         // It may have waited for a thread, and the call may be over by now.
-        let done = inner.check().and_then(|()| work(&inner));
+        let done = inner.check_cancelled().and_then(|()| work(&inner));
         drop(inner);
         // If nobody waits for it any more, the call was cancelled.
         let _ = tell.send(done);
     });
-    match cx.race(told).await? {
+    match cx.run_until_cancelled(told).await? {
         Ok(answer) => answer,
         Err(_) => match task.await.map_err(JoinError::try_into_panic) {
             Err(Ok(panic)) => std::panic::resume_unwind(panic),
@@ -39,5 +39,5 @@ pub(crate) async fn in_place<T: Send + 'static>(
     if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
         return off_thread(cx, work).await;
     }
-    tokio::task::block_in_place(|| cx.check().and_then(|()| work(cx)))
+    tokio::task::block_in_place(|| cx.check_cancelled().and_then(|()| work(cx)))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hermes_core::{Left, Made, Replacing, ToolContext, ToolError};
+use hermes_core::{PathState, FileWritten, ChangeReporter, ToolContext, ToolError};
 use hermes_files::{Files, Hold, Journals, Recovered};
 
 pub(crate) use hermes_files::{Change, Existing};
@@ -79,8 +79,8 @@ fn taken_back(recovered: &[Recovered]) -> ToolError {
 }
 
 /// Who keeps what the call replaces, if anybody does.
-pub(crate) fn keeper(cx: &ToolContext) -> Option<Arc<dyn Replacing>> {
-    cx.ports.get::<dyn Replacing>()
+pub(crate) fn keeper(cx: &ToolContext) -> Option<Arc<dyn ChangeReporter>> {
+    cx.ports.get::<dyn ChangeReporter>()
 }
 
 impl<'a> Held<'a> {
@@ -111,12 +111,12 @@ impl<'a> Held<'a> {
         let keep = || {
             if let Some(keeper) = &keeper {
                 let places = changes.iter().flat_map(Change::paths).map(PathBuf::from);
-                keeper.before(&places.collect::<Vec<_>>());
+                keeper.before_change(&places.collect::<Vec<_>>());
             }
         };
         let tidy = || {
             if let Some(keeper) = &keeper {
-                keeper.tidy();
+                keeper.prune();
             }
         };
         let is_permitted = AtomicBool::new(false);
@@ -154,12 +154,12 @@ impl<'a> Held<'a> {
         if !is_tidy {
             tidy();
         }
-        cx.check()?;
+        cx.check_cancelled()?;
         let changed = secured.make()?;
         if let Some(keeper) = &keeper {
             let made =
                 changes.iter().zip(digests).flat_map(|(change, digest)| made(change, digest));
-            keeper.after(&made.collect::<Vec<_>>());
+            keeper.after_change(&made.collect::<Vec<_>>());
         }
         let done = changes.iter().zip(hashes).zip(changed).map(|((change, hash), changed)| {
             note(cx, change, hash.as_ref());
@@ -187,18 +187,18 @@ pub(crate) fn remember(changes: impl IntoIterator<Item = Change>, done: &[Done])
 }
 
 /// What a change has left where.
-fn made(change: &Change, digest: Option<blake3::Hash>) -> Vec<Made<'_>> {
+fn made(change: &Change, digest: Option<blake3::Hash>) -> Vec<FileWritten<'_>> {
     let left = change
         .content()
         .zip(digest)
-        .map(|(bytes, digest)| Left::Content { len: bytes.len() as u64, hash: digest.into() });
+        .map(|(bytes, digest)| PathState::File { len: bytes.len() as u64, hash: digest.into() });
     match change {
         Change::Write { path, .. } | Change::Remove { path } => {
-            vec![Made { path, left: left.unwrap_or(Left::Nothing) }]
+            vec![FileWritten { path, state: left.unwrap_or(PathState::Absent) }]
         }
         Change::Move { from, to, .. } => {
-            let left = left.unwrap_or(Left::MovedFrom(from));
-            vec![Made { path: from, left: Left::Nothing }, Made { path: to, left }]
+            let left = left.unwrap_or(PathState::MovedFrom(from));
+            vec![FileWritten { path: from, state: PathState::Absent }, FileWritten { path: to, state }]
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn extract_text(
         return Err(explain(path, kind, &error));
     }
     if source.len() > LARGE {
-        cx.report(None, format!("Extracting the text of {}", show(path)));
+        cx.report_progress(None, format!("Extracting the text of {}", show(path)));
     }
     let failed = |error: std::io::Error| Source::failed(path, cx, &error);
     let mut bytes = Vec::new();

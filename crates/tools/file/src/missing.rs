@@ -96,13 +96,13 @@ pub(crate) fn explain_beside(
             false => near.join(&below),
         })
         .collect();
-    for other in elsewhere(&files, wanted, path, folder, cx.workplace.cwd()) {
+    for other in elsewhere(&files, wanted, path, folder, cx.working_dir.cwd()) {
         if found.len() < SUGGESTED && !found.contains(&other) {
             found.push(other);
         }
     }
     let found: Vec<Value> =
-        found.iter().map(|near| spelling::shorten(near, &cx.workplace).into()).collect();
+        found.iter().map(|near| spelling::shorten(near, &cx.working_dir).into()).collect();
     let error = if in_place {
         ToolError::not_found(what)
     } else {

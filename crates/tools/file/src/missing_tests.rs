@@ -9,7 +9,7 @@ use super::*;
 
 fn explained(wanted: Wanted, root: &Path, path: &str) -> Value {
     let cx = ToolContext::bare(root);
-    explain_missing(wanted, &cx.workplace.resolve(path), &cx).to_value()
+    explain_missing(wanted, &cx.working_dir.resolve(path), &cx).to_value()
 }
 
 #[test]
@@ -19,8 +19,8 @@ fn only_around_what_may_be_read_is_looked() {
     fs::write(root.path().join("src/main.rs"), "").expect("file");
     let mut cx = ToolContext::bare(root.path());
     for (granted, suggests) in [("src/mian.rs", true), ("src", true), ("other", false)] {
-        let granted = cx.workplace.resolve(granted);
-        cx.grants = Arc::new(Grants::of(&[Effect::path(Scope::FILE_READ, granted)]));
+        let granted = cx.working_dir.resolve(granted);
+        cx.grants = Arc::new(Grants::from_effects(&[Effect::path(Scope::FILE_READ, granted)]));
         let path = root.path().join("src/mian.rs");
         let error = explain_missing(Wanted::File, &path, &cx).to_value();
         assert_eq!(error["kind"], "not_found");

@@ -172,7 +172,7 @@ impl Read for Watched {
         if self.told.elapsed() > PATIENCE {
             self.told = Instant::now();
             let fraction = self.position as f64 / self.len.max(1) as f64;
-            self.cx.report(Some(fraction.min(1.0)), "Reading the file");
+            self.cx.report_progress(Some(fraction.min(1.0)), "Reading the file");
         }
         let left = usize::try_from(self.len.saturating_sub(self.position)).unwrap_or(usize::MAX);
         let room = buffer.len().min(left);

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use hermes_core::Workplace;
+use hermes_core::WorkingDir;
 use hermes_text::diff::{closed, quote_bytes};
 
 const SCHEME: &str = "file://";
@@ -13,12 +13,12 @@ const SCHEME: &str = "file://";
 const HERE: &str = "file://./";
 
 /// The absolute form of a path as a caller wrote it. Nothing is looked up.
-pub(crate) fn resolve(at: &Workplace, written: &str) -> PathBuf {
+pub(crate) fn resolve(at: &WorkingDir, written: &str) -> PathBuf {
     if let Some(rest) = written.strip_prefix(HERE) {
-        return at.fold(&at.cwd().join(unescape(rest)));
+        return at.normalize(&at.cwd().join(unescape(rest)));
     }
     match written.strip_prefix(SCHEME).filter(|rest| rest.starts_with('/')) {
-        Some(rest) => at.fold(Path::new(&unescape(rest))),
+        Some(rest) => at.normalize(Path::new(&unescape(rest))),
         None => at.resolve(written),
     }
 }
@@ -39,7 +39,7 @@ pub(crate) fn show(path: &Path) -> String {
 }
 
 /// The same, from the working folder on for what is in it.
-pub(crate) fn shorten(path: &Path, at: &Workplace) -> String {
+pub(crate) fn shorten(path: &Path, at: &WorkingDir) -> String {
     match path.strip_prefix(at.cwd()).ok().and_then(Path::to_str) {
         Some(short) if !short.is_empty() => short.to_owned(),
         _ => show(path),
@@ -48,7 +48,7 @@ pub(crate) fn shorten(path: &Path, at: &Workplace) -> String {
 
 /// A path as the header of a diff has it, so that `patch` and git take it back:
 /// with a prefix below the working folder, and whole elsewhere.
-pub(crate) fn header(prefix: &str, path: &Path, at: &Workplace) -> String {
+pub(crate) fn header(prefix: &str, path: &Path, at: &WorkingDir) -> String {
     match path.strip_prefix(at.cwd()) {
         Ok(short) => quote_bytes(&[prefix.as_bytes(), short.as_os_str().as_bytes()].concat()),
         Err(_) => quote_bytes(path.as_os_str().as_bytes()),
@@ -56,7 +56,7 @@ pub(crate) fn header(prefix: &str, path: &Path, at: &Workplace) -> String {
 }
 
 /// The same behind `---` or `+++`, where it says where it ends.
-pub(crate) fn heading(prefix: &str, path: &Path, at: &Workplace) -> String {
+pub(crate) fn heading(prefix: &str, path: &Path, at: &WorkingDir) -> String {
     closed(header(prefix, path, at))
 }
 

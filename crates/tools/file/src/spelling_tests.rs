@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn at() -> Workplace {
-    Workplace::new("/srv", Some("/home/me".into()))
+fn at() -> WorkingDir {
+    WorkingDir::new("/srv", Some("/home/me".into()))
 }
 
 #[test]

@@ -71,7 +71,7 @@ pub(crate) struct Page<'a> {
 /// after that was said, the answer is no: somebody who insists shall see it.
 /// What a script reads it has not seen before, and its caller sees none of it.
 pub(crate) fn is_repeat(cx: &ToolContext, path: &Path, page: Page<'_>, is_fresh: bool) -> bool {
-    if cx.inner {
+    if cx.is_nested {
         return false;
     }
     let Page { what, version, content } = page;

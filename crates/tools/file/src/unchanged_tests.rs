@@ -35,7 +35,7 @@ fn another_version_range_or_task_is_no_repeat() {
 #[test]
 fn what_a_script_reads_is_not_what_its_caller_was_shown() {
     let cx = context();
-    let script = ToolContext { inner: true, ..cx.clone() };
+    let script = ToolContext { is_nested: true, ..cx.clone() };
     assert!(!ask(&script, "1", "v"));
     assert!(!ask(&script, "1", "v"), "a script sees it each time");
     assert!(!ask(&cx, "1", "v"), "the caller saw nothing of it");

@@ -19,8 +19,8 @@ pub(crate) async fn read(
     cx: &ToolContext,
 ) -> Result<Vec<u8>, ToolError> {
     let effect = Effect::path(Scope::FILE_READ, path);
-    cx.permit(&effect.scope, &effect.resource)?;
-    Ok(cx.race(transfer::read(jobs.backend(), path, most)).await??.bytes)
+    cx.check_grant(&effect.scope, &effect.resource)?;
+    Ok(cx.run_until_cancelled(transfer::read(jobs.backend(), path, most)).await??.bytes)
 }
 
 /// Writes a file there.
@@ -31,8 +31,8 @@ pub(crate) async fn write(
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
     let effect = Effect::path(Scope::FILE_WRITE, path);
-    cx.permit(&effect.scope, &effect.resource)?;
-    cx.race(transfer::write(jobs.backend(), path, bytes, None)).await?
+    cx.check_grant(&effect.scope, &effect.resource)?;
+    cx.run_until_cancelled(transfer::write(jobs.backend(), path, bytes, None)).await?
 }
 
 #[cfg(test)]

@@ -8,6 +8,6 @@ pub(crate) async fn blocking<T: Send + 'static>(
     cx: &ToolContext,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ToolError> {
-    let done = cx.race(tokio::task::spawn_blocking(work)).await?;
+    let done = cx.run_until_cancelled(tokio::task::spawn_blocking(work)).await?;
     done.map_err(|e| ToolError::internal(format!("The work broke off: {e}")))
 }

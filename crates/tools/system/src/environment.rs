@@ -8,7 +8,7 @@ use std::env;
 use std::ffi::OsString;
 use std::path::Path;
 
-use hermes_core::{ToolError, Variables};
+use hermes_core::{ToolError, EnvOverrides};
 use hermes_exec::surroundings::Surroundings;
 use hermes_secrets::is_secret;
 use serde::Serialize;
@@ -300,7 +300,7 @@ pub(crate) fn check_value(name: &str, value: &str) -> Result<(), ToolError> {
 }
 
 /// Sets a variable, unless the session's changes would become too large.
-pub(crate) fn set(changes: &mut Variables, name: &str, value: &str) -> Result<(), ToolError> {
+pub(crate) fn set(changes: &mut EnvOverrides, name: &str, value: &str) -> Result<(), ToolError> {
     let others: usize = changes
         .iter()
         .filter(|(other, _)| *other != name)

@@ -68,7 +68,7 @@ fn values_are_checked() {
 
 #[test]
 fn all_changes_together_are_bounded() {
-    let mut changes = Variables::new();
+    let mut changes = EnvOverrides::new();
     let large = "x".repeat(MAX_VALUE);
     for n in 0..7 {
         set(&mut changes, &format!("V{n}"), &large).unwrap();

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use hermes_core::{Scope, SessionError, ToolContext, ToolError, Variables};
+use hermes_core::{Scope, SessionError, ToolContext, ToolError, EnvOverrides};
 use hermes_exec::state::{self, Frame, Report, ShellState};
 use hermes_exec::surroundings::{DOCUMENT, Kept, Surroundings};
 use hermes_exec::{Exit, Input, Job, Jobs, Order, Output, Place, Room, Shell};
@@ -174,7 +174,7 @@ pub(crate) struct After {
     command: String,
     before: ShellState,
     base: BTreeMap<OsString, OsString>,
-    variables: Variables,
+    variables: EnvOverrides,
     from: From,
 }
 
@@ -209,7 +209,7 @@ impl After {
             after.set_cwd(self.before.cwd().map(Path::to_path_buf));
         }
         let is_here = matches!(self.from, From::File(_));
-        let at = after.cwd().unwrap_or_else(|| cx.workplace.cwd()).to_path_buf();
+        let at = after.cwd().unwrap_or_else(|| cx.working_dir.cwd()).to_path_buf();
         let gone = if moves && is_here { nearest(&at) } else { None };
         let is_adrift = gone.is_some() || moves && after.is_adrift();
         if gone.is_some() {
@@ -217,7 +217,7 @@ impl After {
         }
         let folder = after.cwd().map(Path::to_path_buf);
         if is_adrift {
-            notes.push(adrift(folder.as_deref().unwrap_or_else(|| cx.workplace.cwd())));
+            notes.push(adrift(folder.as_deref().unwrap_or_else(|| cx.working_dir.cwd())));
         }
         if !after.dropped().is_empty() {
             notes.push(format!(
@@ -339,7 +339,7 @@ fn nearest(folder: &Path) -> Option<PathBuf> {
 pub(crate) fn stand(jobs: &Jobs, cx: &ToolContext) -> Result<(), ToolError> {
     // One that cannot be read would be taken for the folder of the caller.
     cx.session.cwd()?;
-    let at = cx.workplace.cwd();
+    let at = cx.working_dir.cwd();
     if !jobs.backend().is_here() {
         return Ok(());
     }
@@ -351,7 +351,7 @@ pub(crate) fn stand(jobs: &Jobs, cx: &ToolContext) -> Result<(), ToolError> {
 /// Goes on in the nearest folder above the session's own if a command that ran
 /// beside it has taken that away; where that is.
 pub(crate) fn drift(jobs: &Jobs, cx: &ToolContext) -> Result<Option<PathBuf>, ToolError> {
-    let above = nearest(cx.workplace.cwd()).filter(|_| jobs.backend().is_here());
+    let above = nearest(cx.working_dir.cwd()).filter(|_| jobs.backend().is_here());
     if let Some(above) = &above {
         move_to(above, cx)?;
     }
@@ -382,7 +382,7 @@ fn move_to(folder: &Path, cx: &ToolContext) -> Result<(), ToolError> {
 
 fn move_session(folder: &Path, cx: &ToolContext) -> Result<(), SessionError> {
     if cx.session.cwd()?.is_none() {
-        cx.session.set_beginning(cx.workplace.cwd())?;
+        cx.session.set_initial_cwd(cx.working_dir.cwd())?;
     }
     cx.session.set_cwd(Some(folder))
 }
@@ -413,9 +413,9 @@ pub(crate) fn forget(cx: &ToolContext) -> Result<(), ToolError> {
 /// The same, and goes back to where the session has begun; which folder that is.
 pub(crate) fn reset(cx: &ToolContext) -> Result<PathBuf, ToolError> {
     forget(cx)?;
-    let beginning = cx.session.beginning()?;
+    let beginning = cx.session.initial_cwd()?;
     cx.session.set_cwd(beginning.as_deref())?;
-    Ok(beginning.unwrap_or_else(|| cx.workplace.cwd().to_path_buf()))
+    Ok(beginning.unwrap_or_else(|| cx.working_dir.cwd().to_path_buf()))
 }
 
 fn fresh() -> String {

@@ -1,7 +1,7 @@
 //! What is typed into a process that runs it. The name of such a process says
 //! so: what is typed is judged before anybody looks for the process.
 
-use hermes_core::{Session, Workplace};
+use hermes_core::{Session, WorkingDir};
 use hermes_exec::surroundings::{DOCUMENT, Kept};
 
 /// How the names of shells end.
@@ -18,7 +18,7 @@ pub(crate) fn is_shell(id: &str) -> bool {
 }
 
 /// Whether a command of the session starts a shell that runs what is typed.
-pub(crate) fn runs_input(command: &str, session: &Session, at: &Workplace) -> bool {
+pub(crate) fn runs_input(command: &str, session: &Session, at: &WorkingDir) -> bool {
     let earlier = session.read::<Kept>(DOCUMENT).map(|kept| kept.text).unwrap_or_default();
     hermes_shell::analyze_after(&earlier, command, at).reads_code
 }

@@ -49,7 +49,7 @@ pub(crate) fn run(app: &App, args: &Chat) -> Outcome {
     }
     let ready = Arc::new(app.ready()?);
     ready.warn_of_leftovers(app);
-    ready.notices.listen();
+    ready.notices.set_listening();
     ready.join_servers(app, crate::foreign::Wanted::All)?;
     let mut resume = args.resume.as_deref().map(|id| ready.session_named(id)).transpose()?;
     let cwd = args.options.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The person in front of the chat, asked about calls.
 
-use hermes::core::{ApprovalRequest, Approver, BoxFuture, Decision, Lasting};
+use hermes::core::{ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope};
 use hermes_chat::{Answer, Choice, Question, Screen};
 use serde_json::Value;
 
@@ -34,14 +34,14 @@ impl Person {
 }
 
 impl Approver for Person {
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(async move {
             match self.screen.ask(question(&request)).await {
-                Some(Answer::Key('o')) => Decision::Approved(Lasting::Once),
-                Some(Answer::Key('s')) => Decision::Approved(Lasting::Session),
-                Some(Answer::Key('a')) => Decision::Approved(Lasting::Always),
-                Some(Answer::Key('w')) => Decision::Refused(self.why().await),
-                _ => Decision::Refused(None),
+                Some(Answer::Key('o')) => ApprovalDecision::Approved(ApprovalScope::Once),
+                Some(Answer::Key('s')) => ApprovalDecision::Approved(ApprovalScope::Session),
+                Some(Answer::Key('a')) => ApprovalDecision::Approved(ApprovalScope::Always),
+                Some(Answer::Key('w')) => ApprovalDecision::Refused(self.why().await),
+                _ => ApprovalDecision::Refused(None),
             }
         })
     }
@@ -57,11 +57,11 @@ fn question(request: &ApprovalRequest) -> Question {
     if request.effects.len() > EFFECTS {
         body.push(format!("{:<8}and {} more", "", request.effects.len() - EFFECTS));
     }
-    for (at, offer) in request.offers.iter().enumerate() {
+    for (at, offer) in request.offered_rules.iter().enumerate() {
         body.push(format!("{:<8}would allow {offer}", if at == 0 { "always" } else { "" }));
     }
     let mut choices = vec![Choice::new('o', "once").or(&["y", "yes"])];
-    if !request.offers.is_empty() {
+    if !request.offered_rules.is_empty() {
         choices.push(Choice::new('s', "for this session").or(&["session"]));
         choices.push(Choice::new('a', "always"));
     }

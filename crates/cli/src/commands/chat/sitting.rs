@@ -216,7 +216,7 @@ impl<'a> Sitting<'a> {
     pub(crate) async fn go(mut self, events: &mut Events) -> SittingEnd {
         let news = Arc::new(Notify::new());
         let wake = Arc::clone(&news);
-        self.ready.notices.on_news(Arc::new(move || wake.notify_one()));
+        self.ready.notices.on_notice(Arc::new(move || wake.notify_one()));
         // What came while an order was carried out.
         let mut held = VecDeque::new();
         let next = loop {

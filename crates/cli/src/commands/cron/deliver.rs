@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use hermes::core::{
-    ApprovalRequest, Approver, BoxFuture, Decision, Effect, ErrorKind, Lasting, Resource, Scope,
+    ApprovalRequest, Approver, BoxFuture, ApprovalDecision, Effect, ErrorKind, ApprovalScope, Resource, Scope,
     ToolCall,
 };
 use hermes::engine::Secrets as _;
@@ -48,13 +48,13 @@ impl Owner {
 }
 
 impl Approver for Owner {
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         let is_ordered = request.tool == "send_message"
             && request.effects.iter().all(|effect| self.has_ordered(effect));
         Box::pin(async move {
             match is_ordered {
-                true => Decision::Approved(Lasting::Once),
-                false => Decision::Nobody,
+                true => ApprovalDecision::Approved(ApprovalScope::Once),
+                false => ApprovalDecision::NoApprover,
             }
         })
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use hermes::core::{CancellationToken, ErrorKind, MemorySessions, Session, SessionStore};
+use hermes::core::{CancellationToken, ErrorKind, MemorySessionStore, Session, SessionStore};
 use hermes::engine::Secrets as _;
 use hermes_config::Home;
 use hermes_mcp::server::{
@@ -157,7 +157,7 @@ fn skills(app: &App, ready: &Ready, args: &Serve, cwd: &Path) -> Result<Skills, 
 /// A session for each client; the one that was named for all of them.
 fn callers(ready: &Ready, args: &Serve, base: hermes::engine::Caller) -> Callers {
     let is_shared = args.options.session.as_deref().is_some_and(|id| !id.is_empty());
-    let store = Discreet::new(Box::new(MemorySessions::default()), Arc::clone(&ready.secrets));
+    let store = Discreet::new(Box::new(MemorySessionStore::default()), Arc::clone(&ready.secrets));
     let store: Arc<dyn SessionStore> = Arc::new(store);
     let options = args.options.clone();
     Arc::new(move |id| {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::sync::Arc;
 
-use hermes::core::{BoxFuture, CancellationToken, Clarify, ErrorKind};
+use hermes::core::{BoxFuture, CancellationToken, UserPrompter, ErrorKind};
 use hermes::engine::Secrets as _;
 use hermes_config::{ConfigError, Home, KeyPath, edit, save};
 use hermes_mcp::client::{
@@ -46,7 +46,7 @@ impl Ready {
             cache: self.home.cache_dir(),
             state: self.home.root().to_owned(),
             roots: std::env::current_dir().into_iter().collect(),
-            asker: Some(Arc::new(ByClarify(Arc::clone(&self.keyboard) as Arc<dyn Clarify>))),
+            asker: Some(Arc::new(ByClarify(Arc::clone(&self.keyboard) as Arc<dyn UserPrompter>))),
             models: Some(Arc::clone(&self.stock) as Arc<dyn Models>),
             surroundings: surroundings.collect(),
             osv: Some(osv.unwrap_or_else(|| OSV.to_owned())).filter(|url| !url.is_empty()),

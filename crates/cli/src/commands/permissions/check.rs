@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hermes::core::{
-    Annotations, Arguments, Confinement, Effect, ErrorKind, Proposal, Resource, Scope, Session,
-    ToolCall, Workplace,
+    ToolAnnotations, CallArguments, Confinement, Effect, ErrorKind, CallProposal, Resource, Scope, Session,
+    ToolCall, WorkingDir,
 };
 use hermes::engine::{Caller, Secrets as _};
 use hermes::policy::{Answer, Examination, Finding, Permissions};
@@ -26,8 +26,8 @@ struct Case {
     toolset: String,
     arguments: Value,
     effects: Vec<Effect>,
-    annotations: Annotations,
-    workplace: Arc<Workplace>,
+    annotations: ToolAnnotations,
+    workplace: Arc<WorkingDir>,
 }
 
 pub(crate) fn run(app: &App, args: &Check, everything: bool) -> Outcome {
@@ -40,13 +40,13 @@ pub(crate) fn run(app: &App, args: &Check, everything: bool) -> Outcome {
         caller.session = session(&ready, id)?;
     }
     let case = case(&ready, args, &caller)?;
-    let (exam, confinement) = permissions.consider(&Proposal {
+    let (exam, confinement) = permissions.consider(&CallProposal {
         tool: &case.tool,
         toolset: &case.toolset,
         arguments: &case.arguments,
         effects: &case.effects,
         annotations: case.annotations,
-        workplace: &case.workplace,
+        working_dir: &case.workplace,
         call_id: "check",
         session: &caller.session,
         task_id: &caller.task_id,
@@ -90,7 +90,7 @@ fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
         }
         Some(_) => None,
     };
-    let at = Workplace::new(moved.unwrap_or_else(|| caller.cwd.clone()), caller.home.clone());
+    let at = WorkingDir::new(moved.unwrap_or_else(|| caller.cwd.clone()), caller.home.clone());
     if let Some(tool) = &args.tool {
         return called(ready, tool, &args.arguments, caller);
     }
@@ -123,7 +123,7 @@ fn case(ready: &Ready, args: &Check, caller: &Caller) -> Result<Case, Failure> {
         toolset: "terminal".to_owned(),
         arguments: args.command.as_ref().map_or(Value::Null, |c| json!({ "command": c })),
         effects,
-        annotations: Annotations::default(),
+        annotations: ToolAnnotations::default(),
         workplace: Arc::new(at),
     })
 }
@@ -137,8 +137,8 @@ fn called(ready: &Ready, tool: &str, written: &[String], caller: &Caller) -> Res
             .hint(format!("Did you mean '{other}'?")));
     }
     let arguments = match values::read(written, &call::parameters(entry.as_deref()))? {
-        Value::String(text) => Arguments::Text(text),
-        value => Arguments::Json(value),
+        Value::String(text) => CallArguments::Text(text),
+        value => CallArguments::Json(value),
     };
     let call = ToolCall { id: "check".into(), name: tool.to_owned(), arguments };
     let preview = runtime::brief(ready.engine.preview(call, caller))?;
@@ -146,8 +146,8 @@ fn called(ready: &Ready, tool: &str, written: &[String], caller: &Caller) -> Res
         let error: Value = serde_json::from_str(&result.content).unwrap_or_default();
         let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
         let kind = match result.status {
-            hermes::core::Status::Error(kind) => kind,
-            hermes::core::Status::Success => ErrorKind::Internal,
+            hermes::core::CallStatus::Error(kind) => kind,
+            hermes::core::CallStatus::Success => ErrorKind::Internal,
         };
         Failure::failed(kind, field("error")).hint(field("hint"))
     })?;

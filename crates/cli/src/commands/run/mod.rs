@@ -85,7 +85,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Outcome {
         ready.keyboard.open();
     }
     ready.warn_of_leftovers(app);
-    ready.notices.listen();
+    ready.notices.set_listening();
     let is_alone = caller.approver.is_none();
     let watcher: Arc<dyn Watcher> = match app.json {
         true => Arc::new(Events::new(app.terminal, caller.cancel.clone())),

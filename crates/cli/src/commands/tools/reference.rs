@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use hermes::core::Annotations;
+use hermes::core::ToolAnnotations;
 use hermes::engine::BRIDGE;
 
 use super::show::kind;
@@ -51,7 +51,7 @@ pub(crate) fn run(app: &App) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn traits(annotations: Annotations) -> String {
+fn traits(annotations: ToolAnnotations) -> String {
     let names = [
         (annotations.read_only, "read-only"),
         (annotations.destructive, "destructive"),

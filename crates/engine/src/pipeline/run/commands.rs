@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Effect, Grant, Grants, Resource, Script, ToolError, Workplace};
+use hermes_core::{Effect, Grant, Grants, Resource, ShellScript, ToolError, WorkingDir};
 use hermes_secrets::{Secret, reference};
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub(super) fn filled(
     declared: &[Effect],
     revealed: &[Effect],
     lookup: &dyn Fn(&str) -> Option<Secret>,
-    at: &Workplace,
+    at: &WorkingDir,
 ) -> Result<Vec<Filled>, ToolError> {
     let mut filled = Vec::new();
     for (before, after) in declared.iter().zip(revealed) {
@@ -31,8 +31,8 @@ pub(super) fn filled(
         let plain = |name: &str| lookup(name).is_some_and(|secret| is_plain(secret.expose()));
         let all_plain = |text: &str| reference::find(text).iter().all(|found| plain(&found.name));
         // What is only read may hold anything.
-        let code = judged.input.as_deref().filter(|_| {
-            let alone = Script { input: None, ..judged.clone() };
+        let code = judged.stdin.as_deref().filter(|_| {
+            let alone = ShellScript { stdin: None, ..judged.clone() };
             hermes_shell::analyze_script("", &alone, at).reads_code
         });
         if !all_plain(&judged.text) || !code.is_none_or(all_plain) {
@@ -42,7 +42,7 @@ pub(super) fn filled(
             let mut text = Value::from(judged);
             reference::resolve(&mut text, lookup).is_ok() && text == run
         };
-        let (given, read) = (judged.input.as_deref(), run.input.as_deref());
+        let (given, read) = (judged.stdin.as_deref(), run.stdin.as_deref());
         let is_whole = is_filled(&judged.text, &run.text)
             && is_filled(given.unwrap_or_default(), read.unwrap_or_default());
         if !is_whole || !does_the_same(&judged, &run, at) {
@@ -53,9 +53,9 @@ pub(super) fn filled(
     Ok(filled)
 }
 
-fn script(resource: &Resource) -> Option<Script> {
+fn script(resource: &Resource) -> Option<ShellScript> {
     match resource {
-        Resource::Command(text) => Some(Script { text: text.clone(), ..Script::default() }),
+        Resource::Command(text) => Some(ShellScript { text: text.clone(), ..ShellScript::default() }),
         Resource::Script(script) => Some((**script).clone()),
         _ => None,
     }
@@ -75,7 +75,7 @@ fn is_plain(value: &str) -> bool {
 }
 
 /// Whether two commands run the same programs, which reach the same places.
-fn does_the_same(judged: &Script, run: &Script, at: &Workplace) -> bool {
+fn does_the_same(judged: &ShellScript, run: &ShellScript, at: &WorkingDir) -> bool {
     let analyze = |script| hermes_shell::analyze_script("", script, at);
     let (judged, run) = (analyze(judged), analyze(run));
     judged.findings.len() == run.findings.len()
@@ -96,11 +96,11 @@ pub(super) fn granted(grants: &Arc<Grants>, commands: &[Filled]) -> Arc<Grants> 
     let list = list.iter().map(|grant| {
         let filled = commands.iter().find(|(judged, _)| *judged == grant.effect);
         let effect = filled.map_or(&grant.effect, |(_, run)| run).clone();
-        Grant { effect, real: grant.real.clone() }
+        Grant { effect, real_path: grant.real_path.clone() }
     });
     let filled = Grants::new(list.collect());
     Arc::new(match grants.exceptions() {
-        Some(exceptions) => filled.except(Arc::clone(exceptions)),
+        Some(exceptions) => filled.with_exceptions(Arc::clone(exceptions)),
         None => filled,
     })
 }

@@ -272,7 +272,7 @@ impl Server {
 
     /// The connection, for a call. A server that is not there is started.
     pub(crate) async fn connection(&self, cx: &ToolContext) -> Result<Arc<Connection>, ToolError> {
-        cx.race(self.reach()).await?
+        cx.run_until_cancelled(self.reach()).await?
     }
 
     async fn reach(&self) -> Result<Arc<Connection>, ToolError> {

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hermes_core::{Progress, ToolCall};
+use hermes_core::{ProgressUpdate, ToolCall};
 use hermes_engine::Onlooker;
 use serde_json::{Value, json};
 
@@ -151,7 +151,7 @@ async fn only_what_is_included_is_taken_and_names_are_those_of_hermes_agent_too(
 struct Seen(Mutex<Vec<(Option<f64>, String)>>);
 
 impl Onlooker for Seen {
-    fn progress(&self, _: &str, _: &str, progress: &Progress) {
+    fn progress(&self, _: &str, _: &str, progress: &ProgressUpdate) {
         self.0.lock().unwrap().push((progress.fraction, progress.message.clone()));
     }
 }

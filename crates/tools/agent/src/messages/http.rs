@@ -79,11 +79,11 @@ impl Post {
                 .header("content-type", "application/json")
                 .headers(self.headers.clone())
                 .body(bytes.clone());
-            let answer = cx.race(request.send()).await?.map_err(unreachable)?;
+            let answer = cx.run_until_cancelled(request.send()).await?.map_err(unreachable)?;
             let status = answer.status();
             let retry =
                 answer.headers().get("retry-after").and_then(|v| v.to_str().ok()?.parse().ok());
-            let text = cx.race(read(answer)).await?;
+            let text = cx.run_until_cancelled(read(answer)).await?;
             if status.is_success() {
                 return Ok(text);
             }
@@ -102,8 +102,8 @@ impl Post {
             }
             let wait =
                 retry.or_else(|| told(&text)).unwrap_or(1.0_f64).clamp(0.1, LONGEST.as_secs_f64());
-            cx.report(None, format!("the server is busy; trying again in {wait:.0} s"));
-            cx.race(tokio::time::sleep(Duration::from_secs_f64(wait))).await?;
+            cx.report_progress(None, format!("the server is busy; trying again in {wait:.0} s"));
+            cx.run_until_cancelled(tokio::time::sleep(Duration::from_secs_f64(wait))).await?;
         }
         Err(ToolError::internal("The message was never offered"))
     }

@@ -48,7 +48,7 @@ impl Post {
         if let Some((user, password)) = self.login {
             builder = builder.credentials(Credentials::new(user, password));
         }
-        cx.race(builder.build().send(letter)).await?.map_err(|e| refused(&e))?;
+        cx.run_until_cancelled(builder.build().send(letter)).await?.map_err(|e| refused(&e))?;
         Ok(())
     }
 }

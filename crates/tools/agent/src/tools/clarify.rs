@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hermes_core::{
-    Clarify as Port, Effect, Example, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    UserPrompter as Port, Effect, ToolExample, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
 };
 use serde::{Deserialize, Serialize};
 
@@ -60,16 +60,16 @@ impl Tool for Clarify {
             .keyword("ask")
             .keyword("user input")
             .example(
-                Example::new(
+                ToolExample::new(
                     "Let the user choose",
                     r#"{"question":"Which database shall the service use?","choices":["SQLite","PostgreSQL"]}"#,
                 )
-                .gives(r#"{"choices_offered":["SQLite","PostgreSQL"]}"#),
+                .expects(r#"{"choices_offered":["SQLite","PostgreSQL"]}"#),
             )
-            .example(Example::new("An open question", r#"{"question":"What shall the project be called?"}"#))
+            .example(ToolExample::new("An open question", r#"{"question":"What shall the project be called?"}"#))
     }
 
-    fn effects(&self, _args: &Args, _at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, _args: &Args, _at: &WorkingDir) -> Vec<Effect> {
         Vec::new()
     }
 
@@ -88,7 +88,7 @@ impl Tool for Clarify {
         let over = choices.len().saturating_sub(MOST);
         choices.truncate(MOST);
         let response = match cx.ports.get::<dyn Port>() {
-            Some(port) => cx.race(port.ask(&question, &choices)).await?,
+            Some(port) => cx.run_until_cancelled(port.ask(&question, &choices)).await?,
             None => None,
         };
         let Some(response) = response else {

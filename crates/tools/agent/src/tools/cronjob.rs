@@ -1,8 +1,8 @@
 //! Tasks that run by themselves at set times.
 
 use hermes_core::{
-    Effect, ErrorKind, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
-    ToolSpec, Workplace,
+    Effect, ErrorKind, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
+    ToolSpec, WorkingDir,
 };
 use hermes_cron::{Change, CronError, Draft, Job, Jobs, Missed, Run, Target};
 use serde::{Deserialize, Serialize};
@@ -158,7 +158,7 @@ impl Args {
     }
 
     /// The folder that runs will work in from now on, if it is said.
-    fn folder(&self, at: &Workplace) -> Option<std::path::PathBuf> {
+    fn folder(&self, at: &WorkingDir) -> Option<std::path::PathBuf> {
         let said = self.workdir.as_deref().filter(|dir| !dir.trim().is_empty());
         match self.action {
             Action::Create => Some(at.resolve(said.unwrap_or("."))),
@@ -167,7 +167,7 @@ impl Args {
         }
     }
 
-    fn effects(&self, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, at: &WorkingDir) -> Vec<Effect> {
         let mut effects = vec![Effect { scope: self.scope(), resource: self.resource() }];
         let message = |name| Effect::name(Scope::MESSAGE_SEND, name);
         effects.extend(self.targets().into_iter().map(message));
@@ -238,9 +238,9 @@ impl Tool for Cronjob {
                  to ask.",
             )
             .alias("cronjob_manage")
-            .preset("schedule_cronjob", r#"{"action":"create"}"#)
-            .preset("list_cronjobs", r#"{"action":"list"}"#)
-            .preset("remove_cronjob", r#"{"action":"remove"}"#)
+            .preset_alias("schedule_cronjob", r#"{"action":"create"}"#)
+            .preset_alias("list_cronjobs", r#"{"action":"list"}"#)
+            .preset_alias("remove_cronjob", r#"{"action":"remove"}"#)
             .parameter_alias("id", "job_id")
             .parameter_alias("task", "prompt")
             .parameter_alias("tz", "timezone")
@@ -250,34 +250,34 @@ impl Tool for Cronjob {
             .keyword("daily")
             .keyword("periodic")
             .example(
-                Example::new(
+                ToolExample::new(
                     "Every working day at nine",
                     r#"{"action":"create","name":"News","prompt":"Tell what is new in CHANGELOG.md since yesterday.","schedule":"0 9 * * MON-FRI","timezone":"Europe/Berlin"}"#,
                 )
-                .gives(r#"{"success":true,"name":"News","schedule":"0 9 * * MON-FRI (Europe/Berlin)"}"#),
+                .expects(r#"{"success":true,"name":"News","schedule":"0 9 * * MON-FRI (Europe/Berlin)"}"#),
             )
             .example(
-                Example::new(
+                ToolExample::new(
                     "Once, in two hours",
                     r#"{"action":"create","prompt":"Check whether the build has finished.","schedule":"2h"}"#,
                 )
-                .gives(r#"{"success":true,"schedule":"once in 2h","deliver":"local"}"#),
+                .expects(r#"{"success":true,"schedule":"once in 2h","deliver":"local"}"#),
             )
-            .example(Example::new("See what is planned", r#"{"action":"list"}"#).gives(r#"{"count":0}"#))
+            .example(ToolExample::new("See what is planned", r#"{"action":"list"}"#).expects(r#"{"count":0}"#))
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         args.effects(at)
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
-        for effect in args.effects(&cx.workplace) {
-            cx.permit(&effect.scope, &effect.resource)?;
+        for effect in args.effects(&cx.working_dir) {
+            cx.check_grant(&effect.scope, &effect.resource)?;
         }
         let Some(jobs) = cx.ports.get::<Jobs>() else {
             return Err(ToolError::unavailable("There is no schedule here"));
         };
-        let folder = args.folder(&cx.workplace);
+        let folder = args.folder(&cx.working_dir);
         let folder = folder.map(|dir| dir.into_os_string().into_string()).transpose();
         let folder = folder
             .map_err(|_| ToolError::invalid("The folder's name is not text; name another"))?;

@@ -159,7 +159,7 @@ async fn a_scheduled_run_schedules_nothing() {
 
 #[test]
 fn what_a_job_will_do_is_declared_when_it_is_made() {
-    let at = Workplace::new("/work", None);
+    let at = WorkingDir::new("/work", None);
     let effects = |arguments: Value| -> Vec<String> {
         let bound = erase(Cronjob).bind(&arguments).unwrap();
         bound.effects(&at).iter().map(ToString::to_string).collect()

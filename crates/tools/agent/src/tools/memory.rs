@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hermes_core::{
-    Effect, ErrorKind, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
-    ToolSpec, Workplace,
+    Effect, ErrorKind, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
+    ToolSpec, WorkingDir,
 };
 use hermes_memory::{Entries, Hit, Memory as Lists, MemoryError, Operation, Target, Written};
 use serde::{Deserialize, Serialize};
@@ -188,31 +188,31 @@ impl Tool for Memory {
             .keyword("preference")
             .keyword("forget")
             .example(
-                Example::new(
+                ToolExample::new(
                     "Remember a preference",
                     r#"{"target":"user","action":"add","content":"Prefers tabs over spaces."}"#,
                 )
-                .gives(r#"{"success":true,"entry_count":1}"#),
+                .expects(r#"{"success":true,"entry_count":1}"#),
             )
             .example(
-                Example::new(
+                ToolExample::new(
                     "Several changes at once",
                     r#"{"operations":[{"action":"add","content":"CI runs on Alpine."},{"action":"add","content":"Tests need a database."}]}"#,
                 )
-                .gives(r#"{"success":true,"entry_count":2,"target":"memory"}"#),
+                .expects(r#"{"success":true,"entry_count":2,"target":"memory"}"#),
             )
             .example(
-                Example::new("Find what is not shown", r#"{"action":"search","query":"database"}"#)
-                    .gives(r#"{"query":"database"}"#),
+                ToolExample::new("Find what is not shown", r#"{"action":"search","query":"database"}"#)
+                    .expects(r#"{"query":"database"}"#),
             )
     }
 
-    fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, _at: &WorkingDir) -> Vec<Effect> {
         vec![Effect::name(args.scope(), args.target().name())]
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
-        cx.permit(&args.scope(), &Resource::Name(args.target().name().into()))?;
+        cx.check_grant(&args.scope(), &Resource::Name(args.target().name().into()))?;
         let Some(lists) = cx.ports.get::<Lists>() else {
             return Err(ToolError::unavailable("There is no memory here"));
         };

@@ -95,7 +95,7 @@ async fn errors_tell_the_next_step() {
 
 #[test]
 fn only_changes_are_writes() {
-    let at = Workplace::new("/", None);
+    let at = WorkingDir::new("/", None);
     let effect = |arguments: Value| {
         erase(Memory).bind(&arguments).unwrap().effects(&at).first().unwrap().to_string()
     };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hermes_core::{
-    Availability, DynTool, Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext,
-    ToolError, ToolSpec, Workplace, erase,
+    Availability, DynTool, Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext,
+    ToolError, ToolSpec, WorkingDir, erase,
 };
 use serde::{Deserialize, Serialize};
 
@@ -119,10 +119,10 @@ impl Tool for SendMessage {
             .keyword("email")
             .keyword("ntfy")
             .keyword("webhook")
-            .example(Example::new("See where messages can go", r#"{"action":"list"}"#).gives(r#"{}"#))
+            .example(ToolExample::new("See where messages can go", r#"{"action":"list"}"#).expects(r#"{}"#))
     }
 
-    fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, _at: &WorkingDir) -> Vec<Effect> {
         if args.action == Action::List || args.dry_run {
             return Vec::new();
         }
@@ -170,8 +170,8 @@ impl Tool for SendMessage {
             let parts = letter.parts(target);
             return Ok(Answer::Planned { dry_run: true, target: name, kind, host, parts });
         }
-        cx.permit(&Scope::MESSAGE_SEND, &Resource::Name(name.clone()))?;
-        cx.permit(&Scope::NETWORK_SEND, &Resource::Host(host.clone()))?;
+        cx.check_grant(&Scope::MESSAGE_SEND, &Resource::Name(name.clone()))?;
+        cx.check_grant(&Scope::NETWORK_SEND, &Resource::Host(host.clone()))?;
         let parts = messages::send(&self.targets, target, &host, &letter, cx).await?;
         Ok(Answer::Sent { success: true, target: name, kind, host, parts })
     }

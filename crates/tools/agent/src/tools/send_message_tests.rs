@@ -110,7 +110,7 @@ fn targets(described: Value) -> Arc<dyn DynTool> {
 async fn call(tool: &Arc<dyn DynTool>, arguments: Value) -> Result<Value, ToolError> {
     let bound = Arc::clone(tool).bind(&arguments)?;
     let mut cx = ToolContext::bare(std::env::temp_dir());
-    cx.grants = Arc::new(Grants::of(&bound.effects(&cx.workplace)));
+    cx.grants = Arc::new(Grants::from_effects(&bound.effects(&cx.working_dir)));
     let output = bound.run(cx).await?;
     Ok(serde_json::from_str(output.content()).unwrap())
 }
@@ -252,7 +252,7 @@ async fn nothing_is_sent_where_it_was_not_declared() {
     );
     let error = call(&tool, json!({"message": "x"})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
-    let at = Workplace::new("/", None);
+    let at = WorkingDir::new("/", None);
     let effects = |arguments: Value| -> Vec<String> {
         let bound = Arc::clone(&tool).bind(&arguments).unwrap();
         bound.effects(&at).iter().map(ToString::to_string).collect()
@@ -260,7 +260,7 @@ async fn nothing_is_sent_where_it_was_not_declared() {
     assert_eq!(effects(json!({"message": "x"})), ["message:send it", "network:send example.org"]);
     assert_eq!(effects(json!({"message": "x", "dry_run": true})), [""; 0]);
     let mut cx = ToolContext::bare(std::env::temp_dir());
-    cx.grants = Arc::new(Grants::of(&[]));
+    cx.grants = Arc::new(Grants::from_effects(&[]));
     let bound = Arc::clone(&tool).bind(&json!({"message": "x"})).unwrap();
     assert_eq!(bound.run(cx).await.unwrap_err().kind(), ErrorKind::Denied);
 }

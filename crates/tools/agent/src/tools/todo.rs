@@ -1,8 +1,8 @@
 //! The session's task list.
 
 use hermes_core::{
-    Effect, Example, JsonSchema, SchemaOverride, Scope, Session, SessionError, Tool, ToolContext,
-    ToolError, ToolSpec, Workplace, answer_schema,
+    Effect, ToolExample, JsonSchema, SchemaOverride, Scope, Session, SessionError, Tool, ToolContext,
+    ToolError, ToolSpec, WorkingDir, answer_schema,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -99,20 +99,20 @@ impl Tool for Todo {
             .keyword("steps")
             .keyword("progress")
             .example(
-                Example::new(
+                ToolExample::new(
                     "Start a list",
                     r#"{"todos":[{"id":"1","content":"Reproduce the bug","status":"in_progress"},{"id":"2","content":"Fix it","status":"pending"}]}"#,
                 )
-                .gives(r#"{"summary":{"total":2,"pending":1,"in_progress":1,"completed":0,"cancelled":0}}"#),
+                .expects(r#"{"summary":{"total":2,"pending":1,"in_progress":1,"completed":0,"cancelled":0}}"#),
             )
             .example(
-                Example::new(
+                ToolExample::new(
                     "Add one item to whatever is there",
                     r#"{"merge":true,"todos":[{"id":"docs","content":"Update the manual","status":"pending"}]}"#,
                 )
-                .gives(r#"{"todos":[{"id":"docs","content":"Update the manual","status":"pending"}]}"#),
+                .expects(r#"{"todos":[{"id":"docs","content":"Update the manual","status":"pending"}]}"#),
             )
-            .example(Example::new("Read the list", "{}").gives(r#"{"todos":[],"summary":{"total":0}}"#))
+            .example(ToolExample::new("Read the list", "{}").expects(r#"{"todos":[],"summary":{"total":0}}"#))
     }
 
     fn overrides(&self) -> Option<SchemaOverride> {
@@ -123,7 +123,7 @@ impl Tool for Todo {
         Some(answer_schema::<Plan>())
     }
 
-    fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, _at: &WorkingDir) -> Vec<Effect> {
         let scope = match args.todos {
             Wish::Write(_) => Scope::PLAN_WRITE,
             Wish::Read => Scope::PLAN_READ,
@@ -133,7 +133,7 @@ impl Tool for Todo {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Plan, ToolError> {
         let session = cx.session.clone();
-        if !session.may_wait() {
+        if !session.may_block() {
             return Ok(args.serve(&session)?);
         }
         // Another process may hold the session's lock.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{ErrorKind, MemorySessions, Session, erase};
+use hermes_core::{ErrorKind, MemorySessionStore, Session, erase};
 use serde_json::{Value, json};
 
 use super::*;
@@ -64,7 +64,7 @@ async fn an_empty_list_clears_and_an_empty_merge_does_not() {
 
 #[tokio::test]
 async fn a_session_has_its_own_list() {
-    let store = Arc::new(MemorySessions::default());
+    let store = Arc::new(MemorySessionStore::default());
     let mut one = context();
     one.session = Session::new("one", store.clone());
     let mut two = context();
@@ -111,7 +111,7 @@ async fn items_over_the_limit_are_counted() {
 
 #[test]
 fn only_writing_is_exclusive() {
-    let at = Workplace::new("/", None);
+    let at = WorkingDir::new("/", None);
     let scope = |arguments: Value| {
         let effects = erase(Todo).bind(&arguments).unwrap().effects(&at);
         effects.first().unwrap().to_string()

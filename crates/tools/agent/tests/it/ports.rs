@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{BoxFuture, Clarify, DynTool, Ports, ToolCall};
+use hermes_core::{BoxFuture, UserPrompter, DynTool, Ports, ToolCall};
 use hermes_cron::Jobs;
 use hermes_engine::{Caller, Engine};
 use hermes_memory::{Limits, Memory};
@@ -16,7 +16,7 @@ pub(crate) const NEED_PORTS: &[&str] = &["clarify", "cronjob", "memory", "send_m
 /// A user who takes the first choice.
 struct Obliging;
 
-impl Clarify for Obliging {
+impl UserPrompter for Obliging {
     fn ask<'a>(&'a self, _: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
         Box::pin(async { Some(choices.first().cloned().unwrap_or_else(|| "Hermes".into())) })
     }
@@ -46,7 +46,7 @@ async fn run_examples(tool: &Arc<dyn DynTool>) -> usize {
         let ports = Ports::new()
             .with(Arc::new(memory))
             .with(Arc::new(Jobs::of(folder.path())))
-            .with::<dyn Clarify>(Arc::new(Obliging));
+            .with::<dyn UserPrompter>(Arc::new(Obliging));
         let engine = Engine::builder()
             .spill_to(folder.path().join("spill"))
             .ports(ports)
@@ -57,7 +57,7 @@ async fn run_examples(tool: &Arc<dyn DynTool>) -> usize {
         let result = engine.call(call, &Caller::new(folder.path())).await;
         engine.shutdown().await;
         assert!(result.is_success(), "{}: {}: {}", spec.name, example.title, result.content);
-        if let Some(gives) = &example.gives {
+        if let Some(gives) = &example.expected {
             let wanted: Value = serde_json::from_str(gives).expect("JSON");
             let got: Value = serde_json::from_str(&result.content).expect("JSON");
             assert!(contains(&got, &wanted), "{}: {got}", example.title);

@@ -147,11 +147,11 @@ read_file("nowhere")
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_call_passes_the_whole_pipeline() {
-    let judge = |proposal: &hermes_core::Proposal<'_>| {
+    let judge = |proposal: &hermes_core::CallProposal<'_>| {
         let secret = proposal.arguments["path"] == "secret.txt";
         let deny = Verdict::Deny { reason: "it is secret".into(), rule: "test".into() };
         let verdict = if secret { deny } else { Verdict::Allow };
-        Ruling::plain(verdict, proposal.effects)
+        Ruling::for_effects(verdict, proposal.effects)
     };
     let desk = Desk::judged(judge);
     desk.write("a.txt", "alpha");

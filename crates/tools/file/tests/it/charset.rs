@@ -93,7 +93,7 @@ async fn file_diff_reads_both_sides_as_it_is_said() {
 async fn a_call_within_bounds_heeds_it_too() {
     let place = place("latin1");
     let path = place.write("sub/a.txt", BYTES);
-    let grants = Grants::of(&[Effect::path(Scope::FILE_READ, path)]);
+    let grants = Grants::from_effects(&[Effect::path(Scope::FILE_READ, path)]);
     let read = place.call_within(grants, "read_file", json!({"path": "sub/a.txt"})).await;
     assert_eq!(read["content"], "1|Ïðèâåò", "{read}");
 }

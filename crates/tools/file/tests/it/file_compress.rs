@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
-use hermes_core::{CancellationToken, Effect, Grants, Progress, ProgressSink, Scope, ToolContext};
+use hermes_core::{CancellationToken, Effect, Grants, ProgressUpdate, ProgressSink, Scope, ToolContext};
 use serde_json::{Value, json};
 
 use crate::harness::{Place, check_examples, tool};
@@ -203,11 +203,11 @@ async fn the_declared_effects_are_needed_and_enough() {
             let mut fewer = declared.clone();
             fewer.remove(missing);
             let refused =
-                place.call_within(Grants::of(&fewer), "file_compress", arguments.clone()).await;
+                place.call_within(Grants::from_effects(&fewer), "file_compress", arguments.clone()).await;
             assert_eq!(refused["kind"], "denied", "{arguments} without {missing}: {refused}");
         }
         let done =
-            place.call_within(Grants::of(&declared), "file_compress", arguments.clone()).await;
+            place.call_within(Grants::from_effects(&declared), "file_compress", arguments.clone()).await;
         assert!(done.get("error").is_none(), "{done}");
     }
 }
@@ -218,7 +218,7 @@ async fn a_missing_folder_is_explained_by_what_may_be_read() {
     let arguments =
         |paths: &str| json!({"action": "create", "archive": "srx/a.zip", "paths": [paths]});
     let granted = place.effects("file_compress", arguments("src"));
-    let error = place.call_within(Grants::of(&granted), "file_compress", arguments("src")).await;
+    let error = place.call_within(Grants::from_effects(&granted), "file_compress", arguments("src")).await;
     assert_eq!(error["similar_folders"], json!(["src"]), "{error}");
     assert!(error["error"].as_str().unwrap().contains("srx"), "{error}");
     // Nothing next to the archive may be read.
@@ -226,7 +226,7 @@ async fn a_missing_folder_is_explained_by_what_may_be_read() {
     let far = json!({"action": "create", "archive": "src/dep/a.zip", "paths": ["README"]});
     place.write("README", "x");
     let granted = place.effects("file_compress", far.clone());
-    let error = place.call_within(Grants::of(&granted), "file_compress", far).await;
+    let error = place.call_within(Grants::from_effects(&granted), "file_compress", far).await;
     assert_eq!(error["kind"], "not_found", "{error}");
     assert!(error.get("similar_folders").is_none() && deep.exists(), "{error}");
 }
@@ -313,7 +313,7 @@ async fn what_is_veiled_goes_neither_in_nor_out() {
     let run = async |arguments: Value| {
         let mut cx = ToolContext::bare(place.path());
         let hides = |_: &hermes_core::Scope, path: &std::path::Path| path.ends_with(".env");
-        cx.grants = Arc::new(hermes_core::Grants::everything().except(Arc::new(hides)));
+        cx.grants = Arc::new(hermes_core::Grants::allow_all().with_exceptions(Arc::new(hides)));
         match tool("file_compress").bind(&arguments).unwrap().run(cx).await {
             Ok(output) => serde_json::from_str::<Value>(output.content()).unwrap(),
             Err(error) => error.to_value(),
@@ -388,7 +388,7 @@ async fn a_cancelled_call_leaves_nothing() {
 struct Stop(CancellationToken);
 
 impl ProgressSink for Stop {
-    fn report(&self, _: &str, _: &Progress) {
+    fn report(&self, _: &str, _: &ProgressUpdate) {
         self.0.cancel();
     }
 }
@@ -422,7 +422,7 @@ async fn a_call_that_is_stopped_midway_has_tidied_up_when_it_answers() {
 async fn progress_is_shown() {
     struct Seen(std::sync::Mutex<Vec<f64>>);
     impl ProgressSink for Seen {
-        fn report(&self, _: &str, progress: &Progress) {
+        fn report(&self, _: &str, progress: &ProgressUpdate) {
             self.0.lock().unwrap().extend(progress.fraction);
         }
     }

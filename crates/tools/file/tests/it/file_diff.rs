@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::{
-    CheckpointInfo, Effect, Grants, Ports, Scope, Snapshots, ToolContext, ToolError,
+    CheckpointSummary, Effect, Grants, Ports, Scope, CheckpointReader, ToolContext, ToolError,
 };
 use serde_json::{Value, json};
 
@@ -375,11 +375,11 @@ async fn both_sides_need_their_grant() {
         let arguments = json!({"path": format!("old{name}"), "other_path": format!("new{name}")});
         let effects = place.effects("file_diff", arguments.clone());
         let free = place.call("file_diff", arguments.clone()).await;
-        let bounded = place.call_within(Grants::of(&effects), "file_diff", arguments.clone()).await;
+        let bounded = place.call_within(Grants::from_effects(&effects), "file_diff", arguments.clone()).await;
         assert_eq!(bounded, free);
         for effect in effects {
             let refused =
-                place.call_within(Grants::of(&[effect]), "file_diff", arguments.clone()).await;
+                place.call_within(Grants::from_effects(&[effect]), "file_diff", arguments.clone()).await;
             assert_eq!(refused["kind"], "denied", "{refused}");
         }
     }
@@ -388,8 +388,8 @@ async fn both_sides_need_their_grant() {
 /// One checkpoint, before which `a.txt` was there and `b.txt` was not.
 struct Kept;
 
-impl Snapshots for Kept {
-    fn content(&self, checkpoint: &str, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
+impl CheckpointReader for Kept {
+    fn file_content(&self, checkpoint: &str, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
         let name = path.file_name().and_then(|name| name.to_str());
         match (checkpoint, name) {
             ("latest", Some("a.txt" | "gone.txt")) => Ok(Some(b"before\n".to_vec())),
@@ -398,7 +398,7 @@ impl Snapshots for Kept {
         }
     }
 
-    fn list(&self, _limit: usize) -> Result<Vec<CheckpointInfo>, ToolError> {
+    fn list(&self, _limit: usize) -> Result<Vec<CheckpointSummary>, ToolError> {
         Ok(Vec::new())
     }
 }
@@ -412,14 +412,14 @@ async fn a_file_is_compared_with_its_checkpoint() {
     let call = async |grants: Grants, path: &str, checkpoint: &str| {
         let arguments = json!({"path": path, "checkpoint": checkpoint});
         let mut cx = ToolContext::bare(place.path());
-        cx.ports = Arc::new(Ports::new().with::<dyn Snapshots>(Arc::new(Kept)));
+        cx.ports = Arc::new(Ports::new().with::<dyn CheckpointReader>(Arc::new(Kept)));
         cx.grants = Arc::new(grants);
         match tool("file_diff").bind(&arguments).unwrap().run(cx).await {
             Ok(output) => serde_json::from_str(output.content()).unwrap(),
             Err(error) => error.to_value(),
         }
     };
-    let free = Grants::everything;
+    let free = Grants::allow_all;
     let changed: Value = call(free(), "a.txt", "latest").await;
     assert_eq!(diff(&changed), "--- a.txt@latest\n+++ a.txt\n@@ -1 +1 @@\n-before\n+after\n");
     let created: Value = call(free(), "b.txt", "latest").await;
@@ -429,7 +429,7 @@ async fn a_file_is_compared_with_its_checkpoint() {
     assert_eq!(diff(&gone), "--- gone.txt@latest\n+++ /dev/null\n@@ -1 +0,0 @@\n-before\n");
     assert_eq!(call(free(), "a.txt", "none").await["kind"], "not_found");
     assert_eq!(call(free(), "dir", "latest").await["kind"], "invalid_arguments");
-    assert_eq!(call(Grants::of(&[]), "a.txt", "latest").await["kind"], "denied");
+    assert_eq!(call(Grants::from_effects(&[]), "a.txt", "latest").await["kind"], "denied");
     let without = place.call("file_diff", json!({"path": "a.txt", "checkpoint": "latest"})).await;
     assert_eq!(without["kind"], "unavailable");
 }
@@ -454,7 +454,7 @@ async fn closed_places_are_neither_named_nor_entered() {
         real.components().any(|part| part.as_os_str() == ".ssh") || real.ends_with("key.pem")
     };
     for (old, new) in [("home", "copy"), ("copy", "home")] {
-        let grants = hermes_core::Grants::everything().except(std::sync::Arc::new(closed));
+        let grants = hermes_core::Grants::allow_all().with_exceptions(std::sync::Arc::new(closed));
         let answer =
             place.call_within(grants, "file_diff", json!({"path": old, "other_path": new})).await;
         let told = answer.to_string();

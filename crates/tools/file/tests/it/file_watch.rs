@@ -421,7 +421,7 @@ async fn what_is_veiled_is_not_told() {
         let mut cx = ToolContext::bare(watch.place.path());
         cx.session = watch.session.clone();
         let hides = |_: &hermes_core::Scope, path: &std::path::Path| path.ends_with(".env");
-        cx.grants = Arc::new(hermes_core::Grants::everything().except(Arc::new(hides)));
+        cx.grants = Arc::new(hermes_core::Grants::allow_all().with_exceptions(Arc::new(hides)));
         run(cx, arguments)
     };
     let first = ask(json!({"timeout": 0})).await;
@@ -440,9 +440,9 @@ async fn only_granted_paths_are_watched() {
     let granted = watch.place.effects("file_watch", arguments.clone());
     assert_eq!(granted, [Effect::path(Scope::FILE_READ, watch.place.path().join("in"))]);
     for (grants, is_allowed) in [
-        (Grants::of(&granted), true),
-        (Grants::of(&[Effect::path(Scope::FILE_READ, watch.place.path().join("out"))]), false),
-        (Grants::of(&[]), false),
+        (Grants::from_effects(&granted), true),
+        (Grants::from_effects(&[Effect::path(Scope::FILE_READ, watch.place.path().join("out"))]), false),
+        (Grants::from_effects(&[]), false),
     ] {
         let mut cx = ToolContext::bare(watch.place.path());
         cx.grants = Arc::new(grants);

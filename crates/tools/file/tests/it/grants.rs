@@ -24,7 +24,7 @@ fn judged(place: &Place, name: &str, arguments: &Value) -> Grants {
     let effects = place.effects(name, arguments.clone());
     let grants = effects.into_iter().map(|effect| {
         let real = effect.resource.as_path().map(|path| real_path(path).unwrap());
-        Grant { effect, real }
+        Grant { effect, real_path: real }
     });
     Grants::new(grants.collect())
 }
@@ -36,13 +36,13 @@ async fn nothing_granted_means_denied() {
         let arguments = json!({"path": path});
         let elsewhere = Effect::path(Scope::FILE_READ, place.path().join("out"));
         let writes = Effect::path(Scope::FILE_WRITE, place.path());
-        for grants in [Grants::of(&[]), Grants::of(&[elsewhere]), Grants::of(&[writes])] {
+        for grants in [Grants::from_effects(&[]), Grants::from_effects(&[elsewhere]), Grants::from_effects(&[writes])] {
             let refused = place.call_within(grants, name, arguments.clone()).await;
             assert_eq!(refused["kind"], "denied", "{name}: {refused}");
             assert_eq!(refused["rule"], "undeclared-effect", "{name}: {refused}");
         }
         let missing = json!({"path": "ws/none"});
-        let refused = place.call_within(Grants::of(&[]), name, missing).await;
+        let refused = place.call_within(Grants::from_effects(&[]), name, missing).await;
         assert_eq!(refused["kind"], "denied", "{name} tells what exists: {refused}");
     }
 }
@@ -54,7 +54,7 @@ async fn the_declared_effects_are_enough() {
         let arguments = json!({"path": path});
         let free = place.call(name, arguments.clone()).await;
         assert!(free.get("error").is_none(), "{free}");
-        let unseen = Grants::of(&place.effects(name, arguments.clone()));
+        let unseen = Grants::from_effects(&place.effects(name, arguments.clone()));
         for grants in [unseen, judged(&place, name, &arguments)] {
             assert_eq!(place.call_within(grants, name, arguments.clone()).await, free);
         }

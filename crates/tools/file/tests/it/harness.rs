@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{DynTool, Effect, Grants, ToolContext, Workplace};
+use hermes_core::{DynTool, Effect, Grants, ToolContext, WorkingDir};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -34,7 +34,7 @@ impl Place {
 
     /// The result, or the error as JSON.
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> Value {
-        self.call_within(Grants::everything(), name, arguments).await
+        self.call_within(Grants::allow_all(), name, arguments).await
     }
 
     /// The same, within bounds.
@@ -49,7 +49,7 @@ impl Place {
     }
 
     pub(crate) fn effects(&self, name: &str, arguments: Value) -> Vec<Effect> {
-        tool(name).bind(&arguments).unwrap().effects(&Workplace::new(self.path(), None))
+        tool(name).bind(&arguments).unwrap().effects(&WorkingDir::new(self.path(), None))
     }
 }
 
@@ -77,11 +77,11 @@ pub(crate) async fn check_examples(name: &str) {
     assert!(!examples.is_empty());
     for example in examples {
         let place = Place::new();
-        for (path, content) in &example.given {
+        for (path, content) in &example.files {
             place.write(path, content.as_bytes());
         }
         let result = place.call(name, serde_json::from_str(&example.arguments).unwrap()).await;
-        let expected = serde_json::from_str(example.gives.as_deref().unwrap()).unwrap();
+        let expected = serde_json::from_str(example.expected.as_deref().unwrap()).unwrap();
         assert!(holds(&result, &expected), "{}: {result}", example.title);
     }
 }

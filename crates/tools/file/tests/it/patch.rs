@@ -200,7 +200,7 @@ async fn a_dry_run_writes_nothing() {
     let place = Place::new();
     place.write("f", "a\n");
     let arguments = json!({"path": "f", "old_string": "a", "new_string": "b", "dry_run": true});
-    let grants = Grants::of(&place.effects("patch", arguments.clone()));
+    let grants = Grants::from_effects(&place.effects("patch", arguments.clone()));
     let answer = place.call_within(grants, "patch", arguments).await;
     assert_eq!(answer["diff"], "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n");
     assert_eq!(answer["dry_run"], true);

@@ -55,11 +55,11 @@ async fn the_declared_effects_are_enough_and_needed() {
     for left_out in 0..effects.len() {
         let mut fewer = effects.clone();
         fewer.remove(left_out);
-        let refused = place.call_within(Grants::of(&fewer), "patch", arguments.clone()).await;
+        let refused = place.call_within(Grants::from_effects(&fewer), "patch", arguments.clone()).await;
         assert_eq!(refused["kind"], "denied", "without {}: {refused}", effects[left_out]);
         assert_eq!(text(&place, "u").as_deref(), Some("a\n"));
     }
-    let answer = place.call_within(Grants::of(&effects), "patch", arguments).await;
+    let answer = place.call_within(Grants::from_effects(&effects), "patch", arguments).await;
     assert_eq!(answer["success"], true, "{answer}");
     assert_eq!(text(&place, "sub/n").as_deref(), Some("m\n"));
     assert_eq!(text(&place, "d"), None);

@@ -237,7 +237,7 @@ async fn deleting_a_link_deletes_the_link() {
             let path = effect.resource.as_path().unwrap();
             let is_entry = entry && effect.scope == Scope::FILE_DELETE;
             let real = if is_entry { real_entry(path) } else { real_path(path) };
-            Grant { real: Some(real.unwrap()), effect }
+            Grant { real_path: Some(real.unwrap()), effect }
         });
         Grants::new(grants.collect())
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use hermes_core::{Effect, Grants, OutputBounds, Ports, Scope, ToolContext};
+use hermes_core::{Effect, Grants, OutputLimits, Ports, Scope, ToolContext};
 use serde_json::{Value, json};
 
 use crate::harness::{Place, tool};
@@ -115,7 +115,7 @@ async fn a_page_keeps_to_its_room() {
     place.write("a", "hit ".repeat(20).trim().to_owned() + "\n");
     place.write("b", ("hit ".repeat(20).trim().to_owned() + "\n").repeat(40));
     let mut cx = ToolContext::bare(place.path());
-    let bounds = OutputBounds { read_chars: 1000, ..OutputBounds::default() };
+    let bounds = OutputLimits { read_chars: 1000, ..OutputLimits::default() };
     cx.ports = Arc::new(Ports::new().with(Arc::new(bounds)));
     let call = tool("search_files").bind(&json!({"pattern": "hit"})).unwrap();
     let output = call.run(cx).await.unwrap();
@@ -325,11 +325,11 @@ async fn links_lead_nowhere_unless_they_are_named() {
 #[tokio::test]
 async fn only_what_was_granted_and_not_what_is_veiled() {
     let place = project();
-    let none = place.call_within(Grants::of(&[]), "search_files", json!({"pattern": "x"})).await;
+    let none = place.call_within(Grants::from_effects(&[]), "search_files", json!({"pattern": "x"})).await;
     assert_eq!((&none["kind"], &none["rule"]), (&json!("denied"), &json!("undeclared-effect")));
     let mut cx = ToolContext::bare(place.path());
     let hides = |_: &Scope, real: &Path| real.file_name().is_some_and(|name| name == ".env");
-    cx.grants = Arc::new(Grants::everything().except(Arc::new(hides)));
+    cx.grants = Arc::new(Grants::allow_all().with_exceptions(Arc::new(hides)));
     let arguments = json!({"pattern": "needle", "hidden": true, "output_mode": "files_only"});
     let call = tool("search_files").bind(&arguments).unwrap();
     let output = call.run(cx).await.unwrap();

@@ -293,9 +293,9 @@ async fn two_writes_of_one_file_do_not_happen_at_once() {
     let place = Place::new();
     let arguments = json!({"path": "a.txt", "content": "x"});
     let effects = place.effects("write_file", arguments);
-    assert!(effects.iter().any(|a| effects.iter().any(|b| a.conflicts(b))));
+    assert!(effects.iter().any(|a| effects.iter().any(|b| a.conflicts_with(b))));
     let other = place.effects("write_file", json!({"path": "b.txt", "content": "x"}));
-    assert!(!effects.iter().any(|a| other.iter().any(|b| a.conflicts(b))));
+    assert!(!effects.iter().any(|a| other.iter().any(|b| a.conflicts_with(b))));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hermes_core::{MemorySessions, Session, SessionError, SessionStore};
+use hermes_core::{MemorySessionStore, Session, SessionError, SessionStore};
 use serde_json::{Value, json};
 
 use crate::harness::Place;
@@ -78,7 +78,7 @@ async fn an_encoding_that_the_bytes_hide_is_told_and_remembered() {
 /// A disk that is full now and then.
 #[derive(Default)]
 struct Full {
-    inner: MemorySessions,
+    inner: MemorySessionStore,
     is_full: AtomicBool,
 }
 

@@ -106,7 +106,7 @@ impl<'a> Program<'a> {
             ToolError::unavailable(format!("{name} could not be run: {error}"))
         };
         let mut running = self.start().map_err(failed)?;
-        let ended = tokio::time::timeout(limit, cx.race(running.finish())).await;
+        let ended = tokio::time::timeout(limit, cx.run_until_cancelled(running.finish())).await;
         let status = ended
             .map_err(|_| {
                 let seconds = limit.as_secs_f64();

@@ -6,8 +6,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Variables,
-    Workplace,
+    Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, EnvOverrides,
+    WorkingDir,
 };
 use hermes_exec::surroundings::{self, Kept, Surroundings};
 use hermes_exec::{Jobs, Output};
@@ -141,25 +141,25 @@ impl Tool for EnvManager {
             .keyword("export")
             .keyword("printenv")
             .example(
-                Example::new(
+                ToolExample::new(
                     "Set a variable",
                     r#"{"action":"set","name":"APP_MODE","value":"test"}"#,
                 )
-                .gives(r#"{"name":"APP_MODE","value":"test","source":"session"}"#),
+                .expects(r#"{"name":"APP_MODE","value":"test","source":"session"}"#),
             )
             .example(
                 // A file that is called .env is denied by most profiles.
-                Example::new("Load a file of variables", r#"{"action":"load","path":"dev.env"}"#)
-                    .given("dev.env", "# local settings\nPORT=8080\nexport API_TOKEN='abc'\n")
-                    .gives(r#"{"loaded":["API_TOKEN","PORT"]}"#),
+                ToolExample::new("Load a file of variables", r#"{"action":"load","path":"dev.env"}"#)
+                    .file("dev.env", "# local settings\nPORT=8080\nexport API_TOKEN='abc'\n")
+                    .expects(r#"{"loaded":["API_TOKEN","PORT"]}"#),
             )
             .example(
-                Example::new("What did this session change", r#"{"action":"diff"}"#)
-                    .gives(r#"{"set":{},"unset":[]}"#),
+                ToolExample::new("What did this session change", r#"{"action":"diff"}"#)
+                    .expects(r#"{"set":{},"unset":[]}"#),
             )
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let on_name = |scope: Scope| match &args.name {
             Some(name) => Effect::name(scope, name.as_str()),
             None => Effect::any(scope),
@@ -181,7 +181,7 @@ impl Tool for EnvManager {
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
         let jobs = Jobs::port(cx);
         let around = Surroundings::of(&jobs, Output::Together, cx, own_env).await?;
-        let view = View::of(around, cx.workplace.cwd());
+        let view = View::of(around, cx.working_dir.cwd());
         match args.action {
             Action::Get => get(needed(args.name, "name", "get")?, &view),
             Action::List => Ok(list(args.filter.as_deref(), &view)),
@@ -343,7 +343,7 @@ fn set(name: String, value: &str, view: &View, cx: &ToolContext) -> Result<Answe
         view.check_path(value)?;
     }
     cx.session
-        .update(DOCUMENT, |changes: &mut Variables| environment::set(changes, &name, value))??;
+        .update(DOCUMENT, |changes: &mut EnvOverrides| environment::set(changes, &name, value))??;
     outdo_shell([name.as_str()], view, cx)?;
     let entry = Entry { value: value.to_owned(), source: Source::Session, withheld: false };
     Ok(view.answer(name, &entry))
@@ -352,7 +352,7 @@ fn set(name: String, value: &str, view: &View, cx: &ToolContext) -> Result<Answe
 fn unset(name: String, view: &View, cx: &ToolContext) -> Result<Answer, ToolError> {
     environment::check_writable(&name)?;
     let was_set = view.seen.contains_key(&name);
-    cx.session.update(DOCUMENT, |changes: &mut Variables| {
+    cx.session.update(DOCUMENT, |changes: &mut EnvOverrides| {
         // Another process of this session may have it even if this one has not.
         changes.insert(name.clone(), None);
     })?;
@@ -361,7 +361,7 @@ fn unset(name: String, view: &View, cx: &ToolContext) -> Result<Answer, ToolErro
 }
 
 async fn load(path: &str, view: &View, jobs: &Jobs, cx: &ToolContext) -> Result<Answer, ToolError> {
-    let resolved = cx.workplace.resolve(path);
+    let resolved = cx.working_dir.resolve(path);
     let text = read(path, &resolved, jobs, cx).await?;
     let known = |name: &str| view.of_programs(name);
     let parsed = dotenv::parse(&text, &known, environment::MAX_VALUE).map_err(|problem| {
@@ -392,7 +392,7 @@ async fn load(path: &str, view: &View, jobs: &Jobs, cx: &ToolContext) -> Result<
         environment::check_value(&name, &value)?;
         wanted.insert(name, value);
     }
-    cx.session.update(DOCUMENT, |changes: &mut Variables| {
+    cx.session.update(DOCUMENT, |changes: &mut EnvOverrides| {
         let mut changed = changes.clone();
         for (name, value) in &wanted {
             environment::set(&mut changed, name, value)?;

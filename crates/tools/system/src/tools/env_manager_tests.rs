@@ -64,8 +64,8 @@ async fn the_process_shows_through_until_the_session_changes_it() {
     place.call(json!({"action": "unset", "name": name})).await.unwrap();
     assert_eq!(place.fails(get).await.kind(), ErrorKind::NotFound);
     assert_eq!(std::env::var(name).unwrap(), env!("CARGO_PKG_NAME"));
-    let changes = place.cx.session.variables().unwrap();
-    assert_eq!(changes, Variables::from([(name.to_owned(), None)]));
+    let changes = place.cx.session.env_overrides().unwrap();
+    assert_eq!(changes, EnvOverrides::from([(name.to_owned(), None)]));
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn a_secret_is_kept_but_not_shown() {
     for answer in [set, get, list, diff] {
         assert!(!answer.to_string().contains("battery"), "{answer}");
     }
-    let kept = place.cx.session.variables().unwrap();
+    let kept = place.cx.session.env_overrides().unwrap();
     assert_eq!(kept["MY_API_KEY"].as_deref(), Some(value));
 }
 
@@ -99,7 +99,7 @@ async fn what_holds_a_secret_is_one() {
     let list = place.call(json!({"action": "list", "filter": "OTHER"})).await.unwrap();
     let diff = place.call(json!({"action": "diff"})).await.unwrap();
     assert!(!list.to_string().contains("hunter2") && !diff.to_string().contains("hunter2"));
-    let kept = place.cx.session.variables().unwrap();
+    let kept = place.cx.session.env_overrides().unwrap();
     assert_eq!(kept["OTHER"].as_deref(), Some("hunter2hunter2!"));
 }
 
@@ -118,7 +118,7 @@ async fn what_programs_do_not_get_is_told_and_not_referred_to() {
     fs::write(place.folder.path().join("x.env"), format!("A=[${name}]\nB=$PATH\n")).unwrap();
     let loaded = place.call(json!({"action": "load", "path": "x.env"})).await.unwrap();
     assert_eq!(loaded["unresolved"], json!([name]));
-    let kept = place.cx.session.variables().unwrap();
+    let kept = place.cx.session.env_overrides().unwrap();
     assert_eq!(kept["A"].as_deref(), Some("[]"));
     assert_eq!(kept["B"], std::env::var("PATH").ok());
 }
@@ -147,7 +147,7 @@ async fn a_search_path_must_lead_to_a_shell() {
     assert_eq!(loaded["loaded"], json!(["A"]));
     assert_eq!(loaded["skipped"].as_object().unwrap().len(), 2, "{loaded}");
     place.call(json!({"action": "load", "path": "b.env"})).await.unwrap();
-    let kept = place.cx.session.variables().unwrap();
+    let kept = place.cx.session.env_overrides().unwrap();
     assert_eq!(kept["PATH"], Some(format!("{now}:/more")));
 }
 
@@ -156,7 +156,7 @@ async fn a_search_path_that_nobody_set_in_the_session_can_be_unset() {
     let place = Place::new();
     let unset = json!({"action": "unset", "name": "PATH"});
     assert_eq!(place.call(unset).await.unwrap(), json!({"name": "PATH", "was_set": true}));
-    assert_eq!(place.cx.session.variables().unwrap()["PATH"], None);
+    assert_eq!(place.cx.session.env_overrides().unwrap()["PATH"], None);
     let diff = place.call(json!({"action": "diff"})).await.unwrap();
     assert_eq!(diff["unset"], json!(["PATH"]));
     let error = place.fails(json!({"action": "set", "name": "PWD", "value": "/zz"})).await;
@@ -237,7 +237,7 @@ async fn protected_and_impossible_variables_are_refused() {
     ] {
         assert_eq!(place.fails(arguments.clone()).await.kind(), kind, "{arguments}");
     }
-    assert_eq!(place.cx.session.variables().unwrap(), Variables::new());
+    assert_eq!(place.cx.session.env_overrides().unwrap(), EnvOverrides::new());
 }
 
 #[tokio::test]
@@ -251,7 +251,7 @@ async fn a_name_that_is_not_set_brings_up_those_that_are() {
 
 #[test]
 fn effects_name_what_is_touched() {
-    let at = Workplace::new("/srv", None);
+    let at = WorkingDir::new("/srv", None);
     let effects = |arguments: Value| -> Vec<String> {
         let effects = erase(EnvManager).bind(&arguments).unwrap().effects(&at);
         effects.iter().map(ToString::to_string).collect()

@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use hermes_core::{
-    Availability, Effect, ErrorKind, Example, JsonSchema, Resource, Scope, Tool, ToolContext,
-    ToolError, ToolSpec, Workplace,
+    Availability, Effect, ErrorKind, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext,
+    ToolError, ToolSpec, WorkingDir,
 };
 use hermes_files::Files;
 use serde::{Deserialize, Serialize};
@@ -113,28 +113,28 @@ impl Tool for Notification {
             .keyword("popup")
             .keyword("bell")
             .example(
-                Example::new(
+                ToolExample::new(
                     "Work is done",
                     r#"{"title":"Build","message":"All 214 tests passed","icon":"dialog-information"}"#,
                 )
-                .gives("{}"),
+                .expects("{}"),
             )
             .example(
-                Example::new(
+                ToolExample::new(
                     "Something needs attention",
                     r#"{"message":"The disk is nearly full","urgency":"critical","timeout":0}"#,
                 )
-                .gives("{}"),
+                .expects("{}"),
             )
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let icon = args.icon_path(at).map(|path| Effect::path(Scope::FILE_READ, path));
         [showing()].into_iter().chain(icon).collect()
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
-        cx.permit(&showing().scope, &showing().resource)?;
+        cx.check_grant(&showing().scope, &showing().resource)?;
         args.check()?;
         let icon = args.find_icon(cx).await?;
         let shown = match Way::of(&self.desktop) {
@@ -235,7 +235,7 @@ impl Args {
 
     /// An icon with a slash is a file, and so is one that ends like an image;
     /// all others are names of the theme's, which have no such end.
-    fn icon_path(&self, at: &Workplace) -> Option<PathBuf> {
+    fn icon_path(&self, at: &WorkingDir) -> Option<PathBuf> {
         let is_image = |icon: &str| {
             let end = Path::new(icon).extension().and_then(OsStr::to_str).unwrap_or_default();
             IMAGES.iter().any(|image| end.eq_ignore_ascii_case(image))
@@ -246,7 +246,7 @@ impl Args {
 
     /// The icon as the desktop wants it.
     async fn find_icon(&self, cx: &ToolContext) -> Result<Option<PathBuf>, ToolError> {
-        let Some(path) = self.icon_path(&cx.workplace) else {
+        let Some(path) = self.icon_path(&cx.working_dir) else {
             return Ok(self.icon.as_deref().filter(|icon| !icon.is_empty()).map(PathBuf::from));
         };
         if let Some(jobs) = afar::jobs(cx) {

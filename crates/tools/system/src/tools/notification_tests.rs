@@ -15,7 +15,7 @@ use crate::desktop::tests::{Screen, all_installed, desktop, path_of};
 async fn call(tool: Notification, cwd: &TempDir, arguments: Value) -> Result<Value, ToolError> {
     let bound = erase(tool).bind(&arguments)?;
     let mut cx = ToolContext::bare(cwd.path());
-    cx.grants = Arc::new(Grants::of(&bound.effects(&cx.workplace)));
+    cx.grants = Arc::new(Grants::from_effects(&bound.effects(&cx.working_dir)));
     let output = bound.run(cx).await?;
     Ok(serde_json::from_str(output.content()).unwrap())
 }
@@ -161,7 +161,7 @@ async fn what_cannot_be_shown_is_refused() {
 
 #[test]
 fn an_icon_of_the_theme_is_no_file() {
-    let at = Workplace::new("/srv", None);
+    let at = WorkingDir::new("/srv", None);
     let effects = |arguments: Value| -> Vec<String> {
         let bound = erase(silent(desktop(&[]))).bind(&arguments).unwrap();
         bound.effects(&at).iter().map(ToString::to_string).collect()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    BoxFuture, Confinement, NoticeQueue, Notices, Passwords, Policy, Ports, Proposal, Ruling,
+    BoxFuture, Confinement, NoticeQueue, NoticeSink, PasswordPrompter, Policy, Ports, CallProposal, Ruling,
     ToolCall, Verdict,
 };
 use hermes_engine::{Caller, Engine};
@@ -27,7 +27,7 @@ pub(crate) struct Desk {
 /// What is unusual about a desk.
 #[derive(Default)]
 pub(crate) struct Desired {
-    pub(crate) password: Option<Arc<dyn Passwords>>,
+    pub(crate) password: Option<Arc<dyn PasswordPrompter>>,
     pub(crate) confinement: Option<Confinement>,
     /// Where jobs write, instead of a folder in the desk's.
     pub(crate) jobs: Option<std::path::PathBuf>,
@@ -46,10 +46,10 @@ impl Desk {
         let backend = desired.backend.unwrap_or_else(|| Arc::new(Local::default()));
         let jobs = Arc::new(Jobs::new(backend, place));
         let notices = Arc::new(NoticeQueue::new());
-        let heard = Arc::clone(&notices) as Arc<dyn Notices>;
-        let mut ports = Ports::new().with(jobs).with::<dyn Notices>(heard);
+        let heard = Arc::clone(&notices) as Arc<dyn NoticeSink>;
+        let mut ports = Ports::new().with(jobs).with::<dyn NoticeSink>(heard);
         if let Some(password) = desired.password {
-            ports = ports.with::<dyn Passwords>(password);
+            ports = ports.with::<dyn PasswordPrompter>(password);
         }
         let mut engine = Engine::builder()
             .ports(ports)
@@ -141,8 +141,8 @@ pub(crate) fn open_files() -> usize {
 struct Held(Arc<Confinement>);
 
 impl Policy for Held {
-    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
-        let mut ruling = Ruling::plain(Verdict::Allow, proposal.effects);
+    fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
+        let mut ruling = Ruling::for_effects(Verdict::Allow, proposal.effects);
         ruling.confinement = Some(Arc::clone(&self.0));
         ruling
     }
@@ -161,8 +161,8 @@ impl Typist {
     }
 }
 
-impl Passwords for Typist {
-    fn preset(&self, _name: &str) -> Option<String> {
+impl PasswordPrompter for Typist {
+    fn preset_password(&self, _name: &str) -> Option<String> {
         None
     }
 

@@ -3,12 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use hermes_core::{ErrorKind, Status, ToolCall};
+use hermes_core::{ErrorKind, CallStatus, ToolCall};
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
 
-async fn ended(desk: &Desk, arguments: Value) -> (Status, Value) {
+async fn ended(desk: &Desk, arguments: Value) -> (CallStatus, Value) {
     let call = ToolCall::new("1", "terminal", arguments);
     let result = desk.engine.call(call, &desk.caller).await;
     (result.status, serde_json::from_str(&result.content).unwrap())
@@ -19,10 +19,10 @@ async fn a_command_that_took_too_long_has_not_done_what_was_asked() {
     let desk = Desk::new();
     let (status, answer) =
         ended(&desk, json!({ "command": "echo a; sleep 60", "timeout": 1 })).await;
-    assert_eq!(status, Status::Error(ErrorKind::Timeout));
+    assert_eq!(status, CallStatus::Error(ErrorKind::Timeout));
     assert_eq!((&answer["output"], &answer["exit_code"]), (&json!("a\n"), &json!(124)), "{answer}");
     let (status, answer) = ended(&desk, json!({ "command": "exit 3" })).await;
-    assert_eq!((status, &answer["exit_code"]), (Status::Success, &json!(3)), "a code is an answer");
+    assert_eq!((status, &answer["exit_code"]), (CallStatus::Success, &json!(3)), "a code is an answer");
     desk.engine.shutdown().await;
 }
 
@@ -89,7 +89,7 @@ async fn an_interrupted_command_that_ignores_term_keeps_its_output() {
         cancel.cancel();
     };
     let ((status, answer), ()) = tokio::join!(ended(&desk, json!({ "command": command })), stop);
-    assert_eq!(status, Status::Error(ErrorKind::Cancelled));
+    assert_eq!(status, CallStatus::Error(ErrorKind::Cancelled));
     assert_eq!(answer["output"], "partial\n", "{answer}");
     assert_eq!(answer["cwd"], desk.path().display().to_string(), "{answer}");
     desk.engine.shutdown().await;
@@ -114,7 +114,7 @@ async fn an_editor_without_a_terminal_does_not_wait_for_ever() {
     let editor = "echo 'Vim: Warning: Input is not from a terminal'; sleep 60";
     let begin = Instant::now();
     let (status, answer) = ended(&desk, json!({ "command": editor, "timeout": 50 })).await;
-    assert_eq!(status, Status::Error(ErrorKind::Timeout));
+    assert_eq!(status, CallStatus::Error(ErrorKind::Timeout));
     assert!(answer["error"].as_str().unwrap().contains("pty=true"), "{answer}");
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     desk.engine.shutdown().await;
@@ -125,7 +125,7 @@ async fn a_command_that_no_system_takes_is_told_why() {
     let desk = Desk::new();
     let command = format!("echo {}", "x".repeat(3_000_000));
     let (status, answer) = ended(&desk, json!({ "command": command })).await;
-    assert_eq!(status, Status::Error(ErrorKind::Limit));
+    assert_eq!(status, CallStatus::Error(ErrorKind::Limit));
     assert!(answer["error"].as_str().unwrap().contains("too long"), "{answer}");
     assert!(answer["hint"].as_str().unwrap().contains("stdin"), "{answer}");
 }

@@ -7,7 +7,7 @@ use crate::desk::Desk;
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_process_is_told() {
     let desk = Desk::new();
-    desk.notices.listen();
+    desk.notices.set_listening();
     let command = "sleep 0.5; echo built; exit 2";
     let arguments = json!({ "command": command, "background": true, "notify_on_complete": true });
     let answer = desk.call("terminal", arguments).await;
@@ -29,7 +29,7 @@ async fn the_end_of_a_process_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn lines_that_are_waited_for_are_told() {
     let desk = Desk::new();
-    desk.notices.listen();
+    desk.notices.set_listening();
     let arguments = json!({
         "command": "printf 'listening o'; sleep 0.6; echo n 8080; sleep 60",
         "background": true,
@@ -48,7 +48,7 @@ async fn lines_that_are_waited_for_are_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_end_that_was_seen_is_not_told() {
     let desk = Desk::new();
-    desk.notices.listen();
+    desk.notices.set_listening();
     for action in ["wait", "kill", "poll", "log"] {
         let command = if action == "kill" { "sleep 60" } else { "sleep 0.5" };
         let arguments =

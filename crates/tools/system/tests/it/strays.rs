@@ -155,7 +155,7 @@ async fn what_a_command_of_a_tool_leaves_is_known_as_the_tools_own() {
                 "terminal",
                 json!({ "command": "sleep 604 & echo begun" }),
             );
-            let answer = cx.host.as_ref().unwrap().call(call).await;
+            let answer = cx.engine.as_ref().unwrap().call(call).await;
             assert!(answer.content.contains("begun"), "{}", answer.content);
             let ended = jobs.end_within(cx.session.id(), &cx.call_id).await;
             ToolOutput::json(&ended)

@@ -5,7 +5,7 @@ mod shape;
 use std::sync::Arc;
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
 };
 use hermes_history::{
     Discovery, History, HistoryError, Listing, Query, Reader, SessionInfo, Sort, Span, Standing,
@@ -126,28 +126,28 @@ impl Tool for SessionSearch {
             .keyword("past sessions")
             .keyword("recall")
             .example(
-                Example::new(
+                ToolExample::new(
                     "Find what was said about a thing",
                     r#"{"query":"deploy kubernetes"}"#,
                 )
-                .gives(r#"{"mode":"discover","query":"deploy kubernetes"}"#),
+                .expects(r#"{"mode":"discover","query":"deploy kubernetes"}"#),
             )
-            .example(Example::new("List the latest sessions", "{}").gives(r#"{"mode":"browse"}"#))
+            .example(ToolExample::new("List the latest sessions", "{}").expects(r#"{"mode":"browse"}"#))
     }
 
-    fn effects(&self, _args: &Args, _at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, _args: &Args, _at: &WorkingDir) -> Vec<Effect> {
         vec![Effect::name(Scope::MEMORY_READ, SESSIONS)]
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Outcome, ToolError> {
-        cx.permit(&Scope::MEMORY_READ, &Resource::Name(SESSIONS.to_owned()))?;
+        cx.check_grant(&Scope::MEMORY_READ, &Resource::Name(SESSIONS.to_owned()))?;
         let history = cx.ports.get::<History>();
         let asker = cx.session.id().to_owned();
         let (summarize, query) = (args.summarize, args.query.clone());
         let work = tokio::task::spawn_blocking(move || {
             Ask { args: &args, asker: &asker, history }.answer()
         });
-        let outcome = cx.race(work).await?;
+        let outcome = cx.run_until_cancelled(work).await?;
         let outcome =
             outcome.map_err(|e| ToolError::internal(format!("The search was lost: {e}")))??;
         if !summarize {
@@ -163,8 +163,8 @@ impl Tool for SessionSearch {
         }
         let found = serde_json::to_string(&outcome)
             .map_err(|e| ToolError::internal(format!("It cannot be told: {e}")))?;
-        cx.report(None, "summing up");
-        let summary = cx.race(model.sum_up(prompt(query.as_deref(), &found))).await?;
+        cx.report_progress(None, "summing up");
+        let summary = cx.run_until_cancelled(model.sum_up(prompt(query.as_deref(), &found))).await?;
         let summary = summary.map_err(|why| {
             ToolError::unavailable(format!("It could not be summed up: {why}"))
                 .with_hint("Leave summarize out to get the messages.")

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hermes_core::{ErrorKind, MemorySessions, Ports, Session, erase};
+use hermes_core::{ErrorKind, MemorySessionStore, Ports, Session, erase};
 use hermes_history::{Beginning, Kinship, Parent};
 use hermes_llm::Message;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ fn say(history: &History, session: &str, text: &str) -> i64 {
 async fn ask(history: &Arc<History>, asker: &str, arguments: Value) -> Result<Value, ToolError> {
     let mut cx = ToolContext::bare(std::env::temp_dir());
     cx.ports = Arc::new(Ports::new().with(Arc::clone(history)));
-    cx.session = Session::new(asker, Arc::new(MemorySessions::default()));
+    cx.session = Session::new(asker, Arc::new(MemorySessionStore::default()));
     let output = erase(SessionSearch).bind(&arguments)?.run(cx).await?;
     Ok(serde_json::from_str(output.content()).unwrap())
 }

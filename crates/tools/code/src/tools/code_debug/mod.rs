@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
 };
 use hermes_debug::{Bounds, Met, Place, Session, Sessions, Step, Target, Variable};
 use serde::Deserialize;
@@ -121,20 +121,20 @@ impl Tool for CodeDebug {
             .keyword("step through")
             .timeout(Duration::from_secs(3_700))
             .example(
-                Example::new(
+                ToolExample::new(
                     "Stop in a loop when something is true",
                     r#"{"program":"sum.js","breakpoints":[{"file":"sum.js","line":3,"condition":"n === 2"}]}"#,
                 )
-                .given(
+                .file(
                     "sum.js",
                     "let total = 0;\nfor (const n of [1, 2, 3]) {\n  total += n;\n}\nconsole.log(total);\n",
                 )
-                .gives(r#"{"status":"stopped","reason":"breakpoint","location":{"file":"sum.js","line":3}}"#),
+                .expects(r#"{"status":"stopped","reason":"breakpoint","location":{"file":"sum.js","line":3}}"#),
             )
-            .example(Example::new("What is being debugged", r#"{"action":"list"}"#))
+            .example(ToolExample::new("What is being debugged", r#"{"action":"list"}"#))
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         if args.action == Action::List {
             return Vec::new();
         }
@@ -153,9 +153,9 @@ impl Tool for CodeDebug {
         if args.action == Action::List {
             return Ok(report::list(&self.sessions.of(cx.session.id()), cx));
         }
-        let folder = start::folder(&args, &cx.workplace);
-        cx.permit(&Scope::CODE_EXECUTE, &Resource::Path(folder.clone()))?;
-        cx.permit(&Scope::FILE_READ, &Resource::Path(folder))?;
+        let folder = start::folder(&args, &cx.working_dir);
+        cx.check_grant(&Scope::CODE_EXECUTE, &Resource::Path(folder.clone()))?;
+        cx.check_grant(&Scope::FILE_READ, &Resource::Path(folder))?;
         let until = deadline(args.timeout, cx);
         match args.action {
             Action::Run => {
@@ -173,7 +173,7 @@ impl Tool for CodeDebug {
             }
             _ => {
                 let session = self.sessions.get(cx.session.id(), args.session.as_deref())?;
-                let _turn = cx.race(session.gate.lock()).await?;
+                let _turn = cx.run_until_cancelled(session.gate.lock()).await?;
                 self.act(&session, until, &args, cx).await
             }
         }
@@ -194,7 +194,7 @@ impl CodeDebug {
         args: &Args,
         cx: &ToolContext,
     ) -> Result<Output, ToolError> {
-        let session = cx.race(start.begin(id, cx)).await??;
+        let session = cx.run_until_cancelled(start.begin(id, cx)).await??;
         self.sessions.add(Arc::clone(&session));
         // It is among those that are kept now.
         drop(place);
@@ -278,7 +278,7 @@ impl CodeDebug {
             match session.wait(next, &cx.cancel).await? {
                 Met::Running if next < until => {
                     let seconds = began.elapsed().as_secs();
-                    cx.report(None, format!("{}: running for {seconds} s", session.id));
+                    cx.report_progress(None, format!("{}: running for {seconds} s", session.id));
                 }
                 met => break met,
             }
@@ -334,7 +334,7 @@ async fn clear(session: &Session, args: &Args, cx: &ToolContext) -> Result<usize
     if args.breakpoints.is_empty() {
         return session.clear(|_| false).await;
     }
-    let folder = Workplace::new(&session.launch.folder, cx.workplace.home().map(PathBuf::from));
+    let folder = WorkingDir::new(&session.launch.folder, cx.working_dir.home().map(PathBuf::from));
     let named: Vec<_> = args
         .breakpoints
         .iter()

@@ -197,7 +197,7 @@ fn is_panic(stop: &Stop, frames: &[Frame]) -> bool {
 
 /// A path as somebody would write it.
 fn show(path: &Path, cx: &ToolContext) -> String {
-    path.strip_prefix(cx.workplace.cwd()).unwrap_or(path).display().to_string()
+    path.strip_prefix(cx.working_dir.cwd()).unwrap_or(path).display().to_string()
 }
 
 /// The answer of a call in the making.

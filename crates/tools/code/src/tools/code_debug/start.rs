@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{Confinement, Resource, Scope, ToolContext, ToolError, Workplace};
+use hermes_core::{Confinement, Resource, Scope, ToolContext, ToolError, WorkingDir};
 use hermes_debug::{Context, Found, Kind, Launch, Session, Target, Wanted, look};
 use hermes_exec::surroundings::Surroundings;
 use hermes_exec::{Jobs, Output};
@@ -15,12 +15,12 @@ use super::{Args, At, is_test};
 const MOST: usize = 200;
 
 /// The folder that a program runs in.
-pub(super) fn folder(args: &Args, at: &Workplace) -> PathBuf {
+pub(super) fn folder(args: &Args, at: &WorkingDir) -> PathBuf {
     at.resolve(args.cwd.as_deref().unwrap_or("."))
 }
 
 /// The file that is run, if it is one.
-pub(super) fn file(args: &Args, at: &Workplace) -> Option<PathBuf> {
+pub(super) fn file(args: &Args, at: &WorkingDir) -> Option<PathBuf> {
     let test = args.test.as_deref().map(|test| test.split("::").next().unwrap_or(test));
     let program = args.program.as_deref().filter(|program| module(program).is_none());
     Some(resolve(program.or(test)?, &folder(args, at), at))
@@ -32,8 +32,8 @@ fn module(program: &str) -> Option<&str> {
     name.starts_with(char::is_whitespace).then(|| name.trim())
 }
 
-fn resolve(file: &str, folder: &Path, at: &Workplace) -> PathBuf {
-    Workplace::new(folder, at.home().map(PathBuf::from)).resolve(file)
+fn resolve(file: &str, folder: &Path, at: &WorkingDir) -> PathBuf {
+    WorkingDir::new(folder, at.home().map(PathBuf::from)).resolve(file)
 }
 
 /// A program that is about to be started.
@@ -50,9 +50,9 @@ impl Start {
     /// That of a call.
     pub(super) async fn of(args: &Args, cx: &ToolContext) -> Result<Self, ToolError> {
         let target = target(args, cx)?;
-        let folder = folder(args, &cx.workplace);
+        let folder = folder(args, &cx.working_dir);
         if let Some(file) = target.file() {
-            cx.permit(&Scope::FILE_READ, &Resource::Path(file.to_owned()))?;
+            cx.check_grant(&Scope::FILE_READ, &Resource::Path(file.to_owned()))?;
         }
         let wanted = wanted(&args.breakpoints, &folder, cx)?;
         let jobs = Jobs::port(cx);
@@ -154,7 +154,7 @@ fn confinement(jobs: &Jobs, cx: &ToolContext) -> Result<Option<Arc<Confinement>>
 }
 
 fn target(args: &Args, cx: &ToolContext) -> Result<Target, ToolError> {
-    let file = || file(args, &cx.workplace).unwrap_or_default();
+    let file = || file(args, &cx.working_dir).unwrap_or_default();
     match (&args.program, &args.test) {
         (Some(program), None) => Ok(match module(program) {
             Some(module) => Target::Module(module.to_owned()),
@@ -194,7 +194,7 @@ pub(super) fn wanted(
     }
     let wanted = places.iter().map(|place| match (&place.file, place.line, &place.function) {
         (Some(file), Some(line @ 1..), None) => Ok(Wanted::Line {
-            file: resolve(file, folder, &cx.workplace),
+            file: resolve(file, folder, &cx.working_dir),
             line,
             condition: place.condition.clone(),
             hit: place.hit,

@@ -2,7 +2,7 @@
 
 use hermes_checks::format::{self, Choice};
 use hermes_core::{
-    Effect, ErrorKind, Example, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, ErrorKind, ToolExample, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
 };
 use serde::{Deserialize, Serialize};
 
@@ -96,20 +96,20 @@ impl Tool for CodeFormat {
             .keyword("style")
             .timeout(std::time::Duration::from_secs(3_700))
             .example(
-                Example::new("What rustfmt would change", r#"{"path":"a.rs","check":true}"#)
-                    .given("a.rs", "fn main( ) {}\n")
-                    .gives(
+                ToolExample::new("What rustfmt would change", r#"{"path":"a.rs","check":true}"#)
+                    .file("a.rs", "fn main( ) {}\n")
+                    .expects(
                         r#"{"formatted":false,"changed":false,"check":true,"diff":"--- a/a.rs\n+++ b/a.rs\n@@ -1 +1 @@\n-fn main( ) {}\n+fn main() {}\n"}"#,
                     ),
             )
             .example(
-                Example::new("Format a file", r#"{"path":"a.rs"}"#)
-                    .given("a.rs", "fn main( ) {}\n")
-                    .gives(r#"{"formatted":true,"changed":true}"#),
+                ToolExample::new("Format a file", r#"{"path":"a.rs"}"#)
+                    .file("a.rs", "fn main( ) {}\n")
+                    .expects(r#"{"formatted":true,"changed":true}"#),
             )
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         checks::effects(at, args.path.as_deref(), !args.check)
     }
 
@@ -151,7 +151,7 @@ async fn run(
     choice: &Choice,
     desk: &Desk<'_>,
 ) -> Result<Run, ToolError> {
-    let is_elsewhere = choice.folder != desk.cx.workplace.cwd();
+    let is_elsewhere = choice.folder != desk.cx.working_dir.cwd();
     let mut run = Run {
         tool: choice.formatter.name,
         why: choice.why,

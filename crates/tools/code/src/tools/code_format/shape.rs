@@ -124,8 +124,8 @@ impl<'a> Shaping<'a> {
         let mut wrong = if all { 0 } else { unseen };
         self.left += unseen;
         for (at, file) in files.iter().take(most).enumerate() {
-            self.desk.cx.check()?;
-            self.desk.cx.report(Some(at as f64 / files.len() as f64), self.desk.show(file));
+            self.desk.cx.check_cancelled()?;
+            self.desk.cx.report_progress(Some(at as f64 / files.len() as f64), self.desk.show(file));
             let Some(old) = self.desk.read(file).await? else { continue };
             let words = choice.filter(file);
             let ran = self.run(program, &words, choice, Input::Given(old.clone())).await?;

@@ -46,7 +46,7 @@ impl Check {
         choice: &Choice,
         fix: bool,
     ) -> Result<(), ToolError> {
-        let is_elsewhere = choice.folder != desk.cx.workplace.cwd();
+        let is_elsewhere = choice.folder != desk.cx.working_dir.cwd();
         let mut run = Run {
             tool: choice.linter.name,
             why: choice.why,
@@ -108,7 +108,7 @@ impl Check {
         words: &[String],
     ) -> Result<bool, ToolError> {
         let Some(program) = &choice.program else { return Ok(false) };
-        let cwd = desk.cx.workplace.cwd();
+        let cwd = desk.cx.working_dir.cwd();
         let files: BTreeSet<PathBuf> = found.iter().map(|f| cwd.join(&f.file)).collect();
         if files.is_empty() {
             return Ok(false);

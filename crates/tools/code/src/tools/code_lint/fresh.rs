@@ -38,7 +38,7 @@ pub(super) async fn keep(
     let since = args.since.as_deref().unwrap_or("HEAD");
     let changed = changed(since, desk).await?;
     let here = desk.survey.here();
-    let cwd = desk.cx.workplace.cwd();
+    let cwd = desk.cx.working_dir.cwd();
     findings.retain(|finding| {
         let path = cwd.join(&finding.file);
         path.strip_prefix(here).is_ok_and(|rest| changed.touches(&rest.to_string_lossy(), finding))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hermes_checks::lint::{self, Choice};
 use hermes_checks::{Finding, Severity};
-use hermes_core::{Effect, Example, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, Workplace};
+use hermes_core::{Effect, ToolExample, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, WorkingDir};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::{self, ChangedFile, Desk, is_false};
@@ -123,17 +123,17 @@ impl Tool for CodeLint {
             .keyword("warnings")
             .timeout(std::time::Duration::from_secs(3_700))
             .example(
-                Example::new("Lint a Rust package", r#"{"path":"src/lib.rs"}"#)
-                    .given(
+                ToolExample::new("Lint a Rust package", r#"{"path":"src/lib.rs"}"#)
+                    .file(
                         "Cargo.toml",
                         "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
                     )
-                    .given("src/lib.rs", "pub fn one() -> i32 {\n    return 1;\n}\n")
-                    .gives(r#"{"total":1,"warnings":1,"errors":0}"#),
+                    .file("src/lib.rs", "pub fn one() -> i32 {\n    return 1;\n}\n")
+                    .expects(r#"{"total":1,"warnings":1,"errors":0}"#),
             )
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         checks::effects(at, args.path.as_deref(), args.fix)
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hermes_checks::test::{self, Case, Choice, NoRunner, Outcome, Results, Wish};
-use hermes_core::{Effect, Example, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, Workplace};
+use hermes_core::{Effect, ToolExample, JsonSchema, Tool, ToolContext, ToolError, ToolSpec, WorkingDir};
 use hermes_exec::SandboxStop;
 use serde::{Deserialize, Serialize};
 
@@ -129,16 +129,16 @@ impl Tool for CodeTest {
             .keyword("assert")
             .timeout(std::time::Duration::from_secs(3_700))
             .example(
-                Example::new("Run the tests of a file", r#"{"path":"test_sum.py","tool":"unittest"}"#)
-                    .given(
+                ToolExample::new("Run the tests of a file", r#"{"path":"test_sum.py","tool":"unittest"}"#)
+                    .file(
                         "test_sum.py",
                         "import unittest\n\n\nclass Sum(unittest.TestCase):\n    def test_two(self):\n        self.assertEqual(1 + 1, 2)\n\n    def test_three(self):\n        self.assertEqual(1 + 1, 3)\n",
                     )
-                    .gives(r#"{"status":"failed","tool":"unittest","passed":1,"failed":1,"errors":0}"#),
+                    .expects(r#"{"status":"failed","tool":"unittest","passed":1,"failed":1,"errors":0}"#),
             )
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         checks::effects(at, args.place().0, false)
     }
 

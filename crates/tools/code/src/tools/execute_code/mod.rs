@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Resource, ResultLimit, Scope, Tool, ToolContext, ToolError,
-    ToolSpec, Workplace,
+    Effect, ToolExample, JsonSchema, Resource, ResultLimit, Scope, Tool, ToolContext, ToolError,
+    ToolSpec, WorkingDir,
 };
 use hermes_exec::Jobs;
 use hermes_scripts::{Language, Mode, Outcome, Script, Scripts, Status};
@@ -84,18 +84,18 @@ impl Tool for ExecuteCode {
         examples(spec)
     }
 
-    fn effects(&self, _args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, _args: &Args, at: &WorkingDir) -> Vec<Effect> {
         vec![Effect::path(Scope::CODE_EXECUTE, at.cwd()), Effect::path(Scope::FILE_READ, at.cwd())]
     }
 
-    fn bulk() -> &'static [&'static str] {
+    fn bulk_arguments() -> &'static [&'static str] {
         &["code"]
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Outcome, ToolError> {
-        let here = Resource::Path(cx.workplace.cwd().to_owned());
-        cx.permit(&Scope::CODE_EXECUTE, &here)?;
-        cx.permit(&Scope::FILE_READ, &here)?;
+        let here = Resource::Path(cx.working_dir.cwd().to_owned());
+        cx.check_grant(&Scope::CODE_EXECUTE, &here)?;
+        cx.check_grant(&Scope::FILE_READ, &here)?;
         if args.code.trim().is_empty() {
             return Err(ToolError::invalid("There is no code to run")
                 .with_hint("Give the whole script in 'code'."));
@@ -122,15 +122,15 @@ impl Tool for ExecuteCode {
 
 fn examples(spec: ToolSpec) -> ToolSpec {
     spec.example(
-        Example::new("A calculation", r#"{"code":"print(sum(range(10)))"}"#)
-            .gives(r#"{"status":"success","output":"45\n","exit_code":0,"tool_calls_made":0}"#),
+        ToolExample::new("A calculation", r#"{"code":"print(sum(range(10)))"}"#)
+            .expects(r#"{"status":"success","output":"45\n","exit_code":0,"tool_calls_made":0}"#),
     )
     .example(
-        Example::new(
+        ToolExample::new(
             "A file of the project",
             r#"{"code":"print(len(open('a.txt').read().split()))"}"#,
         )
-        .given("a.txt", "one two three\n")
-        .gives(r#"{"status":"success","output":"3\n"}"#),
+        .file("a.txt", "one two three\n")
+        .expects(r#"{"status":"success","output":"3\n"}"#),
     )
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use hermes_core::{Scope, Script, Workplace};
+use hermes_core::{Scope, ShellScript, WorkingDir};
 
 /// The files by the names of the sessions. Two of one name count as one, which
 /// at most names a file too many.
@@ -28,9 +28,9 @@ impl Databases {
 
 /// Whether the statements only read, by what is said of the command that would
 /// be given them.
-pub(super) fn scope(code: &str, at: &Workplace) -> Scope {
+pub(super) fn scope(code: &str, at: &WorkingDir) -> Scope {
     let input = Some(code.to_owned());
-    let script = Script { text: "sqlite3 database".to_owned(), input, ..Script::default() };
+    let script = ShellScript { text: "sqlite3 database".to_owned(), stdin: input, ..ShellScript::default() };
     let analysis = hermes_shell::analyze_script("", &script, at);
     let effects = || analysis.leaves.iter().flat_map(|leaf| &leaf.effects);
     match effects().any(|effect| effect.scope == Scope::DATABASE_READ)

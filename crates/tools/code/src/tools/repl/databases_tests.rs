@@ -4,8 +4,8 @@ use serde_json::json;
 use super::super::Repl;
 use super::*;
 
-fn at() -> Workplace {
-    Workplace::new("/ws", None)
+fn at() -> WorkingDir {
+    WorkingDir::new("/ws", None)
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    Attachment, Effect, Example, JsonSchema, Resource, ResultLimit, Scope, Script, Tool,
-    ToolContext, ToolError, ToolSpec, Workplace,
+    Attachment, Effect, ToolExample, JsonSchema, Resource, ResultLimit, Scope, ShellScript, Tool,
+    ToolContext, ToolError, ToolSpec, WorkingDir,
 };
 use hermes_exec::Jobs;
 use hermes_repl::{Ask, Interpreters, Language, Limits, Stopped};
@@ -100,7 +100,7 @@ impl Args {
         format!("repl/{}/{}", self.language.language().name(), self.name())
     }
 
-    fn database(&self, at: &Workplace) -> Option<PathBuf> {
+    fn database(&self, at: &WorkingDir) -> Option<PathBuf> {
         let file = self.database.as_deref().filter(|_| self.language == Spoken::Sql)?;
         (!file.is_empty() && file != ":memory:").then(|| at.resolve(file))
     }
@@ -142,7 +142,7 @@ impl Tool for Repl {
         examples(spec)
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let named = |name: String| Effect::name(Scope::PROCESS_MANAGE, name);
         match args.action {
             Action::List => vec![Effect::name(Scope::SYSTEM_READ, "repl")],
@@ -169,8 +169,8 @@ impl Tool for Repl {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        for effect in self.effects(&args, &cx.workplace) {
-            cx.permit(&effect.scope, &effect.resource)?;
+        for effect in self.effects(&args, &cx.working_dir) {
+            cx.check_grant(&effect.scope, &effect.resource)?;
         }
         check(&args)?;
         match args.action {
@@ -192,7 +192,7 @@ impl Tool for Repl {
 
 impl Repl {
     /// The file that a session of SQL works on: it is named when that begins.
-    fn database(&self, args: &Args, at: &Workplace) -> Option<PathBuf> {
+    fn database(&self, args: &Args, at: &WorkingDir) -> Option<PathBuf> {
         let is_sql = args.language == Spoken::Sql;
         args.database(at).or_else(|| self.databases.of(args.name()).filter(|_| is_sql))
     }
@@ -200,7 +200,7 @@ impl Repl {
     async fn ask(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let language = args.language.language();
         let name = args.name().to_owned();
-        let database = args.database(&cx.workplace);
+        let database = args.database(&cx.working_dir);
         if let Some(file) = &database {
             self.databases.note(&name, file);
         }
@@ -229,7 +229,7 @@ impl Repl {
             }
         }
         let answer = answer?;
-        cx.check()?;
+        cx.check_cancelled()?;
         Ok(Output::of(answer, language.name(), name))
     }
 
@@ -266,7 +266,7 @@ impl Repl {
 /// What bash is told to do is judged like any command of a shell of its own,
 /// with the functions that it was told of ([`shells`]).
 fn shell(code: &str) -> Effect {
-    let script = Script { text: code.to_owned(), apart: true, ..Script::default() };
+    let script = ShellScript { text: code.to_owned(), fresh_shell: true, ..ShellScript::default() };
     Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Script(Box::new(script)) }
 }
 
@@ -297,7 +297,7 @@ fn limits(cx: &ToolContext) -> Arc<Limits> {
 
 fn examples(spec: ToolSpec) -> ToolSpec {
     let of = |title: &'static str, arguments: &'static str, gives: &'static str| {
-        Example::new(title, arguments).gives(gives)
+        ToolExample::new(title, arguments).expects(gives)
     };
     spec.example(of(
         "The value of the last expression",

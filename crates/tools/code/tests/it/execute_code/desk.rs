@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Confinement, DynTool, Effect, Policy, Ports, Proposal, Ruling, Scope, ToolCall, ToolContext,
+    Confinement, DynTool, Effect, Policy, Ports, CallProposal, Ruling, Scope, ToolCall, ToolContext,
     ToolError, ToolOutput, Verdict,
 };
 use hermes_engine::{Caller, Engine};
@@ -54,7 +54,7 @@ impl Desk {
         Self::with(Desired { limits, ..Desired::default() })
     }
 
-    pub(super) fn judged(judge: impl Fn(&Proposal<'_>) -> Ruling + Send + Sync + 'static) -> Self {
+    pub(super) fn judged(judge: impl Fn(&CallProposal<'_>) -> Ruling + Send + Sync + 'static) -> Self {
         Self::with(Desired { policy: Some(Arc::new(Judge(judge))), ..Desired::default() })
     }
 
@@ -159,7 +159,7 @@ fn callables(forever: &Arc<AtomicUsize>) -> Vec<Arc<dyn DynTool>> {
         })
         .act(|args, cx| async move {
             let content = args["content"].as_str().unwrap_or_default();
-            let path = cx.workplace.resolve(args["path"].as_str().unwrap_or_default());
+            let path = cx.working_dir.resolve(args["path"].as_str().unwrap_or_default());
             std::fs::write(path, content).unwrap();
             ToolOutput::json(&json!({ "bytes": content.len() }))
         });
@@ -191,13 +191,13 @@ async fn leave_running(cx: &ToolContext) {
         program: "sleep".into(),
         arguments: vec!["605".into()],
         environment: std::env::vars_os().collect(),
-        directory: cx.workplace.cwd().to_path_buf(),
+        directory: cx.working_dir.cwd().to_path_buf(),
         input: Input::Nothing,
         output: Output::Together,
         confinement: None,
     };
     let job = jobs.start("sleep 605 &".to_owned(), order).await.unwrap();
-    let listed = jobs.list(job, cx.session.id(), cx.workplace.cwd().to_path_buf());
+    let listed = jobs.list(job, cx.session.id(), cx.working_dir.cwd().to_path_buf());
     listed.started_within(&cx.call_id);
 }
 
@@ -212,7 +212,7 @@ async fn read(args: &Value, cx: &ToolContext, meeting: &Barrier) -> Result<ToolO
         meeting.wait().await;
         return ToolOutput::json(&json!({ "n": args["limit"] }));
     }
-    match std::fs::read_to_string(cx.workplace.resolve(name)) {
+    match std::fs::read_to_string(cx.working_dir.resolve(name)) {
         Ok(content) => ToolOutput::json(&json!({ "content": content, "limit": args["limit"] })),
         Err(_) => Err(ToolError::not_found(format!("There is no {name}"))
             .with_hint("Look again.")
@@ -222,8 +222,8 @@ async fn read(args: &Value, cx: &ToolContext, meeting: &Barrier) -> Result<ToolO
 
 struct Judge<F>(F);
 
-impl<F: Fn(&Proposal<'_>) -> Ruling + Send + Sync> Policy for Judge<F> {
-    fn judge(&self, proposal: &Proposal<'_>) -> Ruling {
+impl<F: Fn(&CallProposal<'_>) -> Ruling + Send + Sync> Policy for Judge<F> {
+    fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
         (self.0)(proposal)
     }
 }
@@ -231,8 +231,8 @@ impl<F: Fn(&Proposal<'_>) -> Ruling + Send + Sync> Policy for Judge<F> {
 /// Allows everything, and holds scripts to a confinement.
 pub(super) fn held(confinement: Confinement) -> Arc<dyn Policy> {
     let confinement = Arc::new(confinement);
-    Arc::new(Judge(move |proposal: &Proposal<'_>| {
-        let mut ruling = Ruling::plain(Verdict::Allow, proposal.effects);
+    Arc::new(Judge(move |proposal: &CallProposal<'_>| {
+        let mut ruling = Ruling::for_effects(Verdict::Allow, proposal.effects);
         ruling.confinement = Some(Arc::clone(&confinement));
         ruling
     }))

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use hermes_core::{
-    Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace, answer_schema,
+    Effect, ErrorKind, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    WorkingDir, answer_schema,
 };
 use hermes_files::{Files, Folder, Kind, explain};
 use hermes_search::{Rules, Veil};
@@ -141,18 +141,18 @@ impl Tool for DirectoryList {
             .keyword("files")
             .keyword("du")
             .example(
-                Example::new("A folder and what is one level below", r#"{"depth":2}"#)
-                    .given("src/main.rs", "fn main() {}\n")
-                    .given("README.md", "# Demo\n")
-                    .gives(
+                ToolExample::new("A folder and what is one level below", r#"{"depth":2}"#)
+                    .file("src/main.rs", "fn main() {}\n")
+                    .file("README.md", "# Demo\n")
+                    .expects(
                         r#"{"entries":[{"path":"src","type":"dir"},{"path":"README.md","type":"file","size":7},{"path":"src/main.rs","type":"file","size":13}],"total":3,"truncated":false}"#,
                     ),
             )
             .example(
-                Example::new("Only the Markdown files", r#"{"pattern":"*.md"}"#)
-                    .given("a.md", "# A\n")
-                    .given("b.txt", "b\n")
-                    .gives(r#"{"entries":[{"path":"a.md","type":"file","size":4}],"total":1}"#),
+                ToolExample::new("Only the Markdown files", r#"{"pattern":"*.md"}"#)
+                    .file("a.md", "# A\n")
+                    .file("b.txt", "b\n")
+                    .expects(r#"{"entries":[{"path":"a.md","type":"file","size":4}],"total":1}"#),
             )
     }
 
@@ -160,12 +160,12 @@ impl Tool for DirectoryList {
         Some(answer_schema::<Output>())
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         vec![Effect::path(Scope::FILE_READ, spelling::resolve(at, &args.path))]
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let path = spelling::resolve(&cx.workplace, &args.path);
+        let path = spelling::resolve(&cx.working_dir, &args.path);
         off_thread(cx, move |cx| list(&args, &path, cx)).await
     }
 }

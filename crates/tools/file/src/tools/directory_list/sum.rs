@@ -46,7 +46,7 @@ impl<'a> Summing<'a> {
         let mut seen = HashSet::new();
         let mut left = vec![Below { relative: PathBuf::new(), rules: rules.cloned() }];
         while let Some(Below { relative, rules }) = left.pop() {
-            self.guide.cx.check()?;
+            self.guide.cx.check_cancelled()?;
             let opened = if relative.as_os_str().is_empty() {
                 folder.try_clone()
             } else {

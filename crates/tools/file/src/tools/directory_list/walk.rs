@@ -233,7 +233,7 @@ impl Clock {
 
     /// Whether to stop; an error if the call was cancelled.
     fn is_up(&mut self, cx: &ToolContext) -> Result<bool, ToolError> {
-        cx.check()?;
+        cx.check_cancelled()?;
         self.seen += 1;
         if !self.seen.is_multiple_of(LOOK) && self.seen > 1 {
             return Ok(false);
@@ -241,7 +241,7 @@ impl Clock {
         let now = Instant::now();
         if now.saturating_duration_since(self.reported) >= BETWEEN_REPORTS {
             self.reported = now;
-            cx.report(None, format!("{} entries seen", self.seen));
+            cx.report_progress(None, format!("{} entries seen", self.seen));
         }
         Ok(self.until.is_some_and(|at| now >= at))
     }

@@ -7,8 +7,8 @@ use hermes_archives::{
     Choice, Extracted, Format, Limits, Oversight, Packing, Page, Source, Unpacking,
 };
 use hermes_core::{
-    Effect, ErrorKind, Example, JsonSchema, Left, Made, Scope, Tool, ToolContext, ToolError,
-    ToolSpec, Workplace,
+    Effect, ErrorKind, ToolExample, JsonSchema, PathState, FileWritten, Scope, Tool, ToolContext, ToolError,
+    ToolSpec, WorkingDir,
 };
 use hermes_files::{Files, Journals};
 use serde::Deserialize;
@@ -164,8 +164,8 @@ impl Tool for FileCompress {
                 "Create, list or extract archives. Extracts all or nothing, and only into its \
                  target.",
             )
-            .preset("file_decompress", r#"{"action":"extract"}"#)
-            .preset("file_extract", r#"{"action":"extract"}"#)
+            .preset_alias("file_decompress", r#"{"action":"extract"}"#)
+            .preset_alias("file_extract", r#"{"action":"extract"}"#)
             .parameter_alias("operation", "action")
             .parameter_alias("mode", "action")
             .parameter_alias("archive_path", "archive")
@@ -189,7 +189,7 @@ impl Tool for FileCompress {
             .parameter_alias("if_exists", "existing")
             .parameter_alias("strip", "strip_components")
             .destructive()
-            .announces_changes()
+            .reports_changes()
             .timeout(PATIENCE)
             .keyword("zip")
             .keyword("unzip")
@@ -202,16 +202,16 @@ impl Tool for FileCompress {
             .keyword("unpack")
             .keyword("bundle")
             .example(
-                Example::new(
+                ToolExample::new(
                     "Pack a folder",
                     r#"{"action":"create","archive":"src.tar.gz","paths":["src"]}"#,
                 )
-                .given("src/main.rs", "fn main() {}\n")
-                .gives(r#"{"format":"tar.gz","files":1,"folders":1,"bytes":13,"paths":["src","src/main.rs"]}"#),
+                .file("src/main.rs", "fn main() {}\n")
+                .expects(r#"{"format":"tar.gz","files":1,"folders":1,"bytes":13,"paths":["src","src/main.rs"]}"#),
             )
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let archive = spelling::resolve(at, &args.archive);
         match args.action.plain() {
             Action::Create => {
@@ -247,7 +247,7 @@ impl Tool for FileCompress {
 }
 
 /// Where an archive is unpacked.
-fn target(args: &Args, archive: &Path, at: &Workplace) -> PathBuf {
+fn target(args: &Args, archive: &Path, at: &WorkingDir) -> PathBuf {
     if let Some(target) = &args.target {
         return spelling::resolve(at, target);
     }
@@ -265,7 +265,7 @@ fn target(args: &Args, archive: &Path, at: &Workplace) -> PathBuf {
 }
 
 fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
-    let archive = spelling::resolve(&cx.workplace, &args.archive);
+    let archive = spelling::resolve(&cx.working_dir, &args.archive);
     heed_slashes(args, &archive, cx)?;
     let choice = Choice::new(&args.include, &args.exclude)?;
     let verb = match args.action.plain() {
@@ -276,14 +276,14 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let progress = |done: u64, total: u64| {
         let fraction = if total == 0 { None } else { Some(done as f64 / total as f64) };
         let of = |bytes: u64| bytes as f64 / (1 << 20) as f64;
-        cx.report(fraction, format!("{verb} {:.0} of {:.0} MB", of(done), of(total)));
+        cx.report_progress(fraction, format!("{verb} {:.0} of {:.0} MB", of(done), of(total)));
     };
     let oversight = Oversight { stopped: &stopped, progress: &progress };
     let shown = usize::try_from(args.limit.clamp(1, ENTRIES)).unwrap_or(usize::MAX);
     match args.action.plain() {
         Action::Create => {
             create(args, &archive, &choice, cx, oversight).map(|(format, created)| {
-                let place = |name: &Path| packed_from(args, name, &cx.workplace);
+                let place = |name: &Path| packed_from(args, name, &cx.working_dir);
                 Output::created(&archive, format, created, shown, place)
             })
         }
@@ -293,11 +293,11 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
             let listing =
                 hermes_archives::list(&files, &archive, &choice, page, limits(args), oversight)
                     .map_err(|error| missing(error, &archive, cx))?;
-            let target = target(args, &archive, &cx.workplace);
+            let target = target(args, &archive, &cx.working_dir);
             Ok(Output::listed(&archive, &target, listing, args.offset))
         }
         _ => {
-            let target = target(args, &archive, &cx.workplace);
+            let target = target(args, &archive, &cx.working_dir);
             let journals = cx.ports.get::<Journals>();
             if let Some(journals) = &journals {
                 // Whoever unpacked here before may have been killed on the way.
@@ -333,7 +333,7 @@ fn name_target(error: ToolError, args: &Args, target: &Path) -> ToolError {
 }
 
 /// Where something is that was packed under a name.
-fn packed_from(args: &Args, name: &Path, at: &Workplace) -> PathBuf {
+fn packed_from(args: &Args, name: &Path, at: &WorkingDir) -> PathBuf {
     let sources = args.paths.iter().map(|path| source(path, at));
     let mut places = sources.filter_map(|source| {
         let below = name.strip_prefix(&source.name).ok()?;
@@ -359,7 +359,7 @@ fn heed_slashes(args: &Args, archive: &Path, cx: &ToolContext) -> Result<(), Too
         );
     }
     let mut paths = args.paths.iter();
-    paths.try_for_each(|path| files.heed_slash(path, &spelling::resolve(&cx.workplace, path)))
+    paths.try_for_each(|path| files.heed_slash(path, &spelling::resolve(&cx.working_dir, path)))
 }
 
 /// Unpacks, and tells whoever keeps files what is replaced and made.
@@ -371,16 +371,16 @@ fn unpack(
     let keeper = change::keeper(cx);
     let tell = |places: &[PathBuf]| {
         if let Some(keeper) = &keeper {
-            keeper.before(places);
-            keeper.tidy();
+            keeper.before_change(places);
+            keeper.prune();
         }
     };
     let extracted = hermes_archives::extract_telling(&cx.grants, unpacking, oversight, &tell)?;
     if let Some(keeper) = &keeper {
         let new: Vec<PathBuf> =
             extracted.renamed.iter().map(|(_, new)| unpacking.target.join(new)).collect();
-        let made = new.iter().map(|path| Made { path, left: Left::Unsaid });
-        keeper.after(&made.collect::<Vec<_>>());
+        let made = new.iter().map(|path| FileWritten { path, state: PathState::Unspecified });
+        keeper.after_change(&made.collect::<Vec<_>>());
     }
     Ok(extracted)
 }
@@ -418,7 +418,7 @@ fn create(
                 .with_hint("existing=skip and existing=rename are for extracting."));
         }
     };
-    let sources: Vec<Source> = args.paths.iter().map(|path| source(path, &cx.workplace)).collect();
+    let sources: Vec<Source> = args.paths.iter().map(|path| source(path, &cx.working_dir)).collect();
     let packing = Packing {
         sources: &sources,
         archive,
@@ -430,20 +430,20 @@ fn create(
     };
     let keeper = change::keeper(cx);
     if let Some(keeper) = &keeper {
-        keeper.before(&[archive.to_path_buf()]);
-        keeper.tidy();
+        keeper.before_change(&[archive.to_path_buf()]);
+        keeper.prune();
     }
     let created = hermes_archives::create(&cx.grants, &packing, oversight)
         .map_err(|error| unmade(error, args, archive, &sources, cx))?;
     if let Some(keeper) = &keeper {
-        keeper.after(&[Made { path: archive, left: Left::Unsaid }]);
+        keeper.after_change(&[FileWritten { path: archive, state: PathState::Unspecified }]);
     }
     Ok((format, created))
 }
 
 /// What is packed keeps its path below the working folder; what is elsewhere
 /// keeps its own name.
-fn source(path: &str, at: &Workplace) -> Source {
+fn source(path: &str, at: &WorkingDir) -> Source {
     let path = spelling::resolve(at, path);
     let name = match path.strip_prefix(at.cwd()) {
         Ok(relative) => relative.to_path_buf(),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use encoding_rs::Encoding;
 use hermes_core::{
-    Effect, ErrorKind, Example, JsonSchema, OutputBounds, Scope, Snapshots, Tool, ToolContext,
-    ToolError, ToolSpec, Workplace,
+    Effect, ErrorKind, ToolExample, JsonSchema, OutputLimits, Scope, CheckpointReader, Tool, ToolContext,
+    ToolError, ToolSpec, WorkingDir,
 };
 use hermes_files::{Files, Kind};
 use hermes_text::diff::Whitespace;
@@ -146,7 +146,7 @@ impl Tool for FileDiff {
         examples(spellings(aliases::of_file(spec)))
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let paths = [&args.path, &args.other_path].into_iter().flatten();
         paths.map(|path| Effect::path(Scope::FILE_READ, resolve(at, path))).collect()
     }
@@ -196,33 +196,33 @@ fn spellings(spec: ToolSpec) -> ToolSpec {
 
 fn examples(spec: ToolSpec) -> ToolSpec {
     spec.example(
-        Example::new("Two files", r#"{"path":"old.txt","other_path":"new.txt"}"#)
-            .given("old.txt", "one\ntwo\n")
-            .given("new.txt", "one\n2\n")
-            .gives(
+        ToolExample::new("Two files", r#"{"path":"old.txt","other_path":"new.txt"}"#)
+            .file("old.txt", "one\ntwo\n")
+            .file("new.txt", "one\n2\n")
+            .expects(
                 r#"{"identical":false,"added_lines":1,"removed_lines":1,"diff":"--- old.txt\n+++ new.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"}"#,
             ),
     )
     .example(
-        Example::new(
+        ToolExample::new(
             "The words that a text would change in a file",
             r#"{"path":"a.txt","content":"timeout = 31\n","format":"words"}"#,
         )
-        .given("a.txt", "timeout = 30\n")
-        .gives(
+        .file("a.txt", "timeout = 30\n")
+        .expects(
             r#"{"identical":false,"diff":"--- a.txt\n+++ content\n@@ -1 +1 @@\ntimeout = [-30-]{+31+}\n"}"#,
         ),
     )
     .example(
-        Example::new(
+        ToolExample::new(
             "Which files of two folders differ",
             r#"{"path":"v1","other_path":"v2","format":"stat"}"#,
         )
-        .given("v1/a.txt", "a\n")
-        .given("v1/same.txt", "same\n")
-        .given("v2/b.txt", "b\n")
-        .given("v2/same.txt", "same\n")
-        .gives(
+        .file("v1/a.txt", "a\n")
+        .file("v1/same.txt", "same\n")
+        .file("v2/b.txt", "b\n")
+        .file("v2/same.txt", "same\n")
+        .expects(
             r#"{"identical":false,"summary":{"added":1,"removed":1,"changed":0,"type_changed":0,"identical":1},"files":[{"path":"a.txt","status":"removed","removed_lines":1},{"path":"b.txt","status":"added","added_lines":1}]}"#,
         ),
     )
@@ -235,13 +235,13 @@ enum Subject {
 }
 
 fn diff(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
-    let bounds = cx.ports.get::<OutputBounds>().map_or_else(OutputBounds::default, |b| *b);
+    let bounds = cx.ports.get::<OutputLimits>().map_or_else(OutputLimits::default, |b| *b);
     let request = Request::new(args, &bounds);
     match subject(args, cx)? {
         Subject::Pair(sides) => {
             let size = sides.0.size + sides.1.size;
             if size > LARGE {
-                cx.report(None, format!("comparing {size} bytes"));
+                cx.report_progress(None, format!("comparing {size} bytes"));
             }
             Ok(Output::of_pair(&sides.0, &sides.1, &request))
         }
@@ -252,9 +252,9 @@ fn diff(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
 fn subject(args: &Args, cx: &ToolContext) -> Result<Subject, ToolError> {
     let told = args.encoding()?;
     for path in [&args.path, &args.other_path].into_iter().flatten() {
-        Files::new(cx).heed_slash(path, &resolve(&cx.workplace, path))?;
+        Files::new(cx).heed_slash(path, &resolve(&cx.working_dir, path))?;
     }
-    let read = |path: &String| Side::read(path, &resolve(&cx.workplace, path), told, cx);
+    let read = |path: &String| Side::read(path, &resolve(&cx.working_dir, path), told, cx);
     let pair = |old: Side, new: Side| Ok(Subject::Pair(Box::new((old, new))));
     match (&args.path, &args.old_content, &args.other_path, &args.content, &args.checkpoint) {
         (Some(old), None, Some(new), None, None) => match folders(old, new, cx)? {
@@ -285,7 +285,7 @@ fn folders(
     new: &str,
     cx: &ToolContext,
 ) -> Result<Option<(PathBuf, PathBuf)>, ToolError> {
-    let (old, new) = (resolve(&cx.workplace, old), resolve(&cx.workplace, new));
+    let (old, new) = (resolve(&cx.working_dir, old), resolve(&cx.working_dir, new));
     let (old_kind, new_kind) = (kind(&old, cx)?, kind(&new, cx)?);
     match (old_kind == Kind::Folder, new_kind == Kind::Folder) {
         (true, true) => Ok(Some((old, new))),
@@ -316,7 +316,7 @@ fn since(
     told: Option<&'static Encoding>,
     cx: &ToolContext,
 ) -> Result<(Side, Side), ToolError> {
-    let place = resolve(&cx.workplace, path);
+    let place = resolve(&cx.working_dir, path);
     let files = Files::new(cx);
     let real = files.real(&place)?;
     let exists = files.exists(&place)?;
@@ -324,12 +324,12 @@ fn since(
         return Err(ToolError::invalid(format!("{} is a folder", show(&place)))
             .with_hint("A checkpoint is compared file by file; name a file in it."));
     }
-    let Some(snapshots) = cx.ports.get::<dyn Snapshots>() else {
+    let Some(snapshots) = cx.ports.get::<dyn CheckpointReader>() else {
         return Err(ToolError::unavailable("No checkpoints are kept here")
             .with_hint("Compare with another file (other_path) or a text (content)."));
     };
     let name = format!("{path}@{checkpoint}");
-    let old = match snapshots.content(checkpoint, &real)? {
+    let old = match snapshots.file_content(checkpoint, &real)? {
         Some(bytes) => Side::of(name, bytes, told, || charset::of(cx, &place)),
         None => Side::absent(name),
     };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hermes_core::OutputBounds;
+use hermes_core::OutputLimits;
 use hermes_text::diff::{Breaks, Diff, Layout, Options, Rendered, Stat};
 use hermes_text::{Ending, Endings};
 
@@ -38,7 +38,7 @@ pub(super) struct Compared {
 }
 
 impl Request {
-    pub(super) fn new(args: &Args, bounds: &OutputBounds) -> Self {
+    pub(super) fn new(args: &Args, bounds: &OutputLimits) -> Self {
         let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let options = Options {
             whitespace: args.ignore_whitespace.into(),

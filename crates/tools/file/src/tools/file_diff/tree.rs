@@ -246,11 +246,11 @@ impl Walk<'_> {
 
     /// Stops if the call must stop, and says how far it is.
     pub(super) fn breathe(&mut self) -> Result<(), ToolError> {
-        self.cx.check()?;
+        self.cx.check_cancelled()?;
         self.looked_at += 1;
         if self.told.elapsed() > SILENCE {
             self.told = Instant::now();
-            self.cx.report(None, format!("{} entries compared", self.looked_at));
+            self.cx.report_progress(None, format!("{} entries compared", self.looked_at));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use hermes_core::{
-    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
 };
 use hermes_files::Files;
 use serde::{Deserialize, Serialize};
@@ -190,13 +190,13 @@ impl Tool for FileWatch {
             .keyword("reload")
             .keyword("tail")
             .example(
-                Example::new("Note how things are now", r#"{"paths":["src"],"timeout":0}"#)
-                    .given("src/main.rs", "fn main() {}\n")
-                    .gives(r#"{"events":[],"total":0,"truncated":false}"#),
+                ToolExample::new("Note how things are now", r#"{"paths":["src"],"timeout":0}"#)
+                    .file("src/main.rs", "fn main() {}\n")
+                    .expects(r#"{"events":[],"total":0,"truncated":false}"#),
             )
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         args.paths
             .iter()
             .map(|path| Effect::path(Scope::FILE_READ, spelling::resolve(at, path)))
@@ -205,9 +205,9 @@ impl Tool for FileWatch {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         for path in &args.paths {
-            Files::new(cx).heed_slash(path, &spelling::resolve(&cx.workplace, path))?;
+            Files::new(cx).heed_slash(path, &spelling::resolve(&cx.working_dir, path))?;
         }
-        let request = Arc::new(Request::new(&args, &cx.workplace)?);
+        let request = Arc::new(Request::new(&args, &cx.working_dir)?);
         let mut wait = Duration::from_secs(args.timeout.min(LONGEST));
         if let Some(left) = cx.remaining() {
             wait = wait.min(left.saturating_sub(RESERVE));
@@ -220,7 +220,7 @@ impl Tool for FileWatch {
             off_thread(cx, move |cx| begin(asked, since.as_deref(), cx)).await?;
         let while_away = !found.is_empty();
         while found.is_empty() && Instant::now() < end {
-            if !cx.race(lookout.wait(end)).await? {
+            if !cx.run_until_cancelled(lookout.wait(end)).await? {
                 break;
             }
             settle(&lookout, quiet, end, cx).await?;
@@ -268,7 +268,7 @@ async fn settle(
     loop {
         let still = Instant::now() + quiet;
         let until = still.min(patience);
-        let stirred = cx.race(lookout.stirs(until)).await?;
+        let stirred = cx.run_until_cancelled(lookout.stirs(until)).await?;
         if !stirred || Instant::now() >= patience {
             return Ok(());
         }
@@ -306,9 +306,9 @@ fn answer(
             hints.push(format!("What happens in {many} folders that cannot be read is not seen."))
         }
     }
-    let word = |path: &PathBuf| spelling::shorten(path, &cx.workplace);
+    let word = |path: &PathBuf| spelling::shorten(path, &cx.working_dir);
     Ok(Output {
-        events: found.iter().map(|change| Told::of(change, while_away, &cx.workplace)).collect(),
+        events: found.iter().map(|change| Told::of(change, while_away, &cx.working_dir)).collect(),
         total: total as u64,
         truncated,
         timed_out: false,
@@ -321,7 +321,7 @@ fn answer(
 }
 
 impl Request {
-    fn new(args: &Args, at: &Workplace) -> Result<Self, ToolError> {
+    fn new(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
         let (mut names, mut paths) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         let wrong = |glob: &str, error: &globset::Error| {
             ToolError::invalid(format!("{glob:?} is not a glob: {error}"))
@@ -373,7 +373,7 @@ impl Request {
 }
 
 impl Told {
-    fn of(change: &Change, while_away: bool, at: &Workplace) -> Self {
+    fn of(change: &Change, while_away: bool, at: &WorkingDir) -> Self {
         let path = spelling::shorten(&change.path, at);
         let from = change.from.as_ref().map(|from| spelling::shorten(from, at));
         let is_rename = change.event == Event::Rename;

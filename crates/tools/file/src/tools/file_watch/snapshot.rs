@@ -218,7 +218,7 @@ impl<'a> Look<'a> {
         loop {
             let depth = levels.len();
             let Some(level) = levels.last_mut() else { return Ok(()) };
-            self.cx.check()?;
+            self.cx.check_cancelled()?;
             let Some(entry) = level.left.next() else {
                 levels.pop();
                 continue;

@@ -389,7 +389,7 @@ impl<'a> Desk<'a> {
         let mut files = Vec::new();
         let mut moved: HashSet<&Path> = HashSet::new();
         for path in &self.order {
-            self.cx.check()?;
+            self.cx.check_cancelled()?;
             let Some(now) = self.current(path) else { continue };
             let existed = self.original(path).is_some();
             let stayed = now.from.as_ref() == Some(path);

@@ -5,7 +5,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
     answer_schema,
 };
 use hermes_text::matching::Rigour;
@@ -105,7 +105,7 @@ impl Tool for Patch {
             .parameter_alias("hash", "expected_hash")
             .parameter_alias("charset", "encoding")
             .destructive()
-            .announces_changes()
+            .reports_changes()
             .keyword("edit")
             .keyword("replace")
             .keyword("modify")
@@ -113,22 +113,22 @@ impl Tool for Patch {
             .keyword("rename")
             .keyword("fix")
             .example(
-                Example::new(
+                ToolExample::new(
                     "One place in a file",
                     r#"{"path":"app.toml","old_string":"timeout = 30","new_string":"timeout = 60"}"#,
                 )
-                .given("app.toml", "retries = 3\ntimeout = 30\n")
-                .gives(
+                .file("app.toml", "retries = 3\ntimeout = 30\n")
+                .expects(
                     r#"{"success":true,"strategy":"exact","verified":true,"diff":"--- a/app.toml\n+++ b/app.toml\n@@ -1,2 +1,2 @@\n retries = 3\n-timeout = 30\n+timeout = 60\n"}"#,
                 ),
             )
             .example(
-                Example::new(
+                ToolExample::new(
                     "Several files at once",
                     r#"{"patch":"*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+three\n*** Add File: b.txt\n+new\n*** End Patch"}"#,
                 )
-                .given("a.txt", "one\ntwo\n")
-                .gives(r#"{"success":true,"format":"v4a","verified":true}"#),
+                .file("a.txt", "one\ntwo\n")
+                .expects(r#"{"success":true,"format":"v4a","verified":true}"#),
             )
     }
 
@@ -136,7 +136,7 @@ impl Tool for Patch {
         Some(answer_schema::<Output>())
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         // A call that cannot be read touches nothing, and says so when it runs.
         let Ok(plan) = Plan::of(args, at) else { return Vec::new() };
         let mut effects: Vec<Effect> = Vec::new();
@@ -162,7 +162,7 @@ impl Tool for Patch {
 const NOTHING: &str = "nothing: a patch is applied as a whole or not at all";
 
 fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
-    let plan = Plan::of(args, &cx.workplace)?;
+    let plan = Plan::of(args, &cx.working_dir)?;
     let expected: Option<Hash> = args.expected_hash.as_deref().map(str::parse).transpose()?;
     let paths: Vec<PathBuf> = plan.paths();
     let sources = plan.sources();
@@ -179,9 +179,9 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     }
     let count = plan.steps.len();
     for (index, step) in plan.steps.iter().enumerate() {
-        cx.check()?;
+        cx.check_cancelled()?;
         if index % 64 == 63 {
-            cx.report(Some(index as f64 / count as f64), format!("{index} of {count} operations"));
+            cx.report_progress(Some(index as f64 / count as f64), format!("{index} of {count} operations"));
         }
         desk.take(step, args.rigour()).map_err(|error| {
             let error = failures::count(cx, step.path(), error);

@@ -335,7 +335,7 @@ fn excerpt(lines: &[&str], place: Lines, alone: Alone) -> String {
 pub(super) fn missing(path: &Path, cx: &ToolContext) -> ToolError {
     let error = explain_missing(missing::Wanted::File, path, cx);
     let Some(meant) = astray::meant(path, cx) else { return error };
-    let meant = shorten(&meant, &cx.workplace);
+    let meant = shorten(&meant, &cx.working_dir);
     error
         .with_hint(format!(
             "'{meant}' exists: name files by their path from the working folder, or absolutely."

@@ -206,7 +206,7 @@ fn mode(file: &Turned, old_name: &str, new_name: &str) -> String {
 fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
     let mut text = String::new();
     let mut left_out = 0;
-    let name = |side: &str, path: &Path| header(side, path, &cx.workplace);
+    let name = |side: &str, path: &Path| header(side, path, &cx.working_dir);
     for file in files {
         let (old, new) = (file.old.as_deref(), file.new.as_deref());
         let (old_name, new_name) = match &file.fate {

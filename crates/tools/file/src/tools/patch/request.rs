@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use hermes_core::{ToolError, Workplace};
+use hermes_core::{ToolError, WorkingDir};
 use hermes_text::formats::{Format, Operation, parse_near};
 use hermes_text::matching::Hunk;
 
@@ -53,7 +53,7 @@ impl Step {
 }
 
 impl Plan {
-    pub(super) fn of(args: &Args, at: &Workplace) -> Result<Self, ToolError> {
+    pub(super) fn of(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
         // Models fill in what they do not use with empty texts.
         let filled = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
         let by_patch = match (args.mode, filled(&args.patch), filled(&args.old_string)) {
@@ -73,7 +73,7 @@ impl Plan {
         if by_patch { Self::of_patch(args, at) } else { Self::of_replace(args, at) }
     }
 
-    fn of_replace(args: &Args, at: &Workplace) -> Result<Self, ToolError> {
+    fn of_replace(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
         let needed = |what: &str| {
             ToolError::invalid(format!("{what} is missing")).with_hint(
                 "Replacing needs path, old_string and new_string; a patch goes into \
@@ -89,7 +89,7 @@ impl Plan {
         Ok(Self { steps: vec![step], programs: Vec::new(), format: None, warnings: Vec::new() })
     }
 
-    fn of_patch(args: &Args, at: &Workplace) -> Result<Self, ToolError> {
+    fn of_patch(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
         let text = args.patch.as_deref().unwrap_or_default();
         let path = args.path.as_deref().filter(|path| !path.is_empty());
         // A header often has only the end of the path.
@@ -192,7 +192,7 @@ fn climbs(name: &str) -> bool {
 }
 
 /// The absolute form of a path, which must be one of a file.
-fn file(at: &Workplace, path: &str) -> Result<PathBuf, ToolError> {
+fn file(at: &WorkingDir, path: &str) -> Result<PathBuf, ToolError> {
     if path.ends_with('/') || path.ends_with("/.") {
         return Err(ToolError::invalid(format!(
             "'{path}' names a folder, for it ends with a slash"

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use hermes_core::{
-    Effect, ErrorKind, Example, JsonSchema, OutputBounds, ResultLimit, Scope, Tool, ToolContext,
-    ToolError, ToolSpec, Workplace, answer_schema,
+    Effect, ErrorKind, ToolExample, JsonSchema, OutputLimits, ResultLimit, Scope, Tool, ToolContext,
+    ToolError, ToolSpec, WorkingDir, answer_schema,
 };
 use hermes_files::Files;
 use hermes_text::codec::TextFormat;
@@ -117,33 +117,33 @@ impl Tool for ReadFile {
             .keyword("notebook")
             .keyword("spreadsheet")
             .example(
-                Example::new(
+                ToolExample::new(
                     "The second line of a file",
                     r#"{"path":"notes.txt","offset":2,"limit":1}"#,
                 )
-                .given("notes.txt", "alpha\nbeta\ngamma\n")
-                .gives(r#"{"content":"2|beta","total_lines":3,"truncated":true,"next_offset":3}"#),
+                .file("notes.txt", "alpha\nbeta\ngamma\n")
+                .expects(r#"{"content":"2|beta","total_lines":3,"truncated":true,"next_offset":3}"#),
             )
             .example(
-                Example::new("The end of a log", r#"{"path":"app.log","offset":-2}"#)
-                    .given("app.log", "start\nwork\nfail\nstop\n")
-                    .gives(r#"{"content":"3|fail\n4|stop","total_lines":4,"truncated":false}"#),
+                ToolExample::new("The end of a log", r#"{"path":"app.log","offset":-2}"#)
+                    .file("app.log", "start\nwork\nfail\nstop\n")
+                    .expects(r#"{"content":"3|fail\n4|stop","total_lines":4,"truncated":false}"#),
             )
             .example(
-                Example::new(
+                ToolExample::new(
                     "Which variables a dotenv file sets",
                     r#"{"path":".env","names_only":true}"#,
                 )
-                .given(".env", "# settings\nPORT=8080\nexport API_TOKEN='abc'\n")
-                .gives(r#"{"names":["PORT","API_TOKEN"]}"#),
+                .file(".env", "# settings\nPORT=8080\nexport API_TOKEN='abc'\n")
+                .expects(r#"{"names":["PORT","API_TOKEN"]}"#),
             )
             .example(
-                Example::new(
+                ToolExample::new(
                     "The first bytes",
                     r#"{"path":"a.bin","byte_offset":0,"byte_limit":4}"#,
                 )
-                .given("a.bin", "\u{1}\0\0A\0\0")
-                .gives(r#"{"content":"00000000  01 00 00 41  |...A|","next_byte_offset":4}"#),
+                .file("a.bin", "\u{1}\0\0A\0\0")
+                .expects(r#"{"content":"00000000  01 00 00 41  |...A|","next_byte_offset":4}"#),
             )
     }
 
@@ -151,7 +151,7 @@ impl Tool for ReadFile {
         Some(answer_schema::<Output>())
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let path = spelling::resolve(at, &args.path);
         // The second effect tells the policy that no value is shown.
         let names = args.names_only.then(|| Effect::path(Scope::ENV_READ, &path));
@@ -159,7 +159,7 @@ impl Tool for ReadFile {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let path = spelling::resolve(&cx.workplace, &args.path);
+        let path = spelling::resolve(&cx.working_dir, &args.path);
         off_thread(cx, move |cx| read(&args, &path, cx)).await
     }
 }
@@ -261,7 +261,7 @@ impl Reading<'_> {
             offset: args.offset,
             limit: args.limit,
             column: args.column,
-            bounds: cx.ports.get::<OutputBounds>().map_or_else(OutputBounds::default, |b| *b),
+            bounds: cx.ports.get::<OutputLimits>().map_or_else(OutputLimits::default, |b| *b),
         };
         let source = inner.as_mut().unwrap_or(file);
         let mut index = marks::load(cx, source, text.newline, text.start());

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use encoding_rs::UTF_8;
-use hermes_core::OutputBounds;
+use hermes_core::OutputLimits;
 use hermes_text::codec::{TextFormat, detect};
 
 use crate::clip::{Clip, Ending, Endings, Line};
@@ -26,7 +26,7 @@ pub(super) struct Request {
     pub(super) limit: u64,
     pub(super) column: Option<u64>,
     /// Lines of a page, characters of a line and of a page at most.
-    pub(super) bounds: OutputBounds,
+    pub(super) bounds: OutputLimits,
 }
 
 /// How the bytes of the text are to be taken.

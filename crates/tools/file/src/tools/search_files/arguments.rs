@@ -1,6 +1,6 @@
 //! The arguments of `search_files`, and their other spellings.
 
-use hermes_core::{Example, JsonSchema, ToolSpec};
+use hermes_core::{ToolExample, JsonSchema, ToolSpec};
 use hermes_search::{Sort, split_globs};
 use serde::{Deserialize, Serialize};
 
@@ -178,10 +178,10 @@ impl Args {
 pub(super) fn spellings(spec: ToolSpec) -> ToolSpec {
     let spec = aliases::of_folder(spec)
         .alias("search")
-        .preset("grep", r#"{"target":"content"}"#)
-        .preset("glob", r#"{"target":"files"}"#)
-        .preset("find_files", r#"{"target":"files"}"#)
-        .preset("file_search", r#"{"target":"fuzzy"}"#);
+        .preset_alias("grep", r#"{"target":"content"}"#)
+        .preset_alias("glob", r#"{"target":"files"}"#)
+        .preset_alias("find_files", r#"{"target":"files"}"#)
+        .preset_alias("file_search", r#"{"target":"fuzzy"}"#);
     let parameters = [
         ("query", "pattern"),
         ("search", "pattern"),
@@ -222,29 +222,29 @@ pub(super) fn spellings(spec: ToolSpec) -> ToolSpec {
 
 pub(super) fn examples(spec: ToolSpec) -> ToolSpec {
     spec.example(
-        Example::new("Where something is said", r#"{"pattern":"fn \\w+","file_glob":"*.rs"}"#)
-            .given("src/main.rs", "fn main() {}\n")
-            .given("notes.md", "fn is short for function\n")
-            .gives(
+        ToolExample::new("Where something is said", r#"{"pattern":"fn \\w+","file_glob":"*.rs"}"#)
+            .file("src/main.rs", "fn main() {}\n")
+            .file("notes.md", "fn is short for function\n")
+            .expects(
                 r#"{"total_count":1,"matches":[{"path":"src/main.rs","line":1,"content":"fn main() {}"}],"truncated":false}"#,
             ),
     )
     .example(
-        Example::new("How often", r#"{"pattern":"todo","case":"insensitive","output_mode":"count"}"#)
-            .given("a.txt", "TODO one\ntodo two\n")
-            .given("b.txt", "done\n")
-            .gives(r#"{"total_count":2,"counts":{"a.txt":2}}"#),
+        ToolExample::new("How often", r#"{"pattern":"todo","case":"insensitive","output_mode":"count"}"#)
+            .file("a.txt", "TODO one\ntodo two\n")
+            .file("b.txt", "done\n")
+            .expects(r#"{"total_count":2,"counts":{"a.txt":2}}"#),
     )
     .example(
-        Example::new("Files by name", r#"{"pattern":"src/**/*.py","target":"files"}"#)
-            .given("src/app/main.py", "print()\n")
-            .given("main.py", "")
-            .gives(r#"{"total_count":1,"files":[{"path":"src/app/main.py","size":8}]}"#),
+        ToolExample::new("Files by name", r#"{"pattern":"src/**/*.py","target":"files"}"#)
+            .file("src/app/main.py", "print()\n")
+            .file("main.py", "")
+            .expects(r#"{"total_count":1,"files":[{"path":"src/app/main.py","size":8}]}"#),
     )
     .example(
-        Example::new("Files by what is left in memory", r#"{"pattern":"usrctl","target":"fuzzy"}"#)
-            .given("app/controllers/users_controller.rb", "")
-            .given("README.md", "")
-            .gives(r#"{"total_count":1,"files":[{"path":"app/controllers/users_controller.rb"}]}"#),
+        ToolExample::new("Files by what is left in memory", r#"{"pattern":"usrctl","target":"fuzzy"}"#)
+            .file("app/controllers/users_controller.rb", "")
+            .file("README.md", "")
+            .expects(r#"{"total_count":1,"files":[{"path":"app/controllers/users_controller.rb"}]}"#),
     )
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hermes_core::{
-    Effect, ErrorKind, OutputBounds, ResultLimit, Scope, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace, answer_schema,
+    Effect, ErrorKind, OutputLimits, ResultLimit, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    WorkingDir, answer_schema,
 };
 use hermes_files::Files;
 use hermes_search::{
@@ -60,12 +60,12 @@ impl Tool for SearchFiles {
         Some(answer_schema::<Output>())
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         vec![Effect::path(Scope::FILE_READ, spelling::resolve(at, &args.path))]
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let path = spelling::resolve(&cx.workplace, &args.path);
+        let path = spelling::resolve(&cx.working_dir, &args.path);
         off_thread(cx, move |cx| find(&args, &path, cx)).await
     }
 }
@@ -73,7 +73,7 @@ impl Tool for SearchFiles {
 fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
     Files::new(cx).heed_slash(&args.path, path)?;
     let root = Root::open(&Files::new(cx), path).map_err(|error| refused(path, cx, error))?;
-    let bounds = cx.ports.get::<OutputBounds>().map_or_else(OutputBounds::default, |b| *b);
+    let bounds = cx.ports.get::<OutputLimits>().map_or_else(OutputLimits::default, |b| *b);
     let limit = args.limit.clamp(1, RESULTS);
     let spelling = |path: &Path, sample: &[u8], is_all: bool| {
         detect_near(sample, is_all, || charset::of(cx, path))

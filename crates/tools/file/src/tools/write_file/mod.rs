@@ -6,8 +6,8 @@ use std::path::Path;
 
 use encoding_rs::UTF_8;
 use hermes_core::{
-    Effect, ErrorKind, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
-    Workplace, answer_schema,
+    Effect, ErrorKind, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
+    WorkingDir, answer_schema,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -120,7 +120,7 @@ impl Tool for WriteFile {
             .parameter_alias("line_ending", "line_endings")
             .parameter_alias("newline", "line_endings")
             .destructive()
-            .announces_changes()
+            .reports_changes()
             .idempotent()
             .keyword("save")
             .keyword("create")
@@ -128,19 +128,19 @@ impl Tool for WriteFile {
             .keyword("new file")
             .keyword("output")
             .example(
-                Example::new(
+                ToolExample::new(
                     "A new file in a new folder",
                     r#"{"path":"src/hello.txt","content":"Hello\nworld\n"}"#,
                 )
-                .gives(r#"{"bytes_written":12,"created":true,"lines":2}"#),
+                .expects(r#"{"bytes_written":12,"created":true,"lines":2}"#),
             )
             .example(
-                Example::new(
+                ToolExample::new(
                     "What a write would change",
                     r#"{"path":"a.txt","content":"one\nthree\n","dry_run":true}"#,
                 )
-                .given("a.txt", "one\ntwo\n")
-                .gives(
+                .file("a.txt", "one\ntwo\n")
+                .expects(
                     r#"{"bytes_written":0,"created":false,"dry_run":true,"diff":"--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"}"#,
                 ),
             )
@@ -150,7 +150,7 @@ impl Tool for WriteFile {
         Some(answer_schema::<Output>())
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let path = spelling::resolve(at, &args.path);
         let mut effects = vec![Effect::path(Scope::FILE_READ, &path)];
         if !args.dry_run {
@@ -159,12 +159,12 @@ impl Tool for WriteFile {
         effects
     }
 
-    fn bulk() -> &'static [&'static str] {
+    fn bulk_arguments() -> &'static [&'static str] {
         &["content"]
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        let path = spelling::resolve(&cx.workplace, &args.path);
+        let path = spelling::resolve(&cx.working_dir, &args.path);
         let written = in_place(cx, move |cx| write(args, &path, cx)).await;
         written.map_err(|error| match error.kind() {
             ErrorKind::NotFound => error.with_hint("A file is in the way; choose another path."),

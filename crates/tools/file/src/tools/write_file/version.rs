@@ -56,13 +56,13 @@ pub(super) fn diff(
     cx: &ToolContext,
     effort: Effort,
 ) -> Option<String> {
-    let name = |side| spelling::heading(side, path, &cx.workplace);
+    let name = |side| spelling::heading(side, path, &cx.working_dir);
     compare(old.text()?, new, (&name("a/"), &name("b/")), effort)
 }
 
 /// What is in a file that was not there.
 pub(super) fn addition(new: &str, path: &Path, cx: &ToolContext, effort: Effort) -> Option<String> {
-    compare("", new, ("/dev/null", &spelling::heading("b/", path, &cx.workplace)), effort)
+    compare("", new, ("/dev/null", &spelling::heading("b/", path, &cx.working_dir)), effort)
 }
 
 /// The unified diff of two texts, within bounds; none if it is empty. The names

@@ -30,7 +30,7 @@ impl Place {
         let bound = erase(tool).bind(&arguments)?;
         // Held to what it declares, as in the engine.
         let mut cx = self.cx.clone();
-        cx.grants = Arc::new(Grants::of(&bound.effects(&cx.workplace)));
+        cx.grants = Arc::new(Grants::from_effects(&bound.effects(&cx.working_dir)));
         let output = bound.run(cx).await?;
         Ok(serde_json::from_str(output.content()).unwrap())
     }
@@ -303,7 +303,7 @@ async fn arguments_that_make_no_sense_are_refused() {
 
 #[test]
 fn the_files_are_effects_too() {
-    let at = Workplace::new("/srv", None);
+    let at = WorkingDir::new("/srv", None);
     let effects = |arguments: Value| -> Vec<String> {
         let bound = erase(Clipboard::default()).bind(&arguments).unwrap();
         bound.effects(&at).iter().map(ToString::to_string).collect()

@@ -120,7 +120,7 @@ async fn arrive(board: &Board<'_>, format: Format, expected: &[u8]) -> Result<()
             Ok(Err(error)) if error.kind() == ErrorKind::Unavailable => {}
             Ok(Err(error)) => return Err(error),
         }
-        board.cx.race(tokio::time::sleep(pause)).await?;
+        board.cx.run_until_cancelled(tokio::time::sleep(pause)).await?;
         pause *= 2;
     }
     Err(ToolError::conflict("The clipboard holds something else than what was written").with_hint(

@@ -8,8 +8,8 @@ mod png;
 use std::path::PathBuf;
 
 use hermes_core::{
-    Attachment, Availability, Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext,
-    ToolError, ToolSpec, Workplace,
+    Attachment, Availability, Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext,
+    ToolError, ToolSpec, WorkingDir,
 };
 use hermes_files::{Files, Mode};
 use serde::{Deserialize, Serialize};
@@ -143,8 +143,8 @@ impl Tool for Clipboard {
             .description(
                 "Read, write or clear the user's clipboard: text, or an image through a PNG file.",
             )
-            .preset("clipboard_read", r#"{"action":"read"}"#)
-            .preset("clipboard_write", r#"{"action":"write"}"#)
+            .preset_alias("clipboard_read", r#"{"action":"read"}"#)
+            .preset_alias("clipboard_write", r#"{"action":"write"}"#)
             .parameter_alias("content", "text")
             .parameter_alias("operation", "action")
             .parameter_alias("file", "path")
@@ -155,18 +155,18 @@ impl Tool for Clipboard {
             .keyword("screenshot")
             .keyword("xclip")
             .example(
-                Example::new("Copy text", r#"{"action":"write","text":"git push origin main"}"#)
-                    .gives(r#"{"bytes_written":20}"#),
+                ToolExample::new("Copy text", r#"{"action":"write","text":"git push origin main"}"#)
+                    .expects(r#"{"bytes_written":20}"#),
             )
             .example(
-                Example::new("Copy a file's text", r#"{"action":"write","path":"notes.txt"}"#)
-                    .given("notes.txt", "bread\nmilk\n")
-                    .gives(r#"{"format":"text","bytes_written":11}"#),
+                ToolExample::new("Copy a file's text", r#"{"action":"write","path":"notes.txt"}"#)
+                    .file("notes.txt", "bread\nmilk\n")
+                    .expects(r#"{"format":"text","bytes_written":11}"#),
             )
-            .example(Example::new("Clear it", r#"{"action":"clear"}"#).gives(r#"{"cleared":true}"#))
+            .example(ToolExample::new("Clear it", r#"{"action":"clear"}"#).expects(r#"{"cleared":true}"#))
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let path = args.path.as_deref().filter(|path| !path.is_empty());
         let file = path.and_then(|path| {
             let scope = match args.action {
@@ -181,7 +181,7 @@ impl Tool for Clipboard {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Answer, ToolError> {
         let effect = touching(args.action);
-        cx.permit(&effect.scope, &effect.resource)?;
+        cx.check_grant(&effect.scope, &effect.resource)?;
         let order = Order::of(&args, cx)?;
         let way = Way::of(&self.desktop).map_err(|missing| {
             ToolError::unavailable(format!("There is no clipboard here. {}", missing.reason))

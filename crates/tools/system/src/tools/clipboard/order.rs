@@ -36,7 +36,7 @@ impl Order {
             _ => Format::Text,
         };
         let format = args.format.unwrap_or(guess);
-        let path = path.map(|path| cx.workplace.resolve(path));
+        let path = path.map(|path| cx.working_dir.resolve(path));
         match (args.action, &args.text, path) {
             (Action::Read, None, None) if format == Format::Text => Ok(Self::Show),
             (Action::Read, None, Some(path)) => Ok(Self::Save(format, path)),

@@ -28,7 +28,7 @@ const LINE: usize = 16 * 1024;
 pub(in crate::tools) async fn here(jobs: &Arc<Jobs>, cx: &ToolContext) -> Vec<Entry> {
     let looked = Arc::clone(jobs);
     let mut entries = blocking(cx, move || looked.left_over()).await.unwrap_or_default();
-    let cwd = cx.workplace.cwd();
+    let cwd = cx.working_dir.cwd();
     entries.retain(|entry| {
         entry.session == cx.session.id()
             || entry.cwd.starts_with(cwd)
@@ -85,7 +85,7 @@ async fn elsewhere(
         return Err(ToolError::conflict(message)
             .with_hint("It is not known whether it still runs; action=kill ends it if it does."));
     }
-    cx.race(jobs.end_elsewhere(entry)).await??;
+    cx.run_until_cancelled(jobs.end_elsewhere(entry)).await??;
     Ok(Output::named(&entry.id, "killed"))
 }
 
@@ -100,7 +100,7 @@ async fn look(
     let is_alive = || tree::is_alive(entry.pid, entry.started);
     let until = Instant::now() + super::patience(args, cx);
     while args.action == Action::Wait && is_alive() && Instant::now() < until {
-        cx.race(tokio::time::sleep(ROUND.min(until - Instant::now()))).await?;
+        cx.run_until_cancelled(tokio::time::sleep(ROUND.min(until - Instant::now()))).await?;
     }
     let runs = is_alive();
     let count = args.limit.map_or(PAGE, |limit| usize::try_from(limit).unwrap_or(PAGE));

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Effect, Ending, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError,
-    ToolSpec, Workplace, answer_schema,
+    Effect, CallEnding, ToolExample, JsonSchema, Resource, Scope, ShellScript, Tool, ToolContext, ToolError,
+    ToolSpec, WorkingDir, answer_schema,
 };
 use hermes_exec::network;
 use hermes_exec::screen;
@@ -107,11 +107,11 @@ impl Tool for Process {
     type Args = Args;
     type Output = Output;
 
-    fn ending(output: &Output) -> Ending {
+    fn ending(output: &Output) -> CallEnding {
         match output.status {
-            "interrupted" => Ending::Stopped,
+            "interrupted" => CallEnding::Stopped,
             // However the process has ended: what was asked for is to know that.
-            _ => Ending::Well,
+            _ => CallEnding::Succeeded,
         }
     }
 
@@ -132,8 +132,8 @@ impl Tool for Process {
             .keyword("server")
             .keyword("kill")
             .example(
-                Example::new("What is running", r#"{"action":"list"}"#)
-                    .gives(r#"{"processes":[]}"#),
+                ToolExample::new("What is running", r#"{"action":"list"}"#)
+                    .expects(r#"{"processes":[]}"#),
             )
     }
 
@@ -141,7 +141,7 @@ impl Tool for Process {
         Some(answer_schema::<Output>())
     }
 
-    fn effects(&self, args: &Args, _at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, _at: &WorkingDir) -> Vec<Effect> {
         let resource = args.session_id.clone().map_or(Resource::Any, Resource::Name);
         let mut effects = vec![Effect { scope: Scope::PROCESS_MANAGE, resource }];
         if args.action == Action::Publish {
@@ -156,8 +156,8 @@ impl Tool for Process {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        for effect in self.effects(&args, &cx.workplace) {
-            cx.permit(&effect.scope, &effect.resource)?;
+        for effect in self.effects(&args, &cx.working_dir) {
+            cx.check_grant(&effect.scope, &effect.resource)?;
         }
         let jobs = Jobs::port(cx);
         *self.jobs.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&jobs);
@@ -234,7 +234,7 @@ fn command(args: &Args) -> Option<Effect> {
     if text.trim().is_empty() {
         return None;
     }
-    let script = Script { text, apart: true, ..Script::default() };
+    let script = ShellScript { text, fresh_shell: true, ..ShellScript::default() };
     let resource = Resource::Script(Box::new(script));
     Some(Effect { scope: Scope::TERMINAL_EXECUTE, resource })
 }
@@ -291,7 +291,7 @@ async fn answer(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<Output
         Action::Close => {
             let job = Arc::clone(&listed.job);
             let closing = tokio::spawn(async move { job.close_input().await });
-            let is_closed = cx.race(tokio::time::timeout(SENDING, closing)).await?.is_ok();
+            let is_closed = cx.run_until_cancelled(tokio::time::timeout(SENDING, closing)).await?.is_ok();
             // Most programs end with their input.
             let mut output = settle(args, listed, cx).await;
             if !is_closed {
@@ -423,7 +423,7 @@ async fn type_in(args: &Args, listed: &Listed, cx: &ToolContext) -> Result<bool,
     let job = Arc::clone(&listed.job);
     // It goes on when nobody waits for it: half a text would be worse.
     let sending = tokio::spawn(async move { job.write(&bytes).await });
-    match cx.race(tokio::time::timeout(SENDING, sending)).await? {
+    match cx.run_until_cancelled(tokio::time::timeout(SENDING, sending)).await? {
         Ok(Ok(sent)) => {
             // It may close its input, or its terminal, and go on.
             sent.map(|()| true).map_err(|error| {

@@ -86,7 +86,7 @@ impl End {
         if let Some(standing) = standing {
             message = format!("{message}; {standing}");
         }
-        cx.report(Some(fraction), message);
+        cx.report_progress(Some(fraction), message);
     }
 
     pub(super) fn awake(&self, event: Event) -> Awake {

@@ -47,7 +47,7 @@ impl FileWatch {
         wanted: FileState,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
-        let path = cx.workplace.resolve(name);
+        let path = cx.working_dir.resolve(name);
         let elsewhere = crate::afar::jobs(cx);
         let mut watch =
             Self { name: name.to_owned(), path, wanted, began: None, is_there: false, elsewhere };
@@ -89,8 +89,8 @@ impl FileWatch {
             None => stamp_here(&self.path, cx).await,
             Some(jobs) => {
                 let effect = Effect::path(Scope::FILE_READ, &*self.path);
-                cx.permit(&effect.scope, &effect.resource)?;
-                let found = cx.race(transfer::look(jobs.backend(), &self.path)).await??;
+                cx.check_grant(&effect.scope, &effect.resource)?;
+                let found = cx.run_until_cancelled(transfer::look(jobs.backend(), &self.path)).await??;
                 Ok(found.map(|facts| {
                     let since = Duration::from_secs(facts.modified.unsigned_abs());
                     Stamp { modified: SystemTime::UNIX_EPOCH.checked_add(since), bytes: facts.size }

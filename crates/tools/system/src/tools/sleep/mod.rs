@@ -9,7 +9,7 @@ mod process;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
     answer_schema,
 };
 use serde::{Deserialize, Serialize};
@@ -129,21 +129,21 @@ impl Tool for Sleep {
             .keyword("wait for server")
             .keyword("port open")
             .example(
-                Example::new("Wait a moment", r#"{"seconds":0.05}"#).gives(r#"{"woke":"elapsed"}"#),
+                ToolExample::new("Wait a moment", r#"{"seconds":0.05}"#).expects(r#"{"woke":"elapsed"}"#),
             )
             .example(
-                Example::new(
+                ToolExample::new(
                     "Wait for a file, but not for long",
                     r#"{"until_file":"done","seconds":0.05}"#,
                 )
-                .gives(r#"{"woke":"elapsed","reason":"done is missing"}"#),
+                .expects(r#"{"woke":"elapsed","reason":"done is missing"}"#),
             )
             .example(
-                Example::new(
+                ToolExample::new(
                     "Wait for a server of this machine",
                     r#"{"until_port":"8080","seconds":0.05}"#,
                 )
-                .gives("{}"),
+                .expects("{}"),
             )
     }
 
@@ -151,7 +151,7 @@ impl Tool for Sleep {
         Some(answer_schema::<Awake>())
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let file = args.until_file.as_deref();
         let file = file.map(|path| Effect::path(Scope::FILE_READ, at.resolve(path)));
         let target = args.until_process.as_deref().and_then(|text| Target::parse(text).ok());
@@ -271,7 +271,7 @@ impl Conditions {
             Some(process) if self.file.is_none() && self.port.is_none() => {
                 process.pause(time, cx).await
             }
-            _ => cx.race(tokio::time::sleep(time)).await.map(|()| None),
+            _ => cx.run_until_cancelled(tokio::time::sleep(time)).await.map(|()| None),
         }
     }
 

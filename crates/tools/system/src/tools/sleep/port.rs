@@ -114,7 +114,7 @@ impl PortWatch {
     pub(super) fn start(text: &str, cx: &ToolContext) -> Result<Self, ToolError> {
         let address = Address::parse(text)?;
         let effect = address.effect();
-        cx.permit(&effect.scope, &effect.resource)?;
+        cx.check_grant(&effect.scope, &effect.resource)?;
         let own = address.own();
         Ok(Self { address, own, tried: None, failure: "not tried yet".to_owned() })
     }
@@ -131,7 +131,7 @@ impl PortWatch {
         self.tried = Some(Instant::now());
         // The last try is made when no time is left.
         let most = left.clamp(Duration::from_millis(100), TRY);
-        let tried = cx.race(tokio::time::timeout(most, self.connect())).await?;
+        let tried = cx.run_until_cancelled(tokio::time::timeout(most, self.connect())).await?;
         match tried {
             Ok(outcome) => match outcome? {
                 Ok(()) => {

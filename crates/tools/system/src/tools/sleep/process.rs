@@ -75,7 +75,7 @@ impl ProcessWatch {
     ) -> Result<Self, ToolError> {
         let target = Target::parse(text)?;
         let effect = target.effect();
-        cx.permit(&effect.scope, &effect.resource)?;
+        cx.check_grant(&effect.scope, &effect.resource)?;
         let id = match target {
             Target::Job(id) => id,
             Target::Pid(_) if output.is_some() => {
@@ -143,7 +143,7 @@ impl ProcessWatch {
         cx: &ToolContext,
     ) -> Result<Option<Event>, ToolError> {
         let Self::Job { listed, output: None } = self else {
-            return cx.race(tokio::time::sleep(time)).await.map(|()| None);
+            return cx.run_until_cancelled(tokio::time::sleep(time)).await.map(|()| None);
         };
         let until = Some(Instant::now() + time);
         match listed.job.wait(&Patience { until, silence: None, cancel: &cx.cancel }).await {
@@ -156,7 +156,7 @@ impl ProcessWatch {
                 Ok(Some(Event::new(Cause::Question, reason)))
             }
             // It may still come to its end.
-            Pause::Live => cx.race(tokio::time::sleep(time)).await.map(|()| None),
+            Pause::Live => cx.run_until_cancelled(tokio::time::sleep(time)).await.map(|()| None),
             Pause::Ended(_) | Pause::Deadline | Pause::Silence => Ok(None),
         }
     }
@@ -205,7 +205,7 @@ impl OutputWatch {
         let (job, own, mut offset) = (Arc::clone(listed), cx.clone(), self.offset);
         let read = blocking(cx, move || {
             let mut found = None;
-            while found.is_none() && own.check().is_ok() {
+            while found.is_none() && own.check_cancelled().is_ok() {
                 let piece = job.job.log().since(offset, PIECE);
                 if piece.bytes.is_empty() {
                     break;

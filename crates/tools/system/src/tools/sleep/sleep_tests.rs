@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use hermes_core::{ErrorKind, Progress, ProgressSink, erase};
+use hermes_core::{ErrorKind, ProgressUpdate, ProgressSink, erase};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -67,10 +67,10 @@ async fn a_cancelled_wait_ends_now() {
 }
 
 /// Passes the first progress report on as an event.
-struct Bell(Mutex<Option<tokio::sync::oneshot::Sender<Progress>>>);
+struct Bell(Mutex<Option<tokio::sync::oneshot::Sender<ProgressUpdate>>>);
 
 impl ProgressSink for Bell {
-    fn report(&self, _tool: &str, progress: &Progress) {
+    fn report(&self, _tool: &str, progress: &ProgressUpdate) {
         if let Some(sender) = self.0.lock().unwrap().take() {
             let _ = sender.send(progress.clone());
         }
@@ -233,7 +233,7 @@ async fn a_wait_beyond_the_deadline_is_refused_at_once() {
 
 #[test]
 fn what_is_watched_is_an_effect() {
-    let at = Workplace::new("/srv", None);
+    let at = WorkingDir::new("/srv", None);
     let effects = |arguments: Value| -> Vec<String> {
         let bound = erase(Sleep).bind(&arguments).unwrap();
         bound.effects(&at).iter().map(ToString::to_string).collect()

@@ -9,7 +9,7 @@ mod sections;
 use std::path::Path;
 
 use hermes_core::{
-    Effect, Example, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, Workplace,
+    Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
 };
 use hermes_exec::Jobs;
 use serde::{Deserialize, Serialize};
@@ -169,24 +169,24 @@ impl Tool for SystemInfo {
             .keyword("nvidia")
             .keyword("virtual machine")
             .example(
-                Example::new("How much memory is free", r#"{"sections":["memory"]}"#)
-                    .gives(r#"{"memory":{}}"#),
+                ToolExample::new("How much memory is free", r#"{"sections":["memory"]}"#)
+                    .expects(r#"{"memory":{}}"#),
             )
             .example(
-                Example::new(
+                ToolExample::new(
                     "The process that uses most memory",
                     r#"{"sections":["processes"],"sort_by":"memory","limit":1}"#,
                 )
-                .gives(r#"{"processes":{"sorted_by":"memory"}}"#),
+                .expects(r#"{"processes":{"sorted_by":"memory"}}"#),
             )
     }
 
-    fn effects(&self, _args: &Args, _at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, _args: &Args, _at: &WorkingDir) -> Vec<Effect> {
         vec![Effect::any(Scope::SYSTEM_READ)]
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Report, ToolError> {
-        cx.permit(&Scope::SYSTEM_READ, &Resource::Any)?;
+        cx.check_grant(&Scope::SYSTEM_READ, &Resource::Any)?;
         let wanted = Wanted::of(&args);
         let gpus = if wanted.gpu {
             gpu::find(root(), &self.desktop, cx).await?
@@ -200,7 +200,7 @@ impl Tool for SystemInfo {
         })
         .await??;
         if wanted.needs_two_looks() {
-            cx.race(tokio::time::sleep(sysinfo::MINIMUM_CPU_UPDATE_INTERVAL)).await?;
+            cx.run_until_cancelled(tokio::time::sleep(sysinfo::MINIMUM_CPU_UPDATE_INTERVAL)).await?;
         }
         let mut report = blocking(cx, move || {
             if wanted.needs_two_looks() {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hermes_core::{Ending, ErrorKind};
+use hermes_core::{CallEnding, ErrorKind};
 use hermes_exec::output::Source;
 use hermes_exec::{Exit, Job, ListeningPort, SandboxStop};
 use schemars::JsonSchema;
@@ -155,13 +155,13 @@ impl Output {
 
     /// How the call has ended, in the sense of all tools: a command that fails
     /// has done what was asked, one that was cut short has not.
-    pub(super) fn ending(&self) -> Ending {
+    pub(super) fn ending(&self) -> CallEnding {
         match self.status {
-            Some("cancelled") => Ending::Stopped,
-            Some("timeout") => Ending::Short(ErrorKind::Timeout),
-            _ if self.is_lost => Ending::Short(ErrorKind::Network),
-            _ if self.is_answer => Ending::Well,
-            _ => Ending::Answered,
+            Some("cancelled") => CallEnding::Stopped,
+            Some("timeout") => CallEnding::Incomplete(ErrorKind::Timeout),
+            _ if self.is_lost => CallEnding::Incomplete(ErrorKind::Network),
+            _ if self.is_answer => CallEnding::Succeeded,
+            _ => CallEnding::Completed,
         }
     }
 

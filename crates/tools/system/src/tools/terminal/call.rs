@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{Notices, OutputBounds, ToolContext, ToolError};
+use hermes_core::{NoticeSink, OutputLimits, ToolContext, ToolError};
 use hermes_exec::{Attention, GRACE, Job, Jobs, Listed, Patience, Pause, Times};
 use serde_json::Value;
 
@@ -259,7 +259,7 @@ impl Call<'_> {
     fn list(&self) -> Arc<Listed> {
         let (job, session) = (Arc::clone(&self.job), self.cx.session.id());
         let listed = self.jobs.list(job, session, self.directory.clone());
-        if self.cx.inner {
+        if self.cx.is_nested {
             listed.started_within(&self.cx.call_id);
         }
         listed
@@ -291,8 +291,8 @@ impl Call<'_> {
         let patterns = args.watch_patterns.iter().flatten();
         let patterns: Vec<String> = patterns.filter(|it| !it.is_empty()).cloned().collect();
         let is_wanted = args.notify_on_complete || !patterns.is_empty();
-        let notices = self.cx.ports.get::<dyn Notices>();
-        let notices = notices.filter(|it| it.is_heard(self.cx.session.id()));
+        let notices = self.cx.ports.get::<dyn NoticeSink>();
+        let notices = notices.filter(|it| it.has_listener(self.cx.session.id()));
         let is_heard = notices.is_some();
         if is_wanted && !is_heard {
             output.notify_unsupported = Some(UNHEARD);
@@ -313,7 +313,7 @@ impl Call<'_> {
     /// What is known of the job, with no more output than an answer can hold:
     /// all of it counts as it is written in JSON, and each stream has its share.
     fn fitting(&self, folder: &Path) -> Output {
-        let bounds = self.cx.ports.get::<OutputBounds>().map(|it| *it).unwrap_or_default();
+        let bounds = self.cx.ports.get::<OutputLimits>().map(|it| *it).unwrap_or_default();
         let number = |most: u64| usize::try_from(most).unwrap_or(usize::MAX);
         let room = number(bounds.answer_chars).saturating_sub(BESIDES).max(BESIDES);
         let mut shown = number(bounds.command_bytes);

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_core::{
-    Effect, Ending, Example, JsonSchema, Resource, Scope, Script, Tool, ToolContext, ToolError,
-    ToolSpec, Workplace, answer_schema,
+    Effect, CallEnding, ToolExample, JsonSchema, Resource, Scope, ShellScript, Tool, ToolContext, ToolError,
+    ToolSpec, WorkingDir, answer_schema,
 };
 use hermes_exec::{Input, Jobs, Order, Output as Streams, Size, Stage};
 use serde::Deserialize;
@@ -87,7 +87,7 @@ impl Tool for Terminal {
     type Args = Args;
     type Output = Output;
 
-    fn ending(output: &Output) -> Ending {
+    fn ending(output: &Output) -> CallEnding {
         output.ending()
     }
 
@@ -111,8 +111,8 @@ impl Tool for Terminal {
             .keyword("process")
             .keyword("console")
             .example(
-                Example::new("A command", r#"{"command":"echo hello"}"#)
-                    .gives(r#"{"output":"hello\n","exit_code":0,"error":null}"#),
+                ToolExample::new("A command", r#"{"command":"echo hello"}"#)
+                    .expects(r#"{"output":"hello\n","exit_code":0,"error":null}"#),
             )
     }
 
@@ -120,7 +120,7 @@ impl Tool for Terminal {
         Some(answer_schema::<Output>())
     }
 
-    fn effects(&self, args: &Args, at: &Workplace) -> Vec<Effect> {
+    fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let mut effects =
             vec![Effect { scope: Scope::TERMINAL_EXECUTE, resource: resource(args, at) }];
         if let Some(folder) = &args.workdir {
@@ -130,7 +130,7 @@ impl Tool for Terminal {
     }
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
-        cx.permit(&Scope::TERMINAL_EXECUTE, &resource(&args, &cx.workplace))?;
+        cx.check_grant(&Scope::TERMINAL_EXECUTE, &resource(&args, &cx.working_dir))?;
         let output = self.run_once(args.clone(), cx).await?;
         let Some(wider) = widened(&output, cx).await else { return Ok(output) };
         let mut again = self.run_once(Args { reset: false, ..args }, &wider).await?;
@@ -154,10 +154,10 @@ impl Terminal {
         let jobs = Jobs::port(cx);
         let _ = self.jobs.set(Arc::clone(&jobs));
         let directory = match &args.workdir {
-            Some(folder) => there(cx.workplace.resolve(folder), &jobs)?,
+            Some(folder) => there(cx.working_dir.resolve(folder), &jobs)?,
             None => {
                 shell::stand(&jobs, cx)?;
-                cx.workplace.cwd().to_path_buf()
+                cx.working_dir.cwd().to_path_buf()
             }
         };
         let how = How { directory: directory.clone(), input: input(&args), output: streams(&args) };
@@ -172,7 +172,7 @@ impl Terminal {
             lay_open(&mut order, file);
         }
         let can_type = args.pty || matches!(input(&args), Input::Open);
-        let is_shell = can_type && typed::runs_input(&args.command, &cx.session, &cx.workplace);
+        let is_shell = can_type && typed::runs_input(&args.command, &cx.session, &cx.working_dir);
         let id = typed::named(jobs.fresh_id(), is_shell);
         let started = jobs.start_as(id, args.command.clone(), order, frame);
         let job = jobs.as_long_as(limit, Stage::Starting, cx, started).await?;
@@ -183,7 +183,7 @@ impl Terminal {
         }
         let folder = directory.clone();
         let is_background = args.background || args.detach;
-        let session = fresh.unwrap_or_else(|| cx.workplace.cwd().to_path_buf());
+        let session = fresh.unwrap_or_else(|| cx.working_dir.cwd().to_path_buf());
         let call = Call { args, cx, jobs: &jobs, job, directory, session, raised, file };
         let mut output =
             if is_background { call.background().await? } else { call.foreground(after).await? };
@@ -198,7 +198,7 @@ impl Terminal {
 /// writing somewhere and a person allows it.
 async fn widened(output: &Output, cx: &ToolContext) -> Option<ToolContext> {
     let paths: Vec<&PathBuf> = output.blocked.iter().filter_map(|it| it.path.as_ref()).collect();
-    let (Some(host), Some(held)) = (&cx.host, &cx.confinement) else { return None };
+    let (Some(host), Some(held)) = (&cx.engine, &cx.confinement) else { return None };
     if paths.is_empty() || output.exit_code.is_none_or(|code| code == 0) {
         return None;
     }
@@ -207,7 +207,7 @@ async fn widened(output: &Output, cx: &ToolContext) -> Option<ToolContext> {
         "The sandbox stopped the command from writing {shown}. Run it again with this allowed?"
     );
     let effects = paths.iter().map(|path| Effect::path(Scope::FILE_WRITE, *path));
-    if !host.request(effects.collect(), reason).await {
+    if !host.request_approval(effects.collect(), reason).await {
         return None;
     }
     let mut held = (**held).clone();
@@ -230,7 +230,7 @@ fn reset(args: &Args, cx: &ToolContext) -> Result<PathBuf, ToolError> {
         shell::reset(cx)
     } else {
         shell::forget(cx)?;
-        Ok(cx.workplace.cwd().to_path_buf())
+        Ok(cx.working_dir.cwd().to_path_buf())
     }
 }
 
@@ -254,15 +254,15 @@ fn no_folder(folder: &Path, why: &str) -> ToolError {
 }
 
 /// The command with its folder and its input, which may be code as well.
-fn resource(args: &Args, at: &Workplace) -> Resource {
+fn resource(args: &Args, at: &WorkingDir) -> Resource {
     if args.workdir.is_none() && args.stdin.is_none() {
         return Resource::Command(args.command.clone());
     }
-    Resource::Script(Box::new(Script {
+    Resource::Script(Box::new(ShellScript {
         text: args.command.clone(),
-        folder: args.workdir.as_deref().map(|folder| at.resolve(folder)),
-        input: args.stdin.clone(),
-        apart: false,
+        cwd: args.workdir.as_deref().map(|folder| at.resolve(folder)),
+        stdin: args.stdin.clone(),
+        fresh_shell: false,
     }))
 }
 

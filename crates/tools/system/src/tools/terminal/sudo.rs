@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{Passwords, ToolContext, ToolError};
+use hermes_core::{PasswordPrompter, ToolContext, ToolError};
 use hermes_exec::{Askpass, Jobs};
 use hermes_secrets::Secret;
 
@@ -45,13 +45,13 @@ impl Sudo {
         jobs: &Jobs,
         cx: &ToolContext,
     ) -> Result<Option<Raised>, ToolError> {
-        let Some(passwords) = cx.ports.get::<dyn Passwords>() else { return Ok(None) };
+        let Some(passwords) = cx.ports.get::<dyn PasswordPrompter>() else { return Ok(None) };
         let places = scan::sudos(command).unwrap_or_default();
         if places.is_empty() || jobs.backend().name() != "local" {
             return Ok(None);
         }
         let session = cx.session.id().to_owned();
-        let preset = passwords.preset("SUDO_PASSWORD").map(Secret::new);
+        let preset = passwords.preset_password("SUDO_PASSWORD").map(Secret::new);
         let askpass = self.helper(passwords, &session, jobs)?;
         let helper = quoted(&askpass.helper().to_string_lossy());
         let mut raised = command.to_owned();
@@ -67,7 +67,7 @@ impl Sudo {
 
     fn helper(
         &self,
-        passwords: Arc<dyn Passwords>,
+        passwords: Arc<dyn PasswordPrompter>,
         session: &str,
         jobs: &Jobs,
     ) -> Result<Askpass, ToolError> {
@@ -78,7 +78,7 @@ impl Sudo {
             let (passwords, known) = (Arc::clone(&passwords), Arc::clone(&known));
             let session = session.clone();
             async move {
-                if let Some(preset) = passwords.preset("SUDO_PASSWORD") {
+                if let Some(preset) = passwords.preset_password("SUDO_PASSWORD") {
                     return Some(preset);
                 }
                 let before = lock(&known).get(&session).map(|secret| secret.expose().to_owned());

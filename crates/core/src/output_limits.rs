@@ -3,7 +3,7 @@
 /// Bounds on what tools show; a port, so that tools need not know where the
 /// numbers come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OutputBounds {
+pub struct OutputLimits {
     /// Bytes of a command's output.
     pub command_bytes: u64,
     /// Lines of one read.
@@ -17,7 +17,7 @@ pub struct OutputBounds {
     pub answer_chars: u64,
 }
 
-impl Default for OutputBounds {
+impl Default for OutputLimits {
     fn default() -> Self {
         Self {
             command_bytes: 50_000,
