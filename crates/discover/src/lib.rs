@@ -14,15 +14,15 @@ use std::{env, fs, io};
 ///
 /// Panics with the file's name when something is not as it must be, which is
 /// how a build script reports to the person who runs cargo.
-pub fn write_table() {
-    let root = PathBuf::from(required("CARGO_MANIFEST_DIR"));
+pub fn write_tool_table() {
+    let root = PathBuf::from(required_env("CARGO_MANIFEST_DIR"));
     let folder = root.join("src/tools");
     println(&format!("cargo:rerun-if-changed={}", folder.display()));
-    let table = match modules(&folder) {
+    let table = match find_tool_modules(&folder) {
         Ok(modules) => render(&modules),
         Err(error) => panic!("{}: {error}", folder.display()),
     };
-    let out = PathBuf::from(required("OUT_DIR")).join("tools.rs");
+    let out = PathBuf::from(required_env("OUT_DIR")).join("tools.rs");
     if let Err(error) = fs::write(&out, table) {
         panic!("{}: {error}", out.display());
     }
@@ -30,7 +30,7 @@ pub fn write_table() {
 
 /// One module of `src/tools` and the tools that it implements.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Module {
+pub struct ToolModule {
     /// The module's name.
     pub name: String,
     /// Its file.
@@ -40,7 +40,7 @@ pub struct Module {
 }
 
 /// The modules of a `src/tools` folder, by name.
-pub fn modules(folder: &Path) -> io::Result<Vec<Module>> {
+pub fn find_tool_modules(folder: &Path) -> io::Result<Vec<ToolModule>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?.path();
@@ -58,7 +58,7 @@ pub fn modules(folder: &Path) -> io::Result<Vec<Module>> {
                 path.display()
             )));
         }
-        found.push(Module { name: stem.to_owned(), path, types });
+        found.push(ToolModule { name: stem.to_owned(), path, types });
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
@@ -77,7 +77,7 @@ fn implementors(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn render(modules: &[Module]) -> String {
+fn render(modules: &[ToolModule]) -> String {
     let mut text = String::from("// Written by the build script from the files in src/tools.\n\n");
     for module in modules {
         let _ = writeln!(text, "#[path = {:?}]\nmod {};", module.path, module.name);
@@ -95,7 +95,7 @@ fn render(modules: &[Module]) -> String {
     text
 }
 
-fn required(variable: &str) -> String {
+fn required_env(variable: &str) -> String {
     match env::var(variable) {
         Ok(value) => value,
         Err(_) => panic!("{variable} is not set: this runs inside a build script"),

@@ -1,3 +1,3 @@
 fn main() {
-    hermes_discover::write_table();
+    hermes_discover::write_tool_table();
 }

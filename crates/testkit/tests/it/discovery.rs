@@ -67,7 +67,7 @@ fn every_family_is_made_of_its_files() {
 fn a_file_without_a_tool_is_pointed_out() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("helper.rs"), "fn help() {}\n").unwrap();
-    let error = hermes_discover::modules(folder.path()).unwrap_err().to_string();
+    let error = hermes_discover::find_tool_modules(folder.path()).unwrap_err().to_string();
     assert!(error.contains("helper.rs") && error.contains("impl Tool for"), "{error}");
 }
 
