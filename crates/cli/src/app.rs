@@ -20,7 +20,7 @@ use hermes_exec::{Jobs, Place};
 use hermes_files::Journals;
 use hermes_history::Summaries;
 use hermes_mcp::client::{Servers, names};
-use hermes_store::{FileSessions, regular};
+use hermes_store::{FileSessionStore, regular_file};
 use serde_json::Value;
 
 use crate::args::{CallOptions, Choice, Global};
@@ -84,7 +84,7 @@ pub(crate) struct Ready {
     /// Who keeps what calls are about to change, unless that is switched off.
     checkpoints: Option<Arc<FileKeeper>>,
     /// Sessions that outlive the process.
-    sessions: FileSessions,
+    sessions: FileSessionStore,
 }
 
 /// What permissions are made from.
@@ -144,7 +144,7 @@ impl App {
         self.warn_about(&ready.config);
         // Without its keys much would fail for reasons that do not show.
         let env = ready.home.env_file();
-        let told = hermes_store::dotenv::Dotenv::load(&env).problems;
+        let told = hermes_store::dotenv::DotenvFile::load(&env).problems;
         for problem in told.iter().filter(|problem| problem.line == 0) {
             self.terminal.warn(&format!("{} is not read: {}", env.display(), problem.message));
         }
@@ -205,7 +205,7 @@ impl App {
             engine(&home, &config.settings, &secrets, &records, ports, checkpoints.clone(), tools)?;
         let serving = crew.serve(engine.clone());
         Ok(Ready {
-            sessions: FileSessions::new(home.session_state_dir()),
+            sessions: FileSessionStore::new(home.session_state_dir()),
             home,
             config: Arc::new(config),
             engine,
@@ -452,13 +452,13 @@ fn crew(stock: &Arc<Stock>, config: &Config) -> Result<Arc<Crew>, Failure> {
 
 /// The variables of the home's `.env` file.
 fn variables(home: &Home) -> indexmap::IndexMap<String, String> {
-    hermes_store::dotenv::Dotenv::load(&home.env_file()).vars
+    hermes_store::dotenv::DotenvFile::load(&home.env_file()).vars
 }
 
 /// The user's own toolsets.
 fn load_toolsets(home: &Home, snapshot: &Snapshot) -> Result<Toolsets, Failure> {
     let path = home.toolsets_file();
-    match regular::read_text(&path) {
+    match regular_file::read_text(&path) {
         Ok(text) => read_toolsets(&path, &text, snapshot),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Toolsets::default()),
         Err(e) => Err(Failure::usage(format!("{} cannot be read: {e}", path.display()))
@@ -502,7 +502,7 @@ impl Ready {
         if let Some(problem) = self.checkpoints.as_ref().and_then(|keeper| keeper.problem()) {
             app.terminal.warn(&format!("Some changes cannot be undone: {problem}"));
         }
-        if let Some(problem) = self.sessions.problem() {
+        if let Some(problem) = self.sessions.last_problem() {
             app.terminal.warn(&format!(
                 "What was read and done in this session is known to no other process: {problem}"
             ));

@@ -13,7 +13,7 @@ use hermes_agent::{
 use hermes_history::{Beginning, History, Store, Timestamp, local};
 use hermes_llm::{Message, Setback, Told};
 use hermes_memory::Memory;
-use hermes_store::regular;
+use hermes_store::regular_file;
 use serde_json::Value;
 
 use crate::app::Ready;
@@ -203,7 +203,7 @@ impl Ready {
     /// What the user has written about who the agent is.
     fn persona(&self, warnings: &mut Vec<String>) -> Option<String> {
         let path = self.home.root().join("SOUL.md");
-        match regular::read(&path) {
+        match regular_file::read(&path) {
             Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned())
                 .filter(|text| !text.trim().is_empty()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,

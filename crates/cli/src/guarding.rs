@@ -325,7 +325,7 @@ impl Keeper {
     }
 
     fn known(&self) -> Vec<(String, String)> {
-        let dotenv = hermes_store::dotenv::Dotenv::load(&self.env_file).vars;
+        let dotenv = hermes_store::dotenv::DotenvFile::load(&self.env_file).vars;
         let mut known: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .chain(dotenv)
@@ -386,7 +386,7 @@ impl Secrets for Keeper {
             return Ok(Some(secret));
         }
         let from_file =
-            || hermes_store::dotenv::Dotenv::load(&self.env_file).vars.get(name).cloned();
+            || hermes_store::dotenv::DotenvFile::load(&self.env_file).vars.get(name).cloned();
         Ok(std::env::var(name).ok().or_else(from_file).map(Secret::new))
     }
 }

@@ -64,7 +64,7 @@ impl Keyboard {
 impl PasswordPrompter for Keyboard {
     fn preset_password(&self, name: &str) -> Option<String> {
         let from_file =
-            || hermes_store::dotenv::Dotenv::load(&self.env_file).vars.get(name).cloned();
+            || hermes_store::dotenv::DotenvFile::load(&self.env_file).vars.get(name).cloned();
         std::env::var(name).ok().or_else(from_file)
     }
 

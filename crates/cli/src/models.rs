@@ -56,7 +56,7 @@ impl Models {
     /// who runs it.
     pub(crate) async fn find(&self, wanted: Option<&str>, told: Told) -> Result<Chosen, Fault> {
         let mut settings = Value::clone(&self.settings);
-        let variables = hermes_store::dotenv::Dotenv::load(&self.home.env_file()).vars;
+        let variables = hermes_store::dotenv::DotenvFile::load(&self.home.env_file()).vars;
         let lookup = |name: &str| {
             // Whoever names a model means that one, whatever is usual.
             let counts = wanted.is_none() || name != "HERMES_MODEL";
@@ -98,7 +98,7 @@ impl Models {
 
     /// Whether the settings or the environment name a model.
     pub(crate) fn are_configured(&self) -> bool {
-        let variables = hermes_store::dotenv::Dotenv::load(&self.home.env_file()).vars;
+        let variables = hermes_store::dotenv::DotenvFile::load(&self.home.env_file()).vars;
         let lookup = |name: &str| std::env::var(name).ok().or_else(|| variables.get(name).cloned());
         find::configured(&self.settings, &lookup).is_ok_and(|found| !found.is_empty())
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hermes_store::regular;
+use hermes_store::regular_file;
 use serde_json::{Map, Value};
 
 use crate::error::{ConfigError, Diagnostic, Place};
@@ -194,7 +194,7 @@ pub(crate) fn describe(value: &Value) -> String {
 /// The text of a file, `None` if it does not exist; size and encoding checked.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
     let fail = |source| ConfigError::Read { path: path.to_owned(), source };
-    let bytes = match regular::read_at_most(path, MAX_BYTES as u64 + 1) {
+    let bytes = match regular_file::read_at_most(path, MAX_BYTES as u64 + 1) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fail(error)),

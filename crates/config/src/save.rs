@@ -75,7 +75,7 @@ fn lock_for(path: &Path, patience: Duration) -> Result<File, ConfigError> {
     let lock_path = folder_of(path).join(name);
     let fail = |source| write_error(&lock_path, source);
     create_folder(folder_of(path)).map_err(fail)?;
-    let file = hermes_store::regular::open_lock(&lock_path, 0o600).map_err(fail)?;
+    let file = hermes_store::regular_file::open_lock(&lock_path, 0o600).map_err(fail)?;
     let deadline = Instant::now() + patience;
     loop {
         match file.try_lock() {

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use hermes_store::regular;
+use hermes_store::regular_file;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -326,7 +326,7 @@ impl Jobs {
 
     /// Whether nobody can be working on it any more.
     fn is_dead(&self, held: &Held, now: Timestamp) -> bool {
-        let free = match regular::open(&lease_file(&self.folder, &held.run)) {
+        let free = match regular_file::open(&lease_file(&self.folder, &held.run)) {
             Ok(file) => file.try_lock().is_ok(),
             Err(error) => error.kind() == std::io::ErrorKind::NotFound,
         };
@@ -342,7 +342,7 @@ impl Jobs {
             let named = document.jobs().filter_map(|job| job.held.as_ref()).any(|held| {
                 path.file_stem().is_some_and(|stem| stem.to_string_lossy() == held.run)
             });
-            let free = || regular::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+            let free = || regular_file::open(&path).is_ok_and(|file| file.try_lock().is_ok());
             if !named && free() {
                 let _ = std::fs::remove_file(&path);
             }

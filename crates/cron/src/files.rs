@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hermes_store::atomic::write_atomic;
-use hermes_store::regular;
+use hermes_store::regular_file;
 
 use crate::CronError;
 
@@ -19,7 +19,7 @@ const MODE: u32 = 0o600;
 
 /// The text of a file; none if it is not there.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, CronError> {
-    match regular::read(path) {
+    match regular_file::read(path) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(CronError::io("read", path, error)),

@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 
-use hermes_store::regular;
+use hermes_store::regular_file;
 use hermes_threats::{Level, scan};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -240,7 +240,7 @@ impl Jobs {
 
     /// Whether somebody runs jobs now.
     pub fn has_daemon(&self) -> bool {
-        match regular::open(&self.folder.join(DAEMON)) {
+        match regular_file::open(&self.folder.join(DAEMON)) {
             Ok(file) => matches!(file.try_lock(), Err(TryLockError::WouldBlock)),
             Err(_) => false,
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_store::atomic::write_atomic;
-use hermes_store::regular;
+use hermes_store::regular_file;
 use hermes_text::{binary, codec::detect};
 
 use crate::error::MemoryError;
@@ -30,7 +30,7 @@ pub(crate) struct Kept {
 /// What a file holds; none if it is not there. A text in another encoding is read in that, so that what a
 /// person wrote is not lost for a letter with an accent.
 pub(crate) fn read_kept(path: &Path) -> Result<Option<Kept>, MemoryError> {
-    let bytes = match regular::read(path) {
+    let bytes = match regular_file::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(MemoryError::io("read", path, error)),
@@ -91,7 +91,7 @@ pub(crate) fn back_up(path: &Path) -> Result<PathBuf, MemoryError> {
         more += 1;
         copy = with_suffix(path, &format!(".bak.{}.{more}", now_ms() / 1000));
     }
-    let bytes = regular::read(path).map_err(|e| MemoryError::io("read", path, e))?;
+    let bytes = regular_file::read(path).map_err(|e| MemoryError::io("read", path, e))?;
     write_atomic(&copy, &bytes, MODE).map_err(|e| MemoryError::io("write", &copy, e))?;
     Ok(copy)
 }
@@ -110,7 +110,7 @@ pub(crate) fn lock(path: &Path) -> Result<File, MemoryError> {
         make_folder(folder)?;
     }
     let cannot = |e| MemoryError::io("lock", &path, e);
-    let file = regular::open_lock(&path, MODE).map_err(cannot)?;
+    let file = regular_file::open_lock(&path, MODE).map_err(cannot)?;
     let end = Instant::now() + PATIENCE;
     loop {
         match file.try_lock() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_store::atomic::write_atomic;
-use hermes_store::regular;
+use hermes_store::regular_file;
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
@@ -252,7 +252,7 @@ impl Vault {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             create_private_folder(folder).map_err(failed)?;
         }
-        let file = regular::open_lock(&path, FILE_MODE).map_err(failed)?;
+        let file = regular_file::open_lock(&path, FILE_MODE).map_err(failed)?;
         file.lock().map_err(failed)?;
         Ok(file)
     }
@@ -302,7 +302,7 @@ impl Vault {
             Err(error) => return Err(self.io("read", error)),
             Ok(_) => {}
         }
-        let mut file = regular::open(&self.path).map_err(|error| self.io("read", error))?;
+        let mut file = regular_file::open(&self.path).map_err(|error| self.io("read", error))?;
         let found = file.metadata().map_err(|error| self.io("read", error))?;
         check(&found)?;
         let mut bytes = Vec::new();

@@ -13,11 +13,11 @@ const MAX_LINKS: usize = 40;
 
 /// What the new content of a file outlasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lasting {
+pub(crate) enum Durability {
     /// That the process is killed.
-    Kills,
+    ProcessCrash,
     /// Also that the power fails.
-    PowerCuts,
+    PowerLoss,
 }
 
 /// Replaces the content of `path`, or creates it.
@@ -28,25 +28,25 @@ pub(crate) enum Lasting {
 /// replaced either, and neither is a folder, a device or a pipe. Other hard
 /// links to the file keep the old content.
 pub fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let target = follow(path)?;
+    let target = follow_links(path)?;
     let mut builder = Builder::new();
     // The target's own name may leave no room for more letters.
     builder.prefix(".hermes-").suffix(".tmp");
-    replace(&builder, &target, bytes, mode, Lasting::PowerCuts)
+    replace(&builder, &target, bytes, mode, Durability::PowerLoss)
 }
 
 /// [`write_atomic`] for a writer that is alone with `path`. The temporary
 /// file then has one fixed name, so that what a crash leaves behind is taken
 /// away by the next write.
-pub(crate) fn write_alone(
+pub(crate) fn write_exclusive(
     path: &Path,
     bytes: &[u8],
     mode: u32,
-    lasting: Lasting,
+    lasting: Durability,
 ) -> io::Result<()> {
-    let target = follow(path)?;
+    let target = follow_links(path)?;
     let temporary = temporary_name(&target);
-    remove_if_there(&target.with_file_name(&temporary))?;
+    remove_if_exists(&target.with_file_name(&temporary))?;
     let mut builder = Builder::new();
     builder.prefix(&temporary).suffix("").rand_bytes(0);
     replace(&builder, &target, bytes, mode, lasting)
@@ -61,7 +61,7 @@ pub(crate) fn temporary_name(target: &Path) -> OsString {
 }
 
 /// Removes a file; whether it was there.
-pub(crate) fn remove_if_there(path: &Path) -> io::Result<bool> {
+pub(crate) fn remove_if_exists(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -74,7 +74,7 @@ fn replace(
     target: &Path,
     bytes: &[u8],
     mode: u32,
-    lasting: Lasting,
+    lasting: Durability,
 ) -> io::Result<()> {
     let old = replaceable(target)?;
     let folder = match target.parent() {
@@ -87,13 +87,13 @@ fn replace(
     if let Some(old) = &old {
         resemble(temporary.as_file(), old)?;
     }
-    if lasting == Lasting::PowerCuts {
+    if lasting == Durability::PowerLoss {
         temporary.as_file().sync_all()?;
     }
     temporary.persist(target).map_err(|refused| refused.error)?;
     // Without this the rename may be lost with the power; not every file
     // system can do it.
-    if lasting == Lasting::PowerCuts
+    if lasting == Durability::PowerLoss
         && let Ok(folder) = File::open(folder)
     {
         let _ = folder.sync_all();
@@ -126,7 +126,7 @@ fn replaceable(target: &Path) -> io::Result<Option<Metadata>> {
 
 /// Where a path leads when its last part is a symbolic link, even a dangling
 /// one.
-fn follow(path: &Path) -> io::Result<PathBuf> {
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
     if path.file_name().is_none() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"));
     }

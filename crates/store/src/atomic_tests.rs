@@ -56,7 +56,7 @@ fn what_a_crash_left_behind_is_taken_away_by_the_next_lone_write() {
     let path = folder.path().join("a.json");
     let left = folder.path().join(temporary_name(&path));
     fs::write(&left, b"half of it").unwrap();
-    write_alone(&path, b"whole", 0o600, Lasting::PowerCuts).unwrap();
+    write_exclusive(&path, b"whole", 0o600, Durability::PowerLoss).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"whole");
     assert_eq!(names(folder.path()), ["a.json"]);
 }

@@ -11,30 +11,30 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
-use crate::regular;
+use crate::regular_file;
 
 /// More than any such file should hold.
-const MAX_BYTES: u64 = 8 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// What a `.env` file says. `Debug` shows names only, because values are secrets.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Dotenv {
+pub struct DotenvFile {
     /// The variables, in the order of the file.
     pub vars: IndexMap<String, String>,
     /// What could not be read.
-    pub problems: Vec<LineProblem>,
+    pub problems: Vec<DotenvProblem>,
 }
 
 /// A line that could not be read; the message never shows the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LineProblem {
+pub struct DotenvProblem {
     /// The line, from 1; 0 when the file as a whole is meant.
     pub line: usize,
     /// What is wrong with it.
     pub message: String,
 }
 
-impl fmt::Display for LineProblem {
+impl fmt::Display for DotenvProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => f.write_str(&self.message),
@@ -43,7 +43,7 @@ impl fmt::Display for LineProblem {
     }
 }
 
-impl fmt::Debug for Dotenv {
+impl fmt::Debug for DotenvFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dotenv")
             .field("vars", &self.vars.keys().collect::<Vec<_>>())
@@ -52,20 +52,20 @@ impl fmt::Debug for Dotenv {
     }
 }
 
-impl Dotenv {
+impl DotenvFile {
     /// Reads a file; a missing one says nothing, one that cannot be read is a problem like any other.
     pub fn load(path: &Path) -> Self {
         let whole = |message: String| Self {
             vars: IndexMap::new(),
-            problems: vec![LineProblem { line: 0, message }],
+            problems: vec![DotenvProblem { line: 0, message }],
         };
         match fs::metadata(path) {
-            Ok(metadata) if metadata.len() > MAX_BYTES => {
-                return whole(format!("larger than {MAX_BYTES} bytes"));
+            Ok(metadata) if metadata.len() > MAX_FILE_BYTES => {
+                return whole(format!("larger than {MAX_FILE_BYTES} bytes"));
             }
             _ => {}
         }
-        match regular::read(path) {
+        match regular_file::read(path) {
             Ok(bytes) => Self::parse(&bytes),
             Err(error) if error.kind() == ErrorKind::NotFound => Self::default(),
             Err(error) => whole(error.to_string()),
@@ -83,13 +83,13 @@ impl Dotenv {
             match outcome {
                 Ok(Some((key, value))) if value.contains(char::REPLACEMENT_CHARACTER) => {
                     let message = format!("the value of {key} is not UTF-8");
-                    result.problems.push(LineProblem { line, message });
+                    result.problems.push(DotenvProblem { line, message });
                 }
                 Ok(Some((key, value))) => {
                     result.vars.insert(key, value);
                 }
                 Ok(None) => {}
-                Err(message) => result.problems.push(LineProblem { line, message }),
+                Err(message) => result.problems.push(DotenvProblem { line, message }),
             }
             let (done, next) = rest.split_at(used);
             line += done.matches('\n').count();
@@ -99,10 +99,10 @@ impl Dotenv {
     }
 }
 
-type Entry = Result<Option<(String, String)>, String>;
+type ParsedEntry = Result<Option<(String, String)>, String>;
 
 /// The entry at the start of the text, and how many bytes it took with its line break.
-fn read_entry(text: &str) -> (Entry, usize) {
+fn read_entry(text: &str) -> (ParsedEntry, usize) {
     let line_end = text.find('\n').map_or(text.len(), |at| at + 1);
     let line = text.get(..line_end).unwrap_or(text).trim();
     if line.is_empty() || line.starts_with('#') {

@@ -37,7 +37,7 @@ pub enum StoreError {
          Update the program, or use another session.",
         .path.display()
     )]
-    Newer {
+    NewerFormat {
         /// The file.
         path: PathBuf,
         /// The version that it names.
@@ -47,7 +47,7 @@ pub enum StoreError {
     },
     /// The document may not be kept in a file.
     #[error("Session document '{key}' cannot be kept: {reason}")]
-    Unfit {
+    InvalidDocument {
         /// The document's key.
         key: String,
         /// Why not.
@@ -55,7 +55,7 @@ pub enum StoreError {
     },
     /// Whoever was changing the document gave up.
     #[error("{0}")]
-    Change(SessionError),
+    ChangeFailed(SessionError),
 }
 
 impl StoreError {
@@ -71,7 +71,7 @@ impl StoreError {
 impl From<StoreError> for SessionError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Change(inner) => inner,
+            StoreError::ChangeFailed(inner) => inner,
             other => SessionError::Failed(other.to_string()),
         }
     }

@@ -4,10 +4,10 @@ pub mod atomic;
 pub mod dotenv;
 mod error;
 mod lock;
-mod names;
-mod record;
-pub mod regular;
+mod file_names;
+mod session_record;
+pub mod regular_file;
 mod sessions;
 
 pub use error::StoreError;
-pub use sessions::{FileSessions, SessionEntry};
+pub use sessions::{FileSessionStore, SessionEntry};

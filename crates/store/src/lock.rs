@@ -4,19 +4,19 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::{atomic, regular};
+use crate::{atomic, regular_file};
 
 /// Held until dropped. The system lets go of it when the process dies.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct FileLock {
     file: File,
 }
 
-impl Lock {
+impl FileLock {
     /// Waits for the lock on `path`, which is created if need be.
     pub(crate) fn acquire(path: &Path) -> io::Result<Self> {
         loop {
-            let file = regular::open_lock(path, 0o600)?;
+            let file = regular_file::open_lock(path, 0o600)?;
             file.lock()?;
             // Whoever held it may have removed the file meanwhile; then the
             // next one to come locks another file of that name.
@@ -29,7 +29,7 @@ impl Lock {
     /// Lets go and takes the file away, where those who wait can notice it.
     pub(crate) fn release_and_remove(self, path: &Path) -> io::Result<()> {
         if cfg!(unix) {
-            atomic::remove_if_there(path)?;
+            atomic::remove_if_exists(path)?;
         }
         self.file.unlock()
     }

@@ -10,16 +10,16 @@ use std::time::SystemTime;
 use hermes_core::{SessionError, SessionStore};
 use serde_json::Value;
 
-use crate::atomic::Lasting;
-use crate::lock::Lock;
-use crate::names::{MARK, file_stem};
-use crate::record::Record;
-use crate::{StoreError, atomic, regular};
+use crate::atomic::Durability;
+use crate::lock::FileLock;
+use crate::file_names::{DIGEST_SEPARATOR, file_stem};
+use crate::session_record::SessionRecord;
+use crate::{StoreError, atomic, regular_file};
 
 const FILE_MODE: u32 = 0o600;
 
 /// How the folder of a session's many documents ends.
-const PARTS: &str = "parts";
+const PARTS_EXTENSION: &str = "parts";
 
 /// Session documents in a folder, one JSON file per session.
 ///
@@ -31,7 +31,7 @@ const PARTS: &str = "parts";
 /// file is not waited for until it is on the disk, and one that a power cut has
 /// damaged counts for nothing.
 #[derive(Debug, Clone)]
-pub struct FileSessions {
+pub struct FileSessionStore {
     folder: PathBuf,
     /// The last failure to write, shared by all copies.
     problem: Arc<Mutex<Option<String>>>,
@@ -50,7 +50,7 @@ pub struct SessionEntry {
     pub bytes: u64,
 }
 
-impl FileSessions {
+impl FileSessionStore {
     /// Sessions below `folder`, which is created with the first of them.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), problem: Arc::default() }
@@ -58,12 +58,12 @@ impl FileSessions {
 
     /// Why something of a session could not be written down, if that has
     /// happened.
-    pub fn problem(&self) -> Option<String> {
+    pub fn last_problem(&self) -> Option<String> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Where they are.
-    pub fn folder(&self) -> &Path {
+    pub fn dir(&self) -> &Path {
         &self.folder
     }
 
@@ -77,7 +77,7 @@ impl FileSessions {
         let mut found = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|e| StoreError::io("read", &self.folder, e))?;
-            found.extend(describe(entry.path()));
+            found.extend(session_entry(entry.path()));
         }
         found.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(found)
@@ -85,14 +85,14 @@ impl FileSessions {
 
     /// Forgets a session; whether there was one.
     pub fn remove(&self, session: &str) -> Result<bool, StoreError> {
-        let path = self.file(session);
+        let path = self.session_file(session);
         if !self.folder.exists() {
             return Ok(false);
         }
         let lock = self.lock(session)?;
         let removed =
-            atomic::remove_if_there(&path).map_err(|e| StoreError::io("remove", &path, e))?;
-        let parts = self.parts(session);
+            atomic::remove_if_exists(&path).map_err(|e| StoreError::io("remove", &path, e))?;
+        let parts = self.parts_dir(session);
         match fs::remove_dir_all(&parts) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(StoreError::io("remove", &parts, error));
@@ -100,25 +100,25 @@ impl FileSessions {
             _ => {}
         }
         let temporary = path.with_file_name(atomic::temporary_name(&path));
-        atomic::remove_if_there(&temporary).map_err(|e| StoreError::io("remove", &temporary, e))?;
+        atomic::remove_if_exists(&temporary).map_err(|e| StoreError::io("remove", &temporary, e))?;
         let guard = self.lock_file(session);
         lock.release_and_remove(&guard).map_err(|e| StoreError::io("remove", &guard, e))?;
         Ok(removed)
     }
 
-    fn file(&self, session: &str) -> PathBuf {
+    fn session_file(&self, session: &str) -> PathBuf {
         self.folder.join(format!("{}.json", file_stem(session)))
     }
 
-    fn parts(&self, session: &str) -> PathBuf {
-        self.folder.join(format!("{}.{PARTS}", file_stem(session)))
+    fn parts_dir(&self, session: &str) -> PathBuf {
+        self.folder.join(format!("{}.{PARTS_EXTENSION}", file_stem(session)))
     }
 
     /// The file of a document.
-    fn place(&self, session: &str, key: &str) -> PathBuf {
-        match is_part(key) {
-            true => self.parts(session).join(format!("{}.json", file_stem(key))),
-            false => self.file(session),
+    fn document_path(&self, session: &str, key: &str) -> PathBuf {
+        match is_part_key(key) {
+            true => self.parts_dir(session).join(format!("{}.json", file_stem(key))),
+            false => self.session_file(session),
         }
     }
 
@@ -126,16 +126,16 @@ impl FileSessions {
         self.folder.join(format!("{}.lock", file_stem(session)))
     }
 
-    fn lock(&self, session: &str) -> Result<Lock, StoreError> {
+    fn lock(&self, session: &str) -> Result<FileLock, StoreError> {
         let path = self.lock_file(session);
-        Lock::acquire(&path).map_err(|e| StoreError::io("lock", &path, e))
+        FileLock::acquire(&path).map_err(|e| StoreError::io("lock", &path, e))
     }
 
-    fn load(&self, session: &str, key: &str) -> Result<Option<Record>, StoreError> {
-        let path = self.place(session, key);
-        match regular::read(&path) {
-            Ok(bytes) => match Record::parse(&path, &bytes) {
-                Err(StoreError::Damaged { .. }) if is_part(key) => Ok(None),
+    fn load(&self, session: &str, key: &str) -> Result<Option<SessionRecord>, StoreError> {
+        let path = self.document_path(session, key);
+        match regular_file::read(&path) {
+            Ok(bytes) => match SessionRecord::parse(&path, &bytes) {
+                Err(StoreError::Damaged { .. }) if is_part_key(key) => Ok(None),
                 parsed => parsed.map(Some),
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -143,7 +143,7 @@ impl FileSessions {
         }
     }
 
-    fn change(
+    fn change_document(
         &self,
         session: &str,
         key: &str,
@@ -151,30 +151,30 @@ impl FileSessions {
     ) -> Result<(), StoreError> {
         create_private(&self.folder).map_err(|e| StoreError::io("create", &self.folder, e))?;
         let _lock = self.lock(session)?;
-        let path = self.place(session, key);
-        let mut record = self.load(session, key)?.unwrap_or_else(|| Record::new(session));
-        let new = change(record.get(&path, key)?).map_err(StoreError::Change)?;
+        let path = self.document_path(session, key);
+        let mut record = self.load(session, key)?.unwrap_or_else(|| SessionRecord::new(session));
+        let new = change(record.get(&path, key)?).map_err(StoreError::ChangeFailed)?;
         if !record.set(key, &new)? {
             return Ok(());
         }
-        if !is_part(key) {
-            return write(&path, &record, Lasting::PowerCuts);
+        if !is_part_key(key) {
+            return write_record(&path, &record, Durability::PowerLoss);
         }
-        let parts = self.parts(session);
+        let parts = self.parts_dir(session);
         create_private(&parts).map_err(|e| StoreError::io("create", &parts, e))?;
         // Without a file of its own nobody would know of the session.
-        let main = self.file(session);
+        let main = self.session_file(session);
         if !main.exists() {
-            write(&main, &Record::new(session), Lasting::PowerCuts)?;
+            write_record(&main, &SessionRecord::new(session), Durability::PowerLoss)?;
         }
-        write(&path, &record, Lasting::Kills)
+        write_record(&path, &record, Durability::ProcessCrash)
     }
 }
 
-impl SessionStore for FileSessions {
+impl SessionStore for FileSessionStore {
     fn read(&self, session: &str, key: &str) -> Result<Value, SessionError> {
         match self.load(session, key)? {
-            Some(record) => Ok(record.get(&self.place(session, key), key)?),
+            Some(record) => Ok(record.get(&self.document_path(session, key), key)?),
             None => Ok(Value::Null),
         }
     }
@@ -185,9 +185,9 @@ impl SessionStore for FileSessions {
         key: &str,
         change: &mut dyn FnMut(Value) -> Result<Value, SessionError>,
     ) -> Result<(), SessionError> {
-        let done = self.change(session, key, change);
+        let done = self.change_document(session, key, change);
         if let Err(error) = &done
-            && !matches!(error, StoreError::Change(_))
+            && !matches!(error, StoreError::ChangeFailed(_))
         {
             let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
             *problem = Some(error.to_string());
@@ -196,31 +196,31 @@ impl SessionStore for FileSessions {
     }
 }
 
-fn is_part(key: &str) -> bool {
+fn is_part_key(key: &str) -> bool {
     key.contains('/')
 }
 
-fn write(path: &Path, record: &Record, lasting: Lasting) -> Result<(), StoreError> {
+fn write_record(path: &Path, record: &SessionRecord, lasting: Durability) -> Result<(), StoreError> {
     let bytes = record.to_bytes(path)?;
-    atomic::write_alone(path, &bytes, FILE_MODE, lasting)
+    atomic::write_exclusive(path, &bytes, FILE_MODE, lasting)
         .map_err(|e| StoreError::io("write", path, e))
 }
 
 /// The session of a file, if it is a session's.
-fn describe(path: PathBuf) -> Option<SessionEntry> {
+fn session_entry(path: PathBuf) -> Option<SessionEntry> {
     let stem = path.file_name()?.to_str()?.strip_suffix(".json")?;
     if stem.starts_with('.') {
         return None;
     }
     let found = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-    let id = if stem.contains(MARK) { written_id(&path) } else { None };
+    let id = if stem.contains(DIGEST_SEPARATOR) { read_session_id(&path) } else { None };
     let id = id.unwrap_or_else(|| stem.to_owned());
     Some(SessionEntry { id, modified: found.modified().ok(), bytes: found.len(), path })
 }
 
 /// The id inside a file whose name does not show all of it.
-fn written_id(path: &Path) -> Option<String> {
-    Record::parse(path, &regular::read(path).ok()?).ok().map(|record| record.session)
+fn read_session_id(path: &Path) -> Option<String> {
+    SessionRecord::parse(path, &regular_file::read(path).ok()?).ok().map(|record| record.session)
 }
 
 #[cfg(unix)]

@@ -11,19 +11,19 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn set(store: &FileSessions, session: &str, key: &str, value: Value) {
+fn set(store: &FileSessionStore, session: &str, key: &str, value: Value) {
     store.update(session, key, &mut |_| Ok(value.clone())).unwrap();
 }
 
 #[test]
 fn a_document_is_there_for_the_next_process() {
     let folder = TempDir::new().unwrap();
-    let store = FileSessions::new(folder.path().join("sessions"));
+    let store = FileSessionStore::new(folder.path().join("sessions"));
     assert_eq!(store.read("s", "todo").unwrap(), Value::Null);
     set(&store, "s", "todo", json!([1, {"b": 2, "a": 1}]));
     set(&store, "s", "env", json!({"A": null}));
 
-    let other = FileSessions::new(store.folder());
+    let other = FileSessionStore::new(store.dir());
     assert_eq!(other.read("s", "todo").unwrap(), json!([1, {"b": 2, "a": 1}]));
     assert_eq!(other.read("s", "env").unwrap(), json!({"A": null}));
     assert_eq!(other.read("s", "cwd").unwrap(), Value::Null);
@@ -33,7 +33,7 @@ fn a_document_is_there_for_the_next_process() {
 #[test]
 fn the_file_says_what_it_is() {
     let folder = TempDir::new().unwrap();
-    let store = FileSessions::new(folder.path());
+    let store = FileSessionStore::new(folder.path());
     set(&store, "s", "k", json!("v"));
     let written: Value =
         serde_json::from_slice(&fs::read(folder.path().join("s.json")).unwrap()).unwrap();
@@ -43,7 +43,7 @@ fn the_file_says_what_it_is() {
 #[test]
 fn one_of_many_documents_has_a_file_of_its_own() {
     let folder = TempDir::new().unwrap();
-    let store = FileSessions::new(folder.path());
+    let store = FileSessionStore::new(folder.path());
     set(&store, "s", "files/0a", json!({"a": 1}));
     set(&store, "s", "files/0b", json!({"b": 2}));
     set(&store, "s", "todo", json!([]));
@@ -64,7 +64,7 @@ fn one_of_many_documents_has_a_file_of_its_own() {
 #[test]
 fn one_of_many_documents_that_is_damaged_is_begun_anew() {
     let folder = TempDir::new().unwrap();
-    let store = FileSessions::new(folder.path());
+    let store = FileSessionStore::new(folder.path());
     set(&store, "s", "files/0a", json!(1));
     let parts: Vec<_> = fs::read_dir(folder.path().join("s.parts")).unwrap().flatten().collect();
     let [part] = &*parts else { panic!("{parts:?}") };
@@ -77,7 +77,7 @@ fn one_of_many_documents_that_is_damaged_is_begun_anew() {
 #[test]
 fn null_takes_a_document_away() {
     let folder = TempDir::new().unwrap();
-    let store = FileSessions::new(folder.path());
+    let store = FileSessionStore::new(folder.path());
     set(&store, "s", "a", json!(1));
     set(&store, "s", "b", json!(2));
     set(&store, "s", "a", Value::Null);
@@ -90,7 +90,7 @@ fn many_writers_lose_no_update() {
     let folder = TempDir::new().unwrap();
     thread::scope(|scope| {
         for writer in 0..8 {
-            let store = FileSessions::new(folder.path());
+            let store = FileSessionStore::new(folder.path());
             scope.spawn(move || {
                 let session = Session::new("shared", Arc::new(store));
                 for turn in 0..50 {
@@ -103,7 +103,7 @@ fn many_writers_lose_no_update() {
             });
         }
     });
-    let session = Session::new("shared", Arc::new(FileSessions::new(folder.path())));
+    let session = Session::new("shared", Arc::new(FileSessionStore::new(folder.path())));
     let seen: Vec<(u32, u32)> = session.read("log").unwrap();
     assert_eq!(seen.len(), 400);
     assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), 400);
@@ -114,7 +114,7 @@ fn a_session_that_is_removed_and_reborn_meanwhile_is_never_half_there() {
     let folder = TempDir::new().unwrap();
     thread::scope(|scope| {
         for _ in 0..3 {
-            let store = FileSessions::new(folder.path());
+            let store = FileSessionStore::new(folder.path());
             scope.spawn(move || {
                 for _ in 0..20 {
                     store
@@ -123,14 +123,14 @@ fn a_session_that_is_removed_and_reborn_meanwhile_is_never_half_there() {
                 }
             });
         }
-        let store = FileSessions::new(folder.path());
+        let store = FileSessionStore::new(folder.path());
         scope.spawn(move || {
             for _ in 0..20 {
                 store.remove("s").unwrap();
             }
         });
     });
-    let store = FileSessions::new(folder.path());
+    let store = FileSessionStore::new(folder.path());
     set(&store, "s", "n", json!(7));
     assert!(store.remove("s").unwrap());
     assert!(!store.remove("s").unwrap());
@@ -140,7 +140,7 @@ fn a_session_that_is_removed_and_reborn_meanwhile_is_never_half_there() {
 #[test]
 fn a_change_that_fails_writes_nothing() {
     let folder = TempDir::new().unwrap();
-    let store = FileSessions::new(folder.path());
+    let store = FileSessionStore::new(folder.path());
     set(&store, "s", "k", json!(1));
     let error =
         store.update("s", "k", &mut |_| Err(SessionError::Failed("no".into()))).unwrap_err();
@@ -151,7 +151,7 @@ fn a_change_that_fails_writes_nothing() {
 #[test]
 fn a_damaged_file_is_named_and_left_alone() {
     let folder = TempDir::new().unwrap();
-    let store = FileSessions::new(folder.path());
+    let store = FileSessionStore::new(folder.path());
     let path = folder.path().join("s.json");
     for damage in
         ["", "{\"version\":1,\"documents\":{\"k\":", "[]", "{\"version\":1}", "\u{0}\u{0}"]
@@ -170,7 +170,7 @@ fn a_damaged_file_is_named_and_left_alone() {
 #[test]
 fn a_file_of_a_later_version_is_left_alone() {
     let folder = TempDir::new().unwrap();
-    let store = FileSessions::new(folder.path());
+    let store = FileSessionStore::new(folder.path());
     let later = r#"{"version":2,"tables":[]}"#;
     fs::write(folder.path().join("s.json"), later).unwrap();
     let message = store.update("s", "k", &mut |_| Ok(json!(1))).unwrap_err().to_string();
@@ -181,7 +181,7 @@ fn a_file_of_a_later_version_is_left_alone() {
 #[test]
 fn what_could_not_be_read_back_is_not_written() {
     let folder = TempDir::new().unwrap();
-    let store = FileSessions::new(folder.path());
+    let store = FileSessionStore::new(folder.path());
     let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| Value::Array(vec![inner]));
     set(&store, "s", "k", nested(90));
     assert_eq!(store.read("s", "k").unwrap(), nested(90));
@@ -193,7 +193,7 @@ fn what_could_not_be_read_back_is_not_written() {
 #[test]
 fn a_write_that_was_cut_off_leaves_the_old_content_and_no_litter() {
     let folder = TempDir::new().unwrap();
-    let store = FileSessions::new(folder.path());
+    let store = FileSessionStore::new(folder.path());
     set(&store, "s", "k", json!("old"));
     let path = folder.path().join("s.json");
     let left = folder.path().join(atomic::temporary_name(&path));
@@ -209,7 +209,7 @@ fn a_write_that_was_cut_off_leaves_the_old_content_and_no_litter() {
 #[test]
 fn ids_of_any_kind_have_their_own_session_inside_the_folder() {
     let outer = TempDir::new().unwrap();
-    let store = FileSessions::new(outer.path().join("sessions"));
+    let store = FileSessionStore::new(outer.path().join("sessions"));
     let long = "x".repeat(10_000);
     let ids = [
         "",
@@ -239,16 +239,16 @@ fn ids_of_any_kind_have_their_own_session_inside_the_folder() {
         assert!(store.remove(id).unwrap(), "{id:?}");
         assert_eq!(store.read(id, "id").unwrap(), Value::Null);
     }
-    assert_eq!(fs::read_dir(store.folder()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(store.dir()).unwrap().count(), 0);
 }
 
 #[test]
 fn a_folder_that_is_not_there_holds_no_sessions() {
     let folder = TempDir::new().unwrap();
-    let store = FileSessions::new(folder.path().join("none"));
+    let store = FileSessionStore::new(folder.path().join("none"));
     assert_eq!(store.list().unwrap(), []);
     assert!(!store.remove("s").unwrap());
-    assert!(!store.folder().exists());
+    assert!(!store.dir().exists());
 }
 
 #[cfg(unix)]
@@ -256,12 +256,12 @@ fn a_folder_that_is_not_there_holds_no_sessions() {
 fn only_the_owner_can_look() {
     use std::os::unix::fs::MetadataExt;
     let folder = TempDir::new().unwrap();
-    let store = FileSessions::new(folder.path().join("a/b"));
+    let store = FileSessionStore::new(folder.path().join("a/b"));
     set(&store, "s", "k", json!(1));
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-    assert_eq!(mode(store.folder()), 0o700);
-    assert_eq!(mode(&store.folder().join("s.json")), 0o600);
-    assert_eq!(mode(&store.folder().join("s.lock")), 0o600);
+    assert_eq!(mode(store.dir()), 0o700);
+    assert_eq!(mode(&store.dir().join("s.json")), 0o600);
+    assert_eq!(mode(&store.dir().join("s.lock")), 0o600);
 }
 
 proptest! {
@@ -270,7 +270,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read(id in ".{0,30}", key in ".{0,10}", text in ".{0,60}", number in any::<i64>()) {
         let folder = TempDir::new().unwrap();
-        let store = FileSessions::new(folder.path());
+        let store = FileSessionStore::new(folder.path());
         let value = json!({ "text": text, "number": number });
         set(&store, &id, &key, value.clone());
         prop_assert_eq!(store.read(&id, &key).unwrap(), value);
@@ -282,8 +282,8 @@ fn what_cannot_be_written_is_told() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("a file");
     fs::write(&file, "").unwrap();
-    let store = FileSessions::new(file.join("sessions"));
-    assert_eq!(store.problem(), None);
+    let store = FileSessionStore::new(file.join("sessions"));
+    assert_eq!(store.last_problem(), None);
     assert!(store.update("s", "k", &mut |_| Ok(json!(1))).is_err());
-    assert!(store.clone().problem().unwrap().contains("a file"));
+    assert!(store.clone().last_problem().unwrap().contains("a file"));
 }

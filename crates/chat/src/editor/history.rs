@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use hermes_store::regular;
+use hermes_store::regular_file;
 
 /// So many lines are remembered.
 const MOST: usize = 2_000;
@@ -64,7 +64,7 @@ impl History {
 }
 
 fn load(path: &Path) -> io::Result<Vec<String>> {
-    let bytes = regular::read_at_most(path, LARGEST_FILE)?;
+    let bytes = regular_file::read_at_most(path, LARGEST_FILE)?;
     let text = String::from_utf8_lossy(&bytes);
     let mut lines: Vec<String> = text.lines().map(unescaped).collect();
     if lines.len() > 2 * MOST {
@@ -78,7 +78,7 @@ fn load(path: &Path) -> io::Result<Vec<String>> {
 fn locked(path: &Path) -> io::Result<File> {
     loop {
         // What is no file is not written to: a pipe would be waited for.
-        match regular::open(path) {
+        match regular_file::open(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }

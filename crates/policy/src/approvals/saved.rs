@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 use std::time::SystemTime;
 
 use hermes_config::{ConfigError, save};
-use hermes_store::regular;
+use hermes_store::regular_file;
 use serde::{Deserialize, Serialize};
 
 use super::unit::Unit;
@@ -54,7 +54,7 @@ impl SavedRules {
     pub fn load(path: impl Into<PathBuf>) -> Result<Self, String> {
         let path = path.into();
         let stamp = stamp(&path);
-        let rules = match regular::read_text(&path) {
+        let rules = match regular_file::read_text(&path) {
             Ok(text) => parse(&path, &text)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
@@ -69,7 +69,7 @@ impl SavedRules {
         if self.known.read().unwrap_or_else(PoisonError::into_inner).stamp == now {
             return;
         }
-        let rules = regular::read_text(&self.path).ok();
+        let rules = regular_file::read_text(&self.path).ok();
         let rules = rules.and_then(|text| parse(&self.path, &text).ok()).unwrap_or_default();
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { rules, stamp: now };
     }

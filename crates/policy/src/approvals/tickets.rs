@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hermes_core::CallProposal;
 use hermes_store::atomic::write_atomic;
-use hermes_store::regular;
+use hermes_store::regular_file;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -102,7 +102,7 @@ impl Tickets {
     }
 
     fn read(&self, path: &Path) -> Option<Ticket> {
-        let ticket: Ticket = serde_json::from_slice(&regular::read(path).ok()?).ok()?;
+        let ticket: Ticket = serde_json::from_slice(&regular_file::read(path).ok()?).ok()?;
         // A file that was renamed is not the ticket of its new name.
         let is_its_own = self.path(&ticket.token).is_some_and(|own| own == path);
         is_its_own.then_some(ticket)
@@ -144,7 +144,7 @@ impl Tickets {
         if std::fs::rename(&path, &taken).is_err() {
             return false;
         }
-        let found = regular::read(&taken).ok();
+        let found = regular_file::read(&taken).ok();
         let found = found.and_then(|bytes| serde_json::from_slice::<Ticket>(&bytes).ok());
         if found.is_some_and(|ticket| holds(&ticket)) {
             return std::fs::remove_file(&taken).is_ok();

@@ -8,7 +8,7 @@ use hermes::core::{
 };
 use hermes::engine::{Caller, Secrets as _};
 use hermes::policy::{Answer, Examination, Finding, Permissions};
-use hermes_store::FileSessions;
+use hermes_store::FileSessionStore;
 use serde_json::{Value, json};
 
 use super::Check;
@@ -70,7 +70,7 @@ pub(crate) fn run(app: &App, args: &Check, everything: bool) -> Outcome {
 /// A session of which something is kept. Those that end with their program
 /// leave nothing to judge by.
 fn session(ready: &Ready, id: &str) -> Result<Session, Failure> {
-    let store = FileSessions::new(ready.home.session_state_dir());
+    let store = FileSessionStore::new(ready.home.session_state_dir());
     let kept =
         store.list().map_err(|error| Failure::failed(ErrorKind::Internal, error.to_string()))?;
     if !kept.iter().any(|entry| entry.id == id) {

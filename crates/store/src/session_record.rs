@@ -11,14 +11,14 @@ use serde_json::value::RawValue;
 use crate::StoreError;
 
 /// The format that is written, and the latest that is read.
-const VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
 /// A parser refuses what is nested deeper than 128, and what cannot be read
 /// back must not be written.
-const DEEPEST: usize = 100;
+const MAX_DOCUMENT_DEPTH: usize = 100;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct SessionRecord {
     version: u32,
     /// The id that the file is for; its name may show only part of it.
     #[serde(default)]
@@ -27,14 +27,14 @@ pub(crate) struct Record {
 }
 
 #[derive(Deserialize)]
-struct Heading {
+struct VersionHeader {
     version: u32,
 }
 
-impl Record {
+impl SessionRecord {
     /// No documents yet.
     pub(crate) fn new(session: &str) -> Self {
-        Self { version: VERSION, session: session.to_owned(), documents: BTreeMap::new() }
+        Self { version: FORMAT_VERSION, session: session.to_owned(), documents: BTreeMap::new() }
     }
 
     /// The content of the file `path`.
@@ -44,11 +44,11 @@ impl Record {
         let version = match &parsed {
             Ok(record) => record.version,
             Err(_) => {
-                serde_json::from_slice::<Heading>(bytes).map_or(VERSION, |heading| heading.version)
+                serde_json::from_slice::<VersionHeader>(bytes).map_or(FORMAT_VERSION, |heading| heading.version)
             }
         };
-        if version > VERSION {
-            return Err(StoreError::Newer { path: path.to_owned(), version, known: VERSION });
+        if version > FORMAT_VERSION {
+            return Err(StoreError::NewerFormat { path: path.to_owned(), version, known: FORMAT_VERSION });
         }
         parsed.map_err(|e| StoreError::damaged(path, e.to_string()))
     }
@@ -68,12 +68,12 @@ impl Record {
         if value.is_null() {
             return Ok(self.documents.remove(key).is_some());
         }
-        if is_deeper_than(value, DEEPEST) {
-            let reason = format!("it is nested deeper than {DEEPEST} levels");
-            return Err(StoreError::Unfit { key: key.to_owned(), reason });
+        if is_deeper_than(value, MAX_DOCUMENT_DEPTH) {
+            let reason = format!("it is nested deeper than {MAX_DOCUMENT_DEPTH} levels");
+            return Err(StoreError::InvalidDocument { key: key.to_owned(), reason });
         }
         let text = serde_json::value::to_raw_value(value)
-            .map_err(|e| StoreError::Unfit { key: key.to_owned(), reason: e.to_string() })?;
+            .map_err(|e| StoreError::InvalidDocument { key: key.to_owned(), reason: e.to_string() })?;
         if self.documents.get(key).is_some_and(|old| old.get() == text.get()) {
             return Ok(false);
         }

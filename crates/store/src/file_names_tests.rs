@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn a_plain_id_is_its_own_name() {
-    for id in ["default", "a", "2026-01-02_run.7", &"x".repeat(LONGEST)] {
+    for id in ["default", "a", "2026-01-02_run.7", &"x".repeat(MAX_STEM_CHARS)] {
         assert_eq!(file_stem(id), id);
     }
 }
@@ -17,8 +17,8 @@ fn what_is_not_fit_for_a_file_name_gets_a_digest() {
     assert!(slash.starts_with("team_alpha~"), "{slash}");
     assert_ne!(slash, file_stem("team:alpha"));
     assert_ne!(slash, file_stem("team_alpha"));
-    assert!(file_stem("").starts_with(MARK));
-    assert!(file_stem("..").starts_with(MARK));
+    assert!(file_stem("").starts_with(DIGEST_SEPARATOR));
+    assert!(file_stem("..").starts_with(DIGEST_SEPARATOR));
     assert!(file_stem("../../etc/passwd").starts_with("_.._etc_passwd~"));
     assert!(file_stem("\0\n").starts_with("__~"));
 }
@@ -42,7 +42,7 @@ proptest! {
         let stem = file_stem(&id);
         prop_assert!(stem.len() <= 200);
         prop_assert!(!stem.is_empty() && !stem.starts_with('.'));
-        prop_assert!(stem.chars().all(|c| is_safe(c) || c == MARK));
+        prop_assert!(stem.chars().all(|c| is_safe_char(c) || c == DIGEST_SEPARATOR));
     }
 
     #[test]

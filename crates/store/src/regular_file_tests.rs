@@ -26,9 +26,9 @@ fn a_regular_file_is_read_also_by_a_link() {
 #[test]
 fn nothing_else_is_opened_or_waited_for() {
     let (folder, pipe) = pipe();
-    assert_eq!(read(&pipe).unwrap_err().to_string(), ANOTHER);
-    assert_eq!(open_lock(&pipe, 0o600).unwrap_err().to_string(), ANOTHER);
-    assert_eq!(read_text(Path::new("/dev/zero")).unwrap_err().to_string(), ANOTHER);
+    assert_eq!(read(&pipe).unwrap_err().to_string(), NOT_REGULAR_FILE);
+    assert_eq!(open_lock(&pipe, 0o600).unwrap_err().to_string(), NOT_REGULAR_FILE);
+    assert_eq!(read_text(Path::new("/dev/zero")).unwrap_err().to_string(), NOT_REGULAR_FILE);
     assert_eq!(read(folder.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
 }
 

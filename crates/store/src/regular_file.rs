@@ -6,14 +6,14 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 /// What is said of anything else.
-const ANOTHER: &str = "it is not a regular file";
+const NOT_REGULAR_FILE: &str = "it is not a regular file";
 
 /// Opens a regular file to read, without waiting for anybody. Links are followed.
 pub fn open(path: &Path) -> io::Result<File> {
-    require(&std::fs::metadata(path)?)?;
-    let file = unwaiting().read(true).open(path)?;
+    require_regular(&std::fs::metadata(path)?)?;
+    let file = nonblocking_options().read(true).open(path)?;
     // Something else may have taken its place since the look.
-    require(&file.metadata()?)?;
+    require_regular(&file.metadata()?)?;
     Ok(file)
 }
 
@@ -41,9 +41,9 @@ pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// The file that is locked by whoever changes what it stands beside; made if need be.
 pub fn open_lock(path: &Path, mode: u32) -> io::Result<File> {
     if let Ok(found) = std::fs::metadata(path) {
-        require(&found)?;
+        require_regular(&found)?;
     }
-    let mut options = unwaiting();
+    let mut options = nonblocking_options();
     options.create(true).truncate(false).write(true);
     #[cfg(unix)]
     {
@@ -53,18 +53,18 @@ pub fn open_lock(path: &Path, mode: u32) -> io::Result<File> {
     #[cfg(not(unix))]
     let _ = mode;
     let file = options.open(path)?;
-    require(&file.metadata()?)?;
+    require_regular(&file.metadata()?)?;
     Ok(file)
 }
 
-fn require(found: &std::fs::Metadata) -> io::Result<()> {
+fn require_regular(found: &std::fs::Metadata) -> io::Result<()> {
     if found.is_dir() {
         return Err(rustix::io::Errno::ISDIR.into());
     }
-    if found.is_file() { Ok(()) } else { Err(io::Error::other(ANOTHER)) }
+    if found.is_file() { Ok(()) } else { Err(io::Error::other(NOT_REGULAR_FILE)) }
 }
 
-fn unwaiting() -> OpenOptions {
+fn nonblocking_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     {
@@ -76,5 +76,5 @@ fn unwaiting() -> OpenOptions {
 }
 
 #[cfg(test)]
-#[path = "regular_tests.rs"]
+#[path = "regular_file_tests.rs"]
 mod tests;

@@ -3,35 +3,35 @@
 
 /// Between the readable part of a name and its digest. No readable part holds
 /// it, so a made name is never equal to a plain one.
-pub(crate) const MARK: char = '~';
+pub(crate) const DIGEST_SEPARATOR: char = '~';
 
 /// Leaves room for the digest and the longest suffix in 255 bytes.
-const LONGEST: usize = 120;
-const DIGEST_DIGITS: usize = 16;
+const MAX_STEM_CHARS: usize = 120;
+const DIGEST_HEX_DIGITS: usize = 16;
 
 /// The file name for a session: the id itself where it is fit for one, else
 /// what is left of it and a digest of the whole.
 pub(crate) fn file_stem(id: &str) -> String {
-    if is_plain(id) {
+    if is_safe_stem(id) {
         return id.to_owned();
     }
     let readable: String =
-        id.chars().take(LONGEST).map(|c| if is_safe(c) { c } else { '_' }).collect();
+        id.chars().take(MAX_STEM_CHARS).map(|c| if is_safe_char(c) { c } else { '_' }).collect();
     // A leading dot would hide the file.
     let readable = readable.trim_start_matches('.');
     let digest = blake3::hash(id.as_bytes()).to_hex();
-    let digest = digest.get(..DIGEST_DIGITS).unwrap_or(&digest);
-    format!("{readable}{MARK}{digest}")
+    let digest = digest.get(..DIGEST_HEX_DIGITS).unwrap_or(&digest);
+    format!("{readable}{DIGEST_SEPARATOR}{digest}")
 }
 
-fn is_plain(id: &str) -> bool {
-    !id.is_empty() && id.len() <= LONGEST && !id.starts_with('.') && id.chars().all(is_safe)
+fn is_safe_stem(id: &str) -> bool {
+    !id.is_empty() && id.len() <= MAX_STEM_CHARS && !id.starts_with('.') && id.chars().all(is_safe_char)
 }
 
-fn is_safe(c: char) -> bool {
+fn is_safe_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')
 }
 
 #[cfg(test)]
-#[path = "names_tests.rs"]
+#[path = "file_names_tests.rs"]
 mod tests;
