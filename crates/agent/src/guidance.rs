@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use hermes_core::{ToolAnnotations, Effect, CallProposal, Scope, Session, Verdict, WorkingDir};
 use hermes_engine::Engine;
-use hermes_files::{Walk, open_file, real_path};
+use hermes_files::{WalkMode, open_file, real_path};
 use hermes_threats::{Level, scan};
 use serde_json::{Value, json};
 
@@ -173,7 +173,7 @@ impl Guidance {
         }
         let bound = u64::try_from(most).unwrap_or(u64::MAX).saturating_mul(4);
         let mut bytes = Vec::new();
-        let read = open_file(&real, Walk::default())
+        let read = open_file(&real, WalkMode::default())
             .and_then(|file| file.take(bound.saturating_add(1)).read_to_end(&mut bytes));
         if read.is_err() {
             return Ok(None);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hermes_core::ToolError;
-use hermes_files::Files;
+use hermes_files::FileAccess;
 
 use crate::choice::Choice;
 use crate::format::Format;
@@ -50,7 +50,7 @@ pub struct Listing {
 /// Lists the entries of the archive at `path`. Their content is read only
 /// where the format leaves no other way.
 pub fn list(
-    files: &Files<'_>,
+    files: &FileAccess<'_>,
     path: &Path,
     choice: &Choice,
     page: Page,

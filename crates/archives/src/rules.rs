@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use hermes_core::ToolError;
-use hermes_files::{Files, Folder, IgnoreRules};
+use hermes_files::{FileAccess, OpenDir, IgnoreRules};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -27,8 +27,8 @@ struct Layer {
 
 impl Rules {
     /// Those of the folders above `path`.
-    pub(crate) fn above(files: &Files<'_>, path: &Path) -> Result<Self, ToolError> {
-        let mut rules = Self { nearest: None, root: files.real(path)?.into() };
+    pub(crate) fn above(files: &FileAccess<'_>, path: &Path) -> Result<Self, ToolError> {
+        let mut rules = Self { nearest: None, root: files.real_path(path)?.into() };
         for texts in files.ignore_rules_above(path)?.iter().rev() {
             rules.add(texts);
         }
@@ -36,9 +36,9 @@ impl Rules {
     }
 
     /// Those that hold in a folder below, which is open.
-    pub(crate) fn within(&self, folder: &Folder, relative: &Path) -> Self {
+    pub(crate) fn within(&self, folder: &OpenDir, relative: &Path) -> Self {
         let mut rules = self.clone();
-        rules.add(&IgnoreRules::of(folder, &self.place(relative)));
+        rules.add(&IgnoreRules::new(folder, &self.place(relative)));
         rules
     }
 
@@ -68,7 +68,7 @@ impl Rules {
     }
 
     fn add(&mut self, texts: &IgnoreRules) {
-        let IgnoreRules { folder, gitignore, ignore, exclude, is_repository } = texts;
+        let IgnoreRules { dir: folder, gitignore, ignore, exclude, is_repository } = texts;
         let sets = [ignore, gitignore, exclude];
         if !is_repository && sets.iter().all(|text| text.is_empty()) {
             return;

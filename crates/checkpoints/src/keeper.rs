@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::{CheckpointId, CheckpointHooks, ErrorKind, PendingChange, FileWritten, ToolError};
-use hermes_files::Journals;
+use hermes_files::JournalDir;
 
 use crate::account::Left;
 use crate::capture::{Capture, not_as_a_whole};
@@ -43,7 +43,7 @@ pub struct Keeper {
     /// What git tracks in the workspaces.
     indexes: Indexes,
     /// Where changes of several files are written down.
-    journals: Option<Arc<Journals>>,
+    journals: Option<Arc<JournalDir>>,
 }
 
 impl Keeper {
@@ -65,7 +65,7 @@ impl Keeper {
     /// Has a change that somebody was killed at taken back before a tree is
     /// kept.
     #[must_use]
-    pub fn taking_back(self, journals: Arc<Journals>) -> Self {
+    pub fn taking_back(self, journals: Arc<JournalDir>) -> Self {
         Self { journals: Some(journals), ..self }
     }
 

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use hermes_files::{ACCESS_LIST, Unlike, attribute, attribute_names, remove_access_list};
+use hermes_files::{ACL_XATTR, LostAttributes, read_xattr, xattr_names, remove_acl};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
@@ -48,19 +48,19 @@ impl Kept<'_> {
     /// Makes a new file like the one in its place and like what was kept, the
     /// mode last. Says what could not be kept, in words.
     pub(crate) fn dress(&self, new: &File, there: Option<&There>) -> io::Result<Vec<String>> {
-        let mut unlike = Unlike::default();
+        let mut unlike = LostAttributes::default();
         let found = there.map(|there| there.found.owner);
         let owner = if self.carried.owner { self.owner.or(found) } else { found.or(self.owner) };
         if let Some(owner) = owner {
-            unlike.give_away(new, owner)?;
+            unlike.set_owner(new, owner)?;
         }
         match there {
-            Some(there) => unlike.copy_attributes(there.file.as_ref(), new),
-            None => remove_access_list(new),
+            Some(there) => unlike.copy_xattrs(there.file.as_ref(), new),
+            None => remove_acl(new),
         }
         // The one who has changed an access list since has the last word.
         let is_open = there.is_some_and(|there| there.file.is_some());
-        let passes = |name: &str| self.carried.attributes || !is_open || name != ACCESS_LIST;
+        let passes = |name: &str| self.carried.attributes || !is_open || name != ACL_XATTR;
         self.give_attributes(new, &mut unlike, passes);
         self.finish(new, unlike)
     }
@@ -72,15 +72,15 @@ impl Kept<'_> {
 
     /// Gives a file or a folder that has its content back what else counts of it.
     pub(crate) fn dress_again(&self, file: &File) -> io::Result<Vec<String>> {
-        let mut unlike = Unlike::default();
+        let mut unlike = LostAttributes::default();
         if let Some(owner) = self.owner.filter(|_| self.carried.owner) {
-            unlike.give_away(file, owner)?;
+            unlike.set_owner(file, owner)?;
         }
         self.give_attributes(file, &mut unlike, |_| self.carried.attributes);
         self.finish(file, unlike)
     }
 
-    fn give_attributes(&self, to: &File, unlike: &mut Unlike, passes: impl Fn(&str) -> bool) {
+    fn give_attributes(&self, to: &File, unlike: &mut LostAttributes, passes: impl Fn(&str) -> bool) {
         if self.carried.attributes {
             let there = kept_attributes(to);
             for name in there.keys().filter(|name| !self.attributes.contains_key(*name)) {
@@ -89,13 +89,13 @@ impl Kept<'_> {
             }
         }
         for (name, value) in self.attributes.iter().filter(|(name, _)| passes(name)) {
-            unlike.set_attribute(to, name, unhex(value).as_deref());
+            unlike.set_xattr(to, name, unhex(value).as_deref());
         }
     }
 
-    fn finish(&self, file: &File, unlike: Unlike) -> io::Result<Vec<String>> {
-        rustix::fs::fchmod(file, Mode::from_raw_mode(unlike.narrow(self.mode)))?;
-        Ok(unlike.told())
+    fn finish(&self, file: &File, unlike: LostAttributes) -> io::Result<Vec<String>> {
+        rustix::fs::fchmod(file, Mode::from_raw_mode(unlike.safe_mode(self.mode)))?;
+        Ok(unlike.into_names())
     }
 }
 
@@ -104,9 +104,9 @@ impl Kept<'_> {
 pub(crate) fn kept_attributes(file: impl AsFd) -> BTreeMap<String, String> {
     let mut room = ROOM;
     let mut kept = BTreeMap::new();
-    let names = attribute_names(&file).unwrap_or_default();
+    let names = xattr_names(&file).unwrap_or_default();
     for name in names.into_iter().filter(|name| is_kept(name.as_bytes())) {
-        if let Ok(value) = attribute(&file, &name)
+        if let Ok(value) = read_xattr(&file, &name)
             && value.len() <= room
         {
             room -= value.len();
@@ -137,7 +137,7 @@ fn none() -> Option<BTreeMap<String, String>> {
 }
 
 fn is_kept(name: &[u8]) -> bool {
-    let lists = [ACCESS_LIST, LIST_FOR_NEW].map(str::as_bytes);
+    let lists = [ACL_XATTR, LIST_FOR_NEW].map(str::as_bytes);
     name.starts_with(b"user.") || lists.contains(&name)
 }
 

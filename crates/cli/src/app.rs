@@ -17,7 +17,7 @@ use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSea
 use hermes_delegation::{Crew, Mixture, Serving, Settings as Delegation, Supply};
 use hermes_exec::output::Mask;
 use hermes_exec::{Jobs, Place};
-use hermes_files::Journals;
+use hermes_files::JournalDir;
 use hermes_history::Summaries;
 use hermes_mcp::client::{Servers, names};
 use hermes_store::{FileSessionStore, regular_file};
@@ -227,13 +227,13 @@ impl App {
 
     /// Takes back changes of several files that somebody was killed at, and
     /// tells of it. The place where they are written down.
-    pub(crate) fn take_back(&self, home: &Home) -> Arc<Journals> {
-        let journals = Journals::new(home.changes_dir());
+    pub(crate) fn take_back(&self, home: &Home) -> Arc<JournalDir> {
+        let journals = JournalDir::new(home.changes_dir());
         for change in journals.recover() {
             let files = change.files.len();
             self.terminal
                 .warn(&format!("a change of {files} files was cut off before; it was taken back"));
-            for path in &change.left {
+            for path in &change.not_restored {
                 self.terminal.warn(&format!("{} was changed since, and stays", path.display()));
             }
         }

@@ -5,14 +5,14 @@ use hermes_core::{CancellationToken, Grants};
 use rustix::fs::{CWD, RenameFlags};
 
 use super::*;
-use crate::arrival::Arrival;
-use crate::files::Files;
+use crate::incoming::IncomingTree;
+use crate::access::FileAccess;
 
 /// A plan to bring `from` back to where it never was.
 fn plan_to_move(from: &Path, to: &Path) -> Vec<u8> {
-    let id = Id::of(&Facts::of(&rustix::fs::stat(from).expect("a file")));
-    let entries = vec![Entry::Rename { from: bytes(to), to: bytes(from), old: id }];
-    serde_json::to_vec(&Plan { entries, made: Vec::new(), marks: Vec::new() }).expect("text")
+    let id = InodeId::from_metadata(&FileMetadata::from_stat(&rustix::fs::stat(from).expect("a file")));
+    let entries = vec![RollbackEntry::Rename { from: path_bytes(to), to: path_bytes(from), old: id }];
+    serde_json::to_vec(&JournalPlan { entries, made: Vec::new(), marks: Vec::new() }).expect("text")
 }
 
 #[test]
@@ -24,18 +24,18 @@ fn only_a_journal_among_our_own_is_obeyed() {
     fs::create_dir(&users).expect("made");
     let (file, elsewhere) = (users.join("file"), root.join("elsewhere"));
     fs::write(&file, "x").expect("written");
-    let journals = Journals::new(&ours);
+    let journals = JournalDir::new(&ours);
 
-    let forged = users.join(Scratch::Journal.name());
+    let forged = users.join(ScratchKind::Journal.new_name());
     fs::write(&forged, plan_to_move(&file, &elsewhere)).expect("written");
     let everything = Grants::allow_all();
     let wait = Duration::ZERO;
-    let hold = Files::with(&everything).hold(&[&file], wait, &CancellationToken::new());
+    let hold = FileAccess::with_grants(&everything).lock(&[&file], wait, &CancellationToken::new());
     drop(hold.expect("held"));
     assert_eq!(journals.recover(), []);
     assert!(file.exists() && !elsewhere.exists());
 
-    let real = ours.join(Scratch::Journal.name());
+    let real = ours.join(ScratchKind::Journal.new_name());
     fs::write(&real, plan_to_move(&file, &elsewhere)).expect("written");
     assert_eq!(journals.recover().len(), 1);
     assert!(!file.exists() && elsewhere.exists() && !real.exists());
@@ -48,20 +48,20 @@ fn nothing_is_taken_back_of_what_is_done_or_still_being_done() {
     let root = fs::canonicalize(world.path()).expect("a folder");
     let (file, elsewhere) = (root.join("file"), root.join("elsewhere"));
     fs::write(&file, "x").expect("written");
-    let journals = Journals::new(root.join("ours"));
-    let spot = Spot::reach(&file, Walk::default()).expect("there");
-    let id = Id::of(&spot.facts().expect("there"));
-    let entries = vec![Entry::Rename { from: bytes(&elsewhere), to: bytes(&file), old: id }];
+    let journals = JournalDir::new(root.join("ours"));
+    let spot = AnchoredName::resolve(&file, WalkMode::default()).expect("there");
+    let id = InodeId::from_metadata(&spot.metadata().expect("there"));
+    let entries = vec![RollbackEntry::Rename { from: path_bytes(&elsewhere), to: path_bytes(&file), old: id }];
     let marks = || {
         let names = fs::read_dir(&root).expect("a folder").map(|e| e.expect("one").file_name());
-        names.filter(|name| Scratch::of(name) == Some(Scratch::Journal)).count()
+        names.filter(|name| ScratchKind::from_name(name) == Some(ScratchKind::Journal)).count()
     };
 
     let journal = journals.write(entries, &[], &[&spot]).expect("written down");
     assert_eq!((journals.recover().len(), marks()), (0, 1));
     // Its maker dies when all is done.
     let text = fs::read(&journal.path).expect("text");
-    let done = journal.path.with_extension(DONE);
+    let done = journal.path.with_extension(DONE_EXTENSION);
     let mark = root.join(journal.path.file_name().expect("a name"));
     drop(journal);
     assert_eq!(marks(), 0);
@@ -79,18 +79,18 @@ fn a_name_that_a_killed_single_write_left_goes_at_the_next_look() {
     fs::create_dir(&users).expect("made");
     let file = users.join("file");
     fs::write(&file, "old").expect("written");
-    let journals = Journals::new(root.join("ours"));
+    let journals = JournalDir::new(root.join("ours"));
     let notes = || fs::read_dir(root.join("ours")).map_or(0, Iterator::count);
-    let spot = Spot::reach(&file, Walk::default()).expect("there");
+    let spot = AnchoredName::resolve(&file, WalkMode::default()).expect("there");
 
     // One that is longer goes before: nothing of it may be left behind it.
     let deep = users.join("a folder with a much longer name");
     fs::create_dir(&deep).expect("made");
-    let longer = Spot::reach(&deep.join("file"), Walk::default()).expect("there");
-    drop(journals.note(&longer).expect("noted"));
-    let noted = journals.note(&spot).expect("noted");
+    let longer = AnchoredName::resolve(&deep.join("file"), WalkMode::default()).expect("there");
+    drop(journals.note_parent(&longer).expect("noted"));
+    let noted = journals.note_parent(&spot).expect("noted");
     // As long as its maker lives nobody touches anything.
-    assert_eq!((Journals::new(root.join("ours")).recover(), notes()), (Vec::new(), 1));
+    assert_eq!((JournalDir::new(root.join("ours")).recover(), notes()), (Vec::new(), 1));
     let text = {
         let path = noted._note.as_ref().expect("a note").path.clone();
         fs::read(path).expect("text")
@@ -99,11 +99,11 @@ fn a_name_that_a_killed_single_write_left_goes_at_the_next_look() {
     drop(journals);
     assert_eq!(notes(), 0);
 
-    let stray = users.join(Scratch::File.name());
+    let stray = users.join(ScratchKind::File.new_name());
     fs::write(&stray, "new").expect("written");
-    let dead = root.join("ours").join(Scratch::Journal.name()).with_extension(NOTE);
+    let dead = root.join("ours").join(ScratchKind::Journal.new_name()).with_extension(NOTE_EXTENSION);
     fs::write(&dead, text).expect("written");
-    assert_eq!(Journals::new(root.join("ours")).recover(), []);
+    assert_eq!(JournalDir::new(root.join("ours")).recover(), []);
     assert!(!stray.exists() && !dead.exists());
     assert_eq!(fs::read_to_string(&file).expect("text"), "old");
 }
@@ -113,15 +113,15 @@ fn what_comes_after_a_look_at_an_empty_folder_is_seen() {
     let world = tempfile::tempdir().expect("a folder");
     let root = fs::canonicalize(world.path()).expect("a folder");
     fs::create_dir(root.join("ours")).expect("made");
-    let journals = Journals::new(root.join("ours"));
-    std::thread::sleep(2 * COARSE);
+    let journals = JournalDir::new(root.join("ours"));
+    std::thread::sleep(2 * DIR_MTIME_GRANULARITY);
     assert_eq!((journals.recover(), journals.recover()), (Vec::new(), Vec::new()));
-    assert!(journals.lock_clean().is_some());
-    let stray = root.join(Scratch::File.name());
+    assert!(journals.lock_clean_mtime().is_some());
+    let stray = root.join(ScratchKind::File.new_name());
     fs::write(&stray, "new").expect("written");
-    let at = Spot::reach(&root.join("file"), Walk::default()).expect("there");
-    let other = Journals::new(root.join("ours"));
-    let noted = other.note(&at).expect("noted");
+    let at = AnchoredName::resolve(&root.join("file"), WalkMode::default()).expect("there");
+    let other = JournalDir::new(root.join("ours"));
+    let noted = other.note_parent(&at).expect("noted");
     let path = noted._note.as_ref().expect("a note").path.clone();
     let text = fs::read(&path).expect("text");
     // It lives; then it is dead, which changes nothing in the folder.
@@ -133,7 +133,7 @@ fn what_comes_after_a_look_at_an_empty_folder_is_seen() {
 }
 
 /// A journal of a process that was killed.
-fn die_with(journal: Journal) {
+fn die_with(journal: ChangeJournal) {
     let (path, text) = (journal.path.clone(), fs::read(&journal.path).expect("text"));
     drop(journal);
     fs::write(path, text).expect("written");
@@ -143,7 +143,7 @@ fn die_with(journal: Journal) {
 fn a_tree_that_was_cut_off_on_its_way_goes_back() {
     let world = tempfile::tempdir().expect("a folder");
     let root = fs::canonicalize(world.path()).expect("a folder").join("users");
-    let tree_name = Scratch::Folder.name();
+    let tree_name = ScratchKind::Directory.new_name();
     let tree = root.join(&tree_name);
     fs::create_dir_all(tree.join("sub")).expect("made");
     for name in ["new", "over", "waits", "edited", "lost", "sub/deep"] {
@@ -152,18 +152,18 @@ fn a_tree_that_was_cut_off_on_its_way_goes_back() {
     for name in ["over", "waits", "lost"] {
         fs::write(root.join(name), "old").expect("written");
     }
-    let journals = Journals::new(world.path().join("ours"));
+    let journals = JournalDir::new(world.path().join("ours"));
     let here = File::open(&root).expect("a folder");
-    let mut arrival = Arrival::new(&here, &tree_name).expect("told").expect("a place");
-    let facts = |path: PathBuf| Facts::of(&rustix::fs::lstat(path).expect("there"));
-    arrival.add_folder(Path::new("sub"));
+    let mut arrival = IncomingTree::new(&here, &tree_name).expect("told").expect("a place");
+    let facts = |path: PathBuf| FileMetadata::from_stat(&rustix::fs::lstat(path).expect("there"));
+    arrival.add_dir(Path::new("sub"));
     for name in ["new", "edited", "sub/deep"].map(Path::new) {
-        arrival.add(name, name, &facts(tree.join(name)), None);
+        arrival.add_file(name, name, &facts(tree.join(name)), None);
     }
     for name in ["over", "waits", "lost"].map(Path::new) {
-        arrival.add(name, name, &facts(tree.join(name)), Some(&facts(root.join(name))));
+        arrival.add_file(name, name, &facts(tree.join(name)), Some(&facts(root.join(name))));
     }
-    let journal = journals.expect(arrival).expect("written down");
+    let journal = journals.record_incoming(arrival).expect("written down");
     for name in ["new", "edited", "sub"] {
         fs::rename(tree.join(name), root.join(name)).expect("moved");
     }
@@ -179,7 +179,7 @@ fn a_tree_that_was_cut_off_on_its_way_goes_back() {
     let recovered = journals.recover();
     assert_eq!(recovered.len(), 1);
     let left: Vec<_> = ["lost", "edited"].map(|name| root.join(name)).into();
-    assert_eq!((recovered[0].files.len(), &recovered[0].left), (6, &left));
+    assert_eq!((recovered[0].files.len(), &recovered[0].not_restored), (6, &left));
     let read = |name: &str| fs::read_to_string(root.join(name)).ok();
     assert_eq!((read("over").as_deref(), read("waits").as_deref()), (Some("old"), Some("old")));
     assert_eq!(read("edited").as_deref(), Some("edited by the user"));

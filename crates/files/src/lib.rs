@@ -1,45 +1,45 @@
 //! The user's files, opened by what they are and not by what they are called.
 //!
-//! A rule judges where a path really leads ([`real_path`]). [`Files`] then
+//! A rule judges where a path really leads ([`real_path`]). [`FileAccess`] then
 //! opens exactly that place and refuses every symbolic link on the way, so
 //! that nothing that happens between the two can lead a call elsewhere.
 
-mod above;
-mod arrival;
+mod ancestor_files;
+mod incoming;
 mod attributes;
-mod beside;
+mod parallel;
 mod change;
 mod content;
-mod facts;
-mod files;
-mod folder;
-mod hold;
+mod metadata;
+mod access;
+mod dir;
+mod file_locks;
 mod journal;
 mod open;
-mod place;
-mod real;
+mod locate;
+mod resolve;
 mod remove;
 mod scratch;
-mod temporary;
+mod temp_file;
 mod traps;
 mod whole;
-mod words;
+mod error_text;
 mod write;
 
-pub use above::IgnoreRules;
-pub use arrival::Arrival;
-pub use attributes::{ACCESS_LIST, Unlike, attribute, attribute_names, remove_access_list};
-pub use change::{Change, Changed, Secured};
-pub use content::Content;
-pub use facts::{Facts, Identity, Kind, WrongKind, identity, same_file};
-pub use files::Files;
-pub use folder::{Entries, Entry, Folder};
-pub use hold::Hold;
-pub use journal::{Journal, Journals, Recovered};
-pub use open::{Walk, open_file, open_folder};
-pub use real::{Found, find, real_entry, real_path};
-pub use scratch::{Scratch, claim, remove_scratch, sweep};
+pub use ancestor_files::IgnoreRules;
+pub use incoming::IncomingTree;
+pub use attributes::{ACL_XATTR, LostAttributes, read_xattr, xattr_names, remove_acl};
+pub use change::{FileChange, FileChangeResult, PreparedChanges};
+pub use content::FileContent;
+pub use metadata::{FileMetadata, FileIdentity, FileKind, WrongFileKind, file_identity, same_file};
+pub use access::FileAccess;
+pub use dir::{DirEntries, DirEntry, OpenDir};
+pub use file_locks::FileLocks;
+pub use journal::{ChangeJournal, JournalDir, RecoveredChange};
+pub use open::{WalkMode, open_file, open_dir};
+pub use resolve::{ResolvedPath, resolve_path, real_entry, real_path};
+pub use scratch::{ScratchKind, claim, remove_scratch, sweep_scratch};
 pub use traps::refuse_traps;
 pub use whole::read_whole;
-pub use words::{explain, is_loop};
-pub use write::{Existing, Mode, Permissions};
+pub use error_text::{explain_error, is_loop};
+pub use write::{ExistingFile, WriteOptions, WritePermissions};

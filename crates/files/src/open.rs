@@ -12,16 +12,16 @@ use std::sync::OnceLock;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::facts::{Facts, Kind};
-use crate::folder::Folder;
+use crate::metadata::{FileMetadata, FileKind};
+use crate::dir::OpenDir;
 use crate::traps::refuse_trap_in;
 
 /// How often the kernel is asked again when the tree changed under its feet.
-const ATTEMPTS: usize = 16;
+const MAX_OPEN_ATTEMPTS: usize = 16;
 
 /// How a path is walked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Walk {
+pub enum WalkMode {
     /// In one call to the kernel; step by step where it does not know the call.
     #[default]
     Kernel,
@@ -31,89 +31,89 @@ pub enum Walk {
 
 /// Opens the regular file at a real path for reading. Pipes, sockets and
 /// devices are refused before they are opened, and opening never waits.
-pub fn open_file(real: &Path, walk: Walk) -> io::Result<File> {
-    Spot::reach(real, walk)?.open(OFlags::RDONLY)
+pub fn open_file(real: &Path, walk: WalkMode) -> io::Result<File> {
+    AnchoredName::resolve(real, walk)?.open(OFlags::RDONLY)
 }
 
 /// Opens the folder at a real path.
-pub fn open_folder(real: &Path, walk: Walk) -> io::Result<Folder> {
-    Spot::reach(real, walk)?.folder(walk)
+pub fn open_dir(real: &Path, walk: WalkMode) -> io::Result<OpenDir> {
+    AnchoredName::resolve(real, walk)?.open_dir(walk)
 }
 
 /// A name in a folder that is held open: whatever happens to the paths that
 /// led there, it stays this folder.
 #[derive(Debug)]
-pub(crate) struct Spot {
-    pub(crate) folder: OwnedFd,
+pub(crate) struct AnchoredName {
+    pub(crate) dir: OwnedFd,
     pub(crate) name: OsString,
 }
 
-impl Spot {
+impl AnchoredName {
     /// The spot at a real path.
-    pub(crate) fn reach(real: &Path, walk: Walk) -> io::Result<Self> {
-        Self::below(root()?, below_root(real)?, walk)
+    pub(crate) fn resolve(real: &Path, walk: WalkMode) -> io::Result<Self> {
+        Self::resolve_below(root_handle()?, below_root(real)?, walk)
     }
 
     /// The spot at a path below an open folder.
-    pub(crate) fn below(base: impl AsFd, relative: &Path, walk: Walk) -> io::Result<Self> {
-        let (folder, name) = split(relative)?;
-        Ok(Self { folder: enter(base.as_fd(), folder, walk)?, name: name.to_owned() })
+    pub(crate) fn resolve_below(base: impl AsFd, relative: &Path, walk: WalkMode) -> io::Result<Self> {
+        let (folder, name) = split_name(relative)?;
+        Ok(Self { dir: open_dir_handle(base.as_fd(), folder, walk)?, name: name.to_owned() })
     }
 
     /// [`Self::reach`] that makes the folders that are missing.
-    pub(crate) fn reach_making(real: &Path, walk: Walk) -> io::Result<Self> {
-        Self::reach_noting(real, walk, &mut Vec::new())
+    pub(crate) fn resolve_creating(real: &Path, walk: WalkMode) -> io::Result<Self> {
+        Self::resolve_recording(real, walk, &mut Vec::new())
     }
 
     /// [`Self::reach_making`] that says which folders it made, from the top
     /// down, also if it fails in the end.
-    pub(crate) fn reach_noting(
+    pub(crate) fn resolve_recording(
         real: &Path,
-        walk: Walk,
+        walk: WalkMode,
         made: &mut Vec<PathBuf>,
     ) -> io::Result<Self> {
-        match Self::reach(real, walk) {
+        match Self::resolve(real, walk) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             reached => return reached,
         }
-        let (folder, name) = split(below_root(real)?)?;
-        let mut here = root()?.try_clone()?;
+        let (folder, name) = split_name(below_root(real)?)?;
+        let mut here = root_handle()?.try_clone()?;
         let mut path = PathBuf::from("/");
         for part in folder {
             path.push(part);
-            here = match step(&here, part) {
+            here = match open_component(&here, part) {
                 Err(Errno::NOENT) => {
                     match rustix::fs::mkdirat(&here, part, Mode::from_raw_mode(0o777)) {
                         Ok(()) => {
                             made.push(path.clone());
-                            step(&here, part)?
+                            open_component(&here, part)?
                         }
-                        Err(Errno::EXIST) => step(&here, part)?,
+                        Err(Errno::EXIST) => open_component(&here, part)?,
                         Err(error) => return Err(error.into()),
                     }
                 }
                 other => other?,
             };
         }
-        Ok(Self { folder: here, name: name.to_owned() })
+        Ok(Self { dir: here, name: name.to_owned() })
     }
 
     /// Whether both are one name in one folder.
     pub(crate) fn is_same(&self, other: &Self) -> io::Result<bool> {
-        let folder = |spot: &Self| Ok::<_, Errno>(Facts::of(&rustix::fs::fstat(&spot.folder)?));
+        let folder = |spot: &Self| Ok::<_, Errno>(FileMetadata::from_stat(&rustix::fs::fstat(&spot.dir)?));
         let (one, two) = (folder(self)?.identity, folder(other)?.identity);
         Ok(one.is_same(&two) && self.name == other.name)
     }
 
     /// What is there; a link is a link.
-    pub(crate) fn facts(&self) -> io::Result<Facts> {
-        let stat = rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok(Facts::of(&stat))
+    pub(crate) fn metadata(&self) -> io::Result<FileMetadata> {
+        let stat = rustix::fs::statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(FileMetadata::from_stat(&stat))
     }
 
     /// [`Self::facts`], none if nothing is there.
-    pub(crate) fn look(&self) -> io::Result<Option<Facts>> {
-        match self.facts() {
+    pub(crate) fn metadata_if_exists(&self) -> io::Result<Option<FileMetadata>> {
+        match self.metadata() {
             Ok(facts) => Ok(Some(facts)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -123,7 +123,7 @@ impl Spot {
     /// Where the link that is there leads, as it is written; none if it is no
     /// link.
     pub(crate) fn read_link(&self) -> io::Result<Option<PathBuf>> {
-        match rustix::fs::readlinkat(&self.folder, &self.name, Vec::new()) {
+        match rustix::fs::readlinkat(&self.dir, &self.name, Vec::new()) {
             Ok(target) => Ok(Some(OsString::from_vec(target.into_bytes()).into())),
             Err(Errno::INVAL) => Ok(None),
             Err(error) => Err(error.into()),
@@ -133,22 +133,22 @@ impl Spot {
     /// Opens the regular file that is there.
     pub(crate) fn open(&self, flags: OFlags) -> io::Result<File> {
         // Merely opening some devices does something.
-        self.facts()?.require(Kind::File)?;
-        refuse_trap_in(&self.folder, &self.name)?;
+        self.metadata()?.require_kind(FileKind::File)?;
+        refuse_trap_in(&self.dir, &self.name)?;
         let careful = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-        let opened = rustix::fs::openat(&self.folder, &self.name, flags | careful, Mode::empty())?;
+        let opened = rustix::fs::openat(&self.dir, &self.name, flags | careful, Mode::empty())?;
         // Something else may have taken its place since the look.
-        Facts::of(&rustix::fs::fstat(&opened)?).require(Kind::File)?;
+        FileMetadata::from_stat(&rustix::fs::fstat(&opened)?).require_kind(FileKind::File)?;
         rustix::fs::fcntl_setfl(&opened, flags & OFlags::APPEND)?;
         Ok(opened.into())
     }
 
     /// Opens the folder that is there.
-    pub(crate) fn folder(&self, walk: Walk) -> io::Result<Folder> {
-        self.facts()?.require(Kind::Folder)?;
+    pub(crate) fn open_dir(&self, walk: WalkMode) -> io::Result<OpenDir> {
+        self.metadata()?.require_kind(FileKind::Directory)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty()) {
-            Ok(opened) => Ok(Folder::new(opened, walk)),
+        match rustix::fs::openat(&self.dir, &self.name, flags, Mode::empty()) {
+            Ok(opened) => Ok(OpenDir::new(opened, walk)),
             Err(Errno::NOTDIR) => Err(Errno::LOOP.into()),
             Err(error) => Err(error.into()),
         }
@@ -156,25 +156,25 @@ impl Spot {
 }
 
 /// The handle of `/`, opened once.
-fn root() -> io::Result<&'static OwnedFd> {
-    static ROOT: OnceLock<OwnedFd> = OnceLock::new();
-    if let Some(root) = ROOT.get() {
+fn root_handle() -> io::Result<&'static OwnedFd> {
+    static ROOT_HANDLE: OnceLock<OwnedFd> = OnceLock::new();
+    if let Some(root) = ROOT_HANDLE.get() {
         return Ok(root);
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(CWD, "/", flags, Mode::empty())?;
-    Ok(ROOT.get_or_init(|| opened))
+    Ok(ROOT_HANDLE.get_or_init(|| opened))
 }
 
 fn below_root(real: &Path) -> io::Result<&Path> {
-    real.strip_prefix("/").map_err(|_| not_plain())
+    real.strip_prefix("/").map_err(|_| not_plain_error())
 }
 
 /// The folder and the name of a path of plain names; `.` for the folder
 /// itself.
-fn split(relative: &Path) -> io::Result<(&Path, &OsStr)> {
+fn split_name(relative: &Path) -> io::Result<(&Path, &OsStr)> {
     if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(not_plain());
+        return Err(not_plain_error());
     }
     match (relative.parent(), relative.file_name()) {
         (Some(folder), Some(name)) => Ok((folder, name)),
@@ -182,30 +182,30 @@ fn split(relative: &Path) -> io::Result<(&Path, &OsStr)> {
     }
 }
 
-fn not_plain() -> io::Error {
+fn not_plain_error() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "the path is not a real one")
 }
 
 /// The handle of a folder below another.
-fn enter(base: impl AsFd, relative: &Path, walk: Walk) -> io::Result<OwnedFd> {
+fn open_dir_handle(base: impl AsFd, relative: &Path, walk: WalkMode) -> io::Result<OwnedFd> {
     if relative.as_os_str().is_empty() {
         return base.as_fd().try_clone_to_owned();
     }
-    if walk == Walk::Stepwise {
-        return Ok(enter_stepwise(base, relative)?);
+    if walk == WalkMode::Stepwise {
+        return Ok(open_stepwise(base, relative)?);
     }
-    match enter_at_once(base.as_fd(), relative) {
+    match open_in_one_call(base.as_fd(), relative) {
         // An old kernel does not know the call, a filter may forbid it.
-        Err(Errno::NOSYS | Errno::PERM) => Ok(enter_stepwise(base, relative)?),
+        Err(Errno::NOSYS | Errno::PERM) => Ok(open_stepwise(base, relative)?),
         entered => Ok(entered?),
     }
 }
 
-fn enter_at_once(base: impl AsFd, relative: &Path) -> Result<OwnedFd, Errno> {
+fn open_in_one_call(base: impl AsFd, relative: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let bounds = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
     let mut last = Errno::AGAIN;
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_OPEN_ATTEMPTS {
         match rustix::fs::openat2(base.as_fd(), relative, flags, Mode::empty(), bounds) {
             Err(error @ (Errno::AGAIN | Errno::INTR)) => last = error,
             done => return done,
@@ -214,26 +214,26 @@ fn enter_at_once(base: impl AsFd, relative: &Path) -> Result<OwnedFd, Errno> {
     Err(last)
 }
 
-fn enter_stepwise(base: impl AsFd, relative: &Path) -> Result<OwnedFd, Errno> {
+fn open_stepwise(base: impl AsFd, relative: &Path) -> Result<OwnedFd, Errno> {
     let mut parts = relative.iter();
     let first = parts.next().unwrap_or_default();
-    let mut here = step(base, first)?;
+    let mut here = open_component(base, first)?;
     for part in parts {
-        here = step(&here, part)?;
+        here = open_component(&here, part)?;
     }
     Ok(here)
 }
 
 /// The handle of the folder `name` in the folder `here`. A link is told from
 /// a file: links lead astray, files are merely in the way.
-fn step(here: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+fn open_component(here: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(here.as_fd(), name, flags, Mode::empty()) {
         Err(Errno::NOTDIR) => {
             let stat = rustix::fs::statat(here, name, AtFlags::SYMLINK_NOFOLLOW)?;
-            match Facts::of(&stat).kind {
+            match FileMetadata::from_stat(&stat).kind {
                 // A folder by now: it was something else a moment ago.
-                Kind::Link | Kind::Folder => Err(Errno::LOOP),
+                FileKind::Link | FileKind::Directory => Err(Errno::LOOP),
                 _ => Err(Errno::NOTDIR),
             }
         }

@@ -9,43 +9,43 @@ use hermes_core::{Scope, ToolError};
 use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::Errno;
 
-use crate::facts::{Facts, Kind, WrongKind};
-use crate::files::Files;
-use crate::folder::{Entry, Folder};
-use crate::open::{Spot, Walk};
-use crate::place::Last;
-use crate::temporary::sync_folder;
-use crate::words::{explain, explain_way, is_loop};
+use crate::metadata::{FileMetadata, FileKind, WrongFileKind};
+use crate::access::FileAccess;
+use crate::dir::{DirEntry, OpenDir};
+use crate::open::{AnchoredName, WalkMode};
+use crate::locate::LinkMode;
+use crate::temp_file::sync_dir;
+use crate::error_text::{explain_error, explain_path_error, is_loop};
 
 /// Levels of a tree that is removed; each holds a handle.
-const LEVELS: usize = 256;
+const MAX_TREE_LEVELS: usize = 256;
 
-impl Files<'_> {
+impl FileAccess<'_> {
     /// Removes a file; of a link, the link and not what it leads to.
     pub fn remove_file(&self, path: &Path) -> Result<(), ToolError> {
-        let spot = self.spot("remove", &Scope::FILE_DELETE, path, Last::Keep)?;
+        let spot = self.anchor("remove", &Scope::FILE_DELETE, path, LinkMode::NoFollow)?;
         let remove = || {
-            let found = spot.facts()?.kind;
-            if matches!(found, Kind::Folder | Kind::Device | Kind::Other) {
-                let wrong = WrongKind { found, wanted: Kind::File };
+            let found = spot.metadata()?.kind;
+            if matches!(found, FileKind::Directory | FileKind::Device | FileKind::Other) {
+                let wrong = WrongFileKind { found, wanted: FileKind::File };
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
             }
-            Ok(rustix::fs::unlinkat(&spot.folder, &spot.name, AtFlags::empty())?)
+            Ok(rustix::fs::unlinkat(&spot.dir, &spot.name, AtFlags::empty())?)
         };
-        remove().map_err(|error| explain_way("remove", path, &error))?;
-        sync_folder(&spot);
+        remove().map_err(|error| explain_path_error("remove", path, &error))?;
+        sync_dir(&spot);
         Ok(())
     }
 
     /// Removes an empty folder.
     pub fn remove_dir(&self, path: &Path) -> Result<(), ToolError> {
-        let spot = self.spot("remove", &Scope::FILE_DELETE, path, Last::Keep)?;
+        let spot = self.anchor("remove", &Scope::FILE_DELETE, path, LinkMode::NoFollow)?;
         let remove = || {
-            spot.facts()?.require(Kind::Folder)?;
-            Ok(rustix::fs::unlinkat(&spot.folder, &spot.name, AtFlags::REMOVEDIR)?)
+            spot.metadata()?.require_kind(FileKind::Directory)?;
+            Ok(rustix::fs::unlinkat(&spot.dir, &spot.name, AtFlags::REMOVEDIR)?)
         };
-        remove().map_err(|error| explain_way("remove", path, &error))?;
-        sync_folder(&spot);
+        remove().map_err(|error| explain_path_error("remove", path, &error))?;
+        sync_dir(&spot);
         Ok(())
     }
 
@@ -53,77 +53,77 @@ impl Files<'_> {
     /// that were. Links below are removed and not followed. A tree that holds
     /// another file system, or has more than 256 levels, is left as it is.
     pub fn remove_tree(&self, path: &Path) -> Result<u64, ToolError> {
-        let spot = self.spot("remove", &Scope::FILE_DELETE, path, Last::Keep)?;
+        let spot = self.anchor("remove", &Scope::FILE_DELETE, path, LinkMode::NoFollow)?;
         if spot.name == "." {
             return Err(ToolError::denied("The root of all files is not removed"));
         }
-        let mut sweep = Sweep { path, walk: self.walk(), removed: 0 };
+        let mut sweep = TreeRemover { path, walk: self.walk(), removed: 0 };
         // First without removing: what cannot be done is not begun.
-        sweep.run(&spot, Step::Look)?;
-        sweep.run(&spot, Step::Remove)?;
-        sync_folder(&spot);
+        sweep.run(&spot, RemovePass::Check)?;
+        sweep.run(&spot, RemovePass::Remove)?;
+        sync_dir(&spot);
         Ok(sweep.removed)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Look,
+enum RemovePass {
+    Check,
     Remove,
 }
 
 /// A way through a tree, with its own stack: trees are deeper than ours.
-struct Sweep<'a> {
+struct TreeRemover<'a> {
     path: &'a Path,
-    walk: Walk,
+    walk: WalkMode,
     removed: u64,
 }
 
-struct Level {
-    folder: Folder,
+struct TreeLevel {
+    folder: OpenDir,
     /// Its name in the level above.
     name: OsString,
-    left: Vec<Entry>,
+    remaining: Vec<DirEntry>,
 }
 
-impl Sweep<'_> {
-    fn run(&mut self, spot: &Spot, step: Step) -> Result<(), ToolError> {
+impl TreeRemover<'_> {
+    fn run(&mut self, spot: &AnchoredName, step: RemovePass) -> Result<(), ToolError> {
         let top =
-            spot.folder(self.walk).map_err(|error| explain_way("remove", self.path, &error))?;
-        let mount = mount_of(top.handle().as_fd()).map_err(|e| self.failed(&[], None, &e))?;
-        let left = list(&top).map_err(|e| self.failed(&[], None, &e))?;
-        let mut levels = vec![Level { folder: top, name: spot.name.clone(), left }];
+            spot.open_dir(self.walk).map_err(|error| explain_path_error("remove", self.path, &error))?;
+        let mount = mount_id(top.handle().as_fd()).map_err(|e| self.failed_error(&[], None, &e))?;
+        let left = list_entries(&top).map_err(|e| self.failed_error(&[], None, &e))?;
+        let mut levels = vec![TreeLevel { folder: top, name: spot.name.clone(), remaining }];
         while let Some(level) = levels.last_mut() {
-            let Some(entry) = level.left.pop() else {
+            let Some(entry) = level.remaining.pop() else {
                 let Some(done) = levels.pop() else { break };
                 let above = levels
                     .last()
-                    .map_or(spot.folder.as_fd(), |level| level.folder.handle().as_fd());
+                    .map_or(spot.dir.as_fd(), |level| level.folder.handle().as_fd());
                 self.remove(step, above, &done.name, AtFlags::REMOVEDIR)
-                    .map_err(|error| self.failed(&levels, Some(&done.name), &error))?;
+                    .map_err(|error| self.failed_error(&levels, Some(&done.name), &error))?;
                 continue;
             };
-            if entry.kind != Kind::Folder {
+            if entry.kind != FileKind::Directory {
                 let here = level.folder.handle().as_fd();
                 if let Err(error) = self.remove(step, here, &entry.name, AtFlags::empty()) {
-                    return Err(self.failed(&levels, Some(&entry.name), &error));
+                    return Err(self.failed_error(&levels, Some(&entry.name), &error));
                 }
                 continue;
             }
-            let opened = level.folder.folder(Path::new(&entry.name)).and_then(|folder| {
-                let left = list(&folder)?;
-                Ok((mount_of(folder.handle().as_fd())?, folder, left))
+            let opened = level.folder.open_dir(Path::new(&entry.name)).and_then(|folder| {
+                let left = list_entries(&folder)?;
+                Ok((mount_id(folder.handle().as_fd())?, folder, left))
             });
             match opened {
-                Ok((on, folder, left)) if on == mount && levels.len() < LEVELS => {
-                    levels.push(Level { folder, name: entry.name, left });
+                Ok((on, folder, left)) if on == mount && levels.len() < MAX_TREE_LEVELS => {
+                    levels.push(TreeLevel { folder, name: entry.name, remaining: left });
                 }
                 Ok((on, ..)) => {
-                    return Err(self.refused(&below(&levels, Some(&entry.name)), on == mount));
+                    return Err(self.refused_error(&relative_path(&levels, Some(&entry.name)), on == mount));
                 }
                 // Somebody else has removed it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(self.failed(&levels, Some(&entry.name), &error)),
+                Err(error) => return Err(self.failed_error(&levels, Some(&entry.name), &error)),
             }
         }
         Ok(())
@@ -131,12 +131,12 @@ impl Sweep<'_> {
 
     fn remove(
         &mut self,
-        step: Step,
+        step: RemovePass,
         folder: BorrowedFd<'_>,
         name: &OsString,
         flags: AtFlags,
     ) -> io::Result<()> {
-        if step == Step::Look {
+        if step == RemovePass::Check {
             return Ok(());
         }
         match rustix::fs::unlinkat(folder, name, flags) {
@@ -147,11 +147,11 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    fn refused(&self, at: &Path, is_deep: bool) -> ToolError {
+    fn refused_error(&self, at: &Path, is_deep: bool) -> ToolError {
         let (path, at) = (self.path.display(), at.display());
         if is_deep {
             return ToolError::limit(format!(
-                "{path} has more than {LEVELS} levels and is not removed"
+                "{path} has more than {MAX_TREE_LEVELS} levels and is not removed"
             ))
             .with_hint("Remove the folders deep inside first.");
         }
@@ -159,12 +159,12 @@ impl Sweep<'_> {
             .with_hint("Only what is on one file system is removed; ask the user to unmount it.")
     }
 
-    fn failed(&self, levels: &[Level], name: Option<&OsString>, error: &io::Error) -> ToolError {
-        let at = self.path.join(below(levels, name));
+    fn failed_error(&self, levels: &[TreeLevel], name: Option<&OsString>, error: &io::Error) -> ToolError {
+        let at = self.path.join(relative_path(levels, name));
         let told = if is_loop(error) {
             ToolError::conflict(format!("{} changed meanwhile", at.display()))
         } else {
-            explain("remove", &at, error)
+            explain_error("remove", &at, error)
         };
         if self.removed == 0 {
             return told;
@@ -176,18 +176,18 @@ impl Sweep<'_> {
 }
 
 /// Where the sweep is, relative to its top.
-fn below(levels: &[Level], name: Option<&OsString>) -> PathBuf {
+fn relative_path(levels: &[TreeLevel], name: Option<&OsString>) -> PathBuf {
     levels.iter().skip(1).map(|level| &level.name).chain(name).collect()
 }
 
-fn list(folder: &Folder) -> io::Result<Vec<Entry>> {
+fn list_entries(folder: &OpenDir) -> io::Result<Vec<DirEntry>> {
     folder.entries()?.collect()
 }
 
 /// The mounted file system that a folder is on. The number of the device is
 /// not enough: one may be mounted in several places.
-fn mount_of(folder: BorrowedFd<'_>) -> io::Result<(u64, Option<u64>)> {
-    let device = Facts::of(&rustix::fs::fstat(folder)?).identity.dev;
+fn mount_id(folder: BorrowedFd<'_>) -> io::Result<(u64, Option<u64>)> {
+    let device = FileMetadata::from_stat(&rustix::fs::fstat(folder)?).identity.dev;
     let known = rustix::fs::statx(folder, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok();
     let mount = known.filter(|found| found.stx_mask & StatxFlags::MNT_ID.bits() != 0);
     Ok((device, mount.map(|found| found.stx_mnt_id)))

@@ -16,50 +16,50 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::facts::{Facts, Kind};
+use crate::metadata::{FileMetadata, FileKind};
 
 /// Where files cannot be locked, one of this age belongs to nobody.
-const ABANDONED: Duration = Duration::from_secs(60 * 60);
+const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);
 /// A folder of more entries than this is looked through once by a process,
 /// and not before every write.
-const MANY: usize = 10_000;
+const LARGE_DIR_ENTRIES: usize = 10_000;
 /// How many of those are remembered.
-const REMEMBERED: usize = 1000;
+const MAX_REMEMBERED_DIRS: usize = 1000;
 /// Digits of a name, of which the second half is the check.
-const DIGITS: usize = 16;
-const ENDING: &str = ".tmp";
+const NAME_HEX_DIGITS: usize = 16;
+const SCRATCH_SUFFIX: &str = ".tmp";
 
 /// Folders of many entries that were looked through.
-static KNOWN: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+static SWEPT_LARGE_DIRS: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
 
 /// What is made under a name of our own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scratch {
+pub enum ScratchKind {
     /// A file that will take the place of another, or was put aside.
     File,
     /// A folder in which a tree grows.
-    Folder,
+    Directory,
     /// What is written down of a change before it is made, and what stands
     /// for that in the folders where it is made.
     Journal,
 }
 
-impl Scratch {
+impl ScratchKind {
     /// A new name, by chance.
-    pub fn name(self) -> OsString {
+    pub fn new_name(self) -> OsString {
         let chance = RandomState::new().hash_one(0_u8);
         let bytes = chance.to_le_bytes();
         let digits = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        format!("{}{digits:08x}{:08x}{ENDING}", self.beginning(), check_digits(digits)).into()
+        format!("{}{digits:08x}{:08x}{SCRATCH_SUFFIX}", self.prefix(), check_digits(digits)).into()
     }
 
     /// What a name stands for, if it is one of ours.
-    pub fn of(name: &OsStr) -> Option<Self> {
-        let name = name.to_str()?.strip_suffix(ENDING)?;
-        [Self::File, Self::Folder, Self::Journal].into_iter().find(|scratch| {
-            let digits = name.strip_prefix(scratch.beginning()).unwrap_or_default();
+    pub fn from_name(name: &OsStr) -> Option<Self> {
+        let name = name.to_str()?.strip_suffix(SCRATCH_SUFFIX)?;
+        [Self::File, Self::Directory, Self::Journal].into_iter().find(|scratch| {
+            let digits = name.strip_prefix(scratch.prefix()).unwrap_or_default();
             let is_lower = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
-            let is_number = digits.len() == DIGITS && digits.bytes().all(is_lower);
+            let is_number = digits.len() == NAME_HEX_DIGITS && digits.bytes().all(is_lower);
             let number = is_number.then(|| u64::from_str_radix(digits, 16).ok()).flatten();
             number.is_some_and(|number| {
                 let half = u32::try_from(number >> 32).unwrap_or_default();
@@ -68,10 +68,10 @@ impl Scratch {
         })
     }
 
-    fn beginning(self) -> &'static str {
+    fn prefix(self) -> &'static str {
         match self {
             Self::File => ".hermes-write-",
-            Self::Folder => ".hermes-unpack-",
+            Self::Directory => ".hermes-unpack-",
             Self::Journal => ".hermes-change-",
         }
     }
@@ -96,62 +96,62 @@ pub fn claim(handle: impl AsFd) -> bool {
 }
 
 /// Removes what dead processes have left in a folder.
-pub fn sweep(folder: impl AsFd) {
-    sweep_as(Others::MayWrite, folder.as_fd());
+pub fn sweep_scratch(folder: impl AsFd) {
+    sweep_with(OtherWriters::Possible, folder.as_fd());
 }
 
 /// [`sweep`] by whoever has the folder locked: then a link that was put aside
 /// belongs to nobody either. It cannot have a lock of its own.
 pub(crate) fn sweep_locked(folder: impl AsFd) {
-    sweep_as(Others::Wait, folder.as_fd());
+    sweep_with(OtherWriters::LockedOut, folder.as_fd());
 }
 
 /// What others do in the folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Others {
-    MayWrite,
-    Wait,
+enum OtherWriters {
+    Possible,
+    LockedOut,
 }
 
-fn sweep_as(others: Others, folder: BorrowedFd<'_>) {
-    let found = leavings(folder).unwrap_or_default();
+fn sweep_with(others: OtherWriters, folder: BorrowedFd<'_>) {
+    let found = scratch_entries(folder).unwrap_or_default();
     // A change was cut off here, and needs what was put aside to be taken back.
-    if found.iter().any(|(_, scratch)| *scratch == Scratch::Journal) {
+    if found.iter().any(|(_, scratch)| *scratch == ScratchKind::Journal) {
         return;
     }
     for (name, scratch) in found {
         let kind = rustix::fs::statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW);
-        match (scratch, kind.map(|stat| Facts::of(&stat).kind)) {
-            (Scratch::File, Ok(Kind::File)) => clear(folder, &name),
-            (Scratch::File, Ok(Kind::Link)) if others == Others::Wait => {
+        match (scratch, kind.map(|stat| FileMetadata::from_stat(&stat).kind)) {
+            (ScratchKind::File, Ok(FileKind::File)) => remove_abandoned(folder, &name),
+            (ScratchKind::File, Ok(FileKind::Link)) if others == OtherWriters::LockedOut => {
                 let _ = rustix::fs::unlinkat(folder, &name, AtFlags::empty());
             }
-            (Scratch::Folder, Ok(Kind::Folder)) => clear_folder(folder, &name),
+            (ScratchKind::Directory, Ok(FileKind::Directory)) => remove_abandoned_dir(folder, &name),
             _ => {}
         }
     }
 }
 
 /// The entries of a folder that have names of ours.
-fn leavings(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, Scratch)>, Errno> {
-    let identity = Facts::of(&rustix::fs::fstat(folder)?).identity;
+fn scratch_entries(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, ScratchKind)>, Errno> {
+    let identity = FileMetadata::from_stat(&rustix::fs::fstat(folder)?).identity;
     let id = (identity.dev, identity.ino);
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || SWEPT_LARGE_DIRS.lock().unwrap_or_else(PoisonError::into_inner);
     if known().contains(&id) {
         return Ok(Vec::new());
     }
     let (mut found, mut entries) = (Vec::new(), 0);
-    for entry in listing(folder)? {
+    for entry in readable_dir(folder)? {
         let entry = entry?;
         entries += 1;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if let Some(scratch) = Scratch::of(name) {
+        if let Some(scratch) = ScratchKind::from_name(name) {
             found.push((name.to_owned(), scratch));
         }
     }
-    if entries > MANY {
+    if entries > LARGE_DIR_ENTRIES {
         let mut known = known();
-        if known.len() >= REMEMBERED {
+        if known.len() >= MAX_REMEMBERED_DIRS {
             known.clear();
         }
         known.insert(id);
@@ -160,18 +160,18 @@ fn leavings(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, Scratch)>, Errno> {
 }
 
 /// Removes a file that its maker has abandoned.
-fn clear(folder: BorrowedFd<'_>, name: &OsStr) {
-    let Some(file) = open_there(folder, name) else { return };
+fn remove_abandoned(folder: BorrowedFd<'_>, name: &OsStr) {
+    let Some(file) = open_for_lock(folder, name) else { return };
     // As long as it is locked, nobody else takes it away to make another.
-    if is_abandoned(&file) && is_at(folder, name, &file) {
+    if is_abandoned(&file) && is_still_at(folder, name, &file) {
         let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
     }
 }
 
-fn clear_folder(folder: BorrowedFd<'_>, name: &OsStr) {
+fn remove_abandoned_dir(folder: BorrowedFd<'_>, name: &OsStr) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(there) = rustix::fs::openat(folder, name, flags, Mode::empty()) else { return };
-    if is_abandoned(&there) && is_at(folder, name, &there) {
+    if is_abandoned(&there) && is_still_at(folder, name, &there) {
         remove_scratch(folder, name);
     }
 }
@@ -190,13 +190,13 @@ pub(crate) fn is_old(file: &OwnedFd) -> bool {
     let Ok(stat) = rustix::fs::fstat(file) else { return false };
     let changed = u64::try_from(i128::from(stat.st_ctime)).unwrap_or(u64::MAX);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    now.as_secs().saturating_sub(changed) > ABANDONED.as_secs()
+    now.as_secs().saturating_sub(changed) > ABANDONED_AGE.as_secs()
 }
 
 /// The regular file of that name, open for nothing but its lock.
-pub(crate) fn open_there(folder: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
+pub(crate) fn open_for_lock(folder: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
     let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    if Facts::of(&stat).kind != Kind::File {
+    if FileMetadata::from_stat(&stat).kind != FileKind::File {
         return None;
     }
     let careful = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
@@ -205,10 +205,10 @@ pub(crate) fn open_there(folder: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd
 }
 
 /// Whether the name is that of this open file or folder.
-pub(crate) fn is_at(folder: BorrowedFd<'_>, name: &OsStr, file: &OwnedFd) -> bool {
+pub(crate) fn is_still_at(folder: BorrowedFd<'_>, name: &OsStr, file: &OwnedFd) -> bool {
     let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     match (there, rustix::fs::fstat(file)) {
-        (Ok(there), Ok(open)) => Facts::of(&there).identity.is_same(&Facts::of(&open).identity),
+        (Ok(there), Ok(open)) => FileMetadata::from_stat(&there).identity.is_same(&FileMetadata::from_stat(&open).identity),
         _ => false,
     }
 }
@@ -216,21 +216,21 @@ pub(crate) fn is_at(folder: BorrowedFd<'_>, name: &OsStr, file: &OwnedFd) -> boo
 /// Removes a tree of ours by handle and never through a link; what cannot be
 /// removed stays, and so does a tree under any other name.
 pub fn remove_scratch(base: impl AsFd, name: &OsStr) {
-    if Scratch::of(name) != Some(Scratch::Folder) {
+    if ScratchKind::from_name(name) != Some(ScratchKind::Directory) {
         return;
     }
-    let Ok(top) = step(base.as_fd(), name) else { return };
+    let Ok(top) = open_subdir(base.as_fd(), name) else { return };
     let mut levels = vec![(top, name.to_owned(), None::<Vec<(OsString, FileType)>>)];
     while let Some((folder, _, left)) = levels.last_mut() {
         let left = left.get_or_insert_with(|| {
             // A folder that may not be entered or changed is made ours first.
             let ours = Mode::from_raw_mode(0o700);
             let _ = rustix::fs::chmodat(&*folder, ".", ours, AtFlags::empty());
-            entries(folder.as_fd()).unwrap_or_default()
+            read_entries(folder.as_fd()).unwrap_or_default()
         });
         match left.pop() {
             Some((entry, FileType::Directory)) => {
-                if let Ok(below) = step(folder.as_fd(), &entry) {
+                if let Ok(below) = open_subdir(folder.as_fd(), &entry) {
                     levels.push((below, entry, None));
                 }
             }
@@ -247,19 +247,19 @@ pub fn remove_scratch(base: impl AsFd, name: &OsStr) {
 }
 
 /// A handle may only stand for a place, and cannot be read then.
-fn listing(folder: BorrowedFd<'_>) -> Result<Dir, Errno> {
+fn readable_dir(folder: BorrowedFd<'_>) -> Result<Dir, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Dir::new(rustix::fs::openat(folder, ".", flags, Mode::empty())?)
 }
 
-fn step(here: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+fn open_subdir(here: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(here, name, flags, Mode::empty())
 }
 
-fn entries(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, FileType)>, Errno> {
+fn read_entries(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, FileType)>, Errno> {
     let mut found = Vec::new();
-    for entry in listing(folder)? {
+    for entry in readable_dir(folder)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if name == "." || name == ".." {

@@ -4,16 +4,16 @@ use super::*;
 
 #[test]
 fn only_names_of_ours_are_ours() {
-    for scratch in [Scratch::File, Scratch::Folder] {
-        let names: HashSet<OsString> = (0..100).map(|_| scratch.name()).collect();
+    for scratch in [ScratchKind::File, ScratchKind::Directory] {
+        let names: HashSet<OsString> = (0..100).map(|_| scratch.new_name()).collect();
         assert!(names.len() > 95);
         for name in names {
-            assert_eq!(Scratch::of(&name), Some(scratch), "{name:?}");
+            assert_eq!(ScratchKind::from_name(&name), Some(scratch), "{name:?}");
             let text = name.to_str().expect("text");
             let other = if text.contains("0.tmp") { "1.tmp" } else { "0.tmp" };
             let changed = format!("{}{other}", &text[..text.len() - 5]);
             for no in [changed, text.to_uppercase(), format!("{text}.kept"), format!("x{text}")] {
-                assert_eq!(Scratch::of(OsStr::new(&no)), None, "{no}");
+                assert_eq!(ScratchKind::from_name(OsStr::new(&no)), None, "{no}");
             }
         }
     }
@@ -28,7 +28,7 @@ fn only_names_of_ours_are_ours() {
         "",
     ];
     for name in others {
-        assert_eq!(Scratch::of(OsStr::new(name)), None, "{name}");
+        assert_eq!(ScratchKind::from_name(OsStr::new(name)), None, "{name}");
     }
-    assert_eq!(Scratch::of(OsStr::from_bytes(b".hermes-write-\xFF.tmp")), None);
+    assert_eq!(ScratchKind::from_name(OsStr::from_bytes(b".hermes-write-\xFF.tmp")), None);
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use hermes_core::ToolError;
 use rustix::fs::PROC_SUPER_MAGIC;
 
-use crate::real::trace;
+use crate::resolve::trace_links;
 
 /// Files of any process or of the kernel below `/proc`.
 const PROC_TRAPS: &[&str] = &[
@@ -35,14 +35,14 @@ const PROC_TRAPS: &[&str] = &[
 pub fn refuse_traps(path: &Path) -> Result<(), ToolError> {
     // Links too: those below `/proc` cannot be told from what they lead to.
     let mut is_caught = is_trap(path);
-    let end = trace(path, &mut |link| is_caught |= is_trap(link));
+    let end = trace_links(path, &mut |link| is_caught |= is_trap(link));
     if is_caught || end.is_ok_and(|end| is_trap(&end)) {
-        return Err(refusal(path));
+        return Err(trap_error(path));
     }
     Ok(())
 }
 
-pub(crate) fn refusal(path: &Path) -> ToolError {
+pub(crate) fn trap_error(path: &Path) -> ToolError {
     ToolError::denied(format!(
         "{} is a device or a process's inner file, which is never read",
         path.display()
@@ -55,28 +55,28 @@ pub(crate) fn refusal(path: &Path) -> ToolError {
 pub(crate) fn refuse_trap_in(folder: impl AsFd, name: &OsStr) -> io::Result<()> {
     let is_suspect = name.to_str().is_some_and(|name| PROC_TRAPS.contains(&name));
     if is_suspect && rustix::fs::fstatfs(folder)?.f_type == PROC_SUPER_MAGIC {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, Trapped));
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, TrapError));
     }
     Ok(())
 }
 
 /// What was to be opened is a trap.
 #[derive(Debug)]
-pub(crate) struct Trapped;
+pub(crate) struct TrapError;
 
-impl Trapped {
-    pub(crate) fn is_in(error: &io::Error) -> bool {
+impl TrapError {
+    pub(crate) fn is_cause_of(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<Self>())
     }
 }
 
-impl fmt::Display for Trapped {
+impl fmt::Display for TrapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("it is a process's inner file, which is never read")
     }
 }
 
-impl Error for Trapped {}
+impl Error for TrapError {}
 
 /// Whether a place is a trap by its name.
 pub(crate) fn is_trap(path: &Path) -> bool {

@@ -7,7 +7,7 @@ use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 
 /// How much more room is made for a file that is longer than expected.
-const MORE: usize = 64 * 1024;
+const GROWTH_BYTES: usize = 64 * 1024;
 
 /// Reads a file from where it is open to its end, but no more than `most`
 /// bytes. One that is as long as expected is read at once: the library would
@@ -20,7 +20,7 @@ pub fn read_whole(file: impl AsFd, expected: u64, most: u64) -> io::Result<Vec<u
     let mut bytes = Vec::with_capacity(expected.saturating_add(1).min(most));
     while bytes.len() < most {
         if bytes.len() == bytes.capacity() {
-            bytes.reserve_exact(MORE.min(most - bytes.len()));
+            bytes.reserve_exact(GROWTH_BYTES.min(most - bytes.len()));
         }
         match rustix::io::read(&file, spare_capacity(&mut bytes)) {
             Ok(0) => break,

@@ -9,26 +9,26 @@ use hermes_core::{Scope, ToolError};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::attributes::{Model, Unlike};
-use crate::facts::{Facts, Kind};
-use crate::files::Files;
-use crate::open::Spot;
-use crate::place::Last;
-use crate::scratch::sweep;
-use crate::temporary::{Temporary, move_entry, sync_folder};
-use crate::words::{explain, explain_way};
+use crate::attributes::{AttributeSource, LostAttributes};
+use crate::metadata::{FileMetadata, FileKind};
+use crate::access::FileAccess;
+use crate::open::AnchoredName;
+use crate::locate::LinkMode;
+use crate::scratch::sweep_scratch;
+use crate::temp_file::{TempFile, move_entry, sync_dir};
+use crate::error_text::{explain_error, explain_path_error};
 
 /// The permissions of a new file, less the umask.
-const USUAL: u32 = 0o666;
+const DEFAULT_FILE_MODE: u32 = 0o666;
 /// The permissions of a file that will get those of another.
-pub(crate) const PRIVATE: u32 = 0o600;
+pub(crate) const PRIVATE_FILE_MODE: u32 = 0o600;
 /// The permission bits that new content may have. It does not run as somebody
 /// else, as the system sees to when a file is written in place.
-const KEPT: u32 = 0o1777;
+const KEPT_MODE_BITS: u32 = 0o1777;
 
 /// What happens to a file that is there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Existing {
+pub enum ExistingFile {
     /// It goes.
     #[default]
     Replace,
@@ -38,7 +38,7 @@ pub enum Existing {
 
 /// The permission bits of what is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Permissions {
+pub enum WritePermissions {
     /// Those of the file that is replaced; the usual ones for a new file.
     #[default]
     Keep,
@@ -48,17 +48,17 @@ pub enum Permissions {
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Mode {
+pub struct WriteOptions {
     /// If it exists.
-    pub existing: Existing,
+    pub existing: ExistingFile,
     /// Its permissions.
-    pub permissions: Permissions,
+    pub permissions: WritePermissions,
     /// Whether missing folders on the way are made. They stay if the writing
     /// fails.
     pub make_parents: bool,
 }
 
-impl Files<'_> {
+impl FileAccess<'_> {
     /// Writes a whole file: a reader sees the old content or the new, and a
     /// full disk or a crash leaves the old.
     ///
@@ -71,7 +71,7 @@ impl Files<'_> {
     ///
     /// A power cut leaves the old content or the new; that a new file is there
     /// at all has reached the disk when this returns.
-    pub fn write(&self, path: &Path, bytes: &[u8], mode: Mode) -> Result<(), ToolError> {
+    pub fn write(&self, path: &Path, bytes: &[u8], mode: WriteOptions) -> Result<(), ToolError> {
         self.write_with(path, mode, |file| file.write_all(bytes))
     }
 
@@ -79,32 +79,32 @@ impl Files<'_> {
     pub fn write_with(
         &self,
         path: &Path,
-        mode: Mode,
+        mode: WriteOptions,
         fill: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> Result<(), ToolError> {
         let spot = if mode.make_parents {
-            let place = self.place("write", &Scope::FILE_WRITE, path, Last::Follow)?;
-            Spot::reach_making(&place, self.walk())
-                .map_err(|error| explain_way("write", path, &error))?
+            let place = self.locate("write", &Scope::FILE_WRITE, path, LinkMode::Follow)?;
+            AnchoredName::resolve_creating(&place, self.walk())
+                .map_err(|error| explain_path_error("write", path, &error))?
         } else {
-            self.spot("write", &Scope::FILE_WRITE, path, Last::Follow)?
+            self.anchor("write", &Scope::FILE_WRITE, path, LinkMode::Follow)?
         };
-        replace(&spot, mode, fill).map_err(|error| explain_way("write", path, &error))
+        replace(&spot, mode, fill).map_err(|error| explain_path_error("write", path, &error))
     }
 
     /// Adds to the end of a file in place, or makes a new one. A file that
     /// has several names is refused, since the others may be anywhere. If the
     /// disk is full, what was added is taken off again.
     pub fn append(&self, path: &Path, bytes: &[u8]) -> Result<(), ToolError> {
-        let failed = |error: io::Error| explain_way("append to", path, &error);
-        let spot = self.spot("append to", &Scope::FILE_WRITE, path, Last::Follow)?;
-        if spot.look().map_err(failed)?.is_none() {
-            let mode = Mode { existing: Existing::Refuse, ..Mode::default() };
+        let failed = |error: io::Error| explain_path_error("append to", path, &error);
+        let spot = self.anchor("append to", &Scope::FILE_WRITE, path, LinkMode::Follow)?;
+        if spot.metadata_if_exists().map_err(failed)?.is_none() {
+            let mode = WriteOptions { existing: ExistingFile::Refuse, ..WriteOptions::default() };
             return replace(&spot, mode, |file| file.write_all(bytes)).map_err(failed);
         }
         let mut file = spot.open(OFlags::WRONLY | OFlags::APPEND).map_err(failed)?;
         let before = rustix::fs::fstat(&file).map_err(|error| failed(error.into()))?;
-        let before = Facts::of(&before);
+        let before = FileMetadata::from_stat(&before);
         if before.identity.links > 1 {
             return Err(ToolError::denied(format!(
                 "{} has other names (hard links), which would change as well",
@@ -124,73 +124,73 @@ impl Files<'_> {
 
     /// Makes a folder.
     pub fn create_dir(&self, path: &Path) -> Result<(), ToolError> {
-        let spot = self.spot("create", &Scope::FILE_WRITE, path, Last::Follow)?;
-        make_folder(&spot).map_err(|error| explain_way("create", path, &error))
+        let spot = self.anchor("create", &Scope::FILE_WRITE, path, LinkMode::Follow)?;
+        make_dir(&spot).map_err(|error| explain_path_error("create", path, &error))
     }
 
     /// Makes a folder and those above that are missing. It may be there.
     pub fn create_dir_all(&self, path: &Path) -> Result<(), ToolError> {
-        let place = self.place("create", &Scope::FILE_WRITE, path, Last::Follow)?;
+        let place = self.locate("create", &Scope::FILE_WRITE, path, LinkMode::Follow)?;
         let made =
-            Spot::reach_making(&place, self.walk()).and_then(|spot| match make_folder(&spot) {
+            AnchoredName::resolve_creating(&place, self.walk()).and_then(|spot| match make_dir(&spot) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    spot.facts()?.require(Kind::Folder)
+                    spot.metadata()?.require_kind(FileKind::Directory)
                 }
                 made => made,
             });
-        made.map_err(|error| explain_way("create", path, &error))
+        made.map_err(|error| explain_path_error("create", path, &error))
     }
 
     /// Gives a file or folder another name. A link is moved itself; what the
     /// new path leads to is replaced if that is wished.
-    pub fn rename(&self, from: &Path, to: &Path, existing: Existing) -> Result<(), ToolError> {
-        let source = self.spot("move", &Scope::FILE_DELETE, from, Last::Keep)?;
-        let target = self.spot("move to", &Scope::FILE_WRITE, to, Last::Follow)?;
-        let found = source.facts().map_err(|error| explain_way("move", from, &error))?;
-        if found.kind == Kind::Device {
-            let refused = found.require(Kind::File).err();
-            return Err(explain("move", from, &refused.unwrap_or_else(|| Errno::INVAL.into())));
+    pub fn rename(&self, from: &Path, to: &Path, existing: ExistingFile) -> Result<(), ToolError> {
+        let source = self.anchor("move", &Scope::FILE_DELETE, from, LinkMode::NoFollow)?;
+        let target = self.anchor("move to", &Scope::FILE_WRITE, to, LinkMode::Follow)?;
+        let found = source.metadata().map_err(|error| explain_path_error("move", from, &error))?;
+        if found.kind == FileKind::Device {
+            let refused = found.require_kind(FileKind::File).err();
+            return Err(explain_error("move", from, &refused.unwrap_or_else(|| Errno::INVAL.into())));
         }
         let move_it = || {
-            if let Some(there) = target.look()? {
-                let wanted = if found.kind == Kind::Folder { Kind::Folder } else { Kind::File };
-                if existing == Existing::Refuse {
+            if let Some(there) = target.metadata_if_exists()? {
+                let wanted = if found.kind == FileKind::Directory { FileKind::Directory } else { FileKind::File };
+                if existing == ExistingFile::Refuse {
                     return Err(Errno::EXIST.into());
                 }
-                there.require(wanted)?;
+                there.require_kind(wanted)?;
             }
-            move_entry(&source.folder, &source.name, &target.folder, &target.name, existing)
+            move_entry(&source.dir, &source.name, &target.dir, &target.name, existing)
         };
-        move_it().map_err(|error| explain_way("move to", to, &error))?;
-        sync_folder(&target);
-        sync_folder(&source);
+        move_it().map_err(|error| explain_path_error("move to", to, &error))?;
+        sync_dir(&target);
+        sync_dir(&source);
         Ok(())
     }
 }
 
-fn make_folder(spot: &Spot) -> io::Result<()> {
+fn make_dir(spot: &AnchoredName) -> io::Result<()> {
     let usual = rustix::fs::Mode::from_raw_mode(0o777);
-    Ok(rustix::fs::mkdirat(&spot.folder, &spot.name, usual)?)
+    Ok(rustix::fs::mkdirat(&spot.dir, &spot.name, usual)?)
 }
 
 fn replace(
-    spot: &Spot,
-    mode: Mode,
+    spot: &AnchoredName,
+    mode: WriteOptions,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    sweep(&spot.folder);
-    let old = match spot.look()? {
-        Some(_) if mode.existing == Existing::Refuse => return Err(Errno::EXIST.into()),
+    sweep_scratch(&spot.dir);
+    let old = match spot.metadata_if_exists()? {
+        Some(_) if mode.existing == ExistingFile::Refuse => return Err(Errno::EXIST.into()),
         Some(old) => Some(require_writable(spot, old)?),
         None => None,
     };
-    let (temporary, _) = stage(spot, old.as_ref(), mode.permissions, fill)?;
+    let (temporary, _) = stage_file(spot, old.as_ref(), mode.permissions, fill)?;
     temporary.file.sync_all()?;
     match old {
-        Some(_) => temporary.replace(&spot.name),
+        Some(_) => temporary.persist_over(&spot.name),
         None => {
-            temporary.keep(&spot.name, mode.existing)?;
-            sync_folder(spot);
+            temporary.persist(&spot.name, mode.existing)?;
+            sync_dir(spot);
             Ok(())
         }
     }
@@ -199,30 +199,30 @@ fn replace(
 /// Makes the file that is going to be at a spot, complete but neither on the
 /// disk nor under that name yet. Also says which attributes of its model could
 /// not be kept.
-pub(crate) fn stage(
-    spot: &Spot,
-    model: Option<&Model>,
-    permissions: Permissions,
+pub(crate) fn stage_file(
+    spot: &AnchoredName,
+    model: Option<&AttributeSource>,
+    permissions: WritePermissions,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
-) -> io::Result<(Temporary, Vec<String>)> {
+) -> io::Result<(TempFile, Vec<String>)> {
     let at_first = match (model, permissions) {
-        (None, Permissions::Keep) => USUAL,
-        _ => PRIVATE,
+        (None, WritePermissions::Keep) => DEFAULT_FILE_MODE,
+        _ => PRIVATE_FILE_MODE,
     };
-    let mut temporary = Temporary::create(spot.folder.as_fd(), at_first)?;
+    let mut temporary = TempFile::create(spot.dir.as_fd(), at_first)?;
     fill(&mut temporary.file)?;
     // The owner comes first, since a change of owner takes bits off the mode,
     // and then the access list, of which the mode is a part.
     let unlike = match model {
-        Some(model) => model.dress(&temporary.file)?,
-        None => Unlike::default(),
+        Some(model) => model.apply_to(&temporary.file)?,
+        None => LostAttributes::default(),
     };
     let bits = match (permissions, model) {
-        (Permissions::Set(bits), _) => Some(bits & KEPT),
-        (Permissions::Keep, model) => model.map(|model| unlike.narrow(model.facts.mode & KEPT)),
+        (WritePermissions::Set(bits), _) => Some(bits & KEPT_MODE_BITS),
+        (WritePermissions::Keep, model) => model.map(|model| unlike.safe_mode(model.metadata.mode & KEPT_MODE_BITS)),
     };
-    let mut lost = unlike.told();
-    lost.extend(model.into_iter().flat_map(|model| left_behind(&model.facts)));
+    let mut lost = unlike.into_names();
+    lost.extend(model.into_iter().flat_map(|model| attributes_left_behind(&model.metadata)));
     if let Some(bits) = bits {
         rustix::fs::fchmod(&temporary.file, rustix::fs::Mode::from_raw_mode(bits))?;
     }
@@ -230,7 +230,7 @@ pub(crate) fn stage(
 }
 
 /// What a file has that its replacement does not get, in words.
-fn left_behind(old: &Facts) -> Vec<String> {
+fn attributes_left_behind(old: &FileMetadata) -> Vec<String> {
     let bits = [(0o4000, "the set-user-ID bit"), (0o2000, "the set-group-ID bit")];
     let mut left: Vec<String> = bits
         .into_iter()
@@ -249,8 +249,8 @@ fn left_behind(old: &Facts) -> Vec<String> {
 
 /// The file at a spot, which may be replaced. A rename asks only the folder
 /// for permission; the file has a say too.
-pub(crate) fn require_writable(spot: &Spot, old: Facts) -> io::Result<Model> {
-    old.require(Kind::File)?;
+pub(crate) fn require_writable(spot: &AnchoredName, old: FileMetadata) -> io::Result<AttributeSource> {
+    old.require_kind(FileKind::File)?;
     // The superuser could open it all the same.
     if old.mode & 0o222 == 0 {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
@@ -263,7 +263,7 @@ pub(crate) fn require_writable(spot: &Spot, old: Facts) -> io::Result<Model> {
         }
         Err(error) => return Err(error),
     };
-    Ok(Model { facts: old, file })
+    Ok(AttributeSource { metadata: old, file })
 }
 
 #[cfg(test)]

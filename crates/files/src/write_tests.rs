@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::*;
-use crate::open::Walk;
+use crate::open::WalkMode;
 
 #[test]
 fn a_full_disk_leaves_the_old_content_and_nothing_else() {
@@ -11,8 +11,8 @@ fn a_full_disk_leaves_the_old_content_and_nothing_else() {
         if let Some(old) = old {
             fs::write(&path, old).expect("file");
         }
-        let spot = Spot::reach(&path, Walk::default()).expect("spot");
-        let failed = replace(&spot, Mode::default(), |file| {
+        let spot = AnchoredName::resolve(&path, WalkMode::default()).expect("spot");
+        let failed = replace(&spot, WriteOptions::default(), |file| {
             file.write_all(b"half of it")?;
             Err(io::ErrorKind::StorageFull.into())
         });

@@ -19,7 +19,7 @@ use hermes::core::{Ports, ToolCall};
 use hermes::engine::{Caller, Engine};
 use hermes::policy::{Permissions, Places, SavedRules, Settings, Sources, Tickets};
 use hermes_checkpoints::{Keeper, Limits, Store};
-use hermes_files::Journals;
+use hermes_files::JournalDir;
 use serde_json::{Value, json};
 
 // As the command has it.
@@ -43,7 +43,7 @@ impl Bench {
         // As the command has it: with rules, checkpoints and journals.
         let state = self.folder.join("state");
         let store = Arc::new(Store::new(state.join("checkpoints"), Limits::default()));
-        let journals = Arc::new(Journals::new(state.join("changes")));
+        let journals = Arc::new(JournalDir::new(state.join("changes")));
         let places = Places {
             workspace: Some(self.folder.clone()),
             home: Some(state.join("home")),

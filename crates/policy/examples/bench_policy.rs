@@ -80,10 +80,10 @@ fn main() {
         black_box(hermes_shell::analyze(COMMAND, &at));
     });
     measure("files.find", 50_000, &|| {
-        black_box(hermes_files::find(&old)).unwrap();
+        black_box(hermes_files::resolve_path(&old)).unwrap();
     });
     measure("files.find_new", 50_000, &|| {
-        black_box(hermes_files::find(&file)).unwrap();
+        black_box(hermes_files::resolve_path(&file)).unwrap();
     });
     let _ = std::fs::remove_dir_all(&folder);
 }

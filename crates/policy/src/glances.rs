@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Effect, Scope, is_normalized};
-use hermes_files::{Found, Kind};
+use hermes_files::{ResolvedPath, FileKind};
 
 /// More are not kept.
 const MOST: usize = 64;
@@ -28,16 +28,16 @@ impl Place {
         let place = if removes(effect) {
             hermes_files::real_entry(path).map(|path| Self { path, shared: None, is_folder: false })
         } else {
-            hermes_files::find(path).map(Self::from)
+            hermes_files::resolve_path(path).map(Self::from)
         };
         Some(place.map_err(|error| error.to_string()))
     }
 }
 
-impl From<Found> for Place {
-    fn from(found: Found) -> Self {
-        let is_folder = found.facts.as_ref().is_some_and(|facts| facts.kind == Kind::Folder);
-        let facts = found.facts.filter(|facts| facts.kind == Kind::File);
+impl From<ResolvedPath> for Place {
+    fn from(found: ResolvedPath) -> Self {
+        let is_folder = found.metadata.as_ref().is_some_and(|facts| facts.kind == FileKind::Directory);
+        let facts = found.metadata.filter(|facts| facts.kind == FileKind::File);
         let identity = facts.map(|facts| facts.identity).filter(|identity| identity.links > 1);
         let shared = identity.map(|identity| (identity.dev, identity.ino));
         Self { path: found.path, shared, is_folder }

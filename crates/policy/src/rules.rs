@@ -80,7 +80,7 @@ impl Rules {
         }
         let is_open = |path: &Path| self.profile.sensitive_paths.iter().any(|it| it.matches(path));
         let file = |path: &PathBuf| {
-            let identity = hermes_files::identity(path).ok()?;
+            let identity = hermes_files::file_identity(path).ok()?;
             let protection = self.sensitive.refuses_read(&fold(path))?;
             Some(((identity.dev, identity.ino), another_name(protection)))
         };
@@ -160,7 +160,7 @@ fn secret_files(sensitive: &Sensitive) -> SecretFiles {
         let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path());
         for file in entries.chain([path.clone()]).take(MOST) {
             let is_file = std::fs::metadata(&file).is_ok_and(|found| found.is_file());
-            if let (true, Ok(identity)) = (is_file, hermes_files::identity(&file)) {
+            if let (true, Ok(identity)) = (is_file, hermes_files::file_identity(&file)) {
                 let protection = another_name(PlaceProtection::secret(""));
                 found.push(((identity.dev, identity.ino), protection));
             }

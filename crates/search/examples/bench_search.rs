@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use hermes_core::ToolContext;
-use hermes_files::Files;
+use hermes_files::FileAccess;
 use hermes_search::{
     Content, Names, Page, PathGlob, Pattern, Report, Root, Selection, Sort, Wanted, Watch,
     find_names, find_near, search,
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn one(path: &std::path::Path, mode: &str, pattern: &str) -> Result<u64, Box<dyn Error>> {
     let cx = ToolContext::bare(path);
-    let root = Root::open(&Files::new(&cx), path).map_err(|error| error.message().to_owned())?;
+    let root = Root::open(&FileAccess::new(&cx), path).map_err(|error| error.message().to_owned())?;
     let watch = Watch::new(&cx);
     let selection = Selection::default();
     let page = Page { offset: 0, limit: 50 };

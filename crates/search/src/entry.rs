@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use hermes_files::Kind;
+use hermes_files::FileKind;
 
 use crate::rules::Marks;
 
@@ -14,7 +14,7 @@ pub(crate) struct Entry<'a> {
     /// Relative to the root.
     pub(crate) path: &'a Path,
     pub(crate) name: &'a OsStr,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
 }
 
 /// The entries of a folder before any is chosen. Many of them are not kept,
@@ -23,13 +23,13 @@ pub(crate) struct Entry<'a> {
 pub(crate) struct Raw {
     names: Vec<u8>,
     /// Where each name ends.
-    ends: Vec<(usize, Kind)>,
+    ends: Vec<(usize, FileKind)>,
     /// Which of them speak of what is ignored.
     pub(crate) marks: Marks,
 }
 
 impl Raw {
-    pub(crate) fn see(&mut self, name: &OsStr, kind: Kind) {
+    pub(crate) fn see(&mut self, name: &OsStr, kind: FileKind) {
         self.marks.see(name.as_bytes());
         self.names.extend_from_slice(name.as_bytes());
         self.ends.push((self.names.len(), kind));
@@ -39,7 +39,7 @@ impl Raw {
         self.ends.len()
     }
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&OsStr, Kind)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&OsStr, FileKind)> {
         let mut start = 0;
         self.ends.iter().map(move |&(end, kind)| {
             let name = self.names.get(start..end).unwrap_or_default();

@@ -9,7 +9,7 @@ fn names_come_back_as_they_were_seen() {
     let names = [b"a".as_slice(), b"", b"b c\n", b"\xFF.gitignore", b".gitignore"];
     let mut raw = Raw::default();
     for name in names {
-        raw.see(OsStr::from_bytes(name), Kind::File);
+        raw.see(OsStr::from_bytes(name), FileKind::File);
     }
     let back: Vec<&[u8]> = raw.entries().map(|(name, _)| name.as_bytes()).collect();
     assert_eq!((raw.len(), back), (names.len(), names.to_vec()));

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
-use hermes_files::Kind;
+use hermes_files::FileKind;
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
@@ -32,7 +32,7 @@ pub struct Near {
 /// What each thread has for itself.
 struct Hand {
     matcher: Matcher,
-    best: Best<(Reverse<u32>, usize, PathBuf, Kind)>,
+    best: Best<(Reverse<u32>, usize, PathBuf, FileKind)>,
     letters: Vec<char>,
 }
 
@@ -51,10 +51,10 @@ pub fn find_near(
     let (base, above) = match &root.what {
         What::Folder { base, above } => (base, above),
         What::File { name, .. } => {
-            hand.weigh(&pattern, Path::new(name), Kind::File);
+            hand.weigh(&pattern, Path::new(name), FileKind::File);
             let (best, seen) = Best::merge(vec![hand.best]);
             let known =
-                |path: PathBuf| Named { path, kind: Kind::File, size: None, modified: None };
+                |path: PathBuf| Named { path, kind: FileKind::File, size: None, modified: None };
             let items = present(&pattern, best, page, |path, _| known(path));
             return finish(items, seen, true, page, watch);
         }
@@ -73,7 +73,7 @@ pub fn find_near(
                 if entry.is_wanted {
                     hand.weigh(&pattern, &path_in(&task.relative, &entry.name), entry.kind);
                 }
-                if entry.kind == Kind::Folder {
+                if entry.kind == FileKind::Directory {
                     let below = walk.descend(&task, key, &listing, &entry.name);
                     outcome.extend(below.map(|(key, task)| (key, Item::Work(task))));
                 }
@@ -88,9 +88,9 @@ pub fn find_near(
 
 fn present(
     pattern: &Pattern,
-    best: Vec<(Reverse<u32>, usize, PathBuf, Kind)>,
+    best: Vec<(Reverse<u32>, usize, PathBuf, FileKind)>,
     page: Page,
-    tell: impl Fn(PathBuf, Kind) -> Named,
+    tell: impl Fn(PathBuf, FileKind) -> Named,
 ) -> Vec<Near> {
     let mut matcher = matcher();
     let skip = usize::try_from(page.offset).unwrap_or(usize::MAX);
@@ -135,7 +135,7 @@ impl Hand {
         Self { matcher: matcher(), best: Best::new(page.end()), letters: Vec::new() }
     }
 
-    fn weigh(&mut self, pattern: &Pattern, path: &Path, kind: Kind) {
+    fn weigh(&mut self, pattern: &Pattern, path: &Path, kind: FileKind) {
         let whole = path.to_string_lossy();
         let Some(score) = self.score(pattern, &whole) else { return };
         let name = whole.rfind('/').and_then(|slash| whole.get(slash + 1..)).unwrap_or(&whole);

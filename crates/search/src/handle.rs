@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 use std::time::{Duration, SystemTime};
 
-use hermes_files::{Folder, Kind};
+use hermes_files::{OpenDir, FileKind};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
@@ -27,7 +27,7 @@ pub(crate) struct Handle {
 /// What the system knows of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Known {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
     pub(crate) len: u64,
     pub(crate) modified: Option<SystemTime>,
     /// It takes up room on a disk, and so is no file of the kernel's.
@@ -38,8 +38,8 @@ pub(crate) struct Known {
 
 impl Handle {
     /// The folder at a real path, if it is the one that is open already.
-    pub(crate) fn of(folder: &Folder, real: &Path) -> io::Result<Self> {
-        let wanted = folder.facts(Path::new(""))?.identity;
+    pub(crate) fn of(folder: &OpenDir, real: &Path) -> io::Result<Self> {
+        let wanted = folder.metadata(Path::new(""))?.identity;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let top = rustix::fs::openat(CWD, "/", flags, Mode::empty())?;
         let below = real.strip_prefix("/").unwrap_or(real);
@@ -63,7 +63,7 @@ impl Handle {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = self.reach(relative, flags | OFlags::NOCTTY | OFlags::NONBLOCK)?;
         let known = Known::of(&rustix::fs::fstat(&fd)?);
-        if known.kind != Kind::File {
+        if known.kind != FileKind::File {
             // It was one when its folder was listed.
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -86,7 +86,7 @@ impl Handle {
 
     /// Shows every entry but `.` and `..`, in no particular order. An error
     /// on the way ends it, and so does `see` by saying false. Works once.
-    pub(crate) fn entries(&self, mut see: impl FnMut(&OsStr, Kind) -> bool) -> io::Result<()> {
+    pub(crate) fn entries(&self, mut see: impl FnMut(&OsStr, FileKind) -> bool) -> io::Result<()> {
         let mut buffer = Vec::with_capacity(LISTED);
         let mut listing = RawDir::new(self.fd.as_fd(), buffer.spare_capacity_mut());
         while let Some(entry) = listing.next() {

@@ -5,14 +5,14 @@ use std::io::Read;
 use std::os::unix::fs::symlink;
 
 use hermes_core::ToolContext;
-use hermes_files::Files;
+use hermes_files::FileAccess;
 
 use super::*;
 
 fn handle(folder: &tempfile::TempDir) -> Handle {
     let real = folder.path().canonicalize().unwrap();
     let cx = ToolContext::bare(&real);
-    let opened = Files::new(&cx).folder(&real).unwrap();
+    let opened = FileAccess::new(&cx).open_dir(&real).unwrap();
     Handle::of(&opened, &real).unwrap()
 }
 
@@ -35,7 +35,7 @@ fn files_and_folders_below_are_reached() {
     let (mut file, known) = handle.open(Path::new("in/deep/file")).unwrap();
     let mut text = String::new();
     file.read_to_string(&mut text).unwrap();
-    assert_eq!((text.as_str(), known.len, known.kind), ("inside", 6, Kind::File));
+    assert_eq!((text.as_str(), known.len, known.kind), ("inside", 6, FileKind::File));
     let mut names = Vec::new();
     let below = handle.folder(Path::new("in")).unwrap();
     below
@@ -45,9 +45,9 @@ fn files_and_folders_below_are_reached() {
         })
         .unwrap();
     names.sort();
-    let expected = [("deep", Kind::Folder), ("link", Kind::Link), ("way", Kind::Link)];
+    let expected = [("deep", FileKind::Directory), ("link", FileKind::Link), ("way", FileKind::Link)];
     assert_eq!(names, expected.map(|(name, kind)| (name.to_owned(), kind)));
-    assert_eq!(handle.known(Path::new("in/link")).unwrap().kind, Kind::Link);
+    assert_eq!(handle.known(Path::new("in/link")).unwrap().kind, FileKind::Link);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn another_folder_in_its_place_is_refused() {
     let folder = world();
     let real = folder.path().canonicalize().unwrap();
     let cx = ToolContext::bare(&real);
-    let opened = Files::new(&cx).folder(&real.join("in")).unwrap();
+    let opened = FileAccess::new(&cx).open_dir(&real.join("in")).unwrap();
     fs::rename(real.join("in"), real.join("aside")).unwrap();
     fs::create_dir(real.join("in")).unwrap();
     assert!(Handle::of(&opened, &real.join("in")).is_err());

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use std::os::unix::ffi::OsStrExt;
 
-use hermes_files::{IgnoreRules, Kind};
+use hermes_files::{IgnoreRules, FileKind};
 
 use crate::best::Best;
 use crate::entry::Entry;
@@ -34,11 +34,11 @@ pub enum Wanted {
 
 impl Wanted {
     /// Whether something of that kind is wanted.
-    pub(crate) fn fits(self, kind: Kind) -> bool {
+    pub(crate) fn fits(self, kind: FileKind) -> bool {
         match self {
-            Self::Files => matches!(kind, Kind::File | Kind::Link),
-            Self::Folders => kind == Kind::Folder,
-            Self::Both => matches!(kind, Kind::File | Kind::Folder | Kind::Link),
+            Self::Files => matches!(kind, FileKind::File | FileKind::Link),
+            Self::Folders => kind == FileKind::Directory,
+            Self::Both => matches!(kind, FileKind::File | FileKind::Directory | FileKind::Link),
         }
     }
 
@@ -75,7 +75,7 @@ pub struct Named {
     /// Where it is, relative to the root.
     pub path: PathBuf,
     /// What it is; a link is a link.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// Its bytes, if it is a file that is still there.
     pub size: Option<u64>,
     /// When its content last changed.
@@ -83,14 +83,14 @@ pub struct Named {
 }
 
 impl Named {
-    pub(crate) fn look(root: &Handle, path: PathBuf, kind: Kind) -> Self {
+    pub(crate) fn look(root: &Handle, path: PathBuf, kind: FileKind) -> Self {
         let facts = root.known(&path).ok();
         Self::new(path, kind, facts)
     }
 
-    fn new(path: PathBuf, kind: Kind, facts: Option<Known>) -> Self {
+    fn new(path: PathBuf, kind: FileKind, facts: Option<Known>) -> Self {
         Self {
-            size: facts.filter(|facts| facts.kind == Kind::File).map(|facts| facts.len),
+            size: facts.filter(|facts| facts.kind == FileKind::File).map(|facts| facts.len),
             modified: facts.and_then(|facts| facts.modified),
             path,
             kind,
@@ -109,11 +109,11 @@ pub fn find_names(
     let (base, above) = match &root.what {
         What::Folder { base, above } => (base, above),
         What::File { file, name } => {
-            let fits = names.wanted.fits(Kind::File) && names.glob.matches(Path::new(name));
+            let fits = names.wanted.fits(FileKind::File) && names.glob.matches(Path::new(name));
             let facts = file.metadata().ok();
             let named = Named {
                 path: PathBuf::from(name),
-                kind: Kind::File,
+                kind: FileKind::File,
                 size: facts.as_ref().map(std::fs::Metadata::len),
                 modified: facts.and_then(|facts| facts.modified().ok()),
             };
@@ -157,7 +157,7 @@ fn in_order(
         |(), key, task, _, outcome| {
             list(walk, names, key, &task, watch, outcome);
         },
-        |found: Vec<(PathBuf, Kind)>| {
+        |found: Vec<(PathBuf, FileKind)>| {
             for entry in found {
                 if (page.offset..page.end()).contains(&seen) {
                     items.push(entry);
@@ -172,7 +172,7 @@ fn in_order(
 }
 
 /// What was found, by its rank and then by its path.
-type Ranked<R> = (R, PathBuf, Kind, Option<Known>);
+type Ranked<R> = (R, PathBuf, FileKind, Option<Known>);
 
 fn ranked<R: Ord + Send>(
     walk: &Walk<'_>,
@@ -199,7 +199,7 @@ fn ranked<R: Ord + Send>(
                     let facts = if wants_facts { facts() } else { None };
                     best.show((rank(&path, facts), path, entry.kind, facts));
                 }
-                if entry.kind == Kind::Folder {
+                if entry.kind == FileKind::Directory {
                     let below = walk.descend(&task, key, &listing, &entry.name);
                     outcome.extend(below.map(|(key, task)| (key, Item::Work(task))));
                 }
@@ -227,15 +227,15 @@ fn list(
     key: &Key,
     task: &Task,
     watch: &Watch<'_>,
-    outcome: &mut Outcome<Task, Vec<(PathBuf, Kind)>>,
+    outcome: &mut Outcome<Task, Vec<(PathBuf, FileKind)>>,
 ) {
     let wants = |entry: Entry<'_>| names.fit(entry);
     let Some(listing) = walk.list(task, watch, wants) else { return };
     watch.look_at(names.wanted.count(&listing));
-    let mut run: Vec<(PathBuf, Kind)> = Vec::new();
+    let mut run: Vec<(PathBuf, FileKind)> = Vec::new();
     let mut run_key = Key::new();
     for entry in &listing.kept {
-        let is_folder = entry.kind == Kind::Folder;
+        let is_folder = entry.kind == FileKind::Directory;
         let path = entry.is_wanted.then(|| path_in(&task.relative, &entry.name));
         if let Some(path) = path {
             if run.is_empty() {
@@ -257,9 +257,9 @@ fn list(
 }
 
 fn flush(
-    run: &mut Vec<(PathBuf, Kind)>,
+    run: &mut Vec<(PathBuf, FileKind)>,
     key: &mut Key,
-    outcome: &mut Outcome<Task, Vec<(PathBuf, Kind)>>,
+    outcome: &mut Outcome<Task, Vec<(PathBuf, FileKind)>>,
 ) {
     if !run.is_empty() {
         let (run, key) = (std::mem::take(run), std::mem::take(key));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{ErrorKind, ToolError};
-use hermes_files::{Files, Folder, IgnoreRules, Kind, explain};
+use hermes_files::{FileAccess, OpenDir, IgnoreRules, FileKind, explain_error};
 
 use crate::handle::Handle;
 
@@ -27,32 +27,32 @@ pub(crate) enum What {
 /// An open folder: as tools know it, and by its handle.
 #[derive(Debug)]
 pub(crate) struct Base {
-    pub(crate) folder: Folder,
+    pub(crate) folder: OpenDir,
     pub(crate) handle: Handle,
 }
 
 impl Root {
     /// Opens the file or folder at `path`, which is absolute.
-    pub fn open(files: &Files<'_>, path: &Path) -> Result<Self, ToolError> {
-        let refused = match files.folder(path) {
+    pub fn open(files: &FileAccess<'_>, path: &Path) -> Result<Self, ToolError> {
+        let refused = match files.open_dir(path) {
             Ok(folder) => return Self::folder(files, path, folder),
             Err(error) => error,
         };
         let is_file = refused.kind() == ErrorKind::InvalidArguments
-            && files.metadata(path).is_ok_and(|found| found.kind == Kind::File);
+            && files.metadata(path).is_ok_and(|found| found.kind == FileKind::File);
         if !is_file {
             return Err(refused);
         }
         let file = files.open(path)?;
         let name = path.file_name().map_or_else(OsString::new, ToOwned::to_owned);
-        Ok(Self { place: files.real(path)?.into(), what: What::File { file, name } })
+        Ok(Self { place: files.real_path(path)?.into(), what: What::File { file, name } })
     }
 
-    fn folder(files: &Files<'_>, path: &Path, folder: Folder) -> Result<Self, ToolError> {
-        let place: PathBuf = files.real(path)?;
+    fn folder(files: &FileAccess<'_>, path: &Path, folder: OpenDir) -> Result<Self, ToolError> {
+        let place: PathBuf = files.real_path(path)?;
         let above = files.ignore_rules_above(path)?;
         let handle =
-            Handle::of(&folder, &place).map_err(|error| explain("search", path, &error))?;
+            Handle::of(&folder, &place).map_err(|error| explain_error("search", path, &error))?;
         let base = Base { folder, handle };
         Ok(Self { place: place.into(), what: What::Folder { base, above } })
     }

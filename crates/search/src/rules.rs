@@ -65,7 +65,7 @@ impl Rules {
         let (global, _) = GitignoreBuilder::new(place).build_global();
         let mut nearest = None;
         for texts in above.iter().rev() {
-            let IgnoreRules { folder, gitignore, ignore, exclude, is_repository } = texts;
+            let IgnoreRules { dir: folder, gitignore, ignore, exclude, is_repository } = texts;
             let is_silent = [gitignore, ignore, exclude].iter().all(|text| text.is_empty());
             if is_silent && !is_repository {
                 continue;

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 
 use grep_matcher::{LineTerminator, Matcher};
 use grep_searcher::{BinaryDetection, Encoding, Searcher, SearcherBuilder};
-use hermes_files::{IgnoreRules, Kind};
+use hermes_files::{IgnoreRules, FileKind};
 use hermes_text::binary;
 use hermes_text::codec::{TextFormat, may_be_wide};
 
@@ -261,18 +261,18 @@ impl<'a> Search<'a> {
         };
         for entry in std::mem::take(&mut listing.kept) {
             match entry.kind {
-                Kind::File => {
+                FileKind::File => {
                     names.push(entry.name);
                     if names.len() >= BATCH {
                         flush(&mut names, outcome);
                     }
                 }
-                Kind::Folder => {
+                FileKind::Directory => {
                     flush(&mut names, outcome);
                     let below = walk.descend(task, key, &listing, &entry.name);
                     outcome.extend(below.map(|(key, task)| (key, Item::Work(Work::Folder(task)))));
                 }
-                Kind::Link => {}
+                FileKind::Link => {}
                 _ => self.watch.skip(Reason::Special, &path_in(&folder, &entry.name)),
             }
         }

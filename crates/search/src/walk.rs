@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_files::{IgnoreRules, Kind, WrongKind, is_loop, refuse_traps};
+use hermes_files::{IgnoreRules, FileKind, WrongFileKind, is_loop, refuse_traps};
 
 use crate::entry::{Entry, Growing, Raw};
 use crate::error::SearchError;
@@ -51,7 +51,7 @@ pub(crate) struct Listing {
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) name: OsString,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
     /// If not, it is a folder, which is on the way to others.
     pub(crate) is_wanted: bool,
 }
@@ -208,12 +208,12 @@ impl<'a> Walk<'a> {
                 continue;
             }
             match kind {
-                Kind::Folder => folders += 1,
-                Kind::File | Kind::Link => files += 1,
+                FileKind::Directory => folders += 1,
+                FileKind::File | FileKind::Link => files += 1,
                 _ => {}
             }
             let is_wanted = wants(Entry { path, name, kind });
-            if is_wanted || kind == Kind::Folder {
+            if is_wanted || kind == FileKind::Directory {
                 kept.push(Kept { name: name.to_owned(), kind, is_wanted });
             }
         }
@@ -231,7 +231,7 @@ impl<'a> Walk<'a> {
         entry: Entry<'_>,
         watch: &Watch<'_>,
     ) -> bool {
-        let is_folder = entry.kind == Kind::Folder;
+        let is_folder = entry.kind == FileKind::Directory;
         let is_kept = match self.filter.by_glob(place, is_folder) {
             Some(is_kept) => is_kept,
             None => {
@@ -265,7 +265,7 @@ pub(crate) fn path_in(folder: &Path, name: &OsString) -> PathBuf {
 /// Whether an error means that something is there but may not be read, and
 /// not that it is gone or no longer what it was.
 pub(crate) fn is_refusal(error: &io::Error) -> bool {
-    let is_other = WrongKind::of(error).is_some() || is_loop(error);
+    let is_other = WrongFileKind::from_error(error).is_some() || is_loop(error);
     !is_other && !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
-use hermes_files::{Walk, open_folder, real_path};
+use hermes_files::{WalkMode, open_dir, real_path};
 
 use crate::error::SkillError;
 use crate::head;
@@ -172,7 +172,7 @@ struct LeadsOut;
 fn open_below(folder: &Path, relative: &Path) -> io::Result<File> {
     let real = real_path(&folder.join(relative))?;
     let rest = real.strip_prefix(folder).map_err(|_| io::Error::other(LeadsOut))?;
-    open_folder(folder, Walk::default())?.open(rest)
+    open_dir(folder, WalkMode::default())?.open(rest)
 }
 
 /// All of a file, none if that is too much.

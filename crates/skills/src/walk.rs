@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-use hermes_files::{Facts, Folder, Kind, Walk, open_folder, real_path};
+use hermes_files::{FileMetadata, OpenDir, FileKind, WalkMode, open_dir, real_path};
 
 use crate::place::Place;
 use crate::skill::Note;
@@ -51,7 +51,7 @@ pub(crate) struct Found {
     /// What its file is called.
     pub(crate) file: &'static str,
     /// What is known of that file; it tells whether it has changed.
-    pub(crate) facts: Option<Facts>,
+    pub(crate) facts: Option<FileMetadata>,
     /// Its other files.
     pub(crate) files: Vec<String>,
 }
@@ -81,14 +81,14 @@ pub(crate) fn walk(place: &Place) -> Walked {
     let mut entries = 0;
     while let Some((real, relative, depth)) = open.pop_front() {
         let shown = place.folder.join(&relative);
-        let Ok(folder) = open_folder(&real, Walk::default()) else {
+        let Ok(folder) = open_dir(&real, WalkMode::default()) else {
             if depth > 0 || shown.is_dir() {
                 walked.notes.push(Note::of(format!("{} cannot be read", shown.display())));
             }
             continue;
         };
         // A folder that is met again, by a link or by another name, is the same folder.
-        let Ok(facts) = folder.facts(Path::new("")) else { continue };
+        let Ok(facts) = folder.metadata(Path::new("")) else { continue };
         if !seen.insert((facts.identity.dev, facts.identity.ino)) {
             continue;
         }
@@ -101,7 +101,7 @@ pub(crate) fn walk(place: &Place) -> Walked {
         let names = names(&folder, &mut entries);
         let has = |file: &&'static str| {
             names.iter().any(|(name, kind)| {
-                name.to_str() == Some(*file) && matches!(kind, Kind::File | Kind::Link)
+                name.to_str() == Some(*file) && matches!(kind, FileKind::File | FileKind::Link)
             })
         };
         let file = FILES.into_iter().find(has);
@@ -110,7 +110,7 @@ pub(crate) fn walk(place: &Place) -> Walked {
                 folder: real.clone(),
                 relative: relative.clone(),
                 file,
-                facts: folder.facts(Path::new(file)).ok(),
+                facts: folder.metadata(Path::new(file)).ok(),
                 files: files(&folder, file),
             });
         }
@@ -124,8 +124,8 @@ pub(crate) fn walk(place: &Place) -> Walked {
             }
             let below = relative.join(&name);
             match kind {
-                Kind::Folder => open.push_back((real.join(&name), below, depth + 1)),
-                Kind::Link => match real_path(&real.join(&name)) {
+                FileKind::Directory => open.push_back((real.join(&name), below, depth + 1)),
+                FileKind::Link => match real_path(&real.join(&name)) {
                     Ok(target) if !target.is_dir() => {}
                     Ok(target) if is_out(place, &target) => {
                         walked.notes.push(leads_out(&place.folder.join(&below)));
@@ -150,7 +150,7 @@ fn leads_out(path: &Path) -> Note {
 }
 
 /// What is in a folder, by name.
-fn names(folder: &Folder, count: &mut usize) -> Vec<(std::ffi::OsString, Kind)> {
+fn names(folder: &OpenDir, count: &mut usize) -> Vec<(std::ffi::OsString, FileKind)> {
     let Ok(entries) = folder.entries() else { return Vec::new() };
     let mut names = Vec::new();
     for entry in entries.flatten() {
@@ -165,13 +165,13 @@ fn names(folder: &Folder, count: &mut usize) -> Vec<(std::ffi::OsString, Kind)> 
 }
 
 /// The other files of a skill: all that are not hidden and belong to no skill below it.
-fn files(folder: &Folder, own: &str) -> Vec<String> {
+fn files(folder: &OpenDir, own: &str) -> Vec<String> {
     let mut files = Vec::new();
     let mut open = VecDeque::from([(PathBuf::new(), 0)]);
     let mut folders = 0;
     let mut entries = 0;
     while let Some((relative, depth)) = open.pop_front() {
-        let Ok(here) = folder.folder(&relative) else { continue };
+        let Ok(here) = folder.open_dir(&relative) else { continue };
         folders += 1;
         let names = names(&here, &mut entries);
         let is_support = |path: &Path| {
@@ -187,11 +187,11 @@ fn files(folder: &Folder, own: &str) -> Vec<String> {
             let path = relative.join(&name);
             match kind {
                 _ if text.starts_with('.') || text.contains(char::is_control) => {}
-                Kind::Folder if NEVER.contains(&text) || depth == FILE_DEPTH => {}
-                Kind::Folder if folders + open.len() < FILE_FOLDERS => {
+                FileKind::Directory if NEVER.contains(&text) || depth == FILE_DEPTH => {}
+                FileKind::Directory if folders + open.len() < FILE_FOLDERS => {
                     open.push_back((path, depth + 1));
                 }
-                Kind::File if !(depth == 0 && text == own) => {
+                FileKind::File if !(depth == 0 && text == own) => {
                     files.extend(path.to_str().map(str::to_owned));
                 }
                 _ => {}

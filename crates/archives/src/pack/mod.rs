@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Grants, Scope, ToolError};
-use hermes_files::{Existing, Files, Mode, real_path};
+use hermes_files::{ExistingFile, FileAccess, WriteOptions, real_path};
 
 use crate::choice::Choice;
 use crate::format::Format;
@@ -38,7 +38,7 @@ pub struct Packing<'a> {
     /// Whether what git ignores is left out.
     pub gitignore: bool,
     /// What happens to an archive that is there already.
-    pub existing: Existing,
+    pub existing: ExistingFile,
 }
 
 /// An archive that was made.
@@ -69,12 +69,12 @@ pub fn create(
     packing: &Packing<'_>,
     oversight: Oversight<'_>,
 ) -> Result<Created, ToolError> {
-    let files = Files::with(grants);
+    let files = FileAccess::with_grants(grants);
     check_level(packing)?;
     let own = match grants.real_path(&Scope::FILE_WRITE, packing.archive)? {
         Some(real) => real,
         None => real_path(packing.archive)
-            .map_err(|error| hermes_files::explain("write", packing.archive, &error))?,
+            .map_err(|error| hermes_files::explain_error("write", packing.archive, &error))?,
     };
     let mut plan = Plan::make(&files, packing, &own, oversight)?;
     plan.drop_unfit(packing.format);
@@ -86,7 +86,7 @@ pub fn create(
     }
     let gauge = Gauge::new(oversight, plan.bytes);
     let job = Job { files: &files, plan: &plan, packing, gauge: &gauge };
-    let mode = Mode { existing: packing.existing, ..Mode::default() };
+    let mode = WriteOptions { existing: packing.existing, ..WriteOptions::default() };
     let mut packed = 0;
     files
         .write_with(packing.archive, mode, |file| {
@@ -114,7 +114,7 @@ fn check_level(packing: &Packing<'_>) -> Result<(), ToolError> {
 
 /// The writing of one archive.
 struct Job<'a> {
-    files: &'a Files<'a>,
+    files: &'a FileAccess<'a>,
     plan: &'a Plan,
     packing: &'a Packing<'a>,
     gauge: &'a Gauge<'a>,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_core::ToolError;
-use hermes_files::{Facts, Files, Folder, Kind, explain};
+use hermes_files::{FileMetadata, FileAccess, OpenDir, FileKind, explain_error};
 
 use super::{Created, Packing};
 use crate::format::Format;
@@ -70,7 +70,7 @@ pub(super) struct Plan {
 #[derive(Debug)]
 enum Root {
     /// A folder, held open.
-    Folder(Folder),
+    Folder(OpenDir),
     /// A file, by its path.
     File(PathBuf),
 }
@@ -79,7 +79,7 @@ enum Root {
 struct Top<'a> {
     number: usize,
     source: &'a Source,
-    facts: Facts,
+    facts: FileMetadata,
     /// Where it really is.
     place: &'a Path,
     /// The archive itself, if it is below.
@@ -88,9 +88,9 @@ struct Top<'a> {
 
 /// A folder on the way down.
 struct Level {
-    folder: Folder,
+    folder: OpenDir,
     relative: PathBuf,
-    left: std::vec::IntoIter<(OsString, Kind)>,
+    left: std::vec::IntoIter<(OsString, FileKind)>,
     rules: Option<Rules>,
 }
 
@@ -110,7 +110,7 @@ impl Plan {
     /// Finds everything. `own` is the real place of the archive, which is
     /// never packed into itself.
     pub(super) fn make(
-        files: &Files<'_>,
+        files: &FileAccess<'_>,
         packing: &Packing<'_>,
         own: &Path,
         oversight: Oversight<'_>,
@@ -127,10 +127,10 @@ impl Plan {
     }
 
     /// Opens a file that was found.
-    pub(super) fn open(&self, files: &Files<'_>, item: &Item) -> Result<File, ToolError> {
+    pub(super) fn open(&self, files: &FileAccess<'_>, item: &Item) -> Result<File, ToolError> {
         match self.roots.get(item.source) {
             Some(Root::Folder(folder)) => {
-                folder.open(&item.relative).map_err(|error| explain("read", &item.name, &error))
+                folder.open(&item.relative).map_err(|error| explain_error("read", &item.name, &error))
             }
             Some(Root::File(path)) => files.open(path),
             None => Err(ToolError::internal("A file of the plan has no source")),
@@ -209,7 +209,7 @@ impl Plan {
 }
 
 struct Search<'a> {
-    files: &'a Files<'a>,
+    files: &'a FileAccess<'a>,
     packing: &'a Packing<'a>,
     own: &'a Path,
     oversight: Oversight<'a>,
@@ -222,20 +222,20 @@ struct Search<'a> {
 impl Search<'_> {
     fn add(&mut self, number: usize, source: &Source) -> Result<Root, ToolError> {
         let facts = self.files.metadata(&source.path)?;
-        let place = self.files.real(&source.path)?;
+        let place = self.files.real_path(&source.path)?;
         match facts.kind {
-            Kind::Folder => {
-                let folder = self.files.folder(&source.path)?;
+            FileKind::Directory => {
+                let folder = self.files.open_dir(&source.path)?;
                 let own = self.own.strip_prefix(&place).ok().map(Path::to_path_buf);
                 let top = Top { number, source, facts, place: &place, own: own.as_deref() };
                 self.walk(&top, &folder)?;
                 Ok(Root::Folder(folder))
             }
-            Kind::File if place == self.own => {
+            FileKind::File if place == self.own => {
                 Err(ToolError::invalid("The archive cannot be packed into itself")
                     .with_hint("Give the archive another path."))
             }
-            Kind::File => {
+            FileKind::File => {
                 let item =
                     Item::new(source.name.clone(), What::File, facts, number, PathBuf::new());
                 self.keep(item)?;
@@ -249,14 +249,14 @@ impl Search<'_> {
         }
     }
 
-    fn walk(&mut self, top: &Top<'_>, opened: &Folder) -> Result<(), ToolError> {
+    fn walk(&mut self, top: &Top<'_>, opened: &OpenDir) -> Result<(), ToolError> {
         let &Top { number, source, facts, place, own } = top;
         let is_open = self.packing.choice.is_open();
         if !source.name.as_os_str().is_empty() && is_open {
             self.keep(Item::new(source.name.clone(), What::Folder, facts, number, PathBuf::new()))?;
         }
         let rules = self.packing.gitignore.then(|| Rules::above(self.files, &source.path));
-        let failed = |error: std::io::Error| explain("pack", &source.path, &error);
+        let failed = |error: std::io::Error| explain_error("pack", &source.path, &error);
         let top = opened.try_clone().map_err(failed)?;
         let mut levels = Vec::new();
         self.enter(&mut levels, top, PathBuf::new(), rules.transpose()?, source);
@@ -273,12 +273,12 @@ impl Search<'_> {
             let relative = level.relative.join(&entry);
             let name = source.name.join(&relative);
             let is_ignored =
-                |rules: &Rules| entry == ".git" || rules.leave_out(&relative, kind == Kind::Folder);
+                |rules: &Rules| entry == ".git" || rules.leave_out(&relative, kind == FileKind::Directory);
             if level.rules.as_ref().is_some_and(is_ignored) || self.packing.choice.leaves_out(&name)
             {
                 continue;
             }
-            if self.files.closes(&place.join(&relative)) {
+            if self.files.denies(&place.join(&relative)) {
                 self.skip(&name, "a rule protects it");
                 continue;
             }
@@ -287,35 +287,35 @@ impl Search<'_> {
                 continue;
             }
             let found = Path::new(&entry);
-            let Ok(facts) = level.folder.facts(found) else {
+            let Ok(facts) = level.folder.metadata(found) else {
                 self.skip(&name, "it went away");
                 continue;
             };
-            if self.files.closes_file(&place.join(&relative), &facts) {
+            if self.files.denies_hard_linked(&place.join(&relative), &facts) {
                 self.skip(&name, "it is another name of a protected file");
                 continue;
             }
             let item = |what| Item::new(name.clone(), what, facts, number, relative.clone());
             match facts.kind {
-                Kind::Folder if depth >= LEVELS => self.skip(&name, "it is nested too deep"),
-                Kind::Folder => {
+                FileKind::Directory if depth >= LEVELS => self.skip(&name, "it is nested too deep"),
+                FileKind::Directory => {
                     if is_open || self.packing.choice.takes(&name) {
                         self.keep(item(What::Folder))?;
                     }
                     let rules = level.rules.clone();
-                    match level.folder.folder(found) {
+                    match level.folder.open_dir(found) {
                         Ok(folder) => self.enter(&mut levels, folder, relative, rules, source),
                         Err(error) => self.skip(&name, &error.to_string()),
                     }
                 }
-                Kind::File if self.packing.choice.takes(&name) => self.keep(item(What::File))?,
-                Kind::Link if self.packing.choice.takes(&name) => {
+                FileKind::File if self.packing.choice.takes(&name) => self.keep(item(What::File))?,
+                FileKind::Link if self.packing.choice.takes(&name) => {
                     match level.folder.read_link(found) {
                         Ok(Some(target)) => self.keep(item(What::Link(target)))?,
                         _ => self.skip(&name, "it went away"),
                     }
                 }
-                Kind::File | Kind::Link => self.passed += 1,
+                FileKind::File | FileKind::Link => self.passed += 1,
                 other => self.skip(&name, &format!("it is {}", other.describe())),
             }
         }
@@ -325,7 +325,7 @@ impl Search<'_> {
     fn enter(
         &mut self,
         levels: &mut Vec<Level>,
-        folder: Folder,
+        folder: OpenDir,
         relative: PathBuf,
         above: Option<Rules>,
         source: &Source,
@@ -365,7 +365,7 @@ impl Search<'_> {
 }
 
 impl Item {
-    fn new(name: PathBuf, what: What, facts: Facts, source: usize, relative: PathBuf) -> Self {
+    fn new(name: PathBuf, what: What, facts: FileMetadata, source: usize, relative: PathBuf) -> Self {
         Self {
             name,
             size: if what == What::File { facts.len } else { 0 },

@@ -16,7 +16,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
-use hermes_files::{Files, explain};
+use hermes_files::{FileAccess, explain_error};
 
 use crate::format::{Format, HEAD};
 use crate::gauge::{Gauge, Oversight};
@@ -53,9 +53,9 @@ pub(crate) struct Tour<'a> {
 }
 
 impl Opened {
-    pub(crate) fn new(files: &Files<'_>, path: &Path) -> Result<Self, ToolError> {
+    pub(crate) fn new(files: &FileAccess<'_>, path: &Path) -> Result<Self, ToolError> {
         let mut file = files.open(path)?;
-        let failed = |error: io::Error| explain("read", path, &error);
+        let failed = |error: io::Error| explain_error("read", path, &error);
         let len = file.metadata().map_err(failed)?.len();
         let mut head = Vec::new();
         (&mut file).take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
@@ -109,7 +109,7 @@ impl Tour<'_> {
             file.seek(SeekFrom::Start(0))?;
             Ok(file)
         };
-        opened().map_err(|error: io::Error| explain("read", &self.archive.path, &error))
+        opened().map_err(|error: io::Error| explain_error("read", &self.archive.path, &error))
     }
 
     /// The answer to an archive that cannot be read on.

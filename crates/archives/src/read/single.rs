@@ -3,7 +3,7 @@
 use std::io::{self, BufReader, Read};
 
 use hermes_core::ToolError;
-use hermes_files::explain;
+use hermes_files::explain_error;
 
 use super::members::Members;
 use super::{Appetite, Tour, Visitor};
@@ -46,7 +46,7 @@ pub(super) fn decode<'t>(tour: &'t Tour<'_>) -> Result<Box<dyn Read + 't>, ToolE
         Format::Gz | Format::TarGz => Box::new(Members::new(source)),
         Format::Zst | Format::TarZst => {
             let decoder = zstd::stream::read::Decoder::with_buffer(source);
-            Box::new(decoder.map_err(|error| explain("read", &tour.archive.path, &error))?)
+            Box::new(decoder.map_err(|error| explain_error("read", &tour.archive.path, &error))?)
         }
         _ => Box::new(source),
     })

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
-use hermes_files::{Arrival, Journals, explain};
+use hermes_files::{IncomingTree, JournalDir, explain_error};
 use rustix::fs::{AtFlags, FileType, Mode, RenameFlags};
 use rustix::io::Errno;
 
@@ -65,7 +65,7 @@ impl Staging {
         &mut self,
         existing: Existing,
         target: &Path,
-        journals: Option<&Journals>,
+        journals: Option<&JournalDir>,
     ) -> Result<Moved, ToolError> {
         let moved = if self.missing.is_empty() {
             self.merge(existing, target, journals)
@@ -79,17 +79,17 @@ impl Staging {
     }
 
     /// The target does not exist: the tree becomes the target.
-    fn appear(&mut self, target: &Path, journals: Option<&Journals>) -> Result<(), ToolError> {
+    fn appear(&mut self, target: &Path, journals: Option<&JournalDir>) -> Result<(), ToolError> {
         let Some((name, above)) = self.missing.split_last() else { return Ok(()) };
         if !above.is_empty() {
             // The last step is one, but what was made for it has to go again.
             let ways = (1..=above.len()).map(|depth| joined(above.get(..depth).unwrap_or(above)));
             let ways: Vec<PathBuf> = ways.collect();
             let journal = self.write_down(journals, |_, arrival| {
-                ways.iter().for_each(|path| arrival.add_folder(path));
+                ways.iter().for_each(|path| arrival.add_dir(path));
                 Ok(())
             });
-            self.journal = journal.map_err(|error| explain("unpack into", target, &error))?;
+            self.journal = journal.map_err(|error| explain_error("unpack into", target, &error))?;
         }
         let mut made = Vec::new();
         let done = self.put_whole(above, name, target, &mut made);
@@ -106,7 +106,7 @@ impl Staging {
         target: &Path,
         made: &mut Vec<Done>,
     ) -> Result<(), ToolError> {
-        let failed = |error: Errno| explain("unpack into", target, &error.into());
+        let failed = |error: Errno| explain_error("unpack into", target, &error.into());
         let mut here = duplicate(&self.base).map_err(failed)?;
         let mut path = PathBuf::new();
         for part in above {
@@ -133,7 +133,7 @@ impl Staging {
         &mut self,
         existing: Existing,
         target: &Path,
-        journals: Option<&Journals>,
+        journals: Option<&JournalDir>,
     ) -> Result<Moved, ToolError> {
         for _ in 0..ATTEMPTS {
             let route = self.route(existing, target)?;
@@ -143,14 +143,14 @@ impl Staging {
                     self.write_down(journals, |staging, arrival| staging.tell(&route, arrival));
                 self.journal = match journal {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                    journal => journal.map_err(|error| explain("unpack into", target, &error))?,
+                    journal => journal.map_err(|error| explain_error("unpack into", target, &error))?,
                 };
             }
             match self.carry_out(&route) {
                 Ok(()) => return Ok(route.moved),
                 Err((_, Trouble::Overtaken)) => self.journal = None,
                 Err((path, Trouble::Failed(error))) => {
-                    return Err(explain("unpack", &target.join(path), &error.into()));
+                    return Err(explain_error("unpack", &target.join(path), &error.into()));
                 }
             }
         }
@@ -164,13 +164,13 @@ impl Staging {
     /// Writes down what will come, if there is a place for that.
     fn write_down(
         &self,
-        journals: Option<&Journals>,
-        tell: impl FnOnce(&Self, &mut Arrival) -> io::Result<()>,
-    ) -> io::Result<Option<hermes_files::Journal>> {
+        journals: Option<&JournalDir>,
+        tell: impl FnOnce(&Self, &mut IncomingTree) -> io::Result<()>,
+    ) -> io::Result<Option<hermes_files::ChangeJournal>> {
         let Some(journals) = journals else { return Ok(None) };
-        let Some(mut arrival) = Arrival::new(&self.base, &self.name)? else { return Ok(None) };
+        let Some(mut arrival) = IncomingTree::new(&self.base, &self.name)? else { return Ok(None) };
         tell(self, &mut arrival)?;
-        journals.expect(arrival).map(Some)
+        journals.record_incoming(arrival).map(Some)
     }
 
     /// Moves all names; if one does not go, the others are taken back.

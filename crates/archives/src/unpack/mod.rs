@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Grants, Resource, Scope, ToolError};
-use hermes_files::{Files, Journals};
+use hermes_files::{FileAccess, JournalDir};
 
 use crate::choice::Choice;
 use crate::format::Format;
@@ -56,7 +56,7 @@ pub struct Unpacking<'a> {
     pub limits: Limits,
     /// Where the way of several files into their places is written down, so
     /// that it can be taken back if we are killed on it.
-    pub journals: Option<&'a Journals>,
+    pub journals: Option<&'a JournalDir>,
 }
 
 /// What was unpacked.
@@ -104,7 +104,7 @@ pub fn extract_telling(
     oversight: Oversight<'_>,
     tell: &dyn Fn(&[PathBuf]),
 ) -> Result<Extracted, ToolError> {
-    let opened = Opened::new(&Files::with(grants), unpacking.archive)?;
+    let opened = Opened::new(&FileAccess::with_grants(grants), unpacking.archive)?;
     let place = Place::find(grants, unpacking.target)?;
     let staging = Staging::begin(&place, unpacking.target)?;
     let mut work = Work {

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Grants, Scope, ToolError};
-use hermes_files::{explain, real_path};
+use hermes_files::{explain_error, real_path};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -25,7 +25,7 @@ pub(super) struct Place {
 impl Place {
     /// Finds the place where the call was allowed to write.
     pub(super) fn find(grants: &Grants, target: &Path) -> Result<Self, ToolError> {
-        let failed = |error: io::Error| explain("unpack into", target, &error);
+        let failed = |error: io::Error| explain_error("unpack into", target, &error);
         let real = match grants.real_path(&Scope::FILE_WRITE, target)? {
             Some(real) => real,
             None => real_path(target).map_err(failed)?,
@@ -63,12 +63,12 @@ impl Place {
                 Ok(next) => here = Some(next),
                 Err(Errno::NOENT) => return Ok(false),
                 Err(Errno::LOOP) => return Err(through_link(relative)),
-                Err(error) => return Err(explain("unpack", relative, &error.into())),
+                Err(error) => return Err(explain_error("unpack", relative, &error.into())),
             }
         }
         let name = relative.file_name().unwrap_or_default();
         let found = kind_at(here.as_ref().unwrap_or(&self.base), name);
-        Ok(found.map_err(|error| explain("look at", relative, &error.into()))?.is_some())
+        Ok(found.map_err(|error| explain_error("look at", relative, &error.into()))?.is_some())
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
-use hermes_files::{Arrival, Facts, explain};
+use hermes_files::{IncomingTree, FileMetadata, explain_error};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -84,7 +84,7 @@ impl Staging {
     /// The way of the tree into the target, which exists.
     pub(super) fn route(&self, existing: Existing, target: &Path) -> Result<Route, ToolError> {
         let failed =
-            |path: &Path, error: Errno| explain("unpack", &target.join(path), &error.into());
+            |path: &Path, error: Errno| explain_error("unpack", &target.join(path), &error.into());
         let top = || Pair::new(duplicate(&self.root)?, duplicate(&self.base)?, PathBuf::new());
         let mut pairs = vec![top().map_err(|error| failed(Path::new(""), error))?];
         let mut route = Route::default();
@@ -130,16 +130,16 @@ impl Staging {
     }
 
     /// All that the route brings, for whoever has to take it back.
-    pub(super) fn tell(&self, route: &Route, arrival: &mut Arrival) -> io::Result<()> {
+    pub(super) fn tell(&self, route: &Route, arrival: &mut IncomingTree) -> io::Result<()> {
         for Move { from, to, way } in &route.moves {
             let (tree, name) = folder(&self.root, from)?;
             match way {
                 Way::PutFolder => tell_folder(step(&tree, name)?, from, arrival)?,
-                Way::Put => arrival.add(from, to, &Facts::at(&tree, name)?, None),
+                Way::Put => arrival.add_file(from, to, &FileMetadata::read_at(&tree, name)?, None),
                 Way::Swap => {
                     let (there, _) = folder(&self.base, to)?;
-                    let (new, old) = (Facts::at(&tree, name)?, Facts::at(&there, name)?);
-                    arrival.add(from, to, &new, Some(&old));
+                    let (new, old) = (FileMetadata::read_at(&tree, name)?, FileMetadata::read_at(&there, name)?);
+                    arrival.add_file(from, to, &new, Some(&old));
                 }
             }
         }
@@ -148,15 +148,15 @@ impl Staging {
 }
 
 /// A folder of the tree, and all that is in it.
-fn tell_folder(top: OwnedFd, path: &Path, arrival: &mut Arrival) -> io::Result<()> {
+fn tell_folder(top: OwnedFd, path: &Path, arrival: &mut IncomingTree) -> io::Result<()> {
     let mut open = vec![(top, path.to_path_buf())];
     while let Some((here, path)) = open.pop() {
-        arrival.add_folder(&path);
+        arrival.add_dir(&path);
         for (name, kind) in names_in(&here)? {
             let below = path.join(&name);
             match kind {
                 FileType::Directory => open.push((step(&here, &name)?, below)),
-                _ => arrival.add(&below, &below, &Facts::at(&here, &name)?, None),
+                _ => arrival.add_file(&below, &below, &FileMetadata::read_at(&here, &name)?, None),
             }
         }
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_core::ToolError;
-use hermes_files::{Journal, Scratch, claim, explain, remove_scratch, sweep};
+use hermes_files::{ChangeJournal, ScratchKind, claim, explain_error, remove_scratch, sweep_scratch};
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
@@ -38,7 +38,7 @@ pub(super) struct Staging {
     _claimed: Option<OwnedFd>,
     pub(super) missing: Vec<OsString>,
     /// What is written down of the way into place, until all of this is gone.
-    pub(super) journal: Option<Journal>,
+    pub(super) journal: Option<ChangeJournal>,
     target: PathBuf,
     /// Folders of the archive, whose times and bits are set at the end.
     folders: BTreeMap<PathBuf, (Option<u32>, Option<SystemTime>)>,
@@ -46,11 +46,11 @@ pub(super) struct Staging {
 
 impl Staging {
     pub(super) fn begin(place: &Place, target: &Path) -> Result<Self, ToolError> {
-        let failed = |error: io::Error| explain("unpack into", target, &error);
+        let failed = |error: io::Error| explain_error("unpack into", target, &error);
         let base = place.base.try_clone().map_err(failed)?;
-        sweep(&base);
+        sweep_scratch(&base);
         for _ in 0..NAMES {
-            let name = Scratch::Folder.name();
+            let name = ScratchKind::Directory.new_name();
             // A new target gets the usual bits, less the umask.
             let bits = if place.missing.is_empty() { OWNER } else { 0o777 };
             match rustix::fs::mkdirat(&base, &name, Mode::from_raw_mode(bits)) {
@@ -224,7 +224,7 @@ impl Staging {
             .with("rule", "unsafe-entry")
             .with_hint("Nothing was unpacked. Leave that name out with exclude, or get the archive from elsewhere.");
         }
-        let told = explain("unpack", &self.target.join(name), error);
+        let told = explain_error("unpack", &self.target.join(name), error);
         let message = format!("{}; nothing was unpacked", told.message());
         told.with_message(message)
     }

@@ -13,7 +13,7 @@ use hermes_archives::{
     Source, Unpacking, create, extract, list,
 };
 use hermes_core::{Grants, ToolError};
-use hermes_files::Files;
+use hermes_files::FileAccess;
 use tempfile::TempDir;
 
 pub(crate) struct Place {
@@ -80,7 +80,7 @@ impl Place {
             level: None,
             choice,
             gitignore: false,
-            existing: hermes_files::Existing::Replace,
+            existing: hermes_files::ExistingFile::Replace,
         };
         create(&Grants::allow_all(), &packing, Oversight::NONE)
     }
@@ -112,7 +112,7 @@ impl Place {
     pub(crate) fn list(&self, archive: &str) -> Result<Listing, ToolError> {
         let page = Page { offset: 0, limit: 1000 };
         let grants = Grants::allow_all();
-        let files = Files::with(&grants);
+        let files = FileAccess::with_grants(&grants);
         list(&files, &self.at(archive), &Choice::all(), page, Limits::default(), Oversight::NONE)
     }
 

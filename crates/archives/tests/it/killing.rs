@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use hermes_archives::{Choice, Existing, Limits, Oversight, Unpacking, extract};
 use hermes_core::Grants;
-use hermes_files::Journals;
+use hermes_files::JournalDir;
 
 use crate::harness::Place;
 
@@ -20,8 +20,8 @@ const NEW: usize = 1500;
 /// How often it is killed in the middle, and how often that is tried.
 const KILLS: (usize, usize) = (2, 20);
 
-fn journals(folder: &Path) -> Journals {
-    Journals::new(folder.join("journals"))
+fn journals(folder: &Path) -> JournalDir {
+    JournalDir::new(folder.join("journals"))
 }
 
 /// Not a test: what the test kills.
@@ -89,7 +89,7 @@ fn kill_in_the_middle(existing: &str, old: usize) {
         assert!(found == none || found == all, "{existing}: {cut:?}, then {found:?}");
         if cut != none && cut != all {
             assert_eq!((recovered.len(), recovered[0].files.len()), (1, NEW), "it is told");
-            assert_eq!(recovered[0].left, [""; 0].map(PathBuf::from));
+            assert_eq!(recovered[0].not_restored, [""; 0].map(PathBuf::from));
             let left = fs::read_dir(place.at("out")).unwrap().count();
             assert_eq!(left, 1, "nothing of ours is left");
             hits += 1;

@@ -46,14 +46,14 @@ fn git_decides_when_it_is_asked() {
         level: None,
         choice: &Choice::all(),
         gitignore: true,
-        existing: hermes_files::Existing::Refuse,
+        existing: hermes_files::ExistingFile::Refuse,
     };
     let created = create(&Grants::allow_all(), &packing, Oversight::NONE).unwrap();
     let expected = [".gitignore", "a", "keep.log", "sub", "sub/.ignore", "sub/out", "sub/out/y"];
     assert_eq!(names(&created), expected);
     let again = create(&Grants::allow_all(), &packing, Oversight::NONE).expect_err("it exists");
     assert_eq!(again.kind(), ErrorKind::Conflict);
-    packing.existing = hermes_files::Existing::Replace;
+    packing.existing = hermes_files::ExistingFile::Replace;
     packing.gitignore = false;
     let all = create(&Grants::allow_all(), &packing, Oversight::NONE).unwrap();
     assert_eq!(all.files, 8);
@@ -93,7 +93,7 @@ fn a_failure_leaves_the_old_archive() {
             level: None,
             choice: &Choice::all(),
             gitignore: false,
-            existing: hermes_files::Existing::Replace,
+            existing: hermes_files::ExistingFile::Replace,
         };
         let oversight = Oversight { stopped: &stopped, progress: &|_, _| {} };
         let error = create(&Grants::allow_all(), &packing, oversight).expect_err("stopped");
@@ -121,7 +121,7 @@ fn levels_and_formats_are_checked() {
             level,
             choice: &Choice::all(),
             gitignore: false,
-            existing: hermes_files::Existing::Refuse,
+            existing: hermes_files::ExistingFile::Refuse,
         };
         let error = create(&Grants::allow_all(), &packing, Oversight::NONE).expect_err(archive);
         assert_eq!(error.kind(), kind, "{error}");
@@ -139,7 +139,7 @@ fn levels_and_formats_are_checked() {
                     level: Some(level),
                     choice: &Choice::all(),
                     gitignore: false,
-                    existing: hermes_files::Existing::Replace,
+                    existing: hermes_files::ExistingFile::Replace,
                 };
                 create(&Grants::allow_all(), &packing, Oversight::NONE).unwrap().packed
             })
@@ -163,7 +163,7 @@ fn only_what_was_granted_is_read_and_written() {
         level: None,
         choice: &Choice::all(),
         gitignore: false,
-        existing: hermes_files::Existing::Refuse,
+        existing: hermes_files::ExistingFile::Refuse,
     };
     let read = Effect::path(Scope::FILE_READ, place.at("in"));
     let write = Effect::path(Scope::FILE_WRITE, &archive);
@@ -195,7 +195,7 @@ fn progress_ends_at_the_end() {
         level: None,
         choice: &Choice::all(),
         gitignore: false,
-        existing: hermes_files::Existing::Refuse,
+        existing: hermes_files::ExistingFile::Refuse,
     };
     let seen = std::cell::RefCell::new(Vec::new());
     let progress = |done, total| seen.borrow_mut().push((done, total));
@@ -224,7 +224,7 @@ fn closed_places_are_neither_packed_nor_unpacked() {
         level: None,
         choice: &Choice::all(),
         gitignore: false,
-        existing: hermes_files::Existing::Refuse,
+        existing: hermes_files::ExistingFile::Refuse,
     };
     let created = create(&grants, &packing, Oversight::NONE).unwrap();
     assert_eq!(names(&created), ["open"]);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use hermes_archives::{Choice, Existing, Limits, Oversight, Page, Unpacking, extract, list};
 use hermes_core::{Effect, ErrorKind, Grant, Grants, Scope};
-use hermes_files::Files;
+use hermes_files::FileAccess;
 
 use crate::harness::{Found, Place, furnish};
 
@@ -248,7 +248,7 @@ fn lists_have_pages_and_totals() {
     furnish(&place, "in");
     place.pack("in", "a.zip").unwrap();
     let grants = Grants::allow_all();
-    let files = Files::with(&grants);
+    let files = FileAccess::with_grants(&grants);
     let all = place.list("a.zip").unwrap();
     let mut seen = Vec::new();
     for offset in (0..).step_by(3).take_while(|&offset| offset < all.total) {
@@ -276,14 +276,14 @@ fn lists_have_pages_and_totals() {
 
 #[test]
 fn what_a_killed_unpacking_left_goes_with_the_next_one() {
-    use hermes_files::Scratch;
+    use hermes_files::ScratchKind;
     let place = Place::new();
     place.write("in/a.txt", "a");
     place.pack("in", "a.tar").unwrap();
-    let left = Scratch::Folder.name().into_string().unwrap();
+    let left = ScratchKind::Directory.new_name().into_string().unwrap();
     place.write(format!("{left}/deep/file"), "half");
     // Somebody is still at it.
-    let alive = Scratch::Folder.name().into_string().unwrap();
+    let alive = ScratchKind::Directory.new_name().into_string().unwrap();
     fs::create_dir(place.at(&alive)).unwrap();
     let held = fs::File::open(place.at(&alive)).unwrap();
     assert!(hermes_files::claim(&held));
@@ -375,7 +375,7 @@ fn an_archive_over_the_ratio_is_listed_and_not_unpacked() {
     }
     let bounded = Limits { bytes: 20 << 20, ..Limits::default() };
     let grants = Grants::allow_all();
-    let files = Files::with(&grants);
+    let files = FileAccess::with_grants(&grants);
     let page = Page { offset: 0, limit: 10 };
     let listed =
         list(&files, &place.at("a.tar.gz"), &Choice::all(), page, bounded, Oversight::NONE);

@@ -9,7 +9,7 @@ use hermes_checkpoints::{
     written, written_below,
 };
 use hermes_config::{Config, Settings};
-use hermes_files::Journals;
+use hermes_files::JournalDir;
 use serde_json::{Value, json};
 
 use super::undo;
@@ -505,7 +505,7 @@ pub(crate) fn keeper(
     home: &hermes_config::Home,
     settings: &Settings,
     store: &Arc<Store>,
-    journals: &Arc<Journals>,
+    journals: &Arc<JournalDir>,
 ) -> Option<Arc<hermes_checkpoints::Keeper>> {
     let private = vec![home.root().to_path_buf()];
     let make = || {

@@ -9,30 +9,30 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
 
-use crate::beside::beside;
-use crate::content::Content;
-use crate::hold::{Hold, Locked};
-use crate::write::Existing;
+use crate::parallel::run_in_parallel;
+use crate::content::FileContent;
+use crate::file_locks::{FileLocks, LockedDir};
+use crate::write::ExistingFile;
 
 mod step;
-mod work;
+mod transaction;
 
-use work::Work;
+use transaction::ChangeTransaction;
 
 /// Bytes from which on a thread of its own pays, and room that is made before.
-const LARGE: usize = 64 * 1024;
+const PARALLEL_MIN_BYTES: usize = 64 * 1024;
 
 /// One change of one file. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum FileChange {
     /// The file has these bytes from now on. Missing folders are made.
     Write {
         /// Which file.
         path: PathBuf,
         /// All of its content.
-        bytes: Content,
+        bytes: FileContent,
         /// If it exists.
-        existing: Existing,
+        existing: ExistingFile,
     },
     /// The file goes; of a link, the link.
     Remove {
@@ -47,25 +47,25 @@ pub enum Change {
         /// The new name.
         to: PathBuf,
         /// The new content.
-        bytes: Option<Content>,
+        bytes: Option<FileContent>,
     },
 }
 
 /// What became of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct FileChangeResult {
     /// The file; its new name if it was moved.
     pub path: PathBuf,
     /// Whether there was no file of that name before.
     pub created: bool,
     /// The folders that were made for it, from the top down.
-    pub made_folders: Vec<PathBuf>,
+    pub created_dirs: Vec<PathBuf>,
     /// What the file had and could not be kept, such as an attribute that the
     /// system reserves for others.
-    pub lost: Vec<String>,
+    pub lost_attributes: Vec<String>,
 }
 
-impl Change {
+impl FileChange {
     /// The paths that it touches.
     pub fn paths(&self) -> Vec<&Path> {
         match self {
@@ -91,14 +91,14 @@ impl Change {
     }
 }
 
-impl<'a> Hold<'a> {
+impl<'a> FileLocks<'a> {
     /// Makes changes, in this order. Each new content is read back and
     /// compared. If one of them fails, the others are taken back.
     ///
     /// A file that was read through the hold must still be the one that was
     /// read; a file that a change creates must not have come there meanwhile.
-    pub fn change(self, changes: &[Change]) -> Result<Vec<Changed>, ToolError> {
-        self.secure(changes, || (), || Ok(()))?.0.make()
+    pub fn change(self, changes: &[FileChange]) -> Result<Vec<FileChangeResult>, ToolError> {
+        self.prepare(changes, || (), || Ok(()))?.0.commit()
     }
 
     /// The first half of [`Self::change`], and the longer one: all that is new
@@ -109,50 +109,50 @@ impl<'a> Hold<'a> {
     /// moment, and begins at once on a thread of its own if much is written.
     /// `meanwhile` is for the time that the disk takes, and has the last word:
     /// its error is that of all.
-    pub fn secure<'c, A: Send, M>(
+    pub fn prepare<'c, A: Send, M>(
         mut self,
-        changes: &'c [Change],
+        changes: &'c [FileChange],
         aside: impl FnOnce() -> A + Send,
         meanwhile: impl FnOnce() -> Result<M, ToolError>,
-    ) -> Result<(Secured<'a, 'c>, A, M), ToolError> {
-        let size: usize = changes.iter().filter_map(Change::content).map(<[u8]>::len).sum();
-        let (written, done) = if size < LARGE {
+    ) -> Result<(PreparedChanges<'a, 'c>, A, M), ToolError> {
+        let size: usize = changes.iter().filter_map(FileChange::content).map(<[u8]>::len).sum();
+        let (written, done) = if size < PARALLEL_MIN_BYTES {
             let staged = self.stage(changes)?;
             let meant = meanwhile()?;
             let done = aside();
-            (self.bring_to_disk(staged).map(|staged| (staged, meant)), Some(done))
+            (self.flush_to_disk(staged).map(|staged| (staged, meant)), Some(done))
         } else {
-            beside(aside, || {
+            run_in_parallel(aside, || {
                 let staged = self.stage(changes)?;
                 let meant = meanwhile()?;
-                Ok((self.bring_to_disk(staged)?, meant))
+                Ok((self.flush_to_disk(staged)?, meant))
             })
         };
         let (staged, meant) = written?;
         let done = done.ok_or_else(|| ToolError::internal("The work broke off"))?;
-        Ok((Secured { changes, staged, _hold: self }, done, meant))
+        Ok((PreparedChanges { changes, staged, _hold: self }, done, meant))
     }
 
     /// Reads back what is written aside, and waits for the disk.
-    fn bring_to_disk<'c>(&self, staged: Staged<'c>) -> Result<Staged<'c>, ToolError> {
+    fn flush_to_disk<'c>(&self, staged: StagedChanges<'c>) -> Result<StagedChanges<'c>, ToolError> {
         staged.verify()?;
         staged.sync()?;
-        self.folders.iter().for_each(Locked::sweep);
+        self.dirs.iter().for_each(LockedDir::sweep);
         Ok(staged)
     }
 
     /// Writes all that is new aside, and has the disk begin with it.
-    fn stage<'c>(&mut self, changes: &'c [Change]) -> Result<Staged<'c>, ToolError> {
-        let mut work = Work::new(self.files.walk(), self.journals.clone());
+    fn stage<'c>(&mut self, changes: &'c [FileChange]) -> Result<StagedChanges<'c>, ToolError> {
+        let mut work = ChangeTransaction::new(self.files.walk(), self.journals.clone());
         match work.stage_all(self, changes) {
             Ok(()) => {
-                work.send_off();
-                Ok(Staged { work: Some(work) })
+                work.start_writeback();
+                Ok(StagedChanges { transaction: Some(work) })
             }
             Err(error) => {
                 // The disk may be full of what others have left.
-                self.folders.iter().for_each(Locked::sweep);
-                Err(work.take_back(error))
+                self.dirs.iter().for_each(LockedDir::sweep);
+                Err(work.roll_back(error))
             }
         }
     }
@@ -160,27 +160,27 @@ impl<'a> Hold<'a> {
 
 /// What is written aside. Dropped, it takes back what was made.
 #[derive(Debug)]
-struct Staged<'c> {
+struct StagedChanges<'c> {
     /// None once it is done.
-    work: Option<Work<'c>>,
+    transaction: Option<ChangeTransaction<'c>>,
 }
 
-impl Staged<'_> {
+impl StagedChanges<'_> {
     /// Reads back what was written.
     fn verify(&self) -> Result<(), ToolError> {
-        self.work.as_ref().map_or(Ok(()), Work::verify)
+        self.transaction.as_ref().map_or(Ok(()), ChangeTransaction::verify)
     }
 
     /// Waits for the disk.
     fn sync(&self) -> Result<(), ToolError> {
-        self.work.as_ref().map_or(Ok(()), Work::sync)
+        self.transaction.as_ref().map_or(Ok(()), ChangeTransaction::sync)
     }
 }
 
-impl Drop for Staged<'_> {
+impl Drop for StagedChanges<'_> {
     fn drop(&mut self) {
-        if let Some(work) = self.work.take() {
-            work.take_back(ToolError::cancelled());
+        if let Some(work) = self.transaction.take() {
+            work.roll_back(ToolError::cancelled());
         }
     }
 }
@@ -188,22 +188,22 @@ impl Drop for Staged<'_> {
 /// Changes that are ready to be made, on files that are still held: what is
 /// taken back is taken back before they are let go.
 #[derive(Debug)]
-pub struct Secured<'a, 'c> {
-    changes: &'c [Change],
-    staged: Staged<'c>,
-    _hold: Hold<'a>,
+pub struct PreparedChanges<'a, 'c> {
+    changes: &'c [FileChange],
+    staged: StagedChanges<'c>,
+    _hold: FileLocks<'a>,
 }
 
-impl Secured<'_, '_> {
+impl PreparedChanges<'_, '_> {
     /// Makes the changes: all of them, or none.
-    pub fn make(mut self) -> Result<Vec<Changed>, ToolError> {
-        let Some(mut work) = self.staged.work.take() else { return Ok(Vec::new()) };
+    pub fn commit(mut self) -> Result<Vec<FileChangeResult>, ToolError> {
+        let Some(mut work) = self.staged.transaction.take() else { return Ok(Vec::new()) };
         match work.apply_all(self.changes) {
             Ok(changed) => {
-                work.settle();
+                work.remove_parked();
                 Ok(changed)
             }
-            Err(error) => Err(work.take_back(error)),
+            Err(error) => Err(work.roll_back(error)),
         }
     }
 }

@@ -9,94 +9,94 @@ use std::path::PathBuf;
 use hermes_core::ToolError;
 use rustix::fs::{AtFlags, FallocateFlags, FsWord, OFlags};
 
-use super::{Change, LARGE};
-use crate::attributes::Model;
-use crate::facts::{Facts, Identity, Kind, WrongKind};
-use crate::open::Spot;
-use crate::temporary::{Parked, Temporary, move_entry};
-use crate::words::explain_way;
-use crate::write::{Existing, Permissions, stage};
+use super::{FileChange, PARALLEL_MIN_BYTES};
+use crate::attributes::AttributeSource;
+use crate::metadata::{FileMetadata, FileIdentity, FileKind, WrongFileKind};
+use crate::open::AnchoredName;
+use crate::temp_file::{ParkedFile, TempFile, move_entry};
+use crate::error_text::explain_path_error;
+use crate::write::{ExistingFile, WritePermissions, stage_file};
 
 /// How much is read back at a time: what a processor has close at hand, and
 /// what is had without asking the system for it.
-const BUFFER: usize = 64 * 1024;
+const VERIFY_BUFFER_BYTES: usize = 64 * 1024;
 
 /// The usual file system of Linux.
-const EXT4: FsWord = 0xEF53;
+const EXT4_MAGIC: FsWord = 0xEF53;
 
 /// A change that is ready to be made.
 #[derive(Debug)]
-pub(super) struct Step<'c> {
-    pub(super) change: &'c Change,
-    pub(super) spot: Spot,
+pub(super) struct ChangeStep<'c> {
+    pub(super) change: &'c FileChange,
+    pub(super) target: AnchoredName,
     /// Of a move.
-    pub(super) from: Option<Spot>,
-    pub(super) new: Option<(Temporary, Identity)>,
+    pub(super) from: Option<AnchoredName>,
+    pub(super) new: Option<(TempFile, FileIdentity)>,
     /// What was at the spot.
-    pub(super) before: Option<Facts>,
+    pub(super) old_metadata: Option<FileMetadata>,
     /// An earlier change of the same batch touches it, too.
     pub(super) is_touched: bool,
-    pub(super) made: Vec<PathBuf>,
-    pub(super) lost: Vec<String>,
+    pub(super) created_dirs: Vec<PathBuf>,
+    pub(super) lost_attributes: Vec<String>,
     /// The name of what is put aside.
-    pub(super) aside: OsString,
+    pub(super) parked_name: OsString,
     /// Whether the new file shall be a program, where that is said.
-    pub(super) runs: Option<bool>,
+    pub(super) executable: Option<bool>,
 }
 
 /// How a change is taken back.
 #[derive(Debug)]
-pub(super) enum Undo {
+pub(super) enum UndoAction {
     /// The old file gets its name back.
-    Restore(Parked),
+    Restore(ParkedFile),
     /// The old file gets its name back, which is free.
-    Return(Parked),
+    RestoreMissing(ParkedFile),
     /// The new file goes, if it is still that one.
-    Withdraw(Identity),
+    RemoveNew(FileIdentity),
     /// The file gets its old name back.
     Rename,
 }
 
-impl Step<'_> {
-    pub(super) fn make(&mut self, model: Option<&Model>, bytes: &[u8]) -> io::Result<()> {
+impl ChangeStep<'_> {
+    pub(super) fn write_new(&mut self, model: Option<&AttributeSource>, bytes: &[u8]) -> io::Result<()> {
         let fill = |file: &mut File| {
-            make_room(file, bytes.len());
+            preallocate(file, bytes.len());
             file.write_all(bytes)
         };
-        let (new, lost) = stage(&self.spot, model, Permissions::Keep, fill)?;
-        let facts = Facts::of(&rustix::fs::fstat(&new.file)?);
-        if let Some(runs) = self.runs {
-            let mode = as_program(facts.mode, runs);
+        let (new, lost) = stage_file(&self.target, model, WritePermissions::Keep, fill)?;
+        let facts = FileMetadata::from_stat(&rustix::fs::fstat(&new.file)?);
+        if let Some(runs) = self.executable {
+            let mode = executable_mode(facts.mode, runs);
             rustix::fs::fchmod(&new.file, rustix::fs::Mode::from_raw_mode(mode))?;
         }
         let identity = facts.identity;
         self.new = Some((new, identity));
-        self.lost = lost;
+        self.lost_attributes = lost;
         Ok(())
     }
 
     /// A move that changes the content, or leads to another file system, makes
     /// a new file.
-    pub(super) fn make_moved(
+    pub(super) fn write_moved(
         &mut self,
-        from: &Spot,
-        found: &Facts,
+        from: &AnchoredName,
+        found: &FileMetadata,
         bytes: Option<&[u8]>,
     ) -> io::Result<()> {
         require_removable(found)?;
         let mut copied = Vec::new();
         let bytes = match bytes {
             Some(bytes) => bytes,
-            None if device(from)? == device(&self.spot)? => return Ok(()),
+            None if device_id(from)? == device_id(&self.target)? => return Ok(()),
             None => {
                 from.open(OFlags::RDONLY)?.read_to_end(&mut copied)?;
                 &copied
             }
         };
         let file = from.open(OFlags::RDONLY).ok();
-        let model = Model { facts: *found, file };
-        let is_file = found.kind == Kind::File;
-        self.make(is_file.then_some(&model), bytes)
+        let model = AttributeSource { metadata: *found, file };
+        let is_file = found.kind == FileKind::File;
+        self.write_new(is_file.then_some(&model), bytes)
     }
 
     /// Reads back what was written.
@@ -105,19 +105,19 @@ impl Step<'_> {
             return Ok(());
         };
         let path = self.change.target();
-        match holds(&new.file, bytes) {
+        match has_content(&new.file, bytes) {
             Ok(true) => Ok(()),
             Ok(false) => Err(ToolError::internal(format!(
                 "What was written for {} is not what is read back; the disk may be failing",
                 path.display()
             ))
             .with_hint("The file is as it was. Check the disk, and try again.")),
-            Err(error) => Err(explain_way("read back", path, &error)),
+            Err(error) => Err(explain_path_error("read back", path, &error)),
         }
     }
 
     /// Has the disk begin with it.
-    pub(super) fn send_off(&self) {
+    pub(super) fn start_writeback(&self) {
         if let Some((new, _)) = &self.new {
             begin_writing(&new.file);
         }
@@ -126,25 +126,25 @@ impl Step<'_> {
     /// Brings it to the disk.
     pub(super) fn sync(&self) -> Result<(), ToolError> {
         let synced = self.new.as_ref().map_or(Ok(()), |(new, _)| new.file.sync_all());
-        synced.map_err(|error| explain_way("write", self.change.target(), &error))
+        synced.map_err(|error| explain_path_error("write", self.change.target(), &error))
     }
 
-    pub(super) fn undo(&self, undo: Undo) -> io::Result<()> {
-        let Spot { folder, name } = &self.spot;
+    pub(super) fn undo(&self, undo: UndoAction) -> io::Result<()> {
+        let AnchoredName { dir: folder, name } = &self.target;
         match undo {
-            Undo::Restore(old) => old.put_back(name, Existing::Replace),
-            Undo::Return(old) => {
+            UndoAction::Restore(old) => old.restore(name, ExistingFile::Replace),
+            UndoAction::RestoreMissing(old) => {
                 let name = self.from.as_ref().map_or(name, |from| &from.name);
-                old.put_back(name, Existing::Refuse)
+                old.restore(name, ExistingFile::Refuse)
             }
-            Undo::Withdraw(identity) => match self.spot.look()? {
+            UndoAction::RemoveNew(identity) => match self.target.metadata_if_exists()? {
                 Some(there) if there.identity.is_same(&identity) => {
                     Ok(rustix::fs::unlinkat(folder, name, AtFlags::empty())?)
                 }
                 _ => Ok(()),
             },
-            Undo::Rename => match &self.from {
-                Some(from) => move_entry(folder, name, &from.folder, &from.name, Existing::Refuse),
+            UndoAction::Rename => match &self.from {
+                Some(from) => move_entry(folder, name, &from.dir, &from.name, ExistingFile::Refuse),
                 None => Ok(()),
             },
         }
@@ -153,15 +153,15 @@ impl Step<'_> {
 
 /// The permission bits of a program, which those may run who may read it; or
 /// of what is none.
-fn as_program(mode: u32, runs: bool) -> u32 {
+fn executable_mode(mode: u32, runs: bool) -> u32 {
     if runs { mode | (mode & 0o444) >> 2 } else { mode & !0o111 }
 }
 
 /// Has room made for a long content at once, where that is known to spare work
 /// when it is written and brought to the disk.
-fn make_room(file: &File, len: usize) {
-    let is_ext4 = || rustix::fs::fstatfs(file).is_ok_and(|on| on.f_type == EXT4);
-    if len >= LARGE && is_ext4() {
+fn preallocate(file: &File, len: usize) {
+    let is_ext4 = || rustix::fs::fstatfs(file).is_ok_and(|on| on.f_type == EXT4_MAGIC);
+    if len >= PARALLEL_MIN_BYTES && is_ext4() {
         // If there is no room, writing says so.
         let _ = rustix::fs::fallocate(file, FallocateFlags::empty(), 0, len as u64);
     }
@@ -179,8 +179,8 @@ fn begin_writing(file: &File) {
 fn begin_writing(_: &File) {}
 
 /// Whether a file holds exactly these bytes.
-fn holds(file: &File, bytes: &[u8]) -> io::Result<bool> {
-    let mut buffer = vec![0; BUFFER.min(bytes.len() + 1)];
+fn has_content(file: &File, bytes: &[u8]) -> io::Result<bool> {
+    let mut buffer = vec![0; VERIFY_BUFFER_BYTES.min(bytes.len() + 1)];
     let mut rest = bytes;
     loop {
         let read = match file.read_at(&mut buffer, (bytes.len() - rest.len()) as u64) {
@@ -195,14 +195,14 @@ fn holds(file: &File, bytes: &[u8]) -> io::Result<bool> {
     }
 }
 
-fn device(spot: &Spot) -> io::Result<u64> {
-    Ok(Facts::of(&rustix::fs::fstat(&spot.folder)?).identity.dev)
+fn device_id(spot: &AnchoredName) -> io::Result<u64> {
+    Ok(FileMetadata::from_stat(&rustix::fs::fstat(&spot.dir)?).identity.dev)
 }
 
 /// An error unless it is something that can be removed by itself.
-pub(super) fn require_removable(found: &Facts) -> io::Result<()> {
-    if matches!(found.kind, Kind::Folder | Kind::Device | Kind::Other) {
-        let wrong = WrongKind { found: found.kind, wanted: Kind::File };
+pub(super) fn require_removable(found: &FileMetadata) -> io::Result<()> {
+    if matches!(found.kind, FileKind::Directory | FileKind::Device | FileKind::Other) {
+        let wrong = WrongFileKind { found: found.kind, wanted: FileKind::File };
         return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
     }
     Ok(())

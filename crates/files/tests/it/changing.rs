@@ -7,32 +7,32 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hermes_core::{CancellationToken, ErrorKind, Grants, ToolError};
-use hermes_files::{Change, Changed, Existing, Files};
+use hermes_files::{FileChange, FileChangeResult, ExistingFile, FileAccess};
 use proptest::prelude::*;
 
 use crate::harness::World;
 
-fn change(changes: &[Change]) -> Result<Vec<Changed>, ToolError> {
+fn change(changes: &[FileChange]) -> Result<Vec<FileChangeResult>, ToolError> {
     let everything = Grants::allow_all();
-    let paths: Vec<&Path> = changes.iter().flat_map(Change::paths).collect();
-    let files = Files::with(&everything);
-    files.hold(&paths, Duration::from_secs(60), &CancellationToken::new())?.change(changes)
+    let paths: Vec<&Path> = changes.iter().flat_map(FileChange::paths).collect();
+    let files = FileAccess::with_grants(&everything);
+    files.lock(&paths, Duration::from_secs(60), &CancellationToken::new())?.change(changes)
 }
 
-fn write(path: PathBuf, text: &str) -> Change {
-    Change::Write { path, bytes: text.into(), existing: Existing::Replace }
+fn write(path: PathBuf, text: &str) -> FileChange {
+    FileChange::Write { path, bytes: text.into(), existing: ExistingFile::Replace }
 }
 
-fn create(path: PathBuf, text: &str) -> Change {
-    Change::Write { path, bytes: text.into(), existing: Existing::Refuse }
+fn create(path: PathBuf, text: &str) -> FileChange {
+    FileChange::Write { path, bytes: text.into(), existing: ExistingFile::Refuse }
 }
 
-fn remove(path: PathBuf) -> Change {
-    Change::Remove { path }
+fn remove(path: PathBuf) -> FileChange {
+    FileChange::Remove { path }
 }
 
-fn rename(from: PathBuf, to: PathBuf, text: Option<&str>) -> Change {
-    Change::Move { from, to, bytes: text.map(Into::into) }
+fn rename(from: PathBuf, to: PathBuf, text: Option<&str>) -> FileChange {
+    FileChange::Move { from, to, bytes: text.map(Into::into) }
 }
 
 /// Every file and folder of the workspace: mode, number and content.
@@ -74,9 +74,9 @@ fn all_kinds_of_changes_at_once() {
     .unwrap();
     let created: Vec<bool> = changed.iter().map(|changed| changed.created).collect();
     assert_eq!(created, [false, true, false, true, true]);
-    assert_eq!(changed[1].made_folders, [world.ws("p"), world.ws("p/q")]);
-    assert_eq!(changed[3].made_folders, [world.ws("m")]);
-    assert!(changed[4].made_folders.is_empty());
+    assert_eq!(changed[1].created_dirs, [world.ws("p"), world.ws("p/q")]);
+    assert_eq!(changed[3].created_dirs, [world.ws("m")]);
+    assert!(changed[4].created_dirs.is_empty());
     assert_eq!(changed[4].path, world.ws("m/two"));
     let files = ["edit", "m", "m/one", "m/two", "p", "p/q", "p/q/fresh"];
     let found: Vec<_> = state(&world).into_keys().collect();
@@ -175,7 +175,7 @@ fn changes_of_one_file_come_one_after_the_other() {
 fn a_file_that_changed_after_it_was_read_is_left_alone() {
     let world = World::new();
     let everything = Grants::allow_all();
-    let files = Files::with(&everything);
+    let files = FileAccess::with_grants(&everything);
     for (first, then) in [(Some("old"), Some("newer")), (Some("old"), None), (None, Some("new"))] {
         let file = world.ws("a");
         let _ = fs::remove_file(&file);
@@ -183,7 +183,7 @@ fn a_file_that_changed_after_it_was_read_is_left_alone() {
             world.write("a", first);
         }
         let held =
-            files.hold(&[&file], Duration::from_secs(60), &CancellationToken::new()).unwrap();
+            files.lock(&[&file], Duration::from_secs(60), &CancellationToken::new()).unwrap();
         assert_eq!(held.read(&file).unwrap().as_deref(), first.map(str::as_bytes));
         fs::remove_file(&file).ok();
         if let Some(then) = then {
@@ -202,11 +202,11 @@ fn what_is_not_agreed_to_leaves_no_trace() {
     let before = state(&world);
     let everything = Grants::allow_all();
     for size in [10, 300_000] {
-        let files = Files::with(&everything);
+        let files = FileAccess::with_grants(&everything);
         let new = world.ws("some/new/b");
         let changes = [write(old.clone(), &"x".repeat(size)), create(new.clone(), "y")];
-        let held = files.hold(&[&old, &new], Duration::from_secs(60), &CancellationToken::new());
-        let refused = held.unwrap().secure(
+        let held = files.lock(&[&old, &new], Duration::from_secs(60), &CancellationToken::new());
+        let refused = held.unwrap().prepare(
             &changes,
             || (),
             || {
@@ -226,12 +226,12 @@ fn work_aside_is_done_whatever_the_size() {
     for size in [10, 300_000] {
         let path = world.ws("a");
         let changes = [write(path.clone(), &"x".repeat(size))];
-        let files = Files::with(&everything);
-        let held = files.hold(&[&path], Duration::from_secs(60), &CancellationToken::new());
+        let files = FileAccess::with_grants(&everything);
+        let held = files.lock(&[&path], Duration::from_secs(60), &CancellationToken::new());
         let (secured, done, agreed) =
-            held.unwrap().secure(&changes, || changes.len(), || Ok("yes")).unwrap();
+            held.unwrap().prepare(&changes, || changes.len(), || Ok("yes")).unwrap();
         assert_eq!((done, agreed), (1, "yes"));
-        secured.make().unwrap();
+        secured.commit().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().len(), size as u64);
     }
 }
@@ -266,7 +266,7 @@ fn a_file_is_not_moved_onto_itself() {
 const NAMES: [&str; 5] = ["a", "b", "c", "d/e", "d/f"];
 
 /// A change of one of a few files, by number.
-fn numbered(world: &World, kind: u8, one: usize, two: usize, text: &str) -> Change {
+fn numbered(world: &World, kind: u8, one: usize, two: usize, text: &str) -> FileChange {
     let (one, two) = (world.ws(NAMES[one]), world.ws(NAMES[two]));
     match kind {
         0 => write(one, text),
@@ -280,21 +280,21 @@ fn numbered(world: &World, kind: u8, one: usize, two: usize, text: &str) -> Chan
 /// What the changes do to plain names and texts; none if they cannot be made.
 fn model(
     files: &BTreeMap<PathBuf, Vec<u8>>,
-    changes: &[Change],
+    changes: &[FileChange],
 ) -> Option<BTreeMap<PathBuf, Vec<u8>>> {
     let mut files = files.clone();
     for change in changes {
         match change {
-            Change::Write { path, bytes, existing } => {
-                if *existing == Existing::Refuse && files.contains_key(path) {
+            FileChange::Write { path, bytes, existing } => {
+                if *existing == ExistingFile::Refuse && files.contains_key(path) {
                     return None;
                 }
                 files.insert(path.clone(), bytes.to_vec());
             }
-            Change::Remove { path } => {
+            FileChange::Remove { path } => {
                 files.remove(path)?;
             }
-            Change::Move { from, to, bytes } => {
+            FileChange::Move { from, to, bytes } => {
                 let old = files.remove(from)?;
                 if files.contains_key(to) || from == to {
                     return None;
@@ -321,14 +321,14 @@ proptest! {
                 world.write(name, name);
             }
         }
-        let changes: Vec<Change> = wanted
+        let changes: Vec<FileChange> = wanted
             .iter()
             .map(|(kind, one, two, text)| numbered(&world, *kind, *one, *two, text))
             .collect();
         let before = state(&world);
         let plain = before.iter().filter_map(|(p, (_, _, c))| Some((p.clone(), c.clone()?)));
         let expected = model(&plain.collect(), &changes);
-        let mut paths: Vec<&Path> = changes.iter().flat_map(Change::paths).collect();
+        let mut paths: Vec<&Path> = changes.iter().flat_map(FileChange::paths).collect();
         let count = paths.len();
         paths.sort();
         paths.dedup();

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hermes_core::{CancellationToken, ErrorKind, Grants, ToolError};
-use hermes_files::{Change, Existing, Files, Mode};
+use hermes_files::{FileChange, ExistingFile, FileAccess, WriteOptions};
 
 use crate::harness::World;
 
@@ -17,28 +17,28 @@ const FOLDER: &str = "HERMES_TEST_NO_ROOM_IN";
 fn overfill(folder: &Path) -> Vec<ToolError> {
     let large = vec![b'x'; 1024 * 1024];
     let everything = Grants::allow_all();
-    let files = Files::with(&everything);
+    let files = FileAccess::with_grants(&everything);
     let (old, other, new) = (folder.join("old"), folder.join("other"), folder.join("new/er"));
-    let write = |path: &Path, bytes: &[u8]| Change::Write {
+    let write = |path: &Path, bytes: &[u8]| FileChange::Write {
         path: path.into(),
         bytes: bytes.to_vec().into(),
-        existing: Existing::Replace,
+        existing: ExistingFile::Replace,
     };
-    let at_once = |changes: &[Change]| {
-        let paths: Vec<&Path> = changes.iter().flat_map(Change::paths).collect();
-        let held = files.hold(&paths, Duration::from_secs(60), &CancellationToken::new());
+    let at_once = |changes: &[FileChange]| {
+        let paths: Vec<&Path> = changes.iter().flat_map(FileChange::paths).collect();
+        let held = files.lock(&paths, Duration::from_secs(60), &CancellationToken::new());
         held.unwrap().change(changes).map(drop)
     };
     [
-        files.write(&old, &large, Mode::default()),
-        files.write(&folder.join("fresh"), &large, Mode::default()),
+        files.write(&old, &large, WriteOptions::default()),
+        files.write(&folder.join("fresh"), &large, WriteOptions::default()),
         files.append(&old, &large),
         at_once(&[write(&old, &large)]),
         at_once(&[write(&other, b"small"), write(&old, &large)]),
         at_once(&[
             write(&new, b"small"),
-            Change::Remove { path: other.clone() },
-            Change::Move {
+            FileChange::Remove { path: other.clone() },
+            FileChange::Move {
                 from: old.clone(),
                 to: folder.join("moved"),
                 bytes: Some(large.clone().into()),

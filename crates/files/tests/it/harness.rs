@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Effect, Grant, Grants, Scope};
-use hermes_files::{Walk, real_path};
+use hermes_files::{WalkMode, real_path};
 use tempfile::TempDir;
 
-pub(crate) const WALKS: [Walk; 2] = [Walk::Kernel, Walk::Stepwise];
+pub(crate) const WALKS: [WalkMode; 2] = [WalkMode::Kernel, WalkMode::Stepwise];
 pub(crate) const SCOPES: [Scope; 3] = [Scope::FILE_READ, Scope::FILE_WRITE, Scope::FILE_DELETE];
 
 /// `ws`, the workspace, and `out`, everything else.

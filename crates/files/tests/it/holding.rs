@@ -7,18 +7,18 @@ use std::thread;
 use std::time::Duration;
 
 use hermes_core::{CancellationToken, Effect, ErrorKind, Grants, Scope};
-use hermes_files::{Change, Existing, Files, Hold};
+use hermes_files::{FileChange, ExistingFile, FileAccess, FileLocks};
 
 use crate::harness::World;
 
 const LONG: Duration = Duration::from_secs(60);
 
-fn hold<'a>(grants: &'a Grants, paths: &[&Path], wait: Duration) -> Hold<'a> {
-    Files::with(grants).hold(paths, wait, &CancellationToken::new()).unwrap()
+fn hold<'a>(grants: &'a Grants, paths: &[&Path], wait: Duration) -> FileLocks<'a> {
+    FileAccess::with_grants(grants).lock(paths, wait, &CancellationToken::new()).unwrap()
 }
 
-fn write(path: &Path, text: String) -> Change {
-    Change::Write { path: path.into(), bytes: text.into(), existing: Existing::Replace }
+fn write(path: &Path, text: String) -> FileChange {
+    FileChange::Write { path: path.into(), bytes: text.into(), existing: ExistingFile::Replace }
 }
 
 #[test]
@@ -77,9 +77,9 @@ fn a_held_file_is_waited_for_and_its_holder_named() {
     let file = world.write("a", "x");
     let everything = Grants::allow_all();
     let held = hold(&everything, &[&file], LONG);
-    let files = Files::with(&everything);
+    let files = FileAccess::with_grants(&everything);
     let short = Duration::from_millis(5);
-    let error = files.hold(&[&file], short, &CancellationToken::new()).unwrap_err();
+    let error = files.lock(&[&file], short, &CancellationToken::new()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     // Not every file system tells the system's list of locks the same number.
     if let Some(holder) = error.details().get("held_by").and_then(number) {
@@ -87,7 +87,7 @@ fn a_held_file_is_waited_for_and_its_holder_named() {
     }
     let stopped = CancellationToken::new();
     stopped.cancel();
-    let error = files.hold(&[&file], LONG, &stopped).unwrap_err();
+    let error = files.lock(&[&file], LONG, &stopped).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     drop(held);
     drop(hold(&everything, &[&file], short));
@@ -151,7 +151,7 @@ fn only_what_was_granted_is_held() {
     let file = world.write("a", "x");
     let nothing = Grants::from_effects(&[]);
     let cancel = CancellationToken::new();
-    let error = Files::with(&nothing).hold(&[&file], LONG, &cancel).unwrap_err();
+    let error = FileAccess::with_grants(&nothing).lock(&[&file], LONG, &cancel).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
     let reading = Grants::from_effects(&[Effect::path(Scope::FILE_READ, &file)]);
     let held = hold(&reading, &[&file], LONG);

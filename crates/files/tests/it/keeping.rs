@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
-use hermes_files::{Change, Existing, Files, Mode, Scratch};
+use hermes_files::{FileChange, ExistingFile, FileAccess, WriteOptions, ScratchKind};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use rustix::io::Errno;
 
@@ -55,17 +55,17 @@ fn attributes_and_access_lists_stay() {
     let list = get(&file, ACCESS);
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     let grants = judged(&file);
-    let files = Files::with(&grants);
+    let files = FileAccess::with_grants(&grants);
     for round in 0..2 {
         if round == 0 {
-            files.write(&file, b"new", Mode::default()).unwrap();
+            files.write(&file, b"new", WriteOptions::default()).unwrap();
         } else {
             let held =
-                files.hold(&[&file], Duration::from_secs(60), &CancellationToken::new()).unwrap();
+                files.lock(&[&file], Duration::from_secs(60), &CancellationToken::new()).unwrap();
             let bytes = "newer".into();
-            let change = Change::Write { path: file.clone(), bytes, existing: Existing::Replace };
+            let change = FileChange::Write { path: file.clone(), bytes, existing: ExistingFile::Replace };
             let changed = held.change(&[change]).unwrap();
-            assert!(changed[0].lost.is_empty(), "{changed:?}");
+            assert!(changed[0].lost_attributes.is_empty(), "{changed:?}");
         }
         assert_eq!(get(&file, "user.note").as_deref(), Some(&b"mine"[..]));
         assert_eq!(get(&file, "user.long"), Some(long.clone()));
@@ -84,7 +84,7 @@ fn what_lets_a_program_do_more_is_not_given_to_new_content() {
     if !set(&file, "security.capability", &capability) {
         return;
     }
-    Files::with(&judged(&file)).write(&file, b"new", Mode::default()).unwrap();
+    FileAccess::with_grants(&judged(&file)).write(&file, b"new", WriteOptions::default()).unwrap();
     assert_eq!(get(&file, "security.capability"), None);
 }
 
@@ -99,9 +99,9 @@ fn the_list_of_the_folder_is_not_put_on_an_old_file() {
         return;
     }
     let grants = judged(&world.ws("d"));
-    Files::with(&grants).write(&file, b"new", Mode::default()).unwrap();
+    FileAccess::with_grants(&grants).write(&file, b"new", WriteOptions::default()).unwrap();
     assert_eq!(get(&file, ACCESS), None);
-    Files::with(&grants).write(&world.ws("d/b"), b"new", Mode::default()).unwrap();
+    FileAccess::with_grants(&grants).write(&world.ws("d/b"), b"new", WriteOptions::default()).unwrap();
     assert!(get(&world.ws("d/b"), ACCESS).is_some(), "a new file gets it");
 }
 
@@ -109,14 +109,14 @@ fn the_list_of_the_folder_is_not_put_on_an_old_file() {
 fn what_a_dead_process_left_goes_with_the_next_write() {
     let world = World::new();
     let file = world.write("a", "old");
-    let left = [0, 1, 2].map(|_| world.ws(Scratch::File.name().to_str().unwrap()));
+    let left = [0, 1, 2].map(|_| world.ws(ScratchKind::File.new_name().to_str().unwrap()));
     for (at, path) in left.iter().enumerate() {
         fs::write(path, "half of it").unwrap();
         if at == 1 {
             fs::set_permissions(path, fs::Permissions::from_mode(0o200)).unwrap();
         }
     }
-    let tree = world.ws(Scratch::Folder.name().to_str().unwrap());
+    let tree = world.ws(ScratchKind::Directory.new_name().to_str().unwrap());
     fs::create_dir_all(tree.join("p/q")).unwrap();
     fs::write(tree.join("p/q/f"), "unpacked").unwrap();
     symlink(world.out(""), tree.join("p/out")).unwrap();
@@ -131,14 +131,14 @@ fn what_a_dead_process_left_goes_with_the_next_write() {
     for name in others {
         world.write(name, "not ours");
     }
-    let crossed = [Scratch::Folder, Scratch::File].map(|s| s.name().into_string().unwrap());
+    let crossed = [ScratchKind::Directory, ScratchKind::File].map(|s| s.new_name().into_string().unwrap());
     world.write(&crossed[0], "a file under the name of a folder");
     fs::create_dir(world.ws(&crossed[1])).unwrap();
-    let alive = world.ws(Scratch::File.name().to_str().unwrap());
+    let alive = world.ws(ScratchKind::File.new_name().to_str().unwrap());
     let held = fs::File::create(&alive).unwrap();
     held.lock().unwrap();
     let grants = judged(&file);
-    Files::with(&grants).write(&file, b"new", Mode::default()).unwrap();
+    FileAccess::with_grants(&grants).write(&file, b"new", WriteOptions::default()).unwrap();
     for path in left.iter().chain([&tree]) {
         assert!(!path.exists(), "{}", path.display());
     }
@@ -148,7 +148,7 @@ fn what_a_dead_process_left_goes_with_the_next_write() {
     assert!(world.out("secret").exists());
     assert!(alive.exists(), "its maker lives");
     drop(held);
-    Files::with(&grants).write(&file, b"newer", Mode::default()).unwrap();
+    FileAccess::with_grants(&grants).write(&file, b"newer", WriteOptions::default()).unwrap();
     assert!(!alive.exists());
     assert_eq!(fs::read_to_string(file).unwrap(), "newer");
 }
@@ -157,13 +157,13 @@ fn what_a_dead_process_left_goes_with_the_next_write() {
 fn a_change_removes_what_was_left_also_links() {
     let world = World::new();
     let file = world.write("a", "old");
-    let left = [0, 1].map(|_| world.ws(Scratch::File.name().to_str().unwrap()));
+    let left = [0, 1].map(|_| world.ws(ScratchKind::File.new_name().to_str().unwrap()));
     fs::write(&left[0], "put aside").unwrap();
     symlink("a", &left[1]).unwrap();
     let grants = judged(&file);
-    let hold = Files::with(&grants).hold(&[&file], Duration::ZERO, &CancellationToken::new());
+    let hold = FileAccess::with_grants(&grants).lock(&[&file], Duration::ZERO, &CancellationToken::new());
     let change =
-        Change::Write { path: file.clone(), bytes: "new".into(), existing: Existing::Replace };
+        FileChange::Write { path: file.clone(), bytes: "new".into(), existing: ExistingFile::Replace };
     hold.unwrap().change(&[change]).unwrap();
     assert!(left.iter().all(|path| fs::symlink_metadata(path).is_err()));
     assert_eq!(fs::read_to_string(file).unwrap(), "new");
@@ -177,11 +177,11 @@ fn what_new_content_does_not_get_is_told() {
     fs::hard_link(&file, world.ws("b")).unwrap();
     fs::hard_link(&file, world.ws("c")).unwrap();
     let grants = judged(&world.ws(""));
-    let hold = Files::with(&grants).hold(&[&file], Duration::ZERO, &CancellationToken::new());
+    let hold = FileAccess::with_grants(&grants).lock(&[&file], Duration::ZERO, &CancellationToken::new());
     let change =
-        Change::Write { path: file.clone(), bytes: "new".into(), existing: Existing::Replace };
+        FileChange::Write { path: file.clone(), bytes: "new".into(), existing: ExistingFile::Replace };
     let changed = hold.unwrap().change(&[change]).unwrap();
-    let told = changed[0].lost.join("; ");
+    let told = changed[0].lost_attributes.join("; ");
     assert!(told.contains("set-user-ID") && told.contains("set-group-ID"), "{told}");
     assert!(told.contains("2 other names"), "{told}");
     assert_eq!(fs::read_to_string(world.ws("b")).unwrap(), "old");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{CancellationToken, Grants};
-use hermes_files::{Change, Existing, Files, Journals, Mode};
+use hermes_files::{FileChange, ExistingFile, FileAccess, JournalDir, WriteOptions};
 
 const KILLS: u64 = 60;
 const FOLDER: &str = "HERMES_TEST_KILLED_IN";
@@ -31,8 +31,8 @@ fn number(path: &Path) -> u64 {
 }
 
 /// Where changes are written down: not among the files.
-fn journals(folder: &Path) -> Arc<Journals> {
-    Arc::new(Journals::new(folder.with_extension("journals")))
+fn journals(folder: &Path) -> Arc<JournalDir> {
+    Arc::new(JournalDir::new(folder.with_extension("journals")))
 }
 
 /// Not a test: what the test kills.
@@ -41,27 +41,27 @@ fn journals(folder: &Path) -> Arc<Journals> {
 fn write_on_and_on() {
     let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
     let everything = Grants::allow_all();
-    let files = Files::with(&everything);
+    let files = FileAccess::with_grants(&everything);
     let paths = NAMES.map(|name| folder.join(name));
     let mut next = paths.iter().map(|path| number(path)).max().unwrap() + 1;
     loop {
         match next % 4 {
             0 => {
                 let hold =
-                    files.hold(&[&paths[0]], Duration::from_secs(60), &CancellationToken::new());
-                let changes = paths.clone().map(|path| Change::Write {
+                    files.lock(&[&paths[0]], Duration::from_secs(60), &CancellationToken::new());
+                let changes = paths.clone().map(|path| FileChange::Write {
                     path,
                     bytes: text(next).into(),
-                    existing: Existing::Replace,
+                    existing: ExistingFile::Replace,
                 });
-                hold.unwrap().noting(Some(journals(&folder))).change(&changes).unwrap();
+                hold.unwrap().with_journals(Some(journals(&folder))).change(&changes).unwrap();
             }
             1 => {
                 let path = &paths[2];
                 let _ = fs::remove_file(path);
-                files.write(path, text(next).as_bytes(), Mode::default()).unwrap();
+                files.write(path, text(next).as_bytes(), WriteOptions::default()).unwrap();
             }
-            _ => files.write(&paths[0], text(next).as_bytes(), Mode::default()).unwrap(),
+            _ => files.write(&paths[0], text(next).as_bytes(), WriteOptions::default()).unwrap(),
         }
         next += 1;
     }
@@ -73,18 +73,18 @@ fn write_on_and_on() {
 fn change_many_on_and_on() {
     let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
     let everything = Grants::allow_all();
-    let files = Files::with(&everything);
+    let files = FileAccess::with_grants(&everything);
     for round in 0_u64.. {
         let changes: Vec<_> = (0..MANY)
-            .map(|at| Change::Write {
+            .map(|at| FileChange::Write {
                 path: folder.join(format!("{at}")),
                 bytes: text(round).into(),
-                existing: Existing::Replace,
+                existing: ExistingFile::Replace,
             })
             .collect();
         let hold =
-            files.hold(&[&folder.join("0")], Duration::from_secs(60), &CancellationToken::new());
-        hold.unwrap().noting(Some(journals(&folder))).change(&changes).unwrap();
+            files.lock(&[&folder.join("0")], Duration::from_secs(60), &CancellationToken::new());
+        hold.unwrap().with_journals(Some(journals(&folder))).change(&changes).unwrap();
         fs::write(folder.join("round"), format!("{round}")).unwrap();
     }
 }
@@ -105,11 +105,11 @@ fn what_a_killed_change_of_many_files_left_goes_with_the_next_look() {
         child.wait().unwrap();
         let first = folder.path().join("0");
         let hold =
-            Files::with(&everything).hold(&[&first], Duration::ZERO, &CancellationToken::new());
+            FileAccess::with_grants(&everything).lock(&[&first], Duration::ZERO, &CancellationToken::new());
         drop(hold.unwrap());
         journals(folder.path()).recover();
         let hold =
-            Files::with(&everything).hold(&[&first], Duration::ZERO, &CancellationToken::new());
+            FileAccess::with_grants(&everything).lock(&[&first], Duration::ZERO, &CancellationToken::new());
         drop(hold.unwrap());
         let mut names: Vec<String> = fs::read_dir(folder.path())
             .unwrap()
@@ -147,7 +147,7 @@ fn a_killed_writer_leaves_the_old_or_the_new() {
         names.filter(|name| name.to_string_lossy().starts_with('.')).count()
     };
     let everything = Grants::allow_all();
-    let files = Files::with(&everything);
+    let files = FileAccess::with_grants(&everything);
     for kill in 0..KILLS {
         let mut child = start(folder.path(), "killing::write_on_and_on");
         // A different number each time, so that it dies at different moments.
@@ -160,7 +160,7 @@ fn a_killed_writer_leaves_the_old_or_the_new() {
         // The next start.
         journals(folder.path()).recover();
         reached();
-        files.write(&folder.path().join("next"), b"x", Mode::default()).unwrap();
+        files.write(&folder.path().join("next"), b"x", WriteOptions::default()).unwrap();
         assert_eq!(left(), 0);
     }
 }

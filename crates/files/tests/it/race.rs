@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use hermes_core::{ErrorKind, Grants, ToolError};
-use hermes_files::{Files, Mode, Walk, real_path};
+use hermes_files::{FileAccess, WriteOptions, WalkMode, real_path};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::harness::{World, judged};
@@ -49,23 +49,23 @@ fn judge(world: &World, path: &Path) -> Option<Grants> {
         .then_some(grants)
 }
 
-fn attack(world: &World, round: u64, walk: Walk, tally: &mut Tally) {
+fn attack(world: &World, round: u64, walk: WalkMode, tally: &mut Tally) {
     let file = world.ws("dir/file");
     let secret = world.ws("dir/secret");
     if let Some(grants) = judge(world, &file) {
-        let files = Files::with(&grants).walking(walk);
+        let files = FileAccess::with_grants(&grants).with_walk(walk);
         match round % 4 {
-            0 => tally.add(files.write(&file, b"inside", Mode::default())),
+            0 => tally.add(files.write(&file, b"inside", WriteOptions::default())),
             1 => tally.add(files.append(&file, b"more")),
             2 => tally.add(files.remove_file(&file)),
             _ => {
-                let mode = Mode { make_parents: true, ..Mode::default() };
+                let mode = WriteOptions { make_parents: true, ..WriteOptions::default() };
                 tally.add(files.write(&file, b"inside", mode));
             }
         }
     }
     if let Some(grants) = judge(world, &secret) {
-        let files = Files::with(&grants).walking(walk);
+        let files = FileAccess::with_grants(&grants).with_walk(walk);
         match files.open(&secret) {
             Ok(mut file) => {
                 let mut text = String::new();
@@ -80,13 +80,13 @@ fn attack(world: &World, round: u64, walk: Walk, tally: &mut Tally) {
     if round.is_multiple_of(8)
         && let Some(grants) = judge(world, &tree)
     {
-        let files = Files::with(&grants).walking(walk);
+        let files = FileAccess::with_grants(&grants).with_walk(walk);
         tally.add(files.create_dir_all(&tree));
         tally.add(files.remove_tree(&tree).map(drop));
     }
 }
 
-fn race(walk: Walk) {
+fn race(walk: WalkMode) {
     let world = World::new();
     fs::create_dir_all(world.ws("dir")).unwrap();
     fs::write(world.ws("dir/secret"), "mine").unwrap();
@@ -124,10 +124,10 @@ fn race(walk: Walk) {
 
 #[test]
 fn nothing_outside_is_touched_in_one_call_to_the_kernel() {
-    race(Walk::Kernel);
+    race(WalkMode::Kernel);
 }
 
 #[test]
 fn nothing_outside_is_touched_step_by_step() {
-    race(Walk::Stepwise);
+    race(WalkMode::Stepwise);
 }

@@ -4,12 +4,12 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use hermes_core::{Effect, ErrorKind, Grant, Grants, Scope, ToolError};
-use hermes_files::{Files, Kind, open_file, open_folder};
+use hermes_files::{FileAccess, FileKind, open_file, open_dir};
 use proptest::prelude::*;
 
 use crate::harness::{WALKS, World, judged};
 
-fn text(files: &Files<'_>, path: &Path) -> Result<String, ToolError> {
+fn text(files: &FileAccess<'_>, path: &Path) -> Result<String, ToolError> {
     let mut text = String::new();
     files.open(path)?.read_to_string(&mut text).unwrap();
     Ok(text)
@@ -23,15 +23,15 @@ fn what_was_judged_is_read() {
     for walk in WALKS {
         for path in [file.clone(), world.ws("link/b.txt")] {
             let grants = judged(&path);
-            let files = Files::with(&grants).walking(walk);
+            let files = FileAccess::with_grants(&grants).with_walk(walk);
             assert_eq!(text(&files, &path).unwrap(), "hello");
             let facts = files.metadata(&path).unwrap();
-            assert_eq!((facts.kind, facts.len), (Kind::File, 5));
+            assert_eq!((facts.kind, facts.len), (FileKind::File, 5));
             assert!(files.exists(&path).unwrap());
         }
         let missing = world.ws("a/none");
         let grants = judged(&missing);
-        let files = Files::with(&grants).walking(walk);
+        let files = FileAccess::with_grants(&grants).with_walk(walk);
         assert!(!files.exists(&missing).unwrap());
         assert_eq!(files.metadata(&missing).unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(files.open(&missing).unwrap_err().kind(), ErrorKind::NotFound);
@@ -45,7 +45,7 @@ fn a_link_that_came_later_is_not_followed() {
         let world = World::new();
         let file = world.write("a/secret", "mine");
         let grants = judged(&file);
-        let files = Files::with(&grants).walking(walk);
+        let files = FileAccess::with_grants(&grants).with_walk(walk);
         // In the middle of the path.
         fs::rename(world.ws("a"), world.ws("b")).unwrap();
         symlink(world.out(""), world.ws("a")).unwrap();
@@ -59,7 +59,7 @@ fn a_link_that_came_later_is_not_followed() {
         symlink(world.out("secret"), &file).unwrap();
         assert_eq!(files.open(&file).unwrap_err().kind(), ErrorKind::Conflict);
         assert!(open_file(&file, walk).is_err());
-        assert!(open_folder(&world.ws("a"), walk).is_ok());
+        assert!(open_dir(&world.ws("a"), walk).is_ok());
     }
 }
 
@@ -74,7 +74,7 @@ fn links_below_a_granted_folder_stay_in_it() {
     let unseen = Grants::from_effects(&[Effect::path(Scope::FILE_READ, &folder)]);
     for grants in [judged(&folder), unseen] {
         for walk in WALKS {
-            let files = Files::with(&grants).walking(walk);
+            let files = FileAccess::with_grants(&grants).with_walk(walk);
             assert_eq!(text(&files, &folder.join("in/x")).unwrap(), "inside");
             assert_eq!(text(&files, &folder.join("absolute/x")).unwrap(), "inside");
             for out in ["escape/secret", "real/../../../out/secret", "escape"] {
@@ -95,7 +95,7 @@ fn the_narrowest_grant_decides() {
         grant(world.ws(""), world.ws("")),
         grant(world.ws("link"), world.out("secret")),
     ]);
-    assert_eq!(text(&Files::with(&grants), &world.ws("link")).unwrap(), "secret");
+    assert_eq!(text(&FileAccess::with_grants(&grants), &world.ws("link")).unwrap(), "secret");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn only_regular_files_are_opened() {
     symlink("pipe", world.ws("link")).unwrap();
     let everything = Grants::allow_all();
     for walk in WALKS {
-        let files = Files::with(&everything).walking(walk);
+        let files = FileAccess::with_grants(&everything).with_walk(walk);
         for (path, what) in [
             (world.ws("pipe"), "a named pipe"),
             (world.ws("link"), "a named pipe"),
@@ -121,7 +121,7 @@ fn only_regular_files_are_opened() {
             assert_eq!(error.kind(), ErrorKind::InvalidArguments, "{error}");
             assert!(error.message().contains(what), "{error}");
             if what != "a folder" {
-                let error = files.folder(&path).unwrap_err();
+                let error = files.open_dir(&path).unwrap_err();
                 assert!(error.message().contains(what), "{error}");
             }
         }
@@ -134,12 +134,12 @@ fn traps_are_refused_by_every_way() {
     symlink("/proc/self/environ", world.ws("env")).unwrap();
     let everything = Grants::allow_all();
     for walk in WALKS {
-        let files = Files::with(&everything).walking(walk);
+        let files = FileAccess::with_grants(&everything).with_walk(walk);
         for path in ["/proc/self/environ", "/proc/self/root/proc/self/mem", "/dev/stdin"] {
             assert_eq!(files.open(Path::new(path)).unwrap_err().kind(), ErrorKind::Denied);
         }
         assert_eq!(files.open(&world.ws("env")).unwrap_err().kind(), ErrorKind::Denied);
-        let process = files.folder(Path::new("/proc/self")).unwrap();
+        let process = files.open_dir(Path::new("/proc/self")).unwrap();
         let error = process.open(Path::new("environ")).unwrap_err();
         assert!(error.to_string().contains("never read"), "{error}");
         assert!(text(&files, Path::new("/proc/self/status")).unwrap().starts_with("Name:"));
@@ -154,24 +154,24 @@ fn a_folder_is_listed_without_following() {
     symlink(world.out("secret"), world.ws("a/link")).unwrap();
     let grants = judged(&world.ws("a"));
     for walk in WALKS {
-        let files = Files::with(&grants).walking(walk);
+        let files = FileAccess::with_grants(&grants).with_walk(walk);
         let entries = files.read_dir(&world.ws("a")).unwrap();
         let seen: Vec<_> =
             entries.iter().map(|entry| (entry.name.to_str().unwrap(), entry.kind)).collect();
-        assert_eq!(seen, [("dir", Kind::Folder), ("file", Kind::File), ("link", Kind::Link)]);
-        let folder = files.folder(&world.ws("a")).unwrap();
+        assert_eq!(seen, [("dir", FileKind::Directory), ("file", FileKind::File), ("link", FileKind::Link)]);
+        let folder = files.open_dir(&world.ws("a")).unwrap();
         let link = Path::new("link");
-        assert_eq!(folder.facts(link).unwrap().kind, Kind::Link);
+        assert_eq!(folder.metadata(link).unwrap().kind, FileKind::Link);
         assert_eq!(folder.read_link(link).unwrap(), Some(world.out("secret")));
         assert_eq!(folder.read_link(Path::new("file")).unwrap(), None);
-        assert!(folder.open(link).is_err() && folder.folder(link).is_err());
+        assert!(folder.open(link).is_err() && folder.open_dir(link).is_err());
         for out in ["..", "../../out/secret", "/etc/passwd", "dir/../.."] {
-            assert!(folder.facts(Path::new(out)).is_err(), "{out}");
+            assert!(folder.metadata(Path::new(out)).is_err(), "{out}");
         }
         assert!(files.read_dir(Path::new("/")).is_err(), "not granted");
     }
     let everything = Grants::allow_all();
-    assert!(!Files::with(&everything).read_dir(Path::new("/")).unwrap().is_empty());
+    assert!(!FileAccess::with_grants(&everything).read_dir(Path::new("/")).unwrap().is_empty());
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn errors_say_what_to_do() {
     world.write("file", "");
     symlink("round", world.ws("round")).unwrap();
     let everything = Grants::allow_all();
-    let files = Files::with(&everything);
+    let files = FileAccess::with_grants(&everything);
     let error = files.open(&world.ws("round/x")).unwrap_err();
     assert!(error.message().ends_with("round is a link that leads back to itself"), "{error}");
     let error = files.open(&world.ws("file/x")).unwrap_err();
@@ -196,9 +196,9 @@ fn nothing_granted_means_nothing_done() {
     let world = World::new();
     let file = world.write("file", "x");
     let none = Grants::from_effects(&[]);
-    let files = Files::with(&none);
-    let mode = hermes_files::Mode::default();
-    let existing = hermes_files::Existing::Replace;
+    let files = FileAccess::with_grants(&none);
+    let mode = hermes_files::WriteOptions::default();
+    let existing = hermes_files::ExistingFile::Replace;
     for refused in [
         files.open(&file).map(drop),
         files.metadata(&file).map(drop),
@@ -216,7 +216,7 @@ fn nothing_granted_means_nothing_done() {
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Denied);
     }
     let one = Grants::from_effects(&[Effect::path(Scope::FILE_DELETE, &file)]);
-    let refused = Files::with(&one).rename(&file, &world.ws("g"), existing).unwrap_err();
+    let refused = FileAccess::with_grants(&one).rename(&file, &world.ws("g"), existing).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Denied);
     assert_eq!(fs::read_to_string(&file).unwrap(), "x");
 }
@@ -244,7 +244,7 @@ proptest! {
         let grants =
             if is_judged { judged(&ws) } else { Grants::from_effects(&[Effect::path(Scope::FILE_READ, &ws)]) };
         for walk in WALKS {
-            if let Ok(text) = text(&Files::with(&grants).walking(walk), Path::new(&path)) {
+            if let Ok(text) = text(&FileAccess::with_grants(&grants).with_walk(walk), Path::new(&path)) {
                 prop_assert_eq!(&text, "mine", "{}", path);
             }
         }
@@ -256,7 +256,7 @@ fn the_time_of_a_change_cannot_be_put_back() {
     let world = World::new();
     let path = world.write("a", "one");
     let grants = judged(&path);
-    let files = Files::with(&grants);
+    let files = FileAccess::with_grants(&grants);
     let before = files.metadata(&path).unwrap();
     // Clocks of file systems tick in steps.
     let after = loop {

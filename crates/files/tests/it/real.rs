@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use hermes_files::{identity, is_loop, real_entry, real_path, same_file};
+use hermes_files::{file_identity, is_loop, real_entry, real_path, same_file};
 use proptest::prelude::*;
 
 use crate::harness::World;
@@ -178,8 +178,8 @@ fn hard_links_are_one_file() {
     assert!(same_file(&one, &world.ws("two")).unwrap());
     assert!(same_file(&one, &world.ws("three")).unwrap());
     assert!(!same_file(&one, &world.out("secret")).unwrap());
-    assert_eq!(identity(&one).unwrap().links, 2);
-    assert!(identity(&world.ws("none")).is_err());
+    assert_eq!(file_identity(&one).unwrap().links, 2);
+    assert!(file_identity(&world.ws("none")).is_err());
 }
 
 #[test]

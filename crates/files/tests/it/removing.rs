@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use hermes_core::{Effect, ErrorKind, Grant, Grants, Scope};
-use hermes_files::{Files, real_entry};
+use hermes_files::{FileAccess, real_entry};
 
 use crate::harness::{WALKS, World, judged};
 
@@ -12,7 +12,7 @@ fn files_and_empty_folders_go() {
         let world = World::new();
         let file = world.write("a/file", "x");
         let grants = judged(&world.ws("a"));
-        let files = Files::with(&grants).walking(walk);
+        let files = FileAccess::with_grants(&grants).with_walk(walk);
         assert_eq!(files.remove_dir(&world.ws("a")).unwrap_err().kind(), ErrorKind::Conflict);
         assert!(files.remove_file(&world.ws("a")).unwrap_err().message().contains("a folder"));
         assert!(files.remove_dir(&file).unwrap_err().message().contains("a file"));
@@ -26,7 +26,7 @@ fn files_and_empty_folders_go() {
 #[test]
 fn devices_and_the_root_stay() {
     let everything = Grants::allow_all();
-    let files = Files::with(&everything);
+    let files = FileAccess::with_grants(&everything);
     assert!(files.remove_file("/dev/null".as_ref()).unwrap_err().message().contains("a device"));
     assert_eq!(files.remove_tree("/".as_ref()).unwrap_err().kind(), ErrorKind::Denied);
     assert!(files.remove_dir("/".as_ref()).is_err());
@@ -39,7 +39,7 @@ fn a_link_goes_and_its_target_stays() {
     symlink(world.out("secret"), &link).unwrap();
     // Judged by its target, the link itself was not allowed.
     let grants = judged(&link);
-    let error = Files::with(&grants).remove_file(&link).unwrap_err();
+    let error = FileAccess::with_grants(&grants).remove_file(&link).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
     assert!(fs::symlink_metadata(&link).is_ok());
     // Judged by its own place, or below a folder that was, it goes.
@@ -48,7 +48,7 @@ fn a_link_goes_and_its_target_stays() {
         real_path: Some(real_entry(&link).unwrap()),
     }]);
     for grants in [own, judged(&world.ws("")), Grants::allow_all()] {
-        Files::with(&grants).remove_file(&link).unwrap();
+        FileAccess::with_grants(&grants).remove_file(&link).unwrap();
         assert!(fs::symlink_metadata(&link).is_err());
         symlink(world.out("secret"), &link).unwrap();
     }
@@ -66,7 +66,7 @@ fn trees_go_without_their_links_targets() {
         symlink("..", world.ws("t/a/up")).unwrap();
         world.write("kept", "");
         let grants = judged(&world.ws("t"));
-        let files = Files::with(&grants).walking(walk);
+        let files = FileAccess::with_grants(&grants).with_walk(walk);
         assert_eq!(files.remove_tree(&world.ws("t")).unwrap(), 8);
         assert!(!world.ws("t").exists() && world.ws("kept").exists());
         world.assert_outside_untouched();
@@ -76,7 +76,7 @@ fn trees_go_without_their_links_targets() {
     let file = world.write("file", "");
     symlink(world.out(""), world.ws("link")).unwrap();
     let everything = Grants::allow_all();
-    let files = Files::with(&everything);
+    let files = FileAccess::with_grants(&everything);
     assert!(files.remove_tree(&file).is_err() && file.exists());
     assert!(files.remove_tree(&world.ws("link")).is_err());
     world.assert_outside_untouched();
@@ -89,7 +89,7 @@ fn a_tree_that_is_too_deep_is_left_whole() {
     fs::create_dir_all(&deep).unwrap();
     world.write("t/first", "");
     let grants = judged(&world.ws("t"));
-    let error = Files::with(&grants).remove_tree(&world.ws("t")).unwrap_err();
+    let error = FileAccess::with_grants(&grants).remove_tree(&world.ws("t")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
     assert!(deep.exists() && world.ws("t/first").exists());
 }
@@ -110,7 +110,7 @@ fn a_mounted_file_system_is_not_crossed() {
         return;
     }
     let grants = judged(&world.ws("t"));
-    let outcome = Files::with(&grants).remove_tree(&world.ws("t"));
+    let outcome = FileAccess::with_grants(&grants).remove_tree(&world.ws("t"));
     assert!(mount("umount", &[&at]));
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Denied);
     assert!(world.ws("t/first").exists());

@@ -3,7 +3,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use hermes_core::{ErrorKind, Grants};
-use hermes_files::{Existing, Files, Mode, Permissions};
+use hermes_files::{ExistingFile, FileAccess, WriteOptions, WritePermissions};
 
 use crate::harness::{WALKS, World, judged};
 
@@ -23,22 +23,22 @@ fn a_file_is_made_and_replaced() {
         let world = World::new();
         let file = world.ws("a.txt");
         let grants = judged(&file);
-        let files = Files::with(&grants).walking(walk);
-        files.write(&file, b"one", Mode::default()).unwrap();
+        let files = FileAccess::with_grants(&grants).with_walk(walk);
+        files.write(&file, b"one", WriteOptions::default()).unwrap();
         assert_eq!(read(&file), "one");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o741)).unwrap();
-        files.write(&file, b"two", Mode::default()).unwrap();
+        files.write(&file, b"two", WriteOptions::default()).unwrap();
         assert_eq!(
             (read(&file).as_str(), fs::metadata(&file).unwrap().mode() & 0o7777),
             ("two", 0o741)
         );
         fs::set_permissions(&file, fs::Permissions::from_mode(0o6755)).unwrap();
-        files.write(&file, b"two", Mode::default()).unwrap();
+        files.write(&file, b"two", WriteOptions::default()).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o755);
-        let mode = Mode { permissions: Permissions::Set(0o600), ..Mode::default() };
+        let mode = WriteOptions { permissions: WritePermissions::Set(0o600), ..WriteOptions::default() };
         files.write(&file, b"three", mode).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o600);
-        let new = Mode { existing: Existing::Refuse, ..Mode::default() };
+        let new = WriteOptions { existing: ExistingFile::Refuse, ..WriteOptions::default() };
         let error = files.write(&file, b"four", new).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         assert_eq!(read(&file), "three");
@@ -57,7 +57,7 @@ fn a_link_that_was_judged_is_written_through_and_stays() {
     symlink("new", world.ws("dangling")).unwrap();
     for (link, target) in [("link", "target"), ("dangling", "new")] {
         let grants = judged(&world.ws(link));
-        Files::with(&grants).write(&world.ws(link), b"x", Mode::default()).unwrap();
+        FileAccess::with_grants(&grants).write(&world.ws(link), b"x", WriteOptions::default()).unwrap();
         assert_eq!(read(&world.ws(target)), "x");
         assert!(fs::symlink_metadata(world.ws(link)).unwrap().is_symlink());
     }
@@ -70,12 +70,12 @@ fn a_link_that_came_later_is_not_written_through() {
         world.write("a/secret", "mine");
         for path in [world.ws("a/secret"), world.ws("a/new"), world.ws("a/b/c/new")] {
             let grants = judged(&path);
-            let files = Files::with(&grants).walking(walk);
+            let files = FileAccess::with_grants(&grants).with_walk(walk);
             fs::rename(world.ws("a"), world.ws("aside")).unwrap();
             symlink(world.out(""), world.ws("a")).unwrap();
-            let mode = Mode { make_parents: true, ..Mode::default() };
+            let mode = WriteOptions { make_parents: true, ..WriteOptions::default() };
             for done in [
-                files.write(&path, b"x", Mode::default()),
+                files.write(&path, b"x", WriteOptions::default()),
                 files.write(&path, b"x", mode),
                 files.append(&path, b"x"),
                 files.create_dir_all(&path),
@@ -90,11 +90,11 @@ fn a_link_that_came_later_is_not_written_through() {
         // At the end of the path.
         let path = world.ws("a/secret");
         let grants = judged(&path);
-        let files = Files::with(&grants).walking(walk);
+        let files = FileAccess::with_grants(&grants).with_walk(walk);
         fs::remove_file(&path).unwrap();
         symlink(world.out("secret"), &path).unwrap();
         assert_eq!(
-            files.write(&path, b"x", Mode::default()).unwrap_err().kind(),
+            files.write(&path, b"x", WriteOptions::default()).unwrap_err().kind(),
             ErrorKind::Conflict
         );
         assert_eq!(files.append(&path, b"x").unwrap_err().kind(), ErrorKind::Conflict);
@@ -108,11 +108,11 @@ fn other_names_keep_the_old_content() {
     let file = world.ws("inside");
     fs::hard_link(world.out("secret"), &file).unwrap();
     let grants = judged(&file);
-    let files = Files::with(&grants);
+    let files = FileAccess::with_grants(&grants);
     let error = files.append(&file, b"x").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
     assert!(error.message().contains("hard links"), "{error}");
-    files.write(&file, b"new", Mode::default()).unwrap();
+    files.write(&file, b"new", WriteOptions::default()).unwrap();
     assert_eq!(read(&file), "new");
     world.assert_outside_untouched();
     files.append(&file, b"er").unwrap();
@@ -129,7 +129,7 @@ fn what_is_not_a_writable_file_is_refused() {
     fs::set_permissions(&fixed, fs::Permissions::from_mode(0o444)).unwrap();
     let everything = Grants::allow_all();
     for walk in WALKS {
-        let files = Files::with(&everything).walking(walk);
+        let files = FileAccess::with_grants(&everything).with_walk(walk);
         for (path, kind, says) in [
             (world.ws("pipe"), ErrorKind::InvalidArguments, "a named pipe"),
             (world.ws("dir"), ErrorKind::InvalidArguments, "a folder"),
@@ -141,7 +141,7 @@ fn what_is_not_a_writable_file_is_refused() {
             (world.ws("fixed/below"), ErrorKind::NotFound, "not a folder"),
             (world.ws(&"x".repeat(256)), ErrorKind::InvalidArguments, "too long"),
         ] {
-            let error = files.write(&path, b"x", Mode::default()).unwrap_err();
+            let error = files.write(&path, b"x", WriteOptions::default()).unwrap_err();
             assert_eq!(error.kind(), kind, "{error}");
             assert!(error.message().contains(says), "{error}");
         }
@@ -150,7 +150,7 @@ fn what_is_not_a_writable_file_is_refused() {
     assert_eq!(left_behind(&world), 0);
     // The longest name leaves no room for a longer one beside it.
     let longest = world.ws(&"x".repeat(255));
-    Files::with(&everything).write(&longest, b"y", Mode::default()).unwrap();
+    FileAccess::with_grants(&everything).write(&longest, b"y", WriteOptions::default()).unwrap();
     assert_eq!(read(&longest), "y");
 }
 
@@ -160,16 +160,16 @@ fn missing_folders_are_made_when_asked() {
         let world = World::new();
         let path = world.ws("a/b/c/d.txt");
         let grants = judged(&path);
-        let files = Files::with(&grants).walking(walk);
-        let error = files.write(&path, b"x", Mode::default()).unwrap_err();
+        let files = FileAccess::with_grants(&grants).with_walk(walk);
+        let error = files.write(&path, b"x", WriteOptions::default()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert!(!world.ws("a").exists());
-        let mode = Mode { make_parents: true, ..Mode::default() };
+        let mode = WriteOptions { make_parents: true, ..WriteOptions::default() };
         files.write(&path, b"x", mode).unwrap();
         assert_eq!(read(&path), "x");
         let folder = world.ws("p/q");
         let grants = judged(&folder);
-        let files = Files::with(&grants).walking(walk);
+        let files = FileAccess::with_grants(&grants).with_walk(walk);
         assert_eq!(files.create_dir(&folder).unwrap_err().kind(), ErrorKind::NotFound);
         files.create_dir_all(&folder).unwrap();
         files.create_dir_all(&folder).unwrap();
@@ -183,7 +183,7 @@ fn appending_makes_a_file_and_adds_to_it() {
     let world = World::new();
     let path = world.ws("log");
     let grants = judged(&path);
-    let files = Files::with(&grants);
+    let files = FileAccess::with_grants(&grants);
     files.append(&path, b"one\n").unwrap();
     let before = fs::metadata(&path).unwrap().ino();
     files.append(&path, b"two\n").unwrap();
@@ -198,25 +198,25 @@ fn a_rename_needs_both_ends() {
         world.write("a/one", "1");
         world.write("b/two", "2");
         let grants = judged(&world.ws(""));
-        let files = Files::with(&grants).walking(walk);
+        let files = FileAccess::with_grants(&grants).with_walk(walk);
         let (one, two) = (world.ws("a/one"), world.ws("b/two"));
-        let error = files.rename(&one, &two, Existing::Refuse).unwrap_err();
+        let error = files.rename(&one, &two, ExistingFile::Refuse).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
-        files.rename(&one, &world.ws("b/three"), Existing::Refuse).unwrap();
-        files.rename(&world.ws("b/three"), &two, Existing::Replace).unwrap();
+        files.rename(&one, &world.ws("b/three"), ExistingFile::Refuse).unwrap();
+        files.rename(&world.ws("b/three"), &two, ExistingFile::Replace).unwrap();
         assert_eq!(read(&two), "1");
-        files.rename(&world.ws("b"), &world.ws("c"), Existing::Refuse).unwrap();
+        files.rename(&world.ws("b"), &world.ws("c"), ExistingFile::Refuse).unwrap();
         assert_eq!(read(&world.ws("c/two")), "1");
-        let into_itself = files.rename(&world.ws("c"), &world.ws("c/d"), Existing::Refuse);
+        let into_itself = files.rename(&world.ws("c"), &world.ws("c/d"), ExistingFile::Refuse);
         assert_eq!(into_itself.unwrap_err().kind(), ErrorKind::InvalidArguments);
         // A link moves by itself.
         symlink(world.out("secret"), world.ws("link")).unwrap();
-        files.rename(&world.ws("link"), &world.ws("moved"), Existing::Refuse).unwrap();
+        files.rename(&world.ws("link"), &world.ws("moved"), ExistingFile::Refuse).unwrap();
         assert!(fs::symlink_metadata(world.ws("moved")).unwrap().is_symlink());
         for (from, to) in [("c/two", "moved"), ("none", "x"), ("c/two", "a")] {
-            assert!(files.rename(&world.ws(from), &world.ws(to), Existing::Replace).is_err());
+            assert!(files.rename(&world.ws(from), &world.ws(to), ExistingFile::Replace).is_err());
         }
-        assert!(files.rename(&world.ws("c/two"), &world.out("x"), Existing::Replace).is_err());
+        assert!(files.rename(&world.ws("c/two"), &world.out("x"), ExistingFile::Replace).is_err());
         world.assert_outside_untouched();
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use hermes_core::ToolContext;
-use hermes_files::Files;
+use hermes_files::FileAccess;
 use hermes_search::{
     Content, Found, Named, Names, Page, PathGlob, Pattern, Report, Root, SearchError, Searched,
     Selection, Sort, Wanted, Watch, find_names, search,
@@ -47,7 +47,7 @@ impl Tree {
 
     pub(crate) fn root(&self, below: &str) -> Root {
         let path = if below.is_empty() { self.path() } else { self.path().join(below) };
-        Root::open(&Files::new(&ToolContext::bare(&path)), &path).unwrap()
+        Root::open(&FileAccess::new(&ToolContext::bare(&path)), &path).unwrap()
     }
 
     pub(crate) fn search(&self, content: &Content, page: Page) -> Searched {

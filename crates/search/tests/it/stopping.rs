@@ -172,7 +172,7 @@ fn a_line_that_nobody_can_hold_is_skipped_and_told() {
 #[test]
 fn the_kernels_own_files_are_no_trap() {
     let cx = ToolContext::bare("/proc/self");
-    let files = hermes_files::Files::new(&cx);
+    let files = hermes_files::FileAccess::new(&cx);
     let Ok(root) = hermes_search::Root::open(&files, std::path::Path::new("/proc/self")) else {
         return;
     };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use hermes_checks::{SCRIPT, Survey, Unseen};
 use hermes_core::{Effect, ErrorKind, Resource, Scope, ToolContext, ToolError, WorkingDir};
 use hermes_exec::Input;
-use hermes_files::{Change, Existing, Files};
+use hermes_files::{FileChange, ExistingFile, FileAccess};
 use serde::Serialize;
 
 use crate::program::{Bench, Program, Ran, fresh};
@@ -193,17 +193,17 @@ impl<'a> Desk<'a> {
             };
         }
         let cx = self.cx;
-        let hold = Files::new(cx).hold(&[file], PATIENCE, &cx.cancel)?;
+        let hold = FileAccess::new(cx).lock(&[file], PATIENCE, &cx.cancel)?;
         if hold.read(file)?.as_deref() != Some(old) {
             return Err(changed());
         }
         let (path, bytes) = (file.to_owned(), new.to_vec().into());
-        hold.change(&[Change::Write { path, bytes, existing: Existing::Replace }])?;
+        hold.change(&[FileChange::Write { path, bytes, existing: ExistingFile::Replace }])?;
         Ok(())
     }
 
     fn read_here(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
-        let file = match Files::new(self.cx).open(path) {
+        let file = match FileAccess::new(self.cx).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),

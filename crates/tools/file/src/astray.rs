@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use hermes_core::ToolContext;
-use hermes_files::{Files, Kind};
+use hermes_files::{FileAccess, FileKind};
 
 /// Parts of a path that are left out at most.
 const DEEPEST: usize = 64;
@@ -12,9 +12,9 @@ const DEEPEST: usize = 64;
 /// The file below the working folder that is meant by a path that leads
 /// nowhere. Only names are looked at.
 pub(crate) fn meant(path: &Path, cx: &ToolContext) -> Option<PathBuf> {
-    let names = Files::new(cx).names_around(path).ok()?;
+    let names = FileAccess::new(cx).names_around(path).ok()?;
     let cwd = cx.working_dir.cwd();
-    let is_file = |path: &Path| names.metadata(path).is_ok_and(|found| found.kind == Kind::File);
+    let is_file = |path: &Path| names.metadata(path).is_ok_and(|found| found.kind == FileKind::File);
     let written = path.strip_prefix(cwd).unwrap_or(path);
     let slashed = PathBuf::from(written.to_str()?.replace('\\', "/"));
     if slashed != written && is_file(&cwd.join(&slashed)) {

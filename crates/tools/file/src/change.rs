@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hermes_core::{PathState, FileWritten, ChangeReporter, ToolContext, ToolError};
-use hermes_files::{Files, Hold, Journals, Recovered};
+use hermes_files::{FileAccess, FileLocks, JournalDir, RecoveredChange};
 
-pub(crate) use hermes_files::{Change, Existing};
+pub(crate) use hermes_files::{FileChange, ExistingFile};
 
 use crate::known::{self, Hash, Seen};
 use crate::versions;
@@ -40,30 +40,30 @@ pub(crate) struct Done {
 #[derive(Debug)]
 pub(crate) struct Held<'a> {
     cx: &'a ToolContext,
-    hold: Hold<'a>,
+    hold: FileLocks<'a>,
 }
 
 /// Holds the files at these paths, which are absolute and need not exist.
 /// Waits for whoever holds one of them.
 pub(crate) fn hold<'a>(cx: &'a ToolContext, paths: &[&Path]) -> Result<Held<'a>, ToolError> {
     let wait = cx.remaining().map_or(PATIENCE, |left| left.min(PATIENCE));
-    let journals = cx.ports.get::<Journals>();
-    let hold = Files::new(cx).hold(paths, wait, &cx.cancel)?;
+    let journals = cx.ports.get::<JournalDir>();
+    let hold = FileAccess::new(cx).lock(paths, wait, &cx.cancel)?;
     // Whoever had the files before may have been killed on the way.
     let mut recovered = journals.as_ref().map(|journals| journals.recover()).unwrap_or_default();
     let folders: Vec<_> = paths.iter().filter_map(|path| path.parent()).collect();
     let is_here = |file: &PathBuf| file.parent().is_some_and(|folder| folders.contains(&folder));
     recovered.retain(|change| change.files.iter().any(is_here));
     match recovered.as_slice() {
-        [] => Ok(Held { cx, hold: hold.noting(journals) }),
+        [] => Ok(Held { cx, hold: hold.with_journals(journals) }),
         recovered => Err(taken_back(recovered)),
     }
 }
 
 /// The files are no longer what the caller has seen of them.
-fn taken_back(recovered: &[Recovered]) -> ToolError {
+fn taken_back(recovered: &[RecoveredChange]) -> ToolError {
     let files: usize = recovered.iter().map(|change| change.files.len()).sum();
-    let left = recovered.iter().flat_map(|change| &change.left);
+    let left = recovered.iter().flat_map(|change| &change.not_restored);
     let left: Vec<String> = left.map(|path| path.display().to_string()).collect();
     let mut message = format!(
         "An earlier change of {files} files here was cut off in the middle. It was taken back, and \
@@ -86,7 +86,7 @@ pub(crate) fn keeper(cx: &ToolContext) -> Option<Arc<dyn ChangeReporter>> {
 impl<'a> Held<'a> {
     /// Those of the files that are written shall be programs, or none.
     pub(crate) fn with_programs(self, programs: HashMap<PathBuf, bool>) -> Self {
-        Self { hold: self.hold.with_programs(programs), ..self }
+        Self { hold: self.hold.with_executables(programs), ..self }
     }
 
     /// What the file holds now; none if there is no file.
@@ -102,7 +102,7 @@ impl<'a> Held<'a> {
     /// that was seen then.
     pub(crate) fn commit<T: Send, P>(
         self,
-        changes: &[Change],
+        changes: &[FileChange],
         permit: impl FnOnce() -> Result<P, ToolError>,
         look: impl FnOnce(&[Option<Hash>]) -> Result<T, ToolError> + Send,
     ) -> Result<(Vec<Done>, P, T), ToolError> {
@@ -110,7 +110,7 @@ impl<'a> Held<'a> {
         let keeper = keeper(cx);
         let keep = || {
             if let Some(keeper) = &keeper {
-                let places = changes.iter().flat_map(Change::paths).map(PathBuf::from);
+                let places = changes.iter().flat_map(FileChange::paths).map(PathBuf::from);
                 keeper.before_change(&places.collect::<Vec<_>>());
             }
         };
@@ -122,7 +122,7 @@ impl<'a> Held<'a> {
         let is_permitted = AtomicBool::new(false);
         // Folders that are made for a file go with it when it is undone, so
         // somebody has to look before they are there.
-        let makes_folders = changes.iter().flat_map(Change::paths).any(|path| {
+        let makes_folders = changes.iter().flat_map(FileChange::paths).any(|path| {
             path.parent().is_some_and(|folder| std::fs::symlink_metadata(folder).is_err())
         });
         if makes_folders {
@@ -146,16 +146,16 @@ impl<'a> Held<'a> {
             let permitted = permit()?;
             is_permitted.store(true, Ordering::Release);
             // There is time for it now, and none when the answer is due.
-            versions::make_room(changes.iter().filter_map(Change::content).map(<[u8]>::len).sum());
+            versions::make_room(changes.iter().filter_map(FileChange::content).map(<[u8]>::len).sum());
             Ok(permitted)
         };
-        let (secured, looked, permitted) = hold.secure(changes, aside, meanwhile)?;
+        let (secured, looked, permitted) = hold.prepare(changes, aside, meanwhile)?;
         let (answer, digests, hashes, is_tidy) = looked?;
         if !is_tidy {
             tidy();
         }
         cx.check_cancelled()?;
-        let changed = secured.make()?;
+        let changed = secured.commit()?;
         if let Some(keeper) = &keeper {
             let made =
                 changes.iter().zip(digests).flat_map(|(change, digest)| made(change, digest));
@@ -167,8 +167,8 @@ impl<'a> Held<'a> {
                 path: changed.path,
                 hash,
                 created: changed.created,
-                made_folders: changed.made_folders,
-                lost: changed.lost,
+                made_folders: changed.created_dirs,
+                lost: changed.lost_attributes,
             }
         });
         Ok((done.collect(), permitted, answer))
@@ -176,9 +176,9 @@ impl<'a> Held<'a> {
 }
 
 /// Keeps what was written for a while: see [`versions`].
-pub(crate) fn remember(changes: impl IntoIterator<Item = Change>, done: &[Done]) {
+pub(crate) fn remember(changes: impl IntoIterator<Item = FileChange>, done: &[Done]) {
     for (change, done) in changes.into_iter().zip(done) {
-        if let Change::Write { bytes, .. } | Change::Move { bytes: Some(bytes), .. } = change
+        if let FileChange::Write { bytes, .. } | FileChange::Move { bytes: Some(bytes), .. } = change
             && let Some(hash) = &done.hash
         {
             versions::keep(hash, bytes.len(), || bytes);
@@ -187,16 +187,16 @@ pub(crate) fn remember(changes: impl IntoIterator<Item = Change>, done: &[Done])
 }
 
 /// What a change has left where.
-fn made(change: &Change, digest: Option<blake3::Hash>) -> Vec<FileWritten<'_>> {
+fn made(change: &FileChange, digest: Option<blake3::Hash>) -> Vec<FileWritten<'_>> {
     let left = change
         .content()
         .zip(digest)
         .map(|(bytes, digest)| PathState::File { len: bytes.len() as u64, hash: digest.into() });
     match change {
-        Change::Write { path, .. } | Change::Remove { path } => {
+        FileChange::Write { path, .. } | FileChange::Remove { path } => {
             vec![FileWritten { path, state: left.unwrap_or(PathState::Absent) }]
         }
-        Change::Move { from, to, .. } => {
+        FileChange::Move { from, to, .. } => {
             let left = left.unwrap_or(PathState::MovedFrom(from));
             vec![FileWritten { path: from, state: PathState::Absent }, FileWritten { path: to, state }]
         }
@@ -204,15 +204,15 @@ fn made(change: &Change, digest: Option<blake3::Hash>) -> Vec<FileWritten<'_>> {
 }
 
 /// Tells the session.
-fn note(cx: &ToolContext, change: &Change, hash: Option<&Hash>) {
+fn note(cx: &ToolContext, change: &FileChange, hash: Option<&Hash>) {
     // The encoding that was named for a file goes with it.
     let named = match change {
-        Change::Move { from, .. } => known::encoding(cx, from),
+        FileChange::Move { from, .. } => known::encoding(cx, from),
         _ => None,
     };
     let path = match change {
-        Change::Write { path, .. } | Change::Remove { path } => path,
-        Change::Move { from, to, .. } => {
+        FileChange::Write { path, .. } | FileChange::Remove { path } => path,
+        FileChange::Move { from, to, .. } => {
             known::forget(cx, from);
             to
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use hermes_core::{ToolContext, ToolError};
-use hermes_files::Files;
+use hermes_files::FileAccess;
 use hermes_text::codec::{TextFormat, detect_near};
 use hermes_text::editorconfig::{self, Charset, Config};
 use hermes_text::{Document, Rejected};
@@ -131,14 +131,14 @@ fn of_the_web(label: &str) -> String {
 }
 
 fn said(cx: &ToolContext, path: &Path) -> Option<Charset> {
-    let files = Files::new(cx);
+    let files = FileAccess::new(cx);
     let found = files.editor_configs_above(path).unwrap_or_default();
     if found.is_empty() {
         return None;
     }
     let configs: Vec<_> = found.iter().map(|(folder, text)| Config { folder, text }).collect();
     // The folders are real ones, so the file must be, too.
-    let real = files.real(path);
+    let real = files.real_path(path);
     editorconfig::charset(&configs, real.as_deref().unwrap_or(path))
 }
 

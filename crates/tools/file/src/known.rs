@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use encoding_rs::Encoding;
 use hermes_core::{ToolContext, ToolError};
-use hermes_files::Files;
+use hermes_files::FileAccess;
 use serde::{Deserialize, Serialize};
 
 use crate::shards::{shard, shards};
@@ -349,7 +349,7 @@ fn change(cx: &ToolContext, path: &Path, change: impl Fn(&mut Record, u64)) {
 
 /// One file has one name here, whichever link led to it.
 fn key(cx: &ToolContext, path: &Path) -> String {
-    let real = Files::new(cx).real(path);
+    let real = FileAccess::new(cx).real_path(path);
     let path = real.as_deref().unwrap_or(path);
     match path.to_str() {
         Some(path) => path.to_owned(),

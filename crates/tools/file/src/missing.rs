@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
-use hermes_files::{Entry, Files, Kind, real_path};
+use hermes_files::{DirEntry, FileAccess, FileKind, real_path};
 use serde_json::Value;
 
 use crate::similar::nearest;
@@ -61,7 +61,7 @@ pub(crate) fn explain_beside(
     cx: &ToolContext,
 ) -> ToolError {
     let what = format!("{} not found: {}", wanted.name(), show(path));
-    let Ok(files) = Files::new(cx).names_around(known) else {
+    let Ok(files) = FileAccess::new(cx).names_around(known) else {
         return ToolError::not_found(what);
     };
     let is_near = |(folder, _): &(&Path, &Path)| known.starts_with(folder);
@@ -116,16 +116,16 @@ pub(crate) fn explain_beside(
     error.with_hint("One of the similar names may be meant.").with(wanted.suggestions(), found)
 }
 
-fn exists(files: &Files<'_>, path: &Path) -> bool {
+fn exists(files: &FileAccess<'_>, path: &Path) -> bool {
     files.exists(path).unwrap_or(false)
 }
 
-fn is_folder(files: &Files<'_>, path: &Path) -> bool {
-    files.metadata(path).is_ok_and(|found| found.kind == Kind::Folder)
+fn is_folder(files: &FileAccess<'_>, path: &Path) -> bool {
+    files.metadata(path).is_ok_and(|found| found.kind == FileKind::Directory)
 }
 
 /// Where the link at `path` leads, if it leads nowhere.
-fn broken_link(files: &Files<'_>, path: &Path) -> Option<String> {
+fn broken_link(files: &FileAccess<'_>, path: &Path) -> Option<String> {
     if exists(files, path) {
         return None;
     }
@@ -144,7 +144,7 @@ fn broken_link(files: &Files<'_>, path: &Path) -> Option<String> {
 
 /// The deepest part of the path that exists, as far as one may look, and the
 /// rest.
-fn split<'a>(files: &Files<'_>, path: &'a Path) -> Option<(&'a Path, &'a Path)> {
+fn split<'a>(files: &FileAccess<'_>, path: &'a Path) -> Option<(&'a Path, &'a Path)> {
     let parts: Vec<&Path> = path.ancestors().skip(1).collect();
     let mut deepest = None;
     for part in parts.into_iter().rev() {
@@ -162,16 +162,16 @@ fn split<'a>(files: &Files<'_>, path: &'a Path) -> Option<(&'a Path, &'a Path)> 
 /// The same name in another folder: above, up to where the call is at work, or
 /// one level below.
 fn elsewhere(
-    files: &Files<'_>,
+    files: &FileAccess<'_>,
     wanted: Wanted,
     path: &Path,
     folder: &Path,
     cwd: &Path,
 ) -> Vec<PathBuf> {
     let Some(name) = path.file_name() else { return Vec::new() };
-    let entries = files.folder(folder).map(|opened| opened.entries());
+    let entries = files.open_dir(folder).map(|opened| opened.entries());
     let entries = entries.into_iter().flatten().flatten().take(COMPARED).flatten();
-    let below = entries.filter(|entry| entry.kind == Kind::Folder).take(BELOW);
+    let below = entries.filter(|entry| entry.kind == FileKind::Directory).take(BELOW);
     let mut below: Vec<PathBuf> = below.map(|entry| folder.join(entry.name)).collect();
     below.sort();
     let above = folder.ancestors().take(ABOVE).take_while(|above| above.starts_with(cwd));
@@ -184,13 +184,13 @@ fn elsewhere(
     above.chain(below).map(|folder| folder.join(name)).filter(fits).take(SUGGESTED).collect()
 }
 
-fn similar(files: &Files<'_>, folder: &Path, missing: &OsStr, only_folders: bool) -> Vec<PathBuf> {
-    let Ok(entries) = files.folder(folder).map(|opened| opened.entries()) else {
+fn similar(files: &FileAccess<'_>, folder: &Path, missing: &OsStr, only_folders: bool) -> Vec<PathBuf> {
+    let Ok(entries) = files.open_dir(folder).map(|opened| opened.entries()) else {
         return Vec::new();
     };
-    let fits = |entry: &Entry| match entry.kind {
-        Kind::Link if only_folders => is_folder(files, &folder.join(&entry.name)),
-        kind => !only_folders || kind == Kind::Folder,
+    let fits = |entry: &DirEntry| match entry.kind {
+        FileKind::Link if only_folders => is_folder(files, &folder.join(&entry.name)),
+        kind => !only_folders || kind == FileKind::Directory,
     };
     let names = entries.into_iter().flatten().take(COMPARED).flatten().filter(fits);
     // Names that are no text are compared by what is shown of them.

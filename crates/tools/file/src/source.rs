@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
-use hermes_files::{Files, Kind, explain};
+use hermes_files::{FileAccess, FileKind, explain_error};
 use serde::{Deserialize, Serialize};
 
 use crate::missing::{Wanted, explain_missing};
@@ -90,9 +90,9 @@ impl Source {
     /// Opens the file at `path`, which is absolute. Whatever could hang or
     /// never end is refused unopened.
     pub(crate) fn open(path: &Path, cx: &ToolContext) -> Result<Self, ToolError> {
-        let files = Files::new(cx);
+        let files = FileAccess::new(cx);
         let file = files.open(path).map_err(|error| refused(&files, path, cx, error))?;
-        let opened = file.metadata().map_err(|error| explain("open", path, &error))?;
+        let opened = file.metadata().map_err(|error| explain_error("open", path, &error))?;
         let (stamp, modified) = (Stamp::of(&opened), opened.modified().ok());
         let len = opened.len();
         let limit = if len == 0 { PSEUDO + 1 } else { len };
@@ -146,16 +146,16 @@ impl Source {
 
     /// The error of a call whose reading failed.
     pub(crate) fn failed(path: &Path, cx: &ToolContext, error: &io::Error) -> ToolError {
-        if cx.cancel.is_cancelled() { ToolError::cancelled() } else { explain("read", path, error) }
+        if cx.cancel.is_cancelled() { ToolError::cancelled() } else { explain_error("read", path, error) }
     }
 }
 
 /// Why a file was not opened, with what to do instead.
-fn refused(files: &Files<'_>, path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
+fn refused(files: &FileAccess<'_>, path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
     match error.kind() {
         ErrorKind::NotFound => explain_missing(Wanted::File, path, cx),
         ErrorKind::InvalidArguments => match files.metadata(path).map(|found| found.kind) {
-            Ok(Kind::Folder) => ToolError::invalid(format!("{} is a folder", show(path)))
+            Ok(FileKind::Directory) => ToolError::invalid(format!("{} is a folder", show(path)))
                 .with_hint("List it with directory_list."),
             Ok(_) => error.with_hint("Only regular files can be read."),
             Err(_) => error,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hermes_core::ToolContext;
-use hermes_files::Files;
+use hermes_files::FileAccess;
 use serde::{Deserialize, Serialize};
 
 use crate::shards::{shard, shards};
@@ -75,7 +75,7 @@ pub(crate) fn is_repeat(cx: &ToolContext, path: &Path, page: Page<'_>, is_fresh:
         return false;
     }
     let Page { what, version, content } = page;
-    let real = Files::new(cx).real(path);
+    let real = FileAccess::new(cx).real_path(path);
     let path = real.as_deref().unwrap_or(path);
     let mut key = blake3::Hasher::new();
     key.update(path.as_os_str().as_encoded_bytes()).update(b"\0").update(what.as_bytes());

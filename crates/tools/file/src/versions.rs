@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use hermes_files::Content;
+use hermes_files::FileContent;
 
 use crate::known::Hash;
 
@@ -16,13 +16,13 @@ const ALL: usize = 16 * 1024 * 1024;
 struct Versions {
     size: usize,
     /// The oldest first.
-    kept: VecDeque<(Hash, Content)>,
+    kept: VecDeque<(Hash, FileContent)>,
 }
 
 static VERSIONS: Mutex<Versions> = Mutex::new(Versions { size: 0, kept: VecDeque::new() });
 
 /// Keeps a version for a while, unless it is too long, or known.
-pub(crate) fn keep(hash: &Hash, len: usize, version: impl FnOnce() -> Content) {
+pub(crate) fn keep(hash: &Hash, len: usize, version: impl FnOnce() -> FileContent) {
     make_room(len);
     let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
     if len > ONE || versions.kept.iter().any(|(kept, _)| kept == hash) {
@@ -47,7 +47,7 @@ pub(crate) fn make_room(len: usize) {
 }
 
 /// A version, if it is still known.
-pub(crate) fn find(hash: &Hash) -> Option<Content> {
+pub(crate) fn find(hash: &Hash) -> Option<FileContent> {
     let versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
     versions.kept.iter().find(|(kept, _)| kept == hash).map(|(_, version)| version.clone())
 }

@@ -11,7 +11,7 @@ use hermes_core::{
 };
 use hermes_exec::surroundings::{self, Kept, Surroundings};
 use hermes_exec::{Jobs, Output};
-use hermes_files::Files;
+use hermes_files::FileAccess;
 use hermes_secrets::own_env;
 use serde::{Deserialize, Serialize};
 
@@ -426,8 +426,8 @@ async fn read(name: &str, path: &Path, jobs: &Jobs, cx: &ToolContext) -> Result<
 }
 
 fn read_here(name: &str, path: &Path, cx: &ToolContext) -> Result<Vec<u8>, ToolError> {
-    let files = Files::new(cx);
-    files.heed_slash(name, path)?;
+    let files = FileAccess::new(cx);
+    files.check_trailing_slash(name, path)?;
     let mut bytes = Vec::new();
     files
         .open(path)?

@@ -8,7 +8,7 @@ use hermes_core::{
     Availability, Effect, ErrorKind, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext,
     ToolError, ToolSpec, WorkingDir,
 };
-use hermes_files::Files;
+use hermes_files::FileAccess;
 use serde::{Deserialize, Serialize};
 
 use crate::afar;
@@ -258,9 +258,9 @@ impl Args {
         }
         let own = cx.clone();
         let real = blocking(cx, move || {
-            let files = Files::new(&own);
+            let files = FileAccess::new(&own);
             files.open(&path)?;
-            files.real(&path)
+            files.real_path(&path)
         });
         real.await?.map(Some)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hermes_core::{ToolContext, ToolError};
 use hermes_debug::{Bounds, Breakpoint, Exception, Frame, Met, Session, Stop, Variable};
 use hermes_exec::{Errand, Input, Jobs, Order};
-use hermes_files::Files;
+use hermes_files::FileAccess;
 use serde::Serialize;
 
 use super::{Action, Args, is_test};
@@ -392,7 +392,7 @@ impl<'a> Report<'a> {
         let jobs = Jobs::port(self.cx);
         let lines = match jobs.backend().is_here() {
             true => {
-                let opened = Files::new(self.cx).open(file).ok()?;
+                let opened = FileAccess::new(self.cx).open(file).ok()?;
                 let lines = BufReader::new(opened).split(b'\n').map_while(Result::ok);
                 let skip = usize::try_from(first - 1).ok()?;
                 let take = usize::try_from(last - first + 1).ok()?;

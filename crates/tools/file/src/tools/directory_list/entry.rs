@@ -4,7 +4,7 @@ use std::cmp::{Ordering, Reverse};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use hermes_files::{Facts, Folder};
+use hermes_files::{FileMetadata, OpenDir};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,12 +22,12 @@ pub(super) enum Kind {
     Other,
 }
 
-impl From<hermes_files::Kind> for Kind {
-    fn from(kind: hermes_files::Kind) -> Self {
+impl From<hermes_files::FileKind> for Kind {
+    fn from(kind: hermes_files::FileKind) -> Self {
         match kind {
-            hermes_files::Kind::Link => Self::Symlink,
-            hermes_files::Kind::Folder => Self::Dir,
-            hermes_files::Kind::File => Self::File,
+            hermes_files::FileKind::Link => Self::Symlink,
+            hermes_files::FileKind::Directory => Self::Dir,
+            hermes_files::FileKind::File => Self::File,
             _ => Self::Other,
         }
     }
@@ -76,7 +76,7 @@ impl Found {
         Self { sort, path, depth, kind, size: None, modified: None, is_partial: false }
     }
 
-    pub(super) fn with_facts(mut self, facts: Option<Facts>) -> Self {
+    pub(super) fn with_facts(mut self, facts: Option<FileMetadata>) -> Self {
         self.size = facts.filter(|_| self.kind == Kind::File).map(|facts| facts.len);
         self.modified = facts.and_then(|facts| facts.modified);
         self
@@ -93,7 +93,7 @@ impl Found {
     }
 
     /// The entry for the answer. The folder is at `place`.
-    pub(super) fn describe(&self, root: &Folder, place: &Path, with_time: bool) -> Entry {
+    pub(super) fn describe(&self, root: &OpenDir, place: &Path, with_time: bool) -> Entry {
         let target = || root.read_link(&self.path).ok().flatten();
         Entry {
             path: show_below("", place, &self.path),

@@ -6,7 +6,7 @@ use hermes_core::{
     Effect, ErrorKind, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
     WorkingDir, answer_schema,
 };
-use hermes_files::{Files, Folder, Kind, explain};
+use hermes_files::{FileAccess, OpenDir, FileKind, explain_error};
 use hermes_search::{Rules, Veil};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -172,10 +172,10 @@ impl Tool for DirectoryList {
 
 fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
     let pattern = args.pattern.as_deref().map(|glob| Pattern::new(glob, path)).transpose()?;
-    let files = Files::new(cx);
-    let root = files.folder(path).map_err(|error| refused(&files, path, cx, error))?;
-    let walked = root.try_clone().map_err(|error| explain("list", path, &error))?;
-    let place = files.real(path)?;
+    let files = FileAccess::new(cx);
+    let root = files.open_dir(path).map_err(|error| refused(&files, path, cx, error))?;
+    let walked = root.try_clone().map_err(|error| explain_error("list", path, &error))?;
+    let place = files.real_path(path)?;
     let above = files.ignore_rules_above(path)?;
     let rules = args.gitignore.then(|| Rules::above(&place, &above));
     let veil = Veil::of(&cx.grants);
@@ -208,11 +208,11 @@ fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
 }
 
 /// Why a folder was not opened, with what to do instead.
-fn refused(files: &Files<'_>, path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
+fn refused(files: &FileAccess<'_>, path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
     match error.kind() {
         ErrorKind::NotFound => explain_missing(Wanted::Folder, path, cx),
         ErrorKind::InvalidArguments => match files.metadata(path).map(|found| found.kind) {
-            Ok(Kind::File) => error.with_hint("Read it with read_file."),
+            Ok(FileKind::File) => error.with_hint("Read it with read_file."),
             Ok(_) => error.with_hint("Only folders can be listed."),
             Err(_) => error,
         },
@@ -220,7 +220,7 @@ fn refused(files: &Files<'_>, path: &Path, cx: &ToolContext, error: ToolError) -
     }
 }
 
-fn hint(args: &Args, root: &Folder, total: u64, next: u64, is_partial: bool) -> Option<String> {
+fn hint(args: &Args, root: &OpenDir, total: u64, next: u64, is_partial: bool) -> Option<String> {
     if is_partial {
         return Some(format!(
             "Time was up after {total} matches, there may be more; list a folder below, or use a \

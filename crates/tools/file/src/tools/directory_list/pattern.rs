@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hermes_core::ToolError;
-use hermes_files::Kind;
+use hermes_files::FileKind;
 use hermes_search::PathGlob;
 
 /// A glob; with a `!` before it all others, with a slash at its end folders.
@@ -37,16 +37,16 @@ impl Pattern {
     }
 
     /// Whether an entry is listed.
-    pub(super) fn takes(&self, relative: &Path, kind: Kind) -> bool {
+    pub(super) fn takes(&self, relative: &Path, kind: FileKind) -> bool {
         self.fits(relative, kind) != self.leaves_out
     }
 
     /// Whether nothing below a folder is listed.
     pub(super) fn closes(&self, relative: &Path) -> bool {
-        self.leaves_out && self.fits(relative, Kind::Folder)
+        self.leaves_out && self.fits(relative, FileKind::Directory)
     }
 
-    fn fits(&self, relative: &Path, kind: Kind) -> bool {
-        (!self.only_folders || kind == Kind::Folder) && self.glob.matches(relative)
+    fn fits(&self, relative: &Path, kind: FileKind) -> bool {
+        (!self.only_folders || kind == FileKind::Directory) && self.glob.matches(relative)
     }
 }

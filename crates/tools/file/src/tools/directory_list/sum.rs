@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
-use hermes_files::{Entry, Folder, Kind};
+use hermes_files::{DirEntry, OpenDir, FileKind};
 use hermes_search::{Marks, Rules};
 
 use super::entry::Sum;
@@ -38,7 +38,7 @@ impl<'a> Summing<'a> {
     /// with several names counts once. `rules` are those of the folders above.
     pub(super) fn sum(
         &mut self,
-        folder: Folder,
+        folder: OpenDir,
         real: &Path,
         rules: Option<&Rules>,
     ) -> Result<Sum, ToolError> {
@@ -50,7 +50,7 @@ impl<'a> Summing<'a> {
             let opened = if relative.as_os_str().is_empty() {
                 folder.try_clone()
             } else {
-                folder.folder(&relative)
+                folder.open_dir(&relative)
             };
             let Ok(here) = opened else {
                 sum.is_partial = true;
@@ -65,8 +65,8 @@ impl<'a> Summing<'a> {
                     continue;
                 }
                 match entry.kind {
-                    Kind::File => {
-                        let Ok(facts) = here.facts(entry.name.as_ref()) else { continue };
+                    FileKind::File => {
+                        let Ok(facts) = here.metadata(entry.name.as_ref()) else { continue };
                         let identity = facts.identity;
                         let is_new =
                             identity.links < 2 || seen.insert((identity.dev, identity.ino));
@@ -74,9 +74,9 @@ impl<'a> Summing<'a> {
                             sum.bytes = sum.bytes.saturating_add(facts.len);
                         }
                     }
-                    Kind::Folder if self.guide.is_git(&entry) => {}
-                    Kind::Folder if self.guide.is_veiled(&at) => sum.is_partial = true,
-                    Kind::Folder => {
+                    FileKind::Directory if self.guide.is_git(&entry) => {}
+                    FileKind::Directory if self.guide.is_veiled(&at) => sum.is_partial = true,
+                    FileKind::Directory => {
                         let relative = relative.join(&entry.name);
                         left.push(Below { relative, rules: rules.clone() });
                     }
@@ -91,7 +91,7 @@ impl<'a> Summing<'a> {
     }
 
     /// The entries of a folder, as far as they can be read and may be counted.
-    fn list(&mut self, folder: &Folder, sum: &mut Sum) -> Vec<Entry> {
+    fn list(&mut self, folder: &OpenDir, sum: &mut Sum) -> Vec<DirEntry> {
         let mut found = Vec::new();
         let Ok(entries) = folder.entries() else {
             sum.is_partial = true;
@@ -112,9 +112,9 @@ impl<'a> Summing<'a> {
 /// The rules that hold in a folder.
 fn within(
     above: Option<&Rules>,
-    folder: &Folder,
+    folder: &OpenDir,
     place: &Path,
-    entries: &[Entry],
+    entries: &[DirEntry],
 ) -> Option<Rules> {
     above.map(|above| {
         let mut marks = Marks::default();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use std::vec::IntoIter;
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_files::{Entry, Folder, Kind};
+use hermes_files::{DirEntry, OpenDir, FileKind};
 use hermes_search::{Best, Marks, Rules, Veil};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -70,8 +70,8 @@ pub(super) struct Guide<'a> {
 /// A folder on the way down, and what is left of it.
 struct Level {
     relative: PathBuf,
-    folder: Folder,
-    left: IntoIter<Entry>,
+    folder: OpenDir,
+    left: IntoIter<DirEntry>,
     rules: Option<Rules>,
 }
 
@@ -86,7 +86,7 @@ impl Survey {
     /// Keeps the first `most`. `rules` are those of the folders above.
     pub(super) fn take(
         guide: &Guide<'_>,
-        root: Folder,
+        root: OpenDir,
         rules: Option<Rules>,
         most: u64,
     ) -> Result<Self, ToolError> {
@@ -110,8 +110,8 @@ impl Survey {
             if is_left_out(guide.args, level.rules.as_ref(), &real, &entry) {
                 continue;
             }
-            let is_git = entry.kind == Kind::Folder && guide.is_git(&entry);
-            let is_open = entry.kind == Kind::Folder && !is_git && !guide.is_veiled(&real);
+            let is_git = entry.kind == FileKind::Directory && guide.is_git(&entry);
+            let is_open = entry.kind == FileKind::Directory && !is_git && !guide.is_veiled(&real);
             survey.passed_git |= is_git && (guide.args.folder_sizes || levels.len() < depth);
             if guide.pattern.is_none_or(|pattern| pattern.takes(&relative, entry.kind)) {
                 let (sort, kind) = (guide.args.sort, entry.kind.into());
@@ -146,13 +146,13 @@ impl Survey {
         Best::merge(vec![self.best])
     }
 
-    fn count(&mut self, entry: &Entry, found: &Found) {
+    fn count(&mut self, entry: &DirEntry, found: &Found) {
         match entry.kind {
-            Kind::File => {
+            FileKind::File => {
                 self.totals.files += 1;
                 self.totals.bytes = self.totals.bytes.saturating_add(found.size().unwrap_or(0));
             }
-            Kind::Folder => self.totals.dirs += 1,
+            FileKind::Directory => self.totals.dirs += 1,
             _ => self.totals.others += 1,
         }
     }
@@ -161,12 +161,12 @@ impl Survey {
         &mut self,
         levels: &mut Vec<Level>,
         guide: &Guide<'_>,
-        entry: &Entry,
+        entry: &DirEntry,
         relative: PathBuf,
     ) {
         let Some(above) = levels.last() else { return };
         let rules = above.rules.clone();
-        match above.folder.folder(Path::new(&entry.name)) {
+        match above.folder.open_dir(Path::new(&entry.name)) {
             Ok(folder) => self.enter(levels, guide, folder, relative, rules.as_ref()),
             Err(_) => self.skip(&relative),
         }
@@ -176,7 +176,7 @@ impl Survey {
         &mut self,
         levels: &mut Vec<Level>,
         guide: &Guide<'_>,
-        folder: Folder,
+        folder: OpenDir,
         relative: PathBuf,
         above: Option<&Rules>,
     ) {
@@ -212,7 +212,7 @@ impl Survey {
 
 impl Guide<'_> {
     /// Git's own objects are never what somebody looks for.
-    pub(super) fn is_git(&self, entry: &Entry) -> bool {
+    pub(super) fn is_git(&self, entry: &DirEntry) -> bool {
         self.args.gitignore && entry.name == ".git"
     }
 
@@ -251,26 +251,26 @@ fn describe(
     guide: &Guide<'_>,
     level: &Level,
     found: Found,
-    entry: &Entry,
+    entry: &DirEntry,
     is_open: bool,
     summing: &mut Summing<'_>,
 ) -> Result<Found, ToolError> {
-    let facts = || level.folder.facts(Path::new(&entry.name)).ok();
-    let wants_facts = entry.kind == Kind::File || guide.args.sort == Sort::Modified;
+    let facts = || level.folder.metadata(Path::new(&entry.name)).ok();
+    let wants_facts = entry.kind == FileKind::File || guide.args.sort == Sort::Modified;
     let found = if wants_facts { found.with_facts(facts()) } else { found };
     if !guide.args.folder_sizes || !is_open {
         return Ok(found);
     }
     let real = guide.place.join(level.relative.join(&entry.name));
-    Ok(match level.folder.folder(Path::new(&entry.name)) {
+    Ok(match level.folder.open_dir(Path::new(&entry.name)) {
         Ok(folder) => found.with_sum(summing.sum(folder, &real, level.rules.as_ref())?),
         Err(_) => found,
     })
 }
 
 /// A rule may show what is hidden, as it may leave out what is not.
-pub(super) fn is_left_out(args: &Args, rules: Option<&Rules>, real: &Path, entry: &Entry) -> bool {
-    let is_folder = entry.kind == Kind::Folder;
+pub(super) fn is_left_out(args: &Args, rules: Option<&Rules>, real: &Path, entry: &DirEntry) -> bool {
+    let is_folder = entry.kind == FileKind::Directory;
     let by_rule = rules.and_then(|rules| rules.leave_out(real, is_folder));
     let is_hidden = || entry.name.as_encoded_bytes().starts_with(b".");
     by_rule.unwrap_or_else(|| !args.hidden && is_hidden())

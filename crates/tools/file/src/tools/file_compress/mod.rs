@@ -10,7 +10,7 @@ use hermes_core::{
     Effect, ErrorKind, ToolExample, JsonSchema, PathState, FileWritten, Scope, Tool, ToolContext, ToolError,
     ToolSpec, WorkingDir,
 };
-use hermes_files::{Files, Journals};
+use hermes_files::{FileAccess, JournalDir};
 use serde::Deserialize;
 
 use crate::change;
@@ -289,7 +289,7 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
         }
         Action::List => {
             let page = Page { offset: args.offset, limit: shown as u64 };
-            let files = Files::new(cx);
+            let files = FileAccess::new(cx);
             let listing =
                 hermes_archives::list(&files, &archive, &choice, page, limits(args), oversight)
                     .map_err(|error| missing(error, &archive, cx))?;
@@ -298,7 +298,7 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
         }
         _ => {
             let target = target(args, &archive, &cx.working_dir);
-            let journals = cx.ports.get::<Journals>();
+            let journals = cx.ports.get::<JournalDir>();
             if let Some(journals) = &journals {
                 // Whoever unpacked here before may have been killed on the way.
                 journals.recover();
@@ -348,9 +348,9 @@ fn packed_from(args: &Args, name: &Path, at: &WorkingDir) -> PathBuf {
 
 /// A path that ends with a slash is one of a folder.
 fn heed_slashes(args: &Args, archive: &Path, cx: &ToolContext) -> Result<(), ToolError> {
-    let files = Files::new(cx);
+    let files = FileAccess::new(cx);
     if args.action.plain() != Action::Create {
-        return files.heed_slash(&args.archive, archive);
+        return files.check_trailing_slash(&args.archive, archive);
     }
     if args.archive.ends_with('/') || args.archive.ends_with("/.") {
         let what = format!("'{}' names a folder, for it ends with a slash", args.archive);
@@ -359,7 +359,7 @@ fn heed_slashes(args: &Args, archive: &Path, cx: &ToolContext) -> Result<(), Too
         );
     }
     let mut paths = args.paths.iter();
-    paths.try_for_each(|path| files.heed_slash(path, &spelling::resolve(&cx.working_dir, path)))
+    paths.try_for_each(|path| files.check_trailing_slash(path, &spelling::resolve(&cx.working_dir, path)))
 }
 
 /// Unpacks, and tells whoever keeps files what is replaced and made.
@@ -411,8 +411,8 @@ fn create(
             .with_hint(format!("Set format to one of {}.", known.join(", "))));
     };
     let existing = match args.existing {
-        Existing::Refuse => hermes_files::Existing::Refuse,
-        Existing::Overwrite => hermes_files::Existing::Replace,
+        Existing::Refuse => hermes_files::ExistingFile::Refuse,
+        Existing::Overwrite => hermes_files::ExistingFile::Replace,
         Existing::Skip | Existing::Rename => {
             return Err(ToolError::invalid("An archive that exists is refused or overwritten")
                 .with_hint("existing=skip and existing=rename are for extracting."));
@@ -460,7 +460,7 @@ fn unmade(
     sources: &[Source],
     cx: &ToolContext,
 ) -> ToolError {
-    let is_there = |path: &Path| Files::new(cx).exists(path).is_ok_and(|found| found);
+    let is_there = |path: &Path| FileAccess::new(cx).exists(path).is_ok_and(|found| found);
     match error.kind() {
         ErrorKind::NotFound => {}
         ErrorKind::Conflict if args.existing == Existing::Refuse && is_there(archive) => {
@@ -469,7 +469,7 @@ fn unmade(
         }
         _ => return error,
     }
-    let is_gone = |source: &&Source| Files::new(cx).exists(&source.path).is_ok_and(|found| !found);
+    let is_gone = |source: &&Source| FileAccess::new(cx).exists(&source.path).is_ok_and(|found| !found);
     if let Some(source) = sources.iter().find(is_gone) {
         return explain_missing(Wanted::File, &source.path, cx);
     }
@@ -486,7 +486,7 @@ fn unmade(
 
 /// An archive that is not there is explained by what is around it.
 fn missing(error: ToolError, archive: &Path, cx: &ToolContext) -> ToolError {
-    let is_gone = || Files::new(cx).exists(archive).is_ok_and(|found| !found);
+    let is_gone = || FileAccess::new(cx).exists(archive).is_ok_and(|found| !found);
     if error.kind() == ErrorKind::NotFound && is_gone() {
         return explain_missing(Wanted::File, archive, cx);
     }

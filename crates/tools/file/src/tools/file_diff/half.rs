@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use encoding_rs::Encoding;
 use hermes_core::{ErrorKind, ToolContext, ToolError};
-use hermes_files::{Files, Folder, refuse_traps};
+use hermes_files::{FileAccess, OpenDir, refuse_traps};
 use hermes_search::Rules;
 
 use super::side::Side;
@@ -22,7 +22,7 @@ const RUNS: u32 = 0o100;
 pub(super) struct Half {
     pub(super) name: String,
     pub(super) place: PathBuf,
-    pub(super) root: Folder,
+    pub(super) root: OpenDir,
     /// The ignore rules of the folders above, if they count.
     pub(super) above: Option<Rules>,
 }
@@ -35,12 +35,12 @@ impl Half {
         gitignore: bool,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
-        let files = Files::new(cx);
-        let root = files.folder(path).map_err(|error| match error.kind() {
+        let files = FileAccess::new(cx);
+        let root = files.open_dir(path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => explain_missing(Wanted::Folder, path, cx),
             _ => error,
         })?;
-        let place = files.real(path)?;
+        let place = files.real_path(path)?;
         let rules = || files.ignore_rules_above(path).map(|above| Rules::above(&place, &above));
         let above = if gitignore { Some(rules()?) } else { None };
         Ok(Self { name, place, root, above })
@@ -52,11 +52,11 @@ impl Half {
     }
 
     /// Opens a folder below, or itself.
-    pub(super) fn folder(&self, relative: &Path) -> io::Result<Folder> {
+    pub(super) fn folder(&self, relative: &Path) -> io::Result<OpenDir> {
         if relative.as_os_str().is_empty() {
             self.root.try_clone()
         } else {
-            self.root.folder(relative)
+            self.root.open_dir(relative)
         }
     }
 
@@ -74,7 +74,7 @@ impl Half {
         relative: &Path,
         cx: &ToolContext,
     ) -> io::Result<bool> {
-        let (before, after) = (self.root.facts(relative)?, other.root.facts(relative)?);
+        let (before, after) = (self.root.metadata(relative)?, other.root.metadata(relative)?);
         if before.identity.is_same(&after.identity) {
             return Ok(true);
         }
@@ -86,7 +86,7 @@ impl Half {
 
     /// Whether the owner may run the file at a path below.
     pub(super) fn runs(&self, relative: &Path) -> Option<bool> {
-        self.root.facts(relative).ok().map(|facts| facts.mode & RUNS != 0)
+        self.root.metadata(relative).ok().map(|facts| facts.mode & RUNS != 0)
     }
 
     /// The file at a path below.

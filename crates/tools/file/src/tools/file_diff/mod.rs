@@ -8,7 +8,7 @@ use hermes_core::{
     Effect, ErrorKind, ToolExample, JsonSchema, OutputLimits, Scope, CheckpointReader, Tool, ToolContext,
     ToolError, ToolSpec, WorkingDir,
 };
-use hermes_files::{Files, Kind};
+use hermes_files::{FileAccess, FileKind};
 use hermes_text::diff::Whitespace;
 use serde::{Deserialize, Serialize};
 
@@ -252,7 +252,7 @@ fn diff(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
 fn subject(args: &Args, cx: &ToolContext) -> Result<Subject, ToolError> {
     let told = args.encoding()?;
     for path in [&args.path, &args.other_path].into_iter().flatten() {
-        Files::new(cx).heed_slash(path, &resolve(&cx.working_dir, path))?;
+        FileAccess::new(cx).check_trailing_slash(path, &resolve(&cx.working_dir, path))?;
     }
     let read = |path: &String| Side::read(path, &resolve(&cx.working_dir, path), told, cx);
     let pair = |old: Side, new: Side| Ok(Subject::Pair(Box::new((old, new))));
@@ -287,7 +287,7 @@ fn folders(
 ) -> Result<Option<(PathBuf, PathBuf)>, ToolError> {
     let (old, new) = (resolve(&cx.working_dir, old), resolve(&cx.working_dir, new));
     let (old_kind, new_kind) = (kind(&old, cx)?, kind(&new, cx)?);
-    match (old_kind == Kind::Folder, new_kind == Kind::Folder) {
+    match (old_kind == FileKind::Directory, new_kind == FileKind::Directory) {
         (true, true) => Ok(Some((old, new))),
         (false, false) => Ok(None),
         _ => Err(ToolError::invalid(format!(
@@ -301,8 +301,8 @@ fn folders(
     }
 }
 
-fn kind(path: &Path, cx: &ToolContext) -> Result<Kind, ToolError> {
-    let found = Files::new(cx).metadata(path).map(|facts| facts.kind);
+fn kind(path: &Path, cx: &ToolContext) -> Result<FileKind, ToolError> {
+    let found = FileAccess::new(cx).metadata(path).map(|facts| facts.kind);
     found.map_err(|error| match error.kind() {
         ErrorKind::NotFound => explain_missing(Wanted::File, path, cx),
         _ => error,
@@ -317,10 +317,10 @@ fn since(
     cx: &ToolContext,
 ) -> Result<(Side, Side), ToolError> {
     let place = resolve(&cx.working_dir, path);
-    let files = Files::new(cx);
-    let real = files.real(&place)?;
+    let files = FileAccess::new(cx);
+    let real = files.real_path(&place)?;
     let exists = files.exists(&place)?;
-    if exists && files.metadata(&place)?.kind == Kind::Folder {
+    if exists && files.metadata(&place)?.kind == FileKind::Directory {
         return Err(ToolError::invalid(format!("{} is a folder", show(&place)))
             .with_hint("A checkpoint is compared file by file; name a file in it."));
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use encoding_rs::Encoding;
 use hermes_core::ToolError;
-use hermes_files::Kind;
+use hermes_files::FileKind;
 
 use super::ENTRIES;
 use super::half::Half;
@@ -36,7 +36,7 @@ impl Walk<'_> {
         let mut files = Vec::new();
         for difference in &differences {
             self.breathe()?;
-            let is_file = difference.kinds.contains(&Some(Kind::File))
+            let is_file = difference.kinds.contains(&Some(FileKind::File))
                 && difference.status != Status::TypeChanged;
             let compared = match is_file && counted < COUNTED {
                 true => self.lines(difference, request, told, share.min(request.room - text.len())),
@@ -115,15 +115,15 @@ impl Difference {
     fn entry(&self, halves: &[Half; 2], compared: Option<&(Compared, u64)>) -> Entry {
         let compared = compared.map(|(compared, _)| compared);
         let stat = compared.and_then(|compared| compared.stat);
-        let word = |kind: Option<Kind>| kind.map_or("nothing", Kind::describe);
+        let word = |kind: Option<FileKind>| kind.map_or("nothing", FileKind::describe);
         let note = match (self.status, self.kinds) {
             (Status::TypeChanged, [old, new]) => Some(format!("{}, now {}", word(old), word(new))),
-            (_, [Some(Kind::Link), _] | [_, Some(Kind::Link)]) => Some(self.links(halves)),
-            (_, [Some(Kind::File), Some(Kind::File)]) => {
+            (_, [Some(FileKind::Link), _] | [_, Some(FileKind::Link)]) => Some(self.links(halves)),
+            (_, [Some(FileKind::File), Some(FileKind::File)]) => {
                 let notes = [self.runs(halves), compared.and_then(join)];
                 notes.into_iter().flatten().reduce(|one, other| format!("{one}; {other}"))
             }
-            (_, [Some(Kind::File), _] | [_, Some(Kind::File)]) => compared.and_then(join),
+            (_, [Some(FileKind::File), _] | [_, Some(FileKind::File)]) => compared.and_then(join),
             (_, [old, new]) => Some(word(old.or(new)).to_owned()),
         };
         Entry {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_files::{Files, Kind, explain};
+use hermes_files::{FileAccess, FileKind, explain_error};
 use hermes_search::{Marks, Rules};
 
 use super::half::Half;
@@ -36,7 +36,7 @@ pub(super) struct Difference {
     pub(super) relative: PathBuf,
     pub(super) status: Status,
     /// What it is on either side.
-    pub(super) kinds: [Option<Kind>; 2],
+    pub(super) kinds: [Option<FileKind>; 2],
 }
 
 /// A walk through both.
@@ -56,7 +56,7 @@ pub(super) struct Walk<'a> {
 /// What a folder holds on either side, and the rules that hold in it.
 #[derive(Default)]
 struct Listing {
-    names: BTreeMap<OsString, [Option<Kind>; 2]>,
+    names: BTreeMap<OsString, [Option<FileKind>; 2]>,
     rules: [Option<Rules>; 2],
 }
 
@@ -112,7 +112,7 @@ impl Walk<'_> {
                     self.is_partial = true;
                     return Ok(());
                 }
-                let is_folder = kinds.map(|kind| kind == Some(Kind::Folder));
+                let is_folder = kinds.map(|kind| kind == Some(FileKind::Directory));
                 // What is a folder on one side only is still looked into there.
                 if is_folder.contains(&true) {
                     let rules = [0, 1].map(|at| {
@@ -135,8 +135,8 @@ impl Walk<'_> {
     /// Whether an entry stays closed to the call. What is closed on one side
     /// is left out on both, or it would look as if it were not there.
     fn closes(&self, relative: &Path) -> bool {
-        let files = Files::new(self.cx);
-        self.halves.iter().any(|half| files.closes(&half.place.join(relative)))
+        let files = FileAccess::new(self.cx);
+        self.halves.iter().any(|half| files.denies(&half.place.join(relative)))
     }
 
     /// None if it cannot be read: half of it would show the other half as new.
@@ -166,7 +166,7 @@ impl Walk<'_> {
                     }
                 }
                 Err(error) if open.relative.as_os_str().is_empty() => {
-                    return Err(explain("list", &half.place, &error));
+                    return Err(explain_error("list", &half.place, &error));
                 }
                 Err(_) => {
                     skip(&mut self.unreadable, half, &open.relative);
@@ -183,9 +183,9 @@ impl Walk<'_> {
         &self,
         rules: &[Option<Rules>; 2],
         relative: &Path,
-        kinds: [Option<Kind>; 2],
+        kinds: [Option<FileKind>; 2],
     ) -> bool {
-        let is_folder = kinds.contains(&Some(Kind::Folder));
+        let is_folder = kinds.contains(&Some(FileKind::Directory));
         self.halves.iter().zip(rules).any(|(half, rules)| {
             let said =
                 rules.as_ref().map(|rules| rules.leave_out(&half.place.join(relative), is_folder));
@@ -194,9 +194,9 @@ impl Walk<'_> {
     }
 
     /// Sorts an entry in.
-    fn judge(&mut self, relative: PathBuf, kinds: [Option<Kind>; 2]) {
+    fn judge(&mut self, relative: PathBuf, kinds: [Option<FileKind>; 2]) {
         let status = match kinds {
-            [Some(Kind::Folder), Some(Kind::Folder) | None] | [None, Some(Kind::Folder)] => return,
+            [Some(FileKind::Directory), Some(FileKind::Directory) | None] | [None, Some(FileKind::Directory)] => return,
             [None, _] => Status::Added,
             [_, None] => Status::Removed,
             [Some(old), Some(new)] if old != new => Status::TypeChanged,
@@ -219,7 +219,7 @@ impl Walk<'_> {
 
     /// A folder that is on one side only and holds nothing is told by itself.
     fn note_empty(&mut self, folder: Open) {
-        let kinds = folder.rules.map(|rules| rules.map(|_| Kind::Folder));
+        let kinds = folder.rules.map(|rules| rules.map(|_| FileKind::Directory));
         let status = if kinds[0].is_none() { Status::Added } else { Status::Removed };
         self.count(status);
         self.differences.push(Difference { relative: folder.relative, status, kinds });
@@ -234,11 +234,11 @@ impl Walk<'_> {
         }
     }
 
-    fn is_same(&self, relative: &Path, kind: Kind) -> io::Result<bool> {
+    fn is_same(&self, relative: &Path, kind: FileKind) -> io::Result<bool> {
         let [old, new] = &self.halves;
         match kind {
-            Kind::Link => Ok(old.root.read_link(relative)? == new.root.read_link(relative)?),
-            Kind::File => old.holds_same(new, relative, self.cx),
+            FileKind::Link => Ok(old.root.read_link(relative)? == new.root.read_link(relative)?),
+            FileKind::File => old.holds_same(new, relative, self.cx),
             // Pipes, sockets and devices have nothing in them to compare.
             _ => Ok(true),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_files::Files;
+use hermes_files::FileAccess;
 
 use super::changes::{Change, compare};
 use super::sensor::{Hints, Sensor};
@@ -25,11 +25,11 @@ pub(super) struct Lookout {
 impl Lookout {
     /// Looks for the first time.
     pub(super) fn begin(request: Arc<Request>, cx: &ToolContext) -> Result<Self, ToolError> {
-        let files = Files::new(cx);
+        let files = FileAccess::new(cx);
         let names = request
             .roots
             .iter()
-            .map(|root| Ok((files.real(root)?, root.clone())))
+            .map(|root| Ok((files.real_path(root)?, root.clone())))
             .collect::<Result<Vec<_>, ToolError>>()?;
         let mut sensor = Sensor::new(names);
         let mut enter = |place: &std::path::Path, identity| sensor.add(place, identity);

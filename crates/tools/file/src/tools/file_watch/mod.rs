@@ -9,7 +9,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use hermes_core::{
     Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
 };
-use hermes_files::Files;
+use hermes_files::FileAccess;
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::off_thread;
@@ -205,7 +205,7 @@ impl Tool for FileWatch {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         for path in &args.paths {
-            Files::new(cx).heed_slash(path, &spelling::resolve(&cx.working_dir, path))?;
+            FileAccess::new(cx).check_trailing_slash(path, &spelling::resolve(&cx.working_dir, path))?;
         }
         let request = Arc::new(Request::new(&args, &cx.working_dir)?);
         let mut wait = Duration::from_secs(args.timeout.min(LONGEST));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
-use hermes_files::{Entry, Facts, Files, Folder, Kind};
+use hermes_files::{DirEntry, FileMetadata, FileAccess, OpenDir, FileKind};
 use hermes_search::{Marks, Rules, Veil};
 
 use super::Request;
@@ -71,19 +71,19 @@ impl Sort {
     }
 }
 
-impl From<Kind> for Sort {
-    fn from(kind: Kind) -> Self {
+impl From<FileKind> for Sort {
+    fn from(kind: FileKind) -> Self {
         match kind {
-            Kind::File => Self::File,
-            Kind::Folder => Self::Folder,
-            Kind::Link => Self::Link,
+            FileKind::File => Self::File,
+            FileKind::Directory => Self::Folder,
+            FileKind::Link => Self::Link,
             _ => Self::Other,
         }
     }
 }
 
 impl Stamp {
-    fn of(facts: &Facts) -> Self {
+    fn of(facts: &FileMetadata) -> Self {
         Self {
             kind: facts.kind.into(),
             size: facts.len,
@@ -95,7 +95,7 @@ impl Stamp {
     }
 
     /// The same of a folder, which is at a real place.
-    fn of_folder(facts: &Facts, place: &Path) -> Self {
+    fn of_folder(facts: &FileMetadata, place: &Path) -> Self {
         let found = std::fs::symlink_metadata(place).ok();
         let found = found.filter(|found| (found.dev(), found.ino()) == Self::of(facts).identity);
         let born = found.and_then(|found| found.created().ok()).map(nanoseconds);
@@ -124,8 +124,8 @@ struct Level {
     path: PathBuf,
     /// Where it really is.
     place: PathBuf,
-    folder: Folder,
-    left: std::vec::IntoIter<Entry>,
+    folder: OpenDir,
+    left: std::vec::IntoIter<DirEntry>,
     rules: Option<Rules>,
 }
 
@@ -163,8 +163,8 @@ impl<'a> Look<'a> {
     }
 
     fn add(&mut self, root: &Path) -> Result<(), ToolError> {
-        let files = Files::new(self.cx);
-        let real = files.real(root)?;
+        let files = FileAccess::new(self.cx);
+        let real = files.real_path(root)?;
         let facts = match files.metadata(root) {
             Ok(facts) => facts,
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -173,7 +173,7 @@ impl<'a> Look<'a> {
             }
             Err(error) => return Err(error),
         };
-        if facts.kind != Kind::Folder {
+        if facts.kind != FileKind::Directory {
             // The folder tells when another file takes its place.
             if let Some(above) = real.parent() {
                 (self.enter)(above, (0, 0));
@@ -183,7 +183,7 @@ impl<'a> Look<'a> {
         }
         (self.enter)(&real, (facts.identity.dev, facts.identity.ino));
         self.found.state.insert(root.to_path_buf(), Stamp::of_folder(&facts, &real));
-        match files.folder(root) {
+        match files.open_dir(root) {
             Ok(folder) => self.walk(&files, root, &real, folder),
             // It went away at this very moment.
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -197,10 +197,10 @@ impl<'a> Look<'a> {
 
     fn walk(
         &mut self,
-        files: &Files<'_>,
+        files: &FileAccess<'_>,
         root: &Path,
         real: &Path,
-        top: Folder,
+        top: OpenDir,
     ) -> Result<(), ToolError> {
         let rules = if self.request.gitignore {
             Some(Rules::above(real, &files.ignore_rules_above(root)?))
@@ -224,29 +224,29 @@ impl<'a> Look<'a> {
                 continue;
             };
             let place = level.place.join(&entry.name);
-            let is_folder = entry.kind == Kind::Folder;
+            let is_folder = entry.kind == FileKind::Directory;
             if self.is_veiled(&place) || level.leaves_out(&entry.name, is_folder, &place) {
                 continue;
             }
             let name = Path::new(&entry.name);
             // Gone between the list and the look: the next one tells.
-            let Ok(facts) = level.folder.facts(name) else { continue };
+            let Ok(facts) = level.folder.metadata(name) else { continue };
             let path = level.path.join(&entry.name);
             let stamp = match facts.kind {
-                Kind::Folder => Stamp::of_folder(&facts, &place),
+                FileKind::Directory => Stamp::of_folder(&facts, &place),
                 _ => Stamp::of(&facts),
             };
             self.found.state.insert(path.clone(), stamp);
             if self.found.state.len() > ENTRIES {
                 return Err(too_many(root));
             }
-            if facts.kind == Kind::Folder && self.request.recursive {
+            if facts.kind == FileKind::Directory && self.request.recursive {
                 if depth >= LEVELS {
                     return Err(too_deep(root));
                 }
                 (self.enter)(&place, (facts.identity.dev, facts.identity.ino));
                 let rules = level.rules.clone();
-                let opened = level.folder.folder(name);
+                let opened = level.folder.open_dir(name);
                 let entered = opened.and_then(|folder| Level::enter(&path, place, folder, rules));
                 match entered {
                     Ok(below) => {
@@ -290,10 +290,10 @@ impl Level {
     fn enter(
         path: &Path,
         place: PathBuf,
-        folder: Folder,
+        folder: OpenDir,
         above: Option<Rules>,
     ) -> io::Result<Self> {
-        let left: Vec<Entry> = folder.entries()?.flatten().collect();
+        let left: Vec<DirEntry> = folder.entries()?.flatten().collect();
         let rules = above.map(|above| {
             let mut marks = Marks::default();
             left.iter().for_each(|entry| marks.see(entry.name.as_encoded_bytes()));

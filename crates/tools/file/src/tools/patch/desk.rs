@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use encoding_rs::Encoding;
 use hermes_core::{ToolContext, ToolError};
-use hermes_files::{Content, Files};
+use hermes_files::{FileContent, FileAccess};
 use hermes_text::codec::{TextFormat, Unencodable};
 use hermes_text::formats::Format;
 use hermes_text::matching::{Hunk, Moves, Request, Rigour, Trace, apply, change, compose, replace};
@@ -17,7 +17,7 @@ use super::links::{self, Links};
 use super::outcome::{Fate, Outcome, Spot, Text, Turned};
 use super::refusal;
 use super::request::Step;
-use crate::change::{Change, Existing, Held};
+use crate::change::{FileChange, ExistingFile, Held};
 use crate::charset;
 use crate::known::Hash;
 use crate::original::Original;
@@ -178,7 +178,7 @@ impl<'a> Desk<'a> {
         };
         // What it is already needs no change.
         let is_already = match &now.from {
-            Some(from) => (Files::new(self.cx).metadata(from)?.mode & 0o100 != 0) == runs,
+            Some(from) => (FileAccess::new(self.cx).metadata(from)?.mode & 0o100 != 0) == runs,
             None => !runs,
         };
         if !is_already {
@@ -342,7 +342,7 @@ impl<'a> Desk<'a> {
     }
 
     /// The bytes of a file as it is now.
-    fn bytes(&self, path: &Path, now: &Now) -> Result<Content, ToolError> {
+    fn bytes(&self, path: &Path, now: &Now) -> Result<FileContent, ToolError> {
         let bytes = match (&now.body, &now.from) {
             (Body::New(text), _) => {
                 let named = self.told.map(|encoding| TextFormat::new(encoding, false));
@@ -353,14 +353,14 @@ impl<'a> Desk<'a> {
                 let document = self.document(from)?;
                 // The bytes are the text; a mark that an edit makes is refused below.
                 if document.format() == TextFormat::PLAIN && !text.starts_with(charset::MARK) {
-                    return Ok(Content::Text(Arc::clone(text)));
+                    return Ok(FileContent::Text(Arc::clone(text)));
                 }
                 document.splice(edits).map_err(|error| refusal::splice(from, &error))
             }
             (_, Some(from)) => Ok(self.document(from)?.bytes().to_vec()),
             (_, None) => Err(ToolError::internal("A new file has no text")),
         };
-        bytes.map(Content::from)
+        bytes.map(FileContent::from)
     }
 
     /// Counts the lines of what several steps have changed: from the original to
@@ -397,7 +397,7 @@ impl<'a> Desk<'a> {
             let bytes = match (&now.body, &now.from) {
                 // It is written anew, text or not.
                 (Body::AsItWas, Some(from)) if is_marked => {
-                    self.held.current(from)?.map(Content::from)
+                    self.held.current(from)?.map(FileContent::from)
                 }
                 (Body::AsItWas, _) => None,
                 _ => Some(self.bytes(path, now)?),
@@ -407,14 +407,14 @@ impl<'a> Desk<'a> {
                 (Some(_), None) if stayed => {}
                 (Some(_), Some(bytes)) if stayed => {
                     if is_marked || self.document(path)?.bytes() != &*bytes {
-                        let existing = Existing::Replace;
-                        changes.push(Change::Write { path: path.clone(), bytes, existing });
+                        let existing = ExistingFile::Replace;
+                        changes.push(FileChange::Write { path: path.clone(), bytes, existing });
                         files.push(turned(Fate::Modified));
                     }
                 }
                 (Some(from), bytes) if !existed && self.current(from).is_none() => {
                     moved.insert(from);
-                    changes.push(Change::Move { from: from.clone(), to: path.clone(), bytes });
+                    changes.push(FileChange::Move { from: from.clone(), to: path.clone(), bytes });
                     files.push(turned(Fate::Moved(from.clone())));
                 }
                 (from, bytes) => {
@@ -422,8 +422,8 @@ impl<'a> Desk<'a> {
                         Some(bytes) => bytes,
                         None => self.bytes(path, now)?,
                     };
-                    let existing = if existed { Existing::Replace } else { Existing::Refuse };
-                    changes.push(Change::Write { path: path.clone(), bytes, existing });
+                    let existing = if existed { ExistingFile::Replace } else { ExistingFile::Refuse };
+                    changes.push(FileChange::Write { path: path.clone(), bytes, existing });
                     let fate = match from {
                         Some(from) => Fate::Moved(from.clone()),
                         None if existed => Fate::Modified,
@@ -439,7 +439,7 @@ impl<'a> Desk<'a> {
         for path in &self.order {
             let gone = self.current(path).is_none() && self.original(path).is_some();
             if gone && !moved.contains(path.as_path()) {
-                changes.push(Change::Remove { path: path.clone() });
+                changes.push(FileChange::Remove { path: path.clone() });
                 if !carried.contains(path.as_path()) {
                     let old = self.old_text(path);
                     let path = path.clone();

@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_files::Files;
+use hermes_files::FileAccess;
 
 use super::outcome::{Fate, Turned};
 use super::refusal;
-use crate::change::Change;
+use crate::change::FileChange;
 use crate::spelling::show;
 
 /// The links of a call, and the real places of its files.
@@ -26,7 +26,7 @@ pub(super) struct Links {
 /// Where the link at a path leads, as it is written; none if there is no link.
 pub(super) fn target(cx: &ToolContext, path: &Path) -> Option<PathBuf> {
     // What cannot be looked at is told when it is opened.
-    Files::new(cx).read_link(path).ok().flatten()
+    FileAccess::new(cx).read_link(path).ok().flatten()
 }
 
 impl Links {
@@ -38,7 +38,7 @@ impl Links {
     /// Notes the real place of a file. An error if it was opened under another
     /// name.
     pub(super) fn enter(&mut self, cx: &ToolContext, path: &Path) -> Result<(), ToolError> {
-        let real = Files::new(cx).real(path)?;
+        let real = FileAccess::new(cx).real_path(path)?;
         match self.places.insert(real, path.to_path_buf()) {
             Some(other) if other != path => Err(refusal::same_file(path, &other)),
             _ => Ok(()),
@@ -77,13 +77,13 @@ impl Links {
     }
 
     /// What has to be done, and what there is to tell of it.
-    pub(super) fn finish(self) -> impl Iterator<Item = (Change, Turned)> {
+    pub(super) fn finish(self) -> impl Iterator<Item = (FileChange, Turned)> {
         self.done.into_iter().map(|(path, fate)| {
             let change = match &fate {
                 Fate::Moved(from) => {
-                    Change::Move { from: from.clone(), to: path.clone(), bytes: None }
+                    FileChange::Move { from: from.clone(), to: path.clone(), bytes: None }
                 }
-                _ => Change::Remove { path: path.clone() },
+                _ => FileChange::Remove { path: path.clone() },
             };
             (change, Turned { path, fate, old: None, new: None, hash: None, runs: None })
         })

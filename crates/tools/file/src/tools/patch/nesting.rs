@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_files::{Files, Kind};
+use hermes_files::{FileAccess, FileKind};
 
 use super::refusal;
 use super::request::{Plan, Step};
@@ -16,8 +16,8 @@ pub(super) fn refuse(plan: &Plan, cx: &ToolContext) -> Result<(), ToolError> {
     let known: BTreeSet<&Path> = paths.iter().map(|path| path.as_path()).collect();
     for path in &known {
         for above in path.ancestors().skip(1).filter(|above| known.contains(above)) {
-            let there = Files::new(cx).metadata(above).ok().map(|found| found.kind);
-            let is_file = there.is_some_and(|kind| kind != Kind::Folder);
+            let there = FileAccess::new(cx).metadata(above).ok().map(|found| found.kind);
+            let is_file = there.is_some_and(|kind| kind != FileKind::Directory);
             if is_file && plan.steps.iter().any(|step| takes_away(step, above)) {
                 return Err(refusal::in_place_of_file(path, above));
             }

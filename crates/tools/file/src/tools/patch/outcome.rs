@@ -9,7 +9,7 @@ use encoding_rs::Encoding;
 use hermes_core::ToolContext;
 use hermes_text::matching::{Lines, Strategy, Trace};
 
-use crate::change::Change;
+use crate::change::FileChange;
 use crate::charset;
 use crate::known::{self, Hash, Standing};
 use crate::original::Original;
@@ -92,7 +92,7 @@ impl Turned {
 /// All that a call does.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<FileChange>,
     pub(super) files: Vec<Turned>,
     /// Those that shall be programs, or none.
     pub(super) programs: HashMap<PathBuf, bool>,
@@ -109,9 +109,9 @@ impl Outcome {
         file: &'a Turned,
         hashes: &'a [Option<Hash>],
     ) -> Option<&'a Hash> {
-        let is_it = |change: &Change| match change {
-            Change::Write { path, .. } | Change::Move { to: path, .. } => *path == file.path,
-            Change::Remove { .. } => false,
+        let is_it = |change: &FileChange| match change {
+            FileChange::Write { path, .. } | FileChange::Move { to: path, .. } => *path == file.path,
+            FileChange::Remove { .. } => false,
         };
         let written = self.changes.iter().zip(hashes).find(|(change, _)| is_it(change));
         written.and_then(|(_, hash)| hash.as_ref()).or(file.hash.as_ref())
@@ -120,8 +120,8 @@ impl Outcome {
     /// What was written in an encoding that the caller named is in it.
     pub(super) fn remember_encoding(&self, cx: &ToolContext, told: &'static Encoding) {
         for change in &self.changes {
-            if let Change::Write { path, bytes, .. }
-            | Change::Move { to: path, bytes: Some(bytes), .. } = change
+            if let FileChange::Write { path, bytes, .. }
+            | FileChange::Move { to: path, bytes: Some(bytes), .. } = change
             {
                 charset::remember(cx, path, bytes, true, told);
             }

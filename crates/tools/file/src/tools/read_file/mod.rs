@@ -7,7 +7,7 @@ use hermes_core::{
     Effect, ErrorKind, ToolExample, JsonSchema, OutputLimits, ResultLimit, Scope, Tool, ToolContext,
     ToolError, ToolSpec, WorkingDir, answer_schema,
 };
-use hermes_files::Files;
+use hermes_files::FileAccess;
 use hermes_text::codec::TextFormat;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -165,7 +165,7 @@ impl Tool for ReadFile {
 }
 
 fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
-    Files::new(cx).heed_slash(&args.path, path)?;
+    FileAccess::new(cx).check_trailing_slash(&args.path, path)?;
     let encoding = args.encoding.as_deref().map(charset::named).transpose()?;
     let encoding = encoding.map(|(encoding, _)| encoding);
     let mut source = Source::open(path, cx).inspect_err(|error| {

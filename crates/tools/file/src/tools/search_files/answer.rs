@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hermes_files::Kind;
+use hermes_files::FileKind;
 use hermes_search::{Ended, Found, Line, Match, Named, Near, Searched, Skipped};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -242,9 +242,9 @@ impl Answer<'_> {
     fn full(&self, named: &Named) -> Full {
         let path = self.shown.path(&named.path);
         let kind = match named.kind {
-            Kind::File => None,
-            Kind::Folder => Some("dir"),
-            Kind::Link => Some("symlink"),
+            FileKind::File => None,
+            FileKind::Directory => Some("dir"),
+            FileKind::Link => Some("symlink"),
             _ => Some("other"),
         };
         let modified = named.modified.and_then(stamp);

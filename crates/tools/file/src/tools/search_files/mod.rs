@@ -7,7 +7,7 @@ use hermes_core::{
     Effect, ErrorKind, OutputLimits, ResultLimit, Scope, Tool, ToolContext, ToolError, ToolSpec,
     WorkingDir, answer_schema,
 };
-use hermes_files::Files;
+use hermes_files::FileAccess;
 use hermes_search::{
     Content, Names, Page, PathGlob, Pattern, Report, Root, SearchError, Selection, Sort, Veil,
     Wanted, Watch, find_names, find_near, search,
@@ -71,8 +71,8 @@ impl Tool for SearchFiles {
 }
 
 fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError> {
-    Files::new(cx).heed_slash(&args.path, path)?;
-    let root = Root::open(&Files::new(cx), path).map_err(|error| refused(path, cx, error))?;
+    FileAccess::new(cx).check_trailing_slash(&args.path, path)?;
+    let root = Root::open(&FileAccess::new(cx), path).map_err(|error| refused(path, cx, error))?;
     let bounds = cx.ports.get::<OutputLimits>().map_or_else(OutputLimits::default, |b| *b);
     let limit = args.limit.clamp(1, RESULTS);
     let spelling = |path: &Path, sample: &[u8], is_all: bool| {

@@ -16,7 +16,7 @@ use hermes_text::{Document, Endings, count_lines};
 
 use crate::aliases;
 use crate::blocking::in_place;
-use crate::change::{Change, Done, Existing, hold, remember};
+use crate::change::{FileChange, Done, ExistingFile, hold, remember};
 use crate::charset;
 use crate::known::{self, Hash, Seen};
 use crate::lint::{self, Lint};
@@ -190,7 +190,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     let text = text.as_deref().or(bytes.text()).unwrap_or_default();
     let len = bytes.len() as u64;
     let changes =
-        [Change::Write { path: path.into(), bytes: bytes.clone(), existing: Existing::Replace }];
+        [FileChange::Write { path: path.into(), bytes: bytes.clone(), existing: ExistingFile::Replace }];
     let permit = || {
         if !args.keep_numbers {
             refuse_numbered(cx, old, text)?;

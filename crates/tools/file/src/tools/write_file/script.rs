@@ -3,7 +3,7 @@
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use hermes_core::{JsonSchema, ToolError};
-use hermes_files::Content;
+use hermes_files::FileContent;
 use hermes_text::codec::TextFormat;
 use hermes_text::{Document, Ending, line_at};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ enum Wanted {
 pub(super) struct Written {
     /// Without a byte order mark; none if the bytes are the text.
     pub(super) text: Option<String>,
-    pub(super) bytes: Content,
+    pub(super) bytes: FileContent,
 }
 
 /// The encoding of a file, and the one that its bytes look like.

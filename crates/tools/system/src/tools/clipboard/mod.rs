@@ -11,7 +11,7 @@ use hermes_core::{
     Attachment, Availability, Effect, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext,
     ToolError, ToolSpec, WorkingDir,
 };
-use hermes_files::{Files, Mode};
+use hermes_files::{FileAccess, WriteOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::afar;
@@ -254,8 +254,8 @@ async fn save(board: &Board<'_>, format: Format, path: PathBuf) -> Result<Done, 
     match afar::jobs(board.cx) {
         Some(jobs) => afar::write(&jobs, &path, bytes, board.cx).await?,
         None => {
-            let mode = Mode { make_parents: true, ..Mode::default() };
-            blocking(board.cx, move || Files::new(&own).write(&at, &bytes, mode)).await??;
+            let mode = WriteOptions { make_parents: true, ..WriteOptions::default() };
+            blocking(board.cx, move || FileAccess::new(&own).write(&at, &bytes, mode)).await??;
         }
     }
     Ok(Done::Saved { path, format, bytes: count, size })

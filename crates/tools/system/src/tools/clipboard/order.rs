@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{ToolContext, ToolError};
-use hermes_files::Files;
+use hermes_files::FileAccess;
 
 use super::backend::MOST;
 use super::{Action, Args, Format, Size, content};
@@ -68,10 +68,10 @@ impl Order {
 
 fn read_here(at: &Path, cx: &ToolContext) -> Result<Vec<u8>, ToolError> {
     let mut bytes = Vec::new();
-    let file = Files::new(cx).open(at)?;
+    let file = FileAccess::new(cx).open(at)?;
     file.take(MOST as u64 + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| hermes_files::explain("read", at, &error))?;
+        .map_err(|error| hermes_files::explain_error("read", at, &error))?;
     Ok(bytes)
 }
 

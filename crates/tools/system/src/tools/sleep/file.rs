@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use hermes_core::{Effect, ErrorKind, JsonSchema, Scope, ToolContext, ToolError};
 use hermes_exec::{Jobs, transfer};
-use hermes_files::Files;
+use hermes_files::FileAccess;
 use serde::Deserialize;
 
 use super::{Cause, Event};
@@ -103,7 +103,7 @@ impl FileWatch {
 async fn stamp_here(path: &Path, cx: &ToolContext) -> Result<Option<Stamp>, ToolError> {
     let (owned, own) = (path.to_owned(), cx.clone());
     let found = blocking(cx, move || {
-        let files = Files::new(&own);
+        let files = FileAccess::new(&own);
         if files.exists(&owned)? { files.metadata(&owned).map(Some) } else { Ok(None) }
     });
     match found.await? {

@@ -9,39 +9,39 @@ use std::thread;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 /// How many threads stay. Whoever finds them all busy, or stuck, makes one.
-const STAYING: usize = 2;
+const POOL_THREADS: usize = 2;
 
-static POOL: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
+static WORKER_POOL: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
     let named = |number| format!("hermes-beside-{number}");
-    ThreadPoolBuilder::new().num_threads(STAYING).thread_name(named).build().ok()
+    ThreadPoolBuilder::new().num_threads(POOL_THREADS).thread_name(named).build().ok()
 });
 
-static BUSY: AtomicUsize = AtomicUsize::new(0);
+static BUSY_WORKERS: AtomicUsize = AtomicUsize::new(0);
 
 /// One of the threads that stay, until this is dropped.
-struct Seat;
+struct WorkerSlot;
 
-impl Seat {
-    fn take() -> Option<Self> {
-        let take = |busy: usize| (busy < STAYING).then_some(busy + 1);
-        BUSY.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).ok().map(|_| Self)
+impl WorkerSlot {
+    fn acquire() -> Option<Self> {
+        let take = |busy: usize| (busy < POOL_THREADS).then_some(busy + 1);
+        BUSY_WORKERS.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).ok().map(|_| Self)
     }
 }
 
-impl Drop for Seat {
+impl Drop for WorkerSlot {
     fn drop(&mut self) {
-        BUSY.fetch_sub(1, Ordering::AcqRel);
+        BUSY_WORKERS.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// Does both, and gives back both answers. A panic of either is one of this.
-pub(crate) fn beside<A: Send, H>(
+pub(crate) fn run_in_parallel<A: Send, H>(
     aside: impl FnOnce() -> A + Send,
     here: impl FnOnce() -> H,
 ) -> (H, Option<A>) {
     let mut done = None;
     let work = || done = Some(aside());
-    let here = match (Seat::take(), &*POOL) {
+    let here = match (WorkerSlot::acquire(), &*WORKER_POOL) {
         (Some(_seat), Some(pool)) => pool.in_place_scope(|scope| {
             scope.spawn(|_| work());
             here()
@@ -62,23 +62,23 @@ mod tests {
 
     #[test]
     fn both_are_done_also_by_more_than_there_are_threads_that_stay() {
-        let together = Barrier::new(STAYING + 3);
+        let together = Barrier::new(POOL_THREADS + 3);
         thread::scope(|scope| {
-            for number in 0..STAYING + 3 {
+            for number in 0..POOL_THREADS + 3 {
                 let together = &together;
                 scope.spawn(move || {
                     // None of them ends before all of them have begun.
-                    let answers = beside(|| together.wait().is_leader(), || number);
+                    let answers = run_in_parallel(|| together.wait().is_leader(), || number);
                     assert_eq!((answers.0, answers.1.is_some()), (number, true));
                 });
             }
         });
         // A panic is not lost, and neither is the seat.
-        for _ in 0..2 * STAYING {
-            let broken = std::panic::catch_unwind(|| beside(|| panic!("aside"), || ()));
+        for _ in 0..2 * POOL_THREADS {
+            let broken = std::panic::catch_unwind(|| run_in_parallel(|| panic!("aside"), || ()));
             assert!(broken.is_err());
         }
-        assert_eq!(beside(|| 1, || 2), (2, Some(1)));
-        assert_eq!(BUSY.load(Ordering::Acquire), 0);
+        assert_eq!(run_in_parallel(|| 1, || 2), (2, Some(1)));
+        assert_eq!(BUSY_WORKERS.load(Ordering::Acquire), 0);
     }
 }

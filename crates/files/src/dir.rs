@@ -13,18 +13,18 @@ use std::sync::Arc;
 use hermes_core::{GrantExceptions, Scope};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 
-use crate::facts::{Facts, Kind};
-use crate::open::{Spot, Walk};
+use crate::metadata::{FileMetadata, FileKind};
+use crate::open::{AnchoredName, WalkMode};
 
 /// An open folder. Paths below it are relative and made of plain names.
-pub struct Folder {
+pub struct OpenDir {
     handle: OwnedFd,
-    walk: Walk,
+    walk: WalkMode,
     /// What stays closed in it, and where it is.
-    closed: Option<(Arc<dyn GrantExceptions>, PathBuf)>,
+    exceptions: Option<(Arc<dyn GrantExceptions>, PathBuf)>,
 }
 
-impl fmt::Debug for Folder {
+impl fmt::Debug for OpenDir {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Folder").field("handle", &self.handle).finish_non_exhaustive()
     }
@@ -32,27 +32,27 @@ impl fmt::Debug for Folder {
 
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct DirEntry {
     /// Its name.
     pub name: OsString,
     /// What it is; a link is a link.
-    pub kind: Kind,
+    pub kind: FileKind,
 }
 
 /// The entries of a folder, in no particular order; `.` and `..` are left out.
 #[derive(Debug)]
-pub struct Entries {
+pub struct DirEntries {
     listing: Dir,
 }
 
-impl Folder {
-    pub(crate) fn new(handle: OwnedFd, walk: Walk) -> Self {
-        Self { handle, walk, closed: None }
+impl OpenDir {
+    pub(crate) fn new(handle: OwnedFd, walk: WalkMode) -> Self {
+        Self { handle, walk, exceptions: None }
     }
 
     /// The same folder at that real place, in which these stay closed.
-    pub(crate) fn except(self, exceptions: Option<&Arc<dyn GrantExceptions>>, place: PathBuf) -> Self {
-        Self { closed: exceptions.map(|exceptions| (Arc::clone(exceptions), place)), ..self }
+    pub(crate) fn with_exceptions(self, exceptions: Option<&Arc<dyn GrantExceptions>>, place: PathBuf) -> Self {
+        Self { exceptions: exceptions.map(|exceptions| (Arc::clone(exceptions), place)), ..self }
     }
 
     pub(crate) fn handle(&self) -> &OwnedFd {
@@ -61,31 +61,31 @@ impl Folder {
 
     /// A second handle of the same folder.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { handle: self.handle.try_clone()?, walk: self.walk, closed: self.closed.clone() })
+        Ok(Self { handle: self.handle.try_clone()?, walk: self.walk, exceptions: self.exceptions.clone() })
     }
 
     /// What is in it.
-    pub fn entries(&self) -> io::Result<Entries> {
-        Ok(Entries { listing: Dir::read_from(&self.handle)? })
+    pub fn entries(&self) -> io::Result<DirEntries> {
+        Ok(DirEntries { listing: Dir::read_from(&self.handle)? })
     }
 
     /// What is at a path below.
-    pub fn facts(&self, relative: &Path) -> io::Result<Facts> {
-        self.spot(relative)?.facts()
+    pub fn metadata(&self, relative: &Path) -> io::Result<FileMetadata> {
+        self.anchor(relative)?.metadata()
     }
 
     /// Where the link at a path below leads, as it is written; none if it is
     /// no link.
     pub fn read_link(&self, relative: &Path) -> io::Result<Option<PathBuf>> {
-        self.spot(relative)?.read_link()
+        self.anchor(relative)?.read_link()
     }
 
     /// Opens a folder below.
-    pub fn folder(&self, relative: &Path) -> io::Result<Folder> {
-        let folder = self.spot(relative)?.folder(self.walk)?;
+    pub fn open_dir(&self, relative: &Path) -> io::Result<OpenDir> {
+        let folder = self.anchor(relative)?.open_dir(self.walk)?;
         let closed =
-            self.closed.as_ref().map(|(all, place)| (Arc::clone(all), place.join(relative)));
-        Ok(Folder { closed, ..folder })
+            self.exceptions.as_ref().map(|(all, place)| (Arc::clone(all), place.join(relative)));
+        Ok(OpenDir { exceptions: closed, ..folder })
     }
 
     /// Opens a regular file below for reading.
@@ -93,15 +93,15 @@ impl Folder {
         let closed = |(all, place): &(Arc<dyn GrantExceptions>, PathBuf)| {
             all.denies(&Scope::FILE_READ, &place.join(relative))
         };
-        if self.closed.as_ref().is_some_and(closed) {
+        if self.exceptions.as_ref().is_some_and(closed) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is protected"));
         }
-        let file = self.spot(relative)?.open(OFlags::RDONLY)?;
+        let file = self.anchor(relative)?.open(OFlags::RDONLY)?;
         let shared = |(all, place): &(Arc<dyn GrantExceptions>, PathBuf)| {
-            let found = shared(&file)?;
+            let found = hard_linked_id(&file)?;
             Some(all.denies_hard_linked(&Scope::FILE_READ, &place.join(relative), found))
         };
-        match self.closed.as_ref().and_then(shared) {
+        match self.exceptions.as_ref().and_then(shared) {
             Some(true) => {
                 let what = "it is another name of a protected file";
                 Err(io::Error::new(io::ErrorKind::PermissionDenied, what))
@@ -110,13 +110,13 @@ impl Folder {
         }
     }
 
-    fn spot(&self, relative: &Path) -> io::Result<Spot> {
-        Spot::below(&self.handle, relative, self.walk)
+    fn anchor(&self, relative: &Path) -> io::Result<AnchoredName> {
+        AnchoredName::resolve_below(&self.handle, relative, self.walk)
     }
 }
 
-impl Iterator for Entries {
-    type Item = io::Result<Entry>;
+impl Iterator for DirEntries {
+    type Item = io::Result<DirEntry>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -137,21 +137,21 @@ impl Iterator for Entries {
                 },
                 told => told.into(),
             };
-            return Some(Ok(Entry { name, kind }));
+            return Some(Ok(DirEntry { name, kind }));
         }
     }
 }
 
-impl Entries {
-    fn look(&self, name: &OsStr) -> io::Result<Kind> {
+impl DirEntries {
+    fn look(&self, name: &OsStr) -> io::Result<FileKind> {
         let stat = rustix::fs::statat(self.listing.fd()?, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok(Facts::of(&stat).kind)
+        Ok(FileMetadata::from_stat(&stat).kind)
     }
 }
 
 /// Which file it is, if it has several names.
-pub(crate) fn shared(file: &File) -> Option<(u64, u64)> {
+pub(crate) fn hard_linked_id(file: &File) -> Option<(u64, u64)> {
     let found = rustix::fs::fstat(file).ok()?;
-    let identity = Facts::of(&found).identity;
+    let identity = FileMetadata::from_stat(&found).identity;
     (identity.links > 1).then_some((identity.dev, identity.ino))
 }

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use hermes_core::{ErrorKind, Grants, Scope, ToolContext, ToolError};
 use rustix::fs::OFlags;
 
-use crate::facts::{Facts, Identity, Kind};
-use crate::folder::{Entry, Folder, shared};
-use crate::journal::Journals;
-use crate::open::{Spot, Walk};
-use crate::place::{Last, locate};
+use crate::metadata::{FileMetadata, FileIdentity, FileKind};
+use crate::dir::{DirEntry, OpenDir, hard_linked_id};
+use crate::journal::JournalDir;
+use crate::open::{AnchoredName, WalkMode};
+use crate::locate::{LinkMode, locate};
 use crate::traps::refuse_traps;
-use crate::words::explain_way;
+use crate::error_text::explain_path_error;
 
 /// The user's files, as far as a call may touch them.
 ///
@@ -22,60 +22,60 @@ use crate::words::explain_way;
 /// link has got in the way since, nothing is done and the error's kind is
 /// `conflict`.
 #[derive(Debug, Clone, Copy)]
-pub struct Files<'a> {
+pub struct FileAccess<'a> {
     grants: &'a Grants,
-    walk: Walk,
+    walk: WalkMode,
     /// Nothing may be opened, only looked at.
     names_only: bool,
 }
 
-static EVERYTHING: Grants = Grants::ALLOW_ALL;
+static ALL_GRANTS: Grants = Grants::ALLOW_ALL;
 
-impl<'a> Files<'a> {
+impl<'a> FileAccess<'a> {
     /// Those of a running call. A change that somebody was killed at is taken
     /// back first, so that nobody sees one half of it.
     pub fn new(cx: &'a ToolContext) -> Self {
-        if let Some(journals) = cx.ports.get::<Journals>() {
-            journals.glance();
+        if let Some(journals) = cx.ports.get::<JournalDir>() {
+            journals.recover_if_due();
         }
-        Self::with(&cx.grants)
+        Self::with_grants(&cx.grants)
     }
 
     /// Those within these bounds.
-    pub fn with(grants: &'a Grants) -> Self {
-        Self { grants, walk: Walk::default(), names_only: false }
+    pub fn with_grants(grants: &'a Grants) -> Self {
+        Self { grants, walk: WalkMode::default(), names_only: false }
     }
 
     /// The same files, reached in another way.
     #[must_use]
-    pub fn walking(self, walk: Walk) -> Self {
+    pub fn with_walk(self, walk: WalkMode) -> Self {
         Self { walk, ..self }
     }
 
     /// The names around a path that the call may read, for telling what may
     /// have been meant by one that leads nowhere. No file can be opened.
-    pub fn names_around(self, path: &Path) -> Result<Files<'static>, ToolError> {
+    pub fn names_around(self, path: &Path) -> Result<FileAccess<'static>, ToolError> {
         self.grants.real_path(&Scope::FILE_READ, path)?;
-        Ok(Files { grants: &EVERYTHING, walk: self.walk, names_only: true })
+        Ok(FileAccess { grants: &ALL_GRANTS, walk: self.walk, names_only: true })
     }
 
     /// Where the call reads when it reads `path`.
-    pub fn real(&self, path: &Path) -> Result<PathBuf, ToolError> {
-        self.place("look at", &Scope::FILE_READ, path, Last::Follow)
+    pub fn real_path(&self, path: &Path) -> Result<PathBuf, ToolError> {
+        self.locate("look at", &Scope::FILE_READ, path, LinkMode::Follow)
     }
 
     /// Whether a real place stays closed to the call although it may read the
     /// folder above it.
-    pub fn closes(&self, real: &Path) -> bool {
+    pub fn denies(&self, real: &Path) -> bool {
         self.grants.denies(&Scope::FILE_READ, real)
     }
 
     /// The same of a file by what is known of it: under another name it may be
     /// one that stays closed.
-    pub fn closes_file(&self, real: &Path, facts: &Facts) -> bool {
-        let Identity { dev, ino, links, .. } = facts.identity;
+    pub fn denies_hard_linked(&self, real: &Path, facts: &FileMetadata) -> bool {
+        let FileIdentity { dev, ino, links, .. } = facts.identity;
         links > 1
-            && facts.kind == Kind::File
+            && facts.kind == FileKind::File
             && self.grants.denies_hard_linked(&Scope::FILE_READ, real, (dev, ino))
     }
 
@@ -87,12 +87,12 @@ impl<'a> Files<'a> {
         }
         self.grants.real_path(&Scope::FILE_READ, path)?;
         refuse_traps(path)?;
-        let spot = self.spot("open", &Scope::FILE_READ, path, Last::Follow)?;
-        let file = spot.open(OFlags::RDONLY).map_err(|error| explain_way("open", path, &error))?;
+        let spot = self.anchor("open", &Scope::FILE_READ, path, LinkMode::Follow)?;
+        let file = spot.open(OFlags::RDONLY).map_err(|error| explain_path_error("open", path, &error))?;
         // Of the folder above it was not known that this one is in it.
         if self.grants.exceptions().is_some()
-            && let Some(found) = shared(&file)
-            && self.grants.denies_hard_linked(&Scope::FILE_READ, &self.real(path)?, found)
+            && let Some(found) = hard_linked_id(&file)
+            && self.grants.denies_hard_linked(&Scope::FILE_READ, &self.real_path(path)?, found)
         {
             let path = path.display();
             return Err(ToolError::denied(format!("{path} is another name of a protected file")));
@@ -101,25 +101,25 @@ impl<'a> Files<'a> {
     }
 
     /// What is known of the file or folder that `path` leads to.
-    pub fn metadata(&self, path: &Path) -> Result<Facts, ToolError> {
-        self.look(path)?
-            .ok_or_else(|| explain_way("look at", path, &io::ErrorKind::NotFound.into()))
+    pub fn metadata(&self, path: &Path) -> Result<FileMetadata, ToolError> {
+        self.metadata_if_exists(path)?
+            .ok_or_else(|| explain_path_error("look at", path, &io::ErrorKind::NotFound.into()))
     }
 
     /// Whether `path` leads to anything.
     pub fn exists(&self, path: &Path) -> Result<bool, ToolError> {
-        Ok(self.look(path)?.is_some())
+        Ok(self.metadata_if_exists(path)?.is_some())
     }
 
     /// An error where a path that ends with a slash leads to something that is
     /// no folder, as the system has it. The slash is lost when the path is made
     /// absolute, so this asks for the path as it was written.
-    pub fn heed_slash(&self, written: &str, path: &Path) -> Result<(), ToolError> {
+    pub fn check_trailing_slash(&self, written: &str, path: &Path) -> Result<(), ToolError> {
         if !written.ends_with('/') && !written.ends_with("/.") {
             return Ok(());
         }
-        match self.look(path)? {
-            Some(found) if found.kind != Kind::Folder => {
+        match self.metadata_if_exists(path)? {
+            Some(found) if found.kind != FileKind::Directory => {
                 let what = found.kind.describe();
                 Err(ToolError::invalid(format!(
                     "'{written}' is {what}, not a folder, and a slash at the end asks for a folder"
@@ -132,33 +132,33 @@ impl<'a> Files<'a> {
 
     /// Opens a folder, to list it and what is below. The grant of a folder
     /// holds for all that is in it.
-    pub fn folder(&self, path: &Path) -> Result<Folder, ToolError> {
-        let place = self.place("list", &Scope::FILE_READ, path, Last::Follow)?;
-        let folder = Spot::reach(&place, self.walk).and_then(|spot| spot.folder(self.walk));
-        let folder = folder.map_err(|error| explain_way("list", path, &error))?;
-        Ok(folder.except(self.grants.exceptions(), place))
+    pub fn open_dir(&self, path: &Path) -> Result<OpenDir, ToolError> {
+        let place = self.locate("list", &Scope::FILE_READ, path, LinkMode::Follow)?;
+        let folder = AnchoredName::resolve(&place, self.walk).and_then(|spot| spot.open_dir(self.walk));
+        let folder = folder.map_err(|error| explain_path_error("list", path, &error))?;
+        Ok(folder.with_exceptions(self.grants.exceptions(), place))
     }
 
     /// The entries of a folder, ordered by name.
-    pub fn read_dir(&self, path: &Path) -> Result<Vec<Entry>, ToolError> {
-        let folder = self.folder(path)?;
-        let entries = folder.entries().and_then(Iterator::collect::<io::Result<Vec<Entry>>>);
-        let mut entries = entries.map_err(|error| explain_way("list", path, &error))?;
+    pub fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>, ToolError> {
+        let folder = self.open_dir(path)?;
+        let entries = folder.entries().and_then(Iterator::collect::<io::Result<Vec<DirEntry>>>);
+        let mut entries = entries.map_err(|error| explain_path_error("list", path, &error))?;
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 
     /// Where the link at `path` leads, as it is written; none if it is no link.
     pub fn read_link(&self, path: &Path) -> Result<Option<PathBuf>, ToolError> {
-        let spot = self.spot("look at", &Scope::FILE_READ, path, Last::Peek)?;
-        spot.read_link().map_err(|error| explain_way("look at", path, &error))
+        let spot = self.anchor("look at", &Scope::FILE_READ, path, LinkMode::ReadTarget)?;
+        spot.read_link().map_err(|error| explain_path_error("look at", path, &error))
     }
 
     /// What is at a path now; none if nothing is.
-    pub(crate) fn look(&self, path: &Path) -> Result<Option<Facts>, ToolError> {
-        let place = self.place("look at", &Scope::FILE_READ, path, Last::Follow)?;
-        let found = match Spot::reach(&place, self.walk) {
-            Ok(spot) => spot.look(),
+    pub(crate) fn metadata_if_exists(&self, path: &Path) -> Result<Option<FileMetadata>, ToolError> {
+        let place = self.locate("look at", &Scope::FILE_READ, path, LinkMode::Follow)?;
+        let found = match AnchoredName::resolve(&place, self.walk) {
+            Ok(spot) => spot.metadata_if_exists(),
             Err(error)
                 if matches!(
                     error.kind(),
@@ -169,42 +169,42 @@ impl<'a> Files<'a> {
             }
             Err(error) => Err(error),
         };
-        found.map_err(|error| explain_way("look at", path, &error))
+        found.map_err(|error| explain_path_error("look at", path, &error))
     }
 
     /// [`Self::open`], none if nothing is there.
-    pub(crate) fn open_if_there(&self, path: &Path) -> Result<Option<File>, ToolError> {
+    pub(crate) fn open_if_exists(&self, path: &Path) -> Result<Option<File>, ToolError> {
         match self.open(path) {
             Ok(file) => Ok(Some(file)),
-            Err(error) if error.kind() == ErrorKind::NotFound && self.look(path)?.is_none() => {
+            Err(error) if error.kind() == ErrorKind::NotFound && self.metadata_if_exists(path)?.is_none() => {
                 Ok(None)
             }
             Err(error) => Err(error),
         }
     }
 
-    pub(crate) fn walk(&self) -> Walk {
+    pub(crate) fn walk(&self) -> WalkMode {
         self.walk
     }
 
-    pub(crate) fn place(
+    pub(crate) fn locate(
         &self,
         verb: &str,
         scope: &Scope,
         path: &Path,
-        last: Last,
+        last: LinkMode,
     ) -> Result<PathBuf, ToolError> {
         locate(self.grants, scope, path, last, verb)
     }
 
-    pub(crate) fn spot(
+    pub(crate) fn anchor(
         &self,
         verb: &str,
         scope: &Scope,
         path: &Path,
-        last: Last,
-    ) -> Result<Spot, ToolError> {
-        let place = self.place(verb, scope, path, last)?;
-        Spot::reach(&place, self.walk).map_err(|error| explain_way(verb, path, &error))
+        last: LinkMode,
+    ) -> Result<AnchoredName, ToolError> {
+        let place = self.locate(verb, scope, path, last)?;
+        AnchoredName::resolve(&place, self.walk).map_err(|error| explain_path_error(verb, path, &error))
     }
 }

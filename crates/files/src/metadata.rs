@@ -14,11 +14,11 @@ use rustix::fs::{AtFlags, FileType, Stat};
 
 /// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum FileKind {
     /// A regular file.
     File,
     /// A folder.
-    Folder,
+    Directory,
     /// A symbolic link.
     Link,
     /// A named pipe.
@@ -31,12 +31,12 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl FileKind {
     /// The kind in words, with its article.
     pub fn describe(self) -> &'static str {
         match self {
             Self::File => "a file",
-            Self::Folder => "a folder",
+            Self::Directory => "a folder",
             Self::Link => "a symbolic link",
             Self::Pipe => "a named pipe",
             Self::Socket => "a socket",
@@ -46,11 +46,11 @@ impl Kind {
     }
 }
 
-impl From<FileType> for Kind {
+impl From<FileType> for FileKind {
     fn from(kind: FileType) -> Self {
         match kind {
             FileType::RegularFile => Self::File,
-            FileType::Directory => Self::Folder,
+            FileType::Directory => Self::Directory,
             FileType::Symlink => Self::Link,
             FileType::Fifo => Self::Pipe,
             FileType::Socket => Self::Socket,
@@ -62,9 +62,9 @@ impl From<FileType> for Kind {
 
 /// What the system knows of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
+pub struct FileMetadata {
     /// What it is.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// Bytes of content; kernel files say 0.
     pub len: u64,
     /// When the content last changed.
@@ -77,12 +77,12 @@ pub struct Facts {
     /// Its owner and its group.
     pub owner: (u32, u32),
     /// Which file it is.
-    pub identity: Identity,
+    pub identity: FileIdentity,
 }
 
 /// Which file it is, whatever it is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Identity {
+pub struct FileIdentity {
     /// The file system.
     pub dev: u64,
     /// The file in it.
@@ -91,7 +91,7 @@ pub struct Identity {
     pub links: u64,
 }
 
-impl Identity {
+impl FileIdentity {
     /// Whether both are one and the same file.
     pub fn is_same(&self, other: &Self) -> bool {
         (self.dev, self.ino) == (other.dev, other.ino)
@@ -99,52 +99,52 @@ impl Identity {
 }
 
 /// The identity of what `path` leads to.
-pub fn identity(path: &Path) -> io::Result<Identity> {
+pub fn file_identity(path: &Path) -> io::Result<FileIdentity> {
     let found = fs::metadata(path)?;
-    Ok(Identity { dev: found.dev(), ino: found.ino(), links: found.nlink() })
+    Ok(FileIdentity { dev: found.dev(), ino: found.ino(), links: found.nlink() })
 }
 
 /// Whether two paths lead to one and the same file.
 pub fn same_file(a: &Path, b: &Path) -> io::Result<bool> {
-    Ok(identity(a)?.is_same(&identity(b)?))
+    Ok(file_identity(a)?.is_same(&file_identity(b)?))
 }
 
-impl Facts {
+impl FileMetadata {
     /// What is in a folder under a name; a link is a link.
-    pub fn at(folder: impl AsFd, name: &OsStr) -> io::Result<Self> {
+    pub fn read_at(folder: impl AsFd, name: &OsStr) -> io::Result<Self> {
         let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok(Self::of(&stat))
+        Ok(Self::from_stat(&stat))
     }
 
-    pub(crate) fn of(stat: &Stat) -> Self {
+    pub(crate) fn from_stat(stat: &Stat) -> Self {
         // Widened first, since the fields differ from one machine to another.
         let links = u64::try_from(i128::from(stat.st_nlink)).unwrap_or(u64::MAX);
         Self {
             kind: FileType::from_raw_mode(stat.st_mode).into(),
             len: u64::try_from(i128::from(stat.st_size)).unwrap_or(0),
-            modified: moment(i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec)),
-            changed: moment(i128::from(stat.st_ctime), i128::from(stat.st_ctime_nsec)),
+            modified: system_time(i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec)),
+            changed: system_time(i128::from(stat.st_ctime), i128::from(stat.st_ctime_nsec)),
             mode: stat.st_mode & 0o7777,
             owner: (stat.st_uid, stat.st_gid),
-            identity: Identity { dev: stat.st_dev, ino: stat.st_ino, links },
+            identity: FileIdentity { dev: stat.st_dev, ino: stat.st_ino, links },
         }
     }
 
     /// An error unless it is of that kind. A link is told apart: it was not
     /// there when the place was looked up.
-    pub(crate) fn require(&self, wanted: Kind) -> io::Result<()> {
+    pub(crate) fn require_kind(&self, wanted: FileKind) -> io::Result<()> {
         let error = match self.kind {
             found if found == wanted => return Ok(()),
-            Kind::Link => return Err(rustix::io::Errno::LOOP.into()),
-            Kind::Folder => io::ErrorKind::IsADirectory,
-            Kind::File => io::ErrorKind::NotADirectory,
+            FileKind::Link => return Err(rustix::io::Errno::LOOP.into()),
+            FileKind::Directory => io::ErrorKind::IsADirectory,
+            FileKind::File => io::ErrorKind::NotADirectory,
             _ => io::ErrorKind::InvalidInput,
         };
-        Err(io::Error::new(error, WrongKind { found: self.kind, wanted }))
+        Err(io::Error::new(error, WrongFileKind { found: self.kind, wanted }))
     }
 }
 
-fn moment(seconds: i128, nanoseconds: i128) -> Option<SystemTime> {
+fn system_time(seconds: i128, nanoseconds: i128) -> Option<SystemTime> {
     let nanoseconds = Duration::from_nanos(u64::try_from(nanoseconds).ok()?);
     let whole = Duration::from_secs(u64::try_from(seconds.unsigned_abs()).ok()?);
     let at = if seconds < 0 {
@@ -157,28 +157,28 @@ fn moment(seconds: i128, nanoseconds: i128) -> Option<SystemTime> {
 
 /// Something is there, but not of the kind that was wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WrongKind {
+pub struct WrongFileKind {
     /// What is there.
-    pub found: Kind,
+    pub found: FileKind,
     /// What was wanted.
-    pub wanted: Kind,
+    pub wanted: FileKind,
 }
 
-impl WrongKind {
+impl WrongFileKind {
     /// The one that `error` carries.
-    pub fn of(error: &io::Error) -> Option<Self> {
+    pub fn from_error(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref::<Self>().copied()
     }
 }
 
-impl fmt::Display for WrongKind {
+impl fmt::Display for WrongFileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wanted = match self.wanted {
-            Kind::File => "a regular file",
+            FileKind::File => "a regular file",
             other => other.describe(),
         };
         write!(f, "it is {}, not {wanted}", self.found.describe())
     }
 }
 
-impl Error for WrongKind {}
+impl Error for WrongFileKind {}

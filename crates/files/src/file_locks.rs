@@ -19,84 +19,84 @@ use hermes_core::{CancellationToken, Scope, ToolError};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::facts::{Facts, Identity};
-use crate::files::Files;
-use crate::journal::Journals;
-use crate::open::{Spot, Walk};
-use crate::place::Last;
-use crate::scratch::{sweep, sweep_locked};
+use crate::metadata::{FileMetadata, FileIdentity};
+use crate::access::FileAccess;
+use crate::journal::JournalDir;
+use crate::open::{AnchoredName, WalkMode};
+use crate::locate::LinkMode;
+use crate::scratch::{sweep_scratch, sweep_locked};
 use crate::whole::read_whole;
-use crate::words::explain_way;
+use crate::error_text::explain_path_error;
 
 /// The first and the longest pause between two looks at a lock.
-const PAUSE: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(20));
+const LOCK_POLL_INTERVALS: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(20));
 /// For how long a folder need not be swept again, and how many are known.
-const SWEPT_FOR: Duration = Duration::from_secs(1);
-const SWEPT_FOLDERS: usize = 256;
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_SWEPT_DIRS: usize = 256;
 /// The longest file that is changed as a whole.
-const LONGEST: u64 = 256 * 1024 * 1024;
+const MAX_CHANGE_BYTES: u64 = 256 * 1024 * 1024;
 /// How many times as long one waits in the queue of this process.
-const QUEUE: u32 = 10;
+const OWN_QUEUE_WAIT_FACTOR: u32 = 10;
 /// How often a file is read anew that changes while it is read.
-const READS: usize = 3;
+const MAX_READ_ATTEMPTS: usize = 3;
 
 /// Files that are held. Let go when dropped.
 #[derive(Debug)]
-pub struct Hold<'a> {
-    pub(crate) files: Files<'a>,
-    pub(crate) folders: Vec<Locked>,
-    patience: Patience,
+pub struct FileLocks<'a> {
+    pub(crate) files: FileAccess<'a>,
+    pub(crate) dirs: Vec<LockedDir>,
+    deadline: LockDeadline,
     /// What was at a path when it was read.
-    seen: RefCell<HashMap<PathBuf, Option<Facts>>>,
+    read_metadata: RefCell<HashMap<PathBuf, Option<FileMetadata>>>,
     /// Where changes of several files are written down.
-    pub(crate) journals: Option<Arc<Journals>>,
+    pub(crate) journals: Option<Arc<JournalDir>>,
     /// The files that shall be programs when they are written, or none.
-    pub(crate) programs: HashMap<PathBuf, bool>,
+    pub(crate) executables: HashMap<PathBuf, bool>,
 }
 
 /// A folder that is held.
 #[derive(Debug)]
-pub(crate) struct Locked {
+pub(crate) struct LockedDir {
     id: (u64, u64),
     handle: OwnedFd,
     /// Some file systems know no locks.
     is_locked: bool,
 }
 
-impl Locked {
+impl LockedDir {
     fn new(id: (u64, u64), handle: OwnedFd, is_locked: bool) -> Self {
-        ours().insert(id);
+        held_dirs().insert(id);
         Self { id, handle, is_locked }
     }
 
     /// Removes what dead processes have left in the folder, unless that was done
     /// a moment ago: a folder may be long, and many files in it be written.
     pub(crate) fn sweep(&self) {
-        if !is_due(self.id) {
+        if !is_sweep_due(self.id) {
             return;
         }
         match self.is_locked {
             true => sweep_locked(&self.handle),
-            false => sweep(&self.handle),
+            false => sweep_scratch(&self.handle),
         }
     }
 }
 
-impl Drop for Locked {
+impl Drop for LockedDir {
     fn drop(&mut self) {
-        ours().remove(&self.id);
+        held_dirs().remove(&self.id);
     }
 }
 
 /// Whether a folder was not swept for a while, for somebody who does it now.
-fn is_due(folder: (u64, u64)) -> bool {
-    static SWEPT: LazyLock<Mutex<HashMap<(u64, u64), Instant>>> = LazyLock::new(Mutex::default);
-    let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
+fn is_sweep_due(folder: (u64, u64)) -> bool {
+    static LAST_SWEEPS: LazyLock<Mutex<HashMap<(u64, u64), Instant>>> = LazyLock::new(Mutex::default);
+    let mut swept = LAST_SWEEPS.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
-    if swept.get(&folder).is_some_and(|at| now.duration_since(*at) < SWEPT_FOR) {
+    if swept.get(&folder).is_some_and(|at| now.duration_since(*at) < SWEEP_INTERVAL) {
         return false;
     }
-    if swept.len() >= SWEPT_FOLDERS {
+    if swept.len() >= MAX_SWEPT_DIRS {
         swept.clear();
     }
     swept.insert(folder, now);
@@ -104,88 +104,88 @@ fn is_due(folder: (u64, u64)) -> bool {
 }
 
 /// The folders that this process holds.
-fn ours() -> MutexGuard<'static, HashSet<(u64, u64)>> {
-    static OURS: LazyLock<Mutex<HashSet<(u64, u64)>>> = LazyLock::new(Mutex::default);
-    OURS.lock().unwrap_or_else(PoisonError::into_inner)
+fn held_dirs() -> MutexGuard<'static, HashSet<(u64, u64)>> {
+    static HELD_DIRS: LazyLock<Mutex<HashSet<(u64, u64)>>> = LazyLock::new(Mutex::default);
+    HELD_DIRS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How long one waits, and who may put an end to it.
 #[derive(Debug, Clone)]
-struct Patience {
+struct LockDeadline {
     until: Instant,
     /// With others of this process, which are sure to go on.
-    with_ours: Instant,
+    until_in_process: Instant,
     cancel: CancellationToken,
 }
 
-impl<'a> Files<'a> {
+impl<'a> FileAccess<'a> {
     /// Holds the files at these paths, which need not exist, and waits for
     /// whoever holds one of them.
     ///
     /// A folder that cannot be locked (some file systems know no locks, and a
     /// folder may not be readable) is used without.
-    pub fn hold(
+    pub fn lock(
         self,
         paths: &[&Path],
         wait: Duration,
         cancel: &CancellationToken,
-    ) -> Result<Hold<'a>, ToolError> {
+    ) -> Result<FileLocks<'a>, ToolError> {
         let now = Instant::now();
-        let (until, with_ours) = (now + wait, now + wait * QUEUE);
-        let patience = Patience { until, with_ours, cancel: cancel.clone() };
-        let mut hold = Hold {
+        let (until, with_ours) = (now + wait, now + wait * OWN_QUEUE_WAIT_FACTOR);
+        let patience = LockDeadline { until, until_in_process: with_ours, cancel: cancel.clone() };
+        let mut hold = FileLocks {
             files: self,
-            folders: Vec::new(),
-            patience,
-            seen: RefCell::default(),
+            dirs: Vec::new(),
+            deadline: patience,
+            read_metadata: RefCell::default(),
             journals: None,
-            programs: HashMap::new(),
+            executables: HashMap::new(),
         };
         let places: Vec<PathBuf> =
-            paths.iter().map(|path| self.touched(path)).collect::<Result<_, _>>()?;
+            paths.iter().map(|path| self.locate_for_lock(path)).collect::<Result<_, _>>()?;
         loop {
             let mut found = Vec::new();
             for (place, path) in places.iter().zip(paths) {
-                let nearest = nearest_spot(place, self.walk())
-                    .and_then(|spot| spot.map_or(Ok(None), |spot| readable(&spot)));
-                found.extend(nearest.map_err(|error| explain_way("lock", path, &error))?);
+                let nearest = nearest_existing(place, self.walk())
+                    .and_then(|spot| spot.map_or(Ok(None), |spot| lockable_parent(&spot)));
+                found.extend(nearest.map_err(|error| explain_path_error("lock", path, &error))?);
             }
             // Everybody takes them in the same order, so nobody waits in a circle.
             found.sort_by_key(|(id, _)| *id);
             found.dedup_by_key(|(id, _)| *id);
             for (id, handle) in found {
-                hold.lock(id, handle)?;
+                hold.lock_dir(id, handle)?;
             }
             // They may have been moved, removed or made while we waited.
-            let still = |place: &PathBuf| match nearest_spot(place, self.walk()) {
+            let still = |place: &PathBuf| match nearest_existing(place, self.walk()) {
                 Ok(Some(spot)) => {
-                    hold.has_folder_of(&spot) || !matches!(readable(&spot), Ok(Some(_)))
+                    hold.has_parent_of(&spot) || !matches!(lockable_parent(&spot), Ok(Some(_)))
                 }
                 _ => true,
             };
             if places.iter().all(still) {
                 return Ok(hold);
             }
-            hold.folders.clear();
-            hold.patience.check()?;
+            hold.dirs.clear();
+            hold.deadline.check_expired()?;
         }
     }
 
     /// The real place of a path that the call may change in one way or other,
     /// or at least read.
-    fn touched(&self, path: &Path) -> Result<PathBuf, ToolError> {
-        let as_written = self.place("lock", &Scope::FILE_WRITE, path, Last::Follow);
+    fn locate_for_lock(&self, path: &Path) -> Result<PathBuf, ToolError> {
+        let as_written = self.locate("lock", &Scope::FILE_WRITE, path, LinkMode::Follow);
         as_written
-            .or_else(|_| self.place("lock", &Scope::FILE_DELETE, path, Last::Follow))
-            .or_else(|_| self.place("lock", &Scope::FILE_READ, path, Last::Follow))
+            .or_else(|_| self.locate("lock", &Scope::FILE_DELETE, path, LinkMode::Follow))
+            .or_else(|_| self.locate("lock", &Scope::FILE_READ, path, LinkMode::Follow))
     }
 }
 
-impl Hold<'_> {
+impl FileLocks<'_> {
     /// Has changes of several files written down there, so that they can be
     /// taken back if we are killed on the way.
     #[must_use]
-    pub fn noting(mut self, journals: Option<Arc<Journals>>) -> Self {
+    pub fn with_journals(mut self, journals: Option<Arc<JournalDir>>) -> Self {
         self.journals = journals;
         self
     }
@@ -193,27 +193,27 @@ impl Hold<'_> {
     /// Those of the files that are written shall be programs, or none; the
     /// others stay what they are.
     #[must_use]
-    pub fn with_programs(mut self, programs: HashMap<PathBuf, bool>) -> Self {
-        self.programs = programs;
+    pub fn with_executables(mut self, programs: HashMap<PathBuf, bool>) -> Self {
+        self.executables = programs;
         self
     }
 
     /// What a file holds now; none if there is no file.
     pub fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
         let mut last = None;
-        for _ in 0..READS {
-            let (before, bytes) = match self.files.open_if_there(path)? {
+        for _ in 0..MAX_READ_ATTEMPTS {
+            let (before, bytes) = match self.files.open_if_exists(path)? {
                 None => (None, None),
                 Some(file) => {
-                    let failed = |error: io::Error| explain_way("read", path, &error);
+                    let failed = |error: io::Error| explain_path_error("read", path, &error);
                     let stat = rustix::fs::fstat(&file).map_err(|error| failed(error.into()))?;
-                    let facts = Facts::of(&stat);
-                    (Some(facts), Some(self.take(path, file, facts.len)?))
+                    let facts = FileMetadata::from_stat(&stat);
+                    (Some(facts), Some(self.read_content(path, file, facts.len)?))
                 }
             };
             let is_whole = bytes.as_ref().map(|b| b.len() as u64) == before.map(|f| f.len);
-            let is_still = self.files.look(path)? == before && is_whole;
-            self.seen.borrow_mut().insert(path.to_path_buf(), before);
+            let is_still = self.files.metadata_if_exists(path)? == before && is_whole;
+            self.read_metadata.borrow_mut().insert(path.to_path_buf(), before);
             last = Some(bytes);
             if is_still {
                 break;
@@ -222,8 +222,8 @@ impl Hold<'_> {
         Ok(last.flatten())
     }
 
-    fn take(&self, path: &Path, file: fs::File, len: u64) -> Result<Vec<u8>, ToolError> {
-        if len > LONGEST {
+    fn read_content(&self, path: &Path, file: fs::File, len: u64) -> Result<Vec<u8>, ToolError> {
+        if len > MAX_CHANGE_BYTES {
             return Err(ToolError::limit(format!(
                 "{} has {len} bytes, which is too much to change as a whole",
                 path.display()
@@ -232,59 +232,59 @@ impl Hold<'_> {
             .with_hint("Use a program that works on streams, such as sed, or another file."));
         }
         let bytes =
-            read_whole(&file, len, LONGEST).map_err(|error| explain_way("read", path, &error))?;
-        if self.patience.cancel.is_cancelled() {
+            read_whole(&file, len, MAX_CHANGE_BYTES).map_err(|error| explain_path_error("read", path, &error))?;
+        if self.deadline.cancel.is_cancelled() {
             return Err(ToolError::cancelled());
         }
         Ok(bytes)
     }
 
     /// What was at a path when it was read; none if it was not read.
-    pub(crate) fn seen(&self, path: &Path) -> Option<Option<Facts>> {
-        self.seen.borrow().get(path).copied()
+    pub(crate) fn metadata_when_read(&self, path: &Path) -> Option<Option<FileMetadata>> {
+        self.read_metadata.borrow().get(path).copied()
     }
 
     /// Holds the folder of a spot as well: one that was made meanwhile.
-    pub(crate) fn add(&mut self, spot: &Spot, path: &Path) -> Result<(), ToolError> {
-        if self.has_folder_of(spot) {
+    pub(crate) fn lock_parent(&mut self, spot: &AnchoredName, path: &Path) -> Result<(), ToolError> {
+        if self.has_parent_of(spot) {
             return Ok(());
         }
-        let found = readable(spot).map_err(|error| explain_way("lock", path, &error))?;
-        found.map_or(Ok(()), |(id, handle)| self.lock(id, handle))
+        let found = lockable_parent(spot).map_err(|error| explain_path_error("lock", path, &error))?;
+        found.map_or(Ok(()), |(id, handle)| self.lock_dir(id, handle))
     }
 
-    fn has_folder_of(&self, spot: &Spot) -> bool {
-        let id = identity(&spot.folder).ok();
-        id.is_some_and(|id| self.folders.iter().any(|locked| locked.id == id))
+    fn has_parent_of(&self, spot: &AnchoredName) -> bool {
+        let id = dir_id(&spot.dir).ok();
+        id.is_some_and(|id| self.dirs.iter().any(|locked| locked.id == id))
     }
 
-    fn lock(&mut self, id: (u64, u64), handle: OwnedFd) -> Result<(), ToolError> {
-        let mut pause = PAUSE.0;
+    fn lock_dir(&mut self, id: (u64, u64), handle: OwnedFd) -> Result<(), ToolError> {
+        let mut pause = LOCK_POLL_INTERVALS.0;
         loop {
             match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::WOULDBLOCK | Errno::INTR) => {}
                 // Here it is locked, or cannot be.
                 locked => {
-                    self.folders.push(Locked::new(id, handle, locked.is_ok()));
+                    self.dirs.push(LockedDir::new(id, handle, locked.is_ok()));
                     return Ok(());
                 }
             }
-            if ours().contains(&id) {
+            if held_dirs().contains(&id) {
                 // Time in our own queue does not count.
                 let now = Instant::now();
-                if now < self.patience.with_ours {
-                    self.patience.until = self.patience.until.max(now + PAUSE.1 * 2);
+                if now < self.deadline.until_in_process {
+                    self.deadline.until = self.deadline.until.max(now + LOCK_POLL_INTERVALS.1 * 2);
                 }
             }
-            self.patience.check().map_err(|error| with_holder(error, id))?;
+            self.deadline.check_expired().map_err(|error| with_holder(error, id))?;
             thread::sleep(pause);
-            pause = (pause * 2).min(PAUSE.1);
+            pause = (pause * 2).min(LOCK_POLL_INTERVALS.1);
         }
     }
 }
 
-impl Patience {
-    fn check(&self) -> Result<(), ToolError> {
+impl LockDeadline {
+    fn check_expired(&self) -> Result<(), ToolError> {
         if self.cancel.is_cancelled() {
             return Err(ToolError::cancelled());
         }
@@ -297,9 +297,9 @@ impl Patience {
 }
 
 /// A spot in the deepest folder above a place that exists.
-fn nearest_spot(place: &Path, walk: Walk) -> io::Result<Option<Spot>> {
+fn nearest_existing(place: &Path, walk: WalkMode) -> io::Result<Option<AnchoredName>> {
     for part in place.ancestors() {
-        match Spot::reach(part, walk) {
+        match AnchoredName::resolve(part, walk) {
             Ok(spot) => return Ok(Some(spot)),
             Err(error)
                 if matches!(
@@ -314,30 +314,30 @@ fn nearest_spot(place: &Path, walk: Walk) -> io::Result<Option<Spot>> {
 
 /// The folder of a spot: its identity, and a handle to lock it by, if there can
 /// be one.
-fn readable(spot: &Spot) -> io::Result<Option<((u64, u64), OwnedFd)>> {
+fn lockable_parent(spot: &AnchoredName) -> io::Result<Option<((u64, u64), OwnedFd)>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match rustix::fs::openat(&spot.folder, ".", flags, Mode::empty()) {
-        Ok(handle) => Ok(Some((identity(&handle)?, handle))),
+    match rustix::fs::openat(&spot.dir, ".", flags, Mode::empty()) {
+        Ok(handle) => Ok(Some((dir_id(&handle)?, handle))),
         Err(Errno::ACCESS | Errno::PERM) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-fn identity(folder: &OwnedFd) -> io::Result<(u64, u64)> {
-    let Identity { dev, ino, .. } = Facts::of(&rustix::fs::fstat(folder)?).identity;
+fn dir_id(folder: &OwnedFd) -> io::Result<(u64, u64)> {
+    let FileIdentity { dev, ino, .. } = FileMetadata::from_stat(&rustix::fs::fstat(folder)?).identity;
     Ok((dev, ino))
 }
 
 /// Adds who holds the lock, as far as the system tells.
 fn with_holder(error: ToolError, (_, ino): (u64, u64)) -> ToolError {
-    let Some(process) = holder(ino) else { return error };
+    let Some(process) = lock_holder(ino) else { return error };
     let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
     let message = format!("{} (process {process}, {})", error.message(), name.trim());
     error.with_message(message).with("held_by", process)
 }
 
 /// The process that has a lock on a file of that number.
-fn holder(ino: u64) -> Option<u32> {
+fn lock_holder(ino: u64) -> Option<u32> {
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let line = locks.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip(1);

@@ -10,10 +10,10 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::facts::{Facts, Kind};
+use crate::metadata::{FileMetadata, FileKind};
 
 /// As many links as the kernel follows.
-const HOPS: usize = 40;
+const MAX_LINK_HOPS: usize = 40;
 
 /// Where an absolute path leads: every link followed, also the last one, even
 /// if nothing is there; `..` means the folder above whatever came before it.
@@ -24,26 +24,26 @@ const HOPS: usize = 40;
 /// to the path that they show, if that is the same place; a pipe, a deleted
 /// file or the folder of another file system view has no path and is an error.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
-    find(path).map(|found| found.path)
+    resolve_path(path).map(|found| found.path)
 }
 
 /// Where a path leads, and what is there.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct ResolvedPath {
     /// The real place.
     pub path: PathBuf,
     /// What is there, if that was learnt on the way.
-    pub facts: Option<Facts>,
+    pub metadata: Option<FileMetadata>,
 }
 
 /// [`real_path`] that also tells what it has seen at the end of the way.
-pub fn find(path: &Path) -> io::Result<Found> {
-    if let Some(found) = is_absolute(path)?.then(|| without_links(path)).flatten() {
+pub fn resolve_path(path: &Path) -> io::Result<ResolvedPath> {
+    if let Some(found) = is_absolute(path)?.then(|| resolve_without_links(path)).flatten() {
         return Ok(found);
     }
-    let path = follow(path, &mut |_| {})?;
-    let facts = rustix::fs::lstat(&path).ok().map(|stat| Facts::of(&stat));
-    Ok(Found { path, facts })
+    let path = follow_links(path, &mut |_| {})?;
+    let facts = rustix::fs::lstat(&path).ok().map(|stat| FileMetadata::from_stat(&stat));
+    Ok(ResolvedPath { path, metadata: facts })
 }
 
 fn is_absolute(path: &Path) -> io::Result<bool> {
@@ -63,38 +63,38 @@ pub fn real_entry(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// [`real_path`] that shows each link that it meets, by the link's own place.
-pub(crate) fn trace(path: &Path, met: &mut dyn FnMut(&Path)) -> io::Result<PathBuf> {
+pub(crate) fn trace_links(path: &Path, met: &mut dyn FnMut(&Path)) -> io::Result<PathBuf> {
     is_absolute(path)?;
-    match without_links(path) {
+    match resolve_without_links(path) {
         Some(found) => Ok(found.path),
-        None => follow(path, met),
+        None => follow_links(path, met),
     }
 }
 
 /// The answer for a path without links: nearly all of them.
-fn without_links(path: &Path) -> Option<Found> {
+fn resolve_without_links(path: &Path) -> Option<ResolvedPath> {
     let mut parts = path.as_os_str().as_bytes().split(|byte| *byte == b'/').skip(1);
     let is_straight = parts.all(|part| !matches!(part, b"" | b"." | b".."));
-    if is_straight { straight(path) } else { winding(path) }
+    if is_straight { resolve_straight(path) } else { resolve_with_dots(path) }
 }
 
 /// [`without_links`] for a path that does not climb. The kernel says in one
 /// breath that no part of it is a link, and whether something is there: had it
 /// met a link before the part that is missing, it would have said so.
-fn straight(path: &Path) -> Option<Found> {
+fn resolve_straight(path: &Path) -> Option<ResolvedPath> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let opened = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
     let facts = match opened {
-        Ok(there) => Some(Facts::of(&rustix::fs::fstat(&there).ok()?)),
+        Ok(there) => Some(FileMetadata::from_stat(&rustix::fs::fstat(&there).ok()?)),
         Err(Errno::NOENT) => None,
         Err(_) => return None,
     };
-    Some(Found { path: path.to_path_buf(), facts })
+    Some(ResolvedPath { path: path.to_path_buf(), metadata: facts })
 }
 
 /// [`without_links`] for a path with parts that say nothing or climb, of which
 /// at most the last is missing.
-fn winding(path: &Path) -> Option<Found> {
+fn resolve_with_dots(path: &Path) -> Option<ResolvedPath> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
     let open = |path: &Path| {
         rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
@@ -103,20 +103,20 @@ fn winding(path: &Path) -> Option<Found> {
         (path.parent(), path.components().next_back())
     else {
         open(path)?;
-        return Some(Found { path: fold(path), facts: None });
+        return Some(ResolvedPath { path: normalize(path), metadata: None });
     };
     let folder = open(folder)?;
     let facts = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Some(Facts::of(&stat)),
+        Ok(stat) => Some(FileMetadata::from_stat(&stat)),
         Err(Errno::NOENT) => None,
         Err(_) => return None,
     };
-    let is_link = facts.as_ref().is_some_and(|facts| facts.kind == Kind::Link);
-    (!is_link).then(|| Found { path: fold(path), facts })
+    let is_link = facts.as_ref().is_some_and(|facts| facts.kind == FileKind::Link);
+    (!is_link).then(|| ResolvedPath { path: normalize(path), metadata: facts })
 }
 
 /// The path without `.` and `..`; right where no part is a link.
-fn fold(path: &Path) -> PathBuf {
+fn normalize(path: &Path) -> PathBuf {
     let mut folded = PathBuf::with_capacity(path.as_os_str().len());
     for part in path.components() {
         match part {
@@ -129,10 +129,10 @@ fn fold(path: &Path) -> PathBuf {
     folded
 }
 
-fn follow(path: &Path, met: &mut dyn FnMut(&Path)) -> io::Result<PathBuf> {
+fn follow_links(path: &Path, met: &mut dyn FnMut(&Path)) -> io::Result<PathBuf> {
     let mut place = PathBuf::from("/");
     let mut ahead = Vec::new();
-    add_parts(&mut ahead, path);
+    push_components(&mut ahead, path);
     let mut hops = 0;
     while let Some(part) = ahead.pop() {
         if part == OsStr::new("..") {
@@ -140,24 +140,24 @@ fn follow(path: &Path, met: &mut dyn FnMut(&Path)) -> io::Result<PathBuf> {
             continue;
         }
         place.push(&part);
-        let Some(target) = link_at(&place)? else { continue };
+        let Some(target) = link_target(&place)? else { continue };
         hops += 1;
-        if hops > HOPS {
+        if hops > MAX_LINK_HOPS {
             return Err(Errno::LOOP.into());
         }
         met(&place);
-        require_place(&place, &target)?;
+        require_real_target(&place, &target)?;
         place.pop();
         if target.is_absolute() {
             place = PathBuf::from("/");
         }
-        add_parts(&mut ahead, &target);
+        push_components(&mut ahead, &target);
     }
     Ok(place)
 }
 
 /// Puts the parts of a path on the stack, the first on top.
-fn add_parts(ahead: &mut Vec<OsString>, path: &Path) {
+fn push_components(ahead: &mut Vec<OsString>, path: &Path) {
     let parts = path.components().rev().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),
@@ -167,7 +167,7 @@ fn add_parts(ahead: &mut Vec<OsString>, path: &Path) {
 }
 
 /// The target of the link at `place`; none if there is no link.
-fn link_at(place: &Path) -> io::Result<Option<PathBuf>> {
+fn link_target(place: &Path) -> io::Result<Option<PathBuf>> {
     match rustix::fs::readlinkat(CWD, place, Vec::new()) {
         Ok(target) => Ok(Some(OsString::from_vec(target.into_bytes()).into())),
         // There is something else, or nothing, or a file on the way.
@@ -178,7 +178,7 @@ fn link_at(place: &Path) -> io::Result<Option<PathBuf>> {
 
 /// An error if the link is one of the kernel's own and what it shows is not
 /// the path of what it leads to.
-fn require_place(link: &Path, target: &Path) -> io::Result<()> {
+fn require_real_target(link: &Path, target: &Path) -> io::Result<()> {
     let folder = link.parent().unwrap_or(link);
     if rustix::fs::statfs(folder)?.f_type != PROC_SUPER_MAGIC {
         return Ok(());

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use hermes_core::{ErrorKind, ToolError};
 use rustix::io::Errno;
 
-use crate::facts::{Kind, WrongKind};
-use crate::real::trace;
-use crate::traps::{Trapped, refusal};
+use crate::metadata::{FileKind, WrongFileKind};
+use crate::resolve::trace_links;
+use crate::traps::{TrapError, trap_error};
 
 /// Why `verb`, such as `open`, could not be done to `path`.
-pub fn explain(verb: &str, path: &Path, error: &io::Error) -> ToolError {
+pub fn explain_error(verb: &str, path: &Path, error: &io::Error) -> ToolError {
     use io::ErrorKind as Io;
-    if let Some(wrong) = WrongKind::of(error) {
+    if let Some(wrong) = WrongFileKind::from_error(error) {
         return explain_kind(path, wrong);
     }
-    if Trapped::is_in(error) {
-        return refusal(path);
+    if TrapError::is_cause_of(error) {
+        return trap_error(path);
     }
     if is_loop(error) {
         return explain_loop(path);
@@ -59,16 +59,16 @@ pub fn explain(verb: &str, path: &Path, error: &io::Error) -> ToolError {
 
 /// The words for an error met on the way to a place that was free of links
 /// when it was looked up.
-pub(crate) fn explain_way(verb: &str, path: &Path, error: &io::Error) -> ToolError {
+pub(crate) fn explain_path_error(verb: &str, path: &Path, error: &io::Error) -> ToolError {
     let again = Errno::AGAIN.raw_os_error();
     if is_loop(error) || error.raw_os_error() == Some(again) {
-        return changed(path);
+        return path_changed_error(path);
     }
-    explain(verb, path, error)
+    explain_error(verb, path, error)
 }
 
 /// The path leads elsewhere than it did when it was judged.
-pub(crate) fn changed(path: &Path) -> ToolError {
+pub(crate) fn path_changed_error(path: &Path) -> ToolError {
     ToolError::conflict(format!(
         "{} changed while the call was on its way; nothing was done",
         path.display()
@@ -81,13 +81,13 @@ pub fn is_loop(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }
 
-fn explain_kind(path: &Path, wrong: WrongKind) -> ToolError {
-    let WrongKind { found, wanted } = wrong;
-    let wanted = if wanted == Kind::File { "a regular file" } else { wanted.describe() };
+fn explain_kind(path: &Path, wrong: WrongFileKind) -> ToolError {
+    let WrongFileKind { found, wanted } = wrong;
+    let wanted = if wanted == FileKind::File { "a regular file" } else { wanted.describe() };
     ToolError::invalid(format!("{} is {}, not {wanted}", path.display(), found.describe()))
         .with_hint(match found {
-            Kind::Folder => "Name a file in it.",
-            Kind::File => "Name a folder.",
+            FileKind::Directory => "Name a file in it.",
+            FileKind::File => "Name a folder.",
             _ => "Only regular files and folders can be used.",
         })
 }
@@ -96,7 +96,7 @@ fn explain_kind(path: &Path, wrong: WrongKind) -> ToolError {
 /// comes up again.
 fn explain_loop(path: &Path) -> ToolError {
     let mut met: Vec<PathBuf> = Vec::new();
-    let _ = trace(path, &mut |link| met.push(link.to_path_buf()));
+    let _ = trace_links(path, &mut |link| met.push(link.to_path_buf()));
     let comes_again = |(at, link): &(usize, &PathBuf)| met.iter().skip(at + 1).any(|l| l == *link);
     let link = match met.iter().enumerate().find(comes_again) {
         Some((_, link)) => link,

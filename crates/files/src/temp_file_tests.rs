@@ -3,12 +3,12 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::open::Walk;
-use crate::scratch::sweep;
+use crate::open::WalkMode;
+use crate::scratch::sweep_scratch;
 
-fn spot(folder: &tempfile::TempDir, name: &str) -> Spot {
+fn spot(folder: &tempfile::TempDir, name: &str) -> AnchoredName {
     let real = fs::canonicalize(folder.path()).expect("folder");
-    Spot::reach(&real.join(name), Walk::default()).expect("spot")
+    AnchoredName::resolve(&real.join(name), WalkMode::default()).expect("spot")
 }
 
 fn names(folder: &tempfile::TempDir) -> Vec<String> {
@@ -23,17 +23,17 @@ fn names(folder: &tempfile::TempDir) -> Vec<String> {
 fn a_file_without_a_name_leaves_nothing() {
     let folder = tempfile::tempdir().expect("folder");
     let spot = spot(&folder, "a");
-    let mut temporary = Temporary::create(spot.folder.as_fd(), 0o600).expect("file");
+    let mut temporary = TempFile::create(spot.dir.as_fd(), 0o600).expect("file");
     temporary.file.write_all(b"x").expect("write");
     if temporary.name.is_none() {
         assert!(names(&folder).is_empty());
     }
     drop(temporary);
     assert!(names(&folder).is_empty());
-    let temporary = Temporary::create_named(spot.folder.as_fd(), 0o600).expect("file");
+    let temporary = TempFile::create_named(spot.dir.as_fd(), 0o600).expect("file");
     let own = names(&folder);
     assert_eq!(own.len(), 1);
-    assert_eq!(Scratch::of(OsStr::new(&own[0])), Some(Scratch::File));
+    assert_eq!(ScratchKind::from_name(OsStr::new(&own[0])), Some(ScratchKind::File));
     drop(temporary);
     assert!(names(&folder).is_empty());
 }
@@ -42,13 +42,13 @@ fn a_file_without_a_name_leaves_nothing() {
 fn a_file_that_cannot_be_named_goes_on_as_a_copy() {
     let folder = tempfile::tempdir().expect("folder");
     let spot = spot(&folder, "a");
-    let mut temporary = Temporary::create(spot.folder.as_fd(), 0o600).expect("file");
+    let mut temporary = TempFile::create(spot.dir.as_fd(), 0o600).expect("file");
     temporary.file.write_all(b"content").expect("write");
     rustix::fs::fchmod(&temporary.file, Mode::from_raw_mode(0o640)).expect("mode");
     temporary.name = None;
-    let name = temporary.copy().expect("copy");
+    let name = temporary.switch_to_named_copy().expect("copy");
     temporary.name = Some(name);
-    temporary.keep(&spot.name, Existing::Refuse).expect("keep");
+    temporary.persist(&spot.name, ExistingFile::Refuse).expect("keep");
     assert_eq!(names(&folder), ["a"]);
     let path = folder.path().join("a");
     assert_eq!(fs::read(&path).expect("read"), b"content");
@@ -61,22 +61,22 @@ fn what_is_put_aside_comes_back_or_goes() {
     let spot = spot(&folder, "a");
     let path = folder.path().join("a");
     fs::write(&path, "old").expect("file");
-    let parked = Parked::park(&spot, &Scratch::File.name()).expect("aside");
+    let parked = ParkedFile::park(&spot, &ScratchKind::File.new_name()).expect("aside");
     assert_eq!(names(&folder).len(), 1);
     // Somebody else's write does not take it for abandoned.
-    sweep(&spot.folder);
-    parked.put_back(&spot.name, Existing::Refuse).expect("back");
+    sweep_scratch(&spot.dir);
+    parked.restore(&spot.name, ExistingFile::Refuse).expect("back");
     assert_eq!(fs::read_to_string(&path).expect("read"), "old");
-    drop(Parked::park(&spot, &Scratch::File.name()).expect("aside"));
+    drop(ParkedFile::park(&spot, &ScratchKind::File.new_name()).expect("aside"));
     assert!(names(&folder).is_empty());
     // It is not lost if its name was taken meanwhile.
     fs::write(&path, "old").expect("file");
-    let parked = Parked::park(&spot, &Scratch::File.name()).expect("aside");
+    let parked = ParkedFile::park(&spot, &ScratchKind::File.new_name()).expect("aside");
     fs::write(&path, "other").expect("file");
-    parked.put_back(&spot.name, Existing::Refuse).expect_err("taken");
+    parked.restore(&spot.name, ExistingFile::Refuse).expect_err("taken");
     let left = names(&folder);
     assert!(left[0].ends_with(".tmp.kept") && left[1] == "a", "{left:?}");
-    sweep(&spot.folder);
+    sweep_scratch(&spot.dir);
     assert_eq!(names(&folder).len(), 2);
 }
 
@@ -86,11 +86,11 @@ fn a_swap_puts_the_old_file_aside() {
     let spot = spot(&folder, "a");
     let path = folder.path().join("a");
     fs::write(&path, "old").expect("file");
-    let mut temporary = Temporary::create(spot.folder.as_fd(), 0o600).expect("file");
+    let mut temporary = TempFile::create(spot.dir.as_fd(), 0o600).expect("file");
     temporary.file.write_all(b"new").expect("write");
-    let old = temporary.swap(&spot.name, &Scratch::File.name()).expect("swap");
+    let old = temporary.persist_parking_old(&spot.name, &ScratchKind::File.new_name()).expect("swap");
     assert_eq!(fs::read_to_string(&path).expect("read"), "new");
-    old.put_back(&spot.name, Existing::Replace).expect("back");
+    old.restore(&spot.name, ExistingFile::Replace).expect("back");
     assert_eq!(fs::read_to_string(&path).expect("read"), "old");
     assert_eq!(names(&folder), ["a"]);
 }

@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{Scope, ToolError};
 
-use crate::files::Files;
-use crate::folder::Folder;
-use crate::open::open_folder;
-use crate::place::Last;
+use crate::access::FileAccess;
+use crate::dir::OpenDir;
+use crate::open::open_dir;
+use crate::locate::LinkMode;
 
-const EDITOR_CONFIG: &str = ".editorconfig";
+const EDITORCONFIG_FILE: &str = ".editorconfig";
 /// An ignore file that is longer than this is no ignore file.
-const LONGEST: u64 = 1024 * 1024;
+const MAX_IGNORE_FILE_BYTES: u64 = 1024 * 1024;
 
 /// The ignore files of one folder; what is missing has no rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IgnoreRules {
     /// The folder, by its real path.
-    pub folder: PathBuf,
+    pub dir: PathBuf,
     /// The text of `.gitignore`.
     pub gitignore: String,
     /// The text of `.ignore`.
@@ -33,11 +33,11 @@ pub struct IgnoreRules {
 
 impl IgnoreRules {
     /// Those of an open folder, which is at `place`.
-    pub fn of(folder: &Folder, place: &Path) -> Self {
-        let text = |name: &str| folder.open(Path::new(name)).map(read).unwrap_or_default();
-        let is_repository = folder.facts(Path::new(".git")).is_ok();
+    pub fn new(folder: &OpenDir, place: &Path) -> Self {
+        let text = |name: &str| folder.open(Path::new(name)).map(read_bounded).unwrap_or_default();
+        let is_repository = folder.metadata(Path::new(".git")).is_ok();
         Self {
-            folder: place.to_path_buf(),
+            dir: place.to_path_buf(),
             gitignore: text(".gitignore"),
             ignore: text(".ignore"),
             exclude: if is_repository { text(".git/info/exclude") } else { String::new() },
@@ -46,7 +46,7 @@ impl IgnoreRules {
     }
 }
 
-impl Files<'_> {
+impl FileAccess<'_> {
     /// The ignore files of the folders above a folder, the nearest first, up
     /// to the top of its repository.
     ///
@@ -54,11 +54,11 @@ impl Files<'_> {
     /// granted folder and are not shown themselves. Nothing else above it can
     /// be read this way.
     pub fn ignore_rules_above(&self, path: &Path) -> Result<Vec<IgnoreRules>, ToolError> {
-        let place = self.place("list", &Scope::FILE_READ, path, Last::Follow)?;
+        let place = self.locate("list", &Scope::FILE_READ, path, LinkMode::Follow)?;
         let mut rules = Vec::new();
         for above in place.ancestors().skip(1) {
-            let Ok(folder) = open_folder(above, self.walk()) else { continue };
-            rules.push(IgnoreRules::of(&folder, above));
+            let Ok(folder) = open_dir(above, self.walk()) else { continue };
+            rules.push(IgnoreRules::new(&folder, above));
             if rules.last().is_some_and(|rules| rules.is_repository) {
                 break;
             }
@@ -70,22 +70,22 @@ impl Files<'_> {
     /// with the folder that it is in. They need no grant of their own: they
     /// decide how the file is written, and are not shown.
     pub fn editor_configs_above(&self, path: &Path) -> Result<Vec<(PathBuf, String)>, ToolError> {
-        let place = self.place("look at", &Scope::FILE_READ, path, Last::Follow)?;
+        let place = self.locate("look at", &Scope::FILE_READ, path, LinkMode::Follow)?;
         // Mostly there is none, and that is quickly seen.
-        let is_there = |above: &&Path| fs::symlink_metadata(above.join(EDITOR_CONFIG)).is_ok();
+        let is_there = |above: &&Path| fs::symlink_metadata(above.join(EDITORCONFIG_FILE)).is_ok();
         let found = place.ancestors().skip(1).filter(is_there).filter_map(|above| {
-            let folder = open_folder(above, self.walk()).ok()?;
-            let config = folder.open(Path::new(EDITOR_CONFIG)).ok()?;
-            Some((above.to_path_buf(), read(config)))
+            let folder = open_dir(above, self.walk()).ok()?;
+            let config = folder.open(Path::new(EDITORCONFIG_FILE)).ok()?;
+            Some((above.to_path_buf(), read_bounded(config)))
         });
         Ok(found.collect())
     }
 }
 
-fn read(file: File) -> String {
+fn read_bounded(file: File) -> String {
     let mut bytes = Vec::new();
-    match file.take(LONGEST + 1).read_to_end(&mut bytes) {
-        Ok(_) if bytes.len() as u64 <= LONGEST => String::from_utf8_lossy(&bytes).into_owned(),
+    match file.take(MAX_IGNORE_FILE_BYTES + 1).read_to_end(&mut bytes) {
+        Ok(_) if bytes.len() as u64 <= MAX_IGNORE_FILE_BYTES => String::from_utf8_lossy(&bytes).into_owned(),
         _ => String::new(),
     }
 }
