@@ -169,7 +169,7 @@ fn mended(text: &str) -> Cow<'_, str> {
             Ok(_) => None,
             Err(_) => parse_arguments(&named(body.trim())).ok(),
         };
-        match parsed.filter(|it| !it.guessed && it.value["name"].is_string()) {
+        match parsed.filter(|it| !it.is_guess && it.value["name"].is_string()) {
             Some(parsed) => mended.push_str(&parsed.value.to_string()),
             None => mended.push_str(body),
         }

@@ -93,8 +93,8 @@ impl Entry {
         self.schema.get_or_init(|| {
             let parameters = self.tool.parameters();
             Schema::new(match self.owner.is_ours() {
-                true => hermes_schema::tidy(parameters),
-                false => hermes_schema::tidy_foreign(parameters),
+                true => hermes_schema::tidy_schema(parameters),
+                false => hermes_schema::tidy_foreign_schema(parameters),
             })
         })
     }

@@ -291,12 +291,12 @@ fn main() {
         bench.calls("pipeline.string_args", &few, "bench_echo", strings()).await;
         bench.calls("pipeline.100_tools", &engine(100, &path), "bench_echo", native()).await;
         bench.calls("pipeline.10000_tools", &engine(10_000, &path), "bench_echo", native()).await;
-        let schema = Schema::new(hermes::schema::tidy(erase(Echo(Echo::spec())).parameters()));
+        let schema = Schema::new(hermes::schema::tidy_schema(erase(Echo(Echo::spec())).parameters()));
         bench.sync("coerce.native", native, |args| {
-            black_box(coerce(&schema, args, &[]));
+            black_box(coerce_arguments(&schema, args, &[]));
         });
         bench.sync("coerce.strings", strings, |args| {
-            black_box(coerce(&schema, args, &[]));
+            black_box(coerce_arguments(&schema, args, &[]));
         });
         let rules = permissions(&path);
         let source = rules.places().workspace.clone().unwrap().join("src");

@@ -133,7 +133,7 @@ impl Guest {
         let rich = schemas.iter().max_by_key(|schema| schema.to_string().len()).cloned();
         tools
             .map(|entry| {
-                let mut arguments = entry.schema().example(&json!({}));
+                let mut arguments = entry.schema().corrected_example(&json!({}));
                 if let (Some(schema), Some(Value::Object(arguments)), true) = (
                     &rich,
                     Some(&mut arguments),

@@ -10,7 +10,7 @@ pub const MAX_DEPTH: usize = 128;
 
 /// What one pass over a value tells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Survey {
+pub(crate) struct ValueSurvey {
     /// Nested deeper than [`MAX_DEPTH`]; the other fields then cover only a part of the value.
     pub(crate) too_deep: bool,
     /// Some number is spelled as a float but has no fraction (`3.0`).
@@ -21,14 +21,14 @@ pub(crate) struct Survey {
     pub(crate) depth: usize,
 }
 
-impl Survey {
-    pub(crate) fn of(value: &Value) -> Self {
+impl ValueSurvey {
+    pub(crate) fn measure(value: &Value) -> Self {
         let mut survey = Self::default();
-        survey.look(value, 0);
+        survey.visit(value, 0);
         survey
     }
 
-    fn look(&mut self, value: &Value, depth: usize) {
+    fn visit(&mut self, value: &Value, depth: usize) {
         self.weight += 1;
         self.depth = self.depth.max(depth);
         match value {
@@ -39,13 +39,13 @@ impl Survey {
             Value::Array(_) | Value::Object(_) if depth == MAX_DEPTH => self.too_deep = true,
             Value::Array(items) => {
                 for item in items {
-                    self.look(item, depth + 1);
+                    self.visit(item, depth + 1);
                 }
             }
             Value::Object(map) => {
                 for (key, child) in map {
                     self.weight += key.len() / 32;
-                    self.look(child, depth + 1);
+                    self.visit(child, depth + 1);
                 }
             }
             Value::Null | Value::Bool(_) => {}

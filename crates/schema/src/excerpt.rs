@@ -6,7 +6,7 @@ use std::io;
 use serde_json::Value;
 
 /// The usual length of an excerpt in messages, in characters.
-pub const SHORT: usize = 80;
+pub const DEFAULT_EXCERPT_CHARS: usize = 80;
 
 /// The text, or its first `max_chars - 1` characters and an ellipsis.
 pub fn excerpt(text: &str, max_chars: usize) -> Cow<'_, str> {
@@ -23,7 +23,7 @@ pub fn excerpt(text: &str, max_chars: usize) -> Cow<'_, str> {
 pub fn excerpt_value(value: &Value, max_chars: usize) -> String {
     // Four bytes hold any character, so the buffer always has enough for the excerpt.
     let mut head =
-        Head { bytes: Vec::with_capacity(64), room: max_chars.saturating_mul(4).saturating_add(4) };
+        BoundedWriter { bytes: Vec::with_capacity(64), remaining: max_chars.saturating_mul(4).saturating_add(4) };
     let whole = serde_json::to_writer(&mut head, value).is_ok();
     let text = match std::str::from_utf8(&head.bytes) {
         Ok(text) => text,
@@ -49,19 +49,19 @@ pub fn brief_value(value: &Value, max_chars: usize) -> Value {
 }
 
 /// A sink that takes the first `room` bytes and then refuses, which stops the serialiser.
-struct Head {
+struct BoundedWriter {
     bytes: Vec<u8>,
-    room: usize,
+    remaining: usize,
 }
 
-impl io::Write for Head {
+impl io::Write for BoundedWriter {
     fn write(&mut self, chunk: &[u8]) -> io::Result<usize> {
-        let taken = chunk.len().min(self.room);
+        let taken = chunk.len().min(self.remaining);
         if taken == 0 && !chunk.is_empty() {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.bytes.extend_from_slice(&chunk[..taken]);
-        self.room -= taken;
+        self.remaining -= taken;
         Ok(taken)
     }
 

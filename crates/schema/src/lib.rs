@@ -9,7 +9,7 @@
 //!    [`Schema::example`] shows a corrected call.
 //!
 //! The other direction, from tool to model: [`tidy`] trims a generated schema, [`translate`] puts
-//! it into the [`Dialect`] that a provider accepts and reports what was lost.
+//! it into the [`SchemaDialect`] that a provider accepts and reports what was lost.
 //!
 //! ```
 //! use hermes_schema::{Schema, coerce, parse_arguments};
@@ -30,19 +30,19 @@ pub mod coerce;
 mod depth;
 pub mod dialect;
 pub mod excerpt;
-mod kinds;
-mod mend;
+mod type_set;
+mod drop_unusable;
 mod pointer;
-mod positions;
+mod subschemas;
 pub mod repair;
 mod tidy;
 pub mod validate;
 
-pub use coerce::{Change, Coerced, coerce};
+pub use coerce::{CoercionChange, CoercedArguments, coerce_arguments};
 pub use depth::MAX_DEPTH;
-pub use dialect::{Dialect, Loss, Translated, UnknownDialect, translate};
-pub use mend::mend;
-pub use pointer::dotted;
-pub use repair::{Parsed, Repair, RepairError, RepairKind, parse_arguments};
-pub use tidy::{tidy, tidy_foreign};
-pub use validate::{Schema, SchemaError, Violation};
+pub use dialect::{SchemaDialect, TranslationLoss, TranslatedSchema, UnknownDialect, translate};
+pub use drop_unusable::drop_unusable;
+pub use pointer::to_dotted;
+pub use repair::{ParsedArguments, TextRepair, RepairError, RepairKind, parse_arguments};
+pub use tidy::{tidy_schema, tidy_foreign_schema};
+pub use validate::{Schema, SchemaError, SchemaViolation};

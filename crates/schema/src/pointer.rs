@@ -40,7 +40,7 @@ fn segments(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
 }
 
 /// A JSON pointer as people and models read it: `/a/0/b c` becomes `$.a[0]["b c"]`.
-pub fn dotted(pointer: &str) -> String {
+pub fn to_dotted(pointer: &str) -> String {
     let mut shown = String::with_capacity(pointer.len() + 8);
     shown.push('$');
     for part in segments(pointer) {
@@ -48,7 +48,7 @@ pub fn dotted(pointer: &str) -> String {
             shown.push('[');
             shown.push_str(&part);
             shown.push(']');
-        } else if is_plain(&part) {
+        } else if is_identifier(&part) {
             shown.push('.');
             shown.push_str(&part);
         } else {
@@ -58,20 +58,20 @@ pub fn dotted(pointer: &str) -> String {
     shown
 }
 
-fn is_plain(key: &str) -> bool {
+fn is_identifier(key: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c.is_alphanumeric();
     !key.is_empty() && key.chars().all(plain)
 }
 
 /// The target of a reference into the same document (`#`, `#/a/b`), with its pointer.
-pub(crate) fn follow<'v>(root: &'v Value, reference: &str) -> Option<(&'v Value, String)> {
-    let pointer = local(reference)?;
+pub(crate) fn follow_ref<'v>(root: &'v Value, reference: &str) -> Option<(&'v Value, String)> {
+    let pointer = local_pointer(reference)?;
     let target = root.pointer(&pointer)?;
     Some((target, pointer))
 }
 
 /// The pointer of a reference into the same document.
-pub(crate) fn local(reference: &str) -> Option<String> {
+pub(crate) fn local_pointer(reference: &str) -> Option<String> {
     percent_decode(reference.strip_prefix('#')?)
 }
 

@@ -18,7 +18,7 @@ pub fn keeps_the_rules(tool: &Arc<dyn DynTool>) {
     for alias in &spec.aliases {
         assert!(is_callable(&alias.name), "{name}: models refuse the alias {}", alias.name);
     }
-    let schema = hermes_schema::Schema::new(hermes_schema::tidy(tool.parameters()));
+    let schema = hermes_schema::Schema::new(hermes_schema::tidy_schema(tool.parameters()));
     if let Err(error) = schema.compile() {
         panic!("{name}: broken schema: {error}");
     }

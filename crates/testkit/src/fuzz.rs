@@ -51,7 +51,7 @@ pub fn repair(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let repaired = parse_arguments(text);
     match &repaired {
-        Ok(parsed) => assert!(!parsed.guessed || !parsed.repairs.is_empty(), "a silent guess"),
+        Ok(parsed) => assert!(!parsed.is_guess || !parsed.repairs.is_empty(), "a silent guess"),
         Err(error) => assert!(text.is_char_boundary(error.offset), "an error outside the text"),
     }
     if let Ok(strict) = serde_json::from_str::<Value>(text) {
@@ -59,7 +59,7 @@ pub fn repair(data: &[u8]) {
         if let Ok(parsed) = repaired {
             if is_object {
                 assert_eq!(parsed.value, strict, "valid JSON was changed");
-                assert!(!parsed.guessed, "valid JSON was guessed at");
+                assert!(!parsed.is_guess, "valid JSON was guessed at");
             }
         } else {
             assert!(!is_object, "a valid object was refused");
@@ -156,7 +156,7 @@ pub fn coercion(data: &[u8]) {
     };
     let schema = Schema::new(schema);
     let valid = schema.is_valid(&arguments);
-    let coerced = coerce(&schema, arguments.clone(), &[]);
+    let coerced = coerce_arguments(&schema, arguments.clone(), &[]);
     if valid {
         assert!(same(&coerced.value, &arguments), "a valid value was changed");
     }
@@ -164,12 +164,12 @@ pub fn coercion(data: &[u8]) {
         assert_eq!(coerced.value, arguments, "a change that is not listed");
     }
     let checked = schema.check(&coerced.value);
-    assert_eq!(coerced.valid, checked.is_ok(), "two opinions on what is valid");
+    assert_eq!(coerced.is_valid, checked.is_ok(), "two opinions on what is valid");
     assert!(!checked.is_err_and(|violations| violations.is_empty()), "refused without a reason");
-    let _ = schema.example(&coerced.value);
-    let tidied = tidy(schema.raw().clone());
-    assert_eq!(tidy(tidied.clone()), tidied, "a tidy schema was changed");
-    for dialect in hermes_schema::Dialect::ALL {
+    let _ = schema.corrected_example(&coerced.value);
+    let tidied = tidy_schema(schema.raw().clone());
+    assert_eq!(tidy_schema(tidied.clone()), tidied, "a tidy schema was changed");
+    for dialect in hermes_schema::SchemaDialect::ALL {
         let translated = translate(schema.raw(), dialect);
         let kind = translated.schema.get("type").and_then(Value::as_str);
         assert_eq!(kind, Some("object"), "{dialect}: no object at the top");

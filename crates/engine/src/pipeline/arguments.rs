@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use hermes_core::ToolError;
-use hermes_schema::{Violation, coerce};
+use hermes_schema::{SchemaViolation, coerce};
 use serde_json::{Value, json};
 
 use crate::entry::Entry;
@@ -18,13 +18,13 @@ pub(crate) fn fit(
     let schema = entry.schema();
     let aliases: Vec<(&str, &str)> =
         entry.spec().parameter_aliases.iter().map(|(from, to)| (&**from, &**to)).collect();
-    let coerced = coerce(schema, arguments, &aliases);
+    let coerced = coerce_arguments(schema, arguments, &aliases);
     notes.extend(coerced.changes.iter().map(|change| {
         let mut note = String::with_capacity(64);
         let _ = write!(note, "{change}");
         note
     }));
-    if coerced.valid {
+    if coerced.is_valid {
         return Ok(coerced.value);
     }
     match schema.check(&coerced.value) {
@@ -33,7 +33,7 @@ pub(crate) fn fit(
     }
 }
 
-fn misfit(entry: &Entry, arguments: &Value, violations: &[Violation]) -> ToolError {
+fn misfit(entry: &Entry, arguments: &Value, violations: &[SchemaViolation]) -> ToolError {
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let errors: Vec<Value> = violations
         .iter()
@@ -42,7 +42,7 @@ fn misfit(entry: &Entry, arguments: &Value, violations: &[Violation]) -> ToolErr
     ToolError::invalid(format!("Invalid arguments for {}: {}", entry.name(), lines.join("; ")))
         .with_hint("Call again with arguments like the example.")
         .with("errors", errors)
-        .with("example", entry.schema().example(arguments))
+        .with("example", entry.schema().corrected_example(arguments))
 }
 
 /// Arguments that were cut off and completed by guess may lack their end, so

@@ -217,7 +217,7 @@ fn read(
                 .with("example", example(entry))
             })?;
             notes.extend(parsed.repairs.iter().map(|repair| format!("JSON: {repair}")));
-            (parsed.value, parsed.guessed)
+            (parsed.value, parsed.is_guess)
         }
     };
     match value {
@@ -239,7 +239,7 @@ fn read(
 /// Arguments that show how the tool is called. Where the schema alone demands
 /// nothing, the tool's own example says more.
 fn example(entry: &Entry) -> Value {
-    let made = entry.schema().example(&Value::Null);
+    let made = entry.schema().corrected_example(&Value::Null);
     let is_bare = made.as_object().is_some_and(Map::is_empty);
     let own = || serde_json::from_str(&entry.spec().examples.first()?.arguments).ok();
     if is_bare { own().unwrap_or(made) } else { made }

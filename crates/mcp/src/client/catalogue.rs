@@ -206,7 +206,7 @@ impl Catalogue {
     /// Finds out whether all that a tool says of its parameters can be used.
     fn note_unusable(&mut self, name: &str, definition: &Value) {
         let parameters = describe("", definition).parameters;
-        let (usable, dropped) = hermes_schema::mend(parameters);
+        let (usable, dropped) = hermes_schema::drop_unusable(parameters);
         let Some(first) = dropped.first() else { return };
         let more = match dropped.len() - 1 {
             0 => String::new(),
@@ -216,7 +216,7 @@ impl Catalogue {
             "The tool '{}' says something of its parameters that cannot be checked here, and is \
              left to the server: {}{more}",
             super::plain::excerpt(name, 100),
-            super::plain::excerpt(&hermes_schema::dotted(first), 200)
+            super::plain::excerpt(&hermes_schema::to_dotted(first), 200)
         ));
         self.usable.insert(name.to_owned(), usable);
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 /// Coerces `value` as the required property `x` of this schema.
-fn coerce_one(schema: &Value, value: &Value) -> Coerced {
+fn coerce_one(schema: &Value, value: &Value) -> CoercedArguments {
     let schema = Schema::new(json!({
         "type": "object", "properties": {"x": schema}, "required": ["x"],
         "definitions": {
@@ -20,7 +20,7 @@ fn coerce_one(schema: &Value, value: &Value) -> Coerced {
             },
         },
     }));
-    let mut coerced = coerce(&schema, json!({"x": value}), &[]);
+    let mut coerced = coerce_arguments(&schema, json!({"x": value}), &[]);
     coerced.value = coerced.value["x"].take();
     coerced
 }
@@ -30,7 +30,7 @@ fn assert_becomes(schema: &Value, from: &Value, to: &Value, rules: &[&str]) {
     assert_eq!(&coerced.value, to, "{schema} {from}");
     let applied: Vec<&str> = coerced.changes.iter().map(|change| change.rule).collect();
     assert_eq!(applied, rules, "{schema} {from}");
-    assert!(coerced.valid, "{schema} {from}");
+    assert!(coerced.is_valid, "{schema} {from}");
 }
 
 fn assert_stays(schema: &Value, value: &Value) {
@@ -135,11 +135,11 @@ fn integral_floats_are_respelled_in_valid_arguments_too() {
         },
     }));
     let coerced =
-        coerce(&schema, json!({"n": 2.0, "f": 2.0, "list": [1.0, "1.0"], "free": 4.0}), &[]);
+        coerce_arguments(&schema, json!({"n": 2.0, "f": 2.0, "list": [1.0, "1.0"], "free": 4.0}), &[]);
     assert_eq!(coerced.value, json!({"n": 2, "f": 2.0, "list": [1, "1.0"], "free": 4.0}));
     assert!(coerced.value["n"].is_u64() || coerced.value["n"].is_i64());
     assert_eq!(coerced.changes.len(), 2);
-    assert!(coerced.valid);
+    assert!(coerced.is_valid);
 }
 
 #[test]
@@ -248,9 +248,9 @@ fn a_valid_value_is_left_alone_inside_an_invalid_one() {
         "type": "object",
         "properties": {"a": {"type": ["string", "integer"]}, "b": {"type": "integer"}, "c": {"type": "integer"}},
     }));
-    let coerced = coerce(&schema, json!({"a": "5", "b": "6", "c": "x", "d": "7"}), &[]);
+    let coerced = coerce_arguments(&schema, json!({"a": "5", "b": "6", "c": "x", "d": "7"}), &[]);
     assert_eq!(coerced.value, json!({"a": "5", "b": 6, "c": "x", "d": "7"}));
-    assert!(!coerced.valid);
+    assert!(!coerced.is_valid);
     assert_eq!(
         serde_json::to_value(&coerced.changes).unwrap(),
         json!([{"path": "/b", "from": "6", "to": 6, "rule": "number"}])
@@ -268,13 +268,13 @@ fn null_for_an_optional_property_is_no_property() {
         "required": ["a"],
     }));
     let coerced =
-        coerce(&schema, json!({"a": 1, "b": null, "c": null, "in": {"x": null}, "z": null}), &[]);
+        coerce_arguments(&schema, json!({"a": 1, "b": null, "c": null, "in": {"x": null}, "z": null}), &[]);
     assert_eq!(coerced.value, json!({"a": 1, "c": null, "in": {}, "z": null}));
     assert_eq!(
         serde_json::to_value(&coerced.changes[0]).unwrap(),
         json!({"path": "/b", "from": null, "rule": "omit-null"})
     );
-    let kept = coerce(&schema, json!({"a": null}), &[]);
+    let kept = coerce_arguments(&schema, json!({"a": null}), &[]);
     assert_eq!(kept.value, json!({"a": null}));
 }
 
@@ -292,9 +292,9 @@ fn other_spellings_of_a_key() {
     let open = schema(json!({}));
     let closed = schema(json!({"additionalProperties": false}));
     for schema in [&open, &closed] {
-        let coerced = coerce(schema, json!({"filePath": "a", "MAX_COUNT": "3"}), &[]);
+        let coerced = coerce_arguments(schema, json!({"filePath": "a", "MAX_COUNT": "3"}), &[]);
         assert_eq!(coerced.value, json!({"file_path": "a", "max-count": 3}));
-        assert!(coerced.valid);
+        assert!(coerced.is_valid);
         assert_eq!(
             serde_json::to_value(&coerced.changes[0]).unwrap(),
             json!({"path": "/file_path", "from": "filePath", "to": "file_path", "rule": "key"})
@@ -307,14 +307,14 @@ fn other_spellings_of_a_key() {
         json!({"file_path": 1, "maxCount": "many"}),
         json!({"file_path": "a", "maxCount": 3}),
     ] {
-        let coerced = coerce(&open, args.clone(), &[]);
+        let coerced = coerce_arguments(&open, args.clone(), &[]);
         assert_eq!(
             coerced.value.as_object().unwrap().keys().collect::<Vec<_>>(),
             args.as_object().unwrap().keys().collect::<Vec<_>>()
         );
     }
     let map = schema(json!({"additionalProperties": {"type": "string"}}));
-    let coerced = coerce(&map, json!({"file_path": 1, "maxCount": "many"}), &[]);
+    let coerced = coerce_arguments(&map, json!({"file_path": 1, "maxCount": "many"}), &[]);
     assert_eq!(coerced.value, json!({"file_path": "1", "maxCount": "many"}));
 }
 
@@ -326,7 +326,7 @@ fn aliases_are_renamed_first() {
     }));
     let aliases =
         [("file_path", "path"), ("filename", "path"), ("max_results", "limit"), ("q", "path")];
-    let coerced = coerce(
+    let coerced = coerce_arguments(
         &schema,
         json!({"q": "x", "max_results": "3", "file_path": "a", "filename": "b"}),
         &aliases,
@@ -336,7 +336,7 @@ fn aliases_are_renamed_first() {
     let rules: Vec<_> = coerced.changes.iter().map(|change| change.rule).collect();
     assert_eq!(rules, ["alias", "alias", "number"]);
 
-    let valid = coerce(&schema, json!({"path": "a", "file_path": "b"}), &aliases);
+    let valid = coerce_arguments(&schema, json!({"path": "a", "file_path": "b"}), &aliases);
     assert_eq!(valid.value, json!({"path": "a", "file_path": "b"}));
 }
 
@@ -353,10 +353,10 @@ fn odd_names_identifiers_and_drafts() {
         },
         "$defs": {"n": {"type": "integer"}},
     }));
-    let coerced = coerce(&schema, json!({"a b/%~ü": "1", "ref": "2", "pair": ["3", "true"]}), &[]);
+    let coerced = coerce_arguments(&schema, json!({"a b/%~ü": "1", "ref": "2", "pair": ["3", "true"]}), &[]);
     assert_eq!(coerced.value, json!({"a b/%~ü": 1, "ref": 2, "pair": [3, true]}));
     assert_eq!(coerced.changes[0].path, "/a b~1%~0ü");
-    let too_large = coerce(&schema, json!({"ref": "20"}), &[]);
+    let too_large = coerce_arguments(&schema, json!({"ref": "20"}), &[]);
     assert_eq!(too_large.value, json!({"ref": "20"}));
 }
 
@@ -367,7 +367,7 @@ fn a_schema_is_shared_between_threads() {
         for number in 0..4 {
             let schema = &schema;
             scope.spawn(move || {
-                let coerced = coerce(schema, json!({"n": number.to_string()}), &[]);
+                let coerced = coerce_arguments(schema, json!({"n": number.to_string()}), &[]);
                 assert_eq!(coerced.value, json!({"n": number}));
             });
         }
@@ -383,18 +383,18 @@ fn defaults_are_not_filled_in() {
 #[test]
 fn broken_schemas_and_deep_values_change_nothing() {
     let broken = Schema::new(json!({"type": "objekt"}));
-    let coerced = coerce(&broken, json!({"a": "1"}), &[("a", "b")]);
+    let coerced = coerce_arguments(&broken, json!({"a": "1"}), &[("a", "b")]);
     assert_eq!(coerced.value, json!({"a": "1"}));
-    assert!(!coerced.valid);
+    assert!(!coerced.is_valid);
 
     let mut deep = json!("5");
     for _ in 0..1_000 {
         deep = json!([deep]);
     }
     let schema = Schema::new(json!({"type": "array", "items": {"$ref": "#"}}));
-    let coerced = coerce(&schema, deep.clone(), &[]);
+    let coerced = coerce_arguments(&schema, deep.clone(), &[]);
     assert_eq!(coerced.value, deep);
-    assert!(!coerced.valid);
+    assert!(!coerced.is_valid);
 }
 
 #[test]
@@ -402,8 +402,8 @@ fn one_bad_element_among_a_million() {
     let schema = Schema::new(json!({"type": "array", "items": {"type": "integer"}}));
     let mut items: Vec<Value> = vec![json!(1); 1_000_000];
     items[700_000] = json!("2");
-    let coerced = coerce(&schema, Value::Array(items), &[]);
-    assert!(coerced.valid);
+    let coerced = coerce_arguments(&schema, Value::Array(items), &[]);
+    assert!(coerced.is_valid);
     assert_eq!(coerced.changes.len(), 1);
     assert_eq!(coerced.changes[0].path, "/700000");
 }
@@ -411,9 +411,9 @@ fn one_bad_element_among_a_million() {
 #[test]
 fn a_hundred_changes_are_listed_and_the_rest_counted() {
     let schema = Schema::new(json!({"type": "array", "items": {"type": "integer"}}));
-    let coerced = coerce(&schema, Value::Array(vec![json!("1"); 250]), &[]);
-    assert!(coerced.valid);
-    assert_eq!((coerced.changes.len(), coerced.unlisted), (100, 150));
+    let coerced = coerce_arguments(&schema, Value::Array(vec![json!("1"); 250]), &[]);
+    assert!(coerced.is_valid);
+    assert_eq!((coerced.changes.len(), coerced.unlisted_changes), (100, 150));
 }
 
 #[test]
@@ -432,8 +432,8 @@ fn recursive_unions_end() {
     for _ in 0..60 {
         value = json!({"a": value, "n": 2.0});
     }
-    let coerced = coerce(&schema, value.clone(), &[]);
-    assert!(!coerced.valid);
+    let coerced = coerce_arguments(&schema, value.clone(), &[]);
+    assert!(!coerced.is_valid);
     assert_eq!(coerced.value["a"]["a"]["n"], json!(2.0));
 }
 
@@ -442,7 +442,7 @@ fn floats_in_parsed_text_become_integers_at_once() {
     let schema = Schema::new(json!({"type": "object", "properties": {
         "list": {"type": "array", "items": {"type": ["integer", "null"]}},
     }}));
-    let coerced = coerce(&schema, json!({"list": "[1.0]"}), &[]);
+    let coerced = coerce_arguments(&schema, json!({"list": "[1.0]"}), &[]);
     assert_eq!(coerced.value.to_string(), json!({"list": [1]}).to_string());
 }
 

@@ -5,34 +5,34 @@ use std::collections::{HashMap, HashSet};
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::Log;
-use crate::validate::{Compiled, Node, facets};
+use super::ChangeLog;
+use crate::validate::{CompiledSchema, SchemaNode, applicable};
 
 /// Renames top-level properties by the caller's list.
 pub(super) fn apply_aliases(
-    compiled: &Compiled,
+    compiled: &CompiledSchema,
     args: &mut Value,
     aliases: &[(&str, &str)],
-    log: &mut Log,
+    log: &mut ChangeLog,
 ) {
     let Value::Object(map) = args else { return };
     if !aliases.iter().any(|(alias, _)| map.contains_key(*alias)) {
         return;
     }
-    let own = facets::known_properties(&compiled.conjunction(&[compiled.root_node()]));
+    let own = applicable::known_properties(&compiled.conjunction(&[compiled.root_node()]));
     let mut renames = HashMap::new();
     for (alias, name) in aliases {
         let taken = map.contains_key(*name) || renames.values().any(|used| used == name);
         if map.contains_key(*alias) && !taken && !own.contains(alias) {
             renames.insert((*alias).to_owned(), (*name).to_owned());
-            log.rename("", alias, name, "alias");
+            log.push_rename("", alias, name, "alias");
         }
     }
-    rename(map, renames);
+    rename_keys(map, renames);
 }
 
 /// Renames keys where they stand.
-pub(super) fn rename(map: &mut Map<String, Value>, mut renames: HashMap<String, String>) {
+pub(super) fn rename_keys(map: &mut Map<String, Value>, mut renames: HashMap<String, String>) {
     if renames.is_empty() {
         return;
     }
@@ -44,43 +44,43 @@ pub(super) fn rename(map: &mut Map<String, Value>, mut renames: HashMap<String, 
 
 /// The unknown keys of an object that spell an absent property, each as the only one to do so, with
 /// that property.
-pub(super) fn matches(
+pub(super) fn match_unknown_keys(
     map: &Map<String, Value>,
-    facets: &[Node<'_>],
+    facets: &[SchemaNode<'_>],
     at_top: bool,
 ) -> Vec<(String, String)> {
     let says = |keyword: &str| facets.iter().any(|facet| facet.get(keyword).is_some());
     if says("patternProperties") {
         return Vec::new();
     }
-    let known = facets::known_properties(facets);
+    let known = applicable::known_properties(facets);
     if known.len() <= 32 && map.keys().all(|key| known.contains(&key.as_str())) {
         return Vec::new();
     }
     let declared: HashSet<&str> = known.iter().copied().collect();
-    let closed = facets::is_closed(facets);
+    let closed = applicable::is_closed(facets);
     let tolerant = at_top && !says("additionalProperties");
     // `None` marks a spelling that several properties, or several keys, share.
     let mut properties: HashMap<String, Option<&str>> = HashMap::new();
     for name in &known {
-        properties.entry(squash(name)).and_modify(|shared| *shared = None).or_insert(Some(name));
+        properties.entry(normalize_name(name)).and_modify(|shared| *shared = None).or_insert(Some(name));
     }
     let mut strays: IndexMap<String, Option<&str>> = IndexMap::new();
     for key in map.keys().filter(|key| !declared.contains(key.as_str())) {
-        strays.entry(squash(key)).and_modify(|shared| *shared = None).or_insert(Some(key));
+        strays.entry(normalize_name(key)).and_modify(|shared| *shared = None).or_insert(Some(key));
     }
     strays
         .into_iter()
         .filter_map(|(spelling, key)| {
             let (key, property) = (key?, (*properties.get(&spelling)?)?);
-            let welcome = closed || tolerant || facets::is_required(facets, property);
+            let welcome = closed || tolerant || applicable::is_required(facets, property);
             (welcome && !map.contains_key(property)).then(|| (key.to_owned(), property.to_owned()))
         })
         .collect()
 }
 
 /// A name without what differs between spellings: case, hyphens, underscores, blanks.
-pub(super) fn squash(name: &str) -> String {
+pub(super) fn normalize_name(name: &str) -> String {
     let separator = |c: &char| matches!(c, '-' | '_') || c.is_whitespace();
     name.chars().filter(|c| !separator(c)).flat_map(char::to_lowercase).collect()
 }

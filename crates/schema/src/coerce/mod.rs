@@ -35,36 +35,36 @@
 
 mod keys;
 mod number;
-mod readings;
-mod walk;
+mod conversions;
+mod walker;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::depth::Survey;
+use crate::depth::ValueSurvey;
 use crate::excerpt::{self, brief_value};
 use crate::pointer;
 use crate::validate::Schema;
 
 /// Changes listed for one set of arguments; more are made, but only counted.
-pub const MAX_LISTED: usize = 100;
+pub const MAX_LISTED_CHANGES: usize = 100;
 
 /// The arguments after coercion.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Coerced {
+pub struct CoercedArguments {
     /// The arguments.
     pub value: Value,
     /// What was changed, in the order in which it was done; at most [`MAX_LISTED`].
-    pub changes: Vec<Change>,
+    pub changes: Vec<CoercionChange>,
     /// How many changes were made beyond those listed.
-    pub unlisted: usize,
+    pub unlisted_changes: usize,
     /// Whether the value satisfies the schema now, so that it need not be checked again.
-    pub valid: bool,
+    pub is_valid: bool,
 }
 
 /// One change that was made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Change {
+pub struct CoercionChange {
     /// JSON pointer to the value, after the change.
     pub path: String,
     /// The value before, shortened; the old name for a renamed property.
@@ -76,9 +76,9 @@ pub struct Change {
     pub rule: &'static str,
 }
 
-impl std::fmt::Display for Change {
+impl std::fmt::Display for CoercionChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&pointer::dotted(&self.path))?;
+        f.write_str(&pointer::to_dotted(&self.path))?;
         f.write_str(": ")?;
         write_brief(&self.from, f)?;
         match &self.to {
@@ -112,49 +112,49 @@ fn write_brief(value: &Value, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Resu
 /// whenever the name itself is absent and the alias is not a property of its own.
 ///
 /// Arguments that a broken schema or too deep nesting keeps from being judged come back as they are.
-pub fn coerce(schema: &Schema, args: Value, aliases: &[(&str, &str)]) -> Coerced {
-    let mut coerced = Coerced { value: args, changes: Vec::new(), unlisted: 0, valid: false };
+pub fn coerce_arguments(schema: &Schema, args: Value, aliases: &[(&str, &str)]) -> CoercedArguments {
+    let mut coerced = CoercedArguments { value: args, changes: Vec::new(), unlisted_changes: 0, is_valid: false };
     let Ok(compiled) = schema.compiled() else {
         return coerced;
     };
-    let mut log = Log::default();
+    let mut log = ChangeLog::default();
     keys::apply_aliases(compiled, &mut coerced.value, aliases, &mut log);
-    let survey = Survey::of(&coerced.value);
+    let survey = ValueSurvey::measure(&coerced.value);
     if !survey.too_deep {
-        coerced.valid = compiled.root().is_valid(&coerced.value);
-        if !coerced.valid || survey.integral_float {
-            let valid = walk::walk(compiled, &mut coerced.value, coerced.valid, survey, &mut log);
+        coerced.is_valid = compiled.root().is_valid(&coerced.value);
+        if !coerced.is_valid || survey.integral_float {
+            let valid = walker::coerce_value(compiled, &mut coerced.value, coerced.is_valid, survey, &mut log);
             // Text that was parsed may have made it deeper than can be judged.
-            coerced.valid = valid && !Survey::of(&coerced.value).too_deep;
+            coerced.is_valid = valid && !ValueSurvey::measure(&coerced.value).too_deep;
         }
     }
     coerced.changes = log.listed;
-    coerced.unlisted = log.unlisted;
+    coerced.unlisted_changes = log.unlisted;
     coerced
 }
 
 /// The changes made so far; a trial that fails takes its own back.
 #[derive(Debug, Default)]
-struct Log {
-    listed: Vec<Change>,
+struct ChangeLog {
+    listed: Vec<CoercionChange>,
     unlisted: usize,
 }
 
-impl Log {
+impl ChangeLog {
     fn push(&mut self, path: &str, from: &Value, to: Option<&Value>, rule: &'static str) {
-        if self.listed.len() == MAX_LISTED {
+        if self.listed.len() == MAX_LISTED_CHANGES {
             self.unlisted += 1;
             return;
         }
-        self.listed.push(Change {
+        self.listed.push(CoercionChange {
             path: path.to_owned(),
-            from: brief_value(from, excerpt::SHORT),
-            to: to.map(|value| brief_value(value, excerpt::SHORT)),
+            from: brief_value(from, excerpt::DEFAULT_EXCERPT_CHARS),
+            to: to.map(|value| brief_value(value, excerpt::DEFAULT_EXCERPT_CHARS)),
             rule,
         });
     }
 
-    fn rename(&mut self, object: &str, from: &str, to: &str, rule: &'static str) {
+    fn push_rename(&mut self, object: &str, from: &str, to: &str, rule: &'static str) {
         let path = pointer::join(object, to);
         self.push(&path, &Value::from(from), Some(&Value::from(to)), rule);
     }
@@ -170,7 +170,7 @@ impl Log {
         }
         self.unlisted += other.unlisted;
         for change in other.listed {
-            if self.listed.len() == MAX_LISTED {
+            if self.listed.len() == MAX_LISTED_CHANGES {
                 self.unlisted += 1;
             } else {
                 self.listed.push(change);

@@ -3,13 +3,13 @@
 use serde_json::{Number, Value};
 
 /// Longer texts are not numbers that anybody meant.
-const MAX_TEXT: usize = 400;
+const MAX_NUMBER_CHARS: usize = 400;
 
 /// Digits that a double holds for certain; a longer number would change its value.
-const SURE_DIGITS: usize = 17;
+const EXACT_F64_DIGITS: usize = 17;
 
 /// A decimal number in its parts: `digits` × 10^`exponent`, without zeros at either end.
-struct Decimal {
+struct DecimalParts {
     negative: bool,
     digits: String,
     exponent: i64,
@@ -19,22 +19,22 @@ struct Decimal {
 ///
 /// Takes what Python's `float` takes (blanks around, a sign, `.5`, `1e3`, `1_000`), but neither
 /// infinities nor anything that a JSON number could not hold exactly.
-pub(super) fn parse(text: &str, integers_only: bool) -> Option<Value> {
-    if let Some(integer) = short(text.trim()) {
+pub(super) fn parse_number(text: &str, integers_only: bool) -> Option<Value> {
+    if let Some(integer) = parse_short_integer(text.trim()) {
         return Some(Value::Number(integer));
     }
-    let decimal = Decimal::parse(text.trim())?;
+    let decimal = DecimalParts::parse(text.trim())?;
     if let Some(integer) = decimal.to_integer() {
         return Some(Value::Number(integer));
     }
-    if integers_only || decimal.digits.len() > SURE_DIGITS {
+    if integers_only || decimal.digits.len() > EXACT_F64_DIGITS {
         return None;
     }
     decimal.to_float().map(Value::Number)
 }
 
 /// An integer that is written as most are: a few digits, maybe with a minus.
-fn short(text: &str) -> Option<Number> {
+fn parse_short_integer(text: &str) -> Option<Number> {
     const SAFE_DIGITS: usize = 18;
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_short = (1..=SAFE_DIGITS).contains(&digits.len());
@@ -44,7 +44,7 @@ fn short(text: &str) -> Option<Number> {
 
 /// An integral float as the integer it is.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-pub(super) fn integral(number: f64) -> Option<Value> {
+pub(super) fn integer_from_float(number: f64) -> Option<Value> {
     if !crate::depth::is_integral(number) {
         return None;
     }
@@ -58,9 +58,9 @@ pub(super) fn integral(number: f64) -> Option<Value> {
     (unsigned as f64 == number && unsigned != u64::MAX).then(|| Value::from(unsigned))
 }
 
-impl Decimal {
+impl DecimalParts {
     fn parse(text: &str) -> Option<Self> {
-        if text.len() > MAX_TEXT {
+        if text.len() > MAX_NUMBER_CHARS {
             return None;
         }
         let (negative, unsigned) = match text.strip_prefix(['-', '+']) {

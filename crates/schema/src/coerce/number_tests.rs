@@ -24,7 +24,7 @@ fn texts_become_exact_numbers() {
         ("1e300", json!(1e300)),
     ];
     for (text, number) in table {
-        assert_eq!(parse(text, false), Some(number), "{text}");
+        assert_eq!(parse_number(text, false), Some(number), "{text}");
     }
 }
 
@@ -54,21 +54,21 @@ fn what_cannot_be_held_exactly_is_left_alone() {
         "0.12345678901234567890",
         "१२",
     ] {
-        assert_eq!(parse(text, false), None, "{text}");
+        assert_eq!(parse_number(text, false), None, "{text}");
     }
-    assert_eq!(parse(&"9".repeat(10_000), false), None);
-    assert_eq!(parse("4.5", true), None);
-    assert_eq!(parse("1e20", true), None);
+    assert_eq!(parse_number(&"9".repeat(10_000), false), None);
+    assert_eq!(parse_number("4.5", true), None);
+    assert_eq!(parse_number("1e20", true), None);
 }
 
 #[test]
 fn integral_floats_become_integers_if_some_integer_is_equal() {
-    assert_eq!(integral(3.0), Some(json!(3)));
-    assert_eq!(integral(-3.0), Some(json!(-3)));
-    assert_eq!(integral(1e19), Some(json!(10_000_000_000_000_000_000_u64)));
-    assert_eq!(integral(9_223_372_036_854_775_808.0), Some(json!(9_223_372_036_854_775_808_u64)));
+    assert_eq!(integer_from_float(3.0), Some(json!(3)));
+    assert_eq!(integer_from_float(-3.0), Some(json!(-3)));
+    assert_eq!(integer_from_float(1e19), Some(json!(10_000_000_000_000_000_000_u64)));
+    assert_eq!(integer_from_float(9_223_372_036_854_775_808.0), Some(json!(9_223_372_036_854_775_808_u64)));
     for other in [3.5, 1e20, -1e19, 18_446_744_073_709_551_616.0, f64::NAN, f64::INFINITY] {
-        assert_eq!(integral(other), None, "{other}");
+        assert_eq!(integer_from_float(other), None, "{other}");
     }
 }
 
@@ -77,11 +77,11 @@ fn short_integers_are_what_the_long_way_makes_of_them() {
     for text in
         ["0", "-0", "7", "007", "-12", "100", "-900", "999999999999999999", "-1000000000000"]
     {
-        let long = Decimal::parse(text).and_then(|decimal| decimal.to_integer());
-        assert_eq!(short(text), long, "{text}");
-        assert_eq!(parse(text, true), long.map(Value::Number), "{text}");
+        let long = DecimalParts::parse(text).and_then(|decimal| decimal.to_integer());
+        assert_eq!(parse_short_integer(text), long, "{text}");
+        assert_eq!(parse_number(text, true), long.map(Value::Number), "{text}");
     }
     for text in ["", "-", "+1", "--1", "1-", "1_0", "1.0", "1e3", "1000000000000000000", "१"] {
-        assert_eq!(short(text), None, "{text}");
+        assert_eq!(parse_short_integer(text), None, "{text}");
     }
 }

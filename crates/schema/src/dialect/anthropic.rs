@@ -2,22 +2,22 @@
 
 use serde_json::{Map, Value};
 
-use super::{Report, root};
-use crate::validate::fold_nullable;
+use super::{TranslationReport, root};
+use crate::validate::expand_nullable_owned;
 
-const MAX_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
-pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
-    let folded = match fold_nullable(Value::Object(document)) {
+pub(super) fn translate(document: Map<String, Value>, report: &mut TranslationReport) -> Map<String, Value> {
+    let folded = match expand_nullable_owned(Value::Object(document)) {
         Value::Object(map) => map,
-        _ => super::no_parameters(),
+        _ => super::empty_object_schema(),
     };
     let schema = root::plain_object(folded, report);
     rename_properties(schema, report)
 }
 
 /// Gives top-level properties names that are accepted: letters, digits, `_`, `.`, `-`, at most 64.
-fn rename_properties(mut schema: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
+fn rename_properties(mut schema: Map<String, Value>, report: &mut TranslationReport) -> Map<String, Value> {
     let Some(Value::Object(properties)) = schema.get("properties") else {
         return schema;
     };
@@ -32,8 +32,8 @@ fn rename_properties(mut schema: Map<String, Value>, report: &mut Report) -> Map
             renamed.insert(name.clone(), property.clone());
             continue;
         }
-        let fresh = fresh_name(name, &taken);
-        report.lose("/properties", name, format!("renamed to `{fresh}`"));
+        let fresh = unused_name(name, &taken);
+        report.record_loss("/properties", name, format!("renamed to `{fresh}`"));
         report.renamed.push((fresh.clone(), name.clone()));
         taken.push(fresh.clone());
         renamed.insert(fresh, property.clone());
@@ -51,7 +51,7 @@ fn rename_properties(mut schema: Map<String, Value>, report: &mut Report) -> Map
 }
 
 fn is_accepted(name: &str) -> bool {
-    (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_accepted_char)
+    (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(is_accepted_char)
 }
 
 fn is_accepted_char(c: char) -> bool {
@@ -59,9 +59,9 @@ fn is_accepted_char(c: char) -> bool {
 }
 
 /// An accepted name like this one that is still free.
-fn fresh_name(name: &str, taken: &[String]) -> String {
+fn unused_name(name: &str, taken: &[String]) -> String {
     let mut base: String =
-        name.chars().map(|c| if is_accepted_char(c) { c } else { '_' }).take(MAX_NAME).collect();
+        name.chars().map(|c| if is_accepted_char(c) { c } else { '_' }).take(MAX_NAME_CHARS).collect();
     if base.is_empty() {
         base.push('_');
     }
@@ -69,7 +69,7 @@ fn fresh_name(name: &str, taken: &[String]) -> String {
     let mut number = 2_usize;
     while taken.contains(&fresh) {
         let suffix = format!("_{number}");
-        let room = MAX_NAME.saturating_sub(suffix.len()).min(base.len());
+        let room = MAX_NAME_CHARS.saturating_sub(suffix.len()).min(base.len());
         fresh = format!("{}{suffix}", &base[..room]);
         number += 1;
     }

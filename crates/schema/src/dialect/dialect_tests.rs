@@ -5,12 +5,12 @@ use serde_json::json;
 use super::*;
 use crate::Schema;
 
-fn losses(translated: &Translated) -> Vec<String> {
+fn losses(translated: &TranslatedSchema) -> Vec<String> {
     translated.losses.iter().map(ToString::to_string).collect()
 }
 
 /// Translates, and holds the result to what every dialect owes.
-fn to(dialect: Dialect, schema: &Value) -> Translated {
+fn to(dialect: SchemaDialect, schema: &Value) -> TranslatedSchema {
     let translated = translate(schema, dialect);
     assert_eq!(translate(schema, dialect), translated, "not deterministic");
     assert_eq!(translated.schema["type"], "object", "{dialect}");
@@ -24,19 +24,19 @@ fn to(dialect: Dialect, schema: &Value) -> Translated {
     translated
 }
 
-fn property(dialect: Dialect, schema: &Value) -> (Value, Vec<String>) {
+fn property(dialect: SchemaDialect, schema: &Value) -> (Value, Vec<String>) {
     let whole = json!({"type": "object", "properties": {"x": schema}, "required": ["x"]});
     let translated = to(dialect, &whole);
     (translated.schema["properties"]["x"].clone(), losses(&translated))
 }
 
-fn assert_lossless(dialect: Dialect, from: Value, expected: Value) {
+fn assert_lossless(dialect: SchemaDialect, from: Value, expected: Value) {
     let (found, losses) = property(dialect, &from);
     assert_eq!(found, expected, "{dialect}");
     assert!(losses.is_empty(), "{dialect} {from}: {losses:?}");
 }
 
-fn assert_lossy(dialect: Dialect, from: Value, expected: Value, loss: &str) {
+fn assert_lossy(dialect: SchemaDialect, from: Value, expected: Value, loss: &str) {
     let (found, losses) = property(dialect, &from);
     assert_eq!(found, expected, "{dialect}");
     assert!(losses.iter().any(|text| text.contains(loss)), "{dialect} {from}: {losses:?}");
@@ -44,11 +44,11 @@ fn assert_lossy(dialect: Dialect, from: Value, expected: Value, loss: &str) {
 
 #[test]
 fn names_round_trip() {
-    for dialect in Dialect::ALL {
+    for dialect in SchemaDialect::ALL {
         assert_eq!(dialect.to_string().parse(), Ok(dialect));
         assert_eq!(serde_json::to_value(dialect).unwrap(), json!(dialect.name()));
     }
-    let error = "gpt".parse::<Dialect>().unwrap_err();
+    let error = "gpt".parse::<SchemaDialect>().unwrap_err();
     assert!(error.to_string().contains("openai-strict"));
 }
 
@@ -71,18 +71,18 @@ fn whatever_comes_an_object_schema_leaves() {
         json!({"allOf": [{"$ref": "#"}], "anyOf": [], "oneOf": [true]}),
         json!({"type": "object", "properties": {"t": {"$ref": "#"}, "u": {"allOf": [{"$ref": "#"}, {"$ref": "#/properties/u"}]}}}),
     ] {
-        for dialect in Dialect::ALL {
+        for dialect in SchemaDialect::ALL {
             to(dialect, &schema);
         }
     }
     let deep = (0..500)
         .fold(json!({}), |schema, _| Value::Object(Map::from_iter([("items".to_owned(), schema)])));
-    assert!(losses(&to(Dialect::OpenAi, &deep))[0].contains("128 levels"));
+    assert!(losses(&to(SchemaDialect::OpenAi, &deep))[0].contains("128 levels"));
 }
 
 #[test]
 fn openai_collapses_null_and_type_lists() {
-    use Dialect::OpenAi;
+    use SchemaDialect::OpenAi;
     assert_lossless(
         OpenAi,
         json!({"type": ["string", "null"]}),
@@ -140,22 +140,22 @@ fn openai_keeps_null_beside_what_nullable_does_not_reach() {
         json!({"const": "a"}),
     ] {
         let union = json!({"anyOf": [other, nothing], "description": "maybe"});
-        assert_lossless(Dialect::OpenAi, union.clone(), union.clone());
+        assert_lossless(SchemaDialect::OpenAi, union.clone(), union.clone());
         assert!(Schema::new(union).is_valid(&json!(null)), "{other}");
     }
     for beside in [
         json!({"type": "string", "anyOf": [{"minLength": 2}, nothing]}),
         json!({"minLength": 2, "anyOf": [{"type": "string", "minLength": 1}, nothing]}),
     ] {
-        assert_lossless(Dialect::OpenAi, beside.clone(), beside);
+        assert_lossless(SchemaDialect::OpenAi, beside.clone(), beside);
     }
     assert_lossless(
-        Dialect::OpenAi,
+        SchemaDialect::OpenAi,
         json!({"type": ["string", "null"], "enum": ["a"]}),
         json!({"type": "string", "enum": ["a"]}),
     );
     assert_lossless(
-        Dialect::OpenAi,
+        SchemaDialect::OpenAi,
         json!({"type": ["string", "null"], "enum": ["a", null]}),
         json!({"type": "string", "enum": ["a"], "nullable": true}),
     );
@@ -175,9 +175,9 @@ fn data_and_property_names_are_never_taken_for_schemas() {
         "required": ["pattern", "properties", "default", "$ref", "required"],
         "additionalProperties": false,
     });
-    for dialect in [Dialect::Draft07, Dialect::OpenAi, Dialect::Anthropic] {
+    for dialect in [SchemaDialect::Draft07, SchemaDialect::OpenAi, SchemaDialect::Anthropic] {
         let translated = to(dialect, &schema);
-        if dialect != Dialect::Anthropic {
+        if dialect != SchemaDialect::Anthropic {
             assert_eq!(translated.schema, schema, "{dialect}");
             assert!(translated.losses.is_empty());
         }
@@ -186,7 +186,7 @@ fn data_and_property_names_are_never_taken_for_schemas() {
             schema["properties"]["default"]["default"]
         );
     }
-    for dialect in [Dialect::OpenAiStrict, Dialect::Gemini] {
+    for dialect in [SchemaDialect::OpenAiStrict, SchemaDialect::Gemini] {
         let translated = to(dialect, &schema);
         let names: Vec<&String> =
             translated.schema["properties"].as_object().unwrap().keys().collect();
@@ -203,7 +203,7 @@ fn combinations_at_the_top_keep_their_properties() {
         ],
         "$defs": {"Del": {"type": "object", "properties": {"op": {"const": "del"}, "n": {"type": "string"}}, "required": ["op"]}},
     });
-    for dialect in [Dialect::OpenAi, Dialect::Anthropic] {
+    for dialect in [SchemaDialect::OpenAi, SchemaDialect::Anthropic] {
         let translated = to(dialect, &schema);
         assert_eq!(
             translated.schema["properties"]["op"],
@@ -222,7 +222,7 @@ fn combinations_at_the_top_keep_their_properties() {
         {"properties": {"a": {"type": "string"}}, "required": ["a"]},
         {"properties": {"a": {"minLength": 2}, "b": {}}, "required": ["b"]},
     ]});
-    let translated = to(Dialect::OpenAi, &all);
+    let translated = to(SchemaDialect::OpenAi, &all);
     assert_eq!(translated.schema["properties"]["a"], json!({"type": "string", "minLength": 2}));
     assert_eq!(translated.schema["required"], json!(["a", "b"]));
     assert!(translated.losses.is_empty());
@@ -231,7 +231,7 @@ fn combinations_at_the_top_keep_their_properties() {
 #[test]
 fn strict_closes_objects_and_requires_everything() {
     let translated = to(
-        Dialect::OpenAiStrict,
+        SchemaDialect::OpenAiStrict,
         &json!({
             "type": "object",
             "properties": {
@@ -292,7 +292,7 @@ fn strict_closes_objects_and_requires_everything() {
 
 #[test]
 fn strict_reports_what_it_cannot_say() {
-    use Dialect::OpenAiStrict as Strict;
+    use SchemaDialect::OpenAiStrict as Strict;
     let scalar = json!({"type": ["string", "number", "boolean", "null"]});
     assert_lossy(Strict, json!({}), scalar.clone(), "narrowed to scalars");
     assert_lossy(
@@ -350,7 +350,7 @@ fn anthropic_names_are_well_formed_and_can_be_undone() {
         "properties": {"user id": {"type": "integer"}, "user_id": {"type": "string"}, "ok.a-b": {}, long.as_str(): {}, "": {}},
         "required": ["user id", "user_id"],
     });
-    let translated = to(Dialect::Anthropic, &schema);
+    let translated = to(SchemaDialect::Anthropic, &schema);
     let names: Vec<&str> =
         translated.schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(names, ["user_id_2", "user_id", "ok.a-b", &long[..64], "_"]);
@@ -359,15 +359,15 @@ fn anthropic_names_are_well_formed_and_can_be_undone() {
     let aliases: Vec<(&str, &str)> =
         translated.renamed.iter().map(|(new, old)| (new.as_str(), old.as_str())).collect();
     let coerced =
-        crate::coerce(&Schema::new(schema), json!({"user_id_2": 1, "user_id": "x"}), &aliases);
+        crate::coerce_arguments(&Schema::new(schema), json!({"user_id_2": 1, "user_id": "x"}), &aliases);
     assert_eq!(coerced.value, json!({"user id": 1, "user_id": "x"}));
-    assert!(coerced.valid);
+    assert!(coerced.is_valid);
 }
 
 #[test]
 fn anthropic_keeps_the_rest() {
     assert_lossless(
-        Dialect::Anthropic,
+        SchemaDialect::Anthropic,
         json!({"oneOf": [{"type": "string", "minLength": 2}, {"type": "integer"}], "nullable": true}),
         json!({"oneOf": [{"type": "string", "minLength": 2}, {"type": "integer"}, {"type": "null"}]}),
     );
@@ -375,7 +375,7 @@ fn anthropic_keeps_the_rest() {
 
 #[test]
 fn gemini_keeps_to_its_list() {
-    use Dialect::Gemini;
+    use SchemaDialect::Gemini;
     assert_lossless(
         Gemini,
         json!({"type": ["integer", "null"]}),
@@ -455,7 +455,7 @@ fn gemini_keeps_to_its_list() {
 #[test]
 fn gemini_has_no_references_left() {
     let translated = to(
-        Dialect::Gemini,
+        SchemaDialect::Gemini,
         &json!({
             "type": "object",
             "properties": {"t": {"$ref": "#/$defs/Tree"}, "n": {"$ref": "#/$defs/Name", "description": "own"}},
@@ -496,7 +496,7 @@ fn references_that_multiply_are_cut() {
     }
     definitions.insert("l40".to_owned(), json!({"type": "string"}));
     let bomb = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/l0"}}, "$defs": definitions});
-    for dialect in [Dialect::Gemini, Dialect::OpenAiStrict] {
+    for dialect in [SchemaDialect::Gemini, SchemaDialect::OpenAiStrict] {
         let translated = translate(&bomb, dialect);
         assert!(
             losses(&translated).iter().any(|loss| loss.contains("unfold into too much")),
@@ -515,21 +515,21 @@ fn definitions_that_only_together_are_too_deep_are_cut() {
     }
     definitions.insert("d8".to_owned(), json!({"type": "string"}));
     let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
-    for dialect in Dialect::ALL {
+    for dialect in SchemaDialect::ALL {
         to(dialect, &schema);
     }
-    assert_eq!(crate::tidy(schema.clone()), schema);
+    assert_eq!(crate::tidy_schema(schema.clone()), schema);
     let compiled = Schema::new(schema);
     assert_eq!(compiled.compile(), Ok(()));
     assert!(!compiled.is_valid(&json!({"x": "text"})));
-    let coerced = crate::coerce(&compiled, json!({"x": "text"}), &[]);
-    assert!(!coerced.valid);
-    let _ = compiled.example(&json!({}));
+    let coerced = crate::coerce_arguments(&compiled, json!({"x": "text"}), &[]);
+    assert!(!coerced.is_valid);
+    let _ = compiled.corrected_example(&json!({}));
 }
 
 #[test]
 fn draft07_respells_newer_and_older_keywords() {
-    use Dialect::Draft07;
+    use SchemaDialect::Draft07;
     assert_lossless(
         Draft07,
         json!({"prefixItems": [{}], "items": false}),

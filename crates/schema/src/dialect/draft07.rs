@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Report, root};
-use crate::positions::{self, ANNOTATIONS};
-use crate::validate::fold_nullable;
+use super::{TranslationReport, root};
+use crate::subschemas::{self, ANNOTATION_KEYWORDS};
+use crate::validate::expand_nullable_owned;
 
 /// Keywords that draft 7 has nothing for.
-const NEWER: [&str; 10] = [
+const NEWER_KEYWORDS: [&str; 10] = [
     "unevaluatedProperties",
     "unevaluatedItems",
     "minContains",
@@ -20,10 +20,10 @@ const NEWER: [&str; 10] = [
     "$anchor",
 ];
 
-pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
-    let folded = match fold_nullable(Value::Object(document)) {
+pub(super) fn translate(document: Map<String, Value>, report: &mut TranslationReport) -> Map<String, Value> {
+    let folded = match expand_nullable_owned(Value::Object(document)) {
         Value::Object(map) => map,
-        _ => super::no_parameters(),
+        _ => super::empty_object_schema(),
     };
     let rewritten = rewrite(folded, "", report);
     let mut schema = match rewritten.get("type") {
@@ -40,14 +40,14 @@ pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Ma
     schema
 }
 
-fn rewrite(schema: Map<String, Value>, path: &str, report: &mut Report) -> Map<String, Value> {
-    let mut schema = positions::map_children(schema, path, |child, path| match child {
+fn rewrite(schema: Map<String, Value>, path: &str, report: &mut TranslationReport) -> Map<String, Value> {
+    let mut schema = subschemas::map_children(schema, path, |child, path| match child {
         Value::Object(map) => Value::Object(rewrite(map, path, report)),
         other => other,
     });
-    for keyword in NEWER {
+    for keyword in NEWER_KEYWORDS {
         if schema.shift_remove(keyword).is_some() {
-            report.lose(path, keyword, "dropped, draft 7 has no such keyword");
+            report.record_loss(path, keyword, "dropped, draft 7 has no such keyword");
         }
     }
     rename_definitions(&mut schema);
@@ -65,7 +65,7 @@ fn rewrite(schema: Map<String, Value>, path: &str, report: &mut Report) -> Map<S
                     Some(known) if !known.contains_key(&name) => {
                         known.insert(name, rule);
                     }
-                    _ => report.lose(
+                    _ => report.record_loss(
                         path,
                         keyword,
                         format!("dropped for `{name}`, which has another rule"),
@@ -74,7 +74,7 @@ fn rewrite(schema: Map<String, Value>, path: &str, report: &mut Report) -> Map<S
             }
         }
     }
-    enclose_reference(schema)
+    wrap_reference(schema)
 }
 
 /// `$defs` becomes `definitions`, and references follow.
@@ -95,9 +95,9 @@ fn rename_definitions(schema: &mut Map<String, Value>) {
 }
 
 /// In draft 7 nothing beside a reference counts, so constraints there move the reference aside.
-fn enclose_reference(mut schema: Map<String, Value>) -> Map<String, Value> {
+fn wrap_reference(mut schema: Map<String, Value>) -> Map<String, Value> {
     let harmless = |keyword: &String| {
-        ANNOTATIONS.contains(&keyword.as_str())
+        ANNOTATION_KEYWORDS.contains(&keyword.as_str())
             || matches!(keyword.as_str(), "$ref" | "definitions")
     };
     if !schema.contains_key("$ref") || schema.keys().all(harmless) {

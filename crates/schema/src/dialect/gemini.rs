@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Report, inline, merge, root, types};
+use super::{TranslationReport, inline, merge, root, types};
 use crate::excerpt::{self, excerpt_value};
-use crate::positions::{self, ANNOTATIONS};
+use crate::subschemas::{self, ANNOTATION_KEYWORDS};
 
 /// The keywords that are accepted, in the order in which they are written.
-const ACCEPTED: [&str; 22] = [
+const ACCEPTED_KEYWORDS: [&str; 22] = [
     "type",
     "format",
     "title",
@@ -32,46 +32,46 @@ const ACCEPTED: [&str; 22] = [
     "example",
 ];
 
-pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
-    let schema = root::plain_object(inline::inline(document, report), report);
+pub(super) fn translate(document: Map<String, Value>, report: &mut TranslationReport) -> Map<String, Value> {
+    let schema = root::plain_object(inline::inline_references(document, report), report);
     let mut schema = rewrite(schema, "", report);
     schema.shift_remove("nullable");
     schema
 }
 
-fn rewrite(schema: Map<String, Value>, path: &str, report: &mut Report) -> Map<String, Value> {
+fn rewrite(schema: Map<String, Value>, path: &str, report: &mut TranslationReport) -> Map<String, Value> {
     let mut schema = schema;
     while let Some(Value::Array(parts)) = schema.shift_remove("allOf") {
         for part in parts {
             if let Value::Object(part) = part {
-                schema = merge::both(schema, part, path, report);
+                schema = merge::intersect(schema, part, path, report);
             }
         }
     }
     if let Some(branches) = schema.shift_remove("oneOf") {
         if schema.contains_key("anyOf") {
-            report.lose(path, "oneOf", "dropped, there is an `anyOf` beside it");
+            report.record_loss(path, "oneOf", "dropped, there is an `anyOf` beside it");
         } else {
             let exclusive = branches.as_array().is_some_and(|list| {
-                list.iter().filter(|branch| !positions::is_null_schema(branch)).count() > 1
+                list.iter().filter(|branch| !subschemas::is_null_schema(branch)).count() > 1
             });
             if exclusive {
-                report.lose(path, "oneOf", "widened to `anyOf`");
+                report.record_loss(path, "oneOf", "widened to `anyOf`");
             }
             schema.insert("anyOf".to_owned(), branches);
         }
     }
     tuple_to_items(&mut schema, path, report);
-    let schema = positions::map_children(schema, path, |child, path| match child {
+    let schema = subschemas::map_children(schema, path, |child, path| match child {
         Value::Object(map) => Value::Object(rewrite(map, path, report)),
         other => other,
     });
-    let mut schema = types::collapse_null_union(types::split(schema), false);
+    let mut schema = types::collapse_null_union(types::split_types(schema), false);
     single_branch(&mut schema);
     listed_values(&mut schema, path, report);
     exclusive_bound(&mut schema, "exclusiveMinimum", "minimum", 1, path, report);
     exclusive_bound(&mut schema, "exclusiveMaximum", "maximum", -1, path, report);
-    format(&mut schema, path, report);
+    restrict_format(&mut schema, path, report);
     if let Some(Value::Array(examples)) = schema.shift_remove("examples")
         && let Some(first) = examples.into_iter().next()
     {
@@ -92,24 +92,24 @@ fn single_branch(schema: &mut Map<String, Value>) {
     };
     if let Some(only) = only {
         schema.shift_remove("anyOf");
-        *schema = types::adopt(std::mem::take(schema), only);
+        *schema = types::adopt_alternative(std::mem::take(schema), only);
     }
 }
 
 /// Items with schemas of their own become items of any of these schemas.
-fn tuple_to_items(schema: &mut Map<String, Value>, path: &str, report: &mut Report) {
+fn tuple_to_items(schema: &mut Map<String, Value>, path: &str, report: &mut TranslationReport) {
     let tuple = match (schema.shift_remove("prefixItems"), schema.get("items")) {
         (Some(Value::Array(tuple)), _) => tuple,
         (_, Some(Value::Array(tuple))) => tuple.clone(),
         _ => return,
     };
-    report.lose(path, "items", "widened, items by position are not expressed");
-    let tuple = tuple.into_iter().filter(Value::is_object).reduce(merge::either);
+    report.record_loss(path, "items", "widened, items by position are not expressed");
+    let tuple = tuple.into_iter().filter(Value::is_object).reduce(merge::union);
     schema.insert("items".to_owned(), tuple.unwrap_or_else(|| json!({})));
 }
 
 /// `const` becomes a list of one, and only strings stay listed.
-fn listed_values(schema: &mut Map<String, Value>, path: &str, report: &mut Report) {
+fn listed_values(schema: &mut Map<String, Value>, path: &str, report: &mut TranslationReport) {
     if let Some(value) = schema.shift_remove("const") {
         schema.insert("enum".to_owned(), json!([value]));
     }
@@ -132,16 +132,16 @@ fn listed_values(schema: &mut Map<String, Value>, path: &str, report: &mut Repor
     if kind.is_none()
         && let Some(first) = values.first()
     {
-        let kind = crate::validate::kind_of(first);
+        let kind = crate::validate::json_type_name(first);
         schema.insert("type".to_owned(), json!(kind));
     }
-    report.lose(
+    report.record_loss(
         path,
         "enum",
         "dropped, only strings can be listed; the values are in the description",
     );
     let shown: Vec<String> =
-        values.iter().take(12).map(|value| excerpt_value(value, excerpt::SHORT)).collect();
+        values.iter().take(12).map(|value| excerpt_value(value, excerpt::DEFAULT_EXCERPT_CHARS)).collect();
     let note = format!("Allowed values: {}.", shown.join(", "));
     let description = match schema.get("description").and_then(Value::as_str) {
         Some(text) if !text.is_empty() => format!("{text} {note}"),
@@ -157,7 +157,7 @@ fn exclusive_bound(
     inclusive: &str,
     step: i64,
     path: &str,
-    report: &mut Report,
+    report: &mut TranslationReport,
 ) {
     let Some(bound) = schema.shift_remove(exclusive).filter(Value::is_number) else {
         return;
@@ -165,7 +165,7 @@ fn exclusive_bound(
     let integer = schema.get("type").and_then(Value::as_str) == Some("integer");
     let next = bound.as_i64().filter(|_| integer).and_then(|bound| bound.checked_add(step));
     if next.is_none() {
-        report.lose(path, exclusive, format!("widened to `{inclusive}`"));
+        report.record_loss(path, exclusive, format!("widened to `{inclusive}`"));
     }
     let bound = next.map_or(bound, Value::from);
     // Of two bounds the stricter one counts.
@@ -180,7 +180,7 @@ fn exclusive_bound(
     }
 }
 
-fn format(schema: &mut Map<String, Value>, path: &str, report: &mut Report) {
+fn restrict_format(schema: &mut Map<String, Value>, path: &str, report: &mut TranslationReport) {
     let Some(format) = schema.get("format").and_then(Value::as_str) else {
         return;
     };
@@ -191,13 +191,13 @@ fn format(schema: &mut Map<String, Value>, path: &str, report: &mut Report) {
         _ => false,
     };
     if !accepted {
-        report.lose(path, "format", format!("dropped, `{format}` is not known"));
+        report.record_loss(path, "format", format!("dropped, `{format}` is not known"));
         schema.shift_remove("format");
     }
 }
 
 /// Every schema has one type, or alternatives and no type.
-fn settle_type(schema: &mut Map<String, Value>, path: &str, report: &mut Report) {
+fn settle_type(schema: &mut Map<String, Value>, path: &str, report: &mut TranslationReport) {
     if schema.contains_key("anyOf") {
         schema.shift_remove("type");
         return;
@@ -208,7 +208,7 @@ fn settle_type(schema: &mut Map<String, Value>, path: &str, report: &mut Report)
         } else if schema.contains_key("items") {
             "array"
         } else {
-            report.lose(path, "type", "narrowed to strings, a type has to be named");
+            report.record_loss(path, "type", "narrowed to strings, a type has to be named");
             "string"
         };
         schema.insert("type".to_owned(), json!(kind));
@@ -217,7 +217,7 @@ fn settle_type(schema: &mut Map<String, Value>, path: &str, report: &mut Report)
     if schema.get("type").and_then(Value::as_str) == Some("array")
         && !items.is_some_and(Value::is_object)
     {
-        report.lose(path, "items", "narrowed to strings, a type has to be named");
+        report.record_loss(path, "items", "narrowed to strings, a type has to be named");
         schema.insert("items".to_owned(), json!({"type": "string"}));
     }
 }
@@ -225,10 +225,10 @@ fn settle_type(schema: &mut Map<String, Value>, path: &str, report: &mut Report)
 fn keep_accepted(
     mut schema: Map<String, Value>,
     path: &str,
-    report: &mut Report,
+    report: &mut TranslationReport,
 ) -> Map<String, Value> {
     let mut kept = Map::new();
-    for keyword in ACCEPTED {
+    for keyword in ACCEPTED_KEYWORDS {
         if let Some(value) = schema.shift_remove(keyword) {
             kept.insert(keyword.to_owned(), value);
         }
@@ -239,11 +239,11 @@ fn keep_accepted(
         }
     }
     for keyword in schema.keys() {
-        let silent = ANNOTATIONS.contains(&keyword.as_str())
+        let silent = ANNOTATION_KEYWORDS.contains(&keyword.as_str())
             || keyword.starts_with("x-")
             || matches!(keyword.as_str(), "$id" | "id" | "$anchor" | "$schema" | "then" | "else");
         if !silent {
-            report.lose(path, keyword, "dropped");
+            report.record_loss(path, keyword, "dropped");
         }
     }
     kept

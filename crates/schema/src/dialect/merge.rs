@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Report;
-use crate::positions::{self, ANNOTATIONS};
+use super::TranslationReport;
+use crate::subschemas::{self, ANNOTATION_KEYWORDS};
 
 /// Keywords of which the larger, or the smaller, value is the stricter.
 const LOWER_BOUNDS: [&str; 5] =
@@ -12,27 +12,27 @@ const UPPER_BOUNDS: [&str; 5] =
     ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"];
 
 /// The schema that wants what both want; where that cannot be said, the first prevails.
-pub(super) fn both(
+pub(super) fn intersect(
     mut first: Map<String, Value>,
     second: Map<String, Value>,
     path: &str,
-    report: &mut Report,
+    report: &mut TranslationReport,
 ) -> Map<String, Value> {
     for (keyword, theirs) in second {
         let Some(ours) = first.get_mut(&keyword) else {
             first.insert(keyword, theirs);
             continue;
         };
-        if *ours == theirs || ANNOTATIONS.contains(&keyword.as_str()) {
+        if *ours == theirs || ANNOTATION_KEYWORDS.contains(&keyword.as_str()) {
             continue;
         }
         let mine = ours.take();
-        *ours = combine(&keyword, mine, theirs, path, report);
+        *ours = combine_keyword(&keyword, mine, theirs, path, report);
     }
     first
 }
 
-fn combine(keyword: &str, ours: Value, theirs: Value, path: &str, report: &mut Report) -> Value {
+fn combine_keyword(keyword: &str, ours: Value, theirs: Value, path: &str, report: &mut TranslationReport) -> Value {
     match (keyword, ours, theirs) {
         (
             "properties" | "$defs" | "definitions",
@@ -41,7 +41,7 @@ fn combine(keyword: &str, ours: Value, theirs: Value, path: &str, report: &mut R
         ) => {
             for (name, schema) in theirs {
                 match ours.get_mut(&name) {
-                    Some(own) => *own = whole(own.take(), schema, path, report),
+                    Some(own) => *own = intersect_values(own.take(), schema, path, report),
                     None => {
                         ours.insert(name, schema);
                     }
@@ -62,10 +62,10 @@ fn combine(keyword: &str, ours: Value, theirs: Value, path: &str, report: &mut R
             Value::Array(ours)
         }
         ("type", ours, theirs) => common_type(&ours, &theirs).unwrap_or_else(|| {
-            report.lose(path, "type", "kept only the first of two contrary types");
+            report.record_loss(path, "type", "kept only the first of two contrary types");
             ours
         }),
-        ("items" | "additionalProperties", ours, theirs) => whole(ours, theirs, path, report),
+        ("items" | "additionalProperties", ours, theirs) => intersect_values(ours, theirs, path, report),
         (keyword, ours, theirs) if LOWER_BOUNDS.contains(&keyword) => {
             if ours.as_f64() >= theirs.as_f64() { ours } else { theirs }
         }
@@ -73,17 +73,17 @@ fn combine(keyword: &str, ours: Value, theirs: Value, path: &str, report: &mut R
             if ours.as_f64() <= theirs.as_f64() { ours } else { theirs }
         }
         (keyword, ours, _) => {
-            report.lose(path, keyword, "kept only the first of two that should hold together");
+            report.record_loss(path, keyword, "kept only the first of two that should hold together");
             ours
         }
     }
 }
 
-fn whole(ours: Value, theirs: Value, path: &str, report: &mut Report) -> Value {
+fn intersect_values(ours: Value, theirs: Value, path: &str, report: &mut TranslationReport) -> Value {
     match (ours, theirs) {
         (Value::Bool(false), _) | (_, Value::Bool(false)) => Value::Bool(false),
         (Value::Object(ours), Value::Object(theirs)) => {
-            Value::Object(both(ours, theirs, path, report))
+            Value::Object(intersect(ours, theirs, path, report))
         }
         (Value::Object(only), _) | (_, Value::Object(only)) => Value::Object(only),
         (ours, _) => ours,
@@ -92,7 +92,7 @@ fn whole(ours: Value, theirs: Value, path: &str, report: &mut Report) -> Value {
 
 fn common_type(ours: &Value, theirs: &Value) -> Option<Value> {
     let names = |value: &Value| {
-        positions::type_names(&Map::from_iter([("type".to_owned(), value.clone())]))
+        subschemas::type_names(&Map::from_iter([("type".to_owned(), value.clone())]))
             .into_iter()
             .map(str::to_owned)
             .collect::<Vec<String>>()
@@ -120,11 +120,11 @@ fn common_type(ours: &Value, theirs: &Value) -> Option<Value> {
 }
 
 /// The schema that is satisfied by what satisfies either: for a property that alternatives share.
-pub(super) fn either(first: Value, second: Value) -> Value {
+pub(super) fn union(first: Value, second: Value) -> Value {
     if first == second {
         return first;
     }
-    if let (Some(mut values), Some(more)) = (listed(&first), listed(&second)) {
+    if let (Some(mut values), Some(more)) = (listed_values(&first), listed_values(&second)) {
         for value in more {
             if !values.contains(&value) {
                 values.push(value);
@@ -154,7 +154,7 @@ pub(super) fn either(first: Value, second: Value) -> Value {
 }
 
 /// The values that a schema of nothing but values allows.
-fn listed(schema: &Value) -> Option<Vec<Value>> {
+fn listed_values(schema: &Value) -> Option<Vec<Value>> {
     let map = schema.as_object()?;
     let only_values = map.keys().all(|keyword| {
         matches!(keyword.as_str(), "const" | "enum" | "type" | "description" | "title")

@@ -2,7 +2,7 @@
 //!
 //! Providers take different subsets of JSON Schema and refuse a request over anything else. A
 //! translation keeps as much meaning as the target can express; every constraint that is dropped or
-//! changed is reported as a [`Loss`]. Arguments are always checked against the original schema, so a
+//! changed is reported as a [`TranslationLoss`]. Arguments are always checked against the original schema, so a
 //! loss widens what a model may try, never what a tool gets to see.
 //!
 //! Translation is deterministic: the same schema gives the same bytes.
@@ -28,11 +28,11 @@ use crate::depth::MAX_DEPTH;
 
 /// Schemas inside each other, references written out. A level takes up to two levels of JSON, so the
 /// result stays within the depth limit.
-const MAX_LEVELS: usize = MAX_DEPTH / 2 - 4;
+const MAX_SCHEMA_LEVELS: usize = MAX_DEPTH / 2 - 4;
 
 /// A dialect of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Dialect {
+pub enum SchemaDialect {
     /// Draft 7 and nothing newer: what any tolerant consumer takes.
     #[serde(rename = "draft-07")]
     Draft07,
@@ -50,7 +50,7 @@ pub enum Dialect {
     Gemini,
 }
 
-impl Dialect {
+impl SchemaDialect {
     /// All dialects.
     pub const ALL: [Self; 5] =
         [Self::Draft07, Self::OpenAi, Self::OpenAiStrict, Self::Anthropic, Self::Gemini];
@@ -67,7 +67,7 @@ impl Dialect {
     }
 }
 
-impl fmt::Display for Dialect {
+impl fmt::Display for SchemaDialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -78,7 +78,7 @@ impl fmt::Display for Dialect {
 #[error("unknown schema dialect `{0}`; known: draft-07, openai, openai-strict, anthropic, gemini")]
 pub struct UnknownDialect(pub String);
 
-impl FromStr for Dialect {
+impl FromStr for SchemaDialect {
     type Err = UnknownDialect;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
@@ -91,11 +91,11 @@ impl FromStr for Dialect {
 
 /// A schema in some dialect.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Translated {
+pub struct TranslatedSchema {
     /// The schema; always an object schema at the top.
     pub schema: Value,
     /// What it does not express as the original did.
-    pub losses: Vec<Loss>,
+    pub losses: Vec<TranslationLoss>,
     /// Top-level properties that had to be renamed, as (name in the schema, original name): the
     /// list of aliases by which [`coerce`](crate::coerce()) renames them back.
     pub renamed: Vec<(String, String)>,
@@ -103,7 +103,7 @@ pub struct Translated {
 
 /// Something that a dialect cannot express.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Loss {
+pub struct TranslationLoss {
     /// JSON pointer to the schema concerned.
     pub path: String,
     /// The keyword concerned.
@@ -112,38 +112,38 @@ pub struct Loss {
     pub action: String,
 }
 
-impl fmt::Display for Loss {
+impl fmt::Display for TranslationLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: `{}` {}", crate::dotted(&self.path), self.keyword, self.action)
+        write!(f, "{}: `{}` {}", crate::to_dotted(&self.path), self.keyword, self.action)
     }
 }
 
 /// Puts a tool's parameter schema into a dialect.
-pub fn translate(schema: &Value, dialect: Dialect) -> Translated {
-    let mut report = Report::default();
+pub fn translate(schema: &Value, dialect: SchemaDialect) -> TranslatedSchema {
+    let mut report = TranslationReport::default();
     let document = prepare::prepare(schema, &mut report);
     let translated = match dialect {
-        Dialect::Draft07 => draft07::translate(document, &mut report),
-        Dialect::OpenAi => openai::translate(document, &mut report),
-        Dialect::OpenAiStrict => strict::translate(document, &mut report),
-        Dialect::Anthropic => anthropic::translate(document, &mut report),
-        Dialect::Gemini => gemini::translate(document, &mut report),
+        SchemaDialect::Draft07 => draft07::translate(document, &mut report),
+        SchemaDialect::OpenAi => openai::translate(document, &mut report),
+        SchemaDialect::OpenAiStrict => strict::translate(document, &mut report),
+        SchemaDialect::Anthropic => anthropic::translate(document, &mut report),
+        SchemaDialect::Gemini => gemini::translate(document, &mut report),
     };
     // Newer keywords were not judged at the start and may have come out in an older one's place.
     let translated = prepare::drop_malformed(Value::Object(translated), &mut report);
-    Translated { schema: Value::Object(translated), losses: report.losses, renamed: report.renamed }
+    TranslatedSchema { schema: Value::Object(translated), losses: report.losses, renamed: report.renamed }
 }
 
 /// What a translation has to tell besides its result.
 #[derive(Debug, Default)]
-struct Report {
-    losses: Vec<Loss>,
+struct TranslationReport {
+    losses: Vec<TranslationLoss>,
     renamed: Vec<(String, String)>,
 }
 
-impl Report {
-    fn lose(&mut self, path: &str, keyword: &str, action: impl Into<String>) {
-        self.losses.push(Loss {
+impl TranslationReport {
+    fn record_loss(&mut self, path: &str, keyword: &str, action: impl Into<String>) {
+        self.losses.push(TranslationLoss {
             path: path.to_owned(),
             keyword: keyword.to_owned(),
             action: action.into(),
@@ -152,7 +152,7 @@ impl Report {
 }
 
 /// The schema of a tool without parameters.
-fn no_parameters() -> Map<String, Value> {
+fn empty_object_schema() -> Map<String, Value> {
     Map::from_iter([("type".to_owned(), json!("object")), ("properties".to_owned(), json!({}))])
 }
 

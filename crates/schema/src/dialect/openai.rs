@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Report, root, types};
-use crate::positions;
+use super::{TranslationReport, root, types};
+use crate::subschemas;
 
-pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
+pub(super) fn translate(document: Map<String, Value>, report: &mut TranslationReport) -> Map<String, Value> {
     let mut schema = rewrite(document);
     // At the top `null` is no possible set of arguments.
     schema.shift_remove("nullable");
@@ -14,7 +14,7 @@ pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Ma
 }
 
 fn rewrite(schema: Map<String, Value>) -> Map<String, Value> {
-    let schema = positions::map_children(schema, "", |child, path| match child {
+    let schema = subschemas::map_children(schema, "", |child, path| match child {
         Value::Object(map) => Value::Object(rewrite(map)),
         // `additionalProperties: false` and its like are understood; elsewhere only objects are.
         Value::Bool(_) if path.starts_with("/additional") || path.starts_with("/unevaluated") => {
@@ -23,7 +23,7 @@ fn rewrite(schema: Map<String, Value>) -> Map<String, Value> {
         Value::Bool(true) => json!({}),
         _ => json!({"not": {}}),
     });
-    let mut schema = types::collapse_null_union(types::split(schema), true);
+    let mut schema = types::collapse_null_union(types::split_types(schema), true);
     match schema.get("type").and_then(Value::as_str) {
         Some("object") if !schema.get("properties").is_some_and(Value::is_object) => {
             schema.insert("properties".to_owned(), json!({}));

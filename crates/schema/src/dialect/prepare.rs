@@ -2,46 +2,46 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Report, no_parameters};
-use crate::depth::{MAX_DEPTH, Survey};
-use crate::{pointer, positions};
+use super::{TranslationReport, empty_object_schema};
+use crate::depth::{MAX_DEPTH, ValueSurvey};
+use crate::{pointer, subschemas};
 
 /// Malformed keywords that are taken out one by one before a schema is given up.
 const MAX_MALFORMED: usize = 64;
 
 /// A schema with nothing malformed in it: a schema at every position where one belongs, references
 /// that lead somewhere, bounds that are numbers.
-pub(super) fn prepare(schema: &Value, report: &mut Report) -> Map<String, Value> {
-    if Survey::of(schema).too_deep {
+pub(super) fn prepare(schema: &Value, report: &mut TranslationReport) -> Map<String, Value> {
+    if ValueSurvey::measure(schema).too_deep {
         let action = format!("dropped as a whole, it is nested deeper than {MAX_DEPTH} levels");
-        report.lose("", "type", action);
-        return no_parameters();
+        report.record_loss("", "type", action);
+        return empty_object_schema();
     }
     let map = match schema {
-        Value::Object(map) => straighten(map.clone(), "", schema, report),
-        Value::Null | Value::Bool(true) => return no_parameters(),
+        Value::Object(map) => fix_malformed(map.clone(), "", schema, report),
+        Value::Null | Value::Bool(true) => return empty_object_schema(),
         _ => {
-            report.lose("", "type", "replaced by an object without properties, it was no schema");
-            return no_parameters();
+            report.record_loss("", "type", "replaced by an object without properties, it was no schema");
+            return empty_object_schema();
         }
     };
     drop_malformed(Value::Object(map), report)
 }
 
-fn straighten(
+fn fix_malformed(
     map: Map<String, Value>,
     path: &str,
     document: &Value,
-    report: &mut Report,
+    report: &mut TranslationReport,
 ) -> Map<String, Value> {
-    let mut map = positions::map_children(map, path, |child, path| match child {
-        Value::Object(map) => Value::Object(straighten(map, path, document, report)),
+    let mut map = subschemas::map_children(map, path, |child, path| match child {
+        Value::Object(map) => Value::Object(fix_malformed(map, path, document, report)),
         Value::Bool(_) => child,
-        Value::String(name) if name == "object" => Value::Object(no_parameters()),
-        Value::String(name) if positions::TYPES.contains(&name.as_str()) => json!({"type": name}),
+        Value::String(name) if name == "object" => Value::Object(empty_object_schema()),
+        Value::String(name) if subschemas::TYPE_NAMES.contains(&name.as_str()) => json!({"type": name}),
         _ => {
-            report.lose(path, "type", "replaced by an object without properties, it was no schema");
-            Value::Object(no_parameters())
+            report.record_loss(path, "type", "replaced by an object without properties, it was no schema");
+            Value::Object(empty_object_schema())
         }
     });
     for keyword in ["$schema", "$id", "id"] {
@@ -50,10 +50,10 @@ fn straighten(
         }
     }
     if let Some(reference) = map.get("$ref") {
-        let found = reference.as_str().and_then(|reference| pointer::follow(document, reference));
+        let found = reference.as_str().and_then(|reference| pointer::follow_ref(document, reference));
         if !found.is_some_and(|(target, _)| target.is_object() || target.is_boolean()) {
             map.shift_remove("$ref");
-            report.lose(path, "$ref", "removed, it leads nowhere");
+            report.record_loss(path, "$ref", "removed, it leads nowhere");
         }
     }
     if let Some(Value::Array(names)) = map.get_mut("type") {
@@ -84,7 +84,7 @@ fn exclusive_bound(schema: &mut Map<String, Value>, exclusive: &str, inclusive: 
 }
 
 /// Takes out keywords that JSON Schema itself would refuse, such as `required: true`.
-pub(super) fn drop_malformed(mut schema: Value, report: &mut Report) -> Map<String, Value> {
+pub(super) fn drop_malformed(mut schema: Value, report: &mut TranslationReport) -> Map<String, Value> {
     for _ in 0..MAX_MALFORMED {
         let path = match jsonschema::draft7::meta::validate(&schema) {
             Ok(()) => break,
@@ -92,7 +92,7 @@ pub(super) fn drop_malformed(mut schema: Value, report: &mut Report) -> Map<Stri
         };
         let (parent, name) = path.rsplit_once('/').unwrap_or_default();
         let keyword = name.replace("~1", "/").replace("~0", "~");
-        report.lose(parent, &keyword, "dropped, it is malformed");
+        report.record_loss(parent, &keyword, "dropped, it is malformed");
         match schema.pointer_mut(parent) {
             Some(Value::Object(map)) => {
                 map.shift_remove(&keyword);
@@ -110,12 +110,12 @@ pub(super) fn drop_malformed(mut schema: Value, report: &mut Report) -> Map<Stri
             map
         }
         _ => {
-            report.lose(
+            report.record_loss(
                 "",
                 "type",
                 "replaced by an object without properties, too much is malformed",
             );
-            no_parameters()
+            empty_object_schema()
         }
     }
 }

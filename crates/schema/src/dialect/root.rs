@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Report, merge};
+use super::{TranslationReport, merge};
 use crate::pointer;
-use crate::positions::{self, ANNOTATIONS};
+use crate::subschemas::{self, ANNOTATION_KEYWORDS};
 
 /// Steps of references and combinations followed at the top.
 const MAX_STEPS: usize = 64;
@@ -12,20 +12,20 @@ const MAX_STEPS: usize = 64;
 /// Brings the top level to a plain object schema. Properties that stand in combinations move up.
 pub(super) fn plain_object(
     document: Map<String, Value>,
-    report: &mut Report,
+    report: &mut TranslationReport,
 ) -> Map<String, Value> {
     let whole = Value::Object(document.clone());
     let mut steps = MAX_STEPS;
     let mut root = flatten(document, &whole, &mut steps, report);
     for keyword in ["not", "enum", "const", "if", "then", "else"] {
         if root.shift_remove(keyword).is_some() {
-            report.lose("", keyword, "removed from the top level");
+            report.record_loss("", keyword, "removed from the top level");
         }
     }
     if root.get("type").is_some_and(|kind| *kind != "object")
-        && !positions::type_names(&root).contains(&"object")
+        && !subschemas::type_names(&root).contains(&"object")
     {
-        report.lose("", "type", "forced to an object");
+        report.record_loss("", "type", "forced to an object");
         root.shift_remove("items");
     }
     let properties = root.shift_remove("properties").filter(Value::is_object);
@@ -63,22 +63,22 @@ fn flatten(
     mut schema: Map<String, Value>,
     document: &Value,
     steps: &mut usize,
-    report: &mut Report,
+    report: &mut TranslationReport,
 ) -> Map<String, Value> {
     if let Some(reference) = schema.shift_remove("$ref") {
-        let target = reference.as_str().and_then(|reference| pointer::follow(document, reference));
+        let target = reference.as_str().and_then(|reference| pointer::follow_ref(document, reference));
         match target {
             Some((Value::Object(target), _)) if *steps > 0 => {
                 *steps -= 1;
                 let target = flatten(target.clone(), document, steps, report);
-                schema = merge::both(schema, target, "", report);
+                schema = merge::intersect(schema, target, "", report);
             }
-            _ => report.lose("", "$ref", "removed from the top level, it leads nowhere"),
+            _ => report.record_loss("", "$ref", "removed from the top level, it leads nowhere"),
         }
     }
     for part in take_list(&mut schema, "allOf") {
         let part = flatten_branch(part, document, steps, report);
-        schema = merge::both(schema, part, "", report);
+        schema = merge::intersect(schema, part, "", report);
     }
     for keyword in ["anyOf", "oneOf"] {
         let branches = take_list(&mut schema, keyword);
@@ -86,10 +86,10 @@ fn flatten(
             continue;
         }
         let action = "merged into the top level; which properties go together is not expressed";
-        report.lose("", keyword, action);
+        report.record_loss("", keyword, action);
         let branches = branches
             .into_iter()
-            .filter(|branch| !positions::is_null_schema(branch))
+            .filter(|branch| !subschemas::is_null_schema(branch))
             .map(|branch| flatten_branch(branch, document, steps, report))
             .collect();
         schema = take_in_alternatives(schema, branches);
@@ -108,7 +108,7 @@ fn flatten_branch(
     branch: Value,
     document: &Value,
     steps: &mut usize,
-    report: &mut Report,
+    report: &mut TranslationReport,
 ) -> Map<String, Value> {
     match branch {
         Value::Object(map) if *steps > 0 => {
@@ -127,7 +127,7 @@ fn take_in_alternatives(
     let mut found: Map<String, Value> = Map::new();
     let mut always: Option<Vec<Value>> = None;
     for branch in branches {
-        let required: Vec<Value> = positions::required_names(&branch).map(Value::from).collect();
+        let required: Vec<Value> = subschemas::required_names(&branch).map(Value::from).collect();
         always = Some(match always {
             None => required,
             Some(so_far) => so_far.into_iter().filter(|name| required.contains(name)).collect(),
@@ -137,7 +137,7 @@ fn take_in_alternatives(
                 ("properties", Value::Object(properties)) => {
                     for (name, property) in properties {
                         match found.get_mut(&name) {
-                            Some(known) => *known = merge::either(known.take(), property),
+                            Some(known) => *known = merge::union(known.take(), property),
                             None => {
                                 found.insert(name, property);
                             }
@@ -145,7 +145,7 @@ fn take_in_alternatives(
                     }
                 }
                 ("required" | "type" | "additionalProperties", _) => {}
-                (annotation, value) if ANNOTATIONS.contains(&annotation) => {
+                (annotation, value) if ANNOTATION_KEYWORDS.contains(&annotation) => {
                     schema.entry(annotation.to_owned()).or_insert(value);
                 }
                 _ => {}

@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{MAX_LEVELS, Report, merge, root, types};
+use super::{MAX_SCHEMA_LEVELS, TranslationReport, merge, root, types};
 use crate::pointer;
-use crate::positions::{self, ANNOTATIONS};
+use crate::subschemas::{self, ANNOTATION_KEYWORDS};
 
 /// Keywords of a strict schema, in the order in which they are written.
-const ACCEPTED: [&str; 20] = [
+const ACCEPTED_KEYWORDS: [&str; 20] = [
     "$ref",
     "type",
     "title",
@@ -32,20 +32,20 @@ const ACCEPTED: [&str; 20] = [
 ];
 
 /// String formats that are enforced.
-const FORMATS: [&str; 9] =
+const ENFORCED_FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
 /// Schemas in the result at most. Writing out references can multiply a document without end.
 const MAX_SCHEMAS: usize = 5_000;
 
-pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Map<String, Value> {
+pub(super) fn translate(document: Map<String, Value>, report: &mut TranslationReport) -> Map<String, Value> {
     let mut document = root::plain_object(document, report);
     let definitions = take_definitions(&mut document);
     let mut whole = document.clone();
     whole.insert("$defs".to_owned(), Value::Object(definitions.clone()));
     let whole = Value::Object(whole);
     let mut strict =
-        Strict { document: &whole, report, unfolding: Vec::new(), left: MAX_SCHEMAS, depth: 0 };
+        StrictTranslator { document: &whole, report, unfolding: Vec::new(), schemas_left: MAX_SCHEMAS, depth: 0 };
     let schema = Value::Object(strict.object_schema(document, ""));
     let mut kept = Map::new();
     for (name, definition) in definitions {
@@ -54,7 +54,7 @@ pub(super) fn translate(document: Map<String, Value>, report: &mut Report) -> Ma
     }
     keep_referenced(&schema, &mut kept);
     let Value::Object(mut schema) = schema else {
-        return super::no_parameters();
+        return super::empty_object_schema();
     };
     if !kept.is_empty() {
         schema.insert("$defs".to_owned(), Value::Object(kept));
@@ -87,7 +87,7 @@ fn keep_referenced(schema: &Value, definitions: &mut Map<String, Value>) {
             open.extend(definitions.get(&name));
             reached.push(name);
         }
-        positions::for_each_child(current, |_, child| open.push(child));
+        subschemas::for_each_child(current, |_, child| open.push(child));
     }
     definitions.retain(|name, _| reached.contains(name));
 }
@@ -99,22 +99,22 @@ fn definition_name(reference: &str) -> Option<String> {
     (!name.contains(['/', '%'])).then(|| name.replace("~1", "/").replace("~0", "~"))
 }
 
-struct Strict<'d, 'r> {
+struct StrictTranslator<'d, 'r> {
     document: &'d Value,
-    report: &'r mut Report,
+    report: &'r mut TranslationReport,
     /// Targets that are being written out in place of a reference.
     unfolding: Vec<String>,
-    left: usize,
+    schemas_left: usize,
     depth: usize,
 }
 
-impl Strict<'_, '_> {
+impl StrictTranslator<'_, '_> {
     fn rewrite(&mut self, schema: Value, path: &str) -> Value {
-        if self.left == 0 || self.depth == MAX_LEVELS {
-            self.report.lose(path, "$ref", "cut off, the references unfold into too much");
+        if self.schemas_left == 0 || self.depth == MAX_SCHEMA_LEVELS {
+            self.report.record_loss(path, "$ref", "cut off, the references unfold into too much");
             return any_scalar();
         }
-        self.left -= 1;
+        self.schemas_left -= 1;
         self.depth += 1;
         let rewritten = self.rewrite_within_limits(schema, path);
         self.depth -= 1;
@@ -125,7 +125,7 @@ impl Strict<'_, '_> {
         let mut map = match schema {
             Value::Object(map) => map,
             Value::Bool(false) => {
-                self.report.lose(
+                self.report.record_loss(
                     path,
                     "false",
                     "widened to any scalar, `nothing` is not expressed",
@@ -138,23 +138,23 @@ impl Strict<'_, '_> {
             map = types::admit_null(map);
         }
         if let Some(Value::String(reference)) = map.shift_remove("$ref") {
-            return self.reference(&reference, map, path);
+            return self.rewrite_reference(&reference, map, path);
         }
         if let Some(Value::Array(parts)) = map.shift_remove("allOf") {
-            return self.all_of(parts, map, path);
+            return self.merge_all_of(parts, map, path);
         }
-        self.one_of(&mut map, path);
+        self.rewrite_one_of(&mut map, path);
         if is_object(&map) {
             return Value::Object(self.object_schema(map, path));
         }
-        self.items(&mut map, path);
-        self.branches(&mut map, path);
-        self.filter(&mut map, path);
+        self.rewrite_items(&mut map, path);
+        self.rewrite_branches(&mut map, path);
+        self.filter_keywords(&mut map, path);
         if !["type", "enum", "const", "anyOf", "$ref"]
             .iter()
             .any(|keyword| map.contains_key(*keyword))
         {
-            self.report.lose(path, "type", "narrowed to scalars, a type has to be named");
+            self.report.record_loss(path, "type", "narrowed to scalars, a type has to be named");
             let mut typed = any_scalar();
             if let (Some(typed), Some(text)) =
                 (typed.as_object_mut(), map.shift_remove("description"))
@@ -167,15 +167,15 @@ impl Strict<'_, '_> {
     }
 
     /// Parts that hold together become one schema.
-    fn all_of(&mut self, parts: Vec<Value>, mut map: Map<String, Value>, path: &str) -> Value {
-        let annotated = map.keys().all(|keyword| ANNOTATIONS.contains(&keyword.as_str()));
+    fn merge_all_of(&mut self, parts: Vec<Value>, mut map: Map<String, Value>, path: &str) -> Value {
+        let annotated = map.keys().all(|keyword| ANNOTATION_KEYWORDS.contains(&keyword.as_str()));
         if annotated && let [Value::Object(only)] = parts.as_slice() {
-            return self.rewrite(Value::Object(types::adopt(map, only.clone())), path);
+            return self.rewrite(Value::Object(types::adopt_alternative(map, only.clone())), path);
         }
         let outside = self.unfolding.len();
         for part in parts {
-            let part = self.unfold(part, path);
-            map = merge::both(map, part, path, self.report);
+            let part = self.inline_target(part, path);
+            map = merge::intersect(map, part, path, self.report);
         }
         let written = self.rewrite(Value::Object(map), path);
         self.unfolding.truncate(outside);
@@ -183,64 +183,64 @@ impl Strict<'_, '_> {
     }
 
     /// A part of `allOf`, with the target of its reference in place of the reference.
-    fn unfold(&mut self, part: Value, path: &str) -> Map<String, Value> {
+    fn inline_target(&mut self, part: Value, path: &str) -> Map<String, Value> {
         let Value::Object(mut part) = part else {
             return Map::new();
         };
         let Some(Value::String(reference)) = part.shift_remove("$ref") else {
             return part;
         };
-        match pointer::follow(self.document, &modern(&reference)) {
+        match pointer::follow_ref(self.document, &to_defs_reference(&reference)) {
             Some((Value::Object(target), pointer)) if !self.unfolding.contains(&pointer) => {
                 self.unfolding.push(pointer);
-                merge::both(part, target.clone(), path, self.report)
+                merge::intersect(part, target.clone(), path, self.report)
             }
             _ => {
-                self.report.lose(path, "$ref", "cut off, it leads nowhere or back into itself");
+                self.report.record_loss(path, "$ref", "cut off, it leads nowhere or back into itself");
                 part
             }
         }
     }
 
     /// A reference has to stand alone: with anything beside it, its target is written out here.
-    fn reference(&mut self, reference: &str, siblings: Map<String, Value>, path: &str) -> Value {
-        let reference = modern(reference);
-        let Some((target, pointer)) = pointer::follow(self.document, &reference) else {
-            self.report.lose(path, "$ref", "narrowed to scalars, it leads nowhere");
+    fn rewrite_reference(&mut self, reference: &str, siblings: Map<String, Value>, path: &str) -> Value {
+        let reference = to_defs_reference(reference);
+        let Some((target, pointer)) = pointer::follow_ref(self.document, &reference) else {
+            self.report.record_loss(path, "$ref", "narrowed to scalars, it leads nowhere");
             return any_scalar();
         };
         let direct = reference == "#" || definition_name(&reference).is_some();
         if direct && (siblings.is_empty() || self.unfolding.contains(&pointer)) {
             for keyword in siblings.keys() {
-                self.report.lose(path, keyword, "dropped beside a recursive reference");
+                self.report.record_loss(path, keyword, "dropped beside a recursive reference");
             }
             return json!({"$ref": reference});
         }
         if self.unfolding.contains(&pointer) || self.unfolding.len() > 32 {
-            self.report.lose(path, "$ref", "cut off, it leads back into itself");
+            self.report.record_loss(path, "$ref", "cut off, it leads back into itself");
             return any_scalar();
         }
         let target = target.as_object().cloned().unwrap_or_default();
         self.unfolding.push(pointer);
-        let merged = merge::both(siblings, target, path, self.report);
+        let merged = merge::intersect(siblings, target, path, self.report);
         let written = self.rewrite(Value::Object(merged), path);
         self.unfolding.pop();
         written
     }
 
-    fn one_of(&mut self, map: &mut Map<String, Value>, path: &str) {
+    fn rewrite_one_of(&mut self, map: &mut Map<String, Value>, path: &str) {
         let Some(branches) = map.shift_remove("oneOf") else { return };
         if map.contains_key("anyOf") {
-            self.report.lose(path, "oneOf", "dropped, there is an `anyOf` beside it");
+            self.report.record_loss(path, "oneOf", "dropped, there is an `anyOf` beside it");
             return;
         }
-        self.report.lose(path, "oneOf", "widened to `anyOf`");
+        self.report.record_loss(path, "oneOf", "widened to `anyOf`");
         map.insert("anyOf".to_owned(), branches);
     }
 
     /// An object: closed, and with all of its properties required.
     fn object_schema(&mut self, mut map: Map<String, Value>, path: &str) -> Map<String, Value> {
-        let required: Vec<String> = positions::required_names(&map).map(str::to_owned).collect();
+        let required: Vec<String> = subschemas::required_names(&map).map(str::to_owned).collect();
         let properties = match map.shift_remove("properties") {
             Some(Value::Object(properties)) => properties,
             _ => Map::new(),
@@ -251,7 +251,7 @@ impl Strict<'_, '_> {
             None => properties.is_empty() && !path.is_empty(),
         };
         if free {
-            self.report.lose(
+            self.report.record_loss(
                 path,
                 "additionalProperties",
                 "closed, properties of any name are not expressed",
@@ -272,31 +272,31 @@ impl Strict<'_, '_> {
         map.insert("properties".to_owned(), Value::Object(strict));
         map.insert("required".to_owned(), Value::Array(names));
         map.insert("additionalProperties".to_owned(), Value::Bool(false));
-        self.items(&mut map, path);
-        self.branches(&mut map, path);
-        self.filter(&mut map, path);
+        self.rewrite_items(&mut map, path);
+        self.rewrite_branches(&mut map, path);
+        self.filter_keywords(&mut map, path);
         map
     }
 
-    fn items(&mut self, map: &mut Map<String, Value>, path: &str) {
+    fn rewrite_items(&mut self, map: &mut Map<String, Value>, path: &str) {
         let tuple = match (map.shift_remove("prefixItems"), map.get("items")) {
             (Some(Value::Array(tuple)), _) => Some(tuple),
             (_, Some(Value::Array(tuple))) => Some(tuple.clone()),
             _ => None,
         };
         if let Some(tuple) = tuple {
-            self.report.lose(path, "items", "widened, items by position are not expressed");
-            let joined = tuple.into_iter().reduce(merge::either);
+            self.report.record_loss(path, "items", "widened, items by position are not expressed");
+            let joined = tuple.into_iter().reduce(merge::union);
             map.insert("items".to_owned(), joined.unwrap_or(Value::Bool(true)));
         }
-        if positions::type_names(map).contains(&"array") || map.contains_key("items") {
+        if subschemas::type_names(map).contains(&"array") || map.contains_key("items") {
             let items = map.shift_remove("items").unwrap_or(Value::Bool(true));
             let items = self.rewrite(items, &pointer::join(path, "items"));
             map.insert("items".to_owned(), items);
         }
     }
 
-    fn branches(&mut self, map: &mut Map<String, Value>, path: &str) {
+    fn rewrite_branches(&mut self, map: &mut Map<String, Value>, path: &str) {
         if let Some(Value::Array(branches)) = map.shift_remove("anyOf") {
             let base = pointer::join(path, "anyOf");
             let branches: Vec<Value> = branches
@@ -308,15 +308,15 @@ impl Strict<'_, '_> {
         }
     }
 
-    fn filter(&mut self, map: &mut Map<String, Value>, path: &str) {
+    fn filter_keywords(&mut self, map: &mut Map<String, Value>, path: &str) {
         if let Some(format) = map.get("format").and_then(Value::as_str)
-            && !FORMATS.contains(&format)
+            && !ENFORCED_FORMATS.contains(&format)
         {
-            self.report.lose(path, "format", format!("dropped, `{format}` is not enforced"));
+            self.report.record_loss(path, "format", format!("dropped, `{format}` is not enforced"));
             map.shift_remove("format");
         }
         let mut rest = std::mem::take(map);
-        for keyword in ACCEPTED {
+        for keyword in ACCEPTED_KEYWORDS {
             if let Some(value) = rest.shift_remove(keyword) {
                 map.insert(keyword.to_owned(), value);
             }
@@ -341,18 +341,18 @@ impl Strict<'_, '_> {
                         | "definitions"
                 );
             if !silent {
-                self.report.lose(path, keyword, "dropped");
+                self.report.record_loss(path, keyword, "dropped");
             }
         }
     }
 }
 
-fn modern(reference: &str) -> String {
+fn to_defs_reference(reference: &str) -> String {
     reference.replacen("#/definitions/", "#/$defs/", 1)
 }
 
 fn is_object(map: &Map<String, Value>) -> bool {
-    let names = positions::type_names(map);
+    let names = subschemas::type_names(map);
     names.contains(&"object") || (names.is_empty() && map.contains_key("properties"))
 }
 

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::positions::{self, ANNOTATIONS};
+use crate::subschemas::{self, ANNOTATION_KEYWORDS};
 
 /// Keywords that refuse `null` whatever `nullable` beside them says, or would take a `null` branch
 /// for a second one that fits.
-const BINDING: [&str; 5] = ["allOf", "oneOf", "not", "if", "const"];
+const NULL_REFUSING_KEYWORDS: [&str; 5] = ["allOf", "oneOf", "not", "if", "const"];
 
 /// Keywords that only speak about one type.
-fn speaks_of(keyword: &str, kind: &str) -> bool {
+fn applies_to_type(keyword: &str, kind: &str) -> bool {
     match keyword {
         "format" => matches!(kind, "string" | "number" | "integer"),
         "minLength" | "maxLength" | "pattern" | "contentEncoding" | "contentMediaType" => {
@@ -39,7 +39,7 @@ fn speaks_of(keyword: &str, kind: &str) -> bool {
 
 /// Turns a list of types into one type, or into `anyOf` with each type's own keywords in its
 /// branch; `null` becomes `nullable`.
-pub(super) fn split(mut schema: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn split_types(mut schema: Map<String, Value>) -> Map<String, Value> {
     let Some(Value::Array(names)) = schema.get("type") else {
         return schema;
     };
@@ -63,7 +63,7 @@ pub(super) fn split(mut schema: Map<String, Value>) -> Map<String, Value> {
         }
         several => {
             let branches: Vec<Value> = several.iter().map(|kind| branch(&schema, kind)).collect();
-            schema.retain(|keyword, _| !several.iter().any(|kind| speaks_of(keyword, kind)));
+            schema.retain(|keyword, _| !several.iter().any(|kind| applies_to_type(keyword, kind)));
             schema.shift_remove("type");
             schema.insert("anyOf".to_owned(), Value::Array(branches));
         }
@@ -79,7 +79,7 @@ pub(super) fn split(mut schema: Map<String, Value>) -> Map<String, Value> {
 fn branch(schema: &Map<String, Value>, kind: &str) -> Value {
     let own = schema
         .iter()
-        .filter(|(keyword, _)| speaks_of(keyword, kind))
+        .filter(|(keyword, _)| applies_to_type(keyword, kind))
         .map(|(keyword, value)| (keyword.clone(), value.clone()));
     let mut branch = Map::from_iter([("type".to_owned(), json!(kind))]);
     branch.extend(own);
@@ -106,7 +106,7 @@ pub(super) fn collapse_null_union(
     for keyword in ["anyOf", "oneOf"] {
         let Some(Value::Array(branches)) = schema.get(keyword) else { continue };
         let (nulls, mut rest): (Vec<Value>, Vec<Value>) =
-            branches.iter().cloned().partition(positions::is_null_schema);
+            branches.iter().cloned().partition(subschemas::is_null_schema);
         if nulls.is_empty() || rest.is_empty() {
             continue;
         }
@@ -120,7 +120,7 @@ pub(super) fn collapse_null_union(
         }
         let Some(Value::Object(only)) = rest.pop() else { continue };
         schema.shift_remove(keyword);
-        schema = adopt(schema, only);
+        schema = adopt_alternative(schema, only);
         set_nullable(&mut schema);
     }
     schema
@@ -132,18 +132,18 @@ fn is_plain_option(union: &Map<String, Value>, keyword: &str, rest: &[Value]) ->
     // What stands beside the union holds for `null` as well, and would be lost where both speak.
     let stands_alone = union.keys().map(String::as_str).all(|beside| {
         beside == keyword
-            || ANNOTATIONS.contains(&beside)
+            || ANNOTATION_KEYWORDS.contains(&beside)
             || matches!(beside, "nullable" | "$defs" | "definitions")
             || beside.starts_with("x-")
     });
-    stands_alone && !BINDING.iter().any(|keyword| only.contains_key(*keyword))
+    stands_alone && !NULL_REFUSING_KEYWORDS.iter().any(|keyword| only.contains_key(*keyword))
 }
 
 /// A single alternative in place of the union around it, whose annotations prevail.
-pub(super) fn adopt(outer: Map<String, Value>, inner: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn adopt_alternative(outer: Map<String, Value>, inner: Map<String, Value>) -> Map<String, Value> {
     let mut merged = inner;
     for (keyword, value) in outer {
-        if ANNOTATIONS.contains(&keyword.as_str()) || !merged.contains_key(&keyword) {
+        if ANNOTATION_KEYWORDS.contains(&keyword.as_str()) || !merged.contains_key(&keyword) {
             merged.insert(keyword, value);
         }
     }
@@ -180,6 +180,6 @@ pub(super) fn admit_null(mut schema: Map<String, Value>) -> Map<String, Value> {
 
 /// Whether a branch plainly takes `null`.
 fn admits_null(schema: &Value) -> bool {
-    positions::is_null_schema(schema)
-        || schema.as_object().is_some_and(|map| positions::type_names(map).contains(&"null"))
+    subschemas::is_null_schema(schema)
+        || schema.as_object().is_some_and(|map| subschemas::type_names(map).contains(&"null"))
 }

@@ -5,16 +5,16 @@ use std::borrow::Cow;
 use memchr::{memchr, memchr2, memmem};
 use serde_json::{Number, Value};
 
-use super::{MAX_LISTED, Repair, RepairKind};
+use super::{MAX_LISTED_REPAIRS, TextRepair, RepairKind};
 
 /// Where reading stopped, and what would have been right there.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct SyntaxFault {
     pub(super) offset: usize,
     pub(super) expected: Cow<'static, str>,
 }
 
-impl Fault {
+impl SyntaxFault {
     pub(super) fn new(offset: usize, expected: impl Into<Cow<'static, str>>) -> Self {
         Self { offset, expected: expected.into() }
     }
@@ -22,23 +22,23 @@ impl Fault {
 
 /// A cursor over the text that notes what it has to put right.
 #[derive(Debug)]
-pub(super) struct Lexer<'t> {
+pub(super) struct RepairLexer<'t> {
     pub(super) text: &'t str,
     pub(super) position: usize,
     pub(super) end: usize,
-    pub(super) repairs: Vec<Repair>,
+    pub(super) repairs: Vec<TextRepair>,
     pub(super) guessed: bool,
 }
 
-impl<'t> Lexer<'t> {
+impl<'t> RepairLexer<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         Self { text, position: 0, end: text.len(), repairs: Vec::new(), guessed: false }
     }
 
-    pub(super) fn repair(&mut self, kind: RepairKind, offset: usize) {
+    pub(super) fn record_repair(&mut self, kind: RepairKind, offset: usize) {
         self.guessed |= kind.is_guess();
-        if self.repairs.len() < MAX_LISTED {
-            self.repairs.push(Repair { kind, offset });
+        if self.repairs.len() < MAX_LISTED_REPAIRS {
+            self.repairs.push(TextRepair { kind, offset });
         }
     }
 
@@ -50,8 +50,8 @@ impl<'t> Lexer<'t> {
         self.rest().as_bytes().first().copied()
     }
 
-    pub(super) fn fault(&self, expected: impl Into<Cow<'static, str>>) -> Fault {
-        Fault::new(self.position, expected)
+    pub(super) fn syntax_fault(&self, expected: impl Into<Cow<'static, str>>) -> SyntaxFault {
+        SyntaxFault::new(self.position, expected)
     }
 
     /// Skips white space, byte order marks and comments.
@@ -70,18 +70,18 @@ impl<'t> Lexer<'t> {
             } else {
                 return;
             };
-            self.repair(RepairKind::Comment, self.position);
+            self.record_repair(RepairKind::Comment, self.position);
             self.position += length;
         }
     }
 
     /// A string in the quotes that stand at the cursor, and whether it was closed.
-    pub(super) fn string(&mut self) -> (String, bool) {
+    pub(super) fn read_string(&mut self) -> (String, bool) {
         let opened = self.position;
         let quote = self.peek().unwrap_or(b'"');
         self.position += 1;
         if quote == b'\'' {
-            self.repair(RepairKind::SingleQuotes, opened);
+            self.record_repair(RepairKind::SingleQuotes, opened);
         }
         let mut content = String::new();
         let mut tidy = true;
@@ -94,31 +94,31 @@ impl<'t> Lexer<'t> {
             self.position += stop;
             let closed = match self.peek() {
                 Some(b'\\') => {
-                    self.escape(&mut content);
+                    self.read_escape(&mut content);
                     continue;
                 }
                 Some(_) => true,
                 None => false,
             };
             if !tidy {
-                self.repair(RepairKind::ControlCharacter, opened);
+                self.record_repair(RepairKind::ControlCharacter, opened);
             }
             if closed {
                 self.position += 1;
             } else {
-                self.repair(RepairKind::UnterminatedString, opened);
+                self.record_repair(RepairKind::UnterminatedString, opened);
             }
             return (content, closed);
         }
     }
 
     /// One escape, the cursor at its backslash. An escape that the text ends in is left out.
-    fn escape(&mut self, content: &mut String) {
+    fn read_escape(&mut self, content: &mut String) {
         let at = self.position;
         self.position += 1;
         let plain = match self.peek() {
             None => return,
-            Some(b'u') => return self.unicode_escape(at, content),
+            Some(b'u') => return self.read_unicode_escape(at, content),
             Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
             Some(b'b') => '\u{8}',
             Some(b'f') => '\u{c}',
@@ -126,12 +126,12 @@ impl<'t> Lexer<'t> {
             Some(b'r') => '\r',
             Some(b't') => '\t',
             Some(b'\'') => {
-                self.repair(RepairKind::Escape, at);
+                self.record_repair(RepairKind::Escape, at);
                 '\''
             }
             Some(_) => {
                 // `\d`, `C:\dir`: the writer meant the backslash.
-                self.repair(RepairKind::Escape, at);
+                self.record_repair(RepairKind::Escape, at);
                 content.push('\\');
                 return;
             }
@@ -140,20 +140,20 @@ impl<'t> Lexer<'t> {
         self.position += 1;
     }
 
-    fn unicode_escape(&mut self, at: usize, content: &mut String) {
-        let digits = self.rest().get(1..5).and_then(hexadecimal);
+    fn read_unicode_escape(&mut self, at: usize, content: &mut String) {
+        let digits = self.rest().get(1..5).and_then(parse_hex);
         let Some(unit) = digits else {
             if self.rest().len() < 5 && self.rest()[1..].bytes().all(|b| b.is_ascii_hexdigit()) {
                 self.position = self.end;
                 return;
             }
-            self.repair(RepairKind::Escape, at);
+            self.record_repair(RepairKind::Escape, at);
             content.push('\\');
             return;
         };
         self.position += 5;
         let low =
-            self.rest().strip_prefix("\\u").and_then(|rest| rest.get(..4)).and_then(hexadecimal);
+            self.rest().strip_prefix("\\u").and_then(|rest| rest.get(..4)).and_then(parse_hex);
         let pair = low.and_then(|low| char::decode_utf16([unit, low]).next()?.ok());
         match (char::from_u32(u32::from(unit)), pair) {
             (Some(single), _) => content.push(single),
@@ -162,32 +162,32 @@ impl<'t> Lexer<'t> {
                 content.push(both);
             }
             (None, None) => {
-                self.repair(RepairKind::HalfCharacter, at);
+                self.record_repair(RepairKind::HalfCharacter, at);
                 content.push(char::REPLACEMENT_CHARACTER);
             }
         }
     }
 
     /// A number; `None` if the text ends inside it.
-    pub(super) fn number(&mut self) -> Result<Option<Value>, Fault> {
+    pub(super) fn read_number(&mut self) -> Result<Option<Value>, SyntaxFault> {
         let start = self.position;
         let token =
             self.take_while(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E'));
-        if let Some(number) = read_number(token) {
+        if let Some(number) = parse_number(token) {
             return Ok(Some(number));
         }
         if self.position == self.end && !token.ends_with(|c: char| c.is_ascii_digit()) {
             return Ok(None);
         }
-        if let Some(number) = read_number(&respell(token)) {
-            self.repair(RepairKind::Number, start);
+        if let Some(number) = parse_number(&respell_number(token)) {
+            self.record_repair(RepairKind::Number, start);
             return Ok(Some(number));
         }
-        Err(Fault::new(start, "a JSON number"))
+        Err(SyntaxFault::new(start, "a JSON number"))
     }
 
     /// A bare word that stands for a value; `None` if the text ends inside it.
-    pub(super) fn literal(&mut self) -> Result<Option<Value>, Fault> {
+    pub(super) fn read_literal(&mut self) -> Result<Option<Value>, SyntaxFault> {
         let start = self.position;
         let word = self.take_while(|c| c.is_alphanumeric() || c == '_');
         let lower = word.to_ascii_lowercase();
@@ -196,7 +196,7 @@ impl<'t> Lexer<'t> {
             "false" => Value::Bool(false),
             "null" | "none" => Value::Null,
             "nan" | "inf" | "infinity" => {
-                return Err(Fault::new(start, "a finite number (NaN and Infinity are not JSON)"));
+                return Err(SyntaxFault::new(start, "a finite number (NaN and Infinity are not JSON)"));
             }
             cut if self.position == self.end
                 && !cut.is_empty()
@@ -204,26 +204,26 @@ impl<'t> Lexer<'t> {
             {
                 return Ok(None);
             }
-            _ => return Err(Fault::new(start, "a value (text needs double quotes)")),
+            _ => return Err(SyntaxFault::new(start, "a value (text needs double quotes)")),
         };
         if !matches!(word, "true" | "false" | "null") {
-            self.repair(RepairKind::Literal, start);
+            self.record_repair(RepairKind::Literal, start);
         }
         Ok(Some(value))
     }
 
     /// The key of a member; `None` if the text ends inside it.
-    pub(super) fn key(&mut self) -> Result<Option<String>, Fault> {
+    pub(super) fn read_key(&mut self) -> Result<Option<String>, SyntaxFault> {
         if matches!(self.peek(), Some(b'"' | b'\'')) {
-            let (key, closed) = self.string();
+            let (key, closed) = self.read_string();
             return Ok(closed.then_some(key));
         }
         let start = self.position;
         let word = self.take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '.'));
         if word.is_empty() {
-            return Err(Fault::new(start, "a key in double quotes or `}`"));
+            return Err(SyntaxFault::new(start, "a key in double quotes or `}`"));
         }
-        self.repair(RepairKind::BareKey, start);
+        self.record_repair(RepairKind::BareKey, start);
         Ok(Some(word.to_owned()))
     }
 
@@ -235,18 +235,18 @@ impl<'t> Lexer<'t> {
     }
 }
 
-fn hexadecimal(digits: &str) -> Option<u16> {
+fn parse_hex(digits: &str) -> Option<u16> {
     let hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     hex.then(|| u16::from_str_radix(digits, 16).ok()).flatten()
 }
 
 /// A number exactly as `serde_json` reads it, so that both ways of parsing agree.
-fn read_number(token: &str) -> Option<Value> {
+fn parse_number(token: &str) -> Option<Value> {
     token.parse::<Number>().ok().map(Value::Number)
 }
 
 /// `+5`, `.5` and `5.` in JSON's own spelling.
-fn respell(token: &str) -> String {
+fn respell_number(token: &str) -> String {
     let token = token.strip_prefix('+').unwrap_or(token);
     let (sign, digits) = match token.strip_prefix('-') {
         Some(digits) => ("-", digits),

@@ -2,7 +2,7 @@
 //!
 //! Strict JSON is taken as it stands. Anything else goes through one pass of a tolerant parser that
 //! keeps its own stack of open brackets, so missing closers are completed in the right order.
-//! Every mend is reported, and [`Parsed::guessed`] tells apart a text that was merely sloppy from
+//! Every mend is reported, and [`ParsedArguments::guessed`] tells apart a text that was merely sloppy from
 //! one that may have been cut off: a tool that changes something should not run on a guess.
 //!
 //! Numbers are those of `serde_json`: integers are exact within `i64` and `u64`; a longer run of
@@ -19,35 +19,35 @@ use serde_json::{Map, Value};
 
 use crate::depth::MAX_DEPTH;
 use crate::excerpt::{self, excerpt};
-use lexer::Fault;
+use lexer::SyntaxFault;
 
 /// Mends listed per text; what comes after is mended all the same.
-const MAX_LISTED: usize = 64;
+const MAX_LISTED_REPAIRS: usize = 64;
 
 /// How often a JSON string may wrap the object that was meant.
 const MAX_ENCODINGS: usize = 4;
 
 /// The value of an argument text, and how it was come by.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parsed {
+pub struct ParsedArguments {
     /// The arguments. Usually an object; a text that plainly says something else keeps its value.
     pub value: Value,
     /// What was mended, in order; empty for strict JSON. At most 64 are listed.
-    pub repairs: Vec<Repair>,
+    pub repairs: Vec<TextRepair>,
     /// Content was completed or left out: the text may have been cut off.
-    pub guessed: bool,
+    pub is_guess: bool,
 }
 
 /// One mend: what, and where in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Repair {
+pub struct TextRepair {
     /// What was mended.
     pub kind: RepairKind,
     /// Byte offset in the text, or in the inner text after [`RepairKind::DoubleEncoding`].
     pub offset: usize,
 }
 
-impl fmt::Display for Repair {
+impl fmt::Display for TextRepair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (byte {})", self.kind.describe(), self.offset)
     }
@@ -122,9 +122,9 @@ pub struct RepairError {
 ///
 /// # Errors
 /// When the text cannot be read in one clear way, with the place and what was expected there.
-pub fn parse_arguments(text: &str) -> Result<Parsed, RepairError> {
+pub fn parse_arguments(text: &str) -> Result<ParsedArguments, RepairError> {
     let mut parsed =
-        if text.trim().is_empty() { Parsed::clean(Value::Null) } else { parse_value(text)? };
+        if text.trim().is_empty() { ParsedArguments::without_repairs(Value::Null) } else { parse_value(text)? };
     if let Value::String(inner) = &parsed.value
         && let Some(object) = decode_object(inner, MAX_ENCODINGS)
     {
@@ -132,21 +132,21 @@ pub fn parse_arguments(text: &str) -> Result<Parsed, RepairError> {
     }
     if parsed.value.is_null() {
         parsed.value = Value::Object(Map::new());
-        parsed.note(RepairKind::Empty, 0);
+        parsed.record_repair(RepairKind::Empty, 0);
     }
     Ok(parsed)
 }
 
 /// Reads any JSON value, strictly if possible.
-pub(crate) fn parse_value(text: &str) -> Result<Parsed, RepairError> {
+pub(crate) fn parse_value(text: &str) -> Result<ParsedArguments, RepairError> {
     match serde_json::from_str(text) {
-        Ok(value) => Ok(Parsed::clean(value)),
-        Err(_) => parser::parse(text).map_err(|fault| fault.locate(text)),
+        Ok(value) => Ok(ParsedArguments::without_repairs(value)),
+        Err(_) => parser::parse_tolerant(text).map_err(|fault| fault.into_error(text)),
     }
 }
 
 /// The object that a string holds as JSON text, possibly encoded several times over.
-fn decode_object(text: &str, encodings: usize) -> Option<Parsed> {
+fn decode_object(text: &str, encodings: usize) -> Option<ParsedArguments> {
     if encodings == 0 || !text.trim_start().starts_with(['{', '"']) {
         return None;
     }
@@ -162,29 +162,29 @@ fn decode_object(text: &str, encodings: usize) -> Option<Parsed> {
     }
 }
 
-impl Parsed {
-    fn clean(value: Value) -> Self {
-        Self { value, repairs: Vec::new(), guessed: false }
+impl ParsedArguments {
+    fn without_repairs(value: Value) -> Self {
+        Self { value, repairs: Vec::new(), is_guess: false }
     }
 
     /// Replaces a string by the object that it turned out to hold.
     fn unwrap_into(&mut self, object: Self) {
-        self.note(RepairKind::DoubleEncoding, 0);
+        self.record_repair(RepairKind::DoubleEncoding, 0);
         self.repairs.extend(object.repairs);
-        self.repairs.truncate(MAX_LISTED);
-        self.guessed |= object.guessed;
+        self.repairs.truncate(MAX_LISTED_REPAIRS);
+        self.is_guess |= object.is_guess;
         self.value = object.value;
     }
 
-    fn note(&mut self, kind: RepairKind, offset: usize) {
-        if self.repairs.len() < MAX_LISTED {
-            self.repairs.push(Repair { kind, offset });
+    fn record_repair(&mut self, kind: RepairKind, offset: usize) {
+        if self.repairs.len() < MAX_LISTED_REPAIRS {
+            self.repairs.push(TextRepair { kind, offset });
         }
     }
 }
 
-impl Fault {
-    fn locate(self, text: &str) -> RepairError {
+impl SyntaxFault {
+    fn into_error(self, text: &str) -> RepairError {
         let mut offset = self.offset.min(text.len());
         while !text.is_char_boundary(offset) {
             offset -= 1;
@@ -201,7 +201,7 @@ impl Fault {
                 .chars()
                 .next()
                 .map_or_else(|| "the end of the text".to_owned(), |c| format!("{c:?}")),
-            excerpt: excerpt(&text[nearby..], excerpt::SHORT / 2).into_owned(),
+            excerpt: excerpt(&text[nearby..], excerpt::DEFAULT_EXCERPT_CHARS / 2).into_owned(),
         }
     }
 

@@ -61,7 +61,7 @@ fn sloppy_spelling_is_mended_without_guessing() {
         let parsed = parse_arguments(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(parsed.value, value, "{text}");
         assert_eq!(kinds(text), expected, "{text}");
-        assert!(!parsed.guessed, "{text}");
+        assert!(!parsed.is_guess, "{text}");
     }
 }
 
@@ -92,7 +92,7 @@ fn cut_off_text_is_completed_as_a_guess() {
     for (text, value, kind) in table {
         let parsed = parse_arguments(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(parsed.value, value, "{text}");
-        assert!(parsed.guessed, "{text}");
+        assert!(parsed.is_guess, "{text}");
         assert!(kinds(text).contains(&kind), "{text}: {:?}", kinds(text));
     }
 }
@@ -157,7 +157,7 @@ fn nested(levels: usize) -> String {
 #[test]
 fn the_depth_limit_is_the_same_on_both_paths() {
     let strict = parse_arguments(&nested(MAX_DEPTH)).unwrap();
-    assert!(strict.repairs.is_empty() && !strict.guessed);
+    assert!(strict.repairs.is_empty() && !strict.is_guess);
     assert!(parse_arguments(&nested(MAX_DEPTH).replace("[]", "[1,]")).is_ok());
     for text in [nested(MAX_DEPTH + 1), nested(MAX_DEPTH + 1).replace("[]", "[1,]")] {
         let error = parse_arguments(&text).unwrap_err();
@@ -179,10 +179,10 @@ fn megabytes_of_trouble_take_one_pass() {
     let long = format!("{{'a': '{}", "x\n".repeat(size / 2));
     let parsed = parse_arguments(&long).unwrap();
     assert_eq!(parsed.value["a"].as_str().unwrap().len(), size);
-    assert!(parsed.guessed);
+    assert!(parsed.is_guess);
 
     let commas = format!("[{}]", ",".repeat(size));
-    assert_eq!(parse_arguments(&commas).unwrap().repairs.len(), MAX_LISTED);
+    assert_eq!(parse_arguments(&commas).unwrap().repairs.len(), MAX_LISTED_REPAIRS);
     let closers = format!("{{}}{}", "]".repeat(size));
     assert_eq!(parse_arguments(&closers).unwrap().value, json!({}));
     let slashes = format!("{{\"a\":\"{}", "\\".repeat(size));

@@ -4,14 +4,14 @@ mod refs;
 
 use serde_json::{Map, Value, json};
 
-use crate::depth::Survey;
-use crate::positions::{self, ANNOTATIONS};
+use crate::depth::ValueSurvey;
+use crate::subschemas::{self, ANNOTATION_KEYWORDS};
 
 /// Rounds until nothing changes any more; two are usual.
 const MAX_ROUNDS: usize = 32;
 
 /// Keywords whose meaning depends on the draft, so that `$schema` has to stay with them.
-const DRAFT_BOUND: [&str; 14] = [
+const DRAFT_DEPENDENT_KEYWORDS: [&str; 14] = [
     "prefixItems",
     "additionalItems",
     "dependencies",
@@ -44,30 +44,30 @@ const NUMBER_FORMATS: [&str; 15] = [
 ///   Coercion drops such a null when a model writes it all the same.
 ///
 /// Apart from the last point the meaning stays the same. Tidying a tidy schema changes nothing.
-pub fn tidy(schema: Value) -> Value {
-    tidied(schema, Nulls::Drop)
+pub fn tidy_schema(schema: Value) -> Value {
+    tidy_until_stable(schema, NullHandling::Drop)
 }
 
 /// The same for a schema that somebody else has written: null stays where it is allowed, since it
 /// may say something else there than nothing does.
-pub fn tidy_foreign(schema: Value) -> Value {
-    tidied(schema, Nulls::Keep)
+pub fn tidy_foreign_schema(schema: Value) -> Value {
+    tidy_until_stable(schema, NullHandling::Keep)
 }
 
 /// What becomes of the null of a property that may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Nulls {
+enum NullHandling {
     Drop,
     Keep,
 }
 
-fn tidied(schema: Value, nulls: Nulls) -> Value {
-    if Survey::of(&schema).too_deep {
+fn tidy_until_stable(schema: Value, nulls: NullHandling) -> Value {
+    if ValueSurvey::measure(&schema).too_deep {
         return schema;
     }
     let mut current = schema;
     for _ in 0..MAX_ROUNDS {
-        let next = round(current.clone(), nulls);
+        let next = tidy_once(current.clone(), nulls);
         if next == current {
             break;
         }
@@ -76,10 +76,10 @@ fn tidied(schema: Value, nulls: Nulls) -> Value {
     current
 }
 
-fn round(schema: Value, nulls: Nulls) -> Value {
+fn tidy_once(schema: Value, nulls: NullHandling) -> Value {
     // References into the middle of the document would miss their target once it is reshaped.
-    let reshape = refs::only_to_definitions(&schema);
-    let mut schema = trim(schema, reshape, nulls);
+    let reshape = refs::has_only_definition_refs(&schema);
+    let mut schema = trim_keywords(schema, reshape, nulls);
     if reshape {
         schema = refs::inline_single_uses(schema);
     }
@@ -102,36 +102,36 @@ fn is_modern(uri: Option<&Value>) -> bool {
 
 fn depends_on_draft(schema: &Value) -> bool {
     let Value::Object(map) = schema else { return false };
-    let mut found = DRAFT_BOUND.iter().any(|keyword| map.contains_key(*keyword))
-        || (map.contains_key("$ref") && !map.keys().all(|keyword| beside_reference(keyword)));
-    positions::for_each_child(schema, |_, child| found = found || depends_on_draft(child));
+    let mut found = DRAFT_DEPENDENT_KEYWORDS.iter().any(|keyword| map.contains_key(*keyword))
+        || (map.contains_key("$ref") && !map.keys().all(|keyword| is_allowed_beside_ref(keyword)));
+    subschemas::for_each_child(schema, |_, child| found = found || depends_on_draft(child));
     found
 }
 
 /// Whether the keyword says the same beside a reference in every draft.
-fn beside_reference(keyword: &str) -> bool {
-    ANNOTATIONS.contains(&keyword)
+fn is_allowed_beside_ref(keyword: &str) -> bool {
+    ANNOTATION_KEYWORDS.contains(&keyword)
         || matches!(keyword, "$ref" | "$defs" | "definitions" | "$schema")
 }
 
-fn trim(schema: Value, reshape: bool, nulls: Nulls) -> Value {
+fn trim_keywords(schema: Value, reshape: bool, nulls: NullHandling) -> Value {
     let Value::Object(map) = schema else {
         return schema;
     };
-    let mut map = positions::map_children(map, "", |child, _| trim(child, reshape, nulls));
+    let mut map = subschemas::map_children(map, "", |child, _| trim_keywords(child, reshape, nulls));
     if map.get("title").is_some_and(Value::is_string) {
         map.shift_remove("title");
     }
     let numeric =
-        positions::type_names(&map).iter().any(|name| matches!(*name, "integer" | "number"));
+        subschemas::type_names(&map).iter().any(|name| matches!(*name, "integer" | "number"));
     let format = map.get("format").and_then(Value::as_str);
     if numeric && format.is_some_and(|format| NUMBER_FORMATS.contains(&format)) {
         map.shift_remove("format");
     }
     if reshape {
-        map = single_part(map);
+        map = unwrap_single_part(map);
         map = constants_to_enum(map);
-        if nulls == Nulls::Drop {
+        if nulls == NullHandling::Drop {
             drop_optional_nulls(&mut map);
         }
     }
@@ -139,7 +139,7 @@ fn trim(schema: Value, reshape: bool, nulls: Nulls) -> Value {
 }
 
 /// `allOf` with one part becomes that part, unless both speak about the same thing.
-fn single_part(mut map: Map<String, Value>) -> Map<String, Value> {
+fn unwrap_single_part(mut map: Map<String, Value>) -> Map<String, Value> {
     let part = match map.get("allOf") {
         Some(Value::Array(parts)) if parts.len() == 1 => parts[0].as_object().cloned(),
         _ => None,
@@ -148,20 +148,20 @@ fn single_part(mut map: Map<String, Value>) -> Map<String, Value> {
     let outer: Vec<&String> = map.keys().filter(|keyword| *keyword != "allOf").collect();
     let clash = outer
         .iter()
-        .any(|keyword| part.contains_key(*keyword) && !ANNOTATIONS.contains(&keyword.as_str()));
+        .any(|keyword| part.contains_key(*keyword) && !ANNOTATION_KEYWORDS.contains(&keyword.as_str()));
     let beside =
-        !part.contains_key("$ref") || outer.iter().all(|keyword| beside_reference(keyword));
-    let hidden = map.contains_key("$ref") && !part.keys().all(|keyword| beside_reference(keyword));
+        !part.contains_key("$ref") || outer.iter().all(|keyword| is_allowed_beside_ref(keyword));
+    let hidden = map.contains_key("$ref") && !part.keys().all(|keyword| is_allowed_beside_ref(keyword));
     if clash || !beside || hidden {
         return map;
     }
     map.shift_remove("allOf");
-    take_in(map, part)
+    merge_into(map, part)
 }
 
 /// The schema with another one written into it; of annotations both have, its own prevail, but
 /// descriptions add up.
-fn take_in(mut outer: Map<String, Value>, inner: Map<String, Value>) -> Map<String, Value> {
+fn merge_into(mut outer: Map<String, Value>, inner: Map<String, Value>) -> Map<String, Value> {
     for (keyword, theirs) in inner {
         match outer.get_mut(&keyword) {
             Some(Value::String(ours)) if keyword == "description" => {
@@ -170,7 +170,7 @@ fn take_in(mut outer: Map<String, Value>, inner: Map<String, Value>) -> Map<Stri
                     ours.push_str(text);
                 }
             }
-            Some(_) if ANNOTATIONS.contains(&keyword.as_str()) => {}
+            Some(_) if ANNOTATION_KEYWORDS.contains(&keyword.as_str()) => {}
             _ => {
                 outer.insert(keyword, theirs);
             }
@@ -183,7 +183,7 @@ fn take_in(mut outer: Map<String, Value>, inner: Map<String, Value>) -> Map<Stri
 fn constants_to_enum(mut map: Map<String, Value>) -> Map<String, Value> {
     for keyword in ["oneOf", "anyOf"] {
         let Some(Value::Array(branches)) = map.get(keyword) else { continue };
-        let Some(listed) = Listed::of(branches, keyword == "oneOf") else { continue };
+        let Some(listed) = ConstantUnion::from_branches(branches, keyword == "oneOf") else { continue };
         let typed = match (map.get("type"), &listed.kind) {
             (None, _) => true,
             (Some(outer), Some(inner)) => outer == inner,
@@ -196,7 +196,7 @@ fn constants_to_enum(mut map: Map<String, Value>) -> Map<String, Value> {
         {
             continue;
         }
-        let description = listed.describe(map.get("description").and_then(Value::as_str));
+        let description = listed.merge_description(map.get("description").and_then(Value::as_str));
         map.shift_remove(keyword);
         if let Some(kind) = listed.kind {
             map.insert("type".to_owned(), Value::String(kind));
@@ -210,14 +210,14 @@ fn constants_to_enum(mut map: Map<String, Value>) -> Map<String, Value> {
 }
 
 /// The values of a union of constants, with their type and what is said about each.
-struct Listed {
+struct ConstantUnion {
     values: Vec<Value>,
     kind: Option<String>,
     notes: Vec<String>,
 }
 
-impl Listed {
-    fn of(branches: &[Value], exclusive: bool) -> Option<Self> {
+impl ConstantUnion {
+    fn from_branches(branches: &[Value], exclusive: bool) -> Option<Self> {
         let mut listed = Self { values: Vec::new(), kind: None, notes: Vec::new() };
         let mut kinds: Vec<Option<&str>> = Vec::new();
         for branch in branches {
@@ -236,7 +236,7 @@ impl Listed {
             let kind = map.get("type").map(|kind| kind.as_str().ok_or(())).transpose().ok()?;
             for value in values {
                 let repeated = listed.values.contains(value);
-                let fits = kind.is_none_or(|kind| crate::validate::kind_of(value) == kind);
+                let fits = kind.is_none_or(|kind| crate::validate::json_type_name(value) == kind);
                 if !fits || (repeated && exclusive) {
                     return None;
                 }
@@ -257,7 +257,7 @@ impl Listed {
         Some(listed)
     }
 
-    fn describe(&self, description: Option<&str>) -> Option<String> {
+    fn merge_description(&self, description: Option<&str>) -> Option<String> {
         let lines: Vec<&str> = description
             .into_iter()
             .chain(self.notes.iter().map(String::as_str))
@@ -273,7 +273,7 @@ fn plain_text(value: &Value) -> String {
 
 /// Takes `null` out of properties that may be left out.
 fn drop_optional_nulls(map: &mut Map<String, Value>) {
-    let required: Vec<String> = positions::required_names(map).map(str::to_owned).collect();
+    let required: Vec<String> = subschemas::required_names(map).map(str::to_owned).collect();
     let Some(Value::Object(properties)) = map.get_mut("properties") else { return };
     for (name, property) in properties {
         if !required.contains(name)
@@ -301,17 +301,17 @@ fn drop_null(property: &mut Map<String, Value>) {
     for keyword in ["anyOf", "oneOf"] {
         let Some(Value::Array(branches)) = property.get_mut(keyword) else { continue };
         let before = branches.len();
-        let real = branches.iter().filter(|branch| !positions::is_null_schema(branch)).count();
+        let real = branches.iter().filter(|branch| !subschemas::is_null_schema(branch)).count();
         if real == 0 || real == before {
             continue;
         }
-        branches.retain(|branch| !positions::is_null_schema(branch));
+        branches.retain(|branch| !subschemas::is_null_schema(branch));
         dropped = true;
         if let [only @ Value::Object(_)] = branches.as_slice() {
             let part = json!([only]);
             property.shift_remove(keyword);
             property.insert("allOf".to_owned(), part);
-            *property = single_part(std::mem::take(property));
+            *property = unwrap_single_part(std::mem::take(property));
         }
     }
     if let Some(Value::Array(values)) = property.get_mut("enum")

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{beside_reference, take_in};
+use super::{is_allowed_beside_ref, merge_into};
 use crate::depth::MAX_DEPTH;
 use crate::pointer;
-use crate::positions;
+use crate::subschemas;
 
 /// Whether every reference is to the whole document or to one of its top-level definitions.
-pub(super) fn only_to_definitions(document: &Value) -> bool {
-    fn check(schema: &Value, at_root: bool) -> bool {
+pub(super) fn has_only_definition_refs(document: &Value) -> bool {
+    fn is_definition_ref(schema: &Value, at_root: bool) -> bool {
         let direct = match schema.get("$ref") {
             None => true,
             Some(Value::String(reference)) => reference == "#" || names_definition(reference),
@@ -20,10 +20,10 @@ pub(super) fn only_to_definitions(document: &Value) -> bool {
         let foreign = !at_root
             && (schema.get("$id").is_some_and(Value::is_string) || has_definitions(schema));
         let mut fine = direct && !foreign;
-        positions::for_each_child(schema, |_, child| fine = fine && check(child, false));
+        subschemas::for_each_child(schema, |_, child| fine = fine && is_definition_ref(child, false));
         fine
     }
-    check(document, true)
+    is_definition_ref(document, true)
 }
 
 fn has_definitions(schema: &Value) -> bool {
@@ -45,8 +45,8 @@ pub(super) fn inline_single_uses(document: Value) -> Value {
         .filter_map(|(target, _)| Some((target.clone(), document.pointer(target)?.clone())))
         .filter(|(_, definition)| definition.is_object())
         .collect();
-    let mut placement = Placement { definitions: &single, too_deep: false };
-    match placement.place(document.clone(), 0) {
+    let mut placement = DefinitionInliner { definitions: &single, too_deep: false };
+    match placement.inline_definitions(document.clone(), 0) {
         Value::Object(map) if !placement.too_deep => {
             Value::Object(without_definitions(map, |pointer| {
                 !uses.contains_key(pointer) || single.contains_key(pointer)
@@ -73,32 +73,32 @@ fn without_definitions(
 }
 
 #[derive(Default)]
-struct Uses {
+struct DefinitionUses {
     count: usize,
     /// Nothing beside the reference stands in the way of replacing it.
     movable: bool,
 }
 
 /// How often each definition is used by what can be reached from the top.
-fn count_uses(document: &Value) -> HashMap<String, Uses> {
-    let mut uses: HashMap<String, Uses> = HashMap::new();
+fn count_uses(document: &Value) -> HashMap<String, DefinitionUses> {
+    let mut uses: HashMap<String, DefinitionUses> = HashMap::new();
     let mut open: Vec<&Value> = vec![document];
     let mut at_root = true;
     while let Some(schema) = open.pop() {
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str)
-            && let Some((target, pointer)) = pointer::follow(document, reference)
+            && let Some((target, pointer)) = pointer::follow_ref(document, reference)
             && !pointer.is_empty()
         {
             let entry = uses.entry(pointer).or_default();
             entry.count += 1;
             entry.movable = schema
                 .as_object()
-                .is_some_and(|map| map.keys().all(|keyword| beside_reference(keyword)));
+                .is_some_and(|map| map.keys().all(|keyword| is_allowed_beside_ref(keyword)));
             if entry.count == 1 {
                 open.push(target);
             }
         }
-        positions::for_each_child(schema, |path, child| {
+        subschemas::for_each_child(schema, |path, child| {
             let definition = path.starts_with("/$defs/") || path.starts_with("/definitions/");
             if !(at_root && definition) {
                 open.push(child);
@@ -110,14 +110,14 @@ fn count_uses(document: &Value) -> HashMap<String, Uses> {
 }
 
 /// Puts definitions in place of the references to them.
-struct Placement<'d> {
+struct DefinitionInliner<'d> {
     definitions: &'d HashMap<String, Value>,
     /// A chain of definitions, each inside the other, went beyond the depth limit.
     too_deep: bool,
 }
 
-impl Placement<'_> {
-    fn place(&mut self, schema: Value, depth: usize) -> Value {
+impl DefinitionInliner<'_> {
+    fn inline_definitions(&mut self, schema: Value, depth: usize) -> Value {
         let Value::Object(mut map) = schema else {
             return schema;
         };
@@ -129,12 +129,12 @@ impl Placement<'_> {
         let target = map
             .get("$ref")
             .and_then(Value::as_str)
-            .and_then(|reference| self.definitions.get(&pointer::local(reference)?));
+            .and_then(|reference| self.definitions.get(&pointer::local_pointer(reference)?));
         if let Some(Value::Object(definition)) = target {
             map.shift_remove("$ref");
-            let written = take_in(map, definition.clone());
-            return self.place(Value::Object(written), depth + 1);
+            let written = merge_into(map, definition.clone());
+            return self.inline_definitions(Value::Object(written), depth + 1);
         }
-        Value::Object(positions::map_children(map, "", |child, _| self.place(child, depth + 1)))
+        Value::Object(subschemas::map_children(map, "", |child, _| self.inline_definitions(child, depth + 1)))
     }
 }

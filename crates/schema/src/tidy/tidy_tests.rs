@@ -5,9 +5,9 @@ use serde_json::json;
 use super::*;
 
 fn assert_tidy(from: Value, to: Value) {
-    let tidied = tidy(from);
+    let tidied = tidy_schema(from);
     assert_eq!(tidied, to);
-    assert_eq!(tidy(tidied.clone()), tidied, "not idempotent");
+    assert_eq!(tidy_schema(tidied.clone()), tidied, "not idempotent");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_bottomless_schema_is_returned_as_it_is() {
     for _ in 0..500 {
         schema = json!({"items": schema});
     }
-    assert_eq!(tidy(schema.clone()), schema);
+    assert_eq!(tidy_schema(schema.clone()), schema);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn somebody_elses_null_stays_where_it_is_allowed() {
         },
         "$defs": {"N": {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/N"}, {"type": "null"}]}}}},
     });
-    let tidy = tidy_foreign(schema.clone());
+    let tidy = tidy_foreign_schema(schema.clone());
     assert!(tidy.get("title").is_none());
     assert_eq!(tidy["properties"], schema["properties"]);
     assert_eq!(tidy["$defs"], schema["$defs"]);

@@ -12,22 +12,22 @@ use jsonschema::{
 use serde_json::{Map, Value, json};
 
 use super::{SchemaError, nullable};
-use crate::depth::Survey;
-use crate::{pointer, positions};
+use crate::depth::ValueSurvey;
+use crate::{pointer, subschemas};
 
 /// The address under which parts of the document refer to it; nothing is ever fetched from it.
-const DOCUMENT: &str = "urn:hermes:schema";
+const DOCUMENT_URI: &str = "urn:hermes:schema";
 
 /// Steps after which a pattern with look-around or back-references gives up on a text.
 const BACKTRACK_LIMIT: usize = 100_000;
 
 /// How many ways to read a value are gone through to explain what is wrong with it.
-const MAX_READINGS: usize = 10_000;
+const MAX_EXPLAINED_BRANCHES: usize = 10_000;
 
 /// How many schemas may apply to one position before the walk stops looking for more.
-const MAX_FACETS: usize = 256;
+const MAX_APPLICABLE_SCHEMAS: usize = 256;
 
-pub(crate) struct Compiled {
+pub(crate) struct CompiledSchema {
     document: Arc<Value>,
     draft: Draft,
     root: Validator,
@@ -37,7 +37,7 @@ pub(crate) struct Compiled {
     union_width: OnceLock<usize>,
 }
 
-impl fmt::Debug for Compiled {
+impl fmt::Debug for CompiledSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Compiled").field("draft", &self.draft).finish_non_exhaustive()
     }
@@ -45,11 +45,11 @@ impl fmt::Debug for Compiled {
 
 /// A schema somewhere inside the document.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Node<'s> {
+pub(crate) struct SchemaNode<'s> {
     pub(crate) schema: &'s Value,
 }
 
-impl<'s> Node<'s> {
+impl<'s> SchemaNode<'s> {
     /// The schema's keywords, if it is not a mere `true` or `false`.
     pub(crate) fn keywords(&self) -> Option<&'s Map<String, Value>> {
         self.schema.as_object()
@@ -57,7 +57,7 @@ impl<'s> Node<'s> {
 
     /// What a keyword says.
     pub(crate) fn get(&self, keyword: &str) -> Option<&'s Value> {
-        positions::get(self.keywords()?, keyword)
+        subschemas::get_keyword(self.keywords()?, keyword)
     }
 
     /// The schema that a keyword holds.
@@ -79,17 +79,17 @@ impl<'s> Node<'s> {
     }
 }
 
-impl Compiled {
+impl CompiledSchema {
     pub(super) fn new(raw: &Arc<Value>) -> Result<Self, SchemaError> {
-        if Survey::of(raw).too_deep {
+        if ValueSurvey::measure(raw).too_deep {
             return Err(SchemaError::TooDeep);
         }
-        let document = nullable::fold(raw);
+        let document = nullable::expand_nullable(raw);
         let draft = match Draft::Draft7.detect(&document) {
             Draft::Unknown => Draft::Draft7,
             known => known,
         };
-        let root = options(draft).build(&document).map_err(|error| invalid(&error))?;
+        let root = validator_options(draft).build(&document).map_err(|error| invalid_schema(&error))?;
         Ok(Self {
             document,
             draft,
@@ -109,22 +109,22 @@ impl Compiled {
         &self.root
     }
 
-    pub(crate) fn root_node(&self) -> Node<'_> {
-        Node { schema: &self.document }
+    pub(crate) fn root_node(&self) -> SchemaNode<'_> {
+        SchemaNode { schema: &self.document }
     }
 
     /// Whether the value satisfies every one of the schemas.
-    pub(crate) fn accepts(&self, value: &Value, nodes: &[Node<'_>]) -> bool {
+    pub(crate) fn accepts(&self, value: &Value, nodes: &[SchemaNode<'_>]) -> bool {
         nodes.iter().all(|node| {
             if std::ptr::eq(node.schema, &raw const *self.document) {
                 return self.root.is_valid(value);
             }
             // A part that does not compile by itself tells nothing; the whole has the last word.
-            self.part(node).is_none_or(|validator| validator.is_valid(value))
+            self.part_validator(node).is_none_or(|validator| validator.is_valid(value))
         })
     }
 
-    fn part(&self, node: &Node<'_>) -> Option<Arc<Validator>> {
+    fn part_validator(&self, node: &SchemaNode<'_>) -> Option<Arc<Validator>> {
         let key = node.address();
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = parts.get(&key) {
@@ -137,10 +137,10 @@ impl Compiled {
 
     /// Whether explaining what is wrong with a value of that many levels would mean going through
     /// too many ways to read it: a union inside a recursive schema multiplies them level by level.
-    pub(crate) fn has_too_many_readings(&self, levels: usize) -> bool {
+    pub(crate) fn has_too_many_branches(&self, levels: usize) -> bool {
         let width = *self.union_width.get_or_init(|| union_width(&self.document));
         let levels = u32::try_from(levels).unwrap_or(u32::MAX);
-        width > 1 && width.checked_pow(levels).is_none_or(|ways| ways > MAX_READINGS)
+        width > 1 && width.checked_pow(levels).is_none_or(|ways| ways > MAX_EXPLAINED_BRANCHES)
     }
 
     /// Where every part of the document lies, by its address.
@@ -170,44 +170,44 @@ impl Compiled {
             .get_or_init(|| {
                 Registry::new()
                     .draft(self.draft)
-                    .retriever(Offline)
-                    .add(DOCUMENT, Arc::clone(&self.document))
+                    .retriever(OfflineRetriever)
+                    .add(DOCUMENT_URI, Arc::clone(&self.document))
                     .and_then(jsonschema::RegistryBuilder::prepare)
                     .ok()
             })
             .as_ref()?;
-        let reference = format!("{DOCUMENT}#{}", pointer::percent_encode(pointer));
-        options(self.draft).with_registry(registry).build(&json!({"$ref": reference})).ok()
+        let reference = format!("{DOCUMENT_URI}#{}", pointer::percent_encode(pointer));
+        validator_options(self.draft).with_registry(registry).build(&json!({"$ref": reference})).ok()
     }
 
     /// All schemas that apply together with these: references and `allOf` followed.
-    pub(crate) fn conjunction<'s, 'n>(&'s self, nodes: &'n [Node<'s>]) -> Cow<'n, [Node<'s>]> {
-        self.spread(nodes, &["allOf"])
+    pub(crate) fn conjunction<'s, 'n>(&'s self, nodes: &'n [SchemaNode<'s>]) -> Cow<'n, [SchemaNode<'s>]> {
+        self.expand_schemas(nodes, &["allOf"])
     }
 
     /// All schemas that apply or may apply: `anyOf` and `oneOf` followed as well.
-    pub(crate) fn alternatives<'s, 'n>(&'s self, nodes: &'n [Node<'s>]) -> Cow<'n, [Node<'s>]> {
-        self.spread(nodes, &["allOf", "anyOf", "oneOf"])
+    pub(crate) fn alternatives<'s, 'n>(&'s self, nodes: &'n [SchemaNode<'s>]) -> Cow<'n, [SchemaNode<'s>]> {
+        self.expand_schemas(nodes, &["allOf", "anyOf", "oneOf"])
     }
 
-    fn spread<'s, 'n>(&'s self, nodes: &'n [Node<'s>], through: &[&str]) -> Cow<'n, [Node<'s>]> {
-        let leads_on = |node: &Node<'_>| {
+    fn expand_schemas<'s, 'n>(&'s self, nodes: &'n [SchemaNode<'s>], through: &[&str]) -> Cow<'n, [SchemaNode<'s>]> {
+        let leads_on = |node: &SchemaNode<'_>| {
             ["$ref"].iter().chain(through).any(|keyword| node.get(keyword).is_some())
         };
         if nodes.len() < 2 && !nodes.iter().any(leads_on) {
             return nodes.into();
         }
-        let mut found: Vec<Node<'s>> = Vec::new();
+        let mut found: Vec<SchemaNode<'s>> = Vec::new();
         let mut seen: Vec<usize> = Vec::new();
-        let mut open: Vec<Node<'s>> = nodes.iter().rev().copied().collect();
+        let mut open: Vec<SchemaNode<'s>> = nodes.iter().rev().copied().collect();
         while let Some(node) = open.pop() {
-            if seen.contains(&node.address()) || seen.len() >= MAX_FACETS {
+            if seen.contains(&node.address()) || seen.len() >= MAX_APPLICABLE_SCHEMAS {
                 continue;
             }
             seen.push(node.address());
             if let Some(reference) = node.get("$ref").and_then(Value::as_str) {
-                if let Some((schema, _)) = pointer::follow(&self.document, reference) {
-                    open.push(Node { schema });
+                if let Some((schema, _)) = pointer::follow_ref(&self.document, reference) {
+                    open.push(SchemaNode { schema });
                 }
                 if self.reference_hides_siblings() {
                     continue;
@@ -251,23 +251,23 @@ fn union_width(document: &Value) -> usize {
 }
 
 /// Answers every request for another document with a refusal.
-struct Offline;
+struct OfflineRetriever;
 
-impl Retrieve for Offline {
+impl Retrieve for OfflineRetriever {
     fn retrieve(&self, uri: &Uri<String>) -> Result<Value, Box<dyn Error + Send + Sync>> {
         Err(format!("{uri} is not fetched").into())
     }
 }
 
-fn options<'i>(draft: Draft) -> ValidationOptions<'i> {
+fn validator_options<'i>(draft: Draft) -> ValidationOptions<'i> {
     jsonschema::options()
         .with_draft(draft)
-        .with_retriever(Offline)
+        .with_retriever(OfflineRetriever)
         .should_validate_formats(false)
         .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT))
 }
 
-fn invalid(error: &ValidationError<'_>) -> SchemaError {
+fn invalid_schema(error: &ValidationError<'_>) -> SchemaError {
     SchemaError::Invalid {
         path: error.instance_path().as_str().to_owned(),
         message: crate::excerpt::excerpt(&error.to_string(), 200).into_owned(),

@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 
 use crate::excerpt::{self, excerpt, excerpt_value};
-use crate::{pointer, positions};
+use crate::{pointer, subschemas};
 
 /// How far into items, alternatives and references a description goes.
-const MAX_LEVELS: usize = 4;
+const MAX_DESCRIBED_LEVELS: usize = 4;
 
 /// Values or alternatives listed before the rest is only counted.
-const MAX_LISTED: usize = 12;
+const MAX_LISTED_VALUES: usize = 12;
 
 /// What the schema wants.
 pub(super) fn describe(document: &Value, schema: &Value) -> String {
@@ -21,7 +21,7 @@ pub(super) fn describe_with_note(document: &Value, schema: &Value) -> String {
     let wanted = describe(document, schema);
     let note = schema.get("description").and_then(Value::as_str).map(str::trim);
     match note.filter(|note| !note.is_empty()) {
-        Some(note) => format!("{wanted}: {}", excerpt(note, 2 * excerpt::SHORT)),
+        Some(note) => format!("{wanted}: {}", excerpt(note, 2 * excerpt::DEFAULT_EXCERPT_CHARS)),
         None => wanted,
     }
 }
@@ -30,11 +30,11 @@ pub(super) fn describe_with_note(document: &Value, schema: &Value) -> String {
 pub(super) fn list_values(values: &[Value]) -> String {
     let shown: Vec<String> = values
         .iter()
-        .take(MAX_LISTED)
-        .map(|value| excerpt_value(value, excerpt::SHORT / 2))
+        .take(MAX_LISTED_VALUES)
+        .map(|value| excerpt_value(value, excerpt::DEFAULT_EXCERPT_CHARS / 2))
         .collect();
     let mut text = shown.join(", ");
-    if let Some(more) = values.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
+    if let Some(more) = values.len().checked_sub(MAX_LISTED_VALUES).filter(|more| *more > 0) {
         text.push_str(&format!(" and {more} more"));
     }
     text
@@ -43,23 +43,23 @@ pub(super) fn list_values(values: &[Value]) -> String {
 fn describe_at(document: &Value, schema: &Value, level: usize) -> String {
     let map = match schema {
         Value::Bool(false) => return "nothing".to_owned(),
-        Value::Object(map) if level < MAX_LEVELS => map,
+        Value::Object(map) if level < MAX_DESCRIBED_LEVELS => map,
         _ => return "any value".to_owned(),
     };
     if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
-        let target = pointer::follow(document, reference);
+        let target = pointer::follow_ref(document, reference);
         return target.map_or_else(
             || "any value".to_owned(),
             |(target, _)| describe_at(document, target, level + 1),
         );
     }
     if let Some(value) = map.get("const") {
-        return format!("exactly {}", excerpt_value(value, excerpt::SHORT));
+        return format!("exactly {}", excerpt_value(value, excerpt::DEFAULT_EXCERPT_CHARS));
     }
     if let Some(Value::Array(values)) = map.get("enum") {
         return format!("one of {}", list_values(values));
     }
-    let names = positions::type_names(map);
+    let names = subschemas::type_names(map);
     if names.is_empty() {
         return describe_untyped(document, map, level);
     }
@@ -72,7 +72,7 @@ fn describe_untyped(document: &Value, map: &Map<String, Value>, level: usize) ->
     for keyword in ["anyOf", "oneOf"] {
         if let Some(Value::Array(branches)) = map.get(keyword) {
             let mut parts: Vec<String> = Vec::new();
-            for branch in branches.iter().take(MAX_LISTED) {
+            for branch in branches.iter().take(MAX_LISTED_VALUES) {
                 let part = describe_at(document, branch, level + 1);
                 if !parts.contains(&part) {
                     parts.push(part);
@@ -95,9 +95,9 @@ fn describe_untyped(document: &Value, map: &Map<String, Value>, level: usize) ->
 
 fn describe_type(document: &Value, map: &Map<String, Value>, name: &str, level: usize) -> String {
     let range = match name {
-        "integer" | "number" => range(map, "minimum", "maximum"),
-        "string" => range(map, "minLength", "maxLength").map(|range| format!("{range} characters")),
-        "array" => range(map, "minItems", "maxItems").map(|range| format!("{range} items")),
+        "integer" | "number" => describe_range(map, "minimum", "maximum"),
+        "string" => describe_range(map, "minLength", "maxLength").map(|range| format!("{range} characters")),
+        "array" => describe_range(map, "minItems", "maxItems").map(|range| format!("{range} items")),
         _ => None,
     };
     let mut text = name.to_owned();
@@ -115,7 +115,7 @@ fn describe_type(document: &Value, map: &Map<String, Value>, name: &str, level: 
     }
 }
 
-fn range(map: &Map<String, Value>, low: &str, high: &str) -> Option<String> {
+fn describe_range(map: &Map<String, Value>, low: &str, high: &str) -> Option<String> {
     match (map.get(low), map.get(high)) {
         (Some(low), Some(high)) => Some(format!("{low} to {high}")),
         (Some(low), None) => Some(format!("at least {low}")),

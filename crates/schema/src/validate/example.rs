@@ -4,18 +4,18 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{Compiled, Node, facets, sample};
+use super::{CompiledSchema, SchemaNode, applicable, sample};
 use crate::excerpt::excerpt;
-use crate::kinds::Kinds;
+use crate::type_set::TypeSet;
 use hermes_core::similar;
 
-use crate::positions;
+use crate::subschemas;
 
 /// Schemas looked at for one example; a schema that takes more gets an incomplete one.
 const MAX_STEPS: usize = 2_000;
 
 /// Levels of containers in an example.
-const MAX_LEVELS: usize = 24;
+const MAX_EXAMPLE_LEVELS: usize = 24;
 
 /// Items, properties and characters that a reader needs to see of a value.
 const SHOWN_ITEMS: usize = 5;
@@ -29,27 +29,27 @@ const ITEM_LEVELS: usize = 3;
 const MAX_ITEMS: usize = 1_000;
 const MAX_UNIQUE_ITEMS: usize = 50;
 
-pub(super) fn make(compiled: &Compiled, args: &Value) -> Value {
-    let mut maker = Maker { compiled, steps: MAX_STEPS, settled: Vec::new() };
-    maker.make(&[compiled.root_node()], Some(args), 0)
+pub(super) fn make_example(compiled: &CompiledSchema, args: &Value) -> Value {
+    let mut maker = ExampleBuilder { compiled, steps: MAX_STEPS, settled: Vec::new() };
+    maker.make_value(&[compiled.root_node()], Some(args), 0)
 }
 
-struct Maker<'s> {
-    compiled: &'s Compiled,
+struct ExampleBuilder<'s> {
+    compiled: &'s CompiledSchema,
     steps: usize,
     /// Unions of which an alternative has been chosen, by address.
     settled: Vec<usize>,
 }
 
-impl<'s> Maker<'s> {
+impl<'s> ExampleBuilder<'s> {
     /// A value for a position with these schemas, as near to the given one as possible.
-    fn make(&mut self, nodes: &[Node<'s>], given: Option<&Value>, level: usize) -> Value {
+    fn make_value(&mut self, nodes: &[SchemaNode<'s>], given: Option<&Value>, level: usize) -> Value {
         if let Some(given) = given
             && self.compiled.accepts(given, nodes)
         {
-            return self.keep(given, nodes);
+            return self.shorten_if_valid(given, nodes);
         }
-        if self.steps == 0 || level > MAX_LEVELS {
+        if self.steps == 0 || level > MAX_EXAMPLE_LEVELS {
             return Value::Null;
         }
         self.steps -= 1;
@@ -63,24 +63,24 @@ impl<'s> Maker<'s> {
             None
         };
         if let Some(container @ (Value::Array(_) | Value::Object(_))) = given {
-            let mended = self.of_kind(Kinds::of(container), &facets, given, level);
+            let mended = self.candidates_of_type(TypeSet::for_value(container), &facets, given, level);
             for candidate in mended {
                 if let Some(found) = accepted(self, candidate) {
                     return found;
                 }
             }
         }
-        for candidate in stated(&facets, given) {
+        for candidate in stated_values(&facets, given) {
             if self.compiled.accepts(candidate, nodes) {
                 return candidate.clone();
             }
         }
-        if let Some(found) = self.by_union(nodes, &facets, given, level) {
+        if let Some(found) = self.value_by_union(nodes, &facets, given, level) {
             return found;
         }
-        let kinds = Kinds::allowed(&facets);
-        for kind in likely_kinds(&facets).into_iter().filter(|kind| kinds.has(*kind)) {
-            for candidate in self.of_kind(kind, &facets, given, level) {
+        let kinds = TypeSet::allowed_types(&facets);
+        for kind in likely_kinds(&facets).into_iter().filter(|kind| kinds.intersects(*kind)) {
+            for candidate in self.candidates_of_type(kind, &facets, given, level) {
                 if let Some(found) = accepted(self, candidate) {
                     return found;
                 }
@@ -90,24 +90,24 @@ impl<'s> Maker<'s> {
     }
 
     /// A value that takes one of the alternatives of some union.
-    fn by_union(
+    fn value_by_union(
         &mut self,
-        nodes: &[Node<'s>],
-        facets: &[Node<'s>],
+        nodes: &[SchemaNode<'s>],
+        facets: &[SchemaNode<'s>],
         given: Option<&Value>,
         level: usize,
     ) -> Option<Value> {
-        for mut branches in facets::unions(facets) {
+        for mut branches in applicable::unions(facets) {
             let union = branches.first()?.address();
             if self.settled.contains(&union) {
                 continue;
             }
             // `null` is an alternative, but rarely an instructive one.
-            branches.sort_by_key(|branch| positions::is_null_schema(branch.schema));
+            branches.sort_by_key(|branch| subschemas::is_null_schema(branch.schema));
             self.settled.push(union);
             let found = branches.into_iter().find_map(|branch| {
-                let narrowed: Vec<Node<'s>> = nodes.iter().cloned().chain([branch]).collect();
-                let candidate = self.make(&narrowed, given, level + 1);
+                let narrowed: Vec<SchemaNode<'s>> = nodes.iter().cloned().chain([branch]).collect();
+                let candidate = self.make_value(&narrowed, given, level + 1);
                 self.compiled.accepts(&candidate, nodes).then_some(candidate)
             });
             self.settled.pop();
@@ -119,39 +119,39 @@ impl<'s> Maker<'s> {
     }
 
     /// Candidates of one type.
-    fn of_kind(
+    fn candidates_of_type(
         &mut self,
-        kind: Kinds,
-        facets: &[Node<'s>],
+        kind: TypeSet,
+        facets: &[SchemaNode<'s>],
         given: Option<&Value>,
         level: usize,
     ) -> Vec<Value> {
         // Inside a container the same union may have to be decided anew.
         let settled = std::mem::take(&mut self.settled);
         let candidates = match kind {
-            Kinds::OBJECT => vec![self.object(facets, given.and_then(Value::as_object), level)],
-            Kinds::ARRAY => {
+            TypeSet::OBJECT => vec![self.make_object(facets, given.and_then(Value::as_object), level)],
+            TypeSet::ARRAY => {
                 let given = given.and_then(Value::as_array).map(Vec::as_slice);
-                vec![self.array(facets, given, level)]
+                vec![self.make_array(facets, given, level)]
             }
-            Kinds::STRING => sample::strings(facets).into_iter().map(Value::String).collect(),
-            Kinds::INTEGER => sample::numbers(facets, true),
-            Kinds::NUMBER => sample::numbers(facets, false),
-            Kinds::BOOLEAN => vec![Value::Bool(true), Value::Bool(false)],
+            TypeSet::STRING => sample::sample_strings(facets).into_iter().map(Value::String).collect(),
+            TypeSet::INTEGER => sample::sample_numbers(facets, true),
+            TypeSet::NUMBER => sample::sample_numbers(facets, false),
+            TypeSet::BOOLEAN => vec![Value::Bool(true), Value::Bool(false)],
             _ => vec![Value::Null],
         };
         self.settled = settled;
         candidates
     }
 
-    fn object(
+    fn make_object(
         &mut self,
-        facets: &[Node<'s>],
+        facets: &[SchemaNode<'s>],
         given: Option<&Map<String, Value>>,
         level: usize,
     ) -> Value {
-        let known = facets::known_properties(facets);
-        let closed = facets::is_closed(facets);
+        let known = applicable::known_properties(facets);
+        let closed = applicable::is_closed(facets);
         let mut map = Map::new();
         for (key, value) in given.into_iter().flatten().take(SHOWN_PROPERTIES) {
             let name = if known.contains(&key.as_str()) || !closed {
@@ -162,28 +162,28 @@ impl<'s> Maker<'s> {
                 let Some(near) = similar::nearest(key, absent, 0.6) else { continue };
                 near
             };
-            let nodes = facets::property_nodes(facets, name);
-            map.insert(name.to_owned(), self.make(&nodes, Some(value), level + 1));
+            let nodes = applicable::property_nodes(facets, name);
+            map.insert(name.to_owned(), self.make_value(&nodes, Some(value), level + 1));
         }
-        for facet in facets.iter().filter_map(Node::keywords) {
-            for name in positions::required_names(facet) {
-                self.add(&mut map, facets, name, level);
+        for facet in facets.iter().filter_map(SchemaNode::keywords) {
+            for name in subschemas::required_names(facet) {
+                self.add_property(&mut map, facets, name, level);
             }
         }
         self.add_dependents(&mut map, facets, level);
-        let least = sample::limits(facets, "minProperties").max().unwrap_or(0);
+        let least = sample::size_limits(facets, "minProperties").max().unwrap_or(0);
         let spare = (1..=least.min(MAX_ITEMS)).map(|number| format!("key{number}"));
         for name in known.into_iter().map(str::to_owned).chain(spare) {
             if map.len() >= least {
                 break;
             }
-            self.add(&mut map, facets, &name, level);
+            self.add_property(&mut map, facets, &name, level);
         }
         Value::Object(map)
     }
 
     /// Adds what other properties bring along.
-    fn add_dependents(&mut self, map: &mut Map<String, Value>, facets: &[Node<'s>], level: usize) {
+    fn add_dependents(&mut self, map: &mut Map<String, Value>, facets: &[SchemaNode<'s>], level: usize) {
         let rules = facets.iter().flat_map(|facet| {
             ["dependentRequired", "dependencies"]
                 .into_iter()
@@ -193,23 +193,23 @@ impl<'s> Maker<'s> {
         for (trigger, names) in rules.collect::<Vec<_>>() {
             if map.contains_key(trigger) {
                 for name in names.as_array().into_iter().flatten().filter_map(Value::as_str) {
-                    self.add(map, facets, name, level);
+                    self.add_property(map, facets, name, level);
                 }
             }
         }
     }
 
-    fn add(&mut self, map: &mut Map<String, Value>, facets: &[Node<'s>], name: &str, level: usize) {
+    fn add_property(&mut self, map: &mut Map<String, Value>, facets: &[SchemaNode<'s>], name: &str, level: usize) {
         if !map.contains_key(name) {
-            let nodes = facets::property_nodes(facets, name);
-            map.insert(name.to_owned(), self.make(&nodes, None, level + 1));
+            let nodes = applicable::property_nodes(facets, name);
+            map.insert(name.to_owned(), self.make_value(&nodes, None, level + 1));
         }
     }
 
-    fn array(&mut self, facets: &[Node<'s>], given: Option<&[Value]>, level: usize) -> Value {
-        let least = sample::limits(facets, "minItems").max().unwrap_or(0);
-        let most = sample::limits(facets, "maxItems").min().unwrap_or(usize::MAX);
-        let contained: Vec<Node<'s>> =
+    fn make_array(&mut self, facets: &[SchemaNode<'s>], given: Option<&[Value]>, level: usize) -> Value {
+        let least = sample::size_limits(facets, "minItems").max().unwrap_or(0);
+        let most = sample::size_limits(facets, "maxItems").min().unwrap_or(usize::MAX);
+        let contained: Vec<SchemaNode<'s>> =
             facets.iter().filter_map(|facet| facet.child("contains")).collect();
         let unique =
             facets.iter().any(|facet| facet.schema.get("uniqueItems") == Some(&Value::Bool(true)));
@@ -221,11 +221,11 @@ impl<'s> Maker<'s> {
         let count = wanted.max(least).min(most).min(bound);
         let mut items: Vec<Value> = Vec::with_capacity(count);
         for index in 0..count {
-            let mut nodes = facets::item_nodes(facets, index);
+            let mut nodes = applicable::item_nodes(facets, index);
             if index == 0 {
                 nodes.extend(contained.iter().cloned());
             }
-            let item = self.make(&nodes, given.and_then(|items| items.get(index)), level + 1);
+            let item = self.make_value(&nodes, given.and_then(|items| items.get(index)), level + 1);
             if unique && items.contains(&item) {
                 items.extend(self.vary(&item, &nodes, &items));
             } else {
@@ -236,11 +236,11 @@ impl<'s> Maker<'s> {
     }
 
     /// A value much like this one that is not yet among the others.
-    fn vary(&self, value: &Value, nodes: &[Node<'s>], others: &[Value]) -> Option<Value> {
+    fn vary(&self, value: &Value, nodes: &[SchemaNode<'s>], others: &[Value]) -> Option<Value> {
         let fresh = |candidate: &Value| {
             !others.contains(candidate) && self.compiled.accepts(candidate, nodes)
         };
-        let listed = stated(&self.compiled.alternatives(nodes), None);
+        let listed = stated_values(&self.compiled.alternatives(nodes), None);
         if let Some(found) = listed.into_iter().find(|candidate| fresh(candidate)) {
             return Some(found.clone());
         }
@@ -258,7 +258,7 @@ impl<'s> Maker<'s> {
     }
 
     /// A valid value, shortened for reading if it stays valid.
-    fn keep(&self, value: &Value, nodes: &[Node<'s>]) -> Value {
+    fn shorten_if_valid(&self, value: &Value, nodes: &[SchemaNode<'s>]) -> Value {
         match shorten(value) {
             Cow::Owned(short) if self.compiled.accepts(&short, nodes) => short,
             _ => value.clone(),
@@ -267,7 +267,7 @@ impl<'s> Maker<'s> {
 }
 
 /// The values that the schemas themselves name, nearest to the given one first.
-fn stated<'s>(facets: &[Node<'s>], given: Option<&Value>) -> Vec<&'s Value> {
+fn stated_values<'s>(facets: &[SchemaNode<'s>], given: Option<&Value>) -> Vec<&'s Value> {
     let mut found: Vec<&Value> = Vec::new();
     for facet in facets {
         let keyword = |name| facet.schema.get(name);
@@ -287,24 +287,24 @@ fn stated<'s>(facets: &[Node<'s>], given: Option<&Value>) -> Vec<&'s Value> {
 }
 
 /// The types to try, the one that the keywords speak of first.
-fn likely_kinds(facets: &[Node<'_>]) -> Vec<Kinds> {
+fn likely_kinds(facets: &[SchemaNode<'_>]) -> Vec<TypeSet> {
     let mentions = |keywords: &[&str]| {
         facets
             .iter()
-            .filter_map(Node::keywords)
+            .filter_map(SchemaNode::keywords)
             .any(|schema| keywords.iter().any(|keyword| schema.contains_key(*keyword)))
     };
     let mut order = vec![
-        (Kinds::STRING, mentions(&["pattern", "format", "minLength", "maxLength"])),
+        (TypeSet::STRING, mentions(&["pattern", "format", "minLength", "maxLength"])),
         (
-            Kinds::OBJECT,
+            TypeSet::OBJECT,
             mentions(&["properties", "required", "additionalProperties", "minProperties"]),
         ),
-        (Kinds::ARRAY, mentions(&["items", "prefixItems", "contains", "minItems"])),
-        (Kinds::INTEGER, mentions(&["minimum", "maximum", "multipleOf"])),
-        (Kinds::NUMBER, false),
-        (Kinds::BOOLEAN, false),
-        (Kinds::NULL, false),
+        (TypeSet::ARRAY, mentions(&["items", "prefixItems", "contains", "minItems"])),
+        (TypeSet::INTEGER, mentions(&["minimum", "maximum", "multipleOf"])),
+        (TypeSet::NUMBER, false),
+        (TypeSet::BOOLEAN, false),
+        (TypeSet::NULL, false),
     ];
     order.sort_by_key(|(_, likely)| !likely);
     order.into_iter().map(|(kind, _)| kind).collect()

@@ -1,24 +1,24 @@
-//! From a validator's error to a [`Violation`].
+//! From a validator's error to a [`SchemaViolation`].
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, paths::Location};
 use serde_json::Value;
 
 use super::describe::{describe, describe_with_note, list_values};
-use super::{MAX_VIOLATIONS, Violation};
+use super::{MAX_VIOLATIONS, SchemaViolation};
 use crate::excerpt::{self, excerpt, excerpt_value};
 use hermes_core::similar;
 
 use crate::pointer;
 
 /// How alike a name must be to be suggested in place of another.
-const SUGGEST_FROM: f64 = 0.6;
+const MIN_SUGGESTION_RATIO: f64 = 0.6;
 
 /// How many names of properties are told.
-const MOST_NAMES: usize = 32;
+const MAX_LISTED_NAMES: usize = 32;
 
 /// The type of a value, in JSON Schema's words.
-pub(crate) fn kind_of(value: &Value) -> &'static str {
+pub(crate) fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
@@ -34,17 +34,17 @@ pub(crate) fn kind_of(value: &Value) -> &'static str {
 pub(super) fn explain(
     document: &Value,
     error: &ValidationError<'_>,
-    violations: &mut Vec<Violation>,
+    violations: &mut Vec<SchemaViolation>,
 ) {
     if violations.len() >= MAX_VIOLATIONS {
         return;
     }
-    let scene = Scene { document, error };
+    let scene = ErrorContext { document, error };
     match error.kind() {
-        Kind::Required { property } => violations.push(scene.missing(property)),
+        Kind::Required { property } => violations.push(scene.missing_property(property)),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let names = unexpected.iter().take(MAX_VIOLATIONS);
-            violations.extend(names.map(|name| scene.unknown(name)));
+            violations.extend(names.map(|name| scene.unknown_property(name)));
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
             match intended_branch(error.instance_path(), context) {
@@ -54,7 +54,7 @@ pub(super) fn explain(
                     }
                 }
                 None => violations
-                    .push(scene.none_given(context).unwrap_or_else(|| scene.no_alternative())),
+                    .push(scene.no_alternative_given(context).unwrap_or_else(|| scene.no_alternative())),
             }
         }
         kind => {
@@ -62,7 +62,7 @@ pub(super) fn explain(
                 Kind::Enum { options } => scene.nearest_choice(options.as_array()),
                 _ => None,
             };
-            violations.push(scene.violation(&scene.expected(kind), hint));
+            violations.push(scene.violation(&scene.describe_expected(kind), hint));
         }
     }
 }
@@ -88,12 +88,12 @@ fn intended_branch<'b, 'e>(
 }
 
 /// An error and the schema it comes from.
-struct Scene<'e> {
+struct ErrorContext<'e> {
     document: &'e Value,
     error: &'e ValidationError<'e>,
 }
 
-impl Scene<'_> {
+impl ErrorContext<'_> {
     fn path(&self) -> &str {
         self.error.instance_path().as_str()
     }
@@ -113,21 +113,21 @@ impl Scene<'_> {
 
     fn received(&self) -> String {
         let value = self.error.instance();
-        format!("{} {}", kind_of(value), excerpt_value(value, excerpt::SHORT))
+        format!("{} {}", json_type_name(value), excerpt_value(value, excerpt::DEFAULT_EXCERPT_CHARS))
     }
 
     /// The usual form: `expected X, received Y`, and a hint.
-    fn violation(&self, expected: &str, hint: Option<String>) -> Violation {
+    fn violation(&self, expected: &str, hint: Option<String>) -> SchemaViolation {
         let received = self.received();
         let mut message = format!("expected {expected}, received {received}");
         if let Some(hint) = hint {
             message.push_str("; ");
             message.push_str(&hint);
         }
-        Violation { path: self.path().to_owned(), expected: expected.to_owned(), received, message }
+        SchemaViolation { path: self.path().to_owned(), expected: expected.to_owned(), received, message }
     }
 
-    fn missing(&self, property: &Value) -> Violation {
+    fn missing_property(&self, property: &Value) -> SchemaViolation {
         let name = property.as_str().unwrap_or_default();
         let schema = self.schema().and_then(|schema| schema.get("properties")?.get(name));
         let expected = schema.map_or_else(
@@ -141,9 +141,9 @@ impl Scene<'_> {
             .as_object()
             .into_iter()
             .flat_map(|map| map.keys().map(String::as_str).filter(|key| !known.contains(key)));
-        let hint = similar::nearest(name, strays, SUGGEST_FROM)
+        let hint = similar::nearest(name, strays, MIN_SUGGESTION_RATIO)
             .map(|stray| format!("; `{stray}` was given, use `{name}` instead"));
-        Violation {
+        SchemaViolation {
             path: pointer::join(self.path(), name),
             message: format!(
                 "required property `{name}` is missing ({expected}){}",
@@ -154,29 +154,29 @@ impl Scene<'_> {
         }
     }
 
-    fn unknown(&self, name: &str) -> Violation {
+    fn unknown_property(&self, name: &str) -> SchemaViolation {
         let mut known: Vec<&str> = self.property_names().collect();
-        let hint = match similar::nearest(name, known.iter().copied(), SUGGEST_FROM) {
+        let hint = match similar::nearest(name, known.iter().copied(), MIN_SUGGESTION_RATIO) {
             Some(near) => format!("did you mean `{near}`?"),
             None if known.is_empty() => "no properties are allowed here".to_owned(),
             None => {
-                known.truncate(MOST_NAMES);
+                known.truncate(MAX_LISTED_NAMES);
                 format!("known properties: {}", known.join(", "))
             }
         };
-        let shown = excerpt(name, excerpt::SHORT);
+        let shown = excerpt(name, excerpt::DEFAULT_EXCERPT_CHARS);
         let value = self.error.instance().get(name).cloned().unwrap_or_default();
-        Violation {
+        SchemaViolation {
             path: pointer::join(self.path(), name),
             expected: "no such property".to_owned(),
-            received: format!("{} {}", kind_of(&value), excerpt_value(&value, excerpt::SHORT)),
+            received: format!("{} {}", json_type_name(&value), excerpt_value(&value, excerpt::DEFAULT_EXCERPT_CHARS)),
             message: format!("unknown property `{shown}`; {hint}"),
         }
     }
 
     /// An object that lacks what each of the alternatives wants, and nothing
     /// else is wrong with it.
-    fn none_given(&self, branches: &[Vec<ValidationError<'_>>]) -> Option<Violation> {
+    fn no_alternative_given(&self, branches: &[Vec<ValidationError<'_>>]) -> Option<SchemaViolation> {
         let mut wanted = Vec::new();
         for branch in branches {
             let names = branch.iter().map(|error| match error.kind() {
@@ -190,12 +190,12 @@ impl Scene<'_> {
             wanted.push(names.collect::<Option<Vec<String>>>()?.join(" and "));
         }
         wanted.dedup();
-        wanted.truncate(MOST_NAMES);
+        wanted.truncate(MAX_LISTED_NAMES);
         (!wanted.is_empty())
             .then(|| self.violation(&format!("an object with {}", wanted.join(", or with ")), None))
     }
 
-    fn no_alternative(&self) -> Violation {
+    fn no_alternative(&self) -> SchemaViolation {
         let expected = match self.schema() {
             Some(schema) => describe(self.document, schema),
             None => "one of the allowed forms".to_owned(),
@@ -214,12 +214,12 @@ impl Scene<'_> {
     fn nearest_choice(&self, choices: Option<&Vec<Value>>) -> Option<String> {
         let given = self.error.instance().as_str().filter(|text| text.len() < 256)?;
         let near =
-            similar::nearest(given, choices?.iter().filter_map(Value::as_str), SUGGEST_FROM)?;
+            similar::nearest(given, choices?.iter().filter_map(Value::as_str), MIN_SUGGESTION_RATIO)?;
         Some(format!("did you mean {}?", Value::from(near)))
     }
 
     /// What a plain keyword wants.
-    fn expected(&self, kind: &Kind) -> String {
+    fn describe_expected(&self, kind: &Kind) -> String {
         match kind {
             Kind::Type { kind } => self.expected_type(kind),
             Kind::Enum { options } => {
@@ -227,7 +227,7 @@ impl Scene<'_> {
                 format!("one of {}", list_values(options))
             }
             Kind::Constant { expected_value } => {
-                format!("exactly {}", excerpt_value(expected_value, excerpt::SHORT))
+                format!("exactly {}", excerpt_value(expected_value, excerpt::DEFAULT_EXCERPT_CHARS))
             }
             Kind::Minimum { limit } => format!("a number of at least {limit}"),
             Kind::Maximum { limit } => format!("a number of at most {limit}"),
@@ -237,7 +237,7 @@ impl Scene<'_> {
             Kind::MinLength { limit } => format!("a string of at least {limit} characters"),
             Kind::MaxLength { limit } => format!("a string of at most {limit} characters"),
             Kind::Pattern { pattern } => {
-                format!("a string matching the pattern `{}`", excerpt(pattern, excerpt::SHORT))
+                format!("a string matching the pattern `{}`", excerpt(pattern, excerpt::DEFAULT_EXCERPT_CHARS))
             }
             Kind::Format { format } => format!("a string in the format `{format}`"),
             Kind::MinItems { limit } => format!("an array of at least {limit} items"),
@@ -255,12 +255,12 @@ impl Scene<'_> {
                 "a value of exactly one of the allowed forms, this fits several".to_owned()
             }
             Kind::PropertyNames { error } => {
-                format!("other property names ({})", excerpt(&error.to_string(), excerpt::SHORT))
+                format!("other property names ({})", excerpt(&error.to_string(), excerpt::DEFAULT_EXCERPT_CHARS))
             }
             // Masked, for the full text would repeat the whole value.
             _ => {
                 let text = self.error.masked_with("it").to_string();
-                format!("a valid value ({})", excerpt(&text, 2 * excerpt::SHORT))
+                format!("a valid value ({})", excerpt(&text, 2 * excerpt::DEFAULT_EXCERPT_CHARS))
             }
         }
     }

@@ -4,7 +4,7 @@ mod compiled;
 mod describe;
 mod example;
 mod explain;
-pub(crate) mod facets;
+pub(crate) mod applicable;
 mod nullable;
 mod sample;
 mod violation;
@@ -13,20 +13,20 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use crate::depth::{MAX_DEPTH, Survey};
+use crate::depth::{MAX_DEPTH, ValueSurvey};
 use crate::pointer;
 
-pub(crate) use compiled::{Compiled, Node};
-pub(crate) use explain::kind_of;
-pub(crate) use nullable::fold_nullable;
-pub use violation::Violation;
+pub(crate) use compiled::{CompiledSchema, SchemaNode};
+pub(crate) use explain::json_type_name;
+pub(crate) use nullable::expand_nullable_owned;
+pub use violation::SchemaViolation;
 
 /// Violations named for one set of arguments; a model mends a handful at a time.
 pub const MAX_VIOLATIONS: usize = 5;
 
 /// Above this weight only the first violation of a value is looked for, since finding all of
 /// them may take many times the memory of the value.
-const FULL_REPORT_WEIGHT: usize = 20_000;
+const MAX_FULL_REPORT_WEIGHT: usize = 20_000;
 
 /// A JSON Schema, compiled when it is first needed and then kept.
 ///
@@ -36,7 +36,7 @@ const FULL_REPORT_WEIGHT: usize = 20_000;
 #[derive(Debug)]
 pub struct Schema {
     raw: Arc<Value>,
-    compiled: OnceLock<Result<Compiled, SchemaError>>,
+    compiled: OnceLock<Result<CompiledSchema, SchemaError>>,
 }
 
 /// Why a schema cannot be used.
@@ -46,7 +46,7 @@ pub enum SchemaError {
     #[error("the schema is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
     /// Not a JSON Schema, or a reference in it leads nowhere.
-    #[error("the schema is not usable at {}: {message}", pointer::dotted(path))]
+    #[error("the schema is not usable at {}: {message}", pointer::to_dotted(path))]
     Invalid {
         /// JSON pointer into the schema.
         path: String,
@@ -83,30 +83,30 @@ impl Schema {
     /// nothing.
     pub fn is_valid(&self, args: &Value) -> bool {
         self.compiled()
-            .is_ok_and(|compiled| !Survey::of(args).too_deep && compiled.root().is_valid(args))
+            .is_ok_and(|compiled| !ValueSurvey::measure(args).too_deep && compiled.root().is_valid(args))
     }
 
     /// Checks the arguments.
     ///
     /// # Errors
     /// The first few violations, or one that tells why the schema itself cannot be used.
-    pub fn check(&self, args: &Value) -> Result<(), Vec<Violation>> {
+    pub fn check(&self, args: &Value) -> Result<(), Vec<SchemaViolation>> {
         let compiled = match self.compiled() {
             Ok(compiled) => compiled,
-            Err(error) => return Err(vec![Violation::of_schema(error)]),
+            Err(error) => return Err(vec![SchemaViolation::for_schema(error)]),
         };
-        let survey = Survey::of(args);
+        let survey = ValueSurvey::measure(args);
         if survey.too_deep {
-            return Err(vec![Violation::of_depth()]);
+            return Err(vec![SchemaViolation::for_depth()]);
         }
         if compiled.root().is_valid(args) {
             return Ok(());
         }
-        if compiled.has_too_many_readings(survey.depth) {
-            return Err(vec![Violation::of_alternatives(args)]);
+        if compiled.has_too_many_branches(survey.depth) {
+            return Err(vec![SchemaViolation::for_alternatives(args)]);
         }
         let mut violations = Vec::new();
-        if survey.weight > FULL_REPORT_WEIGHT {
+        if survey.weight > MAX_FULL_REPORT_WEIGHT {
             if let Err(error) = compiled.root().validate(args) {
                 explain::explain(compiled.document(), &error, &mut violations);
             }
@@ -127,15 +127,15 @@ impl Schema {
     ///
     /// It satisfies the schema whenever a satisfying value could be constructed. Long strings and
     /// lists are shortened where the schema allows, for it is meant to be read.
-    pub fn example(&self, args: &Value) -> Value {
+    pub fn corrected_example(&self, args: &Value) -> Value {
         match self.compiled() {
-            Ok(compiled) if !Survey::of(args).too_deep => example::make(compiled, args),
+            Ok(compiled) if !ValueSurvey::measure(args).too_deep => example::make_example(compiled, args),
             _ => args.clone(),
         }
     }
 
-    pub(crate) fn compiled(&self) -> Result<&Compiled, &SchemaError> {
-        self.compiled.get_or_init(|| Compiled::new(&self.raw)).as_ref()
+    pub(crate) fn compiled(&self) -> Result<&CompiledSchema, &SchemaError> {
+        self.compiled.get_or_init(|| CompiledSchema::new(&self.raw)).as_ref()
     }
 }
 

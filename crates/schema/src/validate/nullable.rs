@@ -5,39 +5,39 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::positions;
+use crate::subschemas;
 
 /// The schema with every `nullable: true` expressed as a `null` alternative; shared when there is
 /// none. The schema must not be deeper than the depth limit.
-pub(super) fn fold(schema: &Arc<Value>) -> Arc<Value> {
-    match fold_value(schema) {
+pub(super) fn expand_nullable(schema: &Arc<Value>) -> Arc<Value> {
+    match expand_value(schema) {
         Cow::Borrowed(_) => Arc::clone(schema),
         Cow::Owned(folded) => Arc::new(folded),
     }
 }
 
 /// The same for a schema that is not shared.
-pub(crate) fn fold_nullable(schema: Value) -> Value {
-    match fold_value(&schema) {
+pub(crate) fn expand_nullable_owned(schema: Value) -> Value {
+    match expand_value(&schema) {
         Cow::Owned(folded) => folded,
         Cow::Borrowed(_) => schema,
     }
 }
 
-fn fold_value(schema: &Value) -> Cow<'_, Value> {
+fn expand_value(schema: &Value) -> Cow<'_, Value> {
     if !mentions_nullable(schema) {
         return Cow::Borrowed(schema);
     }
     let Value::Object(map) = schema.clone() else {
         return Cow::Borrowed(schema);
     };
-    let map = positions::map_children(map, "", |child, _| fold_value(&child).into_owned());
+    let map = subschemas::map_children(map, "", |child, _| expand_value(&child).into_owned());
     Cow::Owned(Value::Object(if is_nullable(&map) { admit_null(map) } else { map }))
 }
 
 fn mentions_nullable(schema: &Value) -> bool {
     let mut found = schema.as_object().is_some_and(is_nullable);
-    positions::for_each_child(schema, |_, child| found = found || mentions_nullable(child));
+    subschemas::for_each_child(schema, |_, child| found = found || mentions_nullable(child));
     found
 }
 
@@ -64,7 +64,7 @@ fn admit_null(mut map: Map<String, Value>) -> Map<String, Value> {
     }
     for keyword in ["anyOf", "oneOf"] {
         if let Some(Value::Array(branches)) = map.get_mut(keyword)
-            && !branches.iter().any(positions::is_null_schema)
+            && !branches.iter().any(subschemas::is_null_schema)
         {
             branches.push(json!({"type": "null"}));
         }

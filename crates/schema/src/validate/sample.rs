@@ -5,34 +5,34 @@ use std::str::Chars;
 
 use serde_json::{Number, Value};
 
-use super::Node;
+use super::SchemaNode;
 
 /// Characters of a generated string; a schema that wants more gets no example of it.
-const MAX_LENGTH: usize = 4_096;
+const MAX_SAMPLE_CHARS: usize = 4_096;
 
 /// Nesting of groups in a pattern that is still followed.
-const MAX_GROUPS: usize = 32;
+const MAX_PATTERN_GROUPS: usize = 32;
 
 /// What plain patterns and formats most often accept.
-const WORDS: [&str; 10] =
+const SAMPLE_WORDS: [&str; 10] =
     ["example", "text", "a", "A", "1", "0", "abc-123", "a_b", "/path/to/file", "user@example.com"];
 
 /// Strings to try, the most plausible first.
-pub(super) fn strings(facets: &[Node<'_>]) -> Vec<String> {
-    let least = limits(facets, "minLength").max().unwrap_or(0);
-    let most = limits(facets, "maxLength").min().unwrap_or(usize::MAX);
+pub(super) fn sample_strings(facets: &[SchemaNode<'_>]) -> Vec<String> {
+    let least = size_limits(facets, "minLength").max().unwrap_or(0);
+    let most = size_limits(facets, "maxLength").min().unwrap_or(usize::MAX);
     let mut found = Vec::new();
     for format in texts(facets, "format") {
-        found.extend(formatted(format).map(str::to_owned));
+        found.extend(sample_for_format(format).map(str::to_owned));
     }
     for pattern in texts(facets, "pattern") {
         for extra in [0, 1, 3, least] {
-            found.extend(from_pattern(pattern, extra));
+            found.extend(sample_from_pattern(pattern, extra));
         }
     }
-    found.extend(WORDS.map(str::to_owned));
-    if least <= MAX_LENGTH {
-        found.extend(WORDS.map(|word| word.chars().cycle().take(word.len().max(least)).collect()));
+    found.extend(SAMPLE_WORDS.map(str::to_owned));
+    if least <= MAX_SAMPLE_CHARS {
+        found.extend(SAMPLE_WORDS.map(|word| word.chars().cycle().take(word.len().max(least)).collect()));
     }
     for text in &mut found {
         if let Some((cut, _)) = text.char_indices().nth(most) {
@@ -43,7 +43,7 @@ pub(super) fn strings(facets: &[Node<'_>]) -> Vec<String> {
 }
 
 /// Numbers to try, the most plausible first.
-pub(super) fn numbers(facets: &[Node<'_>], integral: bool) -> Vec<Value> {
+pub(super) fn sample_numbers(facets: &[SchemaNode<'_>], integral: bool) -> Vec<Value> {
     let mut found = vec![Value::from(1), Value::from(10)];
     let steps: Vec<f64> = values(facets, "multipleOf").filter_map(Value::as_f64).collect();
     let mut edges = vec![0.0];
@@ -76,22 +76,22 @@ fn number(value: f64) -> Option<Value> {
     Number::from_f64(value).map(Value::Number)
 }
 
-fn values<'s>(facets: &[Node<'s>], keyword: &str) -> impl Iterator<Item = &'s Value> {
+fn values<'s>(facets: &[SchemaNode<'s>], keyword: &str) -> impl Iterator<Item = &'s Value> {
     facets.iter().filter_map(move |facet| facet.schema.get(keyword))
 }
 
-fn texts<'s>(facets: &[Node<'s>], keyword: &str) -> impl Iterator<Item = &'s str> {
+fn texts<'s>(facets: &[SchemaNode<'s>], keyword: &str) -> impl Iterator<Item = &'s str> {
     values(facets, keyword).filter_map(Value::as_str)
 }
 
 /// The sizes that a keyword gives.
-pub(super) fn limits(facets: &[Node<'_>], keyword: &str) -> impl Iterator<Item = usize> {
+pub(super) fn size_limits(facets: &[SchemaNode<'_>], keyword: &str) -> impl Iterator<Item = usize> {
     values(facets, keyword)
         .filter_map(Value::as_u64)
         .map(|limit| usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
-fn formatted(format: &str) -> Option<&'static str> {
+fn sample_for_format(format: &str) -> Option<&'static str> {
     Some(match format {
         "date" => "2025-01-31",
         "date-time" => "2025-01-31T12:00:00Z",
@@ -112,19 +112,19 @@ fn formatted(format: &str) -> Option<&'static str> {
 
 /// A string that the pattern describes, with `extra` more repetitions than it needs where it
 /// allows any number. Covers what schemas use in practice; look-around is given up on.
-fn from_pattern(pattern: &str, extra: usize) -> Option<String> {
-    let mut sampler = Sampler { rest: pattern.chars().peekable(), extra, groups: 0 };
+fn sample_from_pattern(pattern: &str, extra: usize) -> Option<String> {
+    let mut sampler = PatternSampler { rest: pattern.chars().peekable(), extra, groups: 0 };
     let text = sampler.alternatives()?;
     sampler.rest.next().is_none().then_some(text)
 }
 
-struct Sampler<'p> {
+struct PatternSampler<'p> {
     rest: Peekable<Chars<'p>>,
     extra: usize,
     groups: usize,
 }
 
-impl Sampler<'_> {
+impl PatternSampler<'_> {
     /// The first of the alternatives up to the end of the group; the others are only read.
     fn alternatives(&mut self) -> Option<String> {
         let first = self.sequence()?;
@@ -142,7 +142,7 @@ impl Sampler<'_> {
             }
             let piece = self.atom()?;
             let count = self.count()?;
-            if text.len() + piece.len().saturating_mul(count) > MAX_LENGTH {
+            if text.len() + piece.len().saturating_mul(count) > MAX_SAMPLE_CHARS {
                 return None;
             }
             text.push_str(&piece.repeat(count));
@@ -173,7 +173,7 @@ impl Sampler<'_> {
 
     fn group(&mut self) -> Option<String> {
         self.groups += 1;
-        if self.groups > MAX_GROUPS {
+        if self.groups > MAX_PATTERN_GROUPS {
             return None;
         }
         if self.rest.next_if_eq(&'?').is_some() {

@@ -137,7 +137,7 @@ fn rubbish_is_an_error_not_a_panic() {
         let violations = schema.check(&json!({})).unwrap_err();
         assert!(violations[0].message.contains("definition is broken"), "{}", violations[0]);
         assert!(!schema.is_valid(&json!({})));
-        assert_eq!(schema.example(&json!({"a": 1})), json!({"a": 1}));
+        assert_eq!(schema.corrected_example(&json!({"a": 1})), json!({"a": 1}));
     }
 }
 
@@ -217,7 +217,7 @@ fn depth_is_limited_on_both_sides() {
 fn examples_keep_what_is_right_and_fix_the_rest() {
     let schema = tool();
     let example = |args: Value| {
-        let example = schema.example(&args);
+        let example = schema.corrected_example(&args);
         assert!(schema.is_valid(&example), "{example}");
         example
     };
@@ -276,7 +276,7 @@ fn examples_satisfy_all_kinds_of_schemas() {
             json!({"a": 1, "zz": {"b": null}}),
             json!("text"),
         ] {
-            let example = compiled.example(&args);
+            let example = compiled.corrected_example(&args);
             assert!(compiled.is_valid(&example), "{schema} with {args}: {example}");
         }
     }
@@ -292,7 +292,7 @@ fn unsatisfiable_schemas_end() {
         json!({"type": "string", "minLength": 1_000_000_000_u64}),
         json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}),
     ] {
-        let _ = Schema::new(schema).example(&json!({"a": {}}));
+        let _ = Schema::new(schema).corrected_example(&json!({"a": {}}));
     }
 }
 
@@ -307,7 +307,7 @@ fn nested_unions_are_refused_without_going_through_every_reading() {
     let violations = schema.check(&deep).unwrap_err();
     assert_eq!(violations.len(), 1);
     assert!(violations[0].expected.contains("alternatives"), "{violations:?}");
-    assert!(schema.example(&deep).is_object());
+    assert!(schema.corrected_example(&deep).is_object());
     let shallow = json!({"a": {"z": 1}});
     assert!(schema.check(&shallow).unwrap_err()[0].message != violations[0].message);
 }

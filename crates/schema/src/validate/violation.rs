@@ -11,7 +11,7 @@ use crate::pointer;
 
 /// One thing wrong with the arguments, in words a model can act on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Violation {
+pub struct SchemaViolation {
     /// JSON pointer to the value, `""` for the whole. A missing or unknown property is pointed at
     /// itself, not at its object.
     pub path: String,
@@ -23,13 +23,13 @@ pub struct Violation {
     pub message: String,
 }
 
-impl Violation {
+impl SchemaViolation {
     /// The path as `$.a[0].b`.
     pub fn location(&self) -> String {
-        pointer::dotted(&self.path)
+        pointer::to_dotted(&self.path)
     }
 
-    pub(super) fn of_schema(error: &SchemaError) -> Self {
+    pub(super) fn for_schema(error: &SchemaError) -> Self {
         Self {
             path: String::new(),
             expected: "a usable schema".to_owned(),
@@ -38,18 +38,18 @@ impl Violation {
         }
     }
 
-    pub(super) fn of_alternatives(args: &Value) -> Self {
+    pub(super) fn for_alternatives(args: &Value) -> Self {
         Self {
             path: String::new(),
             expected: "one of the alternatives of the schema".to_owned(),
-            received: crate::excerpt::excerpt_value(args, crate::excerpt::SHORT),
+            received: crate::excerpt::excerpt_value(args, crate::excerpt::DEFAULT_EXCERPT_CHARS),
             message: "the arguments fit none of the schema's alternatives, which nest too deep to \
                       say where; send a simpler value"
                 .to_owned(),
         }
     }
 
-    pub(super) fn of_depth() -> Self {
+    pub(super) fn for_depth() -> Self {
         let expected = format!("at most {MAX_DEPTH} levels of nesting");
         Self {
             path: String::new(),
@@ -60,7 +60,7 @@ impl Violation {
     }
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for SchemaViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.location(), self.message)
     }

@@ -205,7 +205,7 @@ pub(crate) fn document() -> impl Strategy<Value = Value> {
 pub(crate) fn near_miss() -> impl Strategy<Value = (Value, Value)> {
     (document(), value(), any::<prop::sample::Index>(), value()).prop_map(
         |(schema, seed, place, other)| {
-            let mut args = hermes_schema::Schema::new(schema.clone()).example(&seed);
+            let mut args = hermes_schema::Schema::new(schema.clone()).corrected_example(&seed);
             let mut pointers = Vec::new();
             list_pointers(&args, String::new(), &mut pointers);
             let pointer = place.get(&pointers).clone();

@@ -1,7 +1,7 @@
 //! What always holds.
 
 use hermes_schema::{
-    Dialect, MAX_DEPTH, Schema, coerce, excerpt, parse_arguments, tidy, translate,
+    SchemaDialect, MAX_DEPTH, Schema, coerce, excerpt, parse_arguments, tidy, translate,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ proptest! {
         for text in [value.to_string(), format!("{value:#}")] {
             let parsed = parse_arguments(&text).unwrap();
             prop_assert_eq!(&parsed.value, &value);
-            prop_assert!(parsed.repairs.is_empty() && !parsed.guessed);
+            prop_assert!(parsed.repairs.is_empty() && !parsed.is_guess);
         }
     }
 
@@ -67,7 +67,7 @@ proptest! {
         }
         prop_assume!(cut < text.len());
         if let Ok(parsed) = parse_arguments(&text[..cut]) {
-            prop_assert!(parsed.guessed, "{}", &text[..cut]);
+            prop_assert!(parsed.is_guess, "{}", &text[..cut]);
         }
     }
 
@@ -80,7 +80,7 @@ proptest! {
         for sloppy in [format!("```json\n{text}\n```"), trailing, encoded, format!("// call\n{text} ]")] {
             let parsed = parse_arguments(&sloppy).unwrap();
             prop_assert_eq!(&parsed.value, &value, "{}", sloppy);
-            prop_assert!(!parsed.guessed && !parsed.repairs.is_empty(), "{}", sloppy);
+            prop_assert!(!parsed.is_guess && !parsed.repairs.is_empty(), "{}", sloppy);
         }
     }
 
@@ -89,8 +89,8 @@ proptest! {
         let schema = Schema::new(schema);
         for args in [args, other] {
             if schema.is_valid(&args) {
-                let coerced = coerce(&schema, args.clone(), &[]);
-                prop_assert!(coerced.valid);
+                let coerced = coerce_arguments(&schema, args.clone(), &[]);
+                prop_assert!(coerced.is_valid);
                 prop_assert!(same(&coerced.value, &args), "{} became {}", args, coerced.value);
             }
         }
@@ -99,7 +99,7 @@ proptest! {
     #[test]
     fn valid_parts_of_invalid_arguments_are_never_changed((schema, args) in near_miss()) {
         let compiled = Schema::new(schema.clone());
-        let coerced = coerce(&compiled, args.clone(), &[]);
+        let coerced = coerce_arguments(&compiled, args.clone(), &[]);
         let (Value::Object(before), Value::Object(after)) = (&args, &coerced.value) else { return Ok(()) };
         for (key, value) in before {
             let Some(part) = schema["properties"].get(key) else { continue };
@@ -114,11 +114,11 @@ proptest! {
     #[test]
     fn coercion_makes_nothing_worse((schema, args) in near_miss()) {
         let schema = Schema::new(schema);
-        let coerced = coerce(&schema, args.clone(), &[]);
+        let coerced = coerce_arguments(&schema, args.clone(), &[]);
         prop_assert!(faults(&schema, &coerced.value) <= faults(&schema, &args), "{} became {}", args, coerced.value);
-        prop_assert_eq!(coerced.valid, schema.is_valid(&coerced.value));
+        prop_assert_eq!(coerced.is_valid, schema.is_valid(&coerced.value));
         prop_assert_eq!(coerced.changes.is_empty(), coerced.value == args);
-        let again = coerce(&schema, coerced.value.clone(), &[]);
+        let again = coerce_arguments(&schema, coerced.value.clone(), &[]);
         prop_assert_eq!(&again.value, &coerced.value, "a second pass found more to do");
     }
 
@@ -126,7 +126,7 @@ proptest! {
     fn examples_satisfy_their_schema(schema in document(), args in value()) {
         let compiled = Schema::new(schema.clone());
         prop_assert_eq!(compiled.compile(), Ok(()));
-        let example = compiled.example(&args);
+        let example = compiled.corrected_example(&args);
         prop_assert!(compiled.is_valid(&example), "{} gave {}", schema, example);
     }
 
@@ -144,7 +144,7 @@ proptest! {
 
     #[test]
     fn translations_are_schemas(schema in document()) {
-        for dialect in Dialect::ALL {
+        for dialect in SchemaDialect::ALL {
             let translated = translate(&schema, dialect);
             prop_assert_eq!(&translate(&schema, dialect), &translated);
             let compiled = Schema::new(translated.schema);
@@ -154,24 +154,24 @@ proptest! {
 
     #[test]
     fn rubbish_is_translated_or_dropped(schema in rubbish(), args in value()) {
-        for dialect in Dialect::ALL {
+        for dialect in SchemaDialect::ALL {
             let translated = translate(&schema, dialect);
             prop_assert_eq!(&translated.schema["type"], "object");
             prop_assert!(translated.schema["properties"].is_object());
             let compiled = Schema::new(translated.schema);
             prop_assert_eq!(compiled.compile(), Ok(()), "{}: {}", dialect, compiled.raw());
         }
-        let tidied = tidy(schema.clone());
-        prop_assert_eq!(&tidy(tidied.clone()), &tidied);
+        let tidied = tidy_schema(schema.clone());
+        prop_assert_eq!(&tidy_schema(tidied.clone()), &tidied);
         let schema = Schema::new(schema);
         let _ = schema.check(&args);
-        let _ = schema.example(&args);
-        let _ = coerce(&schema, args, &[]);
+        let _ = schema.corrected_example(&args);
+        let _ = coerce_arguments(&schema, args, &[]);
     }
 
     #[test]
     fn lossless_translations_agree_with_the_original((schema, args) in near_miss()) {
-        for dialect in [Dialect::Draft07, Dialect::OpenAi, Dialect::Anthropic] {
+        for dialect in [SchemaDialect::Draft07, SchemaDialect::OpenAi, SchemaDialect::Anthropic] {
             let translated = translate(&schema, dialect);
             if translated.losses.is_empty() {
                 let (before, after) = (Schema::new(schema.clone()), Schema::new(translated.schema));
@@ -182,13 +182,13 @@ proptest! {
 
     #[test]
     fn lossless_translations_agree_on_null(schema in document()) {
-        for dialect in [Dialect::Draft07, Dialect::OpenAi, Dialect::Anthropic] {
+        for dialect in [SchemaDialect::Draft07, SchemaDialect::OpenAi, SchemaDialect::Anthropic] {
             let translated = translate(&schema, dialect);
             if !translated.losses.is_empty() {
                 continue;
             }
             let (before, after) = (Schema::new(schema.clone()), Schema::new(translated.schema));
-            let sample = before.example(&json!({}));
+            let sample = before.corrected_example(&json!({}));
             for name in schema["properties"].as_object().into_iter().flat_map(|map| map.keys()) {
                 let mut args = sample.clone();
                 args[name] = Value::Null;
@@ -199,16 +199,16 @@ proptest! {
 
     #[test]
     fn tidying_keeps_the_meaning((schema, args) in near_miss()) {
-        let tidied = tidy(schema.clone());
-        prop_assert_eq!(&tidy(tidied.clone()), &tidied);
+        let tidied = tidy_schema(schema.clone());
+        prop_assert_eq!(&tidy_schema(tidied.clone()), &tidied);
         let (before, after) = (Schema::new(schema), Schema::new(tidied));
         if after.is_valid(&args) {
             prop_assert!(before.is_valid(&args), "tidy form {} wrongly takes {}", after.raw(), args);
         }
         // What the tidy form refuses over a null, coercion sets right.
         if before.is_valid(&args) {
-            let coerced = coerce(&after, args.clone(), &[]);
-            prop_assert!(coerced.valid || args.to_string().contains("null"), "tidy form {} refuses {}", after.raw(), args);
+            let coerced = coerce_arguments(&after, args.clone(), &[]);
+            prop_assert!(coerced.is_valid || args.to_string().contains("null"), "tidy form {} refuses {}", after.raw(), args);
         }
     }
 
@@ -224,11 +224,11 @@ fn deep_nesting_is_refused_everywhere() {
     let deep = (0..1_000).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
     let schema = Schema::new(json!({"items": {"$ref": "#"}}));
     assert!(schema.check(&deep).is_err());
-    assert!(!coerce(&schema, deep.clone(), &[]).valid);
-    assert_eq!(schema.example(&deep), deep);
-    for dialect in Dialect::ALL {
+    assert!(!coerce_arguments(&schema, deep.clone(), &[]).is_valid);
+    assert_eq!(schema.corrected_example(&deep), deep);
+    for dialect in SchemaDialect::ALL {
         assert_eq!(translate(&deep, dialect).losses.len(), 1);
     }
     assert!(parse_arguments(&"{\"a\":[".repeat(10_000)).is_err());
-    assert!(parse_arguments(&"[".repeat(MAX_DEPTH)).unwrap().guessed);
+    assert!(parse_arguments(&"[".repeat(MAX_DEPTH)).unwrap().is_guess);
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 fn coerced(schema: &Value, value: &Value) -> Value {
     let schema =
         Schema::new(json!({"type": "object", "properties": {"x": schema}, "required": ["x"]}));
-    coerce(&schema, json!({"x": value}), &[]).value["x"].clone()
+    coerce_arguments(&schema, json!({"x": value}), &[]).value["x"].clone()
 }
 
 #[test]
@@ -76,6 +76,6 @@ fn repair() {
     ];
     for (text, value, guessed) in table {
         let parsed = parse_arguments(text).unwrap();
-        assert_eq!((parsed.value, parsed.guessed), (value, guessed), "{text}");
+        assert_eq!((parsed.value, parsed.is_guess), (value, guessed), "{text}");
     }
 }

@@ -1,7 +1,7 @@
 //! `hermes tools check`: the rules that every tool must keep.
 
 use hermes::engine::{Entry, is_callable};
-use hermes::schema::{Dialect, translate};
+use hermes::schema::{SchemaDialect, translate};
 use serde_json::{Value, json};
 
 use super::find;
@@ -82,7 +82,7 @@ fn problems(entry: &Entry) -> Vec<String> {
             found.push(format!("parameter alias '{from}' leads to '{to}', which does not exist"));
         }
     }
-    for dialect in [Dialect::OpenAi, Dialect::Anthropic, Dialect::Gemini] {
+    for dialect in [SchemaDialect::OpenAi, SchemaDialect::Anthropic, SchemaDialect::Gemini] {
         let lost = translate(schema.raw(), dialect).losses.len();
         if lost > 8 {
             found.push(format!("{lost} constraints of its schema are lost for {dialect}"));

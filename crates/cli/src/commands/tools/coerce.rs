@@ -26,7 +26,7 @@ pub(crate) fn run(app: &App, schema: &Path, arguments: &str) -> Outcome {
 
     let given = if arguments == "-" { standard_input()? } else { arguments.to_owned() };
     let parsed = parse_arguments(&given).map_err(|e| Failure::usage(e.to_string()))?;
-    let coerced = coerce(&compiled, parsed.value, &[]);
+    let coerced = coerce_arguments(&compiled, parsed.value, &[]);
     let violations = compiled.check(&coerced.value).err().unwrap_or_default();
     let exit = if violations.is_empty() { Exit::Ok } else { Exit::Failed };
     if app.json {
@@ -40,7 +40,7 @@ pub(crate) fn run(app: &App, schema: &Path, arguments: &str) -> Outcome {
             "coerced": coerced.changes,
             "errors": errors,
             "repairs": repairs,
-            "guessed": parsed.guessed,
+            "guessed": parsed.is_guess,
         });
         app.terminal.line(&document.to_string())?;
         return Ok(exit);

@@ -1,7 +1,7 @@
 //! `hermes tools export`: definitions for a model's provider.
 
 use hermes::engine::{BRIDGE, Entry};
-use hermes::schema::{Dialect, translate};
+use hermes::schema::{SchemaDialect, translate};
 use serde_json::{Value, json};
 
 use super::{find, list};
@@ -46,13 +46,13 @@ pub(crate) fn run(app: &App, format: ExportFormat, choice: &Choice, names: &[Str
     Ok(Exit::Ok)
 }
 
-fn dialect(format: ExportFormat) -> Dialect {
+fn dialect(format: ExportFormat) -> SchemaDialect {
     match format {
-        ExportFormat::Openai | ExportFormat::Responses => Dialect::OpenAi,
-        ExportFormat::OpenaiStrict => Dialect::OpenAiStrict,
-        ExportFormat::Anthropic => Dialect::Anthropic,
-        ExportFormat::Gemini => Dialect::Gemini,
-        ExportFormat::Draft07 => Dialect::Draft07,
+        ExportFormat::Openai | ExportFormat::Responses => SchemaDialect::OpenAi,
+        ExportFormat::OpenaiStrict => SchemaDialect::OpenAiStrict,
+        ExportFormat::Anthropic => SchemaDialect::Anthropic,
+        ExportFormat::Gemini => SchemaDialect::Gemini,
+        ExportFormat::Draft07 => SchemaDialect::Draft07,
     }
 }
 

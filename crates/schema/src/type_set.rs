@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use crate::positions;
-use crate::validate::Node;
+use crate::subschemas;
+use crate::validate::SchemaNode;
 
 /// A set of JSON types.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Kinds(u8);
+pub(crate) struct TypeSet(u8);
 
-impl Kinds {
+impl TypeSet {
     pub(crate) const NULL: Self = Self(1);
     pub(crate) const BOOLEAN: Self = Self(1 << 1);
     pub(crate) const INTEGER: Self = Self(1 << 2);
@@ -19,7 +19,7 @@ impl Kinds {
     pub(crate) const OBJECT: Self = Self(1 << 6);
     pub(crate) const ALL: Self = Self(0x7f);
 
-    pub(crate) fn named(name: &str) -> Self {
+    pub(crate) fn from_name(name: &str) -> Self {
         match name {
             "null" => Self::NULL,
             "boolean" => Self::BOOLEAN,
@@ -33,7 +33,7 @@ impl Kinds {
     }
 
     /// The type of a value; a number without fraction counts as an integer.
-    pub(crate) fn of(value: &Value) -> Self {
+    pub(crate) fn for_value(value: &Value) -> Self {
         match value {
             Value::Null => Self::NULL,
             Value::Bool(_) => Self::BOOLEAN,
@@ -50,7 +50,7 @@ impl Kinds {
     pub(crate) fn and(self, other: Self) -> Self {
         // Every integer is a number.
         let widened = |kinds: Self| {
-            if kinds.has(Self::NUMBER) { Self(kinds.0 | Self::INTEGER.0) } else { kinds }
+            if kinds.intersects(Self::NUMBER) { Self(kinds.0 | Self::INTEGER.0) } else { kinds }
         };
         Self(widened(self).0 & widened(other).0)
     }
@@ -59,38 +59,38 @@ impl Kinds {
         Self(self.0 | other.0)
     }
 
-    pub(crate) fn has(self, kind: Self) -> bool {
+    pub(crate) fn intersects(self, kind: Self) -> bool {
         self.0 & kind.0 != 0
     }
 
     /// What the schema says about the type: by `type`, or by the values it lists.
-    fn stated(schema: &Map<String, Value>) -> Option<Self> {
-        match positions::get(schema, "type") {
-            Some(Value::String(name)) => return Some(Self::named(name)),
+    fn stated_types(schema: &Map<String, Value>) -> Option<Self> {
+        match subschemas::get_keyword(schema, "type") {
+            Some(Value::String(name)) => return Some(Self::from_name(name)),
             Some(_) => {
-                let names = positions::type_names(schema);
-                return Some(names.into_iter().map(Self::named).fold(Self::default(), Self::or));
+                let names = subschemas::type_names(schema);
+                return Some(names.into_iter().map(Self::from_name).fold(Self::default(), Self::or));
             }
             None => {}
         }
-        let listed = match (positions::get(schema, "const"), positions::get(schema, "enum")) {
+        let listed = match (subschemas::get_keyword(schema, "const"), subschemas::get_keyword(schema, "enum")) {
             (Some(value), _) => std::slice::from_ref(value),
             (None, Some(Value::Array(values))) => values.as_slice(),
             _ => return None,
         };
-        Some(listed.iter().map(Self::of).fold(Self::default(), Self::or))
+        Some(listed.iter().map(Self::for_value).fold(Self::default(), Self::or))
     }
 
     /// The types that any of the schemas asks for; none if no schema says anything.
-    pub(crate) fn wanted(nodes: &[Node<'_>]) -> Self {
+    pub(crate) fn wanted_types(nodes: &[SchemaNode<'_>]) -> Self {
         nodes
             .iter()
-            .filter_map(|node| Self::stated(node.keywords()?))
+            .filter_map(|node| Self::stated_types(node.keywords()?))
             .fold(Self::default(), Self::or)
     }
 
     /// The types that all of the schemas allow.
-    pub(crate) fn allowed(nodes: &[Node<'_>]) -> Self {
-        nodes.iter().filter_map(|node| Self::stated(node.keywords()?)).fold(Self::ALL, Self::and)
+    pub(crate) fn allowed_types(nodes: &[SchemaNode<'_>]) -> Self {
+        nodes.iter().filter_map(|node| Self::stated_types(node.keywords()?)).fold(Self::ALL, Self::and)
     }
 }

@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use crate::pointer;
 
 /// The names of the JSON types, as in `type`.
-pub(crate) const TYPES: [&str; 7] =
+pub(crate) const TYPE_NAMES: [&str; 7] =
     ["object", "array", "string", "integer", "number", "boolean", "null"];
 
 /// Keywords that describe without constraining.
-pub(crate) const ANNOTATIONS: [&str; 9] = [
+pub(crate) const ANNOTATION_KEYWORDS: [&str; 9] = [
     "title",
     "description",
     "default",
@@ -27,7 +27,7 @@ pub(crate) const ANNOTATIONS: [&str; 9] = [
 
 /// How a keyword holds schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Holds {
+pub(crate) enum SchemaHolder {
     /// One schema.
     One,
     /// A list of schemas.
@@ -37,9 +37,9 @@ pub(crate) enum Holds {
 }
 
 /// How `keyword` with this value holds schemas, if it does.
-pub(crate) fn holds(keyword: &str, value: &Value) -> Option<Holds> {
+pub(crate) fn schema_holder(keyword: &str, value: &Value) -> Option<SchemaHolder> {
     match keyword {
-        "items" if value.is_array() => Some(Holds::List),
+        "items" if value.is_array() => Some(SchemaHolder::List),
         "items"
         | "additionalItems"
         | "additionalProperties"
@@ -51,10 +51,10 @@ pub(crate) fn holds(keyword: &str, value: &Value) -> Option<Holds> {
         | "propertyNames"
         | "then"
         | "unevaluatedItems"
-        | "unevaluatedProperties" => Some(Holds::One),
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(Holds::List),
+        | "unevaluatedProperties" => Some(SchemaHolder::One),
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(SchemaHolder::List),
         "$defs" | "definitions" | "dependencies" | "dependentSchemas" | "patternProperties"
-        | "properties" => Some(Holds::Map),
+        | "properties" => Some(SchemaHolder::Map),
         _ => None,
     }
 }
@@ -64,14 +64,14 @@ pub(crate) fn for_each_child<'v>(schema: &'v Value, mut visit: impl FnMut(&str, 
     let Value::Object(map) = schema else { return };
     for (keyword, value) in map {
         let base = pointer::join("", keyword);
-        match (holds(keyword, value), value) {
-            (Some(Holds::One), child) => visit(&base, child),
-            (Some(Holds::List), Value::Array(list)) => {
+        match (schema_holder(keyword, value), value) {
+            (Some(SchemaHolder::One), child) => visit(&base, child),
+            (Some(SchemaHolder::List), Value::Array(list)) => {
                 for (index, child) in list.iter().enumerate() {
                     visit(&format!("{base}/{index}"), child);
                 }
             }
-            (Some(Holds::Map), Value::Object(named)) => {
+            (Some(SchemaHolder::Map), Value::Object(named)) => {
                 for (name, child) in named {
                     if !is_name_list(keyword, child) {
                         visit(&pointer::join(&base, name), child);
@@ -94,17 +94,17 @@ pub(crate) fn map_children(
     schema
         .into_iter()
         .map(|(keyword, value)| {
-            let held = holds(&keyword, &value);
+            let held = schema_holder(&keyword, &value);
             let base = pointer::join(path, &keyword);
             let value = match (held, value) {
-                (Some(Holds::One), child) => replace(child, &base),
-                (Some(Holds::List), Value::Array(list)) => Value::Array(
+                (Some(SchemaHolder::One), child) => replace(child, &base),
+                (Some(SchemaHolder::List), Value::Array(list)) => Value::Array(
                     list.into_iter()
                         .enumerate()
                         .map(|(index, child)| replace(child, &format!("{base}/{index}")))
                         .collect(),
                 ),
-                (Some(Holds::Map), Value::Object(named)) => Value::Object(
+                (Some(SchemaHolder::Map), Value::Object(named)) => Value::Object(
                     named
                         .into_iter()
                         .map(|(name, child)| {
@@ -130,9 +130,9 @@ fn is_name_list(keyword: &str, value: &Value) -> bool {
 
 /// What a keyword of a schema says. Most schemas have a handful of them, among which it is sooner
 /// found by looking than by its hash.
-pub(crate) fn get<'s>(schema: &'s Map<String, Value>, keyword: &str) -> Option<&'s Value> {
-    const FEW: usize = 8;
-    if schema.len() > FEW {
+pub(crate) fn get_keyword<'s>(schema: &'s Map<String, Value>, keyword: &str) -> Option<&'s Value> {
+    const LINEAR_SEARCH_MAX: usize = 8;
+    if schema.len() > LINEAR_SEARCH_MAX {
         return schema.get(keyword);
     }
     schema.iter().find(|(own, _)| *own == keyword).map(|(_, value)| value)
@@ -140,7 +140,7 @@ pub(crate) fn get<'s>(schema: &'s Map<String, Value>, keyword: &str) -> Option<&
 
 /// The types that a schema's `type` names, in order; none if it has no `type`.
 pub(crate) fn type_names(schema: &Map<String, Value>) -> Vec<&str> {
-    match get(schema, "type") {
+    match get_keyword(schema, "type") {
         Some(Value::String(name)) => vec![name],
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
@@ -160,7 +160,7 @@ pub(crate) fn is_null_schema(schema: &Value) -> bool {
 
 /// The property names in `required`.
 pub(crate) fn required_names(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    get(schema, "required")
+    get_keyword(schema, "required")
         .and_then(Value::as_array)
         .into_iter()
         .flatten()

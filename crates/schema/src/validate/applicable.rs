@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::Node;
+use super::SchemaNode;
 
 /// The schemas for the property `key`.
 ///
 /// Where `patternProperties` might apply instead of `additionalProperties`, neither is assumed.
-pub(crate) fn property_nodes<'s>(facets: &[Node<'s>], key: &str) -> Vec<Node<'s>> {
+pub(crate) fn property_nodes<'s>(facets: &[SchemaNode<'s>], key: &str) -> Vec<SchemaNode<'s>> {
     facets
         .iter()
         .filter_map(|facet| {
@@ -22,11 +22,11 @@ pub(crate) fn property_nodes<'s>(facets: &[Node<'s>], key: &str) -> Vec<Node<'s>
 }
 
 /// The schemas for the item at `index`.
-pub(crate) fn item_nodes<'s>(facets: &[Node<'s>], index: usize) -> Vec<Node<'s>> {
+pub(crate) fn item_nodes<'s>(facets: &[SchemaNode<'s>], index: usize) -> Vec<SchemaNode<'s>> {
     facets
         .iter()
         .filter_map(|facet| {
-            let (tuple, rest) = tuple_of(facet);
+            let (tuple, rest) = tuple_schemas(facet);
             match tuple.into_iter().nth(index) {
                 Some(own) => Some(own),
                 None => facet.child(rest),
@@ -37,12 +37,12 @@ pub(crate) fn item_nodes<'s>(facets: &[Node<'s>], index: usize) -> Vec<Node<'s>>
 }
 
 /// How many leading items have schemas of their own.
-pub(crate) fn tuple_length(facets: &[Node<'_>]) -> usize {
-    facets.iter().map(|facet| tuple_of(facet).0.len()).max().unwrap_or(0)
+pub(crate) fn tuple_length(facets: &[SchemaNode<'_>]) -> usize {
+    facets.iter().map(|facet| tuple_schemas(facet).0.len()).max().unwrap_or(0)
 }
 
 /// The schemas of the leading items, and the keyword for the items after them.
-fn tuple_of<'s>(facet: &Node<'s>) -> (Vec<Node<'s>>, &'static str) {
+fn tuple_schemas<'s>(facet: &SchemaNode<'s>) -> (Vec<SchemaNode<'s>>, &'static str) {
     if facet.get("prefixItems").is_some_and(Value::is_array) {
         (facet.list("prefixItems"), "items")
     } else if facet.get("items").is_some_and(Value::is_array) {
@@ -53,7 +53,7 @@ fn tuple_of<'s>(facet: &Node<'s>) -> (Vec<Node<'s>>, &'static str) {
 }
 
 /// Whether some schema refuses properties that it does not name.
-pub(crate) fn is_closed(facets: &[Node<'_>]) -> bool {
+pub(crate) fn is_closed(facets: &[SchemaNode<'_>]) -> bool {
     facets.iter().any(|facet| {
         ["additionalProperties", "unevaluatedProperties"]
             .iter()
@@ -62,8 +62,8 @@ pub(crate) fn is_closed(facets: &[Node<'_>]) -> bool {
 }
 
 /// The names of all declared properties, in order.
-pub(crate) fn known_properties<'s>(facets: &[Node<'s>]) -> Vec<&'s str> {
-    let declared = |facet: &Node<'s>| facet.get("properties").and_then(Value::as_object);
+pub(crate) fn known_properties<'s>(facets: &[SchemaNode<'s>]) -> Vec<&'s str> {
+    let declared = |facet: &SchemaNode<'s>| facet.get("properties").and_then(Value::as_object);
     let all = facets.iter().filter_map(declared).flat_map(|properties| properties.keys());
     // One schema names no property twice.
     if facets.len() < 2 {
@@ -74,15 +74,15 @@ pub(crate) fn known_properties<'s>(facets: &[Node<'s>]) -> Vec<&'s str> {
 }
 
 /// Whether some schema requires the property.
-pub(crate) fn is_required(facets: &[Node<'_>], key: &str) -> bool {
+pub(crate) fn is_required(facets: &[SchemaNode<'_>], key: &str) -> bool {
     facets
         .iter()
-        .filter_map(Node::keywords)
-        .any(|schema| crate::positions::required_names(schema).any(|name| name == key))
+        .filter_map(SchemaNode::keywords)
+        .any(|schema| crate::subschemas::required_names(schema).any(|name| name == key))
 }
 
 /// The alternatives of every `anyOf` and `oneOf` among the schemas, one list per keyword.
-pub(crate) fn unions<'s>(facets: &[Node<'s>]) -> Vec<Vec<Node<'s>>> {
+pub(crate) fn unions<'s>(facets: &[SchemaNode<'s>]) -> Vec<Vec<SchemaNode<'s>>> {
     facets
         .iter()
         .flat_map(|facet| [facet.list("anyOf"), facet.list("oneOf")])

@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::readings::{self, Reading};
-use super::{Log, keys, number};
-use crate::depth::{MAX_DEPTH, Survey};
-use crate::kinds::Kinds;
+use super::conversions::{self, ConversionCandidate};
+use super::{ChangeLog, keys, number};
+use crate::depth::{MAX_DEPTH, ValueSurvey};
+use crate::type_set::TypeSet;
 use crate::pointer;
-use crate::validate::{Compiled, Node, facets};
+use crate::validate::{CompiledSchema, SchemaNode, applicable};
 
 /// Nested visits: a level of the value may take two, one for a union and one for its branch.
 const MAX_VISITS: usize = 2 * MAX_DEPTH;
@@ -20,14 +20,14 @@ const BUDGET_PER_WEIGHT: usize = 32;
 const BUDGET_BASE: usize = 2_000;
 
 /// Coerces the value in place, of which it is known whether it is valid; whether it is so then.
-pub(super) fn walk(
-    compiled: &Compiled,
+pub(super) fn coerce_value(
+    compiled: &CompiledSchema,
     value: &mut Value,
     valid: bool,
-    survey: Survey,
-    log: &mut Log,
+    survey: ValueSurvey,
+    log: &mut ChangeLog,
 ) -> bool {
-    let mut walk = Walk {
+    let mut walk = CoercionWalker {
         compiled,
         log: std::mem::take(log),
         path: String::new(),
@@ -36,14 +36,14 @@ pub(super) fn walk(
         depth: 0,
         budget: survey.weight.saturating_mul(BUDGET_PER_WEIGHT).saturating_add(BUDGET_BASE),
     };
-    let valid = walk.improve(value, &[compiled.root_node()], valid);
+    let valid = walk.improve_value(value, &[compiled.root_node()], valid);
     *log = walk.log;
     valid
 }
 
-struct Walk<'s> {
-    compiled: &'s Compiled,
-    log: Log,
+struct CoercionWalker<'s> {
+    compiled: &'s CompiledSchema,
+    log: ChangeLog,
     path: String,
     /// There are floats without a fraction, so that valid parts need a look, too.
     respell: bool,
@@ -56,28 +56,28 @@ struct Walk<'s> {
     budget: usize,
 }
 
-impl<'s> Walk<'s> {
+impl<'s> CoercionWalker<'s> {
     /// Coerces the value at a position with these schemas; whether it satisfies them then, if it
     /// was looked at.
-    fn visit(&mut self, value: &mut Value, nodes: &[Node<'s>]) -> Option<bool> {
+    fn visit(&mut self, value: &mut Value, nodes: &[SchemaNode<'s>]) -> Option<bool> {
         if self.depth == MAX_VISITS || !self.spend(value) {
             return None;
         }
         let valid = self.compiled.accepts(value, nodes);
         let is_done = if valid { !self.respell } else { self.inside_valid };
-        Some(if is_done { valid } else { self.improve(value, nodes, valid) })
+        Some(if is_done { valid } else { self.improve_value(value, nodes, valid) })
     }
 
     /// Whether the value satisfies the schemas afterwards.
-    fn improve(&mut self, value: &mut Value, nodes: &[Node<'s>], valid: bool) -> bool {
+    fn improve_value(&mut self, value: &mut Value, nodes: &[SchemaNode<'s>], valid: bool) -> bool {
         self.depth += 1;
         let outside = self.inside_valid;
         let valid = if valid {
             self.inside_valid = true;
-            self.respell(value, nodes);
+            self.respell_integers(value, nodes);
             self.compiled.accepts(value, nodes)
         } else {
-            self.mend(value, nodes)
+            self.fix_invalid(value, nodes)
         };
         self.inside_valid = outside;
         self.depth -= 1;
@@ -85,14 +85,14 @@ impl<'s> Walk<'s> {
     }
 
     fn spend(&mut self, value: &Value) -> bool {
-        let weight = Survey::of(value).weight;
+        let weight = ValueSurvey::measure(value).weight;
         let enough = self.budget >= weight;
         self.budget = self.budget.saturating_sub(weight);
         enough
     }
 
     /// An invalid value: first what is inside it, then the value itself. Whether it is valid then.
-    fn mend(&mut self, value: &mut Value, nodes: &[Node<'s>]) -> bool {
+    fn fix_invalid(&mut self, value: &mut Value, nodes: &[SchemaNode<'s>]) -> bool {
         if value.is_object() || value.is_array() {
             let facets = self.compiled.conjunction(nodes);
             if let Value::Object(map) = value {
@@ -102,25 +102,25 @@ impl<'s> Walk<'s> {
             if self.compiled.accepts(value, nodes) {
                 return true;
             }
-            for branches in facets::unions(&facets) {
-                self.mend_in_branch(value, nodes, branches);
+            for branches in applicable::unions(&facets) {
+                self.fix_in_branch(value, nodes, branches);
             }
             if self.compiled.accepts(value, nodes) {
                 return true;
             }
         }
-        self.reread(value, nodes)
+        self.convert(value, nodes)
     }
 
     /// A valid value: writes integers as integers, and changes nothing else.
-    fn respell(&mut self, value: &mut Value, nodes: &[Node<'s>]) {
+    fn respell_integers(&mut self, value: &mut Value, nodes: &[SchemaNode<'s>]) {
         match value {
             Value::Number(number) if number.is_f64() => {
-                let wanted = Kinds::wanted(&self.compiled.alternatives(nodes));
-                if !wanted.has(Kinds::INTEGER) || wanted.has(Kinds::NUMBER) {
+                let wanted = TypeSet::wanted_types(&self.compiled.alternatives(nodes));
+                if !wanted.intersects(TypeSet::INTEGER) || wanted.intersects(TypeSet::NUMBER) {
                     return;
                 }
-                let integer = number.as_f64().and_then(number::integral);
+                let integer = number.as_f64().and_then(number::integer_from_float);
                 if let Some(integer) =
                     integer.filter(|integer| self.compiled.accepts(integer, nodes))
                 {
@@ -131,7 +131,7 @@ impl<'s> Walk<'s> {
             Value::Array(_) | Value::Object(_) => {
                 let facets = self.compiled.conjunction(nodes);
                 self.descend(value, &facets, false);
-                for branches in facets::unions(&facets) {
+                for branches in applicable::unions(&facets) {
                     let mut fitting = branches.into_iter().filter(|branch| {
                         self.compiled.accepts(value, std::slice::from_ref(branch))
                     });
@@ -145,12 +145,12 @@ impl<'s> Walk<'s> {
     }
 
     /// Visits properties or items. With `omit` set, optional nulls that may not be are dropped.
-    fn descend(&mut self, value: &mut Value, facets: &[Node<'s>], omit: bool) {
+    fn descend(&mut self, value: &mut Value, facets: &[SchemaNode<'s>], omit: bool) {
         match value {
             Value::Object(map) => {
                 let mut dropped = HashSet::new();
                 for (key, child) in map.iter_mut() {
-                    let nodes = facets::property_nodes(facets, key);
+                    let nodes = applicable::property_nodes(facets, key);
                     if nodes.is_empty() {
                         continue;
                     }
@@ -158,7 +158,7 @@ impl<'s> Walk<'s> {
                     pointer::push_key(&mut self.path, key);
                     self.visit(child, &nodes);
                     let unwanted = omit && child.is_null() && !self.compiled.accepts(child, &nodes);
-                    if unwanted && !facets::is_required(facets, key) {
+                    if unwanted && !applicable::is_required(facets, key) {
                         self.log.push(&self.path, &Value::Null, None, "omit-null");
                         dropped.insert(key.clone());
                     }
@@ -169,13 +169,13 @@ impl<'s> Walk<'s> {
                 }
             }
             Value::Array(items) => {
-                let tuple = facets::tuple_length(facets);
-                let common = facets::item_nodes(facets, tuple);
+                let tuple = applicable::tuple_length(facets);
+                let common = applicable::item_nodes(facets, tuple);
                 for (index, item) in items.iter_mut().enumerate() {
                     let length = self.path.len();
                     pointer::push_index(&mut self.path, index);
                     if index < tuple {
-                        self.visit(item, &facets::item_nodes(facets, index));
+                        self.visit(item, &applicable::item_nodes(facets, index));
                     } else if !common.is_empty() {
                         self.visit(item, &common);
                     }
@@ -187,20 +187,20 @@ impl<'s> Walk<'s> {
     }
 
     /// Gives absent properties the values that stand under another spelling of their name.
-    fn match_keys(&mut self, map: &mut Map<String, Value>, facets: &[Node<'s>]) {
+    fn match_keys(&mut self, map: &mut Map<String, Value>, facets: &[SchemaNode<'s>]) {
         let mut renames = HashMap::new();
-        for (key, property) in keys::matches(map, facets, self.path.is_empty()) {
-            let nodes = facets::property_nodes(facets, &property);
-            if map.get(&key).is_some_and(|value| self.suits(value, &nodes)) {
-                self.log.rename(&self.path, &key, &property, "key");
+        for (key, property) in keys::match_unknown_keys(map, facets, self.path.is_empty()) {
+            let nodes = applicable::property_nodes(facets, &property);
+            if map.get(&key).is_some_and(|value| self.is_acceptable(value, &nodes)) {
+                self.log.push_rename(&self.path, &key, &property, "key");
                 renames.insert(key, property);
             }
         }
-        keys::rename(map, renames);
+        keys::rename_keys(map, renames);
     }
 
     /// Whether these schemas would take the value, coerced if need be.
-    fn suits(&mut self, value: &Value, nodes: &[Node<'s>]) -> bool {
+    fn is_acceptable(&mut self, value: &Value, nodes: &[SchemaNode<'s>]) -> bool {
         if self.compiled.accepts(value, nodes) {
             return true;
         }
@@ -215,54 +215,54 @@ impl<'s> Walk<'s> {
     }
 
     /// Mends a container by the branch of a union that it belongs to.
-    fn mend_in_branch(&mut self, value: &mut Value, nodes: &[Node<'s>], branches: Vec<Node<'s>>) {
-        let kind = Kinds::of(value);
-        let fitting: Vec<Node<'s>> = branches
+    fn fix_in_branch(&mut self, value: &mut Value, nodes: &[SchemaNode<'s>], branches: Vec<SchemaNode<'s>>) {
+        let kind = TypeSet::for_value(value);
+        let fitting: Vec<SchemaNode<'s>> = branches
             .into_iter()
             .filter(|branch| {
                 let facets = self.compiled.conjunction(std::slice::from_ref(branch));
-                Kinds::allowed(&facets).has(kind)
+                TypeSet::allowed_types(&facets).intersects(kind)
             })
             .collect();
         if fitting.len() == 1 {
             self.visit(value, &fitting);
             return;
         }
-        let mut outcome = Outcome::Nothing;
+        let mut outcome = TrialOutcome::Nothing;
         for branch in fitting {
             if !self.spend(value) {
                 return;
             }
             let copy = value.clone();
-            outcome.add(self.attempt(value, copy, None, Some(&[branch]), nodes));
+            outcome.add(self.try_candidate(value, copy, None, Some(&[branch]), nodes));
         }
-        self.adopt(value, outcome);
+        self.apply_candidate(value, outcome);
     }
 
     /// Reads the value as another type, if there is exactly one way to; whether there was.
-    fn reread(&mut self, value: &mut Value, nodes: &[Node<'s>]) -> bool {
+    fn convert(&mut self, value: &mut Value, nodes: &[SchemaNode<'s>]) -> bool {
         let schemas = self.compiled.alternatives(nodes);
-        let wanted = Kinds::wanted(&schemas);
-        let mut outcome = Outcome::Nothing;
-        for group in readings::readings(value, wanted, &schemas) {
-            outcome.add(group.into_iter().find_map(|reading: Reading| {
+        let wanted = TypeSet::wanted_types(&schemas);
+        let mut outcome = TrialOutcome::Nothing;
+        for group in conversions::candidates(value, wanted, &schemas) {
+            outcome.add(group.into_iter().find_map(|reading: ConversionCandidate| {
                 let inside = reading.coerce_inside.then_some(nodes);
-                self.attempt(value, reading.value, Some(reading.rule), inside, nodes)
+                self.try_candidate(value, reading.value, Some(reading.rule), inside, nodes)
             }));
         }
-        self.adopt(value, outcome)
+        self.apply_candidate(value, outcome)
     }
 
     /// Tries a candidate, coerced by the schemas of `inside`; gives it back with its changes if it
     /// satisfies `nodes`.
-    fn attempt(
+    fn try_candidate(
         &mut self,
         original: &Value,
         mut candidate: Value,
         rule: Option<&'static str>,
-        inside: Option<&[Node<'s>]>,
-        nodes: &[Node<'s>],
-    ) -> Option<(Value, Log)> {
+        inside: Option<&[SchemaNode<'s>]>,
+        nodes: &[SchemaNode<'s>],
+    ) -> Option<(Value, ChangeLog)> {
         let outer = std::mem::take(&mut self.log);
         if let Some(rule) = rule {
             self.log.push(&self.path, original, Some(&candidate), rule);
@@ -271,7 +271,7 @@ impl<'s> Walk<'s> {
         if let Some(schemas) = inside {
             // Text that was parsed may bring floats of its own.
             let respell = self.respell;
-            self.respell |= Survey::of(&candidate).integral_float;
+            self.respell |= ValueSurvey::measure(&candidate).integral_float;
             valid = self.visit(&mut candidate, schemas).filter(|_| std::ptr::eq(schemas, nodes));
             self.respell = respell;
         }
@@ -280,8 +280,8 @@ impl<'s> Walk<'s> {
         (log.len() > 0 && fits()).then_some((candidate, log))
     }
 
-    fn adopt(&mut self, value: &mut Value, outcome: Outcome) -> bool {
-        let Outcome::One(found, log) = outcome else { return false };
+    fn apply_candidate(&mut self, value: &mut Value, outcome: TrialOutcome) -> bool {
+        let TrialOutcome::One(found, log) = outcome else { return false };
         *value = found;
         self.log.append(log);
         true
@@ -289,14 +289,14 @@ impl<'s> Walk<'s> {
 }
 
 /// What the trials of one value came to.
-enum Outcome {
+enum TrialOutcome {
     Nothing,
-    One(Value, Log),
+    One(Value, ChangeLog),
     Several,
 }
 
-impl Outcome {
-    fn add(&mut self, found: Option<(Value, Log)>) {
+impl TrialOutcome {
+    fn add(&mut self, found: Option<(Value, ChangeLog)>) {
         let Some((value, log)) = found else { return };
         match self {
             Self::Nothing => *self = Self::One(value, log),

@@ -2,26 +2,26 @@
 
 use serde_json::Value;
 
-use super::keys::squash;
+use super::keys::normalize_name;
 use super::number;
-use crate::kinds::Kinds;
+use crate::type_set::TypeSet;
 use crate::repair::{self, RepairKind};
-use crate::validate::Node;
+use crate::validate::SchemaNode;
 
 /// A value that the given one may stand for.
-pub(super) struct Reading {
+pub(super) struct ConversionCandidate {
     pub(super) value: Value,
     pub(super) rule: &'static str,
     /// What is inside may need coercion in turn.
     pub(super) coerce_inside: bool,
 }
 
-impl Reading {
-    fn plain(value: Value, rule: &'static str) -> Self {
+impl ConversionCandidate {
+    fn scalar(value: Value, rule: &'static str) -> Self {
         Self { value, rule, coerce_inside: false }
     }
 
-    fn deep(value: Value, rule: &'static str) -> Self {
+    fn container(value: Value, rule: &'static str) -> Self {
         Self { value, rule, coerce_inside: true }
     }
 }
@@ -30,61 +30,61 @@ impl Reading {
 ///
 /// Within a group the first that fits is meant; groups compete, and if two of them fit with
 /// different values, the value has no single reading.
-pub(super) fn readings(value: &Value, wanted: Kinds, schemas: &[Node<'_>]) -> Vec<Vec<Reading>> {
+pub(super) fn candidates(value: &Value, wanted: TypeSet, schemas: &[SchemaNode<'_>]) -> Vec<Vec<ConversionCandidate>> {
     let mut groups = Vec::new();
     match value {
         Value::String(text) => {
-            groups.push(choices(text, schemas));
-            if wanted.has(Kinds::NULL) && text.trim().eq_ignore_ascii_case("null") {
-                groups.push(vec![Reading::plain(Value::Null, "null")]);
+            groups.push(matching_choices(text, schemas));
+            if wanted.intersects(TypeSet::NULL) && text.trim().eq_ignore_ascii_case("null") {
+                groups.push(vec![ConversionCandidate::scalar(Value::Null, "null")]);
             }
-            if wanted.has(Kinds::BOOLEAN) {
-                groups.push(boolean(text));
+            if wanted.intersects(TypeSet::BOOLEAN) {
+                groups.push(boolean_candidates(text));
             }
-            if wanted.has(Kinds::INTEGER.or(Kinds::NUMBER)) {
-                let parsed = number::parse(text, !wanted.has(Kinds::NUMBER));
-                groups.push(parsed.map(|n| Reading::plain(n, "number")).into_iter().collect());
+            if wanted.intersects(TypeSet::INTEGER.or(TypeSet::NUMBER)) {
+                let parsed = number::parse_number(text, !wanted.intersects(TypeSet::NUMBER));
+                groups.push(parsed.map(|n| ConversionCandidate::scalar(n, "number")).into_iter().collect());
             }
-            if wanted.has(Kinds::OBJECT) {
-                groups.push(container(text, '{').into_iter().flatten().collect());
+            if wanted.intersects(TypeSet::OBJECT) {
+                groups.push(parse_container(text, '{').into_iter().flatten().collect());
             }
-            if wanted.has(Kinds::ARRAY) {
-                groups.push(list(text));
+            if wanted.intersects(TypeSet::ARRAY) {
+                groups.push(list_candidates(text));
             }
         }
         Value::Number(_) | Value::Bool(_) => {
-            if wanted.has(Kinds::STRING) {
+            if wanted.intersects(TypeSet::STRING) {
                 let text = Value::String(value.to_string());
-                groups.push(vec![Reading::plain(text, "text")]);
+                groups.push(vec![ConversionCandidate::scalar(text, "text")]);
             }
             if let Some(integer) =
-                value.as_f64().filter(|_| wanted.has(Kinds::INTEGER)).and_then(number::integral)
+                value.as_f64().filter(|_| wanted.intersects(TypeSet::INTEGER)).and_then(number::integer_from_float)
             {
-                groups.push(vec![Reading::plain(integer, "integral")]);
+                groups.push(vec![ConversionCandidate::scalar(integer, "integral")]);
             }
         }
-        Value::Array(items) if !wanted.has(Kinds::ARRAY) => {
+        Value::Array(items) if !wanted.intersects(TypeSet::ARRAY) => {
             if let [only] = items.as_slice()
                 && !only.is_array()
                 && !only.is_object()
             {
-                groups.push(vec![Reading::deep(only.clone(), "unwrap")]);
+                groups.push(vec![ConversionCandidate::container(only.clone(), "unwrap")]);
             }
         }
         _ => {}
     }
     let wraps = !matches!(value, Value::Null | Value::Array(_) | Value::String(_));
-    if wraps && wanted.has(Kinds::ARRAY) {
+    if wraps && wanted.intersects(TypeSet::ARRAY) {
         groups.push(vec![wrap(value.clone())]);
     }
     groups
 }
 
-fn wrap(value: Value) -> Reading {
-    Reading::deep(Value::Array(vec![value]), "wrap")
+fn wrap(value: Value) -> ConversionCandidate {
+    ConversionCandidate::container(Value::Array(vec![value]), "wrap")
 }
 
-fn boolean(text: &str) -> Vec<Reading> {
+fn boolean_candidates(text: &str) -> Vec<ConversionCandidate> {
     let text = text.trim();
     let value = if text.eq_ignore_ascii_case("true") {
         true
@@ -93,12 +93,12 @@ fn boolean(text: &str) -> Vec<Reading> {
     } else {
         return Vec::new();
     };
-    vec![Reading::plain(Value::Bool(value), "boolean")]
+    vec![ConversionCandidate::scalar(Value::Bool(value), "boolean")]
 }
 
 /// A string as a list: the list it spells, otherwise a list of just this string.
-fn list(text: &str) -> Vec<Reading> {
-    match container(text, '[') {
+fn list_candidates(text: &str) -> Vec<ConversionCandidate> {
+    match parse_container(text, '[') {
         Some(spelled) => spelled.into_iter().collect(),
         None => vec![wrap(Value::from(text))],
     }
@@ -106,7 +106,7 @@ fn list(text: &str) -> Vec<Reading> {
 
 /// The list or object that a string spells. `None`: it spells none; `Some(None)`: it looks like
 /// one that was cut off, so that neither reading is safe.
-fn container(text: &str, opener: char) -> Option<Option<Reading>> {
+fn parse_container(text: &str, opener: char) -> Option<Option<ConversionCandidate>> {
     if !text.trim_start().starts_with(opener) {
         return None;
     }
@@ -116,12 +116,12 @@ fn container(text: &str, opener: char) -> Option<Option<Reading>> {
     if parsed.repairs.iter().any(|repair| foreign(repair.kind)) {
         return None;
     }
-    Some((!parsed.guessed).then(|| Reading::deep(parsed.value, "parse")))
+    Some((!parsed.is_guess).then(|| ConversionCandidate::container(parsed.value, "parse")))
 }
 
 /// The one listed string that differs only in case and blanks, or else only in separators too, or
 /// the language that goes by this name as well.
-fn choices(text: &str, schemas: &[Node<'_>]) -> Vec<Reading> {
+fn matching_choices(text: &str, schemas: &[SchemaNode<'_>]) -> Vec<ConversionCandidate> {
     let listed: Vec<&str> = schemas
         .iter()
         .flat_map(|node| {
@@ -135,7 +135,7 @@ fn choices(text: &str, schemas: &[Node<'_>]) -> Vec<Reading> {
         return Vec::new();
     }
     let lower = |text: &str| text.trim().to_lowercase();
-    for fold in [lower as fn(&str) -> String, squash] {
+    for fold in [lower as fn(&str) -> String, normalize_name] {
         let given = fold(text);
         let mut same: Vec<&str> =
             listed.iter().copied().filter(|choice| fold(choice) == given).collect();
@@ -144,19 +144,19 @@ fn choices(text: &str, schemas: &[Node<'_>]) -> Vec<Reading> {
         match same.as_slice() {
             [] => {}
             [only] if !given.is_empty() => {
-                return vec![Reading::plain(Value::from(*only), "choice")];
+                return vec![ConversionCandidate::scalar(Value::from(*only), "choice")];
             }
             _ => return Vec::new(),
         }
     }
     let given = lower(text);
-    let meant = LANGUAGES.iter().filter(|(short, _)| *short == given).map(|(_, name)| *name);
+    let meant = LANGUAGE_ALIASES.iter().filter(|(short, _)| *short == given).map(|(_, name)| *name);
     let mut known = meant.filter(|name| listed.contains(name));
-    known.next().map(|name| Reading::plain(Value::from(name), "choice")).into_iter().collect()
+    known.next().map(|name| ConversionCandidate::scalar(Value::from(name), "choice")).into_iter().collect()
 }
 
 /// Other names that languages go by.
-const LANGUAGES: &[(&str, &str)] = &[
+const LANGUAGE_ALIASES: &[(&str, &str)] = &[
     ("py", "python"),
     ("python3", "python"),
     ("js", "javascript"),
