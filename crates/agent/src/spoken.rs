@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_core::CallArguments;
 use hermes_llm::{Asked, Finish, Reply};
-use hermes_protocol::{Dialect, parse};
+use hermes_protocol::{CallDialect, parse};
 use hermes_schema::parse_arguments;
 use serde_json::Value;
 
@@ -144,7 +144,7 @@ pub(crate) fn is_call(text: &str) -> bool {
 /// Takes the calls out of the text of an answer.
 pub(crate) fn take_calls(reply: &mut Reply) {
     let Some(start) = call_in(&reply.text) else { return };
-    let Ok(request) = parse(&mended(&reply.text[start..]), Some(Dialect::HermesText)) else {
+    let Ok(request) = parse(&mended(&reply.text[start..]), Some(CallDialect::HermesText)) else {
         return;
     };
     reply.calls = request.calls.iter().map(asked).collect();

@@ -4,54 +4,54 @@
 use memchr::memmem::Finder;
 
 use crate::request::MAX_CALLS;
-use crate::salvage::{self, Budget, Span};
+use crate::salvage::{self, ScanBudget, BracketSpan};
 
-const OPEN: &str = "<tool_call";
-const CLOSE: &str = "</tool_call>";
-const THINK: &str = "<think>";
-const THINK_END: &str = "</think>";
-const FUNCTION: &str = "<function=";
-const FUNCTION_END: &str = "</function>";
+const CALL_OPEN_TAG: &str = "<tool_call";
+const CALL_CLOSE_TAG: &str = "</tool_call>";
+const THINK_OPEN_TAG: &str = "<think>";
+const THINK_CLOSE_TAG: &str = "</think>";
+const FUNCTION_OPEN_TAG: &str = "<function=";
+const FUNCTION_CLOSE_TAG: &str = "</function>";
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(crate) struct Blocks<'t> {
+pub(crate) struct CallBlocks<'t> {
     /// What stands between the tags, in order.
     pub(crate) bodies: Vec<&'t str>,
     /// Whether more text could change what has been found.
-    pub(crate) settled: bool,
+    pub(crate) is_settled: bool,
     /// Whether there are more than [`MAX_CALLS`].
     pub(crate) overflow: bool,
 }
 
 /// Whether a text may hold blocks at all.
-pub(crate) fn has_tag(text: &str) -> bool {
-    memchr::memmem::find(text.as_bytes(), OPEN.as_bytes()).is_some()
+pub(crate) fn has_call_tag(text: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), CALL_OPEN_TAG.as_bytes()).is_some()
 }
 
 /// Whether a line may be the one that settles a text.
 pub(crate) fn may_settle(line: &str) -> bool {
-    line.contains(CLOSE) || line.contains(THINK_END)
+    line.contains(CALL_CLOSE_TAG) || line.contains(THINK_CLOSE_TAG)
 }
 
 /// Finds the blocks of a text. Those in a closed `<think>` section are
 /// thoughts, not calls.
-pub(crate) fn find(text: &str) -> Blocks<'_> {
-    let mut search = Search::new(text);
-    let mut found = Blocks { settled: true, ..Blocks::default() };
+pub(crate) fn find_blocks(text: &str) -> CallBlocks<'_> {
+    let mut search = BlockSearch::new(text);
+    let mut found = CallBlocks { is_settled: true, ..CallBlocks::default() };
     let mut at = 0;
-    while let Some(open) = search.opens.next(at) {
-        if let Some(think) = search.thinks.next(at).filter(|think| *think < open) {
-            match search.thinks_end.next(think) {
+    while let Some(open) = search.opens.find_from(at) {
+        if let Some(think) = search.think_opens.find_from(at).filter(|think| *think < open) {
+            match search.think_closes.find_from(think) {
                 Some(end) => {
-                    at = end + THINK_END.len();
+                    at = end + THINK_CLOSE_TAG.len();
                     continue;
                 }
-                None => found.settled = false,
+                None => found.is_settled = false,
             }
         }
         let Some(body) = tag_end(text, open) else {
-            at = open + OPEN.len();
+            at = open + CALL_OPEN_TAG.len();
             continue;
         };
         if found.bodies.len() == MAX_CALLS {
@@ -60,73 +60,73 @@ pub(crate) fn find(text: &str) -> Blocks<'_> {
         }
         let end = search.body_end(body);
         found.bodies.push(text.get(body..end.at).unwrap_or_default());
-        found.settled &= end.certain;
-        at = if end.closed { end.at + CLOSE.len() } else { end.at.max(body) };
+        found.is_settled &= end.is_certain;
+        at = if end.closed { end.at + CALL_CLOSE_TAG.len() } else { end.at.max(body) };
     }
-    if search.thinks.next(at).is_some_and(|think| search.thinks_end.next(think).is_none()) {
-        found.settled = false;
+    if search.think_opens.find_from(at).is_some_and(|think| search.think_closes.find_from(think).is_none()) {
+        found.is_settled = false;
     }
-    found.settled &= !found.bodies.is_empty();
+    found.is_settled &= !found.bodies.is_empty();
     found
 }
 
 /// Just past the `>` of an opening tag, if it is one.
 fn tag_end(text: &str, open: usize) -> Option<usize> {
-    let rest = text.get(open + OPEN.len()..)?;
+    let rest = text.get(open + CALL_OPEN_TAG.len()..)?;
     if rest.starts_with('>') {
-        return Some(open + OPEN.len() + 1);
+        return Some(open + CALL_OPEN_TAG.len() + 1);
     }
     if !rest.starts_with(|c: char| c.is_ascii_whitespace()) {
         return None;
     }
     let end = rest.find(['>', '<'])?;
-    rest.get(end..)?.starts_with('>').then_some(open + OPEN.len() + end + 1)
+    rest.get(end..)?.starts_with('>').then_some(open + CALL_OPEN_TAG.len() + end + 1)
 }
 
-struct End {
+struct BodyEnd {
     at: usize,
     closed: bool,
-    certain: bool,
+    is_certain: bool,
 }
 
-struct Search<'t> {
+struct BlockSearch<'t> {
     text: &'t str,
-    opens: Landmark<'t>,
-    closes: Landmark<'t>,
-    thinks: Landmark<'t>,
-    thinks_end: Landmark<'t>,
-    functions_end: Landmark<'t>,
-    budget: Budget,
+    opens: CachedFinder<'t>,
+    closes: CachedFinder<'t>,
+    think_opens: CachedFinder<'t>,
+    think_closes: CachedFinder<'t>,
+    function_closes: CachedFinder<'t>,
+    budget: ScanBudget,
 }
 
-impl<'t> Search<'t> {
+impl<'t> BlockSearch<'t> {
     fn new(text: &'t str) -> Self {
         Self {
             text,
-            opens: Landmark::new(text, OPEN),
-            closes: Landmark::new(text, CLOSE),
-            thinks: Landmark::new(text, THINK),
-            thinks_end: Landmark::new(text, THINK_END),
-            functions_end: Landmark::new(text, FUNCTION_END),
-            budget: Budget::for_text(text),
+            opens: CachedFinder::new(text, CALL_OPEN_TAG),
+            closes: CachedFinder::new(text, CALL_CLOSE_TAG),
+            think_opens: CachedFinder::new(text, THINK_OPEN_TAG),
+            think_closes: CachedFinder::new(text, THINK_CLOSE_TAG),
+            function_closes: CachedFinder::new(text, FUNCTION_CLOSE_TAG),
+            budget: ScanBudget::for_text(text),
         }
     }
 
-    fn body_end(&mut self, body: usize) -> End {
+    fn body_end(&mut self, body: usize) -> BodyEnd {
         let rest = self.text.get(body..).unwrap_or_default();
         let inner = salvage::unfence_start(rest.trim_start());
         let begin = body + (rest.len() - inner.len());
         if inner.starts_with(['{', '[']) {
-            return match salvage::span(self.text, begin, &mut self.budget) {
-                Span::Whole(end) => self.tag_after(end),
-                Span::Tag(at) => End { at, closed: true, certain: true },
-                Span::Broken => self.tag_after(body),
-                Span::Open => End { certain: false, ..self.tag_after(body) },
+            return match salvage::bracket_span(self.text, begin, &mut self.budget) {
+                BracketSpan::Whole(end) => self.tag_after(end),
+                BracketSpan::Tag(at) => BodyEnd { at, closed: true, is_certain: true },
+                BracketSpan::Broken => self.tag_after(body),
+                BracketSpan::Open => BodyEnd { is_certain: false, ..self.tag_after(body) },
             };
         }
-        if inner.starts_with(FUNCTION)
-            && let Some(end) = self.functions_end.next(begin)
-            && self.opens.next(begin).is_none_or(|open| end < open)
+        if inner.starts_with(FUNCTION_OPEN_TAG)
+            && let Some(end) = self.function_closes.find_from(begin)
+            && self.opens.find_from(begin).is_none_or(|open| end < open)
         {
             return self.tag_after(end);
         }
@@ -134,34 +134,34 @@ impl<'t> Search<'t> {
     }
 
     /// The first closing tag, unless another block opens before it.
-    fn tag_after(&mut self, from: usize) -> End {
-        let open = self.opens.next(from);
-        match (self.closes.next(from), open) {
-            (Some(close), None) => End { at: close, closed: true, certain: true },
+    fn tag_after(&mut self, from: usize) -> BodyEnd {
+        let open = self.opens.find_from(from);
+        match (self.closes.find_from(from), open) {
+            (Some(close), None) => BodyEnd { at: close, closed: true, is_certain: true },
             (Some(close), Some(open)) if close < open => {
-                End { at: close, closed: true, certain: true }
+                BodyEnd { at: close, closed: true, is_certain: true }
             }
-            (_, Some(open)) => End { at: open, closed: false, certain: true },
-            (None, None) => End { at: self.text.len(), closed: false, certain: false },
+            (_, Some(open)) => BodyEnd { at: open, closed: false, is_certain: true },
+            (None, None) => BodyEnd { at: self.text.len(), closed: false, is_certain: false },
         }
     }
 }
 
 /// The next place of a word, remembered, so that a word that never comes is
 /// looked for once.
-struct Landmark<'t> {
+struct CachedFinder<'t> {
     text: &'t [u8],
     finder: Finder<'static>,
-    known: Option<(usize, Option<usize>)>,
+    last_match: Option<(usize, Option<usize>)>,
 }
 
-impl<'t> Landmark<'t> {
+impl<'t> CachedFinder<'t> {
     fn new(text: &'t str, word: &'static str) -> Self {
-        Self { text: text.as_bytes(), finder: Finder::new(word), known: None }
+        Self { text: text.as_bytes(), finder: Finder::new(word), last_match: None }
     }
 
-    fn next(&mut self, from: usize) -> Option<usize> {
-        if let Some((begin, place)) = self.known
+    fn find_from(&mut self, from: usize) -> Option<usize> {
+        if let Some((begin, place)) = self.last_match
             && begin <= from
             && place.is_none_or(|place| place >= from)
         {
@@ -169,7 +169,7 @@ impl<'t> Landmark<'t> {
         }
         let rest = self.text.get(from..).unwrap_or_default();
         let place = self.finder.find(rest).map(|place| from + place);
-        self.known = Some((from, place));
+        self.last_match = Some((from, place));
         place
     }
 }

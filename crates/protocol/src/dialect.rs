@@ -7,7 +7,7 @@ use crate::ProtocolError;
 
 /// A way to write tool calls and their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Dialect {
+pub enum CallDialect {
     /// `{"tool_calls":[…]}` with object arguments, answered by
     /// `{"tool_results":[…]}` with a `status` in each.
     Envelope,
@@ -25,9 +25,9 @@ pub enum Dialect {
     HermesText,
 }
 
-impl Dialect {
+impl CallDialect {
     /// Every dialect.
-    pub const ALL: [Dialect; 5] = [
+    pub const ALL: [CallDialect; 5] = [
         Self::Envelope,
         Self::OpenAiChat,
         Self::OpenAiResponses,
@@ -78,13 +78,13 @@ impl Dialect {
     }
 }
 
-impl fmt::Display for Dialect {
+impl fmt::Display for CallDialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-impl FromStr for Dialect {
+impl FromStr for CallDialect {
     type Err = ProtocolError;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {

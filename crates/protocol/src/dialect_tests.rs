@@ -5,11 +5,11 @@ use crate::parse;
 
 #[test]
 fn every_name_and_alias_is_read_back() {
-    for dialect in Dialect::ALL {
-        assert_eq!(dialect.to_string().parse::<Dialect>(), Ok(dialect));
+    for dialect in CallDialect::ALL {
+        assert_eq!(dialect.to_string().parse::<CallDialect>(), Ok(dialect));
         for alias in dialect.aliases() {
-            assert_eq!(alias.parse::<Dialect>(), Ok(dialect), "{alias}");
-            assert_eq!(alias.replace('_', "-").to_uppercase().parse::<Dialect>(), Ok(dialect));
+            assert_eq!(alias.parse::<CallDialect>(), Ok(dialect), "{alias}");
+            assert_eq!(alias.replace('_', "-").to_uppercase().parse::<CallDialect>(), Ok(dialect));
         }
     }
 }
@@ -17,7 +17,7 @@ fn every_name_and_alias_is_read_back() {
 #[test]
 fn no_two_dialects_share_a_name() {
     let mut names: Vec<_> =
-        Dialect::ALL.iter().flat_map(|d| d.aliases().iter().copied().chain([d.name()])).collect();
+        CallDialect::ALL.iter().flat_map(|d| d.aliases().iter().copied().chain([d.name()])).collect();
     let all = names.len();
     names.sort_unstable();
     names.dedup();
@@ -26,13 +26,13 @@ fn no_two_dialects_share_a_name() {
 
 #[test]
 fn an_unknown_name_is_told_the_known_ones() {
-    let message = "gemini".parse::<Dialect>().unwrap_err().to_string();
+    let message = "gemini".parse::<CallDialect>().unwrap_err().to_string();
     insta::assert_snapshot!(message, @"Unknown dialect 'gemini'; the dialects are envelope, openai, responses, anthropic, hermes");
 }
 
 #[test]
 fn every_example_is_a_request_in_its_dialect() {
-    for dialect in Dialect::ALL {
+    for dialect in CallDialect::ALL {
         let request = parse(dialect.example(), None).unwrap();
         assert_eq!(request.dialect, dialect);
         assert_eq!(request.calls.len(), 1);

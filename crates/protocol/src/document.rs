@@ -2,214 +2,214 @@
 
 use serde_json::value::RawValue;
 
-use crate::node::{self, Fields, Items};
+use crate::json_node::{self, KnownFields, BoundedArray};
 use crate::request::MAX_CALLS;
-use crate::{Dialect, ProtocolError, call, hermes, scan, syntax};
+use crate::{CallDialect, ProtocolError, call, hermes_text, json_scan, syntax};
 
 /// Where the calls of a document are.
-pub(crate) struct Found<'a> {
-    pub(crate) dialect: Dialect,
-    pub(crate) source: Source<'a>,
+pub(crate) struct FoundCalls<'a> {
+    pub(crate) dialect: CallDialect,
+    pub(crate) source: CallSource<'a>,
     /// Calls that stand alone, without anything that only one dialect has.
-    bare: bool,
+    is_bare: bool,
 }
 
-pub(crate) enum Source<'a> {
+pub(crate) enum CallSource<'a> {
     Calls(Vec<&'a RawValue>),
     /// A message whose text holds `<tool_call>` blocks.
     Text(String),
 }
 
-impl<'a> Found<'a> {
-    fn new(dialect: Dialect, calls: Vec<&'a RawValue>) -> Self {
-        Self { dialect, source: Source::Calls(calls), bare: false }
+impl<'a> FoundCalls<'a> {
+    fn new(dialect: CallDialect, calls: Vec<&'a RawValue>) -> Self {
+        Self { dialect, source: CallSource::Calls(calls), is_bare: false }
     }
 
     /// Only the `function` wrapper tells a bare OpenAI call from a plain one
     /// whose author happened to quote the arguments.
     fn bare(calls: Vec<&'a RawValue>) -> Self {
         let has_function = |call: &&RawValue| {
-            node::fields(call.get()).is_ok_and(|fields| fields.get("function").is_some())
+            json_node::fields(call.get()).is_ok_and(|fields| fields.get("function").is_some())
         };
         let dialect = if calls.first().is_some_and(has_function) {
             dialect_of_calls(&calls)
         } else {
-            Dialect::Envelope
+            CallDialect::Envelope
         };
-        Self { dialect, source: Source::Calls(calls), bare: true }
+        Self { dialect, source: CallSource::Calls(calls), is_bare: true }
     }
 
     /// Whether somebody who speaks `wanted` could have written this.
-    pub(crate) fn answers(&self, wanted: Dialect) -> bool {
-        let lists = [Dialect::Envelope, Dialect::OpenAiChat];
-        self.bare
+    pub(crate) fn is_written_in(&self, wanted: CallDialect) -> bool {
+        let lists = [CallDialect::Envelope, CallDialect::OpenAiChat];
+        self.is_bare
             || self.dialect == wanted
             || (lists.contains(&self.dialect) && lists.contains(&wanted))
     }
 }
 
 /// Finds the calls of a document.
-pub(crate) fn read(text: &str) -> Result<Found<'_>, ProtocolError> {
+pub(crate) fn find_calls(text: &str) -> Result<FoundCalls<'_>, ProtocolError> {
     let found = match text.trim_start().as_bytes().first() {
         Some(b'{') => {
-            let fields = node::fields(text).map_err(|e| syntax::diagnose(text, &e))?;
-            in_object(&fields, text)?
+            let fields = json_node::fields(text).map_err(|e| syntax::diagnose(text, &e))?;
+            calls_in_object(&fields, text)?
         }
         Some(b'[') => {
-            let items = node::items(text).map_err(|e| syntax::diagnose(text, &e))?;
-            in_array(bounded(items)?)
+            let items = json_node::items(text).map_err(|e| syntax::diagnose(text, &e))?;
+            calls_in_array(require_bounded(items)?)
         }
         _ => {
-            syntax::check(text)?;
+            syntax::check_json(text)?;
             None
         }
     };
-    found.ok_or_else(|| refuse(text))
+    found.ok_or_else(|| no_calls_error(text))
 }
 
-fn in_object<'a>(fields: &Fields<'a>, text: &'a str) -> Result<Option<Found<'a>>, ProtocolError> {
-    if let Some(found) = in_message(fields)? {
+fn calls_in_object<'a>(fields: &KnownFields<'a>, text: &'a str) -> Result<Option<FoundCalls<'a>>, ProtocolError> {
+    if let Some(found) = calls_in_message(fields)? {
         return Ok(Some(found));
     }
-    if let Some(choices) = list(fields, "choices")? {
+    if let Some(choices) = list_member(fields, "choices")? {
         for choice in choices {
-            let Ok(choice) = node::fields(choice.get()) else { continue };
-            if let Some(found) = in_member(&choice, "message")? {
+            let Ok(choice) = json_node::fields(choice.get()) else { continue };
+            if let Some(found) = calls_in_member(&choice, "message")? {
                 return Ok(Some(found));
             }
         }
     }
-    if let Some(found) = in_member(fields, "message")? {
+    if let Some(found) = calls_in_member(fields, "message")? {
         return Ok(Some(found));
     }
-    if let Some(output) = list(fields, "output")? {
-        let calls = of_type(&output, "function_call");
+    if let Some(output) = list_member(fields, "output")? {
+        let calls = items_of_type(&output, "function_call");
         if !calls.is_empty() {
-            return Ok(Some(Found::new(Dialect::OpenAiResponses, calls)));
+            return Ok(Some(FoundCalls::new(CallDialect::OpenAiResponses, calls)));
         }
     }
     let whole = || serde_json::from_str::<&RawValue>(text).into_iter().collect();
     Ok(match fields.text("type").as_deref() {
-        Some("function_call") => Some(Found::new(Dialect::OpenAiResponses, whole())),
-        Some("tool_use") => Some(Found::new(Dialect::Anthropic, whole())),
-        _ if call::names_a_tool(fields) => Some(Found::bare(whole())),
+        Some("function_call") => Some(FoundCalls::new(CallDialect::OpenAiResponses, whole())),
+        Some("tool_use") => Some(FoundCalls::new(CallDialect::Anthropic, whole())),
+        _ if call::has_tool_name(fields) => Some(FoundCalls::bare(whole())),
         _ => None,
     })
 }
 
 /// A message, however it is wrapped.
-fn in_message<'a>(fields: &Fields<'a>) -> Result<Option<Found<'a>>, ProtocolError> {
+fn calls_in_message<'a>(fields: &KnownFields<'a>) -> Result<Option<FoundCalls<'a>>, ProtocolError> {
     let calls = match fields.get("tool_calls") {
         Some(one) if one.get().starts_with('{') => Some(vec![one]),
         Some(other) if !other.get().starts_with('[') => {
-            let seen = format!("`tool_calls` that is {}, not a list", node::kind(other.get()));
+            let seen = format!("`tool_calls` that is {}, not a list", json_node::describe_kind(other.get()));
             return Err(ProtocolError::Unrecognised { seen });
         }
-        _ => list(fields, "tool_calls")?,
+        _ => list_member(fields, "tool_calls")?,
     };
     if let Some(calls) = calls.as_ref().filter(|calls| !calls.is_empty()) {
-        return Ok(Some(Found::new(dialect_of_calls(calls), calls.clone())));
+        return Ok(Some(FoundCalls::new(dialect_of_calls(calls), calls.clone())));
     }
     if may_call_in_text(fields)
-        && let Some(text) = fields.text("content").filter(|text| hermes::has_tag(text))
+        && let Some(text) = fields.text("content").filter(|text| hermes_text::has_call_tag(text))
     {
-        let source = Source::Text(text);
-        return Ok(Some(Found { dialect: Dialect::HermesText, source, bare: false }));
+        let source = CallSource::Text(text);
+        return Ok(Some(FoundCalls { dialect: CallDialect::HermesText, source, is_bare: false }));
     }
-    if let Some(content) = list(fields, "content")? {
-        let uses = of_type(&content, "tool_use");
+    if let Some(content) = list_member(fields, "content")? {
+        let uses = items_of_type(&content, "tool_use");
         if !uses.is_empty() {
-            return Ok(Some(Found::new(Dialect::Anthropic, uses)));
+            return Ok(Some(FoundCalls::new(CallDialect::Anthropic, uses)));
         }
     }
-    Ok(calls.map(|none| Found::new(Dialect::Envelope, none)))
+    Ok(calls.map(|none| FoundCalls::new(CallDialect::Envelope, none)))
 }
 
 /// Tags in what a user or a tool said are quotations, and so are those in the
 /// fields of a bare call.
-fn may_call_in_text(fields: &Fields<'_>) -> bool {
+fn may_call_in_text(fields: &KnownFields<'_>) -> bool {
     match fields.text("role") {
         Some(role) => role == "assistant",
-        None => !call::names_a_tool(fields),
+        None => !call::has_tool_name(fields),
     }
 }
 
-fn in_member<'a>(fields: &Fields<'a>, name: &str) -> Result<Option<Found<'a>>, ProtocolError> {
-    match fields.get(name).map(|message| node::fields(message.get())) {
-        Some(Ok(message)) => in_message(&message),
+fn calls_in_member<'a>(fields: &KnownFields<'a>, name: &str) -> Result<Option<FoundCalls<'a>>, ProtocolError> {
+    match fields.get(name).map(|message| json_node::fields(message.get())) {
+        Some(Ok(message)) => calls_in_message(&message),
         _ => Ok(None),
     }
 }
 
-fn in_array(items: Vec<&RawValue>) -> Option<Found<'_>> {
+fn calls_in_array(items: Vec<&RawValue>) -> Option<FoundCalls<'_>> {
     for (kind, dialect) in
-        [("function_call", Dialect::OpenAiResponses), ("tool_use", Dialect::Anthropic)]
+        [("function_call", CallDialect::OpenAiResponses), ("tool_use", CallDialect::Anthropic)]
     {
-        let calls = of_type(&items, kind);
+        let calls = items_of_type(&items, kind);
         if !calls.is_empty() {
-            return Some(Found::new(dialect, calls));
+            return Some(FoundCalls::new(dialect, calls));
         }
     }
     let any = |items: &[&RawValue]| {
         items
             .iter()
-            .any(|item| node::fields(item.get()).is_ok_and(|fields| call::names_a_tool(&fields)))
+            .any(|item| json_node::fields(item.get()).is_ok_and(|fields| call::has_tool_name(&fields)))
     };
-    (items.is_empty() || any(&items)).then(|| Found::bare(items))
+    (items.is_empty() || any(&items)).then(|| FoundCalls::bare(items))
 }
 
 /// The OpenAI form is the one with arguments in a string. The first call that
 /// has any decides.
-fn dialect_of_calls(calls: &[&RawValue]) -> Dialect {
+fn dialect_of_calls(calls: &[&RawValue]) -> CallDialect {
     match calls.iter().find_map(|call| call::has_text_arguments(call)) {
-        Some(true) => Dialect::OpenAiChat,
-        _ => Dialect::Envelope,
+        Some(true) => CallDialect::OpenAiChat,
+        _ => CallDialect::Envelope,
     }
 }
 
-fn of_type<'a>(items: &[&'a RawValue], kind: &str) -> Vec<&'a RawValue> {
+fn items_of_type<'a>(items: &[&'a RawValue], kind: &str) -> Vec<&'a RawValue> {
     let is_kind = |item: &&RawValue| {
-        node::fields(item.get()).is_ok_and(|fields| fields.text("type").as_deref() == Some(kind))
+        json_node::fields(item.get()).is_ok_and(|fields| fields.text("type").as_deref() == Some(kind))
     };
     items.iter().copied().filter(is_kind).collect()
 }
 
-fn list<'a>(fields: &Fields<'a>, name: &str) -> Result<Option<Vec<&'a RawValue>>, ProtocolError> {
-    match fields.get(name).map(|raw| node::items(raw.get())) {
-        Some(Ok(items)) => bounded(items).map(Some),
+fn list_member<'a>(fields: &KnownFields<'a>, name: &str) -> Result<Option<Vec<&'a RawValue>>, ProtocolError> {
+    match fields.get(name).map(|raw| json_node::items(raw.get())) {
+        Some(Ok(items)) => require_bounded(items).map(Some),
         _ => Ok(None),
     }
 }
 
-fn bounded(items: Items<'_>) -> Result<Vec<&RawValue>, ProtocolError> {
+fn require_bounded(items: BoundedArray<'_>) -> Result<Vec<&RawValue>, ProtocolError> {
     if items.overflow {
         return Err(ProtocolError::TooManyCalls { limit: MAX_CALLS });
     }
-    Ok(items.list)
+    Ok(items.items)
 }
 
 /// What to say of a valid document that holds no call.
-fn refuse(text: &str) -> ProtocolError {
-    if let Some((line, column)) = scan::too_deep_at(text, scan::VALUE_DEPTH) {
-        return ProtocolError::TooDeep { limit: scan::VALUE_DEPTH, line, column };
+fn no_calls_error(text: &str) -> ProtocolError {
+    if let Some((line, column)) = json_scan::find_too_deep(text, json_scan::MAX_VALUE_DEPTH) {
+        return ProtocolError::TooDeep { limit: json_scan::MAX_VALUE_DEPTH, line, column };
     }
     let seen = describe(text);
-    let reply = node::fields(text)
+    let reply = json_node::fields(text)
         .is_ok_and(|fields| fields.first(&["role", "choices", "output", "content"]).is_some());
     if reply { ProtocolError::NoCalls { seen } } else { ProtocolError::Unrecognised { seen } }
 }
 
 fn describe(text: &str) -> String {
-    const MOST: usize = 6;
-    let keys = node::keys(text, MOST + 1);
-    let kind = node::kind(text);
+    const MAX_SHOWN_KEYS: usize = 6;
+    let keys = json_node::keys(text, MAX_SHOWN_KEYS + 1);
+    let kind = json_node::describe_kind(text);
     if keys.is_empty() {
         let empty = if kind == "an object" { "an empty object" } else { kind };
         return format!("{empty}: `{}`", syntax::excerpt(text.trim(), 0));
     }
     let shown: Vec<_> =
-        keys.iter().take(MOST).map(|key| format!("`{}`", syntax::excerpt(key, 0))).collect();
-    let more = if keys.len() > MOST { ", …" } else { "" };
+        keys.iter().take(MAX_SHOWN_KEYS).map(|key| format!("`{}`", syntax::excerpt(key, 0))).collect();
+    let more = if keys.len() > MAX_SHOWN_KEYS { ", …" } else { "" };
     let plural = if keys.len() == 1 { "key" } else { "keys" };
     format!("{kind} with the {plural} {}{more}", shown.join(", "))
 }

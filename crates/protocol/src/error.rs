@@ -2,7 +2,7 @@
 
 use hermes_core::{ErrorKind, ToolError};
 
-use crate::Dialect;
+use crate::CallDialect;
 
 /// A request that could not be read. Every variant knows its next step; see
 /// [`ProtocolError::hint`].
@@ -60,14 +60,14 @@ pub enum ProtocolError {
     #[error("The request is in the dialect '{found}', not '{wanted}'")]
     WrongDialect {
         /// What was asked for.
-        wanted: Dialect,
+        wanted: CallDialect,
         /// What it is.
-        found: Dialect,
+        found: CallDialect,
     },
     /// No dialect has that name.
     #[error(
         "Unknown dialect '{name}'; the dialects are {}",
-        Dialect::ALL.map(Dialect::name).join(", ")
+        CallDialect::ALL.map(CallDialect::name).join(", ")
     )]
     UnknownDialect {
         /// The name.
@@ -112,7 +112,7 @@ impl ProtocolError {
 
     /// The next step.
     pub fn hint(&self) -> String {
-        let example = Dialect::Envelope.example();
+        let example = CallDialect::Envelope.example();
         match self {
             Self::Empty => format!("Send a request such as {example}"),
             Self::NotUtf8 { .. } => {

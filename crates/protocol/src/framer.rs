@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use crate::call::ARGUMENTS;
-use crate::node::{self, Fields};
-use crate::scan::{SCAN_DEPTH, Scanner, Step};
-use crate::{Dialect, ProtocolError, Request, blocks, parse, syntax};
+use crate::call::ARGUMENT_KEYS;
+use crate::json_node::{self, KnownFields};
+use crate::json_scan::{MAX_SCAN_DEPTH, JsonScanner, ScanStatus};
+use crate::{CallDialect, ProtocolError, CallRequest, blocks, parse, syntax};
 
 /// A piece of the stream that wants an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Frame {
+pub enum RequestFrame {
     /// A document, complete as far as brackets tell.
     Request {
         /// The line on which it begins, counted from 1.
@@ -26,7 +26,7 @@ pub enum Frame {
     },
 }
 
-impl Frame {
+impl RequestFrame {
     /// The line on which it begins, counted from 1.
     pub fn line(&self) -> usize {
         match self {
@@ -35,7 +35,7 @@ impl Frame {
     }
 
     /// Reads the request; places in errors are counted in the stream.
-    pub fn parse(&self, wanted: Option<Dialect>) -> Result<Request, ProtocolError> {
+    pub fn parse(&self, wanted: Option<CallDialect>) -> Result<CallRequest, ProtocolError> {
         match self {
             Self::Request { line, text } => parse(text, wanted).map_err(|e| e.starting_at(*line)),
             Self::Error { error, .. } => Err(error.clone()),
@@ -44,11 +44,11 @@ impl Frame {
 }
 
 #[derive(Debug)]
-enum Mode {
+enum FramerMode {
     /// Between documents.
     Idle,
     /// Inside a document that spans lines.
-    Json(Scanner),
+    Json(JsonScanner),
     /// Inside prose, which may come to hold `<tool_call>` blocks.
     Text,
 }
@@ -71,15 +71,15 @@ enum Mode {
 /// Likewise prose at the beginning of a stream, where a model's reply is
 /// still possible, waits for the next request or the end.
 #[derive(Debug)]
-pub struct Framer {
-    wanted: Option<Dialect>,
+pub struct RequestFramer {
+    wanted: Option<CallDialect>,
     limit: usize,
-    mode: Mode,
+    mode: FramerMode,
     buffer: String,
     /// Where `buffer` begins.
-    begin: usize,
+    first_line: usize,
     /// Whether a `<tool_call` stands in `buffer`.
-    tagged: bool,
+    has_call_tag: bool,
     line: usize,
     offset: usize,
     seen_json: bool,
@@ -89,42 +89,42 @@ pub struct Framer {
     /// document; a fragment of it must not run.
     recovering: bool,
     /// How often `buffer` was searched in vain, and how long it was then.
-    searched: (u32, usize),
+    failed_searches: (u32, usize),
     /// What the end of the stream gave and nobody has taken yet.
-    last: VecDeque<Frame>,
+    pending_frames: VecDeque<RequestFrame>,
 }
 
-impl Framer {
+impl RequestFramer {
     /// The most bytes that one request may have.
-    pub const MAX_BYTES: usize = 256 << 20;
+    pub const MAX_REQUEST_BYTES: usize = 256 << 20;
 
     /// A framer for requests in the `wanted` dialect, or in any.
-    pub fn new(wanted: Option<Dialect>) -> Self {
-        Self::with_limit(wanted, Self::MAX_BYTES)
+    pub fn new(wanted: Option<CallDialect>) -> Self {
+        Self::with_limit(wanted, Self::MAX_REQUEST_BYTES)
     }
 
     /// A framer that keeps at most `limit` bytes of one request.
-    pub fn with_limit(wanted: Option<Dialect>, limit: usize) -> Self {
+    pub fn with_limit(wanted: Option<CallDialect>, limit: usize) -> Self {
         Self {
             wanted,
             limit,
-            mode: Mode::Idle,
+            mode: FramerMode::Idle,
             buffer: String::new(),
-            begin: 1,
-            tagged: false,
+            first_line: 1,
+            has_call_tag: false,
             line: 0,
             offset: 0,
             seen_json: false,
             seen_blocks: false,
             seen_any: false,
             recovering: false,
-            searched: (0, 0),
-            last: VecDeque::new(),
+            failed_searches: (0, 0),
+            pending_frames: VecDeque::new(),
         }
     }
 
     /// Takes the next line, with or without its line break.
-    pub fn push_line(&mut self, line: &str) -> Vec<Frame> {
+    pub fn push_line(&mut self, line: &str) -> Vec<RequestFrame> {
         self.line += 1;
         self.offset += line.len() + usize::from(!line.ends_with('\n'));
         let line = line.strip_suffix('\n').unwrap_or(line);
@@ -132,12 +132,12 @@ impl Framer {
         let line =
             if self.line == 1 { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line };
         let mut frames = Vec::new();
-        self.take(line, &mut frames);
+        self.take_line(line, &mut frames);
         frames
     }
 
     /// [`Self::push_line`] for bytes that should be UTF-8.
-    pub fn push_bytes(&mut self, line: &[u8]) -> Vec<Frame> {
+    pub fn push_bytes(&mut self, line: &[u8]) -> Vec<RequestFrame> {
         let bad = match std::str::from_utf8(line) {
             Ok(text) => return self.push_line(text),
             Err(error) => self.offset + error.valid_up_to(),
@@ -145,17 +145,17 @@ impl Framer {
         self.line += 1;
         self.offset += line.len() + usize::from(!line.ends_with(b"\n"));
         self.seen_any = true;
-        self.recovering = !matches!(self.mode, Mode::Idle);
+        self.recovering = !matches!(self.mode, FramerMode::Idle);
         let error = ProtocolError::NotUtf8 { offset: bad, line: self.line };
-        let own = Frame::Error { line: self.line, error: error.clone() };
+        let own = RequestFrame::Error { line: self.line, error: error.clone() };
         let mut frames = Vec::new();
-        match std::mem::replace(&mut self.mode, Mode::Idle) {
-            Mode::Json(scanner) if line.starts_with(b"{") || line.starts_with(b"[") => {
-                self.give_up(unfinished(self.begin, &scanner), &mut frames);
+        match std::mem::replace(&mut self.mode, FramerMode::Idle) {
+            FramerMode::Json(scanner) if line.starts_with(b"{") || line.starts_with(b"[") => {
+                self.abandon_document(unfinished_frame(self.first_line, &scanner), &mut frames);
                 frames.push(own);
             }
-            Mode::Json(_) => self.give_up(Frame::Error { line: self.begin, error }, &mut frames),
-            Mode::Idle | Mode::Text => {
+            FramerMode::Json(_) => self.abandon_document(RequestFrame::Error { line: self.first_line, error }, &mut frames),
+            FramerMode::Idle | FramerMode::Text => {
                 self.reset();
                 frames.push(own);
             }
@@ -166,42 +166,42 @@ impl Framer {
     /// Takes the end of the stream: the next frame of what is left. There may
     /// be several, so it is called until it gives none. A stream without
     /// anything in it is an error.
-    pub fn finish(&mut self) -> Option<Frame> {
-        let line = self.begin;
-        match std::mem::replace(&mut self.mode, Mode::Idle) {
-            Mode::Idle if self.seen_any => {}
-            Mode::Idle => {
-                self.last.push_back(Frame::Error { line: 1, error: ProtocolError::Empty });
+    pub fn finish(&mut self) -> Option<RequestFrame> {
+        let line = self.first_line;
+        match std::mem::replace(&mut self.mode, FramerMode::Idle) {
+            FramerMode::Idle if self.seen_any => {}
+            FramerMode::Idle => {
+                self.pending_frames.push_back(RequestFrame::Error { line: 1, error: ProtocolError::Empty });
             }
-            Mode::Json(scanner) => {
+            FramerMode::Json(scanner) => {
                 let mut frames = Vec::new();
-                self.give_up(unfinished(line, &scanner), &mut frames);
-                self.last.extend(frames);
+                self.abandon_document(unfinished_frame(line, &scanner), &mut frames);
+                self.pending_frames.extend(frames);
             }
-            Mode::Text if self.tagged => {
+            FramerMode::Text if self.has_call_tag => {
                 let text = std::mem::take(&mut self.buffer);
-                self.last.push_back(Frame::Request { line, text });
+                self.pending_frames.push_back(RequestFrame::Request { line, text });
             }
-            Mode::Text if self.seen_blocks => {}
-            Mode::Text => self.last.extend(self.refuse_prose()),
+            FramerMode::Text if self.seen_blocks => {}
+            FramerMode::Text => self.pending_frames.extend(self.refuse_prose()),
         }
         self.reset();
         self.seen_any = true;
-        self.last.pop_front()
+        self.pending_frames.pop_front()
     }
 
-    fn take(&mut self, line: &str, frames: &mut Vec<Frame>) {
+    fn take_line(&mut self, line: &str, frames: &mut Vec<RequestFrame>) {
         if self.buffer.len() + line.len() > self.limit {
-            let begin = if self.buffer.is_empty() { self.line } else { self.begin };
-            self.recovering = !matches!(self.mode, Mode::Idle);
+            let begin = if self.buffer.is_empty() { self.line } else { self.first_line };
+            self.recovering = !matches!(self.mode, FramerMode::Idle);
             self.seen_any = true;
             let error = ProtocolError::TooLarge { line: begin, limit: self.limit };
-            let error = Frame::Error { line: begin, error };
-            if matches!(self.mode, Mode::Json(_)) {
+            let error = RequestFrame::Error { line: begin, error };
+            if matches!(self.mode, FramerMode::Json(_)) {
                 let may_follow = !is_opener(&self.buffer) && line.len() <= self.limit;
-                self.give_up(error, frames);
+                self.abandon_document(error, frames);
                 if may_follow && self.is_request(line) {
-                    self.begin(line, frames);
+                    self.begin_document(line, frames);
                 }
             } else {
                 self.reset();
@@ -209,77 +209,77 @@ impl Framer {
             }
             return;
         }
-        match std::mem::replace(&mut self.mode, Mode::Idle) {
-            Mode::Idle => self.begin(line, frames),
-            Mode::Json(scanner) if self.is_next_request(line) => {
-                self.give_up(unfinished(self.begin, &scanner), frames);
-                self.begin(line, frames);
+        match std::mem::replace(&mut self.mode, FramerMode::Idle) {
+            FramerMode::Idle => self.begin_document(line, frames),
+            FramerMode::Json(scanner) if self.is_next_request(line) => {
+                self.abandon_document(unfinished_frame(self.first_line, &scanner), frames);
+                self.begin_document(line, frames);
             }
-            Mode::Json(scanner) => self.go_on_with_json(scanner, line, frames),
-            Mode::Text => self.go_on_with_text(line, frames),
+            FramerMode::Json(scanner) => self.continue_json(scanner, line, frames),
+            FramerMode::Text => self.continue_text(line, frames),
         }
     }
 
-    fn begin(&mut self, line: &str, frames: &mut Vec<Frame>) {
+    fn begin_document(&mut self, line: &str, frames: &mut Vec<RequestFrame>) {
         if line.trim().is_empty() || (self.recovering && is_continuation(line)) {
             return;
         }
         self.recovering = false;
         self.seen_any = true;
-        self.begin = self.line;
+        self.first_line = self.line;
         if line.trim_start().starts_with(['{', '[']) {
-            self.go_on_with_json(Scanner::new(), line, frames);
+            self.continue_json(JsonScanner::new(), line, frames);
         } else if self.may_be_text(line) {
-            self.go_on_with_text(line, frames);
+            self.continue_text(line, frames);
         } else {
             let error = match self.wanted {
                 Some(_) => parse(line, self.wanted).err(),
-                None => syntax::check(line).err(),
+                None => syntax::check_json(line).err(),
             }
-            .unwrap_or_else(|| unlike_a_request(line));
-            frames.push(Frame::Error { line: self.line, error: error.starting_at(self.line) });
+            .unwrap_or_else(|| not_a_request_error(line));
+            frames.push(RequestFrame::Error { line: self.line, error: error.starting_at(self.line) });
         }
     }
 
-    fn go_on_with_json(&mut self, mut scanner: Scanner, line: &str, frames: &mut Vec<Frame>) {
+    fn continue_json(&mut self, mut scanner: JsonScanner, line: &str, frames: &mut Vec<RequestFrame>) {
         let step = match scanner.feed(line.as_bytes()) {
-            Step::More => scanner.feed(b"\n"),
+            ScanStatus::More => scanner.feed(b"\n"),
             other => other,
         };
         let first = self.buffer.is_empty();
         match step {
-            Step::More => {
+            ScanStatus::More => {
                 self.append(line);
-                self.mode = Mode::Json(scanner);
+                self.mode = FramerMode::Json(scanner);
             }
-            Step::Complete(_) => {
+            ScanStatus::Complete(_) => {
                 self.append(line);
                 self.seen_json = true;
-                frames.push(Frame::Request { line: self.begin, text: self.take_buffer() });
+                frames.push(RequestFrame::Request { line: self.first_line, text: self.take_buffer() });
             }
-            _ if self.wanted == Some(Dialect::HermesText) => {
-                self.tagged = blocks::has_tag(&self.buffer);
-                self.go_on_with_text(line, frames);
+            _ if self.wanted == Some(CallDialect::HermesText) => {
+                self.has_call_tag = blocks::has_call_tag(&self.buffer);
+                self.continue_text(line, frames);
             }
-            Step::TooDeep(at) => {
+            ScanStatus::TooDeep(at) => {
                 let (_, column) = syntax::position(line, at);
-                let error = ProtocolError::TooDeep { limit: SCAN_DEPTH, line: self.line, column };
+                let error = ProtocolError::TooDeep { limit: MAX_SCAN_DEPTH, line: self.line, column };
                 self.append(line);
-                self.give_up(Frame::Error { line: self.begin, error }, frames);
+                self.abandon_document(RequestFrame::Error { line: self.first_line, error }, frames);
                 self.recovering = !first;
             }
-            Step::Broken if !first && line.starts_with(['{', '[']) => {
-                self.give_up(unfinished(self.begin, &scanner), frames);
-                self.begin(line, frames);
+            ScanStatus::Broken if !first && line.starts_with(['{', '[']) => {
+                self.abandon_document(unfinished_frame(self.first_line, &scanner), frames);
+                self.begin_document(line, frames);
             }
-            Step::Broken => {
+            ScanStatus::Broken => {
                 self.append(line);
-                let line = self.begin;
-                let error = syntax::check(&self.buffer)
+                let line = self.first_line;
+                let error = syntax::check_json(&self.buffer)
                     .err()
-                    .unwrap_or_else(|| unlike_a_request(&self.buffer))
+                    .unwrap_or_else(|| not_a_request_error(&self.buffer))
                     .starting_at(line);
-                self.give_up(Frame::Error { line, error }, frames);
+                self.abandon_document(RequestFrame::Error { line, error }, frames);
                 self.recovering = !first;
             }
         }
@@ -288,9 +288,9 @@ impl Framer {
     /// Reports the document in `buffer`, then the requests that it took in.
     /// Every line is looked at by itself and only here, so that nothing is
     /// read a third time.
-    fn give_up(&mut self, error: Frame, frames: &mut Vec<Frame>) {
+    fn abandon_document(&mut self, error: RequestFrame, frames: &mut Vec<RequestFrame>) {
         frames.push(error);
-        let begin = self.begin;
+        let begin = self.first_line;
         let text = self.take_buffer();
         if is_opener(&text) {
             return;
@@ -298,7 +298,7 @@ impl Framer {
         for (down, line) in text.split('\n').enumerate().skip(1) {
             if self.is_request(line) {
                 self.seen_json = true;
-                frames.push(Frame::Request { line: begin + down, text: line.to_owned() });
+                frames.push(RequestFrame::Request { line: begin + down, text: line.to_owned() });
             }
         }
     }
@@ -318,49 +318,49 @@ impl Framer {
     /// is a common argument; but hardly anyone passes a whole call as the
     /// arguments of another and then breaks the line without indenting.
     fn is_next_request(&self, line: &str) -> bool {
-        const WRAPPERS: [&str; 3] = ["function", "tool_calls", "choices"];
-        let is_whole = |fields: Fields<'_>| {
-            fields.first(&ARGUMENTS).or_else(|| fields.first(&WRAPPERS)).is_some()
+        const WRAPPER_KEYS: [&str; 3] = ["function", "tool_calls", "choices"];
+        let is_whole = |fields: KnownFields<'_>| {
+            fields.first(&ARGUMENT_KEYS).or_else(|| fields.first(&WRAPPER_KEYS)).is_some()
         };
-        self.line == self.begin + 1
-            && self.wanted != Some(Dialect::HermesText)
+        self.line == self.first_line + 1
+            && self.wanted != Some(CallDialect::HermesText)
             && line.starts_with('{')
-            && awaits_arguments(&self.buffer)
-            && node::fields(line).is_ok_and(is_whole)
+            && ends_before_arguments(&self.buffer)
+            && json_node::fields(line).is_ok_and(is_whole)
             && self.is_request(line)
     }
 
-    fn go_on_with_text(&mut self, line: &str, frames: &mut Vec<Frame>) {
+    fn continue_text(&mut self, line: &str, frames: &mut Vec<RequestFrame>) {
         if self.is_next_document(line) {
             if !self.seen_blocks {
                 frames.extend(self.refuse_prose());
             }
             self.reset();
-            self.begin(line, frames);
+            self.begin_document(line, frames);
             return;
         }
         self.append(line);
-        self.tagged |= blocks::has_tag(line);
-        self.mode = Mode::Text;
+        self.has_call_tag |= blocks::has_call_tag(line);
+        self.mode = FramerMode::Text;
         if blocks::may_settle(line) && self.is_settled() {
             self.seen_blocks = true;
-            frames.push(Frame::Request { line: self.begin, text: self.take_buffer() });
+            frames.push(RequestFrame::Request { line: self.first_line, text: self.take_buffer() });
         }
     }
 
     /// Whether prose without a block gives way to a document.
     fn is_next_document(&self, line: &str) -> bool {
         if self.buffer.is_empty()
-            || self.wanted == Some(Dialect::HermesText)
+            || self.wanted == Some(CallDialect::HermesText)
             || !line.starts_with(['{', '['])
-            || self.tagged
+            || self.has_call_tag
         {
             return false;
         }
-        match Scanner::new().feed(line.as_bytes()) {
-            Step::More => true,
-            Step::Complete(end) => line.get(end..).is_some_and(|rest| rest.trim().is_empty()),
-            Step::Broken | Step::TooDeep(_) => false,
+        match JsonScanner::new().feed(line.as_bytes()) {
+            ScanStatus::More => true,
+            ScanStatus::Complete(end) => line.get(end..).is_some_and(|rest| rest.trim().is_empty()),
+            ScanStatus::Broken | ScanStatus::TooDeep(_) => false,
         }
     }
 
@@ -368,8 +368,8 @@ impl Framer {
     /// lines would be requests that wait in vain.
     fn may_be_text(&self, line: &str) -> bool {
         match self.wanted {
-            Some(Dialect::HermesText) => true,
-            None => !self.seen_json || blocks::find(line).settled,
+            Some(CallDialect::HermesText) => true,
+            None => !self.seen_json || blocks::find_blocks(line).is_settled,
             Some(_) => false,
         }
     }
@@ -377,19 +377,19 @@ impl Framer {
     /// Searching again with every line would be quadratic, so after some
     /// attempts the text must have doubled first.
     fn is_settled(&mut self) -> bool {
-        const ATTEMPTS: u32 = 64;
-        let (attempts, length) = self.searched;
-        if attempts >= ATTEMPTS && self.buffer.len() < length.saturating_mul(2) {
+        const MAX_EARLY_SEARCHES: u32 = 64;
+        let (attempts, length) = self.failed_searches;
+        if attempts >= MAX_EARLY_SEARCHES && self.buffer.len() < length.saturating_mul(2) {
             return false;
         }
-        self.searched = (attempts + 1, self.buffer.len());
-        blocks::find(&self.buffer).settled
+        self.failed_searches = (attempts + 1, self.buffer.len());
+        blocks::find_blocks(&self.buffer).is_settled
     }
 
-    fn refuse_prose(&self) -> Option<Frame> {
-        let line = self.begin;
+    fn refuse_prose(&self) -> Option<RequestFrame> {
+        let line = self.first_line;
         let error = parse(&self.buffer, self.wanted).err()?.starting_at(line);
-        Some(Frame::Error { line, error })
+        Some(RequestFrame::Error { line, error })
     }
 
     fn append(&mut self, line: &str) {
@@ -406,25 +406,25 @@ impl Framer {
     }
 
     fn reset(&mut self) {
-        self.mode = Mode::Idle;
+        self.mode = FramerMode::Idle;
         self.buffer = String::new();
-        self.tagged = false;
-        self.searched = (0, 0);
+        self.has_call_tag = false;
+        self.failed_searches = (0, 0);
     }
 }
 
-fn unfinished(line: usize, scanner: &Scanner) -> Frame {
-    Frame::Error { line, error: ProtocolError::Unfinished { line, missing: scanner.missing() } }
+fn unfinished_frame(line: usize, scanner: &JsonScanner) -> RequestFrame {
+    RequestFrame::Error { line, error: ProtocolError::Unfinished { line, missing: scanner.missing_suffix() } }
 }
 
-fn unlike_a_request(text: &str) -> ProtocolError {
+fn not_a_request_error(text: &str) -> ProtocolError {
     parse(text, None).err().unwrap_or(ProtocolError::Empty)
 }
 
 /// Whether a line is a whole document, not indented.
 fn is_document(line: &str) -> bool {
     line.starts_with(['{', '['])
-        && matches!(Scanner::new().feed(line.as_bytes()), Step::Complete(end)
+        && matches!(JsonScanner::new().feed(line.as_bytes()), ScanStatus::Complete(end)
             if line.get(end..).is_some_and(|rest| rest.trim().is_empty()))
 }
 
@@ -436,10 +436,10 @@ fn is_opener(text: &str) -> bool {
 }
 
 /// Whether a document stops right before the arguments of a call.
-fn awaits_arguments(text: &str) -> bool {
+fn ends_before_arguments(text: &str) -> bool {
     let key = text.trim_end().strip_suffix(':').map(str::trim_end);
     let Some(key) = key.and_then(|key| key.strip_suffix('"')) else { return false };
-    key.rsplit('"').next().is_some_and(|name| ARGUMENTS.contains(&name))
+    key.rsplit('"').next().is_some_and(|name| ARGUMENT_KEYS.contains(&name))
 }
 
 /// Whether a line can only be the middle or the end of a document.

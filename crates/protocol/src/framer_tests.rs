@@ -3,18 +3,18 @@
 use super::*;
 
 /// The frames of a text, in brief: `line:text`, or `line!error`.
-fn frames(wanted: Option<Dialect>, text: &str) -> Vec<String> {
-    let mut framer = Framer::new(wanted);
+fn frames(wanted: Option<CallDialect>, text: &str) -> Vec<String> {
+    let mut framer = RequestFramer::new(wanted);
     let mut frames: Vec<_> =
         text.split_inclusive('\n').flat_map(|line| framer.push_line(line)).collect();
     frames.extend(std::iter::from_fn(|| framer.finish()));
     frames.iter().map(brief).collect()
 }
 
-fn brief(frame: &Frame) -> String {
+fn brief(frame: &RequestFrame) -> String {
     match frame {
-        Frame::Request { line, text } => format!("{line}:{}", text.replace('\n', "⏎")),
-        Frame::Error { line, error } => {
+        RequestFrame::Request { line, text } => format!("{line}:{}", text.replace('\n', "⏎")),
+        RequestFrame::Error { line, error } => {
             let kind = format!("{error:?}");
             let name = kind.split([' ', '(']).next().unwrap_or_default();
             format!("{line}!{name}")
@@ -24,10 +24,10 @@ fn brief(frame: &Frame) -> String {
 
 #[test]
 fn a_line_that_is_a_document_is_answered_at_once() {
-    let mut framer = Framer::new(None);
+    let mut framer = RequestFramer::new(None);
     for line in 1..4 {
         let frames = framer.push_line("{\"tool_calls\":[]}\r\n");
-        assert_eq!(frames, [Frame::Request { line, text: r#"{"tool_calls":[]}"#.to_owned() }]);
+        assert_eq!(frames, [RequestFrame::Request { line, text: r#"{"tool_calls":[]}"#.to_owned() }]);
     }
     assert_eq!(framer.finish(), None);
 }
@@ -54,19 +54,19 @@ fn garbage_is_an_error_and_the_next_line_starts_afresh() {
 
 #[test]
 fn garbage_is_answered_without_waiting_for_the_next_line() {
-    let mut framer = Framer::new(None);
+    let mut framer = RequestFramer::new(None);
     assert_eq!(framer.push_line("{bad}").len(), 1);
     assert_eq!(framer.push_line("[]").len(), 1);
     assert_eq!(framer.push_line("bad").len(), 1);
     assert_eq!(framer.push_line("bad <tool_call>").len(), 1);
     assert_eq!(framer.push_line("[]").len(), 1);
-    let mut framer = Framer::new(Some(Dialect::Envelope));
+    let mut framer = RequestFramer::new(Some(CallDialect::Envelope));
     assert_eq!(framer.push_line("bad").len(), 1);
 }
 
 #[test]
 fn trailing_characters_spoil_the_whole_line() {
-    let mut framer = Framer::new(None);
+    let mut framer = RequestFramer::new(None);
     let found = framer.push_line("[] []\n");
     assert_eq!(found.len(), 1);
     let error = found[0].parse(None).unwrap_err();
@@ -78,10 +78,10 @@ fn a_document_that_was_cut_off_is_reported_and_the_next_one_read() {
     let text = "{\"tool_calls\":\n{\"x\":1,\n{\"tool_calls\":[]}\n[]\n";
     assert_eq!(frames(None, text), ["1!Unfinished", "3:{\"tool_calls\":[]}", "4:[]"]);
     assert_eq!(frames(None, "[]\n{\"a\":[\n"), ["1:[]", "2!Unfinished"]);
-    let mut framer = Framer::new(None);
+    let mut framer = RequestFramer::new(None);
     assert_eq!(framer.push_line("{\"a\":["), []);
     let error = ProtocolError::Unfinished { line: 1, missing: "]}".to_owned() };
-    assert_eq!(framer.finish(), Some(Frame::Error { line: 1, error }));
+    assert_eq!(framer.finish(), Some(RequestFrame::Error { line: 1, error }));
 }
 
 #[test]
@@ -92,11 +92,11 @@ fn no_fragment_of_a_broken_document_runs() {
 
 #[test]
 fn errors_are_placed_in_the_stream() {
-    let mut framer = Framer::new(None);
+    let mut framer = RequestFramer::new(None);
     framer.push_line("[]");
     framer.push_line("{");
     let found = framer.push_line("  \"a\": oops'");
-    let Frame::Error { line: 2, error: ProtocolError::Syntax { line: 3, .. } } = &found[0] else {
+    let RequestFrame::Error { line: 2, error: ProtocolError::Syntax { line: 3, .. } } = &found[0] else {
         panic!("{found:?}")
     };
     let found = framer.push_line("{\"tool_calls\": nope}");
@@ -106,7 +106,7 @@ fn errors_are_placed_in_the_stream() {
 
 #[test]
 fn tool_call_text_is_a_frame_when_its_blocks_are_closed() {
-    let mut framer = Framer::new(None);
+    let mut framer = RequestFramer::new(None);
     assert_eq!(framer.push_line("I look.\n"), []);
     assert_eq!(framer.push_line("<tool_call>\n"), []);
     assert_eq!(framer.push_line("{\"name\":\"a\",\"arguments\":{\"x\":\"</tool_call>\"}}\n"), []);
@@ -126,7 +126,7 @@ fn text_that_ends_inside_a_block_is_still_a_request() {
 #[test]
 fn prose_without_a_call_is_an_error_at_the_end() {
     assert_eq!(frames(None, "\nhello\nworld\n"), ["2!Syntax"]);
-    let hermes = Some(Dialect::HermesText);
+    let hermes = Some(CallDialect::HermesText);
     assert_eq!(frames(hermes, "hello\n[1] world\n{ \n"), ["1!NoCalls"]);
     assert_eq!(
         frames(hermes, "[a] <tool_call>{\"name\":\"a\"}</tool_call>\n"),
@@ -146,21 +146,21 @@ fn nothing_at_all_is_an_error() {
 
 #[test]
 fn bytes_that_are_not_text_are_placed_and_passed_over() {
-    let mut framer = Framer::new(None);
+    let mut framer = RequestFramer::new(None);
     assert_eq!(framer.push_bytes(b"[]\n").len(), 1);
     let error = ProtocolError::NotUtf8 { offset: 5, line: 2 };
-    assert_eq!(framer.push_bytes(b"[\"\xff\"]\n"), [Frame::Error { line: 2, error }]);
+    assert_eq!(framer.push_bytes(b"[\"\xff\"]\n"), [RequestFrame::Error { line: 2, error }]);
     assert_eq!(framer.push_bytes(b"[]\n").len(), 1);
 }
 
 #[test]
 fn a_request_beyond_the_limit_is_refused_and_passed_over() {
-    let mut framer = Framer::with_limit(None, 16);
+    let mut framer = RequestFramer::with_limit(None, 16);
     let error = ProtocolError::TooLarge { line: 1, limit: 16 };
-    assert_eq!(framer.push_line("[1,2,3,4,5,6,7,8]"), [Frame::Error { line: 1, error }]);
+    assert_eq!(framer.push_line("[1,2,3,4,5,6,7,8]"), [RequestFrame::Error { line: 1, error }]);
     assert_eq!(framer.push_line("[1,"), []);
     let error = ProtocolError::TooLarge { line: 2, limit: 16 };
-    assert_eq!(framer.push_line("  2,3,4,5,6,7,8"), [Frame::Error { line: 2, error }]);
+    assert_eq!(framer.push_line("  2,3,4,5,6,7,8"), [RequestFrame::Error { line: 2, error }]);
     assert_eq!(framer.push_line("  9"), []);
     assert_eq!(framer.push_line("]"), []);
     assert_eq!(framer.push_line("[]").len(), 1);
@@ -168,9 +168,9 @@ fn a_request_beyond_the_limit_is_refused_and_passed_over() {
 
 #[test]
 fn depth_is_bounded() {
-    let mut framer = Framer::new(None);
-    let found = framer.push_line(&"[".repeat(SCAN_DEPTH + 1));
-    assert!(matches!(found[..], [Frame::Error { error: ProtocolError::TooDeep { .. }, .. }]));
+    let mut framer = RequestFramer::new(None);
+    let found = framer.push_line(&"[".repeat(MAX_SCAN_DEPTH + 1));
+    assert!(matches!(found[..], [RequestFrame::Error { error: ProtocolError::TooDeep { .. }, .. }]));
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let found = framer.push_line(&deep);
     assert!(matches!(found[0].parse(None), Err(ProtocolError::TooDeep { limit: 128, .. })));
@@ -179,7 +179,7 @@ fn depth_is_bounded() {
 /// Every line might have ended the block, and none did.
 #[test]
 fn a_text_that_never_settles_costs_linear_time() {
-    let mut framer = Framer::new(None);
+    let mut framer = RequestFramer::new(None);
     assert_eq!(framer.push_line("<tool_call>{\"name\":\"a\",\"arguments\":{\"x\":\""), []);
     for _ in 0..100_000 {
         assert_eq!(framer.push_line("a line that ends in </tool_call>"), []);
@@ -193,7 +193,7 @@ fn a_text_that_never_settles_costs_linear_time() {
 #[test]
 fn text_in_a_json_session_is_told_its_dialect() {
     let text = "<tool_call>{\"name\":\"a\"}</tool_call>\n[]\n";
-    assert_eq!(frames(Some(Dialect::Envelope), text), ["1!WrongDialect", "2:[]"]);
+    assert_eq!(frames(Some(CallDialect::Envelope), text), ["1!WrongDialect", "2:[]"]);
 }
 
 const CALL: &str = r#"{"name":"todo","arguments":{}}"#;
@@ -230,7 +230,7 @@ fn a_request_that_was_cut_off_swallows_no_other() {
 
 #[test]
 fn a_request_after_one_that_was_cut_off_is_answered_at_once() {
-    let mut framer = Framer::new(None);
+    let mut framer = RequestFramer::new(None);
     assert_eq!(framer.push_line(r#"{"name":"todo","arguments": "#), []);
     let found: Vec<_> = framer.push_line(CALL).iter().map(brief).collect();
     assert_eq!(found, ["1!Unfinished".to_owned(), format!("2:{CALL}")]);
@@ -270,7 +270,7 @@ fn leftovers_that_are_no_requests_are_part_of_the_broken_document() {
 
 #[test]
 fn the_size_limit_swallows_no_request() {
-    let mut framer = Framer::with_limit(None, 64);
+    let mut framer = RequestFramer::with_limit(None, 64);
     assert_eq!(framer.push_line("[1,"), []);
     assert_eq!(framer.push_line(CALL), []);
     let found: Vec<_> = framer.push_line(&format!("{CALL} ")).iter().map(brief).collect();
@@ -283,7 +283,7 @@ fn the_size_limit_swallows_no_request() {
 
 #[test]
 fn bytes_that_are_not_text_swallow_no_request() {
-    let mut framer = Framer::new(None);
+    let mut framer = RequestFramer::new(None);
     framer.push_line("[1,");
     framer.push_line(CALL);
     let found: Vec<_> = framer.push_bytes(b"{\"\xff\"}\n").iter().map(brief).collect();
@@ -297,7 +297,7 @@ fn bytes_that_are_not_text_swallow_no_request() {
 #[test]
 fn a_document_that_never_ends_costs_linear_time() {
     const LINES: usize = 25_000;
-    let mut framer = Framer::new(None);
+    let mut framer = RequestFramer::new(None);
     assert_eq!(framer.push_line("[1,"), []);
     for _ in 0..LINES {
         assert_eq!(framer.push_line(CALL), []);

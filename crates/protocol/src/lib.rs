@@ -2,7 +2,7 @@
 //! the answers.
 //!
 //! [`parse`] reads a request in any dialect, [`render`] answers it in the same
-//! one, and [`Framer`] cuts a stream of lines into requests, so that one loop
+//! one, and [`RequestFramer`] cuts a stream of lines into requests, so that one loop
 //! serves a pretty-printed file, JSON lines and a model's raw reply.
 //!
 //! Reading is lenient for each call and strict for the document: a call
@@ -10,22 +10,22 @@
 //! nests too deep still becomes a call, so that it gets its own answer; a
 //! document whose shape is unknown is an error with the place and a way out.
 
-mod answer;
+mod result_format;
 mod blocks;
 mod call;
 mod dialect;
 mod document;
 mod error;
 mod framer;
-mod hermes;
-mod node;
+mod hermes_text;
+mod json_node;
 mod request;
 mod salvage;
-mod scan;
+mod json_scan;
 mod syntax;
 
-pub use answer::{render, render_error};
-pub use dialect::Dialect;
+pub use result_format::{render_results, render_error};
+pub use dialect::CallDialect;
 pub use error::ProtocolError;
-pub use framer::{Frame, Framer};
-pub use request::{MAX_CALLS, Request, parse, parse_bytes};
+pub use framer::{RequestFrame, RequestFramer};
+pub use request::{MAX_CALLS, CallRequest, parse, parse_bytes};

@@ -4,18 +4,18 @@ use std::collections::HashSet;
 
 use hermes_core::ToolCall;
 
-use crate::call::{self, Draft, IdForm};
-use crate::document::{self, Source};
-use crate::{Dialect, ProtocolError, hermes, syntax};
+use crate::call::{self, CallDraft, IdForm};
+use crate::document::{self, CallSource};
+use crate::{CallDialect, ProtocolError, hermes_text, syntax};
 
 /// The most calls that one request may hold.
 pub const MAX_CALLS: usize = 100_000;
 
 /// A request as it was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct CallRequest {
     /// The dialect of the question, and of the answer.
-    pub dialect: Dialect,
+    pub dialect: CallDialect,
     /// The calls, in their order. Every one has an id and gets one result.
     pub calls: Vec<ToolCall>,
     /// By position, so that `calls` may be taken out while they run.
@@ -23,9 +23,9 @@ pub struct Request {
     wrapped: bool,
 }
 
-impl Request {
+impl CallRequest {
     /// A request for calls that were not read from a text.
-    pub fn new(dialect: Dialect, calls: Vec<ToolCall>) -> Self {
+    pub fn new(dialect: CallDialect, calls: Vec<ToolCall>) -> Self {
         let ids = vec![IdForm::Text; calls.len()];
         Self { dialect, calls, ids, wrapped: false }
     }
@@ -40,14 +40,14 @@ impl Request {
         self.wrapped
     }
 
-    fn assemble(dialect: Dialect, drafts: Vec<Draft>, wrapped: bool) -> Self {
+    fn from_drafts(dialect: CallDialect, drafts: Vec<CallDraft>, wrapped: bool) -> Self {
         let mut taken: HashSet<String> =
             drafts.iter().filter_map(|draft| draft.id.as_ref().map(|(id, _)| id.clone())).collect();
         let mut calls = Vec::with_capacity(drafts.len());
         let mut ids = Vec::with_capacity(drafts.len());
         for (position, draft) in drafts.into_iter().enumerate() {
             let (id, form) =
-                draft.id.unwrap_or_else(|| (free_id(position + 1, &mut taken), IdForm::Made));
+                draft.id.unwrap_or_else(|| (unused_id(position + 1, &mut taken), IdForm::Generated));
             calls.push(ToolCall { id, name: draft.name, arguments: draft.arguments });
             ids.push(form);
         }
@@ -55,7 +55,7 @@ impl Request {
     }
 }
 
-fn free_id(number: usize, taken: &mut HashSet<String>) -> String {
+fn unused_id(number: usize, taken: &mut HashSet<String>) -> String {
     let plain = format!("call_{number}");
     let id = std::iter::once(plain)
         .chain((2..).map(|n: u64| format!("call_{number}_{n}")))
@@ -68,28 +68,28 @@ fn free_id(number: usize, taken: &mut HashSet<String>) -> String {
 /// Reads one request. Without a `wanted` dialect it is told from the text.
 ///
 /// A text that begins like JSON is only ever read as JSON, unless
-/// [`Dialect::HermesText`] is wanted: tags inside a document that was cut off
+/// [`CallDialect::HermesText`] is wanted: tags inside a document that was cut off
 /// must not come alive as calls.
-pub fn parse(text: &str, wanted: Option<Dialect>) -> Result<Request, ProtocolError> {
+pub fn parse(text: &str, wanted: Option<CallDialect>) -> Result<CallRequest, ProtocolError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some(first) = text.trim_start().chars().next() else { return Err(ProtocolError::Empty) };
     let like_json = matches!(first, '{' | '[' | '"');
     match wanted {
-        Some(Dialect::HermesText) if like_json => match parse_document(text, wanted) {
-            Err(ProtocolError::Syntax { .. }) if hermes::has_tag(text) => parse_text(text),
+        Some(CallDialect::HermesText) if like_json => match parse_document(text, wanted) {
+            Err(ProtocolError::Syntax { .. }) if hermes_text::has_call_tag(text) => parse_text(text),
             read => read,
         },
-        Some(Dialect::HermesText) => parse_text(text),
-        None if !like_json && hermes::has_tag(text) => parse_text(text),
-        Some(wanted) if !like_json && hermes::read(text).is_ok() => {
-            Err(ProtocolError::WrongDialect { wanted, found: Dialect::HermesText })
+        Some(CallDialect::HermesText) => parse_text(text),
+        None if !like_json && hermes_text::has_call_tag(text) => parse_text(text),
+        Some(wanted) if !like_json && hermes_text::read_text_calls(text).is_ok() => {
+            Err(ProtocolError::WrongDialect { wanted, found: CallDialect::HermesText })
         }
         _ => parse_document(text, wanted),
     }
 }
 
 /// [`parse`] for bytes that should be UTF-8.
-pub fn parse_bytes(bytes: &[u8], wanted: Option<Dialect>) -> Result<Request, ProtocolError> {
+pub fn parse_bytes(bytes: &[u8], wanted: Option<CallDialect>) -> Result<CallRequest, ProtocolError> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let offset = e.valid_up_to();
         let before = bytes.get(..offset).unwrap_or_default();
@@ -98,26 +98,26 @@ pub fn parse_bytes(bytes: &[u8], wanted: Option<Dialect>) -> Result<Request, Pro
     parse(text, wanted)
 }
 
-fn parse_document(text: &str, wanted: Option<Dialect>) -> Result<Request, ProtocolError> {
-    let found = document::read(text)?;
+fn parse_document(text: &str, wanted: Option<CallDialect>) -> Result<CallRequest, ProtocolError> {
+    let found = document::find_calls(text)?;
     let dialect = match wanted {
-        Some(wanted) if !found.answers(wanted) => {
+        Some(wanted) if !found.is_written_in(wanted) => {
             return Err(ProtocolError::WrongDialect { wanted, found: found.dialect });
         }
         Some(wanted) => wanted,
         None => found.dialect,
     };
     match found.source {
-        Source::Calls(list) => {
-            let drafts = list.into_iter().map(call::read).collect();
-            Ok(Request::assemble(dialect, drafts, dialect == Dialect::HermesText))
+        CallSource::Calls(list) => {
+            let drafts = list.into_iter().map(call::read_call).collect();
+            Ok(CallRequest::from_drafts(dialect, drafts, dialect == CallDialect::HermesText))
         }
-        Source::Text(text) => Ok(Request::assemble(dialect, hermes::read(&text)?, true)),
+        CallSource::Text(text) => Ok(CallRequest::from_drafts(dialect, hermes_text::read_text_calls(&text)?, true)),
     }
 }
 
-fn parse_text(text: &str) -> Result<Request, ProtocolError> {
-    Ok(Request::assemble(Dialect::HermesText, hermes::read(text)?, false))
+fn parse_text(text: &str) -> Result<CallRequest, ProtocolError> {
+    Ok(CallRequest::from_drafts(CallDialect::HermesText, hermes_text::read_text_calls(text)?, false))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ fn call(id: &str, name: &str, arguments: serde_json::Value) -> ToolCall {
 /// What each text is told to be.
 #[test]
 fn the_dialect_is_told_from_the_text() {
-    use Dialect::{Anthropic, Envelope, HermesText, OpenAiChat, OpenAiResponses};
+    use CallDialect::{Anthropic, Envelope, HermesText, OpenAiChat, OpenAiResponses};
     let table = [
         (r#"{"tool_calls":[]}"#, Envelope, 0),
         (r#"{"tool_calls":[{"function":{"name":"f","arguments":{}}}]}"#, Envelope, 1),
@@ -164,22 +164,22 @@ fn made_ids_never_meet_given_ones() {
 #[test]
 fn a_wanted_dialect_decides_between_what_fits() {
     let bare = r#"[{"id":"a","name":"f","arguments":{}}]"#;
-    for dialect in Dialect::ALL {
+    for dialect in CallDialect::ALL {
         assert_eq!(parse(bare, Some(dialect)).unwrap().dialect, dialect);
     }
-    let list = Dialect::Envelope.example();
-    assert_eq!(parse(list, Some(Dialect::OpenAiChat)).unwrap().dialect, Dialect::OpenAiChat);
-    for wanted in [Dialect::Anthropic, Dialect::OpenAiResponses, Dialect::HermesText] {
-        let found = Dialect::Envelope;
+    let list = CallDialect::Envelope.example();
+    assert_eq!(parse(list, Some(CallDialect::OpenAiChat)).unwrap().dialect, CallDialect::OpenAiChat);
+    for wanted in [CallDialect::Anthropic, CallDialect::OpenAiResponses, CallDialect::HermesText] {
+        let found = CallDialect::Envelope;
         assert_eq!(parse(list, Some(wanted)), Err(ProtocolError::WrongDialect { wanted, found }));
     }
-    let text = Dialect::HermesText.example();
-    let (wanted, found) = (Dialect::OpenAiChat, Dialect::HermesText);
+    let text = CallDialect::HermesText.example();
+    let (wanted, found) = (CallDialect::OpenAiChat, CallDialect::HermesText);
     assert_eq!(parse(text, Some(wanted)), Err(ProtocolError::WrongDialect { wanted, found }));
     assert!(matches!(parse("hello", Some(wanted)), Err(ProtocolError::Syntax { .. })));
     let prose = "[1] I call <tool_call>{\"name\":\"f\"}</tool_call>";
     assert!(matches!(parse(prose, None), Err(ProtocolError::Syntax { .. })));
-    assert_eq!(parse(prose, Some(Dialect::HermesText)).unwrap().calls.len(), 1);
+    assert_eq!(parse(prose, Some(CallDialect::HermesText)).unwrap().calls.len(), 1);
 }
 
 #[test]

@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 use hermes_core::CallArguments;
 
-use crate::call::{self, Draft};
+use crate::call::{self, CallDraft};
 
 /// How much may be looked at in vain, so that a hostile text costs linear time.
 #[derive(Debug)]
-pub(crate) struct Budget(usize);
+pub(crate) struct ScanBudget(usize);
 
-impl Budget {
+impl ScanBudget {
     pub(crate) fn for_text(text: &str) -> Self {
         Self(text.len().saturating_mul(8).saturating_add(1024))
     }
@@ -21,7 +21,7 @@ impl Budget {
 
 /// Where something that begins with a bracket ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Span {
+pub(crate) enum BracketSpan {
     /// Just past its last bracket.
     Whole(usize),
     /// A closing tag stands where JSON should go on.
@@ -33,37 +33,37 @@ pub(crate) enum Span {
 }
 
 /// Follows brackets and strings, of either quote, and minds nothing else.
-pub(crate) fn span(text: &str, from: usize, budget: &mut Budget) -> Span {
+pub(crate) fn bracket_span(text: &str, from: usize, budget: &mut ScanBudget) -> BracketSpan {
     if budget.0 == 0 {
-        return Span::Broken;
+        return BracketSpan::Broken;
     }
     let bytes = text.as_bytes();
     let mut at = from;
     let mut depth = 0usize;
     let end = loop {
         match bytes.get(at) {
-            None => break Span::Open,
+            None => break BracketSpan::Open,
             Some(b'{' | b'[') => depth += 1,
             Some(b'}' | b']') => {
                 depth = depth.saturating_sub(1);
                 if depth == 0 {
-                    break Span::Whole(at + 1);
+                    break BracketSpan::Whole(at + 1);
                 }
             }
             Some(b'"' | b'\'') => {
                 let Some(close) = string_end(bytes, at) else {
                     at = bytes.len();
-                    break Span::Open;
+                    break BracketSpan::Open;
                 };
                 at = close;
                 let next = skip_space(bytes, close + 1);
                 if !matches!(bytes.get(next), None | Some(b',' | b':' | b'}' | b']' | b'<')) {
-                    break Span::Broken;
+                    break BracketSpan::Broken;
                 }
             }
             Some(b'<') => {
                 let closes = bytes.get(at..).is_some_and(|rest| rest.starts_with(b"</tool_call>"));
-                break if closes { Span::Tag(at) } else { Span::Broken };
+                break if closes { BracketSpan::Tag(at) } else { BracketSpan::Broken };
             }
             Some(_) => {}
         }
@@ -89,37 +89,37 @@ pub(crate) fn unfence(text: &str) -> &str {
 }
 
 /// Reads a call from something that was meant to be a JSON object.
-pub(crate) fn dig(body: &str) -> Draft {
+pub(crate) fn salvage_call(body: &str) -> CallDraft {
     let mut name = None;
     let mut arguments = None;
-    let mut budget = Budget::for_text(body);
-    let mut members = Members::new(body);
+    let mut budget = ScanBudget::for_text(body);
+    let mut members = MemberScanner::new(body);
     while let Some((key, begin)) = members.next_key() {
         let rest = body.get(begin..).unwrap_or_default();
         let end = members.value_end(begin, &mut budget);
         let value = end.and_then(|end| body.get(begin..end));
-        if call::NAMES.contains(&key) {
+        if call::NAME_KEYS.contains(&key) {
             name = value.and_then(unquote).or(name);
-        } else if call::ARGUMENTS.contains(&key) {
-            arguments = Some(value.map_or_else(|| cut_off(rest, &mut name), plain_text));
+        } else if call::ARGUMENT_KEYS.contains(&key) {
+            arguments = Some(value.map_or_else(|| truncated_arguments(rest, &mut name), plain_text));
         }
         let Some(end) = end else { break };
         members.at = end;
     }
     match (name, arguments) {
-        (Some(name), Some(arguments)) => Draft::from_text(name, arguments),
-        (name, _) => Draft::from_text(name.unwrap_or_default(), body),
+        (Some(name), Some(arguments)) => CallDraft::from_text(name, arguments),
+        (name, _) => CallDraft::from_text(name.unwrap_or_default(), body),
     }
 }
 
 /// Reads `<function=NAME><parameter=KEY>value</parameter>…</function>`. One
 /// that is cut off, or whose values hold such tags themselves, stays text:
 /// what was meant cannot be guessed.
-pub(crate) fn read_function(body: &str) -> Option<Draft> {
+pub(crate) fn read_function(body: &str) -> Option<CallDraft> {
     let (name, inner) = body.strip_prefix("<function=")?.split_once('>')?;
     let name = name.trim().trim_matches(['"', '\'']);
     let Some((inner, _)) = inner.rsplit_once("</function>") else {
-        return Some(Draft::from_text(name, body));
+        return Some(CallDraft::from_text(name, body));
     };
     let mut arguments = Map::new();
     let mut rest = inner;
@@ -129,14 +129,14 @@ pub(crate) fn read_function(body: &str) -> Option<Draft> {
         let Some((Some((key, value)), after)) =
             parts.map(|(parameter, after)| (parameter.split_once('>'), after))
         else {
-            return Some(Draft::from_text(name, body));
+            return Some(CallDraft::from_text(name, body));
         };
         let value = value.strip_prefix('\n').unwrap_or(value);
         let value = value.strip_suffix('\n').unwrap_or(value);
         arguments.insert(key.trim().trim_matches(['"', '\'']).to_owned(), value.into());
         rest = after;
     }
-    Some(Draft {
+    Some(CallDraft {
         id: None,
         name: name.to_owned(),
         arguments: CallArguments::Json(Value::Object(arguments)),
@@ -144,12 +144,12 @@ pub(crate) fn read_function(body: &str) -> Option<Draft> {
 }
 
 /// The members of the outermost object, as far as they can be told apart.
-struct Members<'t> {
+struct MemberScanner<'t> {
     text: &'t str,
     at: usize,
 }
 
-impl<'t> Members<'t> {
+impl<'t> MemberScanner<'t> {
     fn new(text: &'t str) -> Self {
         Self { text, at: text.find('{').map_or(text.len(), |brace| brace + 1) }
     }
@@ -180,11 +180,11 @@ impl<'t> Members<'t> {
     }
 
     /// Just past a value, if its end can be told.
-    fn value_end(&self, begin: usize, budget: &mut Budget) -> Option<usize> {
+    fn value_end(&self, begin: usize, budget: &mut ScanBudget) -> Option<usize> {
         let bytes = self.text.as_bytes();
         match bytes.get(begin)? {
-            b'{' | b'[' => match span(self.text, begin, budget) {
-                Span::Whole(end) => Some(end),
+            b'{' | b'[' => match bracket_span(self.text, begin, budget) {
+                BracketSpan::Whole(end) => Some(end),
                 _ => None,
             },
             b'"' | b'\'' => {
@@ -202,7 +202,7 @@ impl<'t> Members<'t> {
 
 /// The arguments when their end cannot be told: all that is left, less what
 /// is clearly not theirs.
-fn cut_off(rest: &str, name: &mut Option<String>) -> String {
+fn truncated_arguments(rest: &str, name: &mut Option<String>) -> String {
     if name.is_none()
         && let Some((before, last)) = split_last_name(rest)
     {
@@ -210,12 +210,12 @@ fn cut_off(rest: &str, name: &mut Option<String>) -> String {
         return before.to_owned();
     }
     let rest = rest.trim_end();
-    let own = if brackets(rest) < 0 { rest.strip_suffix('}') } else { None };
+    let own = if bracket_balance(rest) < 0 { rest.strip_suffix('}') } else { None };
     own.unwrap_or(rest).to_owned()
 }
 
 /// Opening less closing brackets, wherever they stand.
-fn brackets(text: &str) -> i64 {
+fn bracket_balance(text: &str) -> i64 {
     text.bytes().fold(0, |sum, byte| match byte {
         b'{' | b'[' => sum + 1,
         b'}' | b']' => sum - 1,

@@ -24,7 +24,7 @@ fn a_name_and_the_text_of_its_arguments_are_dug_out() {
         ("", "", ""),
     ];
     for (body, name, arguments) in table {
-        assert_eq!(dig(body), Draft::from_text(name, arguments), "{body}");
+        assert_eq!(salvage_call(body), CallDraft::from_text(name, arguments), "{body}");
     }
 }
 
@@ -33,7 +33,7 @@ fn a_function_block_becomes_an_object_of_strings() {
     let body = "<function=write_file>\n<parameter=path>\na.txt\n</parameter>\n<parameter=content>\n\nline\n</tool_call>\n\n</parameter>\n</function>";
     let draft = read_function(body);
     let arguments = CallArguments::Json(json!({"path": "a.txt", "content": "\nline\n</tool_call>\n"}));
-    assert_eq!(draft, Some(Draft { id: None, name: "write_file".to_owned(), arguments }));
+    assert_eq!(draft, Some(CallDraft { id: None, name: "write_file".to_owned(), arguments }));
     assert_eq!(
         read_function("<function=now></function>").map(|d| d.arguments),
         Some(CallArguments::Json(json!({})))
@@ -49,7 +49,7 @@ fn a_function_block_that_is_cut_off_stays_text() {
         "<function=f>stray</function>",
         "<function=f><parameter=a>x</parameter> tail</function>",
     ] {
-        assert_eq!(read_function(body), Some(Draft::from_text("f", body)), "{body}");
+        assert_eq!(read_function(body), Some(CallDraft::from_text("f", body)), "{body}");
     }
     assert_eq!(read_function("{}"), None);
     assert_eq!(read_function("<function=f"), None);
@@ -57,13 +57,13 @@ fn a_function_block_that_is_cut_off_stays_text() {
 
 #[test]
 fn a_span_ends_where_brackets_balance() {
-    let whole = |text: &str| span(text, 0, &mut Budget::for_text(text));
-    assert_eq!(whole(r#"{"a":"}"} tail"#), Span::Whole(9));
-    assert_eq!(whole(r#"{"a":"</tool_call>"}"#), Span::Whole(20));
-    assert_eq!(whole(r#"{"a":1</tool_call>"#), Span::Tag(6));
-    assert_eq!(whole(r#"{"a":"b"</tool_call>"#), Span::Tag(8));
-    assert_eq!(whole(r#"{"a":"say "hi""}"#), Span::Broken);
-    assert_eq!(whole(r#"{"a":<b>}"#), Span::Broken);
-    assert_eq!(whole(r#"{"a":"b"#), Span::Open);
-    assert_eq!(whole(r#"{"a":[1"#), Span::Open);
+    let whole = |text: &str| bracket_span(text, 0, &mut ScanBudget::for_text(text));
+    assert_eq!(whole(r#"{"a":"}"} tail"#), BracketSpan::Whole(9));
+    assert_eq!(whole(r#"{"a":"</tool_call>"}"#), BracketSpan::Whole(20));
+    assert_eq!(whole(r#"{"a":1</tool_call>"#), BracketSpan::Tag(6));
+    assert_eq!(whole(r#"{"a":"b"</tool_call>"#), BracketSpan::Tag(8));
+    assert_eq!(whole(r#"{"a":"say "hi""}"#), BracketSpan::Broken);
+    assert_eq!(whole(r#"{"a":<b>}"#), BracketSpan::Broken);
+    assert_eq!(whole(r#"{"a":"b"#), BracketSpan::Open);
+    assert_eq!(whole(r#"{"a":[1"#), BracketSpan::Open);
 }

@@ -4,11 +4,11 @@
 use memchr::{memchr, memchr_iter, memrchr};
 use serde::de::IgnoredAny;
 
-use crate::scan::Scanner;
-use crate::{Dialect, ProtocolError};
+use crate::json_scan::JsonScanner;
+use crate::{CallDialect, ProtocolError};
 
 /// Whether a text is one JSON document.
-pub(crate) fn check(text: &str) -> Result<(), ProtocolError> {
+pub(crate) fn check_json(text: &str) -> Result<(), ProtocolError> {
     serde_json::from_str::<IgnoredAny>(text).map(|_| ()).map_err(|e| diagnose(text, &e))
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn count_lines(before: &[u8]) -> usize {
 
 /// Line and column of a byte, both counted from 1, the column in characters.
 pub(crate) fn position(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..floor(text, at)).unwrap_or(text);
+    let before = text.get(..floor_char_boundary(text, at)).unwrap_or(text);
     let begin = memrchr(b'\n', before.as_bytes()).map_or(0, |newline| newline + 1);
     let column = before.get(begin..).unwrap_or_default().chars().count() + 1;
     (count_lines(before.as_bytes()), column)
@@ -44,13 +44,13 @@ pub(crate) fn position(text: &str, at: usize) -> (usize, usize) {
 
 /// A few words around a byte, on one line.
 pub(crate) fn excerpt(text: &str, at: usize) -> String {
-    const BEFORE: usize = 30;
-    const AFTER: usize = 30;
-    let (before, after) = text.split_at(floor(text, at));
+    const CHARS_BEFORE: usize = 30;
+    const CHARS_AFTER: usize = 30;
+    let (before, after) = text.split_at(floor_char_boundary(text, at));
     let before = before.rsplit('\n').next().unwrap_or_default();
     let after = after.split('\n').next().unwrap_or_default();
-    let begin = before.char_indices().rev().nth(BEFORE - 1).map_or(0, |(i, _)| i);
-    let end = after.char_indices().nth(AFTER).map_or(after.len(), |(i, _)| i);
+    let begin = before.char_indices().rev().nth(CHARS_BEFORE - 1).map_or(0, |(i, _)| i);
+    let end = after.char_indices().nth(CHARS_AFTER).map_or(after.len(), |(i, _)| i);
     let left = before.get(begin..).unwrap_or_default();
     let right = after.get(..end).unwrap_or_default();
     let mut shown = String::with_capacity(left.len() + right.len() + 6);
@@ -74,23 +74,23 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
             None => break,
         }
     }
-    floor(text, begin + column.saturating_sub(1))
+    floor_char_boundary(text, begin + column.saturating_sub(1))
 }
 
-fn floor(text: &str, at: usize) -> usize {
+fn floor_char_boundary(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
 }
 
 fn ends_in_comma(text: &str, at: usize) -> bool {
-    let (before, here) = text.split_at(floor(text, at));
+    let (before, here) = text.split_at(floor_char_boundary(text, at));
     here.starts_with([']', '}']) && before.trim_end().ends_with(',')
 }
 
 fn suggest(text: &str, at: usize, problem: &str) -> String {
-    let (_, here) = text.split_at(floor(text, at));
+    let (_, here) = text.split_at(floor_char_boundary(text, at));
     let word = |word: &str| here.starts_with(word);
     let fixed = if problem.starts_with("EOF") {
-        return unfinished(text);
+        return suggest_completion(text);
     } else if problem == "trailing comma" {
         "Remove the comma before the closing bracket."
     } else if problem.starts_with("control character") {
@@ -116,15 +116,15 @@ fn suggest(text: &str, at: usize, problem: &str) -> String {
     } else if problem.starts_with("expected `,`") {
         "Put a comma between the members; write a quote inside a string as \\\"."
     } else {
-        return format!("Send JSON such as {}", Dialect::Envelope.example());
+        return format!("Send JSON such as {}", CallDialect::Envelope.example());
     };
     fixed.to_owned()
 }
 
-fn unfinished(text: &str) -> String {
-    let mut scanner = Scanner::new();
+fn suggest_completion(text: &str) -> String {
+    let mut scanner = JsonScanner::new();
     scanner.feed(text.trim().as_bytes());
-    let missing = scanner.missing();
+    let missing = scanner.missing_suffix();
     if missing.is_empty() {
         return "Send the whole document.".to_owned();
     }

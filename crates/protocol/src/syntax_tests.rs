@@ -3,7 +3,7 @@
 use super::*;
 
 fn explain(text: &str) -> String {
-    let error = check(text).unwrap_err();
+    let error = check_json(text).unwrap_err();
     format!("{error}\nhint: {}", error.hint())
 }
 
@@ -48,14 +48,14 @@ fn every_common_slip_has_its_own_cure() {
         ("['a']", "Use double quotes"),
     ];
     for (text, cure) in table {
-        let hint = check(text).unwrap_err().hint();
+        let hint = check_json(text).unwrap_err().hint();
         assert!(hint.contains(cure), "{text}: {hint}");
     }
 }
 
 #[test]
 fn columns_count_characters() {
-    let ProtocolError::Syntax { line, column, excerpt, .. } = check("[\n\"äöü\" x]").unwrap_err()
+    let ProtocolError::Syntax { line, column, excerpt, .. } = check_json("[\n\"äöü\" x]").unwrap_err()
     else {
         panic!("not a syntax error")
     };
@@ -65,7 +65,7 @@ fn columns_count_characters() {
 #[test]
 fn an_excerpt_is_short_whatever_the_text() {
     let text = format!("[\"{}\" x{}", "é".repeat(100_000), "ü".repeat(100_000));
-    let ProtocolError::Syntax { excerpt, .. } = check(&text).unwrap_err() else {
+    let ProtocolError::Syntax { excerpt, .. } = check_json(&text).unwrap_err() else {
         panic!("not a syntax error")
     };
     assert_eq!(excerpt.chars().count(), 62);

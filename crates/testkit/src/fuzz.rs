@@ -5,13 +5,13 @@ use std::path::Path;
 
 use hermes_core::{ToolAnnotations, Effect, CallProposal, Resource, Scope, Session, WorkingDir};
 use hermes_policy::{Answer, Permissions, Places, SavedRules, Settings, Sources, Tickets};
-use hermes_protocol::{Dialect, Frame, Framer, parse_bytes};
+use hermes_protocol::{CallDialect, RequestFrame, RequestFramer, parse_bytes};
 use hermes_schema::{Schema, coerce, parse_arguments, tidy, translate};
 use serde_json::Value;
 
 /// Reads any bytes as a request, in every dialect.
 pub fn dialects(data: &[u8]) {
-    let wanted = std::iter::once(None).chain(Dialect::ALL.into_iter().map(Some));
+    let wanted = std::iter::once(None).chain(CallDialect::ALL.into_iter().map(Some));
     for dialect in wanted {
         if let Ok(request) = parse_bytes(data, dialect) {
             assert!(request.calls.iter().all(|call| !call.id.is_empty()), "a call without an id");
@@ -21,18 +21,18 @@ pub fn dialects(data: &[u8]) {
 
 /// Cuts any bytes into frames, in order, each made of whole lines of the input.
 pub fn frames(data: &[u8]) {
-    let mut framer = Framer::new(None);
+    let mut framer = RequestFramer::new(None);
     let mut frames = Vec::new();
     for line in data.split_inclusive(|b| *b == b'\n') {
         frames.extend(framer.push_bytes(line));
     }
     frames.extend(std::iter::from_fn(|| framer.finish()));
     assert!(!frames.is_empty(), "a stream without an answer");
-    assert!(frames.is_sorted_by_key(Frame::line), "frames out of order");
+    assert!(frames.is_sorted_by_key(RequestFrame::line), "frames out of order");
     let lines: Vec<&[u8]> = data.split(|b| *b == b'\n').map(bare).collect();
     for frame in &frames {
         let _ = frame.parse(None);
-        if let Frame::Request { line, text } = frame {
+        if let RequestFrame::Request { line, text } = frame {
             let own = lines.iter().skip(line - 1);
             let said = text.as_bytes().split(|b| *b == b'\n');
             let from_input = said.zip(own).all(|(said, line)| line.ends_with(said));

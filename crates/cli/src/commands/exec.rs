@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hermes::core::{ErrorKind, CallStatus, ToolError, ToolResult};
 use hermes::engine::{Caller, Secrets as _};
-use hermes::protocol::{Dialect, Frame, Framer, render, render_error};
+use hermes::protocol::{CallDialect, RequestFrame, RequestFramer, render_results, render_error};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -26,7 +26,7 @@ const MOMENT: Duration = Duration::from_secs(1);
 const MOST_NOTICES: usize = 20;
 
 pub(crate) fn run(app: &App, args: &Exec) -> Outcome {
-    let dialect = args.dialect.as_deref().map(str::parse::<Dialect>).transpose();
+    let dialect = args.dialect.as_deref().map(str::parse::<CallDialect>).transpose();
     let dialect = dialect.map_err(|e| Failure::usage(e.to_string()).hint(e.hint()))?;
     let ready = app.ready()?;
     ready.join_servers(app, crate::foreign::Wanted::All)?;
@@ -94,20 +94,20 @@ fn open(file: Option<&Path>) -> Result<Box<dyn Read + Send>, Failure> {
 /// Cuts the input into frames until it ends or nobody wants more.
 fn feed(
     input: Box<dyn Read + Send>,
-    dialect: Option<Dialect>,
-    frames: &mpsc::Sender<io::Result<Frame>>,
+    dialect: Option<CallDialect>,
+    frames: &mpsc::Sender<io::Result<RequestFrame>>,
 ) {
     let mut input = BufReader::with_capacity(1 << 16, input);
-    let mut framer = Framer::new(dialect);
+    let mut framer = RequestFramer::new(dialect);
     let mut line = Vec::new();
     loop {
         line.clear();
         // One byte past the limit is enough to know that a line is too long.
-        let mut bounded = input.by_ref().take(Framer::MAX_BYTES as u64 + 1);
+        let mut bounded = input.by_ref().take(RequestFramer::MAX_REQUEST_BYTES as u64 + 1);
         match bounded.read_until(b'\n', &mut line) {
             Ok(0) => break,
             // What follows is still the same line, and no request of its own.
-            Ok(_) if line.len() > Framer::MAX_BYTES && !line.ends_with(b"\n") => {
+            Ok(_) if line.len() > RequestFramer::MAX_REQUEST_BYTES && !line.ends_with(b"\n") => {
                 if let Err(error) = input.skip_until(b'\n') {
                     let _ = frames.blocking_send(Err(error));
                     return;
@@ -140,14 +140,14 @@ struct Session {
     ready: Arc<Ready>,
     caller: Caller,
     options: CallOptions,
-    dialect: Option<Dialect>,
+    dialect: Option<CallDialect>,
     /// Whether a person reads the answers, rather than a program.
     for_people: bool,
 }
 
 impl Session {
     /// Answers until there are no more requests, or nobody who reads answers.
-    async fn serve(&mut self, mut frames: mpsc::Receiver<io::Result<Frame>>) -> Outcome {
+    async fn serve(&mut self, mut frames: mpsc::Receiver<io::Result<RequestFrame>>) -> Outcome {
         let mut exit = Exit::Ok;
         let cancel = self.caller.cancel.clone();
         while let Some(Some(frame)) = cancel.run_until_cancelled(frames.recv()).await {
@@ -168,7 +168,7 @@ impl Session {
         Ok(exit)
     }
 
-    async fn answer(&mut self, frame: &Frame) -> (String, Exit) {
+    async fn answer(&mut self, frame: &RequestFrame) -> (String, Exit) {
         let mut request = match frame.parse(self.dialect) {
             Ok(request) => request,
             Err(error) => {
@@ -187,7 +187,7 @@ impl Session {
             let terminal = &self.app.terminal;
             return (readable::results(terminal, &self.ready.engine, &results), exit);
         }
-        (render(&request, &results), exit)
+        (render_results(&request, &results), exit)
     }
 
     /// Tries again to open a place that could not be opened. As long as it

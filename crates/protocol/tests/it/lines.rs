@@ -1,13 +1,13 @@
 //! A stream of lines gives the same requests as the documents in it.
 
 use hermes_core::ToolCall;
-use hermes_protocol::{Dialect, Frame, Framer, parse};
+use hermes_protocol::{CallDialect, RequestFrame, RequestFramer, parse};
 use proptest::prelude::*;
 
 use crate::round_trip::{ask, calls, parsed};
 
-fn feed(wanted: Option<Dialect>, text: &str) -> Vec<Frame> {
-    let mut framer = Framer::new(wanted);
+fn feed(wanted: Option<CallDialect>, text: &str) -> Vec<RequestFrame> {
+    let mut framer = RequestFramer::new(wanted);
     let mut frames: Vec<_> =
         text.split_inclusive('\n').flat_map(|line| framer.push_bytes(line.as_bytes())).collect();
     frames.extend(std::iter::from_fn(|| framer.finish()));
@@ -41,7 +41,7 @@ proptest! {
         breaks in prop::collection::vec(any::<bool>(), 1..40),
         which in 0..4usize,
     ) {
-        let dialect = Dialect::ALL[which];
+        let dialect = CallDialect::ALL[which];
         let mut stream = String::new();
         for calls in &batches {
             stream.push_str(spread(&ask(dialect, calls), &breaks).trim_end());
@@ -56,8 +56,8 @@ proptest! {
 
     #[test]
     fn tool_call_text_in_pieces_holds_the_same_calls(calls in calls(), wanted: bool) {
-        let text = ask(Dialect::HermesText, &calls);
-        let wanted = wanted.then_some(Dialect::HermesText);
+        let text = ask(CallDialect::HermesText, &calls);
+        let wanted = wanted.then_some(CallDialect::HermesText);
         let framed: Vec<ToolCall> =
             feed(wanted, &text).iter().flat_map(|frame| frame.parse(wanted).unwrap().calls).collect();
         prop_assert_eq!(&framed, &parse(&text, wanted).unwrap().calls);
@@ -66,10 +66,10 @@ proptest! {
 
     #[test]
     fn a_broken_line_costs_no_other_its_answer(calls in calls(), junk in "[^\\n\\r]{0,40}", cut in 0.0..1.0f64) {
-        let good = ask(Dialect::Envelope, &calls);
+        let good = ask(CallDialect::Envelope, &calls);
         let at = good.floor_char_boundary((good.len() as f64 * cut) as usize);
         let broken = format!("{}\u{1}{junk}", &good[..at]);
-        let frames = feed(Some(Dialect::Envelope), &format!("{good}\n{broken}\n{good}\n{good}\n"));
+        let frames = feed(Some(CallDialect::Envelope), &format!("{good}\n{broken}\n{good}\n{good}\n"));
         let read: Vec<_> = frames.iter().filter_map(|frame| frame.parse(None).ok()).collect();
         prop_assert!(frames.first().unwrap().parse(None).is_ok());
         prop_assert!(frames.last().unwrap().parse(None).is_ok(), "{broken}");

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use hermes_core::{CallArguments, EffectDisposition, ErrorKind, CallStatus, ToolCall, ToolResult};
-use hermes_protocol::{Dialect, parse, render};
+use hermes_protocol::{CallDialect, parse, render_results};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -37,39 +37,39 @@ pub(crate) fn calls() -> impl Strategy<Value = Vec<ToolCall>> {
 }
 
 /// The batch as a client of that dialect writes it.
-pub(crate) fn ask(dialect: Dialect, calls: &[ToolCall]) -> String {
+pub(crate) fn ask(dialect: CallDialect, calls: &[ToolCall]) -> String {
     let list: Vec<_> = calls.iter().map(|call| ask_one(dialect, call)).collect();
     match dialect {
-        Dialect::Envelope => json!({ "tool_calls": list }).to_string(),
-        Dialect::OpenAiChat => {
+        CallDialect::Envelope => json!({ "tool_calls": list }).to_string(),
+        CallDialect::OpenAiChat => {
             json!({"choices": [{"message": {"role": "assistant", "tool_calls": list}}]}).to_string()
         }
-        Dialect::OpenAiResponses => json!({ "output": list }).to_string(),
-        Dialect::Anthropic => json!({"role": "assistant", "content": list}).to_string(),
-        Dialect::HermesText => {
+        CallDialect::OpenAiResponses => json!({ "output": list }).to_string(),
+        CallDialect::Anthropic => json!({"role": "assistant", "content": list}).to_string(),
+        CallDialect::HermesText => {
             list.iter().map(|call| format!("and\n<tool_call>\n{call}\n</tool_call>\n")).collect()
         }
     }
 }
 
-fn ask_one(dialect: Dialect, call: &ToolCall) -> Value {
+fn ask_one(dialect: CallDialect, call: &ToolCall) -> Value {
     let ToolCall { id, name, arguments: CallArguments::Json(arguments) } = call else {
         panic!("only parsed arguments are asked")
     };
     match dialect {
-        Dialect::Envelope => {
+        CallDialect::Envelope => {
             json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
         }
-        Dialect::OpenAiChat => {
+        CallDialect::OpenAiChat => {
             json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments.to_string()}})
         }
-        Dialect::OpenAiResponses => {
+        CallDialect::OpenAiResponses => {
             json!({"type": "function_call", "id": "fc_1", "call_id": id, "name": name, "arguments": arguments.to_string()})
         }
-        Dialect::Anthropic => {
+        CallDialect::Anthropic => {
             json!({"type": "tool_use", "id": id, "name": name, "input": arguments})
         }
-        Dialect::HermesText => json!({"id": id, "name": name, "arguments": arguments}),
+        CallDialect::HermesText => json!({"id": id, "name": name, "arguments": arguments}),
     }
 }
 
@@ -100,13 +100,13 @@ fn result(call: &ToolCall, content: &Value, succeeded: bool) -> ToolResult {
 }
 
 /// The ids and contents that a client of that dialect reads from an answer.
-fn hear(dialect: Dialect, answer: &str) -> Vec<(String, Value)> {
+fn hear(dialect: CallDialect, answer: &str) -> Vec<(String, Value)> {
     let nested = |text: &Value| serde_json::from_str(text.as_str().unwrap()).unwrap();
     let each = |list: &Value, id: &str, content: &dyn Fn(&Value) -> Value| {
         let pair = |item: &Value| (item[id].as_str().unwrap().to_owned(), content(item));
         list.as_array().unwrap().iter().map(pair).collect()
     };
-    if dialect == Dialect::HermesText {
+    if dialect == CallDialect::HermesText {
         let blocks = answer.split("<tool_response>\n").skip(1);
         let inner =
             blocks.map(|block| block.trim_end().strip_suffix("\n</tool_response>").unwrap());
@@ -117,11 +117,11 @@ fn hear(dialect: Dialect, answer: &str) -> Vec<(String, Value)> {
     assert!(!answer.contains('\n'));
     let answer: Value = serde_json::from_str(answer).unwrap();
     match dialect {
-        Dialect::Envelope => {
+        CallDialect::Envelope => {
             each(&answer["tool_results"], "tool_call_id", &|item| item["content"]["result"].clone())
         }
-        Dialect::OpenAiChat => each(&answer, "tool_call_id", &|item| nested(&item["content"])),
-        Dialect::OpenAiResponses => each(&answer, "call_id", &|item| nested(&item["output"])),
+        CallDialect::OpenAiChat => each(&answer, "tool_call_id", &|item| nested(&item["content"])),
+        CallDialect::OpenAiResponses => each(&answer, "call_id", &|item| nested(&item["output"])),
         _ => each(&answer["content"], "tool_use_id", &|item| nested(&item["content"])),
     }
 }
@@ -129,7 +129,7 @@ fn hear(dialect: Dialect, answer: &str) -> Vec<(String, Value)> {
 proptest! {
     #[test]
     fn a_batch_keeps_its_ids_and_order(calls in calls(), contents in prop::collection::vec(value(), 6), good: bool) {
-        for dialect in Dialect::ALL {
+        for dialect in CallDialect::ALL {
             let text = ask(dialect, &calls);
             let request = parse(&text, None).unwrap();
             prop_assert_eq!(request.dialect, dialect);
@@ -140,7 +140,7 @@ proptest! {
             let pairs = calls.iter().zip(&contents);
             let results: Vec<_> = pairs.clone().map(|(call, content)| result(call, content, good)).collect();
             let expected: Vec<_> = pairs.map(|(call, content)| (call.id.clone(), content.clone())).collect();
-            prop_assert_eq!(hear(dialect, &render(&request, &results)), expected);
+            prop_assert_eq!(hear(dialect, &render_results(&request, &results)), expected);
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use hermes_core::ToolError;
-use hermes_protocol::{Dialect, Framer, Request, parse, parse_bytes, render_error};
+use hermes_protocol::{CallDialect, RequestFramer, CallRequest, parse, parse_bytes, render_error};
 use proptest::prelude::*;
 
-fn wanted() -> impl Strategy<Value = Option<Dialect>> {
-    prop::option::of(prop::sample::select(Dialect::ALL.to_vec()))
+fn wanted() -> impl Strategy<Value = Option<CallDialect>> {
+    prop::option::of(prop::sample::select(CallDialect::ALL.to_vec()))
 }
 
 /// Text made of what the readers look for.
@@ -56,7 +56,7 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
-fn check(read: &Result<Request, hermes_protocol::ProtocolError>) {
+fn check(read: &Result<CallRequest, hermes_protocol::ProtocolError>) {
     match read {
         Ok(request) => assert!(request.calls.iter().all(|call| !call.id.is_empty())),
         Err(error) => {
@@ -80,7 +80,7 @@ proptest! {
 
     #[test]
     fn any_stream_is_framed(text in pieces(), wanted in wanted()) {
-        let mut framer = Framer::new(wanted);
+        let mut framer = RequestFramer::new(wanted);
         let mut frames: Vec<_> = text.split_inclusive('\n').flat_map(|line| framer.push_line(line)).collect();
         frames.extend(std::iter::from_fn(|| framer.finish()));
         for pair in frames.windows(2) {

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::request::MAX_CALLS;
 
 /// The only keys that any dialect looks at; the rest is never kept.
-const KNOWN: [&str; 20] = [
+const KNOWN_KEYS: [&str; 20] = [
     "args",
     "arguments",
     "call_id",
@@ -38,9 +38,9 @@ const KNOWN: [&str; 20] = [
 
 /// The known members of an object; of a key that stands twice, the last.
 #[derive(Default)]
-pub(crate) struct Fields<'a>(Vec<(&'static str, &'a RawValue)>);
+pub(crate) struct KnownFields<'a>(Vec<(&'static str, &'a RawValue)>);
 
-impl<'a> Fields<'a> {
+impl<'a> KnownFields<'a> {
     /// The member of that name, unless it is null.
     pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
         let (_, value) = self.0.iter().find(|(key, _)| *key == name)?;
@@ -54,23 +54,23 @@ impl<'a> Fields<'a> {
 
     /// The member of that name, if it is a string.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
-        self.get(name).and_then(string)
+        self.get(name).and_then(string_value)
     }
 }
 
 /// The elements of an array, as far as they are read.
-pub(crate) struct Items<'a> {
+pub(crate) struct BoundedArray<'a> {
     /// At most [`MAX_CALLS`] elements.
-    pub(crate) list: Vec<&'a RawValue>,
+    pub(crate) items: Vec<&'a RawValue>,
     /// Whether there are more.
     pub(crate) overflow: bool,
 }
 
 /// The known members of an object.
-pub(crate) fn fields(text: &str) -> Result<Fields<'_>, serde_json::Error> {
-    let mut found = Fields::default();
-    walk(text, |key, value| {
-        let Some(key) = KNOWN.iter().copied().find(|known| *known == key) else { return };
+pub(crate) fn fields(text: &str) -> Result<KnownFields<'_>, serde_json::Error> {
+    let mut found = KnownFields::default();
+    walk_object(text, |key, value| {
+        let Some(key) = KNOWN_KEYS.iter().copied().find(|known| *known == key) else { return };
         match found.0.iter_mut().find(|(known, _)| *known == key) {
             Some(slot) => slot.1 = value,
             None => found.0.push((key, value)),
@@ -82,14 +82,14 @@ pub(crate) fn fields(text: &str) -> Result<Fields<'_>, serde_json::Error> {
 /// All members of an object, in their order.
 pub(crate) fn entries(text: &str) -> Result<Vec<(Cow<'_, str>, &RawValue)>, serde_json::Error> {
     let mut found = Vec::new();
-    walk(text, |key, value| found.push((key, value)))?;
+    walk_object(text, |key, value| found.push((key, value)))?;
     Ok(found)
 }
 
 /// The first `most` keys of an object.
 pub(crate) fn keys(text: &str, most: usize) -> Vec<String> {
     let mut found = Vec::new();
-    let walked = walk(text, |key, _| {
+    let walked = walk_object(text, |key, _| {
         if found.len() < most {
             found.push(key.into_owned());
         }
@@ -98,12 +98,12 @@ pub(crate) fn keys(text: &str, most: usize) -> Vec<String> {
 }
 
 /// The elements of an array.
-pub(crate) fn items(text: &str) -> Result<Items<'_>, serde_json::Error> {
+pub(crate) fn items(text: &str) -> Result<BoundedArray<'_>, serde_json::Error> {
     serde_json::from_str(text)
 }
 
 /// The text of a JSON string.
-pub(crate) fn string(raw: &RawValue) -> Option<String> {
+pub(crate) fn string_value(raw: &RawValue) -> Option<String> {
     if !raw.get().starts_with('"') {
         return None;
     }
@@ -111,7 +111,7 @@ pub(crate) fn string(raw: &RawValue) -> Option<String> {
 }
 
 /// What a value is, with its article.
-pub(crate) fn kind(text: &str) -> &'static str {
+pub(crate) fn describe_kind(text: &str) -> &'static str {
     match text.trim_start().as_bytes().first() {
         Some(b'{') => "an object",
         Some(b'[') => "an array",
@@ -123,62 +123,62 @@ pub(crate) fn kind(text: &str) -> &'static str {
     }
 }
 
-fn walk<'a>(
+fn walk_object<'a>(
     text: &'a str,
     see: impl FnMut(Cow<'a, str>, &'a RawValue),
 ) -> Result<(), serde_json::Error> {
-    struct Object<'a, F>(F, PhantomData<&'a ()>);
-    impl<'de: 'a, 'a, F: FnMut(Cow<'a, str>, &'a RawValue)> Visitor<'de> for Object<'a, F> {
+    struct ObjectVisitor<'a, F>(F, PhantomData<&'a ()>);
+    impl<'de: 'a, 'a, F: FnMut(Cow<'a, str>, &'a RawValue)> Visitor<'de> for ObjectVisitor<'a, F> {
         type Value = ();
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("an object")
         }
         fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-            while let Some((Key(key), value)) = map.next_entry()? {
+            while let Some((ObjectKey(key), value)) = map.next_entry()? {
                 self.0(key, value);
             }
             Ok(())
         }
     }
     let mut json = serde_json::Deserializer::from_str(text);
-    json.deserialize_map(Object(see, PhantomData))?;
+    json.deserialize_map(ObjectVisitor(see, PhantomData))?;
     json.end()
 }
 
-struct Key<'a>(Cow<'a, str>);
+struct ObjectKey<'a>(Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ObjectKey<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for Text<'a> {
-            type Value = Key<'a>;
+        struct KeyVisitor<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for KeyVisitor<'a> {
+            type Value = ObjectKey<'a>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a key")
             }
-            fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Key<'a>, E> {
-                Ok(Key(Cow::Borrowed(key)))
+            fn visit_borrowed_str<E>(self, key: &'de str) -> Result<ObjectKey<'a>, E> {
+                Ok(ObjectKey(Cow::Borrowed(key)))
             }
-            fn visit_str<E>(self, key: &str) -> Result<Key<'a>, E> {
-                Ok(Key(Cow::Owned(key.to_owned())))
+            fn visit_str<E>(self, key: &str) -> Result<ObjectKey<'a>, E> {
+                Ok(ObjectKey(Cow::Owned(key.to_owned())))
             }
         }
-        deserializer.deserialize_str(Text(PhantomData))
+        deserializer.deserialize_str(KeyVisitor(PhantomData))
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for BoundedArray<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Array<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for Array<'a> {
-            type Value = Items<'a>;
+        struct ArrayVisitor<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for ArrayVisitor<'a> {
+            type Value = BoundedArray<'a>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an array")
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Items<'a>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<BoundedArray<'a>, A::Error> {
                 let mut list = Vec::new();
                 while list.len() < MAX_CALLS {
                     let Some(item) = seq.next_element()? else {
-                        return Ok(Items { list, overflow: false });
+                        return Ok(BoundedArray { items: list, overflow: false });
                     };
                     list.push(item);
                 }
@@ -186,9 +186,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
                 while seq.next_element::<IgnoredAny>()?.is_some() {
                     overflow = true;
                 }
-                Ok(Items { list, overflow })
+                Ok(BoundedArray { items: list, overflow })
             }
         }
-        deserializer.deserialize_seq(Array(PhantomData))
+        deserializer.deserialize_seq(ArrayVisitor(PhantomData))
     }
 }

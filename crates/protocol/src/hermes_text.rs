@@ -1,15 +1,15 @@
 //! The dialect of models that call tools in the middle of their prose.
 
-use crate::blocks::{self, Blocks};
-use crate::call::{self, Draft};
+use crate::blocks::{self, CallBlocks};
+use crate::call::{self, CallDraft};
 use crate::request::MAX_CALLS;
-use crate::{ProtocolError, node, salvage, syntax};
+use crate::{ProtocolError, json_node, salvage, syntax};
 
-pub(crate) use crate::blocks::has_tag;
+pub(crate) use crate::blocks::has_call_tag;
 
 /// Reads the calls of a text.
-pub(crate) fn read(text: &str) -> Result<Vec<Draft>, ProtocolError> {
-    let Blocks { bodies, mut overflow, .. } = blocks::find(text);
+pub(crate) fn read_text_calls(text: &str) -> Result<Vec<CallDraft>, ProtocolError> {
+    let CallBlocks { bodies, mut overflow, .. } = blocks::find_blocks(text);
     let mut drafts = Vec::with_capacity(bodies.len());
     for body in bodies {
         overflow |= read_body(body, &mut drafts) || drafts.len() > MAX_CALLS;
@@ -28,23 +28,23 @@ pub(crate) fn read(text: &str) -> Result<Vec<Draft>, ProtocolError> {
 }
 
 /// Adds the calls of one block; whether it holds more than can be read.
-fn read_body(body: &str, drafts: &mut Vec<Draft>) -> bool {
+fn read_body(body: &str, drafts: &mut Vec<CallDraft>) -> bool {
     let body = salvage::unfence(body.trim());
-    if let Ok(fields) = node::fields(body) {
+    if let Ok(fields) = json_node::fields(body) {
         drafts.push(call::read_fields(&fields));
-    } else if let Ok(items) = node::items(body)
-        && !items.list.is_empty()
+    } else if let Ok(items) = json_node::items(body)
+        && !items.items.is_empty()
     {
-        drafts.extend(items.list.into_iter().map(call::read));
+        drafts.extend(items.items.into_iter().map(call::read_call));
         return items.overflow;
     } else if let Some(draft) = salvage::read_function(body) {
         drafts.push(draft);
     } else {
-        drafts.push(salvage::dig(body));
+        drafts.push(salvage::salvage_call(body));
     }
     false
 }
 
 #[cfg(test)]
-#[path = "hermes_tests.rs"]
+#[path = "hermes_text_tests.rs"]
 mod tests;

@@ -6,26 +6,26 @@ use memchr::{memchr2, memchr3};
 use crate::syntax;
 
 /// The deepest nesting of a value that JSON is read to.
-pub(crate) const VALUE_DEPTH: usize = 128;
+pub(crate) const MAX_VALUE_DEPTH: usize = 128;
 
 /// The deepest nesting that is followed at all.
-pub(crate) const SCAN_DEPTH: usize = 100_000;
+pub(crate) const MAX_SCAN_DEPTH: usize = 100_000;
 
 /// How far a document has got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ScanStatus {
     /// Fine so far.
     More,
     /// Complete; the offset just past its end.
     Complete(usize),
     /// No continuation makes it valid.
     Broken,
-    /// Nested beyond [`SCAN_DEPTH`].
+    /// Nested beyond [`MAX_SCAN_DEPTH`].
     TooDeep(usize),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ScanState {
     /// A value must follow.
     Value,
     /// A value or `]`.
@@ -51,99 +51,99 @@ enum State {
 /// Follows one document that begins with a bracket. Words and numbers are not
 /// checked: whoever reads the complete document does that.
 #[derive(Debug)]
-pub(crate) struct Scanner {
+pub(crate) struct JsonScanner {
     /// The closing brackets that are due.
-    due: Vec<u8>,
-    state: State,
+    expected_closers: Vec<u8>,
+    state: ScanState,
 }
 
-impl Scanner {
+impl JsonScanner {
     pub(crate) fn new() -> Self {
-        Self { due: Vec::new(), state: State::Value }
+        Self { expected_closers: Vec::new(), state: ScanState::Value }
     }
 
     /// Goes on with the next piece of the text.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Step {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> ScanStatus {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             match self.state {
-                State::Text { key } => {
+                ScanState::Text { key } => {
                     let rest = bytes.get(at..).unwrap_or_default();
-                    let Some(skip) = memchr3(b'"', b'\\', b'\n', rest) else { return Step::More };
+                    let Some(skip) = memchr3(b'"', b'\\', b'\n', rest) else { return ScanStatus::More };
                     at += skip;
                     match bytes.get(at) {
-                        Some(b'"') if key => self.state = State::Colon,
-                        Some(b'"') => self.state = State::After,
-                        Some(b'\\') => self.state = State::Escape { key },
-                        _ => return Step::Broken,
+                        Some(b'"') if key => self.state = ScanState::Colon,
+                        Some(b'"') => self.state = ScanState::After,
+                        Some(b'\\') => self.state = ScanState::Escape { key },
+                        _ => return ScanStatus::Broken,
                     }
                 }
-                State::Escape { key } => self.state = State::Text { key },
-                State::Scalar if is_scalar(byte) => {}
+                ScanState::Escape { key } => self.state = ScanState::Text { key },
+                ScanState::Scalar if is_scalar(byte) => {}
                 _ if byte.is_ascii_whitespace() => {
-                    if self.state == State::Scalar {
-                        self.state = State::After;
+                    if self.state == ScanState::Scalar {
+                        self.state = ScanState::After;
                     }
                 }
                 _ => {
                     if !self.token(byte) {
-                        return Step::Broken;
+                        return ScanStatus::Broken;
                     }
                 }
             }
             at += 1;
-            if self.state == State::Done {
-                return Step::Complete(at);
+            if self.state == ScanState::Done {
+                return ScanStatus::Complete(at);
             }
-            if self.due.len() > SCAN_DEPTH {
-                return Step::TooDeep(at);
+            if self.expected_closers.len() > MAX_SCAN_DEPTH {
+                return ScanStatus::TooDeep(at);
             }
         }
-        Step::More
+        ScanStatus::More
     }
 
     /// What would close the document from here.
-    pub(crate) fn missing(&self) -> String {
-        const MOST: usize = 16;
+    pub(crate) fn missing_suffix(&self) -> String {
+        const MAX_SHOWN_CLOSERS: usize = 16;
         let mut text = String::new();
-        if matches!(self.state, State::Text { .. } | State::Escape { .. }) {
+        if matches!(self.state, ScanState::Text { .. } | ScanState::Escape { .. }) {
             text.push('"');
         }
-        text.extend(self.due.iter().rev().take(MOST).map(|&byte| char::from(byte)));
-        if self.due.len() > MOST {
+        text.extend(self.expected_closers.iter().rev().take(MAX_SHOWN_CLOSERS).map(|&byte| char::from(byte)));
+        if self.expected_closers.len() > MAX_SHOWN_CLOSERS {
             text.push('…');
         }
         text
     }
 
     fn token(&mut self, byte: u8) -> bool {
-        use State::{After, Colon, Done, FirstKey, FirstValue, Key, Scalar, Text, Value};
+        use ScanState::{After, Colon, Done, FirstKey, FirstValue, Key, Scalar, Text, Value};
         let value_due = matches!(self.state, Value | FirstValue);
         let over = matches!(self.state, After | Scalar);
         self.state = match byte {
             b'{' if value_due => {
-                self.due.push(b'}');
+                self.expected_closers.push(b'}');
                 FirstKey
             }
             b'[' if value_due => {
-                self.due.push(b']');
+                self.expected_closers.push(b']');
                 FirstValue
             }
             b'}' | b']' => {
                 let empty = if byte == b'}' { FirstKey } else { FirstValue };
-                if !(over || self.state == empty) || self.due.pop() != Some(byte) {
+                if !(over || self.state == empty) || self.expected_closers.pop() != Some(byte) {
                     return false;
                 }
-                if self.due.is_empty() { Done } else { After }
+                if self.expected_closers.is_empty() { Done } else { After }
             }
-            b'"' if value_due && !self.due.is_empty() => Text { key: false },
+            b'"' if value_due && !self.expected_closers.is_empty() => Text { key: false },
             b'"' if matches!(self.state, Key | FirstKey) => Text { key: true },
             b':' if self.state == Colon => Value,
-            b',' if over => match self.due.last() {
+            b',' if over => match self.expected_closers.last() {
                 Some(b'}') => Key,
                 _ => Value,
             },
-            _ if value_due && is_scalar(byte) && !self.due.is_empty() => Scalar,
+            _ if value_due && is_scalar(byte) && !self.expected_closers.is_empty() => Scalar,
             _ => return false,
         };
         true
@@ -155,7 +155,7 @@ fn is_scalar(byte: u8) -> bool {
 }
 
 /// Where a valid document first nests deeper than `limit`: line and column.
-pub(crate) fn too_deep_at(text: &str, limit: usize) -> Option<(usize, usize)> {
+pub(crate) fn find_too_deep(text: &str, limit: usize) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     let mut depth = 0usize;
     let mut at = 0;
@@ -186,5 +186,5 @@ fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
 }
 
 #[cfg(test)]
-#[path = "scan_tests.rs"]
+#[path = "json_scan_tests.rs"]
 mod tests;

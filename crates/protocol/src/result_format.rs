@@ -7,32 +7,32 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use crate::call::IdForm;
-use crate::{Dialect, Request, node};
+use crate::{CallDialect, CallRequest, json_node};
 
 /// Writes the results of a request, in the order given.
 ///
 /// The answer is one line of JSON, except to a bare `<tool_call>` text, which
 /// is answered by `<tool_response>` blocks. Attachments are listed, by path,
 /// in the envelope only; the other dialects have no place for a path.
-pub fn render(request: &Request, results: &[ToolResult]) -> String {
+pub fn render_results(request: &CallRequest, results: &[ToolResult]) -> String {
     let answers = results
         .iter()
         .enumerate()
-        .map(|(position, result)| Answer { result, form: request.id_form(position) });
+        .map(|(position, result)| ResultWriter { result, form: request.id_form(position) });
     match request.dialect {
-        Dialect::Envelope => {
-            let tool_results = answers.map(Answer::in_envelope).collect();
-            to_line(&Envelope { tool_results })
+        CallDialect::Envelope => {
+            let tool_results = answers.map(ResultWriter::to_envelope).collect();
+            to_line(&ResultEnvelope { tool_results })
         }
-        Dialect::OpenAiChat => to_line(&answers.map(Answer::in_chat).collect::<Vec<_>>()),
-        Dialect::OpenAiResponses => to_line(&answers.map(Answer::in_output).collect::<Vec<_>>()),
-        Dialect::Anthropic => {
-            let content = answers.map(Answer::in_block).collect();
-            to_line(&UserMessage { role: "user", content })
+        CallDialect::OpenAiChat => to_line(&answers.map(ResultWriter::to_chat_message).collect::<Vec<_>>()),
+        CallDialect::OpenAiResponses => to_line(&answers.map(ResultWriter::to_output_item).collect::<Vec<_>>()),
+        CallDialect::Anthropic => {
+            let content = answers.map(ResultWriter::to_result_block).collect();
+            to_line(&ToolResultMessage { role: "user", content })
         }
-        Dialect::HermesText => {
+        CallDialect::HermesText => {
             let blocks: Vec<_> =
-                answers.map(|answer| block(&to_line(&answer.in_response()))).collect();
+                answers.map(|answer| response_block(&to_line(&answer.to_response()))).collect();
             let text = blocks.join("\n");
             if request.is_wrapped() {
                 to_line(&TextMessage { role: "tool", content: &text })
@@ -45,10 +45,10 @@ pub fn render(request: &Request, results: &[ToolResult]) -> String {
 
 /// Writes the answer to a request that could not be read: one line of
 /// `{"error","kind","hint",…}`, in a `<tool_response>` for
-/// [`Dialect::HermesText`], whose readers look for nothing else.
-pub fn render_error(dialect: Option<Dialect>, error: &ToolError) -> String {
+/// [`CallDialect::HermesText`], whose readers look for nothing else.
+pub fn render_error(dialect: Option<CallDialect>, error: &ToolError) -> String {
     match dialect {
-        Some(Dialect::HermesText) => block(&error.to_json()),
+        Some(CallDialect::HermesText) => response_block(&error.to_json()),
         _ => error.to_json(),
     }
 }
@@ -61,34 +61,34 @@ fn to_line(answer: &impl Serialize) -> String {
 
 /// A `<` can only stand in a string, where its escape means the same; so no
 /// result can close its block or open a call.
-fn block(json: &str) -> String {
+fn response_block(json: &str) -> String {
     let safe = json.replace("<tool_", "\\u003ctool_").replace("</tool_", "\\u003c/tool_");
     format!("<tool_response>\n{safe}\n</tool_response>")
 }
 
-struct Answer<'a> {
+struct ResultWriter<'a> {
     result: &'a ToolResult,
     form: IdForm,
 }
 
-impl<'a> Answer<'a> {
-    fn id(&self) -> Id<'a> {
-        Id { text: &self.result.tool_call_id, form: self.form }
+impl<'a> ResultWriter<'a> {
+    fn id(&self) -> CallIdValue<'a> {
+        CallIdValue { text: &self.result.tool_call_id, form: self.form }
     }
 
-    fn in_envelope(self) -> EnvelopeResult<'a> {
+    fn to_envelope(self) -> EnvelopeResult<'a> {
         EnvelopeResult {
             tool_call_id: self.id(),
             role: "tool",
             name: &self.result.name,
-            content: Content(self.result),
+            content: EnvelopeContent(self.result),
             duration_ms: u64::try_from(self.result.duration.as_millis()).unwrap_or(u64::MAX),
             coerced: &self.result.coercions,
-            attachments: self.result.attachments.iter().map(File::from).collect(),
+            attachments: self.result.attachments.iter().map(AttachmentFile::from).collect(),
         }
     }
 
-    fn in_chat(self) -> ToolMessage<'a> {
+    fn to_chat_message(self) -> ToolMessage<'a> {
         ToolMessage {
             role: "tool",
             tool_call_id: self.id(),
@@ -97,16 +97,16 @@ impl<'a> Answer<'a> {
         }
     }
 
-    fn in_output(self) -> OutputItem<'a> {
-        OutputItem {
+    fn to_output_item(self) -> FunctionCallOutput<'a> {
+        FunctionCallOutput {
             kind: "function_call_output",
             call_id: self.id(),
             output: &self.result.content,
         }
     }
 
-    fn in_block(self) -> ResultBlock<'a> {
-        ResultBlock {
+    fn to_result_block(self) -> ToolResultBlock<'a> {
+        ToolResultBlock {
             kind: "tool_result",
             tool_use_id: self.id(),
             content: &self.result.content,
@@ -114,40 +114,40 @@ impl<'a> Answer<'a> {
         }
     }
 
-    fn in_response(self) -> Response<'a> {
-        Response {
-            tool_call_id: (self.form != IdForm::Made).then(|| self.id()),
+    fn to_response(self) -> HermesToolResponse<'a> {
+        HermesToolResponse {
+            tool_call_id: (self.form != IdForm::Generated).then(|| self.id()),
             name: &self.result.name,
-            content: Document(&self.result.content),
+            content: JsonOrString(&self.result.content),
         }
     }
 }
 
 #[derive(serde::Serialize)]
-struct Envelope<'a> {
+struct ResultEnvelope<'a> {
     tool_results: Vec<EnvelopeResult<'a>>,
 }
 
 #[derive(serde::Serialize)]
 struct EnvelopeResult<'a> {
-    tool_call_id: Id<'a>,
+    tool_call_id: CallIdValue<'a>,
     role: &'static str,
     name: &'a str,
-    content: Content<'a>,
+    content: EnvelopeContent<'a>,
     duration_ms: u64,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     coerced: &'a [String],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    attachments: Vec<File<'a>>,
+    attachments: Vec<AttachmentFile<'a>>,
 }
 
 #[derive(serde::Serialize)]
-struct File<'a> {
+struct AttachmentFile<'a> {
     media_type: &'a str,
     path: Cow<'a, str>,
 }
 
-impl<'a> From<&'a Attachment> for File<'a> {
+impl<'a> From<&'a Attachment> for AttachmentFile<'a> {
     fn from(attachment: &'a Attachment) -> Self {
         Self { media_type: &attachment.media_type, path: attachment.path.to_string_lossy() }
     }
@@ -156,41 +156,41 @@ impl<'a> From<&'a Attachment> for File<'a> {
 #[derive(serde::Serialize)]
 struct ToolMessage<'a> {
     role: &'static str,
-    tool_call_id: Id<'a>,
+    tool_call_id: CallIdValue<'a>,
     name: &'a str,
     content: &'a str,
 }
 
 #[derive(serde::Serialize)]
-struct OutputItem<'a> {
+struct FunctionCallOutput<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    call_id: Id<'a>,
+    call_id: CallIdValue<'a>,
     output: &'a str,
 }
 
 #[derive(serde::Serialize)]
-struct UserMessage<'a> {
+struct ToolResultMessage<'a> {
     role: &'static str,
-    content: Vec<ResultBlock<'a>>,
+    content: Vec<ToolResultBlock<'a>>,
 }
 
 #[derive(serde::Serialize)]
-struct ResultBlock<'a> {
+struct ToolResultBlock<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    tool_use_id: Id<'a>,
+    tool_use_id: CallIdValue<'a>,
     content: &'a str,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_error: bool,
 }
 
 #[derive(serde::Serialize)]
-struct Response<'a> {
+struct HermesToolResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<Id<'a>>,
+    tool_call_id: Option<CallIdValue<'a>>,
     name: &'a str,
-    content: Document<'a>,
+    content: JsonOrString<'a>,
 }
 
 #[derive(serde::Serialize)]
@@ -200,15 +200,15 @@ struct TextMessage<'a> {
 }
 
 /// An id, as a number if it came as one.
-struct Id<'a> {
+struct CallIdValue<'a> {
     text: &'a str,
     form: IdForm,
 }
 
-impl Serialize for Id<'_> {
+impl Serialize for CallIdValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.form == IdForm::Number
-            && node::kind(self.text) == "a number"
+            && json_node::describe_kind(self.text) == "a number"
             && let Ok(number) = serde_json::from_str::<&RawValue>(self.text)
         {
             return number.serialize(serializer);
@@ -218,9 +218,9 @@ impl Serialize for Id<'_> {
 }
 
 /// The result's own members under a `status` that is always ours.
-struct Content<'a>(&'a ToolResult);
+struct EnvelopeContent<'a>(&'a ToolResult);
 
-impl Serialize for Content<'_> {
+impl Serialize for EnvelopeContent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let status = match self.0.status {
             CallStatus::Success => "success",
@@ -228,22 +228,22 @@ impl Serialize for Content<'_> {
         };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("status", status)?;
-        match node::entries(&self.0.content) {
+        match json_node::entries(&self.0.content) {
             Ok(entries) => {
-                let theirs = free_key(&entries);
+                let theirs = status_key(&entries);
                 for (key, value) in &entries {
                     let key = if key == "status" { theirs.as_str() } else { key };
-                    map.serialize_entry(key, &OneLine(value))?;
+                    map.serialize_entry(key, &SingleLineJson(value))?;
                 }
             }
-            Err(_) => map.serialize_entry("result", &Document(&self.0.content))?,
+            Err(_) => map.serialize_entry("result", &JsonOrString(&self.0.content))?,
         }
         map.end()
     }
 }
 
 /// The key under which a `status` of the tool's own goes on.
-fn free_key(entries: &[(Cow<'_, str>, &RawValue)]) -> String {
+fn status_key(entries: &[(Cow<'_, str>, &RawValue)]) -> String {
     let mut key = "tool_status".to_owned();
     while entries.iter().any(|(taken, _)| *taken == key) {
         key.push('_');
@@ -252,21 +252,21 @@ fn free_key(entries: &[(Cow<'_, str>, &RawValue)]) -> String {
 }
 
 /// A JSON document, or a string where it is none.
-struct Document<'a>(&'a str);
+struct JsonOrString<'a>(&'a str);
 
-impl Serialize for Document<'_> {
+impl Serialize for JsonOrString<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match serde_json::from_str::<&RawValue>(self.0) {
-            Ok(value) => OneLine(value).serialize(serializer),
+            Ok(value) => SingleLineJson(value).serialize(serializer),
             Err(_) => serializer.serialize_str(self.0),
         }
     }
 }
 
 /// JSON without line breaks, which in JSON are never part of a string.
-struct OneLine<'a>(&'a RawValue);
+struct SingleLineJson<'a>(&'a RawValue);
 
-impl Serialize for OneLine<'_> {
+impl Serialize for SingleLineJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = self.0.get();
         if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_none() {
@@ -278,5 +278,5 @@ impl Serialize for OneLine<'_> {
 }
 
 #[cfg(test)]
-#[path = "answer_tests.rs"]
+#[path = "result_format_tests.rs"]
 mod tests;

@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use super::*;
 
 fn names(text: &str) -> Vec<String> {
-    read(text).unwrap().into_iter().map(|draft| draft.name).collect()
+    read_text_calls(text).unwrap().into_iter().map(|draft| draft.name).collect()
 }
 
-fn only(text: &str) -> Draft {
-    let mut drafts = read(text).unwrap();
+fn only(text: &str) -> CallDraft {
+    let mut drafts = read_text_calls(text).unwrap();
     assert_eq!(drafts.len(), 1, "{text}");
     drafts.remove(0)
 }
 
-fn json_call(name: &str, arguments: Value) -> Draft {
-    Draft { id: None, name: name.to_owned(), arguments: CallArguments::Json(arguments) }
+fn json_call(name: &str, arguments: Value) -> CallDraft {
+    CallDraft { id: None, name: name.to_owned(), arguments: CallArguments::Json(arguments) }
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn blocks_are_found_anywhere_in_prose() {
 fn a_closing_tag_in_a_string_closes_nothing() {
     let text = r#"<tool_call>{"name":"a","arguments":{"x":"</tool_call> \" <tool_call>"}}</tool_call><tool_call>{"name":"b"}</tool_call>"#;
     assert_eq!(names(text), ["a", "b"]);
-    let draft = read(text).unwrap().remove(0);
+    let draft = read_text_calls(text).unwrap().remove(0);
     assert_eq!(draft, json_call("a", json!({"x": "</tool_call> \" <tool_call>"})));
 }
 
@@ -63,17 +63,17 @@ fn a_broken_block_leaves_the_next_one_alone() {
 #[test]
 fn a_text_that_is_cut_off_keeps_the_text_of_its_last_call() {
     let draft = only(r#"<tool_call>{"name":"a","arguments":{"x":"one two"#);
-    assert_eq!(draft, Draft::from_text("a", r#"{"x":"one two"#));
+    assert_eq!(draft, CallDraft::from_text("a", r#"{"x":"one two"#));
     let draft = only(r#"<tool_call>{"name":"a","arguments":{"x":1}}"#);
     assert_eq!(draft, json_call("a", json!({"x": 1})));
     let draft = only("<tool_call>");
-    assert_eq!(draft, Draft::from_text("", ""));
+    assert_eq!(draft, CallDraft::from_text("", ""));
 }
 
 #[test]
 fn python_and_xml_styles_are_understood() {
     let draft = only("<tool_call>{'name': 'a', 'arguments': {'x': 'b'}}</tool_call>");
-    assert_eq!(draft, Draft::from_text("a", "{'x': 'b'}"));
+    assert_eq!(draft, CallDraft::from_text("a", "{'x': 'b'}"));
     let draft = only(
         "<tool_call>\n<function=a>\n<parameter=x>\n</tool_call>\n</parameter>\n</function>\n</tool_call>",
     );
@@ -106,7 +106,7 @@ fn a_text_is_settled_when_no_more_can_change_it() {
         (r#"<think></think><tool_call>{"name":"a"}</tool_call>"#, true),
     ];
     for (text, settled) in table {
-        assert_eq!(blocks::find(text).settled, settled, "{text}");
+        assert_eq!(blocks::find_blocks(text).is_settled, settled, "{text}");
     }
 }
 
@@ -126,7 +126,7 @@ fn hostile_texts_cost_linear_time() {
         "<tool_call>{\"\\",
     ] {
         let text = piece.repeat((4 << 20) / piece.len());
-        let read = read(&text);
+        let read = read_text_calls(&text);
         assert!(matches!(
             read,
             Err(ProtocolError::TooManyCalls { .. } | ProtocolError::NoCalls { .. })
