@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hermes_store::atomic::write_atomic;
 use hermes_store::regular_file;
-use hermes_text::{binary, codec::detect};
+use hermes_text::{binary, codec::detect_format};
 
 use crate::error::MemoryError;
 
@@ -39,8 +39,8 @@ pub(crate) fn read_kept(path: &Path) -> Result<Option<Kept>, MemoryError> {
         Ok(text) => Kept { text, encoding: None },
         Err(error) => {
             let bytes = error.into_bytes();
-            let format = detect(&bytes, true);
-            if let Some(why) = binary::reason(&bytes, format) {
+            let format = detect_format(&bytes, true);
+            if let Some(why) = binary::binary_reason(&bytes, format) {
                 let why = format!("it is not text ({why})");
                 return Err(MemoryError::io("read", path, io::Error::other(why)));
             }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hermes_text::codec::{TextFormat, detect};
+use hermes_text::codec::{TextFormat, detect_format};
 
 use crate::lines::Line;
 
@@ -67,8 +67,8 @@ impl Format {
             // The sample ends inside of a character.
             Err(error) if error.error_len().is_none() && sample.len() < bytes.len() => Self::Plain,
             Err(_) => {
-                let format = detect(sample, sample.len() == bytes.len());
-                if format == TextFormat::PLAIN { Self::Plain } else { Self::Other(format) }
+                let format = detect_format(sample, sample.len() == bytes.len());
+                if format == TextFormat::PLAIN_UTF8 { Self::Plain } else { Self::Other(format) }
             }
         }
     }

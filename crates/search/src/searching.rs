@@ -16,7 +16,7 @@ use grep_matcher::{LineTerminator, Matcher};
 use grep_searcher::{BinaryDetection, Encoding, Searcher, SearcherBuilder};
 use hermes_files::{IgnoreRules, FileKind};
 use hermes_text::binary;
-use hermes_text::codec::{TextFormat, may_be_wide};
+use hermes_text::codec::{TextFormat, may_be_utf16};
 
 use crate::book::Book;
 use crate::content::{Hits, Report};
@@ -400,7 +400,7 @@ impl<'a> Search<'a> {
         }
         let (further, mut sample) = (OnceCell::new(), sample);
         if memchr::memchr(0, sample).is_some() {
-            if !may_be_wide(sample) {
+            if !may_be_utf16(sample) {
                 return Ok(None);
             }
         } else {
@@ -414,7 +414,7 @@ impl<'a> Search<'a> {
             }
         }
         let format = self.watch.spelling(&whole(), sample, is_all);
-        let is_other = format != TextFormat::PLAIN && binary::reason(sample, format).is_none();
+        let is_other = format != TextFormat::PLAIN_UTF8 && binary::binary_reason(sample, format).is_none();
         Ok(is_other.then(|| format.encoding().name()))
     }
 

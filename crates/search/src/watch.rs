@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hermes_core::ToolContext;
-use hermes_text::codec::{TextFormat, detect};
+use hermes_text::codec::{TextFormat, detect_format};
 
 /// How many of the paths that were skipped are told by name.
 const NAMED: usize = 5;
@@ -117,7 +117,7 @@ impl<'a> Watch<'a> {
     pub(crate) fn spelling(&self, path: &Path, sample: &[u8], is_all: bool) -> TextFormat {
         match self.spelling {
             Some(spelling) => spelling(path, sample, is_all),
-            None => detect(sample, is_all),
+            None => detect_format(sample, is_all),
         }
     }
 

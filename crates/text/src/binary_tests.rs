@@ -4,11 +4,11 @@ use encoding_rs::{
 };
 use proptest::prelude::*;
 
-use crate::Document;
-use crate::codec::detect;
+use crate::TextDocument;
+use crate::codec::detect_format;
 
 fn is_text(bytes: &[u8]) -> bool {
-    Document::read(bytes.to_vec(), None).is_ok()
+    TextDocument::read(bytes.to_vec(), None).is_ok()
 }
 
 fn noise(length: usize, from: u8) -> Vec<u8> {
@@ -34,14 +34,14 @@ fn numbers_and_noise_are_no_text() {
         noise(200, 0x80),
         noise(3000, 0),
     ] {
-        assert!(!is_text(&bytes), "{:?}: {:?}", detect(&bytes, true), bytes.get(..16));
+        assert!(!is_text(&bytes), "{:?}: {:?}", detect_format(&bytes, true), bytes.get(..16));
     }
 }
 
 #[test]
 fn a_named_encoding_is_taken() {
     let read = |bytes: &[u8], encoding| {
-        let document = Document::read(bytes.to_vec(), Some(encoding));
+        let document = TextDocument::read(bytes.to_vec(), Some(encoding));
         document.map(|document| document.text().to_owned())
     };
     assert_eq!(read(b"caf\xE9\x0B\n", WINDOWS_1252).as_deref(), Ok("café\u{B}\n"));
@@ -91,10 +91,10 @@ proptest! {
             let bytes = crate::codec::TextFormat::new(encoding, false).encode(&text);
             let bytes = bytes.expect("all of it can be written");
             prop_assert!(is_text(&bytes), "{}: {text}", encoding.name());
-            let named = Document::read(bytes.clone(), Some(encoding)).expect("it was named");
+            let named = TextDocument::read(bytes.clone(), Some(encoding)).expect("it was named");
             prop_assert_eq!(named.text(), &text);
             if [UTF_8, UTF_16LE, UTF_16BE].contains(encoding) {
-                prop_assert_eq!(detect(&bytes, true).encoding(), *encoding);
+                prop_assert_eq!(detect_format(&bytes, true).encoding(), *encoding);
             }
         }
     }

@@ -9,12 +9,12 @@ use encoding_rs::{
     UTF_16LE,
 };
 
-use crate::{binary, wide};
+use crate::{binary, utf16};
 
-pub use crate::wide::may_be_wide;
+pub use crate::utf16::may_be_utf16;
 
 /// How ISO-2022-JP leaves ASCII.
-const ESCAPE: &[u8] = b"\x1B$";
+const KANJI_ESCAPE: &[u8] = b"\x1B$";
 
 /// How a file spells its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,16 +25,16 @@ pub struct TextFormat {
 
 /// Text and whether some bytes had no meaning and became U+FFFD.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decoded<'a> {
+pub struct DecodedText<'a> {
     /// The text, without a byte order mark.
     pub text: Cow<'a, str>,
     /// Whether anything was replaced.
-    pub damaged: bool,
+    pub is_damaged: bool,
 }
 
 /// A character that the encoding has no bytes for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unencodable {
+pub struct UnencodableChar {
     /// The character.
     pub character: char,
     /// Where it begins, in bytes of the text.
@@ -43,18 +43,18 @@ pub struct Unencodable {
     pub encoding: &'static str,
 }
 
-impl fmt::Display for Unencodable {
+impl fmt::Display for UnencodableChar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { character, offset, encoding } = self;
         write!(f, "{character:?} at byte {offset} cannot be written in {encoding}")
     }
 }
 
-impl std::error::Error for Unencodable {}
+impl std::error::Error for UnencodableChar {}
 
 impl TextFormat {
     /// UTF-8 without a byte order mark.
-    pub const PLAIN: TextFormat = TextFormat { encoding: UTF_8, bom: false };
+    pub const PLAIN_UTF8: TextFormat = TextFormat { encoding: UTF_8, bom: false };
 
     /// That encoding, with or without a byte order mark.
     pub fn new(encoding: &'static Encoding, bom: bool) -> Self {
@@ -80,7 +80,7 @@ impl TextFormat {
     /// The name for people and models; none for plain UTF-8, which needs no
     /// mention.
     pub fn label(self) -> Option<String> {
-        match (self == Self::PLAIN, self.encoding == UTF_8) {
+        match (self == Self::PLAIN_UTF8, self.encoding == UTF_8) {
             (true, _) => None,
             (false, true) => Some("utf-8-bom".to_owned()),
             (false, false) => Some(self.encoding.name().to_ascii_lowercase()),
@@ -88,20 +88,20 @@ impl TextFormat {
     }
 
     /// The text of a whole file; its byte order mark is left out.
-    pub fn decode(self, bytes: &[u8]) -> Decoded<'_> {
+    pub fn decode(self, bytes: &[u8]) -> DecodedText<'_> {
         let body = bytes.strip_prefix(self.bom()).unwrap_or(bytes);
         let (text, damaged) = self.encoding.decode_without_bom_handling(body);
-        Decoded { text, damaged }
+        DecodedText { text, is_damaged: damaged }
     }
 
     /// Whether the bytes are text in this format, all of them. Those that are
     /// not `complete` may end inside a character.
-    fn fits(self, bytes: &[u8], complete: bool) -> bool {
-        if self.encoding == REPLACEMENT || binary::reason(bytes, self).is_some() {
+    fn is_valid_text(self, bytes: &[u8], complete: bool) -> bool {
+        if self.encoding == REPLACEMENT || binary::binary_reason(bytes, self).is_some() {
             return false;
         }
         // Two letters of another encoding make one that nobody uses.
-        let head = bytes.get(..binary::HEAD).unwrap_or(bytes);
+        let head = bytes.get(..binary::SAMPLE_BYTES).unwrap_or(bytes);
         let is_private = |c: char| matches!(c, '\u{E000}'..='\u{F8FF}');
         if [UTF_16LE, UTF_16BE].contains(&self.encoding)
             && self.decode(head).text.contains(is_private)
@@ -125,7 +125,7 @@ impl TextFormat {
     }
 
     /// The bytes of a piece of text, without a byte order mark.
-    pub fn encode(self, text: &str) -> Result<Vec<u8>, Unencodable> {
+    pub fn encode(self, text: &str) -> Result<Vec<u8>, UnencodableChar> {
         match self.encoding {
             e if e == UTF_8 => Ok(text.as_bytes().to_vec()),
             e if e == UTF_16LE => Ok(text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
@@ -136,7 +136,7 @@ impl TextFormat {
 
     /// The same, but a character that comes back as a look-alike counts as one
     /// that cannot be written.
-    pub fn encode_exactly(self, text: &str) -> Result<Vec<u8>, Unencodable> {
+    pub fn encode_strict(self, text: &str) -> Result<Vec<u8>, UnencodableChar> {
         let bytes = self.encode(text)?;
         if [UTF_8, UTF_16LE, UTF_16BE].contains(&self.encoding) {
             return Ok(bytes);
@@ -149,7 +149,7 @@ impl TextFormat {
         let ends = back.chars().chain(std::iter::repeat('\0'));
         match text.char_indices().zip(ends).find(differs) {
             Some(((offset, character), _)) => {
-                Err(Unencodable { character, offset, encoding: self.encoding.name() })
+                Err(UnencodableChar { character, offset, encoding: self.encoding.name() })
             }
             None => Ok(bytes),
         }
@@ -160,7 +160,7 @@ fn encode_legacy(
     mut encoder: Encoder,
     text: &str,
     encoding: &'static str,
-) -> Result<Vec<u8>, Unencodable> {
+) -> Result<Vec<u8>, UnencodableChar> {
     let mut bytes = Vec::new();
     let mut done = 0;
     loop {
@@ -175,7 +175,7 @@ fn encode_legacy(
             EncoderResult::OutputFull => {}
             EncoderResult::Unmappable(character) => {
                 let offset = done.saturating_sub(character.len_utf8());
-                return Err(Unencodable { character, offset, encoding });
+                return Err(UnencodableChar { character, offset, encoding });
             }
         }
     }
@@ -183,15 +183,15 @@ fn encode_legacy(
 
 /// The format of the text that begins with `sample`; `complete` says that the
 /// sample is all there is. Binary data gets an answer too, a wrong one.
-pub fn detect(sample: &[u8], complete: bool) -> TextFormat {
-    detect_near(sample, complete, || None)
+pub fn detect_format(sample: &[u8], complete: bool) -> TextFormat {
+    detect_format_with(sample, complete, || None)
 }
 
 /// The same, where the surroundings of a file may have a word on its encoding.
 /// A byte order mark says most, then plain UTF-8. Only if there is neither is
 /// `hint` asked, and believed if all the bytes are text in that encoding. Then
 /// it is a guess.
-pub fn detect_near(
+pub fn detect_format_with(
     sample: &[u8],
     complete: bool,
     hint: impl FnOnce() -> Option<&'static Encoding>,
@@ -199,33 +199,33 @@ pub fn detect_near(
     if let Some((encoding, _)) = Encoding::for_bom(sample) {
         return TextFormat::new(encoding, true);
     }
-    if is_utf8(sample, complete) && is_plain(sample) {
-        return TextFormat::PLAIN;
+    if is_utf8(sample, complete) && is_plain_utf8(sample) {
+        return TextFormat::PLAIN_UTF8;
     }
     let hinted = hint().map(|encoding| TextFormat::new(encoding, false));
-    match hinted.filter(|format| format.fits(sample, complete)) {
+    match hinted.filter(|format| format.is_valid_text(sample, complete)) {
         Some(format) => format,
-        None => guess(sample, complete),
+        None => guess_encoding(sample, complete),
     }
 }
 
 /// Whether nothing speaks for another encoding in what is UTF-8: zero bytes
 /// are in most UTF-16, and escapes in ISO-2022-JP.
-pub(crate) fn is_plain(utf8: &[u8]) -> bool {
-    let head = utf8.get(..binary::HEAD).unwrap_or(utf8);
-    memchr::memchr(0, head).is_none() && memchr::memmem::find(utf8, ESCAPE).is_none()
+pub(crate) fn is_plain_utf8(utf8: &[u8]) -> bool {
+    let head = utf8.get(..binary::SAMPLE_BYTES).unwrap_or(utf8);
+    memchr::memchr(0, head).is_none() && memchr::memmem::find(utf8, KANJI_ESCAPE).is_none()
 }
 
-fn guess(sample: &[u8], complete: bool) -> TextFormat {
-    if let Some(encoding) = wide::without_mark(sample, complete) {
+fn guess_encoding(sample: &[u8], complete: bool) -> TextFormat {
+    if let Some(encoding) = utf16::detect_without_bom(sample, complete) {
         return TextFormat::new(encoding, false);
     }
-    let escapes = memchr::memmem::find(sample, ESCAPE).is_some();
+    let escapes = memchr::memmem::find(sample, KANJI_ESCAPE).is_some();
     let (good, bad) = utf8_sequences(sample);
     // In a legacy encoding the bytes form a UTF-8 sequence only by accident, so
     // a clear majority of well-formed ones decides.
     if is_utf8(sample, complete) && !escapes || good > bad.saturating_mul(4) {
-        return TextFormat::PLAIN;
+        return TextFormat::PLAIN_UTF8;
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
     detector.feed(sample, complete);
@@ -233,11 +233,11 @@ fn guess(sample: &[u8], complete: bool) -> TextFormat {
     let guess = detector.guess(None, allow_utf8);
     // An ASCII file with terminal colours in it is still UTF-8.
     if sample.is_ascii() && guess != encoding_rs::ISO_2022_JP {
-        return TextFormat::PLAIN;
+        return TextFormat::PLAIN_UTF8;
     }
     // Where each byte is a letter, hardly any text has even one such accident.
     if good > 0 && good >= bad && guess.is_single_byte() {
-        return TextFormat::PLAIN;
+        return TextFormat::PLAIN_UTF8;
     }
     if guess == GBK && is_gb18030(sample) {
         return TextFormat::new(GB18030, false);

@@ -6,18 +6,18 @@ use std::ops::Range;
 use encoding_rs::{Encoding, ISO_2022_JP, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE};
 
 use crate::binary;
-use crate::codec::{TextFormat, detect_near, is_plain};
-use crate::endings::Endings;
-use crate::error::{NotText, Rejected, SpliceError};
-use crate::places::{Decoding, next};
-use crate::shifted::{self, Stop};
+use crate::codec::{TextFormat, detect_format_with, is_plain_utf8};
+use crate::line_endings::LineEndings;
+use crate::error::{NotTextReason, NotTextError, SpliceError};
+use crate::decode_map::{DecodeMap, next_char};
+use crate::iso2022jp::{self, ShiftPosition};
 
 /// Bytes of text that belong together at most.
-const LONGEST: usize = 8;
+const MAX_CLUSTER_BYTES: usize = 8;
 
 /// A change of the text: this range of its bytes becomes that text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct TextEdit {
     /// What is replaced; empty for an insertion.
     pub range: Range<usize>,
     /// What takes its place.
@@ -26,30 +26,30 @@ pub struct Edit {
 
 /// A text file that has been read.
 #[derive(Debug)]
-pub struct Document {
+pub struct TextDocument {
     format: TextFormat,
-    content: Content,
+    content: DocumentContent,
 }
 
 #[derive(Debug)]
-enum Content {
+enum DocumentContent {
     /// All of the file, its byte order mark included.
     Utf8(String),
     Other {
         bytes: Vec<u8>,
-        decoding: Decoding,
+        decoding: DecodeMap,
     },
 }
 
-impl Document {
+impl TextDocument {
     /// Reads a file's bytes. A byte order mark says which encoding it is (that
     /// of UTF-16 unless `charset` is none of Unicode), else `charset` does, else
     /// the bytes: strict UTF-8, UTF-16 without a mark, then a guess.
-    pub fn read(bytes: Vec<u8>, charset: Option<&'static Encoding>) -> Result<Self, Rejected> {
-        let Some(encoding) = charset else { return Self::read_near(bytes, || None) };
+    pub fn read(bytes: Vec<u8>, charset: Option<&'static Encoding>) -> Result<Self, NotTextError> {
+        let Some(encoding) = charset else { return Self::read_with(bytes, || None) };
         if encoding == REPLACEMENT {
-            let reason = NotText::Unsupported { encoding: REPLACEMENT.name() };
-            return Err(Rejected { reason, bytes });
+            let reason = NotTextReason::Unsupported { encoding: REPLACEMENT.name() };
+            return Err(NotTextError { reason, bytes });
         }
         // Two bytes may be letters as well, in the encoding that was named.
         let is_unicode = [UTF_8, UTF_16LE, UTF_16BE].contains(&encoding);
@@ -57,65 +57,65 @@ impl Document {
         let mark = Encoding::for_bom(&bytes).map(|(marked, _)| marked).filter(is_mark);
         let marked = mark.map(|marked| TextFormat::new(marked, true));
         let format = marked.unwrap_or(TextFormat::new(encoding, false));
-        if let Some(reason) = binary::reason_though_named(&bytes, format) {
-            return Err(Rejected { reason: NotText::Binary { reason }, bytes });
+        if let Some(reason) = binary::binary_reason_in_encoding(&bytes, format) {
+            return Err(NotTextError { reason: NotTextReason::Binary { reason }, bytes });
         }
-        Ok(Self::decode(bytes, format))
+        Ok(Self::decode_with(bytes, format))
     }
 
     /// Reads a file's bytes where its surroundings may have a word on the
     /// encoding: see [`detect_near`].
-    pub fn read_near(
+    pub fn read_with(
         bytes: Vec<u8>,
         hint: impl FnOnce() -> Option<&'static Encoding>,
-    ) -> Result<Self, Rejected> {
+    ) -> Result<Self, NotTextError> {
         if let Some((marked, _)) = Encoding::for_bom(&bytes) {
             let format = TextFormat::new(marked, true);
-            return Ok(Self::decode(judge(bytes, format)?, format));
+            return Ok(Self::decode_with(require_text(bytes, format)?, format));
         }
         let bytes = match String::from_utf8(bytes) {
-            Ok(text) if is_plain(text.as_bytes()) => {
-                let format = TextFormat::PLAIN;
-                return match binary::reason(text.as_bytes(), format) {
+            Ok(text) if is_plain_utf8(text.as_bytes()) => {
+                let format = TextFormat::PLAIN_UTF8;
+                return match binary::binary_reason(text.as_bytes(), format) {
                     Some(reason) => {
-                        let (reason, bytes) = (NotText::Binary { reason }, text.into_bytes());
-                        Err(Rejected { reason, bytes })
+                        let (reason, bytes) = (NotTextReason::Binary { reason }, text.into_bytes());
+                        Err(NotTextError { reason, bytes })
                     }
-                    None => Ok(Self { format, content: Content::Utf8(text) }),
+                    None => Ok(Self { format, content: DocumentContent::Utf8(text) }),
                 };
             }
             Ok(text) => text.into_bytes(),
             Err(error) => error.into_bytes(),
         };
-        let format = detect_near(&bytes, true, hint);
-        Ok(Self::decode(judge(bytes, format)?, format))
+        let format = detect_format_with(&bytes, true, hint);
+        Ok(Self::decode_with(require_text(bytes, format)?, format))
     }
 
-    fn decode(bytes: Vec<u8>, format: TextFormat) -> Self {
+    fn decode_with(bytes: Vec<u8>, format: TextFormat) -> Self {
         let bytes = match String::from_utf8(bytes) {
             Ok(text) if format.encoding() == UTF_8 => {
-                return Self { format, content: Content::Utf8(text) };
+                return Self { format, content: DocumentContent::Utf8(text) };
             }
             Ok(text) => text.into_bytes(),
             Err(error) => error.into_bytes(),
         };
-        let decoding = decoding(body(&bytes, format), format.encoding());
-        Self { format, content: Content::Other { bytes, decoding } }
+        let decoding = decoding(body_bytes(&bytes, format), format.encoding());
+        Self { format, content: DocumentContent::Other { bytes, decoding } }
     }
 
     /// The text, without a byte order mark; its lines end as in the file.
     pub fn text(&self) -> &str {
         match &self.content {
-            Content::Utf8(all) => all.get(self.format.bom().len()..).unwrap_or_default(),
-            Content::Other { decoding, .. } => &decoding.text,
+            DocumentContent::Utf8(all) => all.get(self.format.bom().len()..).unwrap_or_default(),
+            DocumentContent::Other { decoding, .. } => &decoding.text,
         }
     }
 
     /// The bytes of the file.
     pub fn bytes(&self) -> &[u8] {
         match &self.content {
-            Content::Utf8(all) => all.as_bytes(),
-            Content::Other { bytes, .. } => bytes,
+            DocumentContent::Utf8(all) => all.as_bytes(),
+            DocumentContent::Other { bytes, .. } => bytes,
         }
     }
 
@@ -125,16 +125,16 @@ impl Document {
     }
 
     /// How the lines end.
-    pub fn endings(&self) -> Endings {
-        Endings::of(self.text())
+    pub fn endings(&self) -> LineEndings {
+        LineEndings::detect(self.text())
     }
 
     /// Whether some bytes mean nothing in the encoding. They show as U+FFFD.
     pub fn is_damaged(&self) -> bool {
         match &self.content {
-            Content::Utf8(_) => false,
-            Content::Other { bytes, .. } => {
-                let body = body(bytes, self.format);
+            DocumentContent::Utf8(_) => false,
+            DocumentContent::Other { bytes, .. } => {
+                let body = body_bytes(bytes, self.format);
                 let encoding = self.format.encoding();
                 encoding.decode_without_bom_handling_and_without_replacement(body).is_none()
             }
@@ -144,20 +144,20 @@ impl Document {
     /// The bytes of the file in which a range of the text is written. An end
     /// inside of a character is moved to its beginning, one beyond the text to
     /// the end.
-    pub fn span(&self, range: Range<usize>) -> Range<usize> {
+    pub fn byte_span(&self, range: Range<usize>) -> Range<usize> {
         let text = self.text();
         let start = text.floor_char_boundary(range.start);
         let end = text.floor_char_boundary(range.end).max(start);
         let mark = self.format.bom().len();
         match &self.content {
-            Content::Utf8(_) => start + mark..end + mark,
-            Content::Other { bytes, decoding } => {
-                let body = body(bytes, self.format);
+            DocumentContent::Utf8(_) => start + mark..end + mark,
+            DocumentContent::Other { bytes, decoding } => {
+                let body = body_bytes(bytes, self.format);
                 let place = |offset: usize| {
                     // Two characters may be one in the bytes.
-                    let mut near = (0..=offset).rev().take(LONGEST);
+                    let mut near = (0..=offset).rev().take(MAX_CLUSTER_BYTES);
                     let stop =
-                        near.find_map(|offset| self.find(body, decoding, &[offset]).pop()?);
+                        near.find_map(|offset| self.find_stops(body, decoding, &[offset]).pop()?);
                     stop.unwrap_or_default().byte + mark
                 };
                 let start = place(start);
@@ -169,86 +169,86 @@ impl Document {
     /// The new bytes. Edits are in order and do not overlap. Every byte outside
     /// of their spans is the old one; only the new text is encoded. The result
     /// has been decoded again and is the text that was wanted.
-    pub fn splice(&self, edits: &[Edit]) -> Result<Vec<u8>, SpliceError> {
+    pub fn splice(&self, edits: &[TextEdit]) -> Result<Vec<u8>, SpliceError> {
         let text = self.text();
         let mut end = 0;
-        for (edit, Edit { range, .. }) in edits.iter().enumerate() {
+        for (edit, TextEdit { range, .. }) in edits.iter().enumerate() {
             if text.get(range.clone()).is_none() {
-                return Err(SpliceError::Misplaced { edit });
+                return Err(SpliceError::OutOfBounds { edit });
             }
             if range.start < end {
-                return Err(SpliceError::Disorder { edit });
+                return Err(SpliceError::OutOfOrder { edit });
             }
             end = range.end;
         }
         let new = match &self.content {
-            Content::Utf8(all) => {
+            DocumentContent::Utf8(all) => {
                 let mark = self.format.bom().len();
                 let spans = edits.iter().map(|edit| edit.range.start + mark..edit.range.end + mark);
                 let news = edits.iter().map(|edit| edit.text.as_bytes());
-                join(all.as_bytes(), spans.zip(news))
+                join_bytes(all.as_bytes(), spans.zip(news))
             }
-            Content::Other { bytes, decoding } => self.encode(bytes, decoding, edits)?,
+            DocumentContent::Other { bytes, decoding } => self.encode(bytes, decoding, edits)?,
         };
         self.verify(new, edits)
     }
 
     /// Where these offsets, which are in order, are in the body.
-    fn find(&self, body: &[u8], decoding: &Decoding, offsets: &[usize]) -> Vec<Option<Stop>> {
+    fn find_stops(&self, body: &[u8], decoding: &DecodeMap, offsets: &[usize]) -> Vec<Option<ShiftPosition>> {
         let encoding = self.format.encoding();
         if encoding == ISO_2022_JP {
-            return shifted::find(body, offsets);
+            return iso2022jp::find_positions(body, offsets);
         }
-        let places = decoding.find(body, encoding, offsets);
-        let stop = |byte| Stop { byte, ..Stop::default() };
+        let places = decoding.byte_offsets(body, encoding, offsets);
+        let stop = |byte| ShiftPosition { byte, ..ShiftPosition::default() };
         places.into_iter().map(|place| place.map(stop)).collect()
     }
 
     fn encode(
         &self,
         bytes: &[u8],
-        decoding: &Decoding,
-        edits: &[Edit],
+        decoding: &DecodeMap,
+        edits: &[TextEdit],
     ) -> Result<Vec<u8>, SpliceError> {
-        let body = body(bytes, self.format);
+        let body = body_bytes(bytes, self.format);
         let offsets: Vec<usize> =
             edits.iter().flat_map(|edit| [edit.range.start, edit.range.end]).collect();
-        let stops = self.find(body, decoding, &offsets);
+        let stops = self.find_stops(body, decoding, &offsets);
         let mark = self.format.bom().len();
         let mut pieces = Vec::with_capacity(edits.len());
         let mut held = None;
-        for ((edit, Edit { text, .. }), ends) in edits.iter().enumerate().zip(stops.chunks(2)) {
+        for ((edit, TextEdit { text, .. }), ends) in edits.iter().enumerate().zip(stops.chunks(2)) {
             let [Some(start), Some(end)] = ends else {
-                return Err(SpliceError::Misplaced { edit });
+                return Err(SpliceError::OutOfBounds { edit });
             };
-            if let Some(damage) = self.damage(body, start, end) {
+            if let Some(damage) = self.first_damage(body, start, end) {
                 let (offset, encoding) = (damage + mark, self.format.encoding().name());
                 return Err(SpliceError::Damaged { edit, offset, encoding });
             }
             let unencodable = |what| SpliceError::Unencodable { edit, what };
-            let mut new = self.format.encode_exactly(text).map_err(unencodable)?;
+            let mut new = self.format.encode_strict(text).map_err(unencodable)?;
             if self.format.encoding() == ISO_2022_JP {
                 // An edit that touches the last one goes on in its state.
-                let before = held.filter(|_| touches(edits, edit)).unwrap_or(start.state);
-                let (mut fitted, state) = shifted::fit(&new, before);
-                let is_idle = new.is_empty() && start.byte == end.byte && !touches(edits, edit);
-                if !is_idle && !touches(edits, edit + 1) {
+                let before = held.filter(|_| touches_previous(edits, edit)).unwrap_or(start.state);
+                let (mut fitted, state) = iso2022jp::fit_after(&new, before);
+                let is_idle = new.is_empty() && start.byte == end.byte && !touches_previous(edits, edit);
+                if !is_idle && !touches_previous(edits, edit + 1) {
                     let rest = body.get(end.byte..).unwrap_or_default();
-                    fitted.extend_from_slice(shifted::bridge(state, end.state, rest));
+                    fitted.extend_from_slice(iso2022jp::bridge_states(state, end.state, rest));
                 }
                 (new, held) = (fitted, Some(state));
             }
             pieces.push((start.byte + mark..end.byte + mark, new));
         }
         let pieces = pieces.iter().map(|(span, new)| (span.clone(), new.as_slice()));
-        Ok(join(bytes, pieces))
+        Ok(join_bytes(bytes, pieces))
     }
 
     /// The first place between two stops whose bytes mean nothing.
-    fn damage(&self, body: &[u8], start: &Stop, end: &Stop) -> Option<usize> {
+    fn first_damage(&self, body: &[u8], start: &ShiftPosition, end: &ShiftPosition) -> Option<usize> {
         let encoding = self.format.encoding();
         if encoding == ISO_2022_JP {
-            return (start.damages < end.damages).then_some(end.damaged_at);
+            return (start.damage_count < end.damage_count).then_some(end.last_damage);
         }
         let covered = body.get(start.byte..end.byte)?;
         if encoding.decode_without_bom_handling_and_without_replacement(covered).is_some() {
@@ -256,8 +256,8 @@ impl Document {
         }
         let mut at = start.byte;
         loop {
-            let step = next(body.get(at..)?, encoding);
-            if step.damaged || step.bytes == 0 {
+            let step = next_char(body.get(at..)?, encoding);
+            if step.is_damaged || step.bytes == 0 {
                 return Some(at);
             }
             at += step.bytes;
@@ -265,19 +265,19 @@ impl Document {
     }
 
     /// The result, if it reads as the edited text.
-    fn verify(&self, new: Vec<u8>, edits: &[Edit]) -> Result<Vec<u8>, SpliceError> {
+    fn verify(&self, new: Vec<u8>, edits: &[TextEdit]) -> Result<Vec<u8>, SpliceError> {
         let encoding = self.format.encoding();
         let inexact = |offset| SpliceError::Inexact { offset, encoding: encoding.name() };
         // A mark that the edit itself would make is taken for the file's.
         if self.format.bom().is_empty() && Encoding::for_bom(&new).is_some() {
             return Err(inexact(0));
         }
-        if let Content::Utf8(_) = &self.content {
+        if let DocumentContent::Utf8(_) = &self.content {
             // Whole characters between whole characters.
             return Ok(new);
         }
-        let read = decoding(body(&new, self.format), encoding).text;
-        let wanted = edited(self.text(), edits);
+        let read = decoding(body_bytes(&new, self.format), encoding).text;
+        let wanted = apply_edits(self.text(), edits);
         if read == wanted {
             return Ok(new);
         }
@@ -287,17 +287,17 @@ impl Document {
 }
 
 /// Whether an edit begins where the one in front of it ends.
-fn touches(edits: &[Edit], edit: usize) -> bool {
+fn touches_previous(edits: &[TextEdit], edit: usize) -> bool {
     let before = edit.checked_sub(1).and_then(|before| edits.get(before));
     let here = edits.get(edit);
     before.zip(here).is_some_and(|(before, here)| before.range.end == here.range.start)
 }
 
 /// The text after the edits, which are known to fit.
-fn edited(text: &str, edits: &[Edit]) -> String {
+fn apply_edits(text: &str, edits: &[TextEdit]) -> String {
     let mut new = String::with_capacity(text.len());
     let mut done = 0;
-    for Edit { range, text: replacement } in edits {
+    for TextEdit { range, text: replacement } in edits {
         new.push_str(text.get(done..range.start).unwrap_or_default());
         new.push_str(replacement);
         done = range.end;
@@ -306,7 +306,7 @@ fn edited(text: &str, edits: &[Edit]) -> String {
     new
 }
 
-fn join<'a>(old: &[u8], pieces: impl Iterator<Item = (Range<usize>, &'a [u8])> + Clone) -> Vec<u8> {
+fn join_bytes<'a>(old: &[u8], pieces: impl Iterator<Item = (Range<usize>, &'a [u8])> + Clone) -> Vec<u8> {
     let added: usize = pieces.clone().map(|(_, new)| new.len()).sum();
     let mut joined = Vec::with_capacity(old.len() + added);
     let mut done = 0;
@@ -320,21 +320,21 @@ fn join<'a>(old: &[u8], pieces: impl Iterator<Item = (Range<usize>, &'a [u8])> +
 }
 
 /// The file without its byte order mark.
-fn body(bytes: &[u8], format: TextFormat) -> &[u8] {
+fn body_bytes(bytes: &[u8], format: TextFormat) -> &[u8] {
     bytes.strip_prefix(format.bom()).unwrap_or(bytes)
 }
 
-fn decoding(body: &[u8], encoding: &'static Encoding) -> Decoding {
+fn decoding(body: &[u8], encoding: &'static Encoding) -> DecodeMap {
     if encoding == ISO_2022_JP {
-        return Decoding::whole(encoding.decode_without_bom_handling(body).0.into_owned());
+        return DecodeMap::without_marks(encoding.decode_without_bom_handling(body).0.into_owned());
     }
-    Decoding::of(body, encoding)
+    DecodeMap::decode(body, encoding)
 }
 
 /// The bytes, if they are text in this format.
-fn judge(bytes: Vec<u8>, format: TextFormat) -> Result<Vec<u8>, Rejected> {
-    match binary::reason(&bytes, format) {
-        Some(reason) => Err(Rejected { reason: NotText::Binary { reason }, bytes }),
+fn require_text(bytes: Vec<u8>, format: TextFormat) -> Result<Vec<u8>, NotTextError> {
+    match binary::binary_reason(&bytes, format) {
+        Some(reason) => Err(NotTextError { reason: NotTextReason::Binary { reason }, bytes }),
         None => Ok(bytes),
     }
 }

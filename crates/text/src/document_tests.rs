@@ -5,18 +5,18 @@ use encoding_rs::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::codec::Unencodable;
+use crate::codec::UnencodableChar;
 
-fn edit(range: Range<usize>, text: &str) -> Edit {
-    Edit { range, text: text.to_owned() }
+fn edit(range: Range<usize>, text: &str) -> TextEdit {
+    TextEdit { range, text: text.to_owned() }
 }
 
-fn read(bytes: impl Into<Vec<u8>>) -> Document {
-    Document::read(bytes.into(), None).expect("text")
+fn read(bytes: impl Into<Vec<u8>>) -> TextDocument {
+    TextDocument::read(bytes.into(), None).expect("text")
 }
 
-fn read_as(bytes: impl Into<Vec<u8>>, charset: &'static Encoding) -> Document {
-    Document::read(bytes.into(), Some(charset)).expect("text")
+fn read_as(bytes: impl Into<Vec<u8>>, charset: &'static Encoding) -> TextDocument {
+    TextDocument::read(bytes.into(), Some(charset)).expect("text")
 }
 
 #[test]
@@ -26,14 +26,14 @@ fn valid_utf8_is_not_copied() {
     let document = read(bytes);
     assert_eq!(document.bytes().as_ptr(), place);
     assert_eq!(document.text().as_ptr(), place);
-    assert_eq!(document.format(), TextFormat::PLAIN);
+    assert_eq!(document.format(), TextFormat::PLAIN_UTF8);
 }
 
 #[test]
 fn a_byte_order_mark_stays_in_the_bytes_and_out_of_the_text() {
     let document = read(b"\xEF\xBB\xBFone\ntwo\n".to_vec());
     assert_eq!(document.text(), "one\ntwo\n");
-    assert_eq!(document.span(0..3), 3..6);
+    assert_eq!(document.byte_span(0..3), 3..6);
     let new = document.splice(&[edit(0..3, "eins")]).expect("fits");
     assert_eq!(new, b"\xEF\xBB\xBFeins\ntwo\n");
     let document = read(b"\xFF\xFEa\0\n\0".to_vec());
@@ -60,7 +60,7 @@ fn utf16_without_a_mark_is_text() {
     let document = read(bytes);
     assert_eq!(document.format(), TextFormat::new(UTF_16LE, false));
     assert_eq!(document.endings().label(), Some("crlf"));
-    assert_eq!(document.span(8..16), 16..32);
+    assert_eq!(document.byte_span(8..16), 16..32);
 }
 
 #[test]
@@ -78,19 +78,19 @@ fn what_looks_like_a_mark_may_be_letters_of_the_encoding_that_was_named() {
 #[test]
 fn what_is_no_text_is_refused_with_the_reason() {
     for bytes in [&b"\x7FELF\0\0\0"[..], b"\xFF\xFE\0\0a\0\0\0", b"\x01\x02\x03\x04\x05\x06\x07"] {
-        let rejected = Document::read(bytes.to_vec(), None).expect_err("binary");
+        let rejected = TextDocument::read(bytes.to_vec(), None).expect_err("binary");
         assert_eq!(rejected.bytes, bytes);
         let error = rejected.reason;
-        assert!(matches!(error, NotText::Binary { .. }), "{error}");
+        assert!(matches!(error, NotTextReason::Binary { .. }), "{error}");
     }
-    let rejected = Document::read(b"a".to_vec(), Some(REPLACEMENT)).expect_err("no decoder");
-    assert_eq!(rejected.reason, NotText::Unsupported { encoding: "replacement" });
+    let rejected = TextDocument::read(b"a".to_vec(), Some(REPLACEMENT)).expect_err("no decoder");
+    assert_eq!(rejected.reason, NotTextReason::Unsupported { encoding: "replacement" });
 }
 
 #[test]
 fn nothing_and_an_empty_edit_are_fine() {
     let empty = read(Vec::new());
-    assert_eq!((empty.text(), empty.endings()), ("", Endings::default()));
+    assert_eq!((empty.text(), empty.endings()), ("", LineEndings::default()));
     assert_eq!(empty.splice(&[]).expect("nothing"), b"");
     assert_eq!(empty.splice(&[edit(0..0, "a\n")]).expect("all new"), b"a\n");
     let document = read("a\nb\n");
@@ -101,12 +101,12 @@ fn nothing_and_an_empty_edit_are_fine() {
 fn edits_must_be_in_order_and_between_characters() {
     let document = read("añb");
     let overlap = [edit(0..3, "x"), edit(1..4, "y")];
-    assert_eq!(document.splice(&overlap), Err(SpliceError::Disorder { edit: 1 }));
-    assert_eq!(document.splice(&[edit(0..2, "")]), Err(SpliceError::Misplaced { edit: 0 }));
-    assert_eq!(document.splice(&[edit(4..9, "")]), Err(SpliceError::Misplaced { edit: 0 }));
+    assert_eq!(document.splice(&overlap), Err(SpliceError::OutOfOrder { edit: 1 }));
+    assert_eq!(document.splice(&[edit(0..2, "")]), Err(SpliceError::OutOfBounds { edit: 0 }));
+    assert_eq!(document.splice(&[edit(4..9, "")]), Err(SpliceError::OutOfBounds { edit: 0 }));
     #[allow(clippy::reversed_empty_ranges)]
     let reversed = [edit(3..1, "")];
-    assert_eq!(document.splice(&reversed), Err(SpliceError::Misplaced { edit: 0 }));
+    assert_eq!(document.splice(&reversed), Err(SpliceError::OutOfBounds { edit: 0 }));
     let together = [edit(1..1, "x"), edit(1..1, "y"), edit(1..3, "z")];
     assert_eq!(document.splice(&together).expect("touching is fine"), b"axyzb");
 }
@@ -115,7 +115,7 @@ fn edits_must_be_in_order_and_between_characters() {
 fn what_the_encoding_lacks_is_refused_by_name_and_place() {
     let document = read_as(b"caf\xE9\n".to_vec(), WINDOWS_1252);
     let error = document.splice(&[edit(0..0, "a "), edit(5..5, "ok ✓")]).expect_err("no check");
-    let what = Unencodable { character: '✓', offset: 3, encoding: "windows-1252" };
+    let what = UnencodableChar { character: '✓', offset: 3, encoding: "windows-1252" };
     assert_eq!(error, SpliceError::Unencodable { edit: 1, what });
     assert_eq!(
         error.to_string(),
@@ -124,7 +124,7 @@ fn what_the_encoding_lacks_is_refused_by_name_and_place() {
     // It would come back as a backslash.
     let document = read_as(b"abc\n".to_vec(), SHIFT_JIS);
     let error = document.splice(&[edit(0..0, "日¥")]).expect_err("a look-alike");
-    let what = Unencodable { character: '¥', offset: 3, encoding: "Shift_JIS" };
+    let what = UnencodableChar { character: '¥', offset: 3, encoding: "Shift_JIS" };
     assert_eq!(error, SpliceError::Unencodable { edit: 0, what });
 }
 
@@ -168,8 +168,8 @@ fn an_edit_does_not_make_a_byte_order_mark() {
 fn two_characters_that_are_one_in_big5_stay_together() {
     let document = read_as(b"a\x88\x62b\n".to_vec(), BIG5);
     assert_eq!(document.text(), "aÊ\u{304}b\n");
-    assert_eq!(document.splice(&[edit(3..5, "")]), Err(SpliceError::Misplaced { edit: 0 }));
-    assert_eq!(document.span(3..5), 1..3);
+    assert_eq!(document.splice(&[edit(3..5, "")]), Err(SpliceError::OutOfBounds { edit: 0 }));
+    assert_eq!(document.byte_span(3..5), 1..3);
     assert_eq!(document.splice(&[edit(1..5, "x")]).expect("both"), b"axb\n");
 }
 
@@ -242,7 +242,7 @@ fn any_format() -> impl Strategy<Value = TextFormat> {
 }
 
 fn any_text(format: TextFormat, ends: &'static [&'static str]) -> impl Strategy<Value = String> {
-    let has = |c: &char| format.encode_exactly(&c.to_string()).is_ok();
+    let has = |c: &char| format.encode_strict(&c.to_string()).is_ok();
     let letters: Vec<String> = LETTERS.chars().filter(has).map(String::from).collect();
     let piece = prop_oneof![
         6 => prop::sample::select(letters),
@@ -262,16 +262,16 @@ fn any_case() -> impl Strategy<Value = (TextFormat, String, Vec<(usize, usize, S
 }
 
 /// Edits in order, between the characters of a text.
-fn place(text: &str, wanted: Vec<(usize, usize, String)>) -> Vec<Edit> {
+fn place(text: &str, wanted: Vec<(usize, usize, String)>) -> Vec<TextEdit> {
     let stops: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-    let mut edits: Vec<Edit> = Vec::new();
+    let mut edits: Vec<TextEdit> = Vec::new();
     let mut wanted: Vec<_> =
         wanted.into_iter().map(|(start, len, text)| (start % stops.len(), len, text)).collect();
     wanted.sort_by_key(|(start, ..)| *start);
     for (start, len, text) in wanted {
         let range = stops[start]..stops[(start + len).min(stops.len() - 1)];
         if edits.last().is_none_or(|last| last.range.end <= range.start) {
-            edits.push(Edit { range, text });
+            edits.push(TextEdit { range, text });
         }
     }
     edits
@@ -283,7 +283,7 @@ proptest! {
         // Long enough for several pieces, so that the places in between are used.
         let text = if long { text.repeat(1 + 50_000 / text.len().max(1)) } else { text };
         let mut bytes = format.bom().to_vec();
-        bytes.extend(format.encode_exactly(&text).expect("of its letters"));
+        bytes.extend(format.encode_strict(&text).expect("of its letters"));
         let document = read_as(bytes.clone(), format.encoding());
         prop_assert_eq!(document.text(), &text);
         prop_assert_eq!(document.format(), format);
@@ -296,7 +296,7 @@ proptest! {
         }
         prop_assert_eq!(&*format.decode(&new).text, &*model);
         // Like a plain replacement in the bytes.
-        let spans: Vec<_> = edits.iter().map(|edit| document.span(edit.range.clone())).collect();
+        let spans: Vec<_> = edits.iter().map(|edit| document.byte_span(edit.range.clone())).collect();
         if format.encoding() == ISO_2022_JP {
             let first = spans.first().map_or(bytes.len(), |span| span.start);
             let last = spans.last().map_or(0, |span| span.end);
@@ -311,9 +311,9 @@ proptest! {
         // And back.
         let mut back = Vec::new();
         let mut shift = 0_isize;
-        for Edit { range, text: put } in &edits {
+        for TextEdit { range, text: put } in &edits {
             let start = range.start.checked_add_signed(shift).expect("in the text");
-            back.push(Edit { range: start..start + put.len(), text: text[range.clone()].to_owned() });
+            back.push(TextEdit { range: start..start + put.len(), text: text[range.clone()].to_owned() });
             shift += put.len() as isize - range.len() as isize;
         }
         let changed = read_as(new, format.encoding());
@@ -334,18 +334,18 @@ proptest! {
     ) {
         let text = decoding(&bytes, encoding).text;
         prop_assert_eq!(&*text, &*encoding.decode_without_bom_handling(&bytes).0);
-        let Ok(document) = Document::read(bytes.clone(), Some(encoding)) else { return Ok(()) };
+        let Ok(document) = TextDocument::read(bytes.clone(), Some(encoding)) else { return Ok(()) };
         let wanted = place(document.text(), vec![(start.index(usize::MAX), len, new)]);
-        let span = document.span(wanted[0].range.clone());
+        let span = document.byte_span(wanted[0].range.clone());
         match document.splice(&wanted) {
             Ok(new) => {
                 prop_assert!(new.starts_with(&bytes[..span.start]));
                 prop_assert!(new.ends_with(&bytes[span.end..]));
                 let format = document.format();
-                prop_assert_eq!(&*format.decode(&new).text, &*edited(document.text(), &wanted));
+                prop_assert_eq!(&*format.decode(&new).text, &*apply_edits(document.text(), &wanted));
             }
             Err(SpliceError::Damaged { offset, .. }) => prop_assert!(span.contains(&offset)),
-            Err(SpliceError::Disorder { .. }) => prop_assert!(false, "one edit is in order"),
+            Err(SpliceError::OutOfOrder { .. }) => prop_assert!(false, "one edit is in order"),
             Err(_) => {}
         }
     }
@@ -355,8 +355,8 @@ proptest! {
 fn a_document_is_read_as_it_is_detected() {
     let hint = || Some(encoding_rs::ISO_8859_7);
     for bytes in [&b"plain"[..], b"\xE1\xE2\xE3\n", b"\xFE\xFF\0x", "größe".as_bytes()] {
-        let document = Document::read_near(bytes.to_vec(), hint).expect("text");
-        assert_eq!(document.format(), detect_near(bytes, true, hint));
+        let document = TextDocument::read_with(bytes.to_vec(), hint).expect("text");
+        assert_eq!(document.format(), detect_format_with(bytes, true, hint));
         assert_eq!(document.bytes(), bytes);
     }
 }

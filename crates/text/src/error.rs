@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::codec::Unencodable;
+use crate::codec::UnencodableChar;
 
 /// Why bytes cannot be treated as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotText {
+pub enum NotTextReason {
     /// They are something else.
     Binary {
         /// What gives it away, such as "it has zero bytes".
@@ -21,9 +21,9 @@ pub enum NotText {
 
 /// Bytes that were taken for a text file, and are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rejected {
+pub struct NotTextError {
     /// Why not.
-    pub reason: NotText,
+    pub reason: NotTextReason,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
@@ -32,12 +32,12 @@ pub struct Rejected {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpliceError {
     /// An edit begins before the one in front of it ends.
-    Disorder {
+    OutOfOrder {
         /// Which one, from 0.
         edit: usize,
     },
     /// An edit goes beyond the text, or begins or ends inside of a character.
-    Misplaced {
+    OutOfBounds {
         /// Which one, from 0.
         edit: usize,
     },
@@ -55,7 +55,7 @@ pub enum SpliceError {
         /// Which edit, from 0.
         edit: usize,
         /// The character, and where in the new text it is.
-        what: Unencodable,
+        what: UnencodableChar,
     },
     /// The new bytes would not mean what they should, because of the bytes
     /// that stand next to them.
@@ -67,7 +67,7 @@ pub enum SpliceError {
     },
 }
 
-impl fmt::Display for NotText {
+impl fmt::Display for NotTextReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Binary { reason } => write!(f, "This is not text: {reason}"),
@@ -78,15 +78,15 @@ impl fmt::Display for NotText {
     }
 }
 
-impl std::error::Error for NotText {}
+impl std::error::Error for NotTextReason {}
 
 impl fmt::Display for SpliceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Disorder { edit } => {
+            Self::OutOfOrder { edit } => {
                 write!(f, "Edit {} begins before the one in front of it ends", edit + 1)
             }
-            Self::Misplaced { edit } => {
+            Self::OutOfBounds { edit } => {
                 write!(f, "Edit {} is not between two characters of the text", edit + 1)
             }
             Self::Damaged { offset, encoding, .. } => write!(

@@ -330,7 +330,7 @@ fn diff(app: &App, store: &Store, id: &str, paths: &[PathBuf]) -> Outcome {
             }
             (Some(old), Some(new)) => {
                 let (before, after) = (format!("a/{name}"), format!("b/{name}"));
-                let changed = hermes_text::diff::unified(&old, &new, &before, &after, CONTEXT);
+                let changed = hermes_text::diff::unified_diff(&old, &new, &before, &after, CONTEXT);
                 match changed.is_empty() {
                     true => format!("{name}: its mode, owner or attributes changed"),
                     false => changed,

@@ -9,19 +9,19 @@ use foldhash::fast::RandomState;
 use similar::DiffOp;
 use similar::algorithms::{Capture, myers};
 
-use super::Options;
-use super::change::{Change, count, split};
-use super::key::key;
+use super::DiffOptions;
+use super::change::{LineChange, count_lines, split_lines};
+use super::key::comparison_key;
 
 /// Lines between the first and the last change, of both texts, that are
 /// compared one by one. More of them change as a whole.
-const LINES: usize = 4_000_000;
+const MAX_COMPARED_LINES: usize = 4_000_000;
 
 /// Bytes that are compared at once.
-const BLOCK: usize = 4096;
+const COMPARE_BLOCK_BYTES: usize = 4096;
 
 /// A pair of ranges of lines, counted from the first that differs.
-type Pair = (Range<usize>, Range<usize>);
+type LineRangePair = (Range<usize>, Range<usize>);
 
 /// The changes from `old` to `new`, and whether a better answer would have
 /// taken too long.
@@ -29,19 +29,19 @@ pub(super) fn compare(
     old: &str,
     new: &str,
     ends: (u8, u8),
-    options: &Options,
-) -> (Vec<Change>, bool) {
+    options: &DiffOptions,
+) -> (Vec<LineChange>, bool) {
     if old == new {
         return (Vec::new(), false);
     }
-    let (head, tail) = if ends.0 == ends.1 { common(old, new, ends.0) } else { (0, 0) };
+    let (head, tail) = if ends.0 == ends.1 { common_ends(old, new, ends.0) } else { (0, 0) };
     let middle = |text: &'_ str| head..text.len() - tail;
     let old_middle = old.get(middle(old)).unwrap_or_default();
     let new_middle = new.get(middle(new)).unwrap_or_default();
-    let first = count(old.get(..head).unwrap_or_default(), ends.0);
-    let counts = (count(old_middle, ends.0), count(new_middle, ends.1));
-    if counts.0 + counts.1 > LINES {
-        let change = Change {
+    let first = count_lines(old.get(..head).unwrap_or_default(), ends.0);
+    let counts = (count_lines(old_middle, ends.0), count_lines(new_middle, ends.1));
+    if counts.0 + counts.1 > MAX_COMPARED_LINES {
+        let change = LineChange {
             old: first..first + counts.0,
             new: first..first + counts.1,
             old_bytes: middle(old),
@@ -52,22 +52,22 @@ pub(super) fn compare(
     }
     let lines = |text, count, ends| {
         let mut lines = Vec::with_capacity(count);
-        lines.extend(split(text, ends));
+        lines.extend(split_lines(text, ends));
         lines
     };
     let old_lines: Vec<&str> = lines(old_middle, counts.0, ends.0);
     let new_lines: Vec<&str> = lines(new_middle, counts.1, ends.1);
-    let (old_ids, new_ids) = number(&old_lines, &new_lines, options);
-    let (mut pairs, is_coarse) = search(&old_ids, &new_ids, options);
-    slide(&mut pairs, &old_ids, &new_ids);
-    let mut old_at = Cursor { lines: &old_lines, line: 0, byte: head };
-    let mut new_at = Cursor { lines: &new_lines, line: 0, byte: head };
+    let (old_ids, new_ids) = number_lines(&old_lines, &new_lines, options);
+    let (mut pairs, is_coarse) = find_changes(&old_ids, &new_ids, options);
+    slide_changes(&mut pairs, &old_ids, &new_ids);
+    let mut old_at = LineCursor { lines: &old_lines, line: 0, byte: head };
+    let mut new_at = LineCursor { lines: &new_lines, line: 0, byte: head };
     let changes = pairs.into_iter().map(|(old, new)| {
         let is_blank = |lines: &[&str]| lines.iter().all(|line| line.trim().is_empty());
         let is_ignored = options.ignore_blank_lines
             && old_lines.get(old.clone()).is_some_and(is_blank)
             && new_lines.get(new.clone()).is_some_and(is_blank);
-        Change {
+        LineChange {
             old_bytes: old_at.advance(old.start)..old_at.advance(old.end),
             new_bytes: new_at.advance(new.start)..new_at.advance(new.end),
             old: first + old.start..first + old.end,
@@ -79,13 +79,13 @@ pub(super) fn compare(
 }
 
 /// Goes through lines and knows the bytes.
-struct Cursor<'a> {
+struct LineCursor<'a> {
     lines: &'a [&'a str],
     line: usize,
     byte: usize,
 }
 
-impl Cursor<'_> {
+impl LineCursor<'_> {
     fn advance(&mut self, line: usize) -> usize {
         let passed = self.lines.get(self.line..line).unwrap_or_default();
         self.byte += passed.iter().map(|line| line.len()).sum::<usize>();
@@ -95,50 +95,50 @@ impl Cursor<'_> {
 }
 
 /// How many bytes of whole lines both texts begin with, and end with.
-fn common(old: &str, new: &str, terminator: u8) -> (usize, usize) {
+fn common_ends(old: &str, new: &str, terminator: u8) -> (usize, usize) {
     let (old, new) = (old.as_bytes(), new.as_bytes());
-    let blocks = old.chunks(BLOCK).zip(new.chunks(BLOCK));
-    let sure = blocks.take_while(|(old, new)| old.len() == BLOCK && old == new).count() * BLOCK;
-    let same = sure + alike(old.iter().skip(sure), new.iter().skip(sure));
+    let blocks = old.chunks(COMPARE_BLOCK_BYTES).zip(new.chunks(COMPARE_BLOCK_BYTES));
+    let sure = blocks.take_while(|(old, new)| old.len() == COMPARE_BLOCK_BYTES && old == new).count() * COMPARE_BLOCK_BYTES;
+    let same = sure + count_equal(old.iter().skip(sure), new.iter().skip(sure));
     let head = memchr::memrchr(terminator, old.get(..same).unwrap_or_default());
     let head = head.map_or(0, |at| at + 1);
     let old = old.get(head..).unwrap_or_default();
     let new = new.get(head..).unwrap_or_default();
-    let blocks = old.rchunks(BLOCK).zip(new.rchunks(BLOCK));
-    let sure = blocks.take_while(|(old, new)| old.len() == BLOCK && old == new).count() * BLOCK;
-    let same = sure + alike(old.iter().rev().skip(sure), new.iter().rev().skip(sure));
+    let blocks = old.rchunks(COMPARE_BLOCK_BYTES).zip(new.rchunks(COMPARE_BLOCK_BYTES));
+    let sure = blocks.take_while(|(old, new)| old.len() == COMPARE_BLOCK_BYTES && old == new).count() * COMPARE_BLOCK_BYTES;
+    let same = sure + count_equal(old.iter().rev().skip(sure), new.iter().rev().skip(sure));
     let tail = old.get(old.len() - same..).unwrap_or_default();
     let tail = memchr::memchr(terminator, tail).map_or(0, |at| tail.len() - at - 1);
     (head, tail)
 }
 
-fn alike<'a>(old: impl Iterator<Item = &'a u8>, new: impl Iterator<Item = &'a u8>) -> usize {
+fn count_equal<'a>(old: impl Iterator<Item = &'a u8>, new: impl Iterator<Item = &'a u8>) -> usize {
     old.zip(new).take_while(|(old, new)| old == new).count()
 }
 
 /// Equal lines get equal numbers.
-fn number(old: &[&str], new: &[&str], options: &Options) -> (Vec<u32>, Vec<u32>) {
+fn number_lines(old: &[&str], new: &[&str], options: &DiffOptions) -> (Vec<u32>, Vec<u32>) {
     let mut known: HashMap<Cow<'_, str>, u32, RandomState> = HashMap::default();
     let mut numbers = Vec::with_capacity(old.len() + new.len());
     for line in old.iter().chain(new) {
         let next = known.len() as u32;
-        numbers.push(*known.entry(key(line, options)).or_insert(next));
+        numbers.push(*known.entry(comparison_key(line, options)).or_insert(next));
     }
     let new = numbers.split_off(old.len());
     (numbers, new)
 }
 
 /// What differs, and whether time ran out.
-fn search(old: &[u32], new: &[u32], options: &Options) -> (Vec<Pair>, bool) {
-    let deadline = Instant::now().checked_add(options.effort);
+fn find_changes(old: &[u32], new: &[u32], options: &DiffOptions) -> (Vec<LineRangePair>, bool) {
+    let deadline = Instant::now().checked_add(options.time_limit);
     // A line that only one text has cannot be matched: the search is spared it.
-    let (old_kept, new_kept) = (shared(old, new), shared(new, old));
+    let (old_kept, new_kept) = (shared_lines(old, new), shared_lines(new, old));
     let ids = |kept: &[(usize, u32)]| kept.iter().map(|(_, id)| *id).collect::<Vec<u32>>();
     let (old_ids, new_ids) = (ids(&old_kept), ids(&new_kept));
     let (old_all, new_all) = (0..old_ids.len(), 0..new_ids.len());
     let mut capture = Capture::new();
     let Ok(()) = myers::diff_deadline(&mut capture, &old_ids, old_all, &new_ids, new_all, deadline);
-    let mut pairs: Vec<Pair> = Vec::new();
+    let mut pairs: Vec<LineRangePair> = Vec::new();
     let (mut old_end, mut new_end) = (0, 0);
     let mut meet = |old_start: usize, new_start: usize| {
         if old_end < old_start || new_end < new_start {
@@ -158,7 +158,7 @@ fn search(old: &[u32], new: &[u32], options: &Options) -> (Vec<Pair>, bool) {
 }
 
 /// The lines that the other text has, too, and where they are.
-fn shared(ids: &[u32], other: &[u32]) -> Vec<(usize, u32)> {
+fn shared_lines(ids: &[u32], other: &[u32]) -> Vec<(usize, u32)> {
     let most = ids.iter().chain(other).max().map_or(0, |most| *most as usize + 1);
     let mut is_there = vec![false; most];
     for id in other {
@@ -172,14 +172,14 @@ fn shared(ids: &[u32], other: &[u32]) -> Vec<(usize, u32)> {
 
 /// Moves each plain insertion or removal down as far as it goes, so that it
 /// begins where a reader expects it, and joins what meets.
-fn slide(pairs: &mut Vec<Pair>, old_ids: &[u32], new_ids: &[u32]) {
-    let mut done: Vec<Pair> = Vec::with_capacity(pairs.len());
+fn slide_changes(pairs: &mut Vec<LineRangePair>, old_ids: &[u32], new_ids: &[u32]) {
+    let mut done: Vec<LineRangePair> = Vec::with_capacity(pairs.len());
     while let Some((mut old, mut new)) = pairs.pop() {
         let ends =
             done.last().map_or((old_ids.len(), new_ids.len()), |(old, new)| (old.start, new.start));
         let moved = match (old.is_empty(), new.is_empty()) {
-            (true, false) => room(&new, new_ids, ends.1),
-            (false, true) => room(&old, old_ids, ends.0),
+            (true, false) => slide_distance(&new, new_ids, ends.1),
+            (false, true) => slide_distance(&old, old_ids, ends.0),
             _ => 0,
         };
         old = old.start + moved..old.end + moved;
@@ -196,7 +196,7 @@ fn slide(pairs: &mut Vec<Pair>, old_ids: &[u32], new_ids: &[u32]) {
 }
 
 /// How far a group of lines can move down among its equals.
-fn room(group: &Range<usize>, ids: &[u32], limit: usize) -> usize {
+fn slide_distance(group: &Range<usize>, ids: &[u32], limit: usize) -> usize {
     let below = ids.get(group.end..limit).unwrap_or_default();
     let inside = ids.get(group.start..).unwrap_or_default();
     below.iter().zip(inside).take_while(|(below, inside)| below == inside).count()

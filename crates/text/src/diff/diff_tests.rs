@@ -55,14 +55,14 @@ fn apply(old: &str, diff: &str) -> String {
 }
 
 fn diff(old: &str, new: &str) -> String {
-    unified(old, new, "a", "b", 3)
+    unified_diff(old, new, "a", "b", 3)
 }
 
 #[test]
 fn equal_texts_have_no_diff() {
     assert_eq!(diff("a\n", "a\n"), "");
     assert_eq!(diff("", ""), "");
-    assert_eq!(words("a\n", "a\n"), "");
+    assert_eq!(word_diff("a\n", "a\n"), "");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn changes_come_with_their_surroundings() {
         diff(old, new),
         "--- a\n+++ b\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"
     );
-    assert_eq!(unified(old, new, "a", "b", 0), "--- a\n+++ b\n@@ -5 +5 @@\n-5\n+five\n");
+    assert_eq!(unified_diff(old, new, "a", "b", 0), "--- a\n+++ b\n@@ -5 +5 @@\n-5\n+five\n");
 }
 
 #[test]
@@ -111,9 +111,9 @@ fn a_carriage_return_at_the_end_is_no_line_feed() {
 
 #[test]
 fn names_with_blanks_are_closed_by_a_tab_as_by_git() {
-    assert!(unified("a\n", "b\n", "a/h ", "b/h i", 3).starts_with("--- a/h \t\n+++ b/h i\t\n@@"));
+    assert!(unified_diff("a\n", "b\n", "a/h ", "b/h i", 3).starts_with("--- a/h \t\n+++ b/h i\t\n@@"));
     assert!(
-        unified("a\n", "b\n", "a/h", "b/\"h i", 3).starts_with("--- a/h\n+++ \"b/\\\"h i\"\n@@")
+        unified_diff("a\n", "b\n", "a/h", "b/\"h i", 3).starts_with("--- a/h\n+++ \"b/\\\"h i\"\n@@")
     );
 }
 
@@ -164,12 +164,12 @@ fn a_unified_diff_has_only_lines_that_patch_knows() {
 
 #[test]
 fn whoever_only_reads_sees_lines_where_carriage_returns_end_them() {
-    let options = Options { breaks: Breaks::AsRead, ..Options::default() };
-    let found = Diff::new("a\rb\rc\r", "a\rB\rc\r", &options);
-    assert_eq!(found.stat(), Stat { added: 1, removed: 1 });
-    let told = found.side_by_side(&Layout::whole("a", "b"), 19).text;
+    let options = DiffOptions { line_breaks: LineBreaks::AsRead, ..DiffOptions::default() };
+    let found = TextDiff::new("a\rb\rc\r", "a\rB\rc\r", &options);
+    assert_eq!(found.stat(), DiffStat { added: 1, removed: 1 });
+    let told = found.side_by_side(&DiffLayout::full("a", "b"), 19).text;
     assert!(told.starts_with("--- a\n+++ b\n@@ -1,3 +1,3 @@\na"), "{told}");
-    let told = words("a\rb\rc\r", "a\rB\rc\r");
+    let told = word_diff("a\rb\rc\r", "a\rB\rc\r");
     assert!(told.contains("[-b-]{+B+}"), "{told}");
 }
 
@@ -183,18 +183,18 @@ fn an_inserted_block_is_told_as_one() {
 
 #[test]
 fn odd_names_stay_on_their_line() {
-    let told = unified("a\n", "b\n", "x y", "new\nline\t\"\\\u{1}", 0);
+    let told = unified_diff("a\n", "b\n", "x y", "new\nline\t\"\\\u{1}", 0);
     assert!(told.starts_with("--- x y\t\n+++ \"new\\nline\\t\\\"\\\\\\001\"\n@@"), "{told}");
 }
 
-fn with(whitespace: Whitespace) -> Options {
-    Options { whitespace, ..Options::default() }
+fn with(whitespace: WhitespaceMode) -> DiffOptions {
+    DiffOptions { whitespace, ..DiffOptions::default() }
 }
 
 #[test]
 fn white_space_counts_as_far_as_it_is_asked_to() {
-    use Whitespace::{Exact, IgnoreAll, IgnoreAmount, IgnoreTrailing};
-    let same = |old, new, options| Diff::new(old, new, &options).is_empty();
+    use WhitespaceMode::{Exact, IgnoreAll, IgnoreAmount, IgnoreTrailing};
+    let same = |old, new, options| TextDiff::new(old, new, &options).is_empty();
     for (old, new, equal) in [
         ("a\n", "a \r\n", [false, true, true, true]),
         ("a b\n", "a\t  b\n", [false, false, true, true]),
@@ -207,27 +207,27 @@ fn white_space_counts_as_far_as_it_is_asked_to() {
             [Exact, IgnoreTrailing, IgnoreAmount, IgnoreAll].map(|kind| same(old, new, with(kind)));
         assert_eq!(found, equal, "{old:?} {new:?}");
     }
-    let case = Options { ignore_case: true, ..Options::default() };
+    let case = DiffOptions { ignore_case: true, ..DiffOptions::default() };
     assert!(same("Straße\n", "STRAßE\n", case));
 }
 
 #[test]
 fn empty_lines_may_be_passed_over() {
-    let options = Options { ignore_blank_lines: true, ..Options::default() };
+    let options = DiffOptions { ignore_blank_lines: true, ..DiffOptions::default() };
     let old = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
     let blank = old.replace("b\n", "b\n\n");
-    assert!(Diff::new(old, &blank, &options).is_empty());
+    assert!(TextDiff::new(old, &blank, &options).is_empty());
     let both = blank.replace("j\n", "J\n");
-    let found = Diff::new(old, &both, &options);
-    assert_eq!(found.stat(), Stat { added: 1, removed: 1 });
-    let told = found.unified(&Layout { context: 1, ..Layout::whole("a", "b") }).text;
+    let found = TextDiff::new(old, &both, &options);
+    assert_eq!(found.stat(), DiffStat { added: 1, removed: 1 });
+    let told = found.unified(&DiffLayout { context: 1, ..DiffLayout::full("a", "b") }).text;
     assert_eq!(told, "--- a\n+++ b\n@@ -9,2 +10,2 @@\n i\n-j\n+J\n");
 }
 
 #[test]
 fn changed_words_are_marked_in_their_lines() {
     let body = |old, new| {
-        let told = words(old, new);
+        let told = word_diff(old, new);
         told.split_once("@@\n").map(|(_, body)| body.to_owned()).unwrap_or(told)
     };
     assert_eq!(body("let a = 30;\n", "let a = 31;\n"), "let a = [-30-]{+31+};\n");
@@ -246,11 +246,11 @@ fn a_changed_word_is_seen_in_the_longest_line() {
     let line =
         |word: &str| format!("{}{word}{}\n", "head, ".repeat(100_000), " tail".repeat(100_000));
     let (old, new) = (line("old"), line("new"));
-    let layout = Layout { line_limit: 2000, ..Layout::whole("a", "b") };
-    let told = Diff::new(&old, &new, &Options::default()).words(&layout);
+    let layout = DiffLayout { line_limit: 2000, ..DiffLayout::full("a", "b") };
+    let told = TextDiff::new(&old, &new, &DiffOptions::default()).word_diff(&layout);
     assert!(told.text.contains("head, [-old-]{+new+} tail"), "{}", told.text.len());
     assert!(told.text.contains(" … [599600 characters] … "), "{}", told.text.len());
-    assert!(told.text.len() < 2000 && told.cut == 0);
+    assert!(told.text.len() < 2000 && told.truncated_lines == 0);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn columns_are_as_wide_as_they_look() {
     let old = "same\n日本語 text\nold\ngone\n";
     let new = "same\n日本 text\nnew\n";
     let told =
-        Diff::new(old, new, &Options::default()).side_by_side(&Layout::whole("a", "b"), 31).text;
+        TextDiff::new(old, new, &DiffOptions::default()).side_by_side(&DiffLayout::full("a", "b"), 31).text;
     let expected = "\
 --- a
 +++ b
@@ -273,8 +273,8 @@ gone           <
 
 #[test]
 fn long_lines_go_on_below_and_controls_are_seen() {
-    let told = Diff::new("abcdefghij\tx\n", "abcdefghijK\u{1B}[0m\r\n", &Options::default())
-        .side_by_side(&Layout::whole("a", "b"), 19)
+    let told = TextDiff::new("abcdefghij\tx\n", "abcdefghijK\u{1B}[0m\r\n", &DiffOptions::default())
+        .side_by_side(&DiffLayout::full("a", "b"), 19)
         .text;
     let expected = "\
 --- a
@@ -285,22 +285,22 @@ ij         ijK␛[0m␍
 x
 ";
     assert_eq!(told, expected);
-    let combined = Diff::new("e\u{301}\n", "é\n", &Options::default());
-    let told = combined.side_by_side(&Layout::whole("a", "b"), 19).text;
+    let combined = TextDiff::new("e\u{301}\n", "é\n", &DiffOptions::default());
+    let told = combined.side_by_side(&DiffLayout::full("a", "b"), 19).text;
     assert!(told.ends_with("e\u{301}        | é\n"), "{told}");
 }
 
 #[test]
 fn either_side_is_written_as_it_is_where_the_difference_does_not_count() {
-    let found = Diff::new("a  b\nx\n", "a b\ny\n", &with(Whitespace::IgnoreAmount));
-    let told = found.side_by_side(&Layout::whole("a", "b"), 19).text;
+    let found = TextDiff::new("a  b\nx\n", "a b\ny\n", &with(WhitespaceMode::IgnoreAmount));
+    let told = found.side_by_side(&DiffLayout::full("a", "b"), 19).text;
     assert!(told.ends_with("@@ -1,2 +1,2 @@\na  b       a b\nx        | y\n"), "{told}");
 }
 
 #[test]
 fn the_sides_tell_a_missing_last_line_feed() {
-    let told = Diff::new("a", "a\n", &Options::default());
-    let told = told.side_by_side(&Layout::whole("a", "b"), 19).text;
+    let told = TextDiff::new("a", "a\n", &DiffOptions::default());
+    let told = told.side_by_side(&DiffLayout::full("a", "b"), 19).text;
     assert!(told.ends_with("@@ -1 +1 @@\na∎       | a\n"), "{told}");
 }
 
@@ -308,38 +308,38 @@ fn the_sides_tell_a_missing_last_line_feed() {
 fn a_limit_cuts_whole_lines_and_counts_them() {
     let old: String = (0..100).map(|line| format!("old {line}\n")).collect();
     let new: String = (0..100).map(|line| format!("new {line}\n")).collect();
-    let found = Diff::new(&old, &new, &Options::default());
-    assert_eq!(found.stat(), Stat { added: 100, removed: 100 });
-    let whole = found.unified(&Layout::whole("a", "b"));
-    assert_eq!((whole.left_out, whole.text.lines().count()), (0, 203));
-    let layout = Layout { limit: 200, ..Layout::whole("a", "b") };
-    for part in [found.unified(&layout), found.side_by_side(&layout, 40), found.words(&layout)] {
-        assert!(part.text.len() <= 200 && part.left_out > 0, "{part:?}");
+    let found = TextDiff::new(&old, &new, &DiffOptions::default());
+    assert_eq!(found.stat(), DiffStat { added: 100, removed: 100 });
+    let whole = found.unified(&DiffLayout::full("a", "b"));
+    assert_eq!((whole.omitted_lines, whole.text.lines().count()), (0, 203));
+    let layout = DiffLayout { limit: 200, ..DiffLayout::full("a", "b") };
+    for part in [found.unified(&layout), found.side_by_side(&layout, 40), found.word_diff(&layout)] {
+        assert!(part.text.len() <= 200 && part.omitted_lines > 0, "{part:?}");
         assert!(part.text.ends_with('\n'));
     }
     let part = found.unified(&layout);
     assert!(whole.text.starts_with(&part.text));
-    assert_eq!(part.left_out + part.text.lines().count(), 203);
+    assert_eq!(part.omitted_lines + part.text.lines().count(), 203);
 }
 
 #[test]
 fn a_long_line_is_cut_and_says_so() {
     let (old, new) = ("x".repeat(500), "y".repeat(500) + "\n");
-    let layout = Layout { line_limit: 10, ..Layout::whole("a", "b") };
-    let told = Diff::new(&old, &new, &Options::default()).unified(&layout);
+    let layout = DiffLayout { line_limit: 10, ..DiffLayout::full("a", "b") };
+    let told = TextDiff::new(&old, &new, &DiffOptions::default()).unified(&layout);
     assert!(told.text.contains("+yyyyyyyyy … [491 more characters]\n"), "{told:?}");
     assert!(told.text.contains("\n\\ No newline at end of file\n"), "{told:?}");
-    assert_eq!(told.cut, 2);
+    assert_eq!(told.truncated_lines, 2);
 }
 
 #[test]
 fn without_time_the_diff_is_coarse_and_still_true() {
     let old: String = (0..3000).map(|line| format!("{}\n", line * 7919 % 3001)).collect();
     let new: String = (0..3000).map(|line| format!("{}\n", line * 6007 % 3001)).collect();
-    let options = Options { effort: Duration::ZERO, ..Options::default() };
-    let found = Diff::new(&old, &new, &options);
+    let options = DiffOptions { time_limit: Duration::ZERO, ..DiffOptions::default() };
+    let found = TextDiff::new(&old, &new, &options);
     assert!(found.is_coarse());
-    assert_eq!(apply(&old, &found.unified(&Layout::whole("a", "b")).text), new);
+    assert_eq!(apply(&old, &found.unified(&DiffLayout::full("a", "b")).text), new);
 }
 
 #[test]
@@ -347,18 +347,18 @@ fn lines_of_one_text_alone_take_no_time_to_find() {
     let line = |line: usize| format!("{line}\n");
     let old: String = (0..2000).map(line).collect();
     let new: String = (0..2000).map(|n| line(if n % 2 == 0 { n } else { n + 5000 })).collect();
-    let options = Options { effort: Duration::ZERO, ..Options::default() };
-    assert_eq!(Diff::new(&old, &new, &options).stat(), Stat { added: 1000, removed: 1000 });
+    let options = DiffOptions { time_limit: Duration::ZERO, ..DiffOptions::default() };
+    assert_eq!(TextDiff::new(&old, &new, &options).stat(), DiffStat { added: 1000, removed: 1000 });
 }
 
 #[test]
 fn too_many_lines_change_as_a_whole() {
     let old = format!("first\n{}last\n", "\n".repeat(2_500_000));
     let new = format!("first\nx\n{}y\nlast\n", "\n".repeat(2_500_001));
-    let found = Diff::new(&old, &new, &Options::default());
+    let found = TextDiff::new(&old, &new, &DiffOptions::default());
     assert!(found.is_coarse());
-    assert_eq!(found.stat(), Stat { added: 2_500_003, removed: 2_500_000 });
-    let told = found.unified(&Layout { limit: 100, ..Layout::whole("a", "b") });
+    assert_eq!(found.stat(), DiffStat { added: 2_500_003, removed: 2_500_000 });
+    let told = found.unified(&DiffLayout { limit: 100, ..DiffLayout::full("a", "b") });
     assert!(told.text.starts_with("--- a\n+++ b\n@@ -1,2500002 +1,2500005 @@\n first\n-\n-\n"));
 }
 
@@ -377,20 +377,20 @@ fn any_lines() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn a_diff_makes_the_new_text_of_the_old(old in any_lines(), new in any_lines(), context in 0..5_usize) {
-        let found = Diff::new(&old, &new, &Options::default());
-        let told = found.unified(&Layout { context, ..Layout::whole("a", "b") }).text;
+        let found = TextDiff::new(&old, &new, &DiffOptions::default());
+        let told = found.unified(&DiffLayout { context, ..DiffLayout::full("a", "b") }).text;
         prop_assert_eq!(told.is_empty(), old == new);
         prop_assert_eq!(&apply(&old, &told), &new);
         let signed = |sign: char| {
             told.lines().skip(2).filter(|line| line.starts_with(sign)).count()
         };
-        prop_assert_eq!(found.stat(), Stat { added: signed('+'), removed: signed('-') });
+        prop_assert_eq!(found.stat(), DiffStat { added: signed('+'), removed: signed('-') });
     }
 
     #[test]
     fn marked_words_hold_both_texts(old in "[ab \n]{0,20}", new in "[ab \n]{0,20}") {
-        let told = Diff::new(&old, &new, &Options::default())
-            .words(&Layout { context: 100, ..Layout::whole("a", "b") }).text;
+        let told = TextDiff::new(&old, &new, &DiffOptions::default())
+            .word_diff(&DiffLayout { context: 100, ..DiffLayout::full("a", "b") }).text;
         let body: String = told.lines().skip(3).collect();
         let plain = |text: &str| -> String { text.chars().filter(char::is_ascii_alphabetic).collect() };
         let without = |body: &str, open: &str, close: &str| {
@@ -411,9 +411,9 @@ proptest! {
 
 #[test]
 fn a_name_that_is_no_text_is_quoted_as_git_does() {
-    assert_eq!(quote_bytes(b"a/bad\xFF\n"), "\"a/bad\\377\\n\"");
-    assert_eq!(quote_bytes("a/é b".as_bytes()), "a/é b");
-    let layout = Layout { is_quoted: true, ..Layout::whole("\"a/\\377\"", "/dev/null") };
-    let shown = Diff::new("a\n", "", &Options::default()).unified(&layout).text;
+    assert_eq!(quote_name_bytes(b"a/bad\xFF\n"), "\"a/bad\\377\\n\"");
+    assert_eq!(quote_name_bytes("a/é b".as_bytes()), "a/é b");
+    let layout = DiffLayout { is_quoted: true, ..DiffLayout::full("\"a/\\377\"", "/dev/null") };
+    let shown = TextDiff::new("a\n", "", &DiffOptions::default()).unified(&layout).text;
     assert!(shown.starts_with("--- \"a/\\377\"\n+++ /dev/null\n"), "{shown}");
 }

@@ -1,28 +1,28 @@
 //! Changes that are near each other, with the lines around them.
 
-use super::change::{Block, Change};
-use super::{Diff, Layout};
+use super::change::{LineBlock, LineChange};
+use super::{TextDiff, DiffLayout};
 
 /// A part of a hunk.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part<'a> {
+pub(super) enum HunkPart<'a> {
     /// Lines that both have, as either text writes them: the two differ in
     /// what does not count.
-    Same(Block<'a>, Block<'a>),
+    Same(LineBlock<'a>, LineBlock<'a>),
     /// Lines of the old text, and those that take their place.
-    Change(Block<'a>, Block<'a>),
+    Change(LineBlock<'a>, LineBlock<'a>),
 }
 
 /// A hunk: its first line says where it is.
 #[derive(Debug)]
-pub(super) struct Hunk<'a> {
+pub(super) struct RenderedHunk<'a> {
     pub(super) header: String,
-    pub(super) parts: Vec<Part<'a>>,
+    pub(super) parts: Vec<HunkPart<'a>>,
 }
 
-impl Part<'_> {
+impl HunkPart<'_> {
     /// How many lines it takes in a unified diff.
-    pub(super) fn lines(&self) -> usize {
+    pub(super) fn line_count(&self) -> usize {
         match self {
             Self::Same(block, _) => block.count(),
             Self::Change(old, new) => old.count() + new.count(),
@@ -32,24 +32,24 @@ impl Part<'_> {
 
 /// The hunks of a diff, made one at a time.
 pub(super) fn hunks<'a>(
-    diff: &'a Diff<'a>,
-    layout: &Layout<'_>,
-) -> impl Iterator<Item = Hunk<'a>> + use<'a> {
+    diff: &'a TextDiff<'a>,
+    layout: &DiffLayout<'_>,
+) -> impl Iterator<Item = RenderedHunk<'a>> + use<'a> {
     let context = layout.context;
     let near = context.saturating_mul(2);
     let groups = diff.changes.chunk_by(move |a, b| b.old.start - a.old.end <= near);
     groups
         .filter(|group| group.iter().any(|change| !change.is_ignored))
-        .filter_map(move |group| hunk(diff, group, context))
+        .filter_map(move |group| make_hunk(diff, group, context))
 }
 
-fn hunk<'a>(diff: &'a Diff<'a>, group: &[Change], context: usize) -> Option<Hunk<'a>> {
+fn make_hunk<'a>(diff: &'a TextDiff<'a>, group: &[LineChange], context: usize) -> Option<RenderedHunk<'a>> {
     let (first, last) = (group.first()?, group.last()?);
-    let ends = diff.ends;
+    let ends = diff.terminators;
     let end = |text: &str| text.as_bytes().as_ptr_range().end;
-    let block = |text: &'a str, whole: &str, ends| Block {
+    let block = |text: &'a str, whole: &str, ends| LineBlock {
         text,
-        ends,
+        terminator: ends,
         is_last: !text.is_empty() && end(text) == end(whole),
     };
     let old = |text: &'a str| block(text, diff.old, ends.0);
@@ -72,31 +72,31 @@ fn hunk<'a>(diff: &'a Diff<'a>, group: &[Change], context: usize) -> Option<Hunk
             );
         }
         if !before.0.text.is_empty() {
-            parts.push(same(before.0, before.1));
+            parts.push(same_part(before.0, before.1));
         }
         let gone = old(diff.old.get(change.old_bytes.clone())?);
-        parts.push(Part::Change(gone, new(diff.new.get(change.new_bytes.clone())?)));
+        parts.push(HunkPart::Change(gone, new(diff.new.get(change.new_bytes.clone())?)));
     }
     if !after.0.text.is_empty() {
-        parts.push(same(after.0, after.1));
+        parts.push(same_part(after.0, after.1));
     }
     let header = format!(
         "@@ -{} +{} @@",
-        place(first.old.start - above, last.old.end + below),
-        place(first.new.start - above, last.new.end + below),
+        format_range(first.old.start - above, last.old.end + below),
+        format_range(first.new.start - above, last.new.end + below),
     );
-    Some(Hunk { header, parts })
+    Some(RenderedHunk { header, parts })
 }
 
 /// Lines that both have are the last ones only if they are so in both.
-fn same<'a>(old: Block<'a>, new: Block<'a>) -> Part<'a> {
+fn same_part<'a>(old: LineBlock<'a>, new: LineBlock<'a>) -> HunkPart<'a> {
     let is_last = old.is_last && new.is_last;
-    Part::Same(Block { is_last, ..old }, Block { is_last, ..new })
+    HunkPart::Same(LineBlock { is_last, ..old }, LineBlock { is_last, ..new })
 }
 
 /// Lines in the way of unified diffs: an empty range is named by the line
 /// before it, and a single line needs no count.
-fn place(start: usize, end: usize) -> String {
+fn format_range(start: usize, end: usize) -> String {
     match end - start {
         0 => format!("{start},0"),
         1 => format!("{}", start + 1),

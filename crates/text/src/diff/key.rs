@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::Options;
+use super::DiffOptions;
 
 /// Which white space counts when lines are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Whitespace {
+pub enum WhitespaceMode {
     /// All of it.
     #[default]
     Exact,
@@ -19,11 +19,11 @@ pub enum Whitespace {
 }
 
 /// The part of a line that is compared.
-pub(super) fn key<'a>(line: &'a str, options: &Options) -> Cow<'a, str> {
+pub(super) fn comparison_key<'a>(line: &'a str, options: &DiffOptions) -> Cow<'a, str> {
     let kept: Cow<'a, str> = match options.whitespace {
-        Whitespace::Exact => Cow::Borrowed(line),
-        Whitespace::IgnoreTrailing => Cow::Borrowed(line.trim_end()),
-        Whitespace::IgnoreAmount => {
+        WhitespaceMode::Exact => Cow::Borrowed(line),
+        WhitespaceMode::IgnoreTrailing => Cow::Borrowed(line.trim_end()),
+        WhitespaceMode::IgnoreAmount => {
             let mut kept = String::with_capacity(line.len());
             for c in line.trim_end().chars() {
                 match c.is_whitespace() {
@@ -34,7 +34,7 @@ pub(super) fn key<'a>(line: &'a str, options: &Options) -> Cow<'a, str> {
             }
             Cow::Owned(kept)
         }
-        Whitespace::IgnoreAll => Cow::Owned(line.chars().filter(|c| !c.is_whitespace()).collect()),
+        WhitespaceMode::IgnoreAll => Cow::Owned(line.chars().filter(|c| !c.is_whitespace()).collect()),
     };
     if options.ignore_case { Cow::Owned(kept.to_lowercase()) } else { kept }
 }

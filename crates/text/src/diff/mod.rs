@@ -18,42 +18,42 @@ mod unified;
 mod width;
 mod words;
 
-pub use change::Breaks;
-use change::Change;
-pub use key::Whitespace;
-use output::Output;
-pub use output::{closed, quote, quote_bytes};
+pub use change::LineBreaks;
+use change::LineChange;
+pub use key::WhitespaceMode;
+use output::DiffWriter;
+pub use output::{close_name, quote_name, quote_name_bytes};
 
 /// How texts are compared.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct DiffOptions {
     /// Which white space counts.
-    pub whitespace: Whitespace,
+    pub whitespace: WhitespaceMode,
     /// Whether upper and lower case are the same.
     pub ignore_case: bool,
     /// Whether changes of empty lines alone are passed over.
     pub ignore_blank_lines: bool,
     /// Where lines end.
-    pub breaks: Breaks,
+    pub line_breaks: LineBreaks,
     /// How long to look for the best diff before a coarse one will do.
-    pub effort: Duration,
+    pub time_limit: Duration,
 }
 
-impl Default for Options {
+impl Default for DiffOptions {
     fn default() -> Self {
         Self {
-            whitespace: Whitespace::Exact,
+            whitespace: WhitespaceMode::Exact,
             ignore_case: false,
             ignore_blank_lines: false,
-            breaks: Breaks::default(),
-            effort: Duration::from_secs(2),
+            line_breaks: LineBreaks::default(),
+            time_limit: Duration::from_secs(2),
         }
     }
 }
 
 /// How many lines come and go.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Stat {
+pub struct DiffStat {
     /// Lines that only the new text has.
     pub added: usize,
     /// Lines that only the old text has.
@@ -62,7 +62,7 @@ pub struct Stat {
 
 /// How a diff is written.
 #[derive(Debug, Clone, Copy)]
-pub struct Layout<'a> {
+pub struct DiffLayout<'a> {
     /// The name of the old text.
     pub old_name: &'a str,
     /// The name of the new text.
@@ -79,9 +79,9 @@ pub struct Layout<'a> {
     pub line_limit: usize,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> DiffLayout<'a> {
     /// A whole diff with three lines around each change.
-    pub fn whole(old_name: &'a str, new_name: &'a str) -> Self {
+    pub fn full(old_name: &'a str, new_name: &'a str) -> Self {
         let (limit, line_limit) = (usize::MAX, usize::MAX);
         Self { old_name, new_name, is_quoted: false, context: 3, limit, line_limit }
     }
@@ -89,32 +89,32 @@ impl<'a> Layout<'a> {
 
 /// A diff as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedDiff {
     /// The text; empty if nothing differs.
     pub text: String,
     /// Lines of the diff that did not fit.
-    pub left_out: usize,
+    pub omitted_lines: usize,
     /// Lines that were cut.
-    pub cut: usize,
+    pub truncated_lines: usize,
 }
 
 /// The difference of two texts.
 #[derive(Debug)]
-pub struct Diff<'a> {
+pub struct TextDiff<'a> {
     old: &'a str,
     new: &'a str,
     /// What ends the lines of either.
-    ends: (u8, u8),
-    changes: Vec<Change>,
+    terminators: (u8, u8),
+    changes: Vec<LineChange>,
     is_coarse: bool,
 }
 
-impl<'a> Diff<'a> {
+impl<'a> TextDiff<'a> {
     /// Compares two texts.
-    pub fn new(old: &'a str, new: &'a str, options: &Options) -> Self {
-        let ends = (options.breaks.within(old), options.breaks.within(new));
+    pub fn new(old: &'a str, new: &'a str, options: &DiffOptions) -> Self {
+        let ends = (options.line_breaks.terminator_of(old), options.line_breaks.terminator_of(new));
         let (changes, is_coarse) = compare::compare(old, new, ends, options);
-        Self { old, new, ends, changes, is_coarse }
+        Self { old, new, terminators: ends, changes, is_coarse }
     }
 
     /// Whether the texts are the same, as far as the options see it.
@@ -129,9 +129,9 @@ impl<'a> Diff<'a> {
     }
 
     /// How many lines come and go.
-    pub fn stat(&self) -> Stat {
+    pub fn stat(&self) -> DiffStat {
         let counted = self.changes.iter().filter(|change| !change.is_ignored);
-        counted.fold(Stat::default(), |stat, change| Stat {
+        counted.fold(DiffStat::default(), |stat, change| DiffStat {
             added: stat.added + change.new.len(),
             removed: stat.removed + change.old.len(),
         })
@@ -139,33 +139,33 @@ impl<'a> Diff<'a> {
 
     /// A unified diff. Lines are written as they are, carriage returns and all.
     /// `patch` and `git apply` can apply it if lines end at line feeds alone.
-    pub fn unified(&self, layout: &Layout<'_>) -> Rendered {
+    pub fn unified(&self, layout: &DiffLayout<'_>) -> RenderedDiff {
         unified::render(self, layout)
     }
 
     /// Hunks in which changed words are marked, `[-like-]{+this+}`.
-    pub fn words(&self, layout: &Layout<'_>) -> Rendered {
+    pub fn word_diff(&self, layout: &DiffLayout<'_>) -> RenderedDiff {
         words::render(self, layout)
     }
 
     /// Hunks with the old text on the left and the new on the right, in lines
     /// of at most `width` columns. Longer lines go on below.
-    pub fn side_by_side(&self, layout: &Layout<'_>, width: usize) -> Rendered {
+    pub fn side_by_side(&self, layout: &DiffLayout<'_>, width: usize) -> RenderedDiff {
         columns::render(self, layout, width)
     }
 }
 
 /// The unified diff of two texts; empty if they are the same.
-pub fn unified(old: &str, new: &str, old_name: &str, new_name: &str, context: usize) -> String {
-    let layout = Layout { context, ..Layout::whole(old_name, new_name) };
-    Diff::new(old, new, &Options::default()).unified(&layout).text
+pub fn unified_diff(old: &str, new: &str, old_name: &str, new_name: &str, context: usize) -> String {
+    let layout = DiffLayout { context, ..DiffLayout::full(old_name, new_name) };
+    TextDiff::new(old, new, &DiffOptions::default()).unified(&layout).text
 }
 
 /// The difference of two texts with the changed words marked; empty if they
 /// are the same.
-pub fn words(old: &str, new: &str) -> String {
-    let options = Options { breaks: Breaks::AsRead, ..Options::default() };
-    Diff::new(old, new, &options).words(&Layout::whole("old", "new")).text
+pub fn word_diff(old: &str, new: &str) -> String {
+    let options = DiffOptions { line_breaks: LineBreaks::AsRead, ..DiffOptions::default() };
+    TextDiff::new(old, new, &options).word_diff(&DiffLayout::full("old", "new")).text
 }
 
 #[cfg(test)]

@@ -1,25 +1,25 @@
 //! Text that grows line by line up to a limit.
 
-use super::{Layout, Rendered};
+use super::{DiffLayout, RenderedDiff};
 
 /// A diff in the making.
 #[derive(Debug)]
-pub(super) struct Output {
-    rendered: Rendered,
+pub(super) struct DiffWriter {
+    rendered: RenderedDiff,
     limit: usize,
     line_limit: usize,
 }
 
-impl Output {
+impl DiffWriter {
     /// Begins with the names of the two texts.
-    pub(super) fn new(layout: &Layout<'_>) -> Self {
+    pub(super) fn new(layout: &DiffLayout<'_>) -> Self {
         let mut output = Self {
-            rendered: Rendered::default(),
+            rendered: RenderedDiff::default(),
             limit: layout.limit,
             line_limit: layout.line_limit,
         };
         let spelt =
-            |name: &str| if layout.is_quoted { name.to_owned() } else { closed(quote(name)) };
+            |name: &str| if layout.is_quoted { name.to_owned() } else { close_name(quote_name(name)) };
         output.push(&format!("--- {}", spelt(layout.old_name)));
         output.push(&format!("+++ {}", spelt(layout.new_name)));
         output
@@ -27,13 +27,13 @@ impl Output {
 
     /// Whether nothing more fits.
     pub(super) fn is_full(&self) -> bool {
-        self.rendered.left_out > 0
+        self.rendered.omitted_lines > 0
     }
 
     /// Adds a line, which has no line feed.
     pub(super) fn push(&mut self, line: &str) {
         if self.is_full() || self.rendered.text.len() + line.len() >= self.limit {
-            self.rendered.left_out += 1;
+            self.rendered.omitted_lines += 1;
             return;
         }
         self.rendered.text.push_str(line);
@@ -48,27 +48,27 @@ impl Output {
             return self.push(line);
         };
         self.push(&format!("{head} … [{} more characters]", tail.chars().count()));
-        self.rendered.cut += usize::from(!self.is_full());
+        self.rendered.truncated_lines += usize::from(!self.is_full());
     }
 
     /// Counts lines that are not even written.
-    pub(super) fn leave_out(&mut self, lines: usize) {
-        self.rendered.left_out += lines;
+    pub(super) fn omit_lines(&mut self, lines: usize) {
+        self.rendered.omitted_lines += lines;
     }
 
-    pub(super) fn finish(self) -> Rendered {
+    pub(super) fn finish(self) -> RenderedDiff {
         self.rendered
     }
 }
 
 /// A name that fits on a line, as git writes it: in quotes if it holds what a
 /// line cannot.
-pub fn quote(name: &str) -> String {
-    quote_bytes(name.as_bytes())
+pub fn quote_name(name: &str) -> String {
+    quote_name_bytes(name.as_bytes())
 }
 
 /// The same for a name that need not be text.
-pub fn quote_bytes(name: &[u8]) -> String {
+pub fn quote_name_bytes(name: &[u8]) -> String {
     let is_odd = |c: char| c.is_control() || matches!(c, '"' | '\\');
     if let Some(plain) = str::from_utf8(name).ok().filter(|name| !name.contains(is_odd)) {
         return plain.to_owned();
@@ -84,7 +84,7 @@ pub fn quote_bytes(name: &[u8]) -> String {
 
 /// Such a name behind `---` or `+++`: where it holds a blank, git puts a tab
 /// behind it, so that whoever reads it knows where it ends.
-pub fn closed(mut quoted: String) -> String {
+pub fn close_name(mut quoted: String) -> String {
     if quoted.contains(' ') && !quoted.starts_with('"') {
         quoted.push('\t');
     }

@@ -1,23 +1,23 @@
 //! The diff that `patch` and people read.
 
-use super::change::Block;
-use super::hunk::{Part, hunks};
-use super::{Diff, Layout, Output, Rendered};
+use super::change::LineBlock;
+use super::hunk::{HunkPart, hunks};
+use super::{TextDiff, DiffLayout, DiffWriter, RenderedDiff};
 
-pub(super) fn render(diff: &Diff<'_>, layout: &Layout<'_>) -> Rendered {
+pub(super) fn render(diff: &TextDiff<'_>, layout: &DiffLayout<'_>) -> RenderedDiff {
     if diff.is_empty() {
-        return Rendered::default();
+        return RenderedDiff::default();
     }
-    let mut output = Output::new(layout);
+    let mut output = DiffWriter::new(layout);
     for hunk in hunks(diff, layout) {
         output.push(&hunk.header);
         for part in hunk.parts {
             match part {
-                _ if output.is_full() => output.leave_out(part.lines()),
-                Part::Same(block, _) => push(&mut output, ' ', block),
-                Part::Change(old, new) => {
-                    push(&mut output, '-', old);
-                    push(&mut output, '+', new);
+                _ if output.is_full() => output.omit_lines(part.line_count()),
+                HunkPart::Same(block, _) => push_block(&mut output, ' ', block),
+                HunkPart::Change(old, new) => {
+                    push_block(&mut output, '-', old);
+                    push_block(&mut output, '+', new);
                 }
             }
         }
@@ -25,11 +25,11 @@ pub(super) fn render(diff: &Diff<'_>, layout: &Layout<'_>) -> Rendered {
     output.finish()
 }
 
-fn push(output: &mut Output, sign: char, block: Block<'_>) {
+fn push_block(output: &mut DiffWriter, sign: char, block: LineBlock<'_>) {
     let mut shown = String::new();
-    for (seen, (line, is_ended)) in block.stripped().enumerate() {
+    for (seen, (line, is_ended)) in block.stripped_lines().enumerate() {
         if output.is_full() {
-            return output.leave_out(block.count() - seen);
+            return output.omit_lines(block.count() - seen);
         }
         shown.clear();
         shown.push(sign);

@@ -1,7 +1,7 @@
 //! How many columns a character takes on a terminal.
 
 /// Marks that stand on the character before them, and what is not seen.
-const NONE: &[(u32, u32)] = &[
+const ZERO_WIDTH_RANGES: &[(u32, u32)] = &[
     (0x0300, 0x036F),
     (0x0483, 0x0489),
     (0x0591, 0x05BD),
@@ -35,7 +35,7 @@ const NONE: &[(u32, u32)] = &[
 ];
 
 /// East Asian characters and pictures.
-const TWO: &[(u32, u32)] = &[
+const DOUBLE_WIDTH_RANGES: &[(u32, u32)] = &[
     (0x1100, 0x115F),
     (0x231A, 0x231B),
     (0x2329, 0x232A),
@@ -102,16 +102,16 @@ const TWO: &[(u32, u32)] = &[
 ];
 
 /// The columns of a character that is not a control.
-pub(super) fn width(c: char) -> usize {
+pub(super) fn char_width(c: char) -> usize {
     match u32::from(c) {
         0..0x300 => 1,
-        code if within(code, NONE) => 0,
-        code if within(code, TWO) => 2,
+        code if is_within(code, ZERO_WIDTH_RANGES) => 0,
+        code if is_within(code, DOUBLE_WIDTH_RANGES) => 2,
         _ => 1,
     }
 }
 
-fn within(code: u32, table: &[(u32, u32)]) -> bool {
+fn is_within(code: u32, table: &[(u32, u32)]) -> bool {
     let at = table.partition_point(|(_, last)| *last < code);
     table.get(at).is_some_and(|(first, _)| *first <= code)
 }

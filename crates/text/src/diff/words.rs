@@ -6,46 +6,46 @@ use std::time::{Duration, Instant};
 use similar::DiffOp;
 use similar::algorithms::{Capture, myers};
 
-use super::change::{Block, strip};
-use super::hunk::{Part, hunks};
-use super::{Diff, Layout, Output, Rendered};
+use super::change::{LineBlock, strip_line_end};
+use super::hunk::{HunkPart, hunks};
+use super::{TextDiff, DiffLayout, DiffWriter, RenderedDiff};
 
 /// Words of a change that are compared one by one; more are marked by lines.
-const WORDS: usize = 100_000;
+const MAX_COMPARED_WORDS: usize = 100_000;
 /// Bytes between the first and the last changed word that are taken apart.
-const BYTES: usize = 1024 * 1024;
+const MAX_COMPARED_BYTES: usize = 1024 * 1024;
 /// Characters that are shown on either side of a change in a line that is too
 /// long to be shown as a whole.
-const AROUND: usize = 200;
+const CONTEXT_CHARS: usize = 200;
 /// How long to look for the best marks, in all changes together.
-const EFFORT: Duration = Duration::from_secs(2);
+const COMPARE_TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// Words that both have, that are gone, or that are new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum WordMark {
     Same,
-    Gone,
+    Removed,
     New,
 }
 
-pub(super) fn render(diff: &Diff<'_>, layout: &Layout<'_>) -> Rendered {
+pub(super) fn render(diff: &TextDiff<'_>, layout: &DiffLayout<'_>) -> RenderedDiff {
     if diff.is_empty() {
-        return Rendered::default();
+        return RenderedDiff::default();
     }
-    let mut output = Output::new(layout);
-    let deadline = Instant::now().checked_add(EFFORT);
+    let mut output = DiffWriter::new(layout);
+    let deadline = Instant::now().checked_add(COMPARE_TIME_LIMIT);
     for hunk in hunks(diff, layout) {
         output.push(&hunk.header);
         for part in hunk.parts {
             match part {
-                _ if output.is_full() => output.leave_out(part.lines()),
-                Part::Same(block, _) => {
-                    block.lines().for_each(|line| output.push_text(strip(line).0))
+                _ if output.is_full() => output.omit_lines(part.line_count()),
+                HunkPart::Same(block, _) => {
+                    block.lines().for_each(|line| output.push_text(strip_line_end(line).0))
                 }
-                Part::Change(old, new) => {
-                    let mut marked = Marked { longest: layout.line_limit, ..Marked::default() };
-                    let (old, new) = (fed(old), fed(new));
-                    compare(&old, &new, deadline, &mut |mark, text| marked.add(mark, text));
+                HunkPart::Change(old, new) => {
+                    let mut marked = MarkedText { max_line_chars: layout.line_limit, ..MarkedText::default() };
+                    let (old, new) = (with_line_feeds(old), with_line_feeds(new));
+                    compare_blocks(&old, &new, deadline, &mut |mark, text| marked.add(mark, text));
                     marked.text.lines().for_each(|line| output.push_text(line));
                 }
             }
@@ -56,31 +56,31 @@ pub(super) fn render(diff: &Diff<'_>, layout: &Layout<'_>) -> Rendered {
 
 /// Lines that all end with a line feed. Where they end with a carriage return
 /// alone it gets one, so that it is marked as a carriage return.
-fn fed(block: Block<'_>) -> Cow<'_, str> {
-    if block.ends == b'\n' {
+fn with_line_feeds(block: LineBlock<'_>) -> Cow<'_, str> {
+    if block.terminator == b'\n' {
         return Cow::Borrowed(block.text);
     }
     Cow::Owned(block.text.replace('\r', "\r\n"))
 }
 
 /// Takes two blocks of lines apart into words and says what became of them.
-fn compare(old: &str, new: &str, deadline: Option<Instant>, tell: &mut impl FnMut(Mark, &str)) {
-    let (head, tail) = common(old, new);
+fn compare_blocks(old: &str, new: &str, deadline: Option<Instant>, tell: &mut impl FnMut(WordMark, &str)) {
+    let (head, tail) = common_ends(old, new);
     let middle = |text: &'_ str| head..text.len() - tail;
-    tell(Mark::Same, old.get(..head).unwrap_or_default());
+    tell(WordMark::Same, old.get(..head).unwrap_or_default());
     let gone = old.get(middle(old)).unwrap_or_default();
     let added = new.get(middle(new)).unwrap_or_default();
-    if gone.is_empty() || added.is_empty() || gone.len() + added.len() > BYTES {
-        tell(Mark::Gone, gone);
-        tell(Mark::New, added);
+    if gone.is_empty() || added.is_empty() || gone.len() + added.len() > MAX_COMPARED_BYTES {
+        tell(WordMark::Removed, gone);
+        tell(WordMark::New, added);
     } else {
-        compare_words(&split(gone), &split(added), deadline, tell);
+        compare_words(&split_words(gone), &split_words(added), deadline, tell);
     }
-    tell(Mark::Same, old.get(old.len() - tail..).unwrap_or_default());
+    tell(WordMark::Same, old.get(old.len() - tail..).unwrap_or_default());
 }
 
 /// How many bytes of whole words both begin with, and end with.
-fn common(old: &str, new: &str) -> (usize, usize) {
+fn common_ends(old: &str, new: &str) -> (usize, usize) {
     let same = |(old, new): &(char, char)| old == new;
     let len = |(c, _): (char, char)| c.len_utf8();
     let inside = |c: char| c.is_alphanumeric() || c == '_' || c == '\r';
@@ -100,11 +100,11 @@ fn compare_words(
     old_words: &[&str],
     new_words: &[&str],
     deadline: Option<Instant>,
-    tell: &mut impl FnMut(Mark, &str),
+    tell: &mut impl FnMut(WordMark, &str),
 ) {
-    if old_words.len() + new_words.len() > WORDS {
-        tell(Mark::Gone, &old_words.concat());
-        tell(Mark::New, &new_words.concat());
+    if old_words.len() + new_words.len() > MAX_COMPARED_WORDS {
+        tell(WordMark::Removed, &old_words.concat());
+        tell(WordMark::New, &new_words.concat());
         return;
     }
     let mut capture = Capture::new();
@@ -115,13 +115,13 @@ fn compare_words(
     let mut until = |old_end: usize, new_end: usize, same: usize| {
         let gone = old_words.get(old_done..old_end).unwrap_or_default();
         let added = new_words.get(new_done..new_end).unwrap_or_default();
-        tell(Mark::Gone, &gone.concat());
-        tell(Mark::New, &added.concat());
+        tell(WordMark::Removed, &gone.concat());
+        tell(WordMark::New, &added.concat());
         let kept = old_words.get(old_end..old_end + same).unwrap_or_default();
-        tell(Mark::Same, &kept.concat());
+        tell(WordMark::Same, &kept.concat());
         (old_done, new_done) = (old_end + same, new_end + same);
     };
-    for op in join(capture.into_ops(), old_words) {
+    for op in join_runs(capture.into_ops(), old_words) {
         until(op.0, op.1, op.2);
     }
     until(old_words.len(), new_words.len(), 0);
@@ -129,7 +129,7 @@ fn compare_words(
 
 /// The runs of equal words. A space between two changes is no reason to break
 /// them apart.
-fn join(ops: Vec<DiffOp>, words: &[&str]) -> Vec<(usize, usize, usize)> {
+fn join_runs(ops: Vec<DiffOp>, words: &[&str]) -> Vec<(usize, usize, usize)> {
     let runs = ops.into_iter().filter_map(|op| match op {
         DiffOp::Equal { old_index, new_index, len } => Some((old_index, new_index, len)),
         _ => None,
@@ -152,27 +152,27 @@ fn join(ops: Vec<DiffOp>, words: &[&str]) -> Vec<(usize, usize, usize)> {
 }
 
 /// Words, white space, line ends, and every other character by itself.
-fn split(text: &str) -> Vec<&str> {
+fn split_words(text: &str) -> Vec<&str> {
     #[derive(PartialEq, Clone, Copy)]
-    enum Class {
+    enum WordCharClass {
         Word,
         Space,
         End,
         Other,
     }
     let class = |c: char| match c {
-        '\n' | '\r' => Class::End,
-        c if c.is_whitespace() => Class::Space,
-        c if c.is_alphanumeric() || c == '_' => Class::Word,
-        _ => Class::Other,
+        '\n' | '\r' => WordCharClass::End,
+        c if c.is_whitespace() => WordCharClass::Space,
+        c if c.is_alphanumeric() || c == '_' => WordCharClass::Word,
+        _ => WordCharClass::Other,
     };
     let mut words = Vec::new();
     let mut start = 0;
     let mut last: Option<char> = None;
     for (at, c) in text.char_indices() {
         let goes_on = last.is_some_and(|last| match (class(last), class(c)) {
-            (Class::Word, Class::Word) | (Class::Space, Class::Space) => true,
-            (Class::End, Class::End) => (last, c) == ('\r', '\n'),
+            (WordCharClass::Word, WordCharClass::Word) | (WordCharClass::Space, WordCharClass::Space) => true,
+            (WordCharClass::End, WordCharClass::End) => (last, c) == ('\r', '\n'),
             _ => false,
         });
         if !goes_on && at > start {
@@ -187,23 +187,23 @@ fn split(text: &str) -> Vec<&str> {
 
 /// Text with marks, which never reach over the end of a line.
 #[derive(Debug, Default)]
-struct Marked {
+struct MarkedText {
     text: String,
     /// What the line holds so far.
-    line: Vec<Mark>,
+    line: Vec<WordMark>,
     /// Characters of a line at most; what did not change gives way.
-    longest: usize,
+    max_line_chars: usize,
 }
 
-impl Marked {
-    fn add(&mut self, mark: Mark, text: &str) {
+impl MarkedText {
+    fn add(&mut self, mark: WordMark, text: &str) {
         for line in text.split_inclusive('\n') {
             let (body, end) = match line.strip_suffix("\r\n") {
                 Some(body) => (body, "\r\n"),
                 None => line.strip_suffix('\n').map_or((line, ""), |body| (body, "\n")),
             };
-            if mark == Mark::Same {
-                self.push(mark, &self.shorten(body), end);
+            if mark == WordMark::Same {
+                self.push(mark, &self.shorten_unchanged(body), end);
                 continue;
             }
             let is_alone = self.line.iter().all(|held| *held == mark);
@@ -214,9 +214,9 @@ impl Marked {
                 _ => "",
             };
             let shown = format!("{body}{glyph}");
-            let breaks = !end.is_empty() && (mark == Mark::New || is_alone);
+            let breaks = !end.is_empty() && (mark == WordMark::New || is_alone);
             let end = if breaks { "\n" } else { "" };
-            let (open, close) = if mark == Mark::Gone { ("[-", "-]") } else { ("{+", "+}") };
+            let (open, close) = if mark == WordMark::Removed { ("[-", "-]") } else { ("{+", "+}") };
             match shown.is_empty() {
                 true if end.is_empty() => {}
                 true => self.push(mark, &format!("{open}↵{close}"), end),
@@ -225,14 +225,14 @@ impl Marked {
         }
     }
 
-    fn shorten<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    fn shorten_unchanged<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let ends = || {
-            let (head, _) = text.char_indices().nth(AROUND)?;
-            let (tail, _) = text.char_indices().rev().nth(AROUND - 1)?;
+            let (head, _) = text.char_indices().nth(CONTEXT_CHARS)?;
+            let (tail, _) = text.char_indices().rev().nth(CONTEXT_CHARS - 1)?;
             Some((text.get(..head)?, text.get(head..tail)?, text.get(tail..)?))
         };
         match ends() {
-            Some((head, gap, tail)) if text.len() > self.longest / 2 => {
+            Some((head, gap, tail)) if text.len() > self.max_line_chars / 2 => {
                 let left_out = gap.chars().count();
                 Cow::Owned(format!("{head} … [{left_out} characters] … {tail}"))
             }
@@ -240,7 +240,7 @@ impl Marked {
         }
     }
 
-    fn push(&mut self, mark: Mark, text: &str, end: &str) {
+    fn push(&mut self, mark: WordMark, text: &str, end: &str) {
         self.text.push_str(text);
         if !text.is_empty() {
             self.line.push(mark);

@@ -48,20 +48,20 @@ fn globs_match_as_editors_match_them() {
     }
 }
 
-fn asked(texts: &[(&str, &str)], path: &str) -> Option<Charset> {
-    let configs: Vec<Config<'_>> =
-        texts.iter().map(|(folder, text)| Config { folder: Path::new(folder), text }).collect();
-    charset(&configs, Path::new(path))
+fn asked(texts: &[(&str, &str)], path: &str) -> Option<EditorConfigCharset> {
+    let configs: Vec<EditorConfigFile<'_>> =
+        texts.iter().map(|(folder, text)| EditorConfigFile { dir: Path::new(folder), text }).collect();
+    charset_for(&configs, Path::new(path))
 }
 
 #[test]
 fn later_sections_and_nearer_files_win() {
     let far = ("/p", "root = true\n[*]\ncharset = utf-8\n[*.txt]\nCharset=LATIN1\n");
     let near = ("/p/sub", "# here\n[*.bat]\ncharset = utf-16le ; old\n");
-    assert_eq!(asked(&[far], "/p/a.c"), Some(Charset::Utf8));
-    assert_eq!(asked(&[far], "/p/a.txt"), Some(Charset::Latin1));
-    assert_eq!(asked(&[near, far], "/p/sub/a.bat"), Some(Charset::Utf16Le));
-    assert_eq!(asked(&[near, far], "/p/sub/a.txt"), Some(Charset::Latin1));
+    assert_eq!(asked(&[far], "/p/a.c"), Some(EditorConfigCharset::Utf8));
+    assert_eq!(asked(&[far], "/p/a.txt"), Some(EditorConfigCharset::Latin1));
+    assert_eq!(asked(&[near, far], "/p/sub/a.bat"), Some(EditorConfigCharset::Utf16Le));
+    assert_eq!(asked(&[near, far], "/p/sub/a.txt"), Some(EditorConfigCharset::Latin1));
     assert_eq!(asked(&[], "/p/a.c"), None);
 }
 
@@ -69,17 +69,17 @@ fn later_sections_and_nearer_files_win() {
 fn a_root_ends_the_search_and_unset_takes_the_value_away() {
     let top = ("/", "[*]\ncharset = latin1\n");
     assert_eq!(asked(&[("/p", "\u{FEFF}root=TRUE\n"), top], "/p/a"), None);
-    assert_eq!(asked(&[("/p", "[*]\nroot = true\n"), top], "/p/a"), Some(Charset::Latin1));
+    assert_eq!(asked(&[("/p", "[*]\nroot = true\n"), top], "/p/a"), Some(EditorConfigCharset::Latin1));
     assert_eq!(asked(&[("/p", "[*]\ncharset = unset\n"), top], "/p/a"), None);
-    assert_eq!(asked(&[("/p", "[a\ncharset = utf-8\n"), top], "/p/a"), Some(Charset::Latin1));
+    assert_eq!(asked(&[("/p", "[a\ncharset = utf-8\n"), top], "/p/a"), Some(EditorConfigCharset::Latin1));
 }
 
 #[test]
 fn each_charset_has_a_format() {
-    assert_eq!(Charset::Utf8.format(), TextFormat::PLAIN);
-    assert_eq!(Charset::Utf8Bom.format(), TextFormat::new(UTF_8, true));
-    assert_eq!(Charset::Latin1.encoding(), WINDOWS_1252);
-    assert_eq!(Charset::Utf16Be.encoding(), UTF_16BE);
+    assert_eq!(EditorConfigCharset::Utf8.format(), TextFormat::PLAIN_UTF8);
+    assert_eq!(EditorConfigCharset::Utf8Bom.format(), TextFormat::new(UTF_8, true));
+    assert_eq!(EditorConfigCharset::Latin1.encoding(), WINDOWS_1252);
+    assert_eq!(EditorConfigCharset::Utf16Be.encoding(), UTF_16BE);
 }
 
 #[test]
@@ -92,10 +92,10 @@ fn a_glob_of_many_stars_ends() {
 proptest! {
     #[test]
     fn any_text_is_read(text in "[\\[\\]{}*?!.,/a-c=\n-]{0,60}|.{0,60}", path in "[a-c/.]{0,12}") {
-        let said = read(&text, &path);
+        let said = read_properties(&text, &path);
         prop_assert!(said.charset.is_none_or(|value| text.contains(value)));
         for line in text.lines() {
-            if let Some(glob) = Glob::new(line) {
+            if let Some(glob) = SectionGlob::new(line) {
                 glob.matches(&path);
             }
         }

@@ -2,40 +2,40 @@
 //! so that none takes longer than its length times that of the path.
 
 /// Longer ones are no globs.
-const LONGEST: usize = 1024;
+const MAX_GLOB_BYTES: usize = 1024;
 /// Braces within braces; deeper ones are plain characters.
-const DEPTH: usize = 16;
+const MAX_BRACE_DEPTH: usize = 16;
 
 /// A section's header.
 #[derive(Debug)]
-pub(super) struct Glob {
-    nodes: Vec<Node>,
+pub(super) struct SectionGlob {
+    nodes: Vec<GlobNode>,
 }
 
 #[derive(Debug)]
-enum Node {
+enum GlobNode {
     Char(char),
     /// `?`
-    One,
+    AnyChar,
     /// `*`
-    Name,
+    AnyName,
     /// `**`
-    Path,
+    AnyPath,
     /// `[a-z]`, `[!a-z]`
-    Set {
+    CharSet {
         ranges: Vec<(char, char)>,
         is_negated: bool,
     },
     /// `{a,b}`
-    Either(Vec<Vec<Node>>),
+    Alternatives(Vec<Vec<GlobNode>>),
     /// `{1..3}`
-    Number(i64, i64),
+    NumberRange(i64, i64),
 }
 
-impl Glob {
+impl SectionGlob {
     /// None if it is empty or too long.
     pub(super) fn new(glob: &str) -> Option<Self> {
-        if glob.is_empty() || glob.len() > LONGEST {
+        if glob.is_empty() || glob.len() > MAX_GLOB_BYTES {
             return None;
         }
         // Without a slash it is about names, wherever they are.
@@ -43,8 +43,8 @@ impl Glob {
         let chars: Vec<char> = glob.strip_prefix('/').unwrap_or(glob).chars().collect();
         let mut nodes = parse(&chars, 0);
         if !is_anchored {
-            let anywhere = vec![vec![], vec![Node::Path, Node::Char('/')]];
-            nodes.insert(0, Node::Either(anywhere));
+            let anywhere = vec![vec![], vec![GlobNode::AnyPath, GlobNode::Char('/')]];
+            nodes.insert(0, GlobNode::Alternatives(anywhere));
         }
         Some(Self { nodes })
     }
@@ -56,46 +56,46 @@ impl Glob {
         if let Some(first) = reached.first_mut() {
             *first = true;
         }
-        follow(&self.nodes, reached, &path).last().is_some_and(|end| *end)
+        advance_all(&self.nodes, reached, &path).last().is_some_and(|end| *end)
     }
 }
 
 /// Where one can be after the nodes, from where one is before them.
-fn follow(nodes: &[Node], mut reached: Vec<bool>, path: &[char]) -> Vec<bool> {
+fn advance_all(nodes: &[GlobNode], mut reached: Vec<bool>, path: &[char]) -> Vec<bool> {
     for node in nodes {
         if !reached.contains(&true) {
             break;
         }
-        reached = step(node, &reached, path);
+        reached = advance(node, &reached, path);
     }
     reached
 }
 
-fn step(node: &Node, from: &[bool], path: &[char]) -> Vec<bool> {
+fn advance(node: &GlobNode, from: &[bool], path: &[char]) -> Vec<bool> {
     let mut to = vec![false; from.len()];
     match node {
-        Node::Char(wanted) => one(from, path, &mut to, |c| c == *wanted),
-        Node::One => one(from, path, &mut to, |c| c != '/'),
-        Node::Set { ranges, is_negated } => one(from, path, &mut to, |c| {
+        GlobNode::Char(wanted) => advance_char(from, path, &mut to, |c| c == *wanted),
+        GlobNode::AnyChar => advance_char(from, path, &mut to, |c| c != '/'),
+        GlobNode::CharSet { ranges, is_negated } => advance_char(from, path, &mut to, |c| {
             let is_in = ranges.iter().any(|(first, last)| (*first..=*last).contains(&c));
             is_in != *is_negated && c != '/'
         }),
-        Node::Name | Node::Path => {
+        GlobNode::AnyName | GlobNode::AnyPath => {
             let mut is_on = false;
             for (at, to) in to.iter_mut().enumerate() {
                 let before = at.checked_sub(1).and_then(|before| path.get(before));
-                is_on &= matches!(node, Node::Path) || before != Some(&'/');
+                is_on &= matches!(node, GlobNode::AnyPath) || before != Some(&'/');
                 is_on |= from.get(at).is_some_and(|on| *on);
                 *to = is_on;
             }
         }
-        Node::Either(ways) => {
+        GlobNode::Alternatives(ways) => {
             for way in ways {
-                let reached = follow(way, from.to_vec(), path);
+                let reached = advance_all(way, from.to_vec(), path);
                 to.iter_mut().zip(reached).for_each(|(to, on)| *to |= on);
             }
         }
-        Node::Number(first, last) => {
+        GlobNode::NumberRange(first, last) => {
             for (start, _) in from.iter().enumerate().filter(|(_, on)| **on) {
                 let rest = path.get(start..).unwrap_or_default();
                 let sign = usize::from(matches!(rest.first(), Some('+' | '-')));
@@ -111,30 +111,30 @@ fn step(node: &Node, from: &[bool], path: &[char]) -> Vec<bool> {
     to
 }
 
-fn one(from: &[bool], path: &[char], to: &mut [bool], fits: impl Fn(char) -> bool) {
+fn advance_char(from: &[bool], path: &[char], to: &mut [bool], fits: impl Fn(char) -> bool) {
     for ((on, c), to) in from.iter().zip(path).zip(to.iter_mut().skip(1)) {
         *to = *on && fits(*c);
     }
 }
 
-fn parse(chars: &[char], depth: usize) -> Vec<Node> {
+fn parse(chars: &[char], depth: usize) -> Vec<GlobNode> {
     let mut nodes = Vec::new();
     let mut rest = chars;
     while let Some((first, tail)) = rest.split_first() {
         let (node, used) = match first {
             '\\' => match tail.first() {
-                Some(c) => (Node::Char(*c), 2),
-                None => (Node::Char('\\'), 1),
+                Some(c) => (GlobNode::Char(*c), 2),
+                None => (GlobNode::Char('\\'), 1),
             },
-            '*' if tail.first() == Some(&'*') => (Node::Path, 2),
-            '*' => (Node::Name, 1),
-            '?' => (Node::One, 1),
-            '[' => set(tail).unwrap_or((Node::Char('['), 1)),
-            '{' if depth < DEPTH => match braces(tail, depth) {
+            '*' if tail.first() == Some(&'*') => (GlobNode::AnyPath, 2),
+            '*' => (GlobNode::AnyName, 1),
+            '?' => (GlobNode::AnyChar, 1),
+            '[' => parse_set(tail).unwrap_or((GlobNode::Char('['), 1)),
+            '{' if depth < MAX_BRACE_DEPTH => match parse_braces(tail, depth) {
                 Some((node, used)) => (node, used),
-                None => (Node::Char('{'), 1),
+                None => (GlobNode::Char('{'), 1),
             },
-            c => (Node::Char(*c), 1),
+            c => (GlobNode::Char(*c), 1),
         };
         nodes.push(node);
         rest = rest.get(used..).unwrap_or_default();
@@ -143,7 +143,7 @@ fn parse(chars: &[char], depth: usize) -> Vec<Node> {
 }
 
 /// A set, from behind its bracket, and how long it is with it.
-fn set(tail: &[char]) -> Option<(Node, usize)> {
+fn parse_set(tail: &[char]) -> Option<(GlobNode, usize)> {
     let is_negated = matches!(tail.first(), Some('!' | '^'));
     let mut at = usize::from(is_negated);
     let start = at;
@@ -151,7 +151,7 @@ fn set(tail: &[char]) -> Option<(Node, usize)> {
     loop {
         let mut c = *tail.get(at)?;
         match c {
-            ']' if at > start => return Some((Node::Set { ranges, is_negated }, at + 2)),
+            ']' if at > start => return Some((GlobNode::CharSet { ranges, is_negated }, at + 2)),
             // It does not reach over folders: then it is no set.
             '/' => return None,
             '\\' => {
@@ -176,7 +176,7 @@ fn set(tail: &[char]) -> Option<(Node, usize)> {
 
 /// Alternatives or a range of numbers, from behind the brace. None where the
 /// brace is a plain character: it is not closed, or there is nothing to choose.
-fn braces(tail: &[char], depth: usize) -> Option<(Node, usize)> {
+fn parse_braces(tail: &[char], depth: usize) -> Option<(GlobNode, usize)> {
     let mut level = 0_usize;
     let mut parts: Vec<&[char]> = Vec::new();
     let (mut at, mut start) = (0, 0);
@@ -199,8 +199,8 @@ fn braces(tail: &[char], depth: usize) -> Option<(Node, usize)> {
         let text: String = only.iter().collect();
         let (first, last) = text.split_once("..")?;
         let (first, last): (i64, i64) = (first.parse().ok()?, last.parse().ok()?);
-        return Some((Node::Number(first.min(last), first.max(last)), at + 2));
+        return Some((GlobNode::NumberRange(first.min(last), first.max(last)), at + 2));
     }
     let ways = parts.into_iter().map(|part| parse(part, depth + 1)).collect();
-    Some((Node::Either(ways), at + 2))
+    Some((GlobNode::Alternatives(ways), at + 2))
 }

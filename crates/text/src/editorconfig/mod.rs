@@ -9,20 +9,20 @@ use crate::codec::TextFormat;
 
 mod glob;
 
-use glob::Glob;
+use glob::SectionGlob;
 
 /// The text of one `.editorconfig` and the folder that it is in.
 #[derive(Debug, Clone, Copy)]
-pub struct Config<'a> {
+pub struct EditorConfigFile<'a> {
     /// The folder.
-    pub folder: &'a Path,
+    pub dir: &'a Path,
     /// What the file says.
     pub text: &'a str,
 }
 
 /// The encodings that `.editorconfig` knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Charset {
+pub enum EditorConfigCharset {
     /// ISO 8859-1, read as windows-1252, of which it is a part.
     Latin1,
     /// UTF-8 without a byte order mark.
@@ -35,8 +35,8 @@ pub enum Charset {
     Utf16Le,
 }
 
-impl Charset {
-    fn named(name: &str) -> Option<Self> {
+impl EditorConfigCharset {
+    fn from_name(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "latin1" => Some(Self::Latin1),
             "utf-8" => Some(Self::Utf8),
@@ -65,14 +65,14 @@ impl Charset {
 
 /// The encoding of the file at `path`, by the `.editorconfig` files of its
 /// folder and those above, the nearest first.
-pub fn charset(configs: &[Config<'_>], path: &Path) -> Option<Charset> {
+pub fn charset_for(configs: &[EditorConfigFile<'_>], path: &Path) -> Option<EditorConfigCharset> {
     for config in configs {
-        let Ok(relative) = path.strip_prefix(config.folder) else { continue };
+        let Ok(relative) = path.strip_prefix(config.dir) else { continue };
         let relative = relative.to_string_lossy();
-        let said = read(config.text, &relative);
+        let said = read_properties(config.text, &relative);
         if let Some(value) = said.charset {
             // A word that is not known, such as `unset`, takes the value away.
-            return Charset::named(value);
+            return EditorConfigCharset::from_name(value);
         }
         if said.is_root {
             break;
@@ -83,13 +83,13 @@ pub fn charset(configs: &[Config<'_>], path: &Path) -> Option<Charset> {
 
 /// What one file says of a path.
 #[derive(Debug, Default)]
-struct Said<'a> {
+struct SectionProperties<'a> {
     charset: Option<&'a str>,
     is_root: bool,
 }
 
-fn read<'a>(text: &'a str, path: &str) -> Said<'a> {
-    let mut said = Said::default();
+fn read_properties<'a>(text: &'a str, path: &str) -> SectionProperties<'a> {
+    let mut said = SectionProperties::default();
     let mut section: Option<&str> = None;
     for line in text.strip_prefix('\u{FEFF}').unwrap_or(text).lines() {
         let line = line.trim();
@@ -102,7 +102,7 @@ fn read<'a>(text: &'a str, path: &str) -> Said<'a> {
             continue;
         }
         let Some((key, value)) = line.split_once('=') else { continue };
-        let (key, value) = (key.trim(), without_comment(value));
+        let (key, value) = (key.trim(), strip_comment(value));
         match section {
             None if key.eq_ignore_ascii_case("root") => {
                 said.is_root = value.eq_ignore_ascii_case("true");
@@ -117,11 +117,11 @@ fn read<'a>(text: &'a str, path: &str) -> Said<'a> {
 }
 
 fn matches(glob: &str, path: &str) -> bool {
-    Glob::new(glob).is_some_and(|glob| glob.matches(path))
+    SectionGlob::new(glob).is_some_and(|glob| glob.matches(path))
 }
 
 /// Older files have comments behind a value.
-fn without_comment(value: &str) -> &str {
+fn strip_comment(value: &str) -> &str {
     let end = value.find([';', '#']).unwrap_or(value.len());
     value.get(..end).unwrap_or_default().trim()
 }

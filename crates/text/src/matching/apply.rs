@@ -4,56 +4,56 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::hunk::{Hunk, Misfit};
-use super::moves::{Moves, Trace, grown};
-use super::placing::{Fit, place};
-use super::rows::Rows;
-use super::table::Table;
-use super::warnings::stand_in_warning;
-use super::{Lines, Rigour, Strategy};
-use crate::document::Edit;
+use super::hunk::{PatchHunk, HunkError};
+use super::edit_map::{EditMap, MovedRange, length_change};
+use super::placement::{HunkFit, place_hunk};
+use super::line_table::LineTable;
+use super::search_index::SearchIndex;
+use super::warnings::placeholder_warning;
+use super::{LineSpan, MatchStrictness, MatchStrategy};
+use crate::document::TextEdit;
 
 /// Bytes that are copied at most for hunks that build upon each other.
-const COPIED: usize = 1 << 30;
+const MAX_COPIED_BYTES: usize = 1 << 30;
 
 /// Where a hunk was applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedHunk {
     /// How its old lines agreed.
-    pub strategy: Strategy,
+    pub strategy: MatchStrategy,
     /// Their lines, before any hunk.
-    pub before: Lines,
+    pub before: LineSpan,
     /// The lines that they are after all hunks.
-    pub after: Lines,
+    pub after: LineSpan,
     /// The same in bytes.
-    pub trace: Trace,
+    pub trace: MovedRange,
 }
 
 /// What a list of hunks changes.
 #[derive(Debug, Clone, Default)]
-pub struct Applied {
+pub struct AppliedHunks {
     /// In order, apart from each other.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<TextEdit>,
     /// One for each hunk that changes something.
-    pub placed: Vec<Placed>,
+    pub placed: Vec<PlacedHunk>,
     /// What the caller should know.
     pub warnings: Vec<String>,
 }
 
 /// A hunk that was not applied, and with it none.
 #[derive(Debug, Clone)]
-pub struct Failure {
+pub struct HunkFailure {
     /// Which one, from 0.
     pub hunk: usize,
     /// Why.
-    pub misfit: Misfit,
+    pub error: HunkError,
     /// The text in which it was looked for, where that is no longer the
     /// original.
     pub text: Option<String>,
 }
 
 /// A text with edits made; they are in order and apart from each other.
-pub fn change(text: &str, edits: &[Edit]) -> String {
+pub fn apply_edits(text: &str, edits: &[TextEdit]) -> String {
     let more: usize = edits.iter().map(|edit| edit.text.len()).sum();
     let mut changed = String::with_capacity(text.len() + more);
     let mut at = 0;
@@ -68,7 +68,7 @@ pub fn change(text: &str, edits: &[Edit]) -> String {
 
 /// Edits that do at once what two lists of edits do one after the other.
 /// `middle` is the text between them.
-pub fn compose(middle: &str, first: &[Edit], second: &[Edit]) -> Vec<Edit> {
+pub fn compose_edits(middle: &str, first: &[TextEdit], second: &[TextEdit]) -> Vec<TextEdit> {
     let mut made = Vec::with_capacity(first.len() + second.len());
     let (mut first, mut second) = (first.iter().peekable(), second.iter().peekable());
     // What the middle text has more than the first one, up to here.
@@ -81,69 +81,69 @@ pub fn compose(middle: &str, first: &[Edit], second: &[Edit]) -> Vec<Edit> {
         };
         let mut end = start;
         let drift_before = drift;
-        let mut taken: Vec<Edit> = Vec::new();
+        let mut taken: Vec<TextEdit> = Vec::new();
         loop {
             if let Some(edit) = first.peek()
                 && let Some(at) = edit.range.start.checked_add_signed(drift)
                 && at <= end
             {
                 end = end.max(at + edit.text.len());
-                drift += grown(edit);
+                drift += length_change(edit);
                 first.next();
             } else if let Some(edit) = second.next_if(|edit| edit.range.start <= end) {
                 end = end.max(edit.range.end);
                 let range = edit.range.start - start..edit.range.end - start;
-                taken.push(Edit { range, text: edit.text.clone() });
+                taken.push(TextEdit { range, text: edit.text.clone() });
             } else {
                 break;
             }
         }
-        let text = change(middle.get(start..end).unwrap_or_default(), &taken);
+        let text = apply_edits(middle.get(start..end).unwrap_or_default(), &taken);
         let back = |at: usize, drift: isize| at.saturating_add_signed(-drift);
-        made.push(Edit { range: back(start, drift_before)..back(end, drift), text });
+        made.push(TextEdit { range: back(start, drift_before)..back(end, drift), text });
     }
 }
 
 /// Applies hunks: each is looked for in the text as it is, and if it is not
 /// there, in the text as the hunks before it have made it. All or none.
-pub fn apply(text: &str, hunks: &[Hunk], rigour: Rigour) -> Result<Applied, Box<Failure>> {
-    let mut made = Applied::default();
-    let mut spans: Vec<Span> = Vec::new();
+pub fn apply_hunks(text: &str, hunks: &[PatchHunk], rigour: MatchStrictness) -> Result<AppliedHunks, Box<HunkFailure>> {
+    let mut made = AppliedHunks::default();
+    let mut spans: Vec<HunkSpan> = Vec::new();
     let mut current = Cow::Borrowed(text);
     let mut from = 0;
     let mut copied = 0;
     loop {
-        let round = Round::of(&current, hunks, from, rigour);
-        if let Some(misfit) = round.misfit.clone() {
+        let round = MatchRound::run(&current, hunks, from, rigour);
+        if let Some(misfit) = round.error.clone() {
             let again = matches!(
                 misfit,
-                Misfit::Absent | Misfit::Overlap { .. } | Misfit::HintAbsent { .. }
+                HunkError::NotFound | HunkError::Overlap { .. } | HunkError::HintNotFound { .. }
             );
-            if round.next == from || !again || copied > COPIED {
-                let misfit = if copied > COPIED { Misfit::TooMany } else { misfit };
+            if round.next == from || !again || copied > MAX_COPIED_BYTES {
+                let misfit = if copied > MAX_COPIED_BYTES { HunkError::TooManyRounds } else { misfit };
                 let text = match current {
                     Cow::Borrowed(_) => None,
                     Cow::Owned(text) => Some(text),
                 };
-                return Err(Box::new(Failure { hunk: round.next, misfit, text }));
+                return Err(Box::new(HunkFailure { hunk: round.next, error: misfit, text }));
             }
         }
-        let done = round.misfit.is_none();
+        let done = round.error.is_none();
         from = round.next;
         made.warnings.extend(round.warnings);
-        let moves = Moves::of(&round.edits);
-        spans.iter_mut().for_each(|span| span.trace.follow(&moves));
-        let earlier = Moves::of(&made.edits);
+        let moves = EditMap::from_edits(&round.edits);
+        spans.iter_mut().for_each(|span| span.trace.map_after(&moves));
+        let earlier = EditMap::from_edits(&made.edits);
         spans.extend(round.spans.into_iter().map(|mut span| {
-            span.trace.after = moves.with(&span.trace.before, &span.own);
-            span.trace.lead_back(&earlier);
+            span.trace.after = moves.to_after_with(&span.trace.before, &span.own_ranges);
+            span.trace.map_before(&earlier);
             span
         }));
-        let changed = change(&current, &round.edits);
+        let changed = apply_edits(&current, &round.edits);
         made.edits = if made.edits.is_empty() {
             round.edits
         } else {
-            compose(&current, &made.edits, &round.edits)
+            compose_edits(&current, &made.edits, &round.edits)
         };
         current = Cow::Owned(changed);
         copied += current.len() + 1;
@@ -151,11 +151,11 @@ pub fn apply(text: &str, hunks: &[Hunk], rigour: Rigour) -> Result<Applied, Box<
             break;
         }
     }
-    let (strategies, traces): (Vec<Strategy>, Vec<Trace>) =
+    let (strategies, traces): (Vec<MatchStrategy>, Vec<MovedRange>) =
         spans.into_iter().map(|span| (span.strategy, span.trace)).unzip();
-    let lines = Trace::lines(&traces, text, &current);
+    let lines = MovedRange::lines(&traces, text, &current);
     let placed = strategies.into_iter().zip(lines).zip(traces);
-    let placed = placed.map(|((strategy, (before, after)), trace)| Placed {
+    let placed = placed.map(|((strategy, (before, after)), trace)| PlacedHunk {
         strategy,
         before,
         after,
@@ -167,57 +167,57 @@ pub fn apply(text: &str, hunks: &[Hunk], rigour: Rigour) -> Result<Applied, Box<
 
 /// The place of a hunk, in bytes.
 #[derive(Debug)]
-struct Span {
-    strategy: Strategy,
-    trace: Trace,
+struct HunkSpan {
+    strategy: MatchStrategy,
+    trace: MovedRange,
     /// What it changes itself.
-    own: Vec<Range<usize>>,
+    own_ranges: Vec<Range<usize>>,
 }
 
 /// Hunks that were all found in one and the same text.
 #[derive(Debug, Default)]
-struct Round {
-    edits: Vec<Edit>,
-    spans: Vec<Span>,
+struct MatchRound {
+    edits: Vec<TextEdit>,
+    spans: Vec<HunkSpan>,
     warnings: Vec<String>,
     /// The first hunk that does not belong to it, and why.
     next: usize,
-    misfit: Option<Misfit>,
+    error: Option<HunkError>,
 }
 
-impl Round {
-    fn of(text: &str, hunks: &[Hunk], from: usize, rigour: Rigour) -> Self {
-        let table = Table::of(text);
+impl MatchRound {
+    fn run(text: &str, hunks: &[PatchHunk], from: usize, rigour: MatchStrictness) -> Self {
+        let table = SearchIndex::new(text);
         let mut round = Self { next: from, ..Self::default() };
         let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
         let mut drift = 0;
         for hunk in hunks.iter().skip(from) {
-            if hunk.is_idle() {
+            if hunk.changes_nothing() {
                 round.next += 1;
                 continue;
             }
-            let fit = match place(hunk, &table, rigour, drift) {
+            let fit = match place_hunk(hunk, &table, rigour, drift) {
                 Ok(fit) => fit,
                 Err(misfit) => {
-                    round.misfit = Some(misfit);
+                    round.error = Some(misfit);
                     break;
                 }
             };
-            let lines = Lines { first: fit.row + 1, last: fit.row + fit.count.max(1) };
-            if fit.edits.iter().any(|edit| meets(&taken, &edit.range)) {
-                round.misfit = Some(Misfit::Overlap { lines });
+            let lines = LineSpan { first: fit.row + 1, last: fit.row + fit.count.max(1) };
+            if fit.edits.iter().any(|edit| meets_edit(&taken, &edit.range)) {
+                round.error = Some(HunkError::Overlap { lines });
                 break;
             }
             if let Some(line) = hunk.line {
                 drift = (fit.row + 1).cast_signed() - line.cast_signed();
             }
             taken.extend(fit.edits.iter().map(|edit| (edit.range.start, edit.range.end)));
-            let trace = Trace { before: reach(&fit, &table.rows), after: 0..0 };
+            let trace = MovedRange { before: hunk_extent(&fit, &table.rows), after: 0..0 };
             let own = fit.edits.iter().map(|edit| edit.range.clone()).collect();
-            round.spans.push(Span { strategy: fit.strategy, trace, own });
+            round.spans.push(HunkSpan { strategy: fit.strategy, trace, own_ranges: own });
             round.warnings.extend(fit.warnings);
             let (old, new) = (hunk.old_text(), hunk.new_text());
-            round.warnings.extend(stand_in_warning(old.lines(), new.lines()));
+            round.warnings.extend(placeholder_warning(old.lines(), new.lines()));
             round.edits.extend(fit.edits);
             round.next += 1;
         }
@@ -227,7 +227,7 @@ impl Round {
 }
 
 /// From the first byte to the last that a hunk speaks of.
-fn reach(fit: &Fit, rows: &Rows<'_>) -> Range<usize> {
+fn hunk_extent(fit: &HunkFit, rows: &LineTable<'_>) -> Range<usize> {
     let rows = rows.slice(fit.row..fit.row + fit.count);
     let starts = rows.first().map(|row| row.start).into_iter();
     let ends = rows.last().map(|row| row.next).into_iter();
@@ -238,7 +238,7 @@ fn reach(fit: &Fit, rows: &Rows<'_>) -> Range<usize> {
 
 /// Whether an edit meets one of those that are there already. Neighbours are
 /// apart, unless it is not clear which of them comes first.
-fn meets(taken: &BTreeMap<usize, usize>, range: &Range<usize>) -> bool {
+fn meets_edit(taken: &BTreeMap<usize, usize>, range: &Range<usize>) -> bool {
     if let Some((start, end)) = taken.range(..range.start).next_back()
         && (*end > range.start || *end == range.start && (start == end || range.is_empty()))
     {

@@ -1,33 +1,33 @@
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 
-use super::super::{HunkLine, Side};
+use super::super::{HunkLine, LineRole};
 use super::*;
-use crate::matching::Strategy;
+use crate::matching::MatchStrategy;
 
-fn hunk(lines: &str) -> Hunk {
+fn hunk(lines: &str) -> PatchHunk {
     let line = |line: &str| {
         let side = match line.as_bytes().first() {
-            Some(b'+') => Side::Add,
-            Some(b'-') => Side::Remove,
-            _ => Side::Context,
+            Some(b'+') => LineRole::Add,
+            Some(b'-') => LineRole::Remove,
+            _ => LineRole::Context,
         };
-        HunkLine { side, text: line.get(1..).unwrap_or_default().to_owned(), ending: None }
+        HunkLine { role: side, text: line.get(1..).unwrap_or_default().to_owned(), ending: None }
     };
-    Hunk { lines: lines.split('\n').map(line).collect(), ..Hunk::default() }
+    PatchHunk { lines: lines.split('\n').map(line).collect(), ..PatchHunk::default() }
 }
 
-fn hinted(hints: &[&str], lines: &str) -> Hunk {
-    Hunk { hints: hints.iter().map(|hint| (*hint).to_owned()).collect(), ..hunk(lines) }
+fn hinted(hints: &[&str], lines: &str) -> PatchHunk {
+    PatchHunk { hints: hints.iter().map(|hint| (*hint).to_owned()).collect(), ..hunk(lines) }
 }
 
-fn done(text: &str, hunks: &[Hunk]) -> String {
-    let made = apply(text, hunks, Rigour::Relaxed).expect("fits");
-    change(text, &made.edits)
+fn done(text: &str, hunks: &[PatchHunk]) -> String {
+    let made = apply_hunks(text, hunks, MatchStrictness::Relaxed).expect("fits");
+    apply_edits(text, &made.edits)
 }
 
-fn refused(text: &str, hunks: &[Hunk]) -> Misfit {
-    apply(text, hunks, Rigour::Relaxed).expect_err("does not fit").misfit
+fn refused(text: &str, hunks: &[PatchHunk]) -> HunkError {
+    apply_hunks(text, hunks, MatchStrictness::Relaxed).expect_err("does not fit").error
 }
 
 #[test]
@@ -48,16 +48,16 @@ fn a_missing_final_newline_stays_missing() {
     assert_eq!(done(text, &[hunk("-b\n+c")]), "a\nc");
     assert_eq!(done(text, &[hunk(" a\n-b")]), "a\n", "the ending of another line is not touched");
     assert_eq!(done(text, &[hunk("-b")]), "a\n");
-    let with = Hunk { final_newline: Some(true), ..hunk("-b\n+c") };
+    let with = PatchHunk { final_newline: Some(true), ..hunk("-b\n+c") };
     assert_eq!(done(text, &[with]), "a\nc\n");
-    let without = Hunk { final_newline: Some(false), ..hunk(" a\n-b\n+c") };
+    let without = PatchHunk { final_newline: Some(false), ..hunk(" a\n-b\n+c") };
     assert_eq!(done("a\r\nb\r\n", &[without]), "a\r\nc");
 }
 
 #[test]
 fn an_added_line_that_stands_for_others_is_warned_of() {
     let warnings =
-        |lines: &str| apply("a\nb\n", &[hunk(lines)], Rigour::Relaxed).expect("fits").warnings;
+        |lines: &str| apply_hunks("a\nb\n", &[hunk(lines)], MatchStrictness::Relaxed).expect("fits").warnings;
     assert_eq!(warnings("-a\n+# ... rest of the file unchanged ...").len(), 1);
     assert_eq!(warnings("-a\n+c").len(), 0);
 }
@@ -72,10 +72,10 @@ fn endings_of_untouched_lines_are_not_touched() {
 #[test]
 fn a_hunk_that_fits_twice_is_refused_with_its_places() {
     let text = "x\ny\n\nx\ny\n";
-    let Misfit::Ambiguous { places, more, .. } = refused(text, &[hunk("-x\n+z\n y")]) else {
+    let HunkError::Ambiguous { places, more, .. } = refused(text, &[hunk("-x\n+z\n y")]) else {
         panic!("two places")
     };
-    assert_eq!(places, [Lines { first: 1, last: 2 }, Lines { first: 4, last: 5 }]);
+    assert_eq!(places, [LineSpan { first: 1, last: 2 }, LineSpan { first: 4, last: 5 }]);
     assert!(!more);
 }
 
@@ -90,17 +90,17 @@ fn hints_choose_among_places_and_may_be_nested() {
     let made = done(SHAPES, &[hinted(&["class Square:", "def area(self):"], change)]);
     assert!(made.starts_with("class Square:\n    def area(self):\n        return 3\n"), "{made}");
     let refusal = refused(SHAPES, &[hinted(&["def area(self):"], change)]);
-    assert!(matches!(refusal, Misfit::Ambiguous { .. }), "both have it: {refusal:?}");
+    assert!(matches!(refusal, HunkError::Ambiguous { .. }), "both have it: {refusal:?}");
 }
 
 #[test]
 fn a_place_outside_of_the_hinted_block_is_not_taken() {
     let refusal =
         refused(SHAPES, &[hinted(&["def name(self):"], "-        return 1\n+        return 3")]);
-    assert!(matches!(refusal, Misfit::Elsewhere { .. }), "{refusal:?}");
+    assert!(matches!(refusal, HunkError::NotAtHint { .. }), "{refusal:?}");
     let text = "def a():\n    return 0\n\ndef b():\n    return 1\n";
     let refusal = refused(text, &[hinted(&["def a():"], "-    return 1\n+    return 2")]);
-    assert!(matches!(refusal, Misfit::Elsewhere { .. }), "a unique one neither: {refusal:?}");
+    assert!(matches!(refusal, HunkError::NotAtHint { .. }), "a unique one neither: {refusal:?}");
 }
 
 #[test]
@@ -120,23 +120,23 @@ fn blocks_end_where_their_indentation_ends() {
     let made = done(text, &[hinted(&["void f()"], "-    a;\n+    c;")]);
     assert_eq!(made, text.replacen("a;", "c;", 1));
     let refusal = refused(text, &[hinted(&["void g("], "-    b;\n+    c;")]);
-    let Misfit::Elsewhere { hinted, places, .. } = refusal else { panic!("{refusal:?}") };
-    assert_eq!((hinted[0], places[0]), (Lines { first: 8, last: 12 }, Lines { first: 5, last: 5 }));
+    let HunkError::NotAtHint { hinted, places, .. } = refusal else { panic!("{refusal:?}") };
+    assert_eq!((hinted[0], places[0]), (LineSpan { first: 8, last: 12 }, LineSpan { first: 5, last: 5 }));
 }
 
 #[test]
 fn hints_in_a_hostile_text_are_answered() {
     let nested: String = (0..1500).map(|n| format!("{}x\n", " ".repeat(n))).collect();
     let hunk = hinted(&["x", "x"], "-x\n+y");
-    assert!(matches!(refused(&nested, &[hunk]), Misfit::Elsewhere { .. }));
+    assert!(matches!(refused(&nested, &[hunk]), HunkError::NotAtHint { .. }));
     let flat = "x\n".repeat(100_000);
-    let hunks: Vec<Hunk> = (0..100).map(|_| hinted(&["x"], "-x\n+y")).collect();
-    assert!(matches!(refused(&flat, &hunks), Misfit::Ambiguous { .. }));
+    let hunks: Vec<PatchHunk> = (0..100).map(|_| hinted(&["x"], "-x\n+y")).collect();
+    assert!(matches!(refused(&flat, &hunks), HunkError::Ambiguous { .. }));
 }
 
 #[test]
 fn a_hint_that_is_nowhere_is_told() {
-    let made = apply("a\nb\n", &[hinted(&["fn gone()"], "-a\n+x")], Rigour::Relaxed).expect("fits");
+    let made = apply_hunks("a\nb\n", &[hinted(&["fn gone()"], "-a\n+x")], MatchStrictness::Relaxed).expect("fits");
     assert!(made.warnings[0].contains("fn gone()"), "{:?}", made.warnings);
 }
 
@@ -147,10 +147,10 @@ fn additions_go_behind_the_hint_and_never_to_the_end_by_themselves() {
         done(text, &[hinted(&["import a"], "+import x")]),
         "import a\nimport x\nimport b\n\nmain()\n"
     );
-    assert_eq!(refused(text, &[hunk("+x")]), Misfit::NoPlace);
-    assert!(matches!(refused(text, &[hinted(&["gone"], "+x")]), Misfit::HintAbsent { .. }));
-    assert!(matches!(refused(text, &[hinted(&["import"], "+x")]), Misfit::HintAmbiguous { .. }));
-    let at_end = Hunk { at_end: true, ..hunk("+x\n+y") };
+    assert_eq!(refused(text, &[hunk("+x")]), HunkError::NoLocation);
+    assert!(matches!(refused(text, &[hinted(&["gone"], "+x")]), HunkError::HintNotFound { .. }));
+    assert!(matches!(refused(text, &[hinted(&["import"], "+x")]), HunkError::HintAmbiguous { .. }));
+    let at_end = PatchHunk { at_end: true, ..hunk("+x\n+y") };
     assert_eq!(done(text, std::slice::from_ref(&at_end)), format!("{text}x\ny\n"));
     assert_eq!(done("a", &[at_end]), "a\nx\ny");
     assert_eq!(done("", &[hunk("+x\n+y")]), "x\ny\n");
@@ -159,76 +159,76 @@ fn additions_go_behind_the_hint_and_never_to_the_end_by_themselves() {
 #[test]
 fn the_end_of_the_file_chooses_among_places() {
     let text = "end\nx\nend\n";
-    let hunk = Hunk { at_end: true, ..hunk("-end\n+END") };
+    let hunk = PatchHunk { at_end: true, ..hunk("-end\n+END") };
     assert_eq!(done(text, &[hunk]), "end\nx\nEND\n");
 }
 
 #[test]
 fn line_numbers_choose_only_among_exact_places() {
     let text = "x\ny\nx\ny\nx \n";
-    let at = |line| Hunk { line: Some(line), ..hunk("-x\n+z") };
+    let at = |line| PatchHunk { line: Some(line), ..hunk("-x\n+z") };
     assert_eq!(done(text, &[at(3)]), "x\ny\nz\ny\nx \n");
-    assert!(matches!(refused(text, &[at(5)]), Misfit::Ambiguous { .. }));
-    assert!(matches!(refused(text, &[at(2)]), Misfit::Ambiguous { .. }));
+    assert!(matches!(refused(text, &[at(5)]), HunkError::Ambiguous { .. }));
+    assert!(matches!(refused(text, &[at(2)]), HunkError::Ambiguous { .. }));
     // The file has grown by a line since: the first hunk tells.
     let text = "new\na\nx\nb\nx\nc\n";
-    let first = Hunk { line: Some(1), ..hunk("-a\n+A") };
-    let second = Hunk { line: Some(4), ..hunk("-x\n+z") };
+    let first = PatchHunk { line: Some(1), ..hunk("-a\n+A") };
+    let second = PatchHunk { line: Some(4), ..hunk("-x\n+z") };
     assert_eq!(done(text, &[first, second]), "new\nA\nx\nb\nz\nc\n");
 }
 
 #[test]
 fn every_relaxation_needs_every_line() {
     let made =
-        apply("  f()  \n  g()\n", &[hunk(" f()\n-g()\n+h()")], Rigour::Relaxed).expect("fits");
-    assert_eq!(made.placed[0].strategy, Strategy::IndentShift);
-    assert_eq!(change("  f()  \n  g()\n", &made.edits), "  f()  \n  h()\n");
-    assert_eq!(refused("  f()\n   g()\n", &[hunk(" f()\n-g()\n+h()")]), Misfit::Absent);
-    assert_eq!(refused("f(1)\ng()\nh()\n", &[hunk(" f(1)\n-g(2)\n+x\n h()")]), Misfit::Absent);
-    let strict = apply("f() \n", &[hunk("-f()\n+g()")], Rigour::Strict);
-    assert_eq!(strict.expect_err("relaxed").misfit, Misfit::Absent);
+        apply_hunks("  f()  \n  g()\n", &[hunk(" f()\n-g()\n+h()")], MatchStrictness::Relaxed).expect("fits");
+    assert_eq!(made.placed[0].strategy, MatchStrategy::IndentShift);
+    assert_eq!(apply_edits("  f()  \n  g()\n", &made.edits), "  f()  \n  h()\n");
+    assert_eq!(refused("  f()\n   g()\n", &[hunk(" f()\n-g()\n+h()")]), HunkError::NotFound);
+    assert_eq!(refused("f(1)\ng()\nh()\n", &[hunk(" f(1)\n-g(2)\n+x\n h()")]), HunkError::NotFound);
+    let strict = apply_hunks("f() \n", &[hunk("-f()\n+g()")], MatchStrictness::Strict);
+    assert_eq!(strict.expect_err("relaxed").error, HunkError::NotFound);
 }
 
 #[test]
 fn empty_lines_at_the_end_of_a_hunk_may_be_layout() {
-    let loose = Hunk { loose: 1, ..hunk("-a\n+x\n") };
+    let loose = PatchHunk { optional_blank_lines: 1, ..hunk("-a\n+x\n") };
     assert_eq!(done("a\nb\n", std::slice::from_ref(&loose)), "x\nb\n");
     assert_eq!(done("a\n\nb\na\n", &[loose]), "x\n\nb\na\n", "and context where it fits");
 }
 
 #[test]
 fn hunks_may_build_upon_each_other() {
-    let made = apply(
+    let made = apply_hunks(
         "a\nb\nc\n",
         &[hunk("-b\n+x\n+y"), hunk(" x\n-y\n+z"), hunk("-a\n+A")],
-        Rigour::Relaxed,
+        MatchStrictness::Relaxed,
     )
     .expect("fits");
-    assert_eq!(change("a\nb\nc\n", &made.edits), "A\nx\nz\nc\n");
-    let lines = |first, last| Lines { first, last };
-    let after: Vec<Lines> = made.placed.iter().map(|placed| placed.after).collect();
+    assert_eq!(apply_edits("a\nb\nc\n", &made.edits), "A\nx\nz\nc\n");
+    let lines = |first, last| LineSpan { first, last };
+    let after: Vec<LineSpan> = made.placed.iter().map(|placed| placed.after).collect();
     assert_eq!(after, [lines(2, 3), lines(2, 3), lines(1, 1)]);
-    let before: Vec<Lines> = made.placed.iter().map(|placed| placed.before).collect();
+    let before: Vec<LineSpan> = made.placed.iter().map(|placed| placed.before).collect();
     assert_eq!(before, [lines(2, 2), lines(2, 2), lines(1, 1)], "as it was before all of them");
     let failure =
-        apply("a\nb\n", &[hunk("-a\n+x"), hunk("-a\n+y")], Rigour::Relaxed).expect_err("gone");
+        apply_hunks("a\nb\n", &[hunk("-a\n+x"), hunk("-a\n+y")], MatchStrictness::Relaxed).expect_err("gone");
     assert_eq!((failure.hunk, failure.text.as_deref()), (1, Some("x\nb\n")));
 }
 
 #[test]
 fn lines_before_and_after_are_told() {
-    let made = apply("a\nb\nc\nd\n", &[hunk("-a\n+x\n+y\n+z"), hunk(" c\n-d")], Rigour::Relaxed)
+    let made = apply_hunks("a\nb\nc\nd\n", &[hunk("-a\n+x\n+y\n+z"), hunk(" c\n-d")], MatchStrictness::Relaxed)
         .expect("fits");
-    assert_eq!(made.placed[0].before, Lines { first: 1, last: 1 });
-    assert_eq!(made.placed[0].after, Lines { first: 1, last: 3 });
-    assert_eq!(made.placed[1].before, Lines { first: 3, last: 4 });
-    assert_eq!(made.placed[1].after, Lines { first: 5, last: 5 });
+    assert_eq!(made.placed[0].before, LineSpan { first: 1, last: 1 });
+    assert_eq!(made.placed[0].after, LineSpan { first: 1, last: 3 });
+    assert_eq!(made.placed[1].before, LineSpan { first: 3, last: 4 });
+    assert_eq!(made.placed[1].after, LineSpan { first: 5, last: 5 });
 }
 
 #[test]
 fn a_hundred_thousand_hunks_are_applied() {
     let text: String = (0..100_000).map(|n| format!("line {n}\n")).collect();
-    let hunks: Vec<Hunk> = (0..100_000).map(|n| hunk(&format!("-line {n}\n+LINE {n}"))).collect();
+    let hunks: Vec<PatchHunk> = (0..100_000).map(|n| hunk(&format!("-line {n}\n+LINE {n}"))).collect();
     assert_eq!(done(&text, &hunks), text.replace("line", "LINE"));
 }
 
@@ -236,13 +236,13 @@ fn a_hundred_thousand_hunks_are_applied() {
 fn a_hostile_patch_is_answered() {
     let text = "x\n".repeat(50_000);
     let block = format!("{}+z", "-x\n".repeat(20_000));
-    assert!(matches!(refused(&text, &[hunk(&block)]), Misfit::Ambiguous { .. }));
+    assert!(matches!(refused(&text, &[hunk(&block)]), HunkError::Ambiguous { .. }));
     let text = format!("{}y\n", "x\n".repeat(50_000));
     let block = format!("{}-z\n+z", "-x\n".repeat(20_000));
-    assert_eq!(refused(&text, &[hunk(&block)]), Misfit::Absent);
+    assert_eq!(refused(&text, &[hunk(&block)]), HunkError::NotFound);
     let shifted = format!("{} y\n", " x\n".repeat(60_000));
     let block = format!("{}-  y\n+z", "-  x\n-x\n".repeat(10_000));
-    assert!(matches!(refused(&shifted, &[hunk(&block)]), Misfit::Absent | Misfit::TooRepetitive));
+    assert!(matches!(refused(&shifted, &[hunk(&block)]), HunkError::NotFound | HunkError::TooRepetitive));
 }
 
 /// Random edits of lines, as a model that cannot be wrong.
@@ -269,19 +269,19 @@ proptest! {
     fn a_whole_file_hunk_gives_the_new_file((old, new) in any_edit()) {
         let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
         let (from, to) = (text(&old), text(&new));
-        let hunk = Hunk::between(&from, &to);
-        if !from.is_empty() && !hunk.is_idle() {
+        let hunk = PatchHunk::from_texts(&from, &to);
+        if !from.is_empty() && !hunk.changes_nothing() {
             prop_assert_eq!(done(&from, &[hunk]), to);
         }
     }
 
     #[test]
     fn a_hunk_applies_as_reported_or_not_at_all(text in "[ab \n]{0,30}", old in "[ab \n]{1,8}", new in "[abx \n]{0,8}") {
-        let hunk = Hunk::between(&old, &new);
-        if let Ok(made) = apply(&text, std::slice::from_ref(&hunk), Rigour::Relaxed) {
-            let changed = change(&text, &made.edits);
+        let hunk = PatchHunk::from_texts(&old, &new);
+        if let Ok(made) = apply_hunks(&text, std::slice::from_ref(&hunk), MatchStrictness::Relaxed) {
+            let changed = apply_edits(&text, &made.edits);
             for placed in &made.placed {
-                let rows = Rows::of(&text);
+                let rows = LineTable::new(&text);
                 let there: Vec<&str> = (placed.before.first - 1..placed.before.last).map(|row| rows.line(row).trim()).collect();
                 let wanted = hunk.old_text();
                 let wanted: Vec<&str> = wanted.split('\n').map(str::trim).collect();
@@ -303,17 +303,17 @@ proptest! {
             0..4,
         ),
     ) {
-        let hunks: Vec<Hunk> = hunks.into_iter().map(|(lines, hints, line, at_end, final_newline, open_end, loose)| Hunk {
-            hints, line: line.map(usize::from), at_end, final_newline, open_end, loose, ..hunk(&lines)
+        let hunks: Vec<PatchHunk> = hunks.into_iter().map(|(lines, hints, line, at_end, final_newline, open_end, loose)| PatchHunk {
+            hints, line: line.map(usize::from), at_end, final_newline, no_newline_at_end, optional_blank_lines, ..hunk(&lines)
         }).collect();
-        if let Ok(made) = apply(&text, &hunks, Rigour::Relaxed) {
+        if let Ok(made) = apply_hunks(&text, &hunks, MatchStrictness::Relaxed) {
             let mut last = 0;
             for edit in &made.edits {
                 prop_assert!(last <= edit.range.start && edit.range.end <= text.len(), "{:?}", made.edits);
                 prop_assert!(text.get(edit.range.clone()).is_some());
                 last = edit.range.end;
             }
-            let count = Rows::of(&change(&text, &made.edits)).len().max(1);
+            let count = LineTable::new(&apply_edits(&text, &made.edits)).len().max(1);
             for placed in &made.placed {
                 prop_assert!(placed.after.first <= placed.after.last + 1 && placed.after.last <= count);
             }
@@ -323,12 +323,12 @@ proptest! {
     #[test]
     fn composed_edits_do_what_both_do(text in "[a-f]{0,20}", first in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), "[xy]{0,3}"), 0..4), second in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), "[pq]{0,3}"), 0..4)) {
         let edits = |text: &str, wanted: &[(prop::sample::Index, prop::sample::Index, String)]| {
-            let mut made: Vec<Edit> = wanted.iter().map(|(a, b, new)| {
+            let mut made: Vec<TextEdit> = wanted.iter().map(|(a, b, new)| {
                 let (a, b) = (a.index(text.len() + 1), b.index(text.len() + 1));
-                Edit { range: a.min(b)..a.max(b), text: new.clone() }
+                TextEdit { range: a.min(b)..a.max(b), text: new.clone() }
             }).collect();
             made.sort_by_key(|edit| (edit.range.start, edit.range.end));
-            let mut apart: Vec<Edit> = Vec::new();
+            let mut apart: Vec<TextEdit> = Vec::new();
             for edit in made {
                 if apart.last().is_none_or(|last| last.range.end <= edit.range.start && last.range.start < edit.range.start) {
                     apart.push(edit);
@@ -337,34 +337,34 @@ proptest! {
             apart
         };
         let first = edits(&text, &first);
-        let middle = change(&text, &first);
+        let middle = apply_edits(&text, &first);
         let second = edits(&middle, &second);
-        let both = compose(&middle, &first, &second);
-        prop_assert_eq!(change(&text, &both), change(&middle, &second));
+        let both = compose_edits(&middle, &first, &second);
+        prop_assert_eq!(apply_edits(&text, &both), apply_edits(&middle, &second));
         prop_assert!(both.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
     }
 }
 
 #[test]
 fn a_hunk_at_the_end_that_is_elsewhere_is_warned_of() {
-    let at_end = |lines: &str| Hunk { at_end: true, ..hunk(lines) };
-    let told = |text: &str, hunk: Hunk| {
-        apply(text, &[hunk], Rigour::Relaxed).expect("fits").warnings.join(" ")
+    let at_end = |lines: &str| PatchHunk { at_end: true, ..hunk(lines) };
+    let told = |text: &str, hunk: PatchHunk| {
+        apply_hunks(text, &[hunk], MatchStrictness::Relaxed).expect("fits").warnings.join(" ")
     };
     let warned = told("x\ny\n", at_end("-x"));
     assert!(warned.contains("End of File") && warned.contains("line 1 of 2"), "{warned}");
     assert_eq!(told("x\ny\n", at_end("-y")), "");
     assert_eq!(told("x\ny\nx\n", at_end("-x")), "", "the last one is meant");
     assert_eq!(told("x\ny\n", hunk("-x")), "");
-    let hinted = Hunk { hints: vec!["x".into()], ..at_end("+z") };
+    let hinted = PatchHunk { hints: vec!["x".into()], ..at_end("+z") };
     assert!(told("x\ny\n", hinted).contains("line 1 of 2"));
     assert_eq!(told("x\ny\n", at_end("+z")), "");
 }
 
 #[test]
 fn lines_that_come_or_go_have_no_lines_on_the_other_side() {
-    let placed = |text: &str, hunk: Hunk| {
-        let made = apply(text, &[hunk], Rigour::Relaxed).expect("fits");
+    let placed = |text: &str, hunk: PatchHunk| {
+        let made = apply_hunks(text, &[hunk], MatchStrictness::Relaxed).expect("fits");
         let (before, after) = (made.placed[0].before, made.placed[0].after);
         ([before.first, before.last], [after.first, after.last])
     };
@@ -373,7 +373,7 @@ fn lines_that_come_or_go_have_no_lines_on_the_other_side() {
     assert_eq!(placed("a\nb\nc\n", hunk("-b\n c")), ([2, 3], [2, 2]));
     assert_eq!(placed("a\nb\nc\n", hunk("-a\n-b\n-c")), ([1, 3], [1, 0]));
     assert_eq!(placed("a\nb\nc\n", hinted(&["b"], "+x\n+y")), ([3, 2], [3, 4]));
-    let at_end = Hunk { at_end: true, ..hunk("+x") };
+    let at_end = PatchHunk { at_end: true, ..hunk("+x") };
     assert_eq!(placed("a\nb\n", at_end.clone()), ([3, 2], [3, 3]));
     assert_eq!(placed("a\nb", at_end), ([2, 2], [2, 3]), "the last line gets an ending");
     assert_eq!(placed("", hunk("+x\n+")), ([1, 0], [1, 2]));
@@ -383,8 +383,8 @@ fn lines_that_come_or_go_have_no_lines_on_the_other_side() {
 #[test]
 fn what_a_neighbour_puts_in_is_not_among_the_lines_of_a_hunk() {
     let made =
-        apply("a\nb\nc\n", &[hunk("-a\n+x"), hunk("+z\n b")], Rigour::Relaxed).expect("fits");
-    let lines = |first, last| Lines { first, last };
+        apply_hunks("a\nb\nc\n", &[hunk("-a\n+x"), hunk("+z\n b")], MatchStrictness::Relaxed).expect("fits");
+    let lines = |first, last| LineSpan { first, last };
     assert_eq!(made.placed[0].after, lines(1, 1));
     assert_eq!(made.placed[1].after, lines(2, 3));
 }
@@ -393,16 +393,16 @@ fn what_a_neighbour_puts_in_is_not_among_the_lines_of_a_hunk() {
 fn a_file_that_ends_its_lines_in_one_way_keeps_it() {
     let crlf = |lines: &str| {
         let mut made = hunk(lines);
-        for line in made.lines.iter_mut().filter(|line| line.side == Side::Add) {
-            line.ending = Some(crate::endings::Ending::CrLf);
+        for line in made.lines.iter_mut().filter(|line| line.role == LineRole::Add) {
+            line.ending = Some(crate::line_endings::LineEnding::CrLf);
         }
         made
     };
-    let made = apply("a\nb\n", &[crlf("-a\n+A\n+B")], Rigour::Relaxed).expect("fits");
-    assert_eq!(change("a\nb\n", &made.edits), "A\nB\nb\n");
+    let made = apply_hunks("a\nb\n", &[crlf("-a\n+A\n+B")], MatchStrictness::Relaxed).expect("fits");
+    assert_eq!(apply_edits("a\nb\n", &made.edits), "A\nB\nb\n");
     assert!(made.warnings.is_empty(), "{:?}", made.warnings);
     assert_eq!(done("a\nb\r\n", &[crlf("-a\n+A")]), "A\r\nb\r\n", "it has such lines");
-    let inserted = Hunk { hints: vec!["a".into()], ..crlf("+A") };
+    let inserted = PatchHunk { hints: vec!["a".into()], ..crlf("+A") };
     assert_eq!(done("a\nb\n", &[inserted]), "a\nA\nb\n");
 }
 
@@ -415,12 +415,12 @@ proptest! {
             0..4,
         ),
     ) {
-        let hunks: Vec<Hunk> = hunks.into_iter().map(|(lines, hints, at_end, final_newline, loose)| Hunk {
-            hints, at_end, final_newline, loose, ..hunk(&lines)
+        let hunks: Vec<PatchHunk> = hunks.into_iter().map(|(lines, hints, at_end, final_newline, loose)| PatchHunk {
+            hints, at_end, final_newline, optional_blank_lines, ..hunk(&lines)
         }).collect();
-        if let Ok(made) = apply(&text, &hunks, Rigour::Relaxed) {
-            let changed = change(&text, &made.edits);
-            let lines: Vec<(Lines, Lines)> = made.placed.iter().map(|placed| (placed.before, placed.after)).collect();
+        if let Ok(made) = apply_hunks(&text, &hunks, MatchStrictness::Relaxed) {
+            let changed = apply_edits(&text, &made.edits);
+            let lines: Vec<(LineSpan, LineSpan)> = made.placed.iter().map(|placed| (placed.before, placed.after)).collect();
             prop_assert!(
                 super::super::replace::tests::delimited(&text, &changed, &lines),
                 "{:?} to {:?}: {:?}", text, changed, lines

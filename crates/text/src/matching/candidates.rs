@@ -4,22 +4,22 @@
 use std::collections::HashMap;
 
 use super::indent::indent;
-use super::nearest::WIDEST;
-use super::rows::Rows;
+use super::nearest::MAX_SHOWN_CHARS;
+use super::line_table::LineTable;
 
 /// How many lines of blocks are looked at closely, and blocks at least and at
 /// most.
-const CLOSELY: usize = 4_000;
-const BLOCKS: (usize, usize) = (12, 1_000);
+const MAX_COMPARED_LINES: usize = 4_000;
+const MIN_MAX_BLOCKS: (usize, usize) = (12, 1_000);
 
 /// Where a block like these lines may begin, by the words that the two share:
 /// rare words count more, and whole lines more than words. Besides, where a line
 /// is spelled like theirs.
-pub(super) fn candidates(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
-    let mut wanted: HashMap<&str, Shared> = HashMap::new();
-    let mut known = Sieve::default();
+pub(super) fn find_candidates(rows: &LineTable<'_>, lines: &[&str]) -> Vec<usize> {
+    let mut wanted: HashMap<&str, SharedWord> = HashMap::new();
+    let mut known = WordFilter::default();
     for (at, line) in lines.iter().enumerate() {
-        for word in words(line).chain(wholes(line)).filter(|word| !word.is_empty()) {
+        for word in words(line).chain(whole_line_keys(line)).filter(|word| !word.is_empty()) {
             known.add(word);
             let places = &mut wanted.entry(word).or_default().places;
             if places.len() < 8 && places.last() != Some(&at) {
@@ -29,9 +29,9 @@ pub(super) fn candidates(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
     }
     for row in 0..rows.len() {
         let line = rows.line(row);
-        let line = line.get(..WIDEST).unwrap_or(line);
-        for word in words(line).chain(wholes(line)).filter(|word| known.may_have(word)) {
-            if let Some(Shared { rows, .. }) = wanted.get_mut(word)
+        let line = line.get(..MAX_SHOWN_CHARS).unwrap_or(line);
+        for word in words(line).chain(whole_line_keys(line)).filter(|word| known.may_contain(word)) {
+            if let Some(SharedWord { rows, .. }) = wanted.get_mut(word)
                 && rows.last() != Some(&row)
             {
                 rows.push(row);
@@ -55,10 +55,10 @@ pub(super) fn candidates(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
             }
         }
     }
-    let (least, most) = BLOCKS;
-    let closely = (CLOSELY / lines.len().max(1)).clamp(least, most);
-    let mut found = highest(votes.into_iter().enumerate(), closely);
-    found.extend(alike(rows, lines));
+    let (least, most) = MIN_MAX_BLOCKS;
+    let closely = (MAX_COMPARED_LINES / lines.len().max(1)).clamp(least, most);
+    let mut found = highest_rows(votes.into_iter().enumerate(), closely);
+    found.extend(similar_rows(rows, lines));
     found.sort_unstable();
     found.dedup();
     found
@@ -66,22 +66,22 @@ pub(super) fn candidates(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
 
 /// Where a word is, in the old text and in the file.
 #[derive(Default)]
-struct Shared {
+struct SharedWord {
     places: Vec<usize>,
     rows: Vec<usize>,
 }
 
 /// Which words are not wanted, told without looking them up.
-struct Sieve([u64; 256]);
+struct WordFilter([u64; 256]);
 
-impl Default for Sieve {
+impl Default for WordFilter {
     fn default() -> Self {
         Self([0; 256])
     }
 }
 
-impl Sieve {
-    fn spot(word: &str) -> (usize, u64) {
+impl WordFilter {
+    fn bit_position(word: &str) -> (usize, u64) {
         let bytes = word.as_bytes();
         let (first, last) = (bytes.first().copied(), bytes.last().copied());
         let bit = (bytes.len() + usize::from(last.unwrap_or_default())) % 64;
@@ -89,20 +89,20 @@ impl Sieve {
     }
 
     fn add(&mut self, word: &str) {
-        let (at, bit) = Self::spot(word);
+        let (at, bit) = Self::bit_position(word);
         if let Some(bits) = self.0.get_mut(at) {
             *bits |= bit;
         }
     }
 
-    fn may_have(&self, word: &str) -> bool {
-        let (at, bit) = Self::spot(word);
+    fn may_contain(&self, word: &str) -> bool {
+        let (at, bit) = Self::bit_position(word);
         self.0.get(at).is_some_and(|bits| bits & bit != 0)
     }
 }
 
 /// The rows with the highest scores above zero, best first.
-fn highest(scored: impl Iterator<Item = (usize, f64)>, most: usize) -> Vec<usize> {
+fn highest_rows(scored: impl Iterator<Item = (usize, f64)>, most: usize) -> Vec<usize> {
     let mut best: Vec<(usize, f64)> = Vec::with_capacity(most + 1);
     for (row, score) in scored {
         let floor = if best.len() < most { 0.0 } else { best.last().map_or(0.0, |(_, s)| *s) };
@@ -116,7 +116,7 @@ fn highest(scored: impl Iterator<Item = (usize, f64)>, most: usize) -> Vec<usize
 }
 
 /// A line as a whole, with its indentation and without.
-fn wholes(line: &str) -> impl Iterator<Item = &str> {
+fn whole_line_keys(line: &str) -> impl Iterator<Item = &str> {
     let whole = line.trim_end();
     let words = whole.trim_start();
     [words].into_iter().chain((words.len() < whole.len()).then_some(whole))
@@ -127,30 +127,30 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Lines of the old text that are compared with all lines by their letters.
-const SPELLED: usize = 4;
+const MAX_SPELLING_LINES: usize = 4;
 
 /// Where the lines are that share most pairs of letters with the longest ones:
 /// for texts that share no whole word.
-fn alike(rows: &Rows<'_>, lines: &[&str]) -> Vec<usize> {
+fn similar_rows(rows: &LineTable<'_>, lines: &[&str]) -> Vec<usize> {
     let mut longest: Vec<(usize, &str)> =
         lines.iter().map(|line| line.trim()).enumerate().collect();
     longest.sort_by_key(|(_, line)| std::cmp::Reverse(line.len()));
-    let told = longest.iter().take(SPELLED).filter(|(_, line)| !line.is_empty());
-    let wanted: Vec<(usize, u128)> = told.map(|(at, line)| (*at, pairs_mask(line))).collect();
-    let masks: Vec<u128> = rows.lines().map(pairs_mask).collect();
+    let told = longest.iter().take(MAX_SPELLING_LINES).filter(|(_, line)| !line.is_empty());
+    let wanted: Vec<(usize, u128)> = told.map(|(at, line)| (*at, byte_pair_mask(line))).collect();
+    let masks: Vec<u128> = rows.lines().map(byte_pair_mask).collect();
     let shared = |row: usize, wanted: u128| {
         let mask = masks.get(row).copied().unwrap_or_default();
         let all = (mask | wanted).count_ones().max(1);
         f64::from((mask & wanted).count_ones()) / f64::from(all)
     };
     let score = |start: usize| wanted.iter().map(|(at, mask)| shared(start + at, *mask)).sum();
-    highest((0..rows.len()).map(|start| (start, score(start))), 2 * BLOCKS.0)
+    highest_rows((0..rows.len()).map(|start| (start, score(start))), 2 * MIN_MAX_BLOCKS.0)
 }
 
 /// Every two bytes of a line that stand side by side, as a number below 1024.
-fn pairs(line: &str) -> impl Iterator<Item = usize> {
+fn byte_pairs(line: &str) -> impl Iterator<Item = usize> {
     let bytes = line.trim().as_bytes();
-    let bytes = bytes.get(..WIDEST).unwrap_or(bytes);
+    let bytes = bytes.get(..MAX_SHOWN_CHARS).unwrap_or(bytes);
     bytes.windows(2).map(|pair| {
         let mixed = pair.iter().fold(7_u32, |mixed, byte| {
             (mixed ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x9E37_79B1)
@@ -160,26 +160,26 @@ fn pairs(line: &str) -> impl Iterator<Item = usize> {
 }
 
 /// The pairs of a line, as bits.
-fn pairs_mask(line: &str) -> u128 {
-    pairs(line).fold(0, |mask, pair| mask | 1 << (pair / 8))
+fn byte_pair_mask(line: &str) -> u128 {
+    byte_pairs(line).fold(0, |mask, pair| mask | 1 << (pair / 8))
 }
 
 /// How alike two lines are, from 0 to 1, by the pairs of letters they share
 /// and, for a little, by their indentation.
-pub(super) fn likeness(a: &str, b: &str) -> f64 {
+pub(super) fn line_similarity(a: &str, b: &str) -> f64 {
     let depth = if indent(a) == indent(b) { 1.0 } else { 0.97 };
     if a.trim() == b.trim() {
         return depth;
     }
     let mut counts = [0_u16; 1024];
     let (mut all, mut shared) = (0_u32, 0_u32);
-    for pair in pairs(a) {
+    for pair in byte_pairs(a) {
         all += 1;
         if let Some(count) = counts.get_mut(pair) {
             *count += 1;
         }
     }
-    for pair in pairs(b) {
+    for pair in byte_pairs(b) {
         all += 1;
         if let Some(count) = counts.get_mut(pair).filter(|count| **count > 0) {
             *count -= 1;

@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 
 /// What is made plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fold {
+pub(crate) enum FoldMode {
     /// Line endings only.
     Endings { returns: bool },
     /// Line endings, and characters that look like plain ones.
@@ -17,7 +17,7 @@ pub(crate) enum Fold {
 /// The plain spelling of a character that looks like it. Only what writers and
 /// programs put in each other's place is here: quotes, dashes, spaces and the
 /// ellipsis.
-pub(crate) fn plain(c: char) -> Option<&'static str> {
+pub(crate) fn plain_spelling(c: char) -> Option<&'static str> {
     Some(match c {
         '\u{2018}' | '\u{2019}' | '\u{201A}' | '\u{201B}' => "'",
         '\u{201C}' | '\u{201D}' | '\u{201E}' | '\u{201F}' => "\"",
@@ -30,12 +30,12 @@ pub(crate) fn plain(c: char) -> Option<&'static str> {
 
 /// A line in plain characters.
 pub(crate) fn plain_line(line: &str) -> Cow<'_, str> {
-    if line.is_ascii() || !line.contains(|c| plain(c).is_some()) {
+    if line.is_ascii() || !line.contains(|c| plain_spelling(c).is_some()) {
         return line.into();
     }
     let mut folded = String::with_capacity(line.len());
     for c in line.chars() {
-        match plain(c) {
+        match plain_spelling(c) {
             Some(spelling) => folded.push_str(spelling),
             None => folded.push(c),
         }
@@ -45,31 +45,31 @@ pub(crate) fn plain_line(line: &str) -> Cow<'_, str> {
 
 /// A folded text.
 #[derive(Debug)]
-pub(crate) struct Folded {
+pub(crate) struct FoldedText {
     pub(crate) text: String,
     /// Where runs of unchanged characters begin: folded offset, original
     /// offset. What lies between two runs was changed as a whole.
-    runs: Vec<Run>,
+    runs: Vec<UnchangedRun>,
     original_len: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct UnchangedRun {
     folded: usize,
     original: usize,
     len: usize,
 }
 
-impl Folded {
-    pub(crate) fn of(text: &str, fold: Fold) -> Self {
+impl FoldedText {
+    pub(crate) fn new(text: &str, fold: FoldMode) -> Self {
         let mut made = Self {
             text: String::with_capacity(text.len()),
             runs: Vec::new(),
             original_len: text.len(),
         };
         match fold {
-            Fold::Endings { returns } => made.fold_endings(text, returns),
-            Fold::LookAlikes { returns } => made.fold_all(text, returns),
+            FoldMode::Endings { returns } => made.fold_endings(text, returns),
+            FoldMode::LookAlikes { returns } => made.fold_all(text, returns),
         }
         made
     }
@@ -82,12 +82,12 @@ impl Folded {
         for at in memchr::memchr_iter(b'\r', bytes) {
             let is_pair = bytes.get(at + 1) == Some(&b'\n');
             if is_pair || returns {
-                self.keep(text, kept..at);
+                self.push_unchanged(text, kept..at);
                 self.text.push('\n');
                 kept = at + 1 + usize::from(is_pair);
             }
         }
-        self.keep(text, kept..text.len());
+        self.push_unchanged(text, kept..text.len());
     }
 
     fn fold_all(&mut self, text: &str, returns: bool) {
@@ -100,26 +100,26 @@ impl Folded {
                     Some("\n")
                 }
                 '\r' if returns => Some("\n"),
-                c if !c.is_ascii() => plain(c),
+                c if !c.is_ascii() => plain_spelling(c),
                 _ => None,
             };
             if let Some(spelling) = spelling {
-                self.keep(text, kept..at);
+                self.push_unchanged(text, kept..at);
                 self.text.push_str(spelling);
                 kept = rest.peek().map_or(text.len(), |&(next, _)| next);
             }
         }
-        self.keep(text, kept..text.len());
+        self.push_unchanged(text, kept..text.len());
     }
 
-    fn keep(&mut self, text: &str, range: Range<usize>) {
-        self.runs.push(Run { folded: self.text.len(), original: range.start, len: range.len() });
+    fn push_unchanged(&mut self, text: &str, range: Range<usize>) {
+        self.runs.push(UnchangedRun { folded: self.text.len(), original: range.start, len: range.len() });
         self.text.push_str(text.get(range).unwrap_or_default());
     }
 
     /// The original offset of a folded one; none inside of something that was
     /// changed as a whole.
-    fn original(&self, offset: usize) -> Option<usize> {
+    fn original_offset(&self, offset: usize) -> Option<usize> {
         let index = self.runs.partition_point(|run| run.folded <= offset).checked_sub(1)?;
         let run = self.runs.get(index)?;
         let inside = offset - run.folded;
@@ -134,8 +134,8 @@ impl Folded {
     /// that begin or end inside of a changed character are none.
     pub(crate) fn find(&self, old: &str, overlapping: bool, most: usize) -> Vec<Range<usize>> {
         occurrences(&self.text, old, overlapping, |range| {
-            let start = self.original(range.start)?;
-            Some(start..self.original(range.end)?)
+            let start = self.original_offset(range.start)?;
+            Some(start..self.original_offset(range.end)?)
         })
         .take(most)
         .collect()
@@ -143,7 +143,7 @@ impl Folded {
 }
 
 /// Bytes that are compared in vain at most.
-const IN_VAIN: usize = 1 << 28;
+const MAX_WASTED_BYTES: usize = 1 << 28;
 
 /// Where `old` occurs in `text`, as far as `accept` knows the place.
 pub(crate) fn occurrences<'a>(
@@ -154,7 +154,7 @@ pub(crate) fn occurrences<'a>(
 ) -> impl Iterator<Item = Range<usize>> + 'a {
     let finder = Finder::new(old).into_owned();
     let mut from = 0;
-    let mut left = IN_VAIN;
+    let mut left = MAX_WASTED_BYTES;
     std::iter::from_fn(move || {
         loop {
             let rest = text.as_bytes().get(from..)?;

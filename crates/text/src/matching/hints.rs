@@ -3,37 +3,37 @@
 
 use std::collections::BTreeSet;
 
-use super::LISTED;
+use super::MAX_LISTED_PLACES;
 use super::indent::indent;
-use super::rows::Rows;
-use super::table::{Table, TooRepetitive};
+use super::line_table::LineTable;
+use super::search_index::{SearchIndex, TooRepetitive};
 
 /// A line that a hint names, and how far its word counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Region {
+pub(crate) struct HintRegion {
     /// The line.
     pub(crate) row: usize,
     /// The first line that it says nothing about.
     pub(crate) end: usize,
     /// Whether it opens a block: then the place must be inside.
-    pub(crate) block: bool,
+    pub(crate) opens_block: bool,
 }
 
 /// Where a hunk's hints lead; nowhere if the list is empty.
 #[derive(Debug)]
-pub(crate) struct Regions {
-    pub(crate) list: Vec<Region>,
+pub(crate) struct HintRegions {
+    pub(crate) list: Vec<HintRegion>,
 }
 
-impl Regions {
+impl HintRegions {
     /// The lines that the last hint names inside of what the ones before name.
     /// None if there are no hints.
-    pub(crate) fn of(table: &Table<'_>, hints: &[String]) -> Result<Option<Self>, TooRepetitive> {
-        let mut inside: Option<Vec<Region>> = None;
+    pub(crate) fn find(table: &SearchIndex<'_>, hints: &[String]) -> Result<Option<Self>, TooRepetitive> {
+        let mut inside: Option<Vec<HintRegion>> = None;
         for hint in hints.iter().map(|hint| hint.trim()).filter(|hint| !hint.is_empty()) {
             let mut found = Vec::new();
-            for row in table.naming(hint)? {
-                if inside.as_ref().is_none_or(|outer| holds(outer, row)) {
+            for row in table.rows_matching_hint(hint)? {
+                if inside.as_ref().is_none_or(|outer| contains_row(outer, row)) {
                     table.charge(1)?;
                     found.extend(table.region(row));
                 }
@@ -50,19 +50,19 @@ impl Regions {
         let mut chosen = BTreeSet::new();
         for (index, region) in self.list.iter().enumerate() {
             let next = self.list.get(index + 1).map_or(usize::MAX, |next| next.row);
-            let end = if region.block { region.end } else { next };
+            let end = if region.opens_block { region.end } else { next };
             let from = places.partition_point(|place| place + count <= region.row);
             let to = places.partition_point(|place| *place < end).max(from);
             let inside = places.get(from..to).unwrap_or_default();
             // Right behind a line that opens no block: no other is meant.
             let adjacent = inside.first().filter(|place| **place <= region.row + 1);
             match adjacent {
-                Some(place) if !region.block => {
+                Some(place) if !region.opens_block => {
                     chosen.insert(*place);
                 }
-                _ => chosen.extend(inside.iter().take(LISTED + 1)),
+                _ => chosen.extend(inside.iter().take(MAX_LISTED_PLACES + 1)),
             }
-            if chosen.len() > LISTED {
+            if chosen.len() > MAX_LISTED_PLACES {
                 break;
             }
         }
@@ -71,18 +71,18 @@ impl Regions {
 }
 
 /// Whether a row lies in one of the regions, which are in order.
-fn holds(regions: &[Region], row: usize) -> bool {
+fn contains_row(regions: &[HintRegion], row: usize) -> bool {
     let before = regions.partition_point(|region| region.row < row);
     // Blocks may hold blocks, so that not only the last one counts.
-    regions.iter().take(before).rev().take(NESTED).any(|region| row < region.end)
+    regions.iter().take(before).rev().take(MAX_NESTED_REGIONS).any(|region| row < region.end)
 }
 
 /// How many regions before a line are looked at.
-const NESTED: usize = 1000;
+const MAX_NESTED_REGIONS: usize = 1000;
 
 /// The region of every line of a text, by row.
-pub(crate) fn regions(rows: &Rows<'_>) -> Vec<Region> {
-    let shapes: Vec<Shape> = rows.lines().map(Shape::of).collect();
+pub(crate) fn line_regions(rows: &LineTable<'_>) -> Vec<HintRegion> {
+    let shapes: Vec<LineShape> = rows.lines().map(LineShape::measure).collect();
     // Rows that end blocks, the next one last; the deeper ones are on top.
     let mut closers: Vec<(usize, usize)> = Vec::new();
     // The nearest rows below that are not empty, the next one last.
@@ -92,12 +92,12 @@ pub(crate) fn regions(rows: &Rows<'_>) -> Vec<Region> {
         let shallower = closers.partition_point(|(_, depth)| *depth <= shape.depth);
         let end = shallower.checked_sub(1).and_then(|at| closers.get(at));
         let end = end.map_or(rows.len(), |(row, _)| *row);
-        let near = below.iter().rev().take(OPENING);
+        let near = below.iter().rev().take(BLOCK_OPENING_LINES);
         let block = near.clone().any(|(row, depth)| *row < end && *depth > shape.depth);
         regions.push(if block {
-            Region { row, end, block }
+            HintRegion { row, end, opens_block: block }
         } else {
-            Region { row, end: rows.len(), block }
+            HintRegion { row, end: rows.len(), opens_block: block }
         });
         if !shape.is_empty {
             below.push((row, shape.depth));
@@ -112,18 +112,18 @@ pub(crate) fn regions(rows: &Rows<'_>) -> Vec<Region> {
 }
 
 /// How many lines below a line are looked at to see whether it opens a block.
-const OPENING: usize = 8;
+const BLOCK_OPENING_LINES: usize = 8;
 
 /// What there is to know of a line about blocks.
-struct Shape {
+struct LineShape {
     depth: usize,
     is_empty: bool,
     /// A bracket on a line of its own belongs to the block.
     is_bracket: bool,
 }
 
-impl Shape {
-    fn of(line: &str) -> Self {
+impl LineShape {
+    fn measure(line: &str) -> Self {
         let depth = indent(line).len();
         let words = line.get(depth..).unwrap_or_default();
         Self {

@@ -3,7 +3,7 @@
 
 /// How the file's indentation follows from the old text's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Shift {
+pub(crate) enum IndentShift {
     /// The beginning `from` of every line is `to` in the file.
     Swap { from: String, to: String },
     /// Every `unit` spaces are one tab in the file.
@@ -19,7 +19,7 @@ pub(crate) fn indent(line: &str) -> &str {
 }
 
 /// Whether a line is indented with tabs and blanks at once.
-pub(crate) fn is_mixed(line: &str) -> bool {
+pub(crate) fn is_mixed_indent(line: &str) -> bool {
     let indent = indent(line);
     indent.contains(' ') && indent.contains('\t')
 }
@@ -29,36 +29,36 @@ fn is_blank(line: &str) -> bool {
 }
 
 /// The indents of the lines that are not blank, side by side.
-fn pairs<'a>(
+fn indent_pairs<'a>(
     old: impl Iterator<Item = &'a str>,
     file: impl Iterator<Item = &'a str>,
 ) -> impl Iterator<Item = (&'a str, &'a str)> {
     old.zip(file).filter(|(old, _)| !is_blank(old)).map(|(old, file)| (indent(old), indent(file)))
 }
 
-impl Shift {
+impl IndentShift {
     /// The shift between two blocks that agree in all but indentation.
     pub(crate) fn between<'a>(
         old: impl Iterator<Item = &'a str> + Clone,
         file: impl Iterator<Item = &'a str> + Clone,
     ) -> Option<Self> {
-        let pairs = || pairs(old.clone(), file.clone());
+        let pairs = || indent_pairs(old.clone(), file.clone());
         let (first_old, first_file) = pairs().next()?;
-        let swap = Self::swap(first_old, first_file);
+        let swap = Self::least_swap(first_old, first_file);
         // Blanks for tabs: what holds for the lines of the block holds for
         // deeper ones as well.
         if let Some(units) =
-            Self::units(pairs().find(|(old, file)| !(old.is_empty() || file.is_empty())))
-            && pairs().all(|(old, file)| units.turn_wholly(old).as_deref() == Some(file))
+            Self::unit_conversion(pairs().find(|(old, file)| !(old.is_empty() || file.is_empty())))
+            && pairs().all(|(old, file)| units.shift_whole_units(old).as_deref() == Some(file))
         {
             return Some(units);
         }
-        pairs().all(|(old, file)| swap.turn(old).as_deref() == Some(file)).then_some(swap)
+        pairs().all(|(old, file)| swap.shift_indent(old).as_deref() == Some(file)).then_some(swap)
     }
 
     /// How many blanks are a tab, if one of two indents has the ones and the
     /// other the others.
-    fn units(pair: Option<(&str, &str)>) -> Option<Self> {
+    fn unit_conversion(pair: Option<(&str, &str)>) -> Option<Self> {
         let (old, file) = pair?;
         let is_all = |indent: &str, of: u8| indent.bytes().all(|byte| byte == of);
         if is_all(old, b' ') && is_all(file, b'\t') {
@@ -71,7 +71,7 @@ impl Shift {
     }
 
     /// The least swap that turns one indent into the other.
-    fn swap(old: &str, file: &str) -> Self {
+    fn least_swap(old: &str, file: &str) -> Self {
         let shared =
             old.bytes().rev().zip(file.bytes().rev()).take_while(|(old, file)| old == file).count();
         let cut = |indent: &str| indent.get(..indent.len() - shared).unwrap_or_default().to_owned();
@@ -79,7 +79,7 @@ impl Shift {
     }
 
     /// An indent as the file would have it; none if it cannot be shifted.
-    fn turn(&self, indent: &str) -> Option<String> {
+    fn shift_indent(&self, indent: &str) -> Option<String> {
         match self {
             Self::Swap { from, to } => Some(format!("{to}{}", indent.strip_prefix(from.as_str())?)),
             Self::ToTabs { unit } => {
@@ -92,7 +92,7 @@ impl Shift {
     }
 
     /// The same, for indents that are nothing but whole units.
-    fn turn_wholly(&self, indent: &str) -> Option<String> {
+    fn shift_whole_units(&self, indent: &str) -> Option<String> {
         let whole = match self {
             Self::Swap { .. } => true,
             Self::ToTabs { unit } => {
@@ -100,22 +100,22 @@ impl Shift {
             }
             Self::ToSpaces { unit } => *unit > 1 && indent.bytes().all(|b| b == b'\t'),
         };
-        if whole { self.turn(indent) } else { None }
+        if whole { self.shift_indent(indent) } else { None }
     }
 
     /// A new line as the file would have it; none if its indentation is less
     /// than what would be taken off.
-    pub(crate) fn apply(&self, line: &str) -> Option<String> {
+    pub(crate) fn shift_line(&self, line: &str) -> Option<String> {
         if is_blank(line) {
             return Some(line.to_owned());
         }
         let indent = indent(line);
-        Some(format!("{}{}", self.turn(indent)?, line.get(indent.len()..).unwrap_or_default()))
+        Some(format!("{}{}", self.shift_indent(indent)?, line.get(indent.len()..).unwrap_or_default()))
     }
 }
 
 /// The least indent of the lines that are not blank.
-fn least<'a>(lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn least_indent<'a>(lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     lines.filter(|line| !is_blank(line)).map(indent).min_by_key(|indent| indent.len())
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn is_shifted_already<'a>(
     new: impl Iterator<Item = &'a str>,
     file: impl Iterator<Item = &'a str>,
 ) -> bool {
-    match (least(old), least(new), least(file)) {
+    match (least_indent(old), least_indent(new), least_indent(file)) {
         (Some(old), Some(new), Some(file)) => new != old && new == file,
         _ => false,
     }

@@ -3,17 +3,17 @@
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 /// Characters that are compared one by one at most, old and new together.
-const COMPARED: usize = 4_000;
+const MAX_COMPARED_CHARS: usize = 4_000;
 
 /// Shows what becomes of a line: `[-what goes-]{+what comes+}`. Characters
 /// that cannot be seen are spelled out inside of the marks.
-pub fn mark(old: &str, new: &str) -> String {
+pub fn mark_changes(old: &str, new: &str) -> String {
     if old == new {
         return old.to_owned();
     }
     let (from, to): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());
-    if from.len() + to.len() > COMPARED {
-        return whole(&from, &to);
+    if from.len() + to.len() > MAX_COMPARED_CHARS {
+        return mark_whole(&from, &to);
     }
     let ops = capture_diff_slices(Algorithm::Myers, &from, &to);
     let tuples: Vec<_> = ops.iter().map(similar::DiffOp::as_tag_tuple).collect();
@@ -21,7 +21,7 @@ pub fn mark(old: &str, new: &str) -> String {
         tuples.iter().filter(|(tag, ..)| *tag == DiffTag::Equal).map(|(_, old, _)| old.len()).sum();
     // Lines that share only stray letters are easier to read whole.
     if kept * 5 < from.len().max(to.len()) * 2 {
-        return whole(&from, &to);
+        return mark_whole(&from, &to);
     }
     let mut marked = String::new();
     for (tag, old, new) in tuples {
@@ -29,20 +29,20 @@ pub fn mark(old: &str, new: &str) -> String {
         if tag == DiffTag::Equal {
             marked.extend(old);
         } else {
-            put(&mut marked, old, new);
+            push_marked(&mut marked, old, new);
         }
     }
     marked
 }
 
-fn whole(old: &[char], new: &[char]) -> String {
+fn mark_whole(old: &[char], new: &[char]) -> String {
     let mut marked = String::new();
-    put(&mut marked, old, new);
+    push_marked(&mut marked, old, new);
     marked
 }
 
-fn put(marked: &mut String, old: &[char], new: &[char]) {
-    let is_disguised = is_disguised(old, new);
+fn push_marked(marked: &mut String, old: &[char], new: &[char]) {
+    let is_disguised = may_look_alike(old, new);
     for (chars, open, close) in [(old, "[-", "-]"), (new, "{+", "+}")] {
         if chars.is_empty() {
             continue;
@@ -66,10 +66,10 @@ fn put(marked: &mut String, old: &[char], new: &[char]) {
 
 /// Whether the two may look alike on a screen: one has accents as characters
 /// of their own, or letters of another script for ours.
-fn is_disguised(old: &[char], new: &[char]) -> bool {
+fn may_look_alike(old: &[char], new: &[char]) -> bool {
     let has = |chars: &[char], of: fn(char) -> bool| chars.iter().any(|c| of(*c));
     let swapped = |ours: &[char], theirs: &[char]| {
-        has(ours, |c| c.is_ascii_alphanumeric()) && has(theirs, is_double)
+        has(ours, |c| c.is_ascii_alphanumeric()) && has(theirs, is_look_alike_letter)
     };
     has(old, is_accent) || has(new, is_accent) || swapped(old, new) || swapped(new, old)
 }
@@ -82,7 +82,7 @@ fn is_accent(c: char) -> bool {
 }
 
 /// Greek, Cyrillic and wide letters, many of which look like Latin ones.
-fn is_double(c: char) -> bool {
+fn is_look_alike_letter(c: char) -> bool {
     matches!(c, '\u{370}'..='\u{52F}' | '\u{FF01}'..='\u{FF5E}')
 }
 

@@ -4,30 +4,30 @@ use super::*;
 
 #[test]
 fn differences_are_marked_character_by_character() {
-    assert_eq!(mark("timeout = 31", "timeout = 30"), "timeout = 3[-1-]{+0+}");
-    assert_eq!(mark("a", "a"), "a");
-    assert_eq!(mark("say hi", "say hi  "), "say hi{+  +}");
-    assert_eq!(mark("abc", "xyz"), "[-abc-]{+xyz+}");
+    assert_eq!(mark_changes("timeout = 31", "timeout = 30"), "timeout = 3[-1-]{+0+}");
+    assert_eq!(mark_changes("a", "a"), "a");
+    assert_eq!(mark_changes("say hi", "say hi  "), "say hi{+  +}");
+    assert_eq!(mark_changes("abc", "xyz"), "[-abc-]{+xyz+}");
 }
 
 #[test]
 fn what_cannot_be_seen_is_spelled_out() {
-    assert_eq!(mark("value: a b", "value: a\u{A0}b"), "value: a[- -]{+\\u{a0}+}b");
-    assert_eq!(mark("\tvalue", "    value"), "[-\\t-]{+    +}value");
-    assert_eq!(mark("value", "val\u{200B}ue"), "val{+\\u{200b}+}ue");
+    assert_eq!(mark_changes("value: a b", "value: a\u{A0}b"), "value: a[- -]{+\\u{a0}+}b");
+    assert_eq!(mark_changes("\tvalue", "    value"), "[-\\t-]{+    +}value");
+    assert_eq!(mark_changes("value", "val\u{200B}ue"), "val{+\\u{200b}+}ue");
 }
 
 #[test]
 fn what_looks_alike_is_told_by_its_code_points() {
-    assert_eq!(mark("caf\u{e9} = 1", "cafe\u{301} = 1"), "caf[-\\u{e9}-]{+e\\u{301}+} = 1");
-    assert_eq!(mark("scope = 1", "sc\u{43e}pe = 1"), "sc[-o-]{+\\u{43e}+}pe = 1");
-    assert_eq!(mark("gr\u{fc}n", "gr\u{e4}n"), "gr[-ü-]{+ä+}n", "these do not");
+    assert_eq!(mark_changes("caf\u{e9} = 1", "cafe\u{301} = 1"), "caf[-\\u{e9}-]{+e\\u{301}+} = 1");
+    assert_eq!(mark_changes("scope = 1", "sc\u{43e}pe = 1"), "sc[-o-]{+\\u{43e}+}pe = 1");
+    assert_eq!(mark_changes("gr\u{fc}n", "gr\u{e4}n"), "gr[-ü-]{+ä+}n", "these do not");
 }
 
 proptest! {
     #[test]
     fn both_texts_can_be_read_from_the_marks(old in "[a-d ]{0,30}", new in "[a-d ]{0,30}") {
-        let marked = mark(&old, &new);
+        let marked = mark_changes(&old, &new);
         let side = |open: &str, close: &str, other: (&str, &str)| {
             let mut text = String::new();
             let mut rest = marked.as_str();

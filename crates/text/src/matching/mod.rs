@@ -1,7 +1,7 @@
 //! Finding the place that a caller means, and nothing that only looks like it.
 //!
 //! A text is looked for exactly first. Only if it is nowhere, it is looked for
-//! with differences that keep the meaning ([`Strategy`]), in a fixed order; a
+//! with differences that keep the meaning ([`MatchStrategy`]), in a fixed order; a
 //! place found so must agree in every line and be the only one. There is no
 //! measure of similarity here but in [`explain`], which changes nothing.
 
@@ -14,23 +14,23 @@ mod hints;
 mod hunk;
 mod indent;
 mod marks;
-mod moves;
+mod edit_map;
 mod nearest;
-mod placing;
+mod placement;
 mod replace;
-mod rows;
-mod script;
-mod table;
+mod line_table;
+mod edit_script;
+mod search_index;
 mod unique;
 mod warnings;
 
-pub use apply::{Applied, Failure, Placed, apply, change, compose};
-pub use hunk::{Hunk, HunkLine, Misfit, Side};
-pub use marks::mark;
-pub use moves::{Moves, Trace};
-pub use nearest::{Explanation, Nearest, Wanted, explain, show_exactly};
-pub use replace::{Mismatch, Replacement, Request, replace};
-pub use unique::{Alone, tell_apart};
+pub use apply::{AppliedHunks, HunkFailure, PlacedHunk, apply_hunks, apply_edits, compose_edits};
+pub use hunk::{PatchHunk, HunkLine, HunkError, LineRole};
+pub use marks::mark_changes;
+pub use edit_map::{EditMap, MovedRange};
+pub use nearest::{MismatchExplanation, NearestBlock, WantedText, explain_mismatch, show_exactly};
+pub use replace::{ReplaceError, TextReplacement, ReplaceRequest, replace_text};
+pub use unique::{UniqueContext, unique_contexts};
 
 /// In which way the old text agrees with the place that was found.
 ///
@@ -39,7 +39,7 @@ pub use unique::{Alone, tell_apart};
 /// too. Nothing else is combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Strategy {
+pub enum MatchStrategy {
     /// Character by character.
     Exact,
     /// But for how lines end.
@@ -54,7 +54,7 @@ pub enum Strategy {
     EscapedNewlines,
 }
 
-impl Strategy {
+impl MatchStrategy {
     /// The name, as in results.
     pub fn name(self) -> &'static str {
         match self {
@@ -71,14 +71,14 @@ impl Strategy {
 /// Lines of a file, counted from 1, both ends included. Where there are none,
 /// `last` is one less than `first`, the line before which they would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Lines {
+pub struct LineSpan {
     /// The first.
     pub first: usize,
     /// The last.
     pub last: usize,
 }
 
-impl std::fmt::Display for Lines {
+impl std::fmt::Display for LineSpan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.first == self.last {
             write!(f, "line {}", self.first)
@@ -89,11 +89,11 @@ impl std::fmt::Display for Lines {
 }
 
 /// How many places are named in an answer.
-pub const LISTED: usize = 20;
+pub const MAX_LISTED_PLACES: usize = 20;
 
 /// How strictly a place must agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Rigour {
+pub enum MatchStrictness {
     /// The relaxations above are tried when there is no exact place.
     #[default]
     Relaxed,

@@ -9,18 +9,18 @@ use std::ops::Range;
 use serde::Serialize;
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices};
 
-use super::candidates::{candidates, likeness};
+use super::candidates::{find_candidates, line_similarity};
 use super::folding::occurrences;
-use super::marks::mark;
-use super::rows::{Rows, feeds};
-use super::script::Script;
-use super::unique::alone;
-use super::{LISTED, Lines, Side};
-use crate::endings::ends_with_returns;
+use super::marks::mark_changes;
+use super::line_table::{LineTable, to_line_feeds};
+use super::edit_script::EditScript;
+use super::unique::unique_context;
+use super::{MAX_LISTED_PLACES, LineSpan, LineRole};
+use crate::line_endings::has_only_returns;
 
 /// What was looked for, and what should have come in its place.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct WantedText<'a> {
     /// The old text.
     pub old: &'a str,
     /// The new text; empty if it does not matter.
@@ -29,15 +29,15 @@ pub struct Wanted<'a> {
 
 /// The block of the file that is most like the old text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Nearest {
+pub struct NearestBlock {
     /// Its lines.
-    pub lines: Lines,
+    pub lines: LineSpan,
     /// Its text, as it is in the file.
     pub text: String,
     /// The lines that differ: `[-of the old text-]{+of the file+}`.
     pub difference: String,
     /// Other places that are as near.
-    pub others: Vec<Lines>,
+    pub others: Vec<LineSpan>,
     /// How often the block is there. If it is more than once, the text has
     /// lines around it,
     pub times: usize,
@@ -49,11 +49,11 @@ pub struct Nearest {
 
 /// What can be said about a text that was not found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Explanation {
+pub struct MismatchExplanation {
     /// The most similar block, if any is similar.
-    pub nearest: Option<Nearest>,
+    pub nearest: Option<NearestBlock>,
     /// Where the new text is already.
-    pub applied: Option<Lines>,
+    pub already_applied: Option<LineSpan>,
     /// What seems to be wrong, in sentences.
     pub notes: Vec<String>,
     /// Nothing was looked for, since the file is too large.
@@ -61,54 +61,54 @@ pub struct Explanation {
 }
 
 /// Texts beyond this size are not looked through for similar blocks.
-const LARGEST: usize = 8 << 20;
+const MAX_SEARCHED_BYTES: usize = 8 << 20;
 /// Lines of the old text that are looked at.
-const LOOKED_AT: usize = 400;
+const MAX_SEARCHED_LINES: usize = 400;
 /// Lines of a block that are shown, and characters of a line.
-const SHOWN: usize = 60;
-pub(super) const WIDEST: usize = 400;
+const MAX_SHOWN_LINES: usize = 60;
+pub(super) const MAX_SHOWN_CHARS: usize = 400;
 
-impl Nearest {
+impl NearestBlock {
     /// Whether it differs from the old text in spaces only.
-    fn is_but_spaced(&self, old: &str) -> bool {
-        !self.difference.is_empty() && squeezed(&self.text).contains(&squeezed(old))
+    fn differs_in_spaces(&self, old: &str) -> bool {
+        !self.difference.is_empty() && squeeze_spaces(&self.text).contains(&squeeze_spaces(old))
     }
 }
 
 /// Explains why the old text is not in the file.
-pub fn explain(text: &str, wanted: &Wanted<'_>) -> Explanation {
-    let returns = ends_with_returns(text);
-    let (old, new) = (feeds(wanted.old, returns), feeds(wanted.new, returns));
-    if text.len() > LARGEST || old.trim().is_empty() {
-        return Explanation { too_large: text.len() > LARGEST, ..Explanation::default() };
+pub fn explain_mismatch(text: &str, wanted: &WantedText<'_>) -> MismatchExplanation {
+    let returns = has_only_returns(text);
+    let (old, new) = (to_line_feeds(wanted.old, returns), to_line_feeds(wanted.new, returns));
+    if text.len() > MAX_SEARCHED_BYTES || old.trim().is_empty() {
+        return MismatchExplanation { too_large: text.len() > MAX_SEARCHED_BYTES, ..MismatchExplanation::default() };
     }
-    let plain = feeds(text, returns);
-    let rows = Rows::of(&plain);
-    let nearest = nearest(&rows, &old);
-    let mut notes = notes(&plain, &old);
-    if let Some(near) = nearest.as_ref().filter(|near| near.is_but_spaced(&old)) {
+    let plain = to_line_feeds(text, returns);
+    let rows = LineTable::new(&plain);
+    let nearest = find_nearest(&rows, &old);
+    let mut notes = collect_notes(&plain, &old);
+    if let Some(near) = nearest.as_ref().filter(|near| near.differs_in_spaces(&old)) {
         notes.push(format!("{}: only the spaces within the lines differ.", near.lines));
     }
-    Explanation { nearest, applied: already(&rows, &new), notes, too_large: false }
+    MismatchExplanation { nearest, already_applied: find_already_applied(&rows, &new), notes, too_large: false }
 }
 
 /// Where the new text is, if it says enough to be recognised: within a line
 /// more than as a line of its own.
-fn already(rows: &Rows<'_>, new: &str) -> Option<Lines> {
+fn find_already_applied(rows: &LineTable<'_>, new: &str) -> Option<LineSpan> {
     let body = new.trim();
     if body.len() < 8 && !body.contains('\n') {
         let is_it = |row: &usize| rows.line(*row).trim() == body;
         let row = (0..rows.len()).filter(|_| body.len() > 2).find(is_it)?;
-        return Some(numbered((row, row + 1)));
+        return Some(line_span((row, row + 1)));
     }
     let place = occurrences(rows.text(), new.trim_matches('\n'), false, Some).next()?;
-    Some(rows.span(&place))
+    Some(rows.line_span(&place))
 }
 
-fn notes(plain: &str, old: &str) -> Vec<String> {
+fn collect_notes(plain: &str, old: &str) -> Vec<String> {
     let mut notes = Vec::new();
-    let line = |place: usize| Rows::of(plain).at(place) + 1;
-    if let Some(stripped) = without_numbers(old) {
+    let line = |place: usize| LineTable::new(plain).row_at(place) + 1;
+    if let Some(stripped) = strip_line_numbers(old) {
         let there =
             if plain.contains(stripped.trim_end()) { " Without them it is there." } else { "" };
         notes.push(format!(
@@ -117,7 +117,7 @@ fn notes(plain: &str, old: &str) -> Vec<String> {
         ));
     }
     if let Some(at) = plain.find(old) {
-        notes.extend(within_line(plain, old).then(|| {
+        notes.extend(is_within_line(plain, old).then(|| {
             format!(
                 "It is in line {}, but only as a part of it: a patch is of whole lines. Give the \
                     line as a whole, or use old_string and new_string.",
@@ -150,15 +150,15 @@ fn notes(plain: &str, old: &str) -> Vec<String> {
                 .to_owned(),
         );
     }
-    notes.extend(wrapped(plain, old).map(str::to_owned));
+    notes.extend(wrapping_note(plain, old).map(str::to_owned));
     notes
 }
 
 /// Places that are looked at for one that is whole lines.
-const PLACES: usize = 10_000;
+const MAX_CHECKED_PLACES: usize = 10_000;
 
 /// Whether the old text is nowhere all that is on its lines.
-fn within_line(plain: &str, old: &str) -> bool {
+fn is_within_line(plain: &str, old: &str) -> bool {
     let is_part = |place: Range<usize>| {
         let before = plain.get(..place.start).unwrap_or_default();
         let after = plain.get(place.end..).unwrap_or_default();
@@ -166,12 +166,12 @@ fn within_line(plain: &str, old: &str) -> bool {
         let ends = after.is_empty() || after.starts_with('\n') || old.ends_with('\n');
         !(begins && ends)
     };
-    occurrences(plain, old, true, Some).take(PLACES).all(is_part)
+    occurrences(plain, old, true, Some).take(MAX_CHECKED_PLACES).all(is_part)
 }
 
 /// What stands around or in the old text that belongs to the message, not to
 /// the file.
-fn wrapped(plain: &str, old: &str) -> Option<&'static str> {
+fn wrapping_note(plain: &str, old: &str) -> Option<&'static str> {
     let inner = old.trim().strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let inner = inner.and_then(|inner| inner.split_once('\n')).map(|(_, inner)| inner);
     if inner.is_some_and(|inner| plain.contains(inner.trim_end())) {
@@ -186,7 +186,7 @@ fn wrapped(plain: &str, old: &str) -> Option<&'static str> {
 }
 
 /// The old text without `12|` before each line, if all have it.
-fn without_numbers(old: &str) -> Option<String> {
+fn strip_line_numbers(old: &str) -> Option<String> {
     let mut stripped = Vec::new();
     for line in old.lines().filter(|line| !line.trim().is_empty()) {
         let (number, rest) = line.split_once('|')?;
@@ -202,11 +202,11 @@ fn without_numbers(old: &str) -> Option<String> {
 fn is_elision(line: &str) -> bool {
     let words = line.trim().trim_start_matches(['/', '#', '*', '<', '!', '-', ' ']);
     let words = words.trim_end_matches(['*', '/', '-', '>', ' ']);
-    matches!(words, "..." | "…") || is_stand_in(line)
+    matches!(words, "..." | "…") || is_placeholder_line(line)
 }
 
 /// Whether a line stands for others, in words: `// ... existing code ...`.
-pub(super) fn is_stand_in(line: &str) -> bool {
+pub(super) fn is_placeholder_line(line: &str) -> bool {
     let words = line.trim().trim_start_matches(['/', '#', '*', '<', '!', '-', ' ']);
     let told = ["existing", "rest of", "unchanged", "same as before"];
     ["...", "…"].iter().any(|dots| words.starts_with(dots))
@@ -215,40 +215,40 @@ pub(super) fn is_stand_in(line: &str) -> bool {
 
 /// A text whose runs of spaces and tabs count as one, and as none at the ends
 /// of lines.
-fn squeezed(text: &str) -> String {
+fn squeeze_spaces(text: &str) -> String {
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     text.trim().lines().map(words).collect::<Vec<_>>().join("\n")
 }
 
 /// The block most like the old text.
-fn nearest(rows: &Rows<'_>, old: &str) -> Option<Nearest> {
-    let lines: Vec<&str> = old.trim_matches('\n').split('\n').take(LOOKED_AT).collect();
-    let blocks = match elided(rows, &lines) {
+fn find_nearest(rows: &LineTable<'_>, old: &str) -> Option<NearestBlock> {
+    let lines: Vec<&str> = old.trim_matches('\n').split('\n').take(MAX_SEARCHED_LINES).collect();
+    let blocks = match find_elided(rows, &lines) {
         Some(block) => vec![block],
-        None => most_like(rows, &lines),
+        None => most_similar(rows, &lines),
     };
     let (first, others) = blocks.split_first()?;
-    let others = others.iter().take(LISTED).map(|block| numbered(*block)).collect();
-    Some(Nearest { others, ..show(rows, &lines, *first) })
+    let others = others.iter().take(MAX_LISTED_PLACES).map(|block| line_span(*block)).collect();
+    Some(NearestBlock { others, ..show_block(rows, &lines, *first) })
 }
 
-fn numbered((start, end): (usize, usize)) -> Lines {
-    Lines { first: start + 1, last: end.max(start + 1) }
+fn line_span((start, end): (usize, usize)) -> LineSpan {
+    LineSpan { first: start + 1, last: end.max(start + 1) }
 }
 
 /// Lines that an ellipsis stands for at most.
-const ELIDED: usize = 200;
+const MAX_ELIDED_LINES: usize = 200;
 
 /// The block of an old text in which something is left out, with what it
 /// leaves out.
-fn elided(rows: &Rows<'_>, lines: &[&str]) -> Option<(usize, usize)> {
+fn find_elided(rows: &LineTable<'_>, lines: &[&str]) -> Option<(usize, usize)> {
     let is_gap = |line: &&str| is_elision(line);
     let head = lines.get(..lines.iter().position(is_gap)?)?;
     let tail = lines.get(lines.iter().rposition(is_gap)? + 1..)?;
     if tail.iter().all(|line| line.trim().is_empty()) {
         return None;
     }
-    let (start, _) = *most_like(rows, head).first()?;
+    let (start, _) = *most_similar(rows, head).first()?;
     let from = start + head.len();
     let ends = |row: &usize| {
         let is_there = |(line, row): (&&str, usize)| {
@@ -256,66 +256,66 @@ fn elided(rows: &Rows<'_>, lines: &[&str]) -> Option<(usize, usize)> {
         };
         tail.iter().zip(*row..).all(is_there)
     };
-    Some((start, (from..from + ELIDED).find(ends)? + tail.len()))
+    Some((start, (from..from + MAX_ELIDED_LINES).find(ends)? + tail.len()))
 }
 
 /// The blocks that are most like these lines: those that differ from them in
 /// the fewest letters, from the first to the last.
-fn most_like(rows: &Rows<'_>, lines: &[&str]) -> Vec<(usize, usize)> {
+fn most_similar(rows: &LineTable<'_>, lines: &[&str]) -> Vec<(usize, usize)> {
     let mut scored: Vec<(f64, usize)> =
-        candidates(rows, lines).into_iter().map(|at| (score(rows, lines, at), at)).collect();
+        find_candidates(rows, lines).into_iter().map(|at| (score(rows, lines, at), at)).collect();
     scored.retain(|(score, _)| *score >= 0.25);
     scored.sort_by(|(a, at_a), (b, at_b)| b.total_cmp(a).then(at_a.cmp(at_b)));
-    let finely = (FINELY / lines.len().max(1)).clamp(2, 24);
+    let finely = (MAX_LETTER_COMPARED_LINES / lines.len().max(1)).clamp(2, 24);
     let plain = |start: usize| (start, (start + lines.len()).min(rows.len()));
-    let shapes = |start: usize| [plain(start), stretched(rows, lines, start)];
+    let shapes = |start: usize| [plain(start), adjust_ends(rows, lines, start)];
     let mut blocks: Vec<(usize, usize)> =
         scored.iter().take(finely).flat_map(|(_, start)| shapes(*start)).collect();
     blocks.sort_unstable();
     blocks.dedup();
-    let measured: Vec<usize> = blocks.iter().map(|block| letters(rows, lines, *block)).collect();
+    let measured: Vec<usize> = blocks.iter().map(|block| letter_distance(rows, lines, *block)).collect();
     let Some(least) = measured.iter().min() else { return Vec::new() };
     blocks.into_iter().zip(&measured).filter(|(_, cost)| *cost == least).map(|(b, _)| b).collect()
 }
 
 /// How alike the lines from this row on are, from 0 to 1.
-fn score(rows: &Rows<'_>, lines: &[&str], start: usize) -> f64 {
+fn score(rows: &LineTable<'_>, lines: &[&str], start: usize) -> f64 {
     let mut sum = 0.0;
     let mut weight = 0.0;
     for (line, row) in lines.iter().zip(start..) {
-        let share = line.trim().chars().take(WIDEST).count() as f64 + 1.0;
-        sum += share * likeness(line, rows.line(row));
+        let share = line.trim().chars().take(MAX_SHOWN_CHARS).count() as f64 + 1.0;
+        sum += share * line_similarity(line, rows.line(row));
         weight += share;
     }
     sum / weight
 }
 
 /// Lines of blocks that are compared letter by letter, and letters of each.
-const FINELY: usize = 240;
-const LETTERS: usize = 200;
+const MAX_LETTER_COMPARED_LINES: usize = 240;
+const MAX_COMPARED_LETTERS: usize = 200;
 
 /// How many letters would have to go or come for the lines to be this block.
-fn letters(rows: &Rows<'_>, lines: &[&str], (start, end): (usize, usize)) -> usize {
+fn letter_distance(rows: &LineTable<'_>, lines: &[&str], (start, end): (usize, usize)) -> usize {
     let file: Vec<&str> = (start..end).map(|row| rows.line(row)).collect();
-    let script = Script::compare(lines.to_vec(), file);
+    let script = EditScript::compare(lines.to_vec(), file);
     let (mut gone, mut come): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     let mut count = 0;
     let mut flush = |gone: &mut Vec<&str>, come: &mut Vec<&str>| {
         for index in 0..gone.len().max(come.len()) {
             let line = |of: &[&str]| of.get(index).map_or(0, |line| 1 + line.chars().count());
             count += match (gone.get(index), come.get(index)) {
-                (Some(old), Some(new)) => between(old, new),
+                (Some(old), Some(new)) => line_distance(old, new),
                 _ => line(gone) + line(come),
             };
         }
         gone.clear();
         come.clear();
     };
-    for (side, line) in script.sides() {
+    for (side, line) in script.lines_with_role() {
         match side {
-            Side::Context => flush(&mut gone, &mut come),
-            Side::Remove => gone.push(line),
-            Side::Add => come.push(line),
+            LineRole::Context => flush(&mut gone, &mut come),
+            LineRole::Remove => gone.push(line),
+            LineRole::Add => come.push(line),
         }
     }
     flush(&mut gone, &mut come);
@@ -323,8 +323,8 @@ fn letters(rows: &Rows<'_>, lines: &[&str], (start, end): (usize, usize)) -> usi
 }
 
 /// How many letters of two lines differ; about that many beyond the first few.
-fn between(old: &str, new: &str) -> usize {
-    let cut = |line: &str| line.char_indices().nth(LETTERS).map_or(line.len(), |(at, _)| at);
+fn line_distance(old: &str, new: &str) -> usize {
+    let cut = |line: &str| line.char_indices().nth(MAX_COMPARED_LETTERS).map_or(line.len(), |(at, _)| at);
     let ((old, old_rest), (new, new_rest)) = (old.split_at(cut(old)), new.split_at(cut(new)));
     let beyond = usize::from(old_rest != new_rest) * old_rest.len().abs_diff(new_rest.len()).max(1);
     let (from, to): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());
@@ -333,36 +333,36 @@ fn between(old: &str, new: &str) -> usize {
     beyond + changed.map(|(_, old, new)| old.len() + new.len()).sum::<usize>()
 }
 
-fn show(rows: &Rows<'_>, lines: &[&str], block: (usize, usize)) -> Nearest {
+fn show_block(rows: &LineTable<'_>, lines: &[&str], block: (usize, usize)) -> NearestBlock {
     let (start, end) = block;
     let file: Vec<&str> = (start..end).map(|row| rows.line(row)).collect();
-    let difference = differences(&Script::compare(lines.to_vec(), file), start);
+    let difference = differences(&EditScript::compare(lines.to_vec(), file), start);
     // With as many lines around it as it takes to be found there only.
-    let alone = alone(rows, numbered(block));
+    let alone = unique_context(rows, line_span(block));
     let whole = alone.lines.first - 1..alone.lines.last;
-    let shown = whole.start..whole.end.min(whole.start + SHOWN);
-    let is_long = |row: usize| rows.line(row).chars().nth(WIDEST).is_some();
+    let shown = whole.start..whole.end.min(whole.start + MAX_SHOWN_LINES);
+    let is_long = |row: usize| rows.line(row).chars().nth(MAX_SHOWN_CHARS).is_some();
     let is_cut = shown != whole || shown.clone().any(is_long);
-    let clip = |line: &str| line.chars().take(WIDEST).collect::<String>();
+    let clip = |line: &str| line.chars().take(MAX_SHOWN_CHARS).collect::<String>();
     let mut text: Vec<String> = shown.clone().map(|row| clip(rows.line(row))).collect();
     if whole.end > shown.end {
         text.push(format!("... ({} more lines)", whole.end - shown.end));
     }
-    Nearest {
+    NearestBlock {
         lines: alone.lines,
         text: text.join("\n"),
         difference: difference.join("\n"),
         others: Vec::new(),
-        times: alone.times,
-        is_alone: alone.is_alone,
+        times: alone.occurrences,
+        is_alone: alone.is_unique,
         is_cut,
     }
 }
 
 /// The lines that differ, with their numbers in the file; `start` is the first
 /// row that was compared.
-fn differences(script: &Script<'_>, start: usize) -> Vec<String> {
-    let clip = |line: &str| line.chars().take(WIDEST).collect::<String>();
+fn differences(script: &EditScript<'_>, start: usize) -> Vec<String> {
+    let clip = |line: &str| line.chars().take(MAX_SHOWN_CHARS).collect::<String>();
     let shown = |line: String| line.trim_end_matches(['\r', '\n']).to_owned();
     let mut difference = Vec::new();
     let mut gone: Vec<&str> = Vec::new();
@@ -373,7 +373,7 @@ fn differences(script: &Script<'_>, start: usize) -> Vec<String> {
             let old = gone.get(index).copied().map(clip);
             difference.push(match (old, come.get(index)) {
                 (Some(old), Some((row, new))) => {
-                    format!("{}|{}", row + 1, shown(mark(&old, &clip(new))))
+                    format!("{}|{}", row + 1, shown(mark_changes(&old, &clip(new))))
                 }
                 (Some(old), None) => {
                     format!("{}|[-{}-] (a line that is not there)", row + 1, shown(old))
@@ -388,31 +388,31 @@ fn differences(script: &Script<'_>, start: usize) -> Vec<String> {
         gone.clear();
         come.clear();
     };
-    for (side, line) in script.sides() {
+    for (side, line) in script.lines_with_role() {
         match side {
-            Side::Context => {
+            LineRole::Context => {
                 flush(&mut gone, &mut come, row);
                 row += 1;
             }
-            Side::Remove => gone.push(line),
-            Side::Add => {
+            LineRole::Remove => gone.push(line),
+            LineRole::Add => {
                 come.push((row, line));
                 row += 1;
             }
         }
     }
     flush(&mut gone, &mut come, row);
-    difference.truncate(SHOWN);
+    difference.truncate(MAX_SHOWN_LINES);
     difference
 }
 
 /// The block at these lines, with the endings that its lines have in the file:
 /// what must be sent to find it as it stands.
-pub fn show_exactly(text: &str, old: &str, at: Lines) -> Nearest {
-    let rows = Rows::of(text);
+pub fn show_exactly(text: &str, old: &str, at: LineSpan) -> NearestBlock {
+    let rows = LineTable::new(text);
     let (first, last) = (at.first.saturating_sub(1), at.last.min(rows.len()));
     let lines: Vec<&str> = old.trim_matches('\n').split('\n').collect();
-    let shown = show(&rows, &lines, (first, last));
+    let shown = show_block(&rows, &lines, (first, last));
     if shown.is_cut {
         return shown;
     }
@@ -420,16 +420,16 @@ pub fn show_exactly(text: &str, old: &str, at: Lines) -> Nearest {
     let end = block.last().map_or(text.len(), |row| row.end);
     let given: Vec<&str> = old.trim_matches('\n').split_inclusive('\n').collect();
     let ours = block.iter().filter_map(|row| text.get(row.start..row.next.min(end)));
-    let difference = differences(&Script::compare(given, ours.collect()), first);
+    let difference = differences(&EditScript::compare(given, ours.collect()), first);
     let whole = rows.slice(shown.lines.first - 1..shown.lines.last);
     let whole = whole.first().map_or(0, |row| row.start)..whole.last().map_or(0, |row| row.end);
     let text = text.get(whole).unwrap_or_default().to_owned();
-    Nearest { text, difference: difference.join("\n"), ..shown }
+    NearestBlock { text, difference: difference.join("\n"), ..shown }
 }
 
 /// The block, widened or narrowed by a few lines so that it begins and ends as
 /// the old text does.
-fn stretched(rows: &Rows<'_>, lines: &[&str], start: usize) -> (usize, usize) {
+fn adjust_ends(rows: &LineTable<'_>, lines: &[&str], start: usize) -> (usize, usize) {
     let is = |row: usize, line: Option<&&str>| {
         row < rows.len() && line.is_some_and(|line| rows.line(row).trim() == line.trim())
     };

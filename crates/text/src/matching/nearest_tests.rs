@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
-use super::super::{Request, Rigour, replace};
+use super::super::{ReplaceRequest, MatchStrictness, replace};
 use super::*;
 
-fn told(text: &str, old: &str, new: &str) -> Explanation {
-    explain(text, &Wanted { old, new })
+fn told(text: &str, old: &str, new: &str) -> MismatchExplanation {
+    explain_mismatch(text, &WantedText { old, new })
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn the_nearest_block_is_shown_with_what_differs() {
     let nearest =
         told(&text, "fn connect() {\n    let timeout = 31;\n    retry(3);\n}", "").nearest;
     let nearest = nearest.expect("a block like it");
-    assert_eq!(nearest.lines, Lines { first: 501, last: 504 });
+    assert_eq!(nearest.lines, LineSpan { first: 501, last: 504 });
     assert_eq!(nearest.text, "fn connect() {\n    let timeout = 30;\n    retry(3);\n}");
     assert_eq!(nearest.difference, "502|    let timeout = 3[-1-]{+0+};");
 }
@@ -32,7 +32,7 @@ fn a_text_within_a_line_is_no_matter_of_case() {
 #[test]
 fn a_file_that_is_too_large_is_told() {
     let line = "some line of text that is long enough to count\n";
-    let text = line.repeat(LARGEST / line.len() + 2);
+    let text = line.repeat(MAX_SEARCHED_BYTES / line.len() + 2);
     assert!(told(&text, "sxme line", "").too_large);
     let small = told("a\nb\n", "zzz", "");
     assert!(!small.too_large && small.nearest.is_none());
@@ -42,15 +42,15 @@ fn a_file_that_is_too_large_is_told() {
 fn blocks_are_found_in_files_of_many_lines() {
     let text: String = (0..600_000).map(|n| format!("line {n}\n")).collect();
     let nearest = told(&text, "lime 599001\nlime 599002\nlime 599003\n", "").nearest;
-    assert_eq!(nearest.expect("a block").lines, Lines { first: 599_002, last: 599_004 });
+    assert_eq!(nearest.expect("a block").lines, LineSpan { first: 599_002, last: 599_004 });
 }
 
 #[test]
 fn the_text_that_is_shown_can_be_used_as_it_is() {
     let text = "fn a() {}\n\tlet x  = call(1,2);   \nfn b() {}\n";
     let nearest = told(text, "    let x = call(1, 2);", "").nearest.expect("a line like it");
-    let request = Request { old: &nearest.text, new: "x", all: false, rigour: Rigour::Strict };
-    assert!(replace(text, &request).is_ok(), "{nearest:?}");
+    let request = ReplaceRequest { old: &nearest.text, new: "x", all: false, strictness: MatchStrictness::Strict };
+    assert!(replace_text(text, &request).is_ok(), "{nearest:?}");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn what_the_old_text_leaves_out_is_shown() {
     let text = "fn a() {\n    one();\n}\n\nfn b() {\n    one();\n    if two() {\n        three();\n    }\n    four();\n}\n\nfn c() {\n}\n";
     let told = told(text, "fn b() {\n    // ...\n}", "fn b() {}");
     let nearest = told.nearest.expect("the function");
-    assert_eq!(nearest.lines, Lines { first: 5, last: 11 });
+    assert_eq!(nearest.lines, LineSpan { first: 5, last: 11 });
     assert!(text.contains(&nearest.text), "{nearest:?}");
     assert!(told.notes[0].contains("leaves something out"), "{:?}", told.notes);
 }
@@ -75,7 +75,7 @@ fn what_belongs_to_the_message_is_told_from_the_text() {
 fn a_misspelled_word_is_found_by_its_letters() {
     let text = "alpha\nconfiguration\nomega\n";
     let nearest = told(text, "confguration", "").nearest.expect("a line like it");
-    assert_eq!(nearest.lines, Lines { first: 2, last: 2 });
+    assert_eq!(nearest.lines, LineSpan { first: 2, last: 2 });
     assert_eq!(nearest.difference, "2|conf{+i+}guration");
 }
 
@@ -114,13 +114,13 @@ fn what_usually_goes_wrong_is_said() {
 fn an_edit_that_was_made_before_is_recognised() {
     let text = "a\nlet total = 2;\nb\n";
     assert_eq!(
-        told(text, "let total = 1;", "let total = 2;").applied,
-        Some(Lines { first: 2, last: 2 })
+        told(text, "let total = 1;", "let total = 2;").already_applied,
+        Some(LineSpan { first: 2, last: 2 })
     );
-    assert_eq!(told(text, "x", "a").applied, None, "too little to be recognised");
+    assert_eq!(told(text, "x", "a").already_applied, None, "too little to be recognised");
     let short = "a\n    x = 2\nb = x = 2\n";
-    assert_eq!(told(short, "x = 1", "x = 2").applied, Some(Lines { first: 2, last: 2 }));
-    assert_eq!(told("b = x = 2\n", "x = 1", "x = 2").applied, None, "a part of a line");
+    assert_eq!(told(short, "x = 1", "x = 2").already_applied, Some(LineSpan { first: 2, last: 2 }));
+    assert_eq!(told("b = x = 2\n", "x = 1", "x = 2").already_applied, None, "a part of a line");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn indentation_counts_for_the_nearest_block() {
     let text =
         "if a:\n        x = option_string\n        y()\nif b:\n    x = option_string\n    y()\n";
     let nearest = told(text, "    x = optiQn_string\n    y()", "").nearest.expect("a block");
-    assert_eq!(nearest.lines, Lines { first: 5, last: 6 });
+    assert_eq!(nearest.lines, LineSpan { first: 5, last: 6 });
     assert_eq!(nearest.difference, "5|    x = opti[-Q-]{+o+}n_string");
     assert!(nearest.others.is_empty());
 }
@@ -145,12 +145,12 @@ fn the_nearest_of_many_is_found_wherever_it_is() {
 fn places_that_are_as_near_are_all_named() {
     let text = "def a():\n    timeout = 30\n\ndef b():\n    timeout = 30\n";
     let nearest = told(text, "    timeout = 31", "").nearest.expect("a line");
-    assert_eq!((nearest.lines, nearest.is_alone), (Lines { first: 1, last: 2 }, true));
+    assert_eq!((nearest.lines, nearest.is_alone), (LineSpan { first: 1, last: 2 }, true));
     assert_eq!(nearest.text, "def a():\n    timeout = 30");
-    assert_eq!(nearest.others, [Lines { first: 5, last: 5 }]);
+    assert_eq!(nearest.others, [LineSpan { first: 5, last: 5 }]);
     assert_eq!(nearest.difference, "2|    timeout = 3[-1-]{+0+}");
     let nearest = told("t = 30\nt = 32\n", "t = 31", "").nearest.expect("a line");
-    assert_eq!(nearest.others, [Lines { first: 2, last: 2 }]);
+    assert_eq!(nearest.others, [LineSpan { first: 2, last: 2 }]);
     let nearest = told(&"t = 30\n".repeat(500), "t = 31", "").nearest.expect("a line");
     assert!(!nearest.is_alone && !nearest.others.is_empty());
 }
@@ -166,8 +166,8 @@ proptest! {
         let text: String = lines.iter().map(|(indent, line, crlf)| format!("{indent}{line}{}", ending(*crlf))).collect();
         let nearest = told(&text, &old.join("\n"), "").nearest;
         if let Some(nearest) = nearest.filter(|nearest| nearest.is_alone) {
-            let request = Request { old: &nearest.text, new: "N", all: false, rigour: Rigour::Relaxed };
-            let found = replace(&text, &request);
+            let request = ReplaceRequest { old: &nearest.text, new: "N", all: false, strictness: MatchStrictness::Relaxed };
+            let found = replace_text(&text, &request);
             let mut found = found.expect("one place").lines[0];
             // A line break at its end belongs to the line before.
             found.last = found.last.max(nearest.lines.last);
@@ -183,10 +183,10 @@ proptest! {
     ) {
         let text = lines.join("\n");
         let old: Vec<&str> = old.iter().map(String::as_str).collect();
-        let rows = Rows::of(&text);
+        let rows = LineTable::new(&text);
         let starts = (0..=lines.len() - old.len()).filter(|start| score(&rows, &old, *start) >= 0.25);
-        let least = starts.map(|start| letters(&rows, &old, (start, start + old.len()))).min();
-        let named = most_like(&rows, &old).first().map(|block| letters(&rows, &old, *block));
+        let least = starts.map(|start| letter_distance(&rows, &old, (start, start + old.len()))).min();
+        let named = most_similar(&rows, &old).first().map(|block| letter_distance(&rows, &old, *block));
         prop_assert!(least.is_none() || named.is_some_and(|named| Some(named) <= least), "{:?} {:?}: {:?} {:?}", text, old, named, least);
     }
 }

@@ -2,20 +2,20 @@
 
 use std::ops::Range;
 
-use super::folding::{Fold, Folded, occurrences};
-use super::indent::{Shift, is_shifted_already};
-use super::moves::Trace;
-use super::rows::{Edge, Edges, Row, Rows, feeds};
-use super::script::{Place, Script};
-use super::table::{Table, TooRepetitive};
-use super::warnings::warnings;
-use super::{LISTED, Lines, Rigour, Strategy, change};
-use crate::document::Edit;
-use crate::endings::ends_with_returns;
+use super::folding::{FoldMode, FoldedText, occurrences};
+use super::indent::{IndentShift, is_shifted_already};
+use super::edit_map::MovedRange;
+use super::line_table::{LineEdge, LineEdges, LineOffsets, LineTable, to_line_feeds};
+use super::edit_script::{MatchPlace, EditScript};
+use super::search_index::{SearchIndex, TooRepetitive};
+use super::warnings::replacement_warnings;
+use super::{MAX_LISTED_PLACES, LineSpan, MatchStrictness, MatchStrategy, apply_edits};
+use crate::document::TextEdit;
+use crate::line_endings::has_only_returns;
 
 /// What is to be replaced by what.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct ReplaceRequest<'a> {
     /// The text as it is.
     pub old: &'a str,
     /// The text as it should be.
@@ -23,52 +23,52 @@ pub struct Request<'a> {
     /// Every place, not only one.
     pub all: bool,
     /// How strictly the old text must agree.
-    pub rigour: Rigour,
+    pub strictness: MatchStrictness,
 }
 
 /// Edits that do what was asked.
 #[derive(Debug, Clone)]
-pub struct Replacement {
+pub struct TextReplacement {
     /// In order, apart from each other.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<TextEdit>,
     /// How the old text agreed.
-    pub strategy: Strategy,
+    pub strategy: MatchStrategy,
     /// The places, in bytes.
-    pub places: Vec<Trace>,
+    pub places: Vec<MovedRange>,
     /// Their lines, before.
-    pub lines: Vec<Lines>,
+    pub lines: Vec<LineSpan>,
     /// The lines that they became.
-    pub after: Vec<Lines>,
+    pub after: Vec<LineSpan>,
     /// What the caller should know.
     pub warnings: Vec<String>,
 }
 
 /// Why nothing was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mismatch {
+pub enum ReplaceError {
     /// The old text is empty.
     EmptyOld,
     /// Old and new text are the same.
     Identical,
     /// They differ in how their lines end, and in nothing else.
-    EndingsOnly,
+    OnlyEndingsDiffer,
     /// The old text is nowhere.
-    Absent,
+    NotFound,
     /// It is in several places.
     Ambiguous {
         /// How it agrees there.
-        strategy: Strategy,
+        strategy: MatchStrategy,
         /// The first of them.
-        places: Vec<Lines>,
+        places: Vec<LineSpan>,
         /// Whether there are more.
         more: bool,
     },
     /// It is in one place, but what should be written there is not clear.
     Unclear {
         /// How it agrees there.
-        strategy: Strategy,
+        strategy: MatchStrategy,
         /// The place.
-        lines: Lines,
+        lines: LineSpan,
         /// Why, and what to do.
         reason: String,
     },
@@ -79,9 +79,9 @@ pub enum Mismatch {
 }
 
 /// Places that are replaced at once.
-const MOST: usize = 1_000_000;
+const MAX_REPLACED_PLACES: usize = 1_000_000;
 
-impl From<TooRepetitive> for Mismatch {
+impl From<TooRepetitive> for ReplaceError {
     fn from(_: TooRepetitive) -> Self {
         Self::TooRepetitive
     }
@@ -92,67 +92,67 @@ impl From<TooRepetitive> for Mismatch {
 /// The new text is written as it is given, but for the file's own line endings
 /// and the indentation by which the old text was off. Lines that the old and
 /// the new text share are left as the file has them.
-pub fn replace(text: &str, request: &Request<'_>) -> Result<Replacement, Mismatch> {
+pub fn replace_text(text: &str, request: &ReplaceRequest<'_>) -> Result<TextReplacement, ReplaceError> {
     if request.old.is_empty() {
-        return Err(Mismatch::EmptyOld);
+        return Err(ReplaceError::EmptyOld);
     }
-    let returns = ends_with_returns(text);
-    let (old, new) = (feeds(request.old, returns), feeds(request.new, returns));
+    let returns = has_only_returns(text);
+    let (old, new) = (to_line_feeds(request.old, returns), to_line_feeds(request.new, returns));
     if request.old == request.new {
-        return Err(Mismatch::Identical);
+        return Err(ReplaceError::Identical);
     }
     if old == new {
-        return Err(Mismatch::EndingsOnly);
+        return Err(ReplaceError::OnlyEndingsDiffer);
     }
-    let search = Search { text, returns, all: request.all, table: std::cell::OnceCell::new() };
-    if request.rigour == Rigour::Strict {
-        let found = search.exactly(request.old).ok_or(Mismatch::Absent)?;
-        return search.settle(Strategy::Exact, found, &old, &new);
+    let search = TextSearch { text, has_only_returns: returns, all: request.all, table: std::cell::OnceCell::new() };
+    if request.strictness == MatchStrictness::Strict {
+        let found = search.find_exact(request.old).ok_or(ReplaceError::NotFound)?;
+        return search.build_replacement(MatchStrategy::Exact, found, &old, &new);
     }
-    if let Some((strategy, found)) = search.as_given(request.old, &old) {
-        let others = search.with_other_endings(request.old, &old, found.len());
-        let mut made = search.settle(strategy, found, &old, &new)?;
+    if let Some((strategy, found)) = search.find_with_endings(request.old, &old) {
+        let others = search.other_endings_warning(request.old, &old, found.len());
+        let mut made = search.build_replacement(strategy, found, &old, &new)?;
         made.warnings.extend(others);
         return Ok(made);
     }
-    if let Some(found) = search.whole_lines(Strategy::TrailingWhitespace, &old)? {
-        return search.settle(Strategy::TrailingWhitespace, found, &old, &new);
+    if let Some(found) = search.find_whole_lines(MatchStrategy::TrailingWhitespace, &old)? {
+        return search.build_replacement(MatchStrategy::TrailingWhitespace, found, &old, &new);
     }
-    if let Some(found) = search.look_alikes(&old)? {
-        return search.settle(Strategy::LookAlikes, found, &old, &new);
+    if let Some(found) = search.find_look_alikes(&old)? {
+        return search.build_replacement(MatchStrategy::LookAlikes, found, &old, &new);
     }
-    if let Some(found) = search.whole_lines(Strategy::IndentShift, &old)? {
-        return search.settle(Strategy::IndentShift, found, &old, &new);
+    if let Some(found) = search.find_whole_lines(MatchStrategy::IndentShift, &old)? {
+        return search.build_replacement(MatchStrategy::IndentShift, found, &old, &new);
     }
-    if let Some(plain) = unescaped(&old)
-        && let Some((_, found)) = search.as_given(&plain, &plain)
+    if let Some(plain) = unescape(&old)
+        && let Some((_, found)) = search.find_with_endings(&plain, &plain)
     {
         if new.contains("\\n") || new.contains("\\t") || new.contains("\\r") {
-            return Err(search.unclear(Strategy::EscapedNewlines, &found, ESCAPED));
+            return Err(search.unclear_error(MatchStrategy::EscapedNewlines, &found, ESCAPED_TEXT_REASON));
         }
-        return search.settle(Strategy::EscapedNewlines, found, &plain, &new);
+        return search.build_replacement(MatchStrategy::EscapedNewlines, found, &plain, &new);
     }
-    Err(Mismatch::Absent)
+    Err(ReplaceError::NotFound)
 }
 
-struct Search<'t> {
+struct TextSearch<'t> {
     text: &'t str,
-    returns: bool,
+    has_only_returns: bool,
     all: bool,
-    table: std::cell::OnceCell<Table<'t>>,
+    table: std::cell::OnceCell<SearchIndex<'t>>,
 }
 
-impl<'t> Search<'t> {
-    fn table(&self) -> &Table<'t> {
-        self.table.get_or_init(|| Table::of(self.text))
+impl<'t> TextSearch<'t> {
+    fn table(&self) -> &SearchIndex<'t> {
+        self.table.get_or_init(|| SearchIndex::new(self.text))
     }
 
     /// Places may overlap where one of them has to be the only one.
-    fn most(&self) -> usize {
-        if self.all { MOST + 1 } else { LISTED + 1 }
+    fn max_places(&self) -> usize {
+        if self.all { MAX_REPLACED_PLACES + 1 } else { MAX_LISTED_PLACES + 1 }
     }
 
-    fn exactly(&self, old: &str) -> Option<Vec<Range<usize>>> {
+    fn find_exact(&self, old: &str) -> Option<Vec<Range<usize>>> {
         // A place neither begins nor ends between the halves of a line ending.
         let bytes = self.text.as_bytes();
         let splits = |at: usize| {
@@ -160,41 +160,41 @@ impl<'t> Search<'t> {
         };
         let whole =
             |range: Range<usize>| (!splits(range.start) && !splits(range.end)).then_some(range);
-        some(occurrences(self.text, old, !self.all, whole).take(self.most()).collect())
+        none_if_empty(occurrences(self.text, old, !self.all, whole).take(self.max_places()).collect())
     }
 
     /// The places of a text that differ from it in line endings at most. What a
     /// caller writes with line feeds is meant with any ending, since that is how
     /// files are shown; carriage returns are meant where they are there. `old` is
     /// the text with line feeds.
-    fn as_given(&self, given: &str, old: &str) -> Option<(Strategy, Vec<Range<usize>>)> {
+    fn find_with_endings(&self, given: &str, old: &str) -> Option<(MatchStrategy, Vec<Range<usize>>)> {
         let has_return = |text: &str| memchr::memchr(b'\r', text.as_bytes()).is_some();
         let varies = old.contains('\n') && has_return(self.text);
         if (!varies || has_return(given))
-            && let Some(found) = self.exactly(given)
+            && let Some(found) = self.find_exact(given)
         {
-            return Some((Strategy::Exact, found));
+            return Some((MatchStrategy::Exact, found));
         }
         if !varies {
             // The exact search did not know the caller's carriage returns.
-            return self.exactly(old).map(|found| (Strategy::LineEndings, found));
+            return self.find_exact(old).map(|found| (MatchStrategy::LineEndings, found));
         }
-        let folded = Folded::of(self.text, Fold::Endings { returns: self.returns });
-        let found = some(folded.find(old, !self.all, self.most()))?;
+        let folded = FoldedText::new(self.text, FoldMode::Endings { returns: self.has_only_returns });
+        let found = none_if_empty(folded.find(old, !self.all, self.max_places()))?;
         let is_exact = |place: &Range<usize>| self.text.get(place.clone()) == Some(given);
         let strategy =
-            if found.iter().all(is_exact) { Strategy::Exact } else { Strategy::LineEndings };
+            if found.iter().all(is_exact) { MatchStrategy::Exact } else { MatchStrategy::LineEndings };
         Some((strategy, found))
     }
 
     /// A warning about the same lines with other endings, where the caller's
     /// carriage returns have left them out.
-    fn with_other_endings(&self, given: &str, old: &str, found: usize) -> Option<String> {
+    fn other_endings_warning(&self, given: &str, old: &str, found: usize) -> Option<String> {
         if given == old {
             return None;
         }
-        let folded = Folded::of(self.text, Fold::Endings { returns: self.returns });
-        let all = folded.find(old, !self.all, self.most()).len();
+        let folded = FoldedText::new(self.text, FoldMode::Endings { returns: self.has_only_returns });
+        let all = folded.find(old, !self.all, self.max_places()).len();
         let others = all.checked_sub(found).filter(|others| *others > 0)?;
         let times = if others == 1 { "once".to_owned() } else { format!("{others} times") };
         Some(format!(
@@ -203,128 +203,128 @@ impl<'t> Search<'t> {
         ))
     }
 
-    fn look_alikes(&self, old: &str) -> Result<Option<Vec<Range<usize>>>, Mismatch> {
+    fn find_look_alikes(&self, old: &str) -> Result<Option<Vec<Range<usize>>>, ReplaceError> {
         if self.text.is_ascii() && old.is_ascii() || old.trim().is_empty() {
             return Ok(None);
         }
-        let fold = Fold::LookAlikes { returns: self.returns };
-        let plain = Folded::of(old, fold).text;
-        let folded = Folded::of(self.text, fold);
-        if let Some(found) = some(folded.find(&plain, !self.all, self.most())) {
+        let fold = FoldMode::LookAlikes { returns: self.has_only_returns };
+        let plain = FoldedText::new(old, fold).text;
+        let folded = FoldedText::new(self.text, fold);
+        if let Some(found) = none_if_empty(folded.find(&plain, !self.all, self.max_places())) {
             return Ok(Some(found));
         }
-        self.whole_lines(Strategy::LookAlikes, old)
+        self.find_whole_lines(MatchStrategy::LookAlikes, old)
     }
 
-    fn whole_lines(
+    fn find_whole_lines(
         &self,
-        rung: Strategy,
+        rung: MatchStrategy,
         old: &str,
-    ) -> Result<Option<Vec<Range<usize>>>, Mismatch> {
+    ) -> Result<Option<Vec<Range<usize>>>, ReplaceError> {
         let (body, closed) = match old.strip_suffix('\n') {
             Some(body) => (body, true),
             None => (old, false),
         };
         let block: Vec<&str> = body.split('\n').collect();
         let rows = &self.table().rows;
-        let starts = self.table().find(rung, &block, self.all, self.most())?;
+        let starts = self.table().find_block(rung, &block, self.all, self.max_places())?;
         let range = |start: usize| {
             let (first, last) = (rows.get(start)?, rows.get(start + block.len() - 1)?);
             Some(first.start..if closed { last.next } else { last.end })
         };
-        Ok(some(starts.into_iter().filter_map(range).collect()))
+        Ok(none_if_empty(starts.into_iter().filter_map(range).collect()))
     }
 
-    fn unclear(&self, strategy: Strategy, found: &[Range<usize>], reason: &str) -> Mismatch {
+    fn unclear_error(&self, strategy: MatchStrategy, found: &[Range<usize>], reason: &str) -> ReplaceError {
         let lines = found
             .first()
-            .map_or(Lines { first: 1, last: 1 }, |place| self.table().rows.span(place));
-        Mismatch::Unclear { strategy, lines, reason: reason.to_owned() }
+            .map_or(LineSpan { first: 1, last: 1 }, |place| self.table().rows.line_span(place));
+        ReplaceError::Unclear { strategy, lines, reason: reason.to_owned() }
     }
 
     /// One place unless all are wanted, and the edits there.
-    fn settle(
+    fn build_replacement(
         &self,
-        strategy: Strategy,
+        strategy: MatchStrategy,
         found: Vec<Range<usize>>,
         old: &str,
         new: &str,
-    ) -> Result<Replacement, Mismatch> {
+    ) -> Result<TextReplacement, ReplaceError> {
         let rows = &self.table().rows;
         if !self.all && found.len() > 1 {
-            let places = found.iter().take(LISTED).map(|place| rows.span(place)).collect();
-            return Err(Mismatch::Ambiguous { strategy, places, more: found.len() > LISTED });
+            let places = found.iter().take(MAX_LISTED_PLACES).map(|place| rows.line_span(place)).collect();
+            return Err(ReplaceError::Ambiguous { strategy, places, more: found.len() > MAX_LISTED_PLACES });
         }
-        if found.len() > MOST {
-            return Err(Mismatch::TooMany);
+        if found.len() > MAX_REPLACED_PLACES {
+            return Err(ReplaceError::TooMany);
         }
-        let script = Script::compare(old.split('\n').collect(), new.split('\n').collect());
+        let script = EditScript::compare(old.split('\n').collect(), new.split('\n').collect());
         let mut edits = Vec::new();
-        let mut ruler = Ruler::of(self.text);
+        let mut ruler = LineCounter::new(self.text);
         let (mut places, mut lines, mut after) = (Vec::new(), Vec::new(), Vec::new());
-        let mut warnings = warnings(self.text, &found, (old, new), rows);
+        let mut warnings = replacement_warnings(self.text, &found, (old, new), rows);
         for place in &found {
-            let pieces = pieces(self.text, place, script.old.len(), self.returns);
-            let shift = self.shift(strategy, place, &pieces, &script)?;
-            let at = Place {
+            let pieces = rows_of_place(self.text, place, script.old.len(), self.has_only_returns);
+            let shift = self.indent_shift(strategy, place, &pieces, &script)?;
+            let at = MatchPlace {
                 rows: &pieces,
                 whole_lines: false,
-                ending: rows.ending_near(rows.at(place.start)),
+                ending: rows.ending_near(rows.row_at(place.start)),
                 shift: shift.as_ref(),
             };
             let Some(made) = script.edits(&at) else {
-                return Err(self.unclear(strategy, &found, SHALLOW));
+                return Err(self.unclear_error(strategy, &found, SHALLOW_INDENT_REASON));
             };
             let (trace, (from, to)) = ruler.measure(place, &made, rows);
             places.push(trace);
             lines.push(from);
             after.push(to);
-            warnings.extend(script.mixture(&at).filter(|_| edits.is_empty()));
+            warnings.extend(script.mixed_indent_warning(&at).filter(|_| edits.is_empty()));
             edits.extend(made);
         }
         // The last place knows where the text ends now.
         if found.last().is_some_and(|place| place.end == self.text.len())
-            && let Some(Lines { last: most, .. }) = after.last().copied()
+            && let Some(LineSpan { last: most, .. }) = after.last().copied()
         {
             after.iter_mut().for_each(|lines| lines.last = lines.last.min(most));
         }
-        Ok(Replacement { edits, strategy, places, lines, after, warnings })
+        Ok(TextReplacement { edits, strategy, places, lines, after, warnings })
     }
 
-    fn shift(
+    fn indent_shift(
         &self,
-        strategy: Strategy,
+        strategy: MatchStrategy,
         place: &Range<usize>,
-        pieces: &[Row],
-        script: &Script<'_>,
-    ) -> Result<Option<Shift>, Mismatch> {
-        if strategy != Strategy::IndentShift {
+        pieces: &[LineOffsets],
+        script: &EditScript<'_>,
+    ) -> Result<Option<IndentShift>, ReplaceError> {
+        if strategy != MatchStrategy::IndentShift {
             return Ok(None);
         }
         let file = pieces.iter().map(|row| self.text.get(row.start..row.end).unwrap_or_default());
         let old = script.old.iter().copied();
         if is_shifted_already(old.clone(), script.new.iter().copied(), file.clone()) {
-            return Err(self.unclear(strategy, std::slice::from_ref(place), DOUBLED));
+            return Err(self.unclear_error(strategy, std::slice::from_ref(place), DOUBLE_INDENT_REASON));
         }
-        Ok(Shift::between(old, file))
+        Ok(IndentShift::between(old, file))
     }
 }
 
-const SHALLOW: &str = "The old text is indented more than the file, and a line of the new text \
+const SHALLOW_INDENT_REASON: &str = "The old text is indented more than the file, and a line of the new text \
     has less indentation than would have to be taken off. Send both as the file is indented.";
-const ESCAPED: &str = "The old text has \\n or \\t where the file has line breaks or tabs, and the \
+const ESCAPED_TEXT_REASON: &str = "The old text has \\n or \\t where the file has line breaks or tabs, and the \
     new text has them too: whether they are meant as they stand cannot be told. Send real line \
     breaks and tabs in both.";
-const DOUBLED: &str = "The old text is indented other than the file, but the new text is \
+const DOUBLE_INDENT_REASON: &str = "The old text is indented other than the file, but the new text is \
     indented as the file is: shifting it would indent it twice. Send the old text with the \
     file's indentation.";
 
-fn some(found: Vec<Range<usize>>) -> Option<Vec<Range<usize>>> {
+fn none_if_empty(found: Vec<Range<usize>>) -> Option<Vec<Range<usize>>> {
     if found.is_empty() { None } else { Some(found) }
 }
 
 /// A place cut at its line endings, one row for each line of the old text.
-fn pieces(text: &str, place: &Range<usize>, count: usize, returns: bool) -> Vec<Row> {
+fn rows_of_place(text: &str, place: &Range<usize>, count: usize, returns: bool) -> Vec<LineOffsets> {
     let body = text.get(place.clone()).unwrap_or_default();
     let mark = if returns { '\r' } else { '\n' };
     let mut rows = Vec::with_capacity(count);
@@ -336,20 +336,20 @@ fn pieces(text: &str, place: &Range<usize>, count: usize, returns: bool) -> Vec<
             Some(words) => words.strip_suffix('\r').unwrap_or(words),
             None => piece,
         };
-        rows.push(Row { start, end: start + words.len(), next });
+        rows.push(LineOffsets { start, end: start + words.len(), next });
         start = next;
     }
     // Behind a line ending comes the empty beginning of the next line. The
     // same where the old text has an ending that the file's last line lacks.
     while rows.len() < count {
-        rows.push(Row { start: place.end, end: place.end, next: place.end });
+        rows.push(LineOffsets { start: place.end, end: place.end, next: place.end });
     }
     rows
 }
 
 /// Old text in which `\n` and `\t` stand for what they mean. None if it has
 /// none of them, nothing else, or backslashes of its own that make it unclear.
-fn unescaped(old: &str) -> Option<String> {
+fn unescape(old: &str) -> Option<String> {
     if old.contains("\\\\") || !(old.contains("\\n") || old.contains("\\t")) {
         return None;
     }
@@ -358,7 +358,7 @@ fn unescaped(old: &str) -> Option<String> {
 }
 
 /// Counts the lines of places, one after the other, as they will be.
-struct Ruler<'t> {
+struct LineCounter<'t> {
     text: &'t str,
     /// What the text has more, up to here: lines and bytes.
     lines: isize,
@@ -368,8 +368,8 @@ struct Ruler<'t> {
     is_begin: bool,
 }
 
-impl<'t> Ruler<'t> {
-    fn of(text: &'t str) -> Self {
+impl<'t> LineCounter<'t> {
+    fn new(text: &'t str) -> Self {
         Self { text, lines: 0, bytes: 0, end: 0, is_begin: true }
     }
 
@@ -377,30 +377,30 @@ impl<'t> Ruler<'t> {
     fn measure(
         &mut self,
         place: &Range<usize>,
-        made: &[Edit],
-        rows: &Rows<'_>,
-    ) -> (Trace, (Lines, Lines)) {
+        made: &[TextEdit],
+        rows: &LineTable<'_>,
+    ) -> (MovedRange, (LineSpan, LineSpan)) {
         let own = made.iter().map(|edit| {
             let range = edit.range.start - place.start..edit.range.end - place.start;
-            Edit { range, text: edit.text.clone() }
+            TextEdit { range, text: edit.text.clone() }
         });
         let was = self.text.get(place.clone()).unwrap_or_default();
-        let becomes = change(was, &own.collect::<Vec<Edit>>());
-        let ends = |text: &str| memchr::memchr_iter(rows.mark(), text.as_bytes()).count();
+        let becomes = apply_edits(was, &own.collect::<Vec<TextEdit>>());
+        let ends = |text: &str| memchr::memchr_iter(rows.terminator(), text.as_bytes()).count();
         let old = rows.edges(place);
         let start = old.start.saturating_add_signed(self.lines);
         let at = place.start.saturating_add_signed(self.bytes);
-        let trace = Trace { before: place.clone(), after: at..at + becomes.len() };
+        let trace = MovedRange { before: place.clone(), after: at..at + becomes.len() };
         self.bytes += becomes.len().cast_signed() - was.len().cast_signed();
         self.lines += ends(&becomes).cast_signed() - ends(was).cast_signed();
         self.is_begin = match becomes.as_bytes().last() {
-            Some(last) => *last == rows.mark(),
+            Some(last) => *last == rows.terminator(),
             None if place.start == self.end => self.is_begin,
             None => rows.edges(&(place.start..place.start)).end.is_begin,
         };
         self.end = place.end;
-        let end = Edge { ended: start + ends(&becomes), is_begin: self.is_begin, ..old.end };
-        (trace, Edges::lines(old, Edges { start, end }))
+        let end = LineEdge { lines_ended: start + ends(&becomes), is_begin: self.is_begin, ..old.end };
+        (trace, LineEdges::lines(old, LineEdges { start, end }))
     }
 }
 

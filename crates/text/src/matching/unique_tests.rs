@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 
-use super::super::{Request, Rigour, replace};
+use super::super::{ReplaceRequest, MatchStrictness, replace};
 use super::*;
 
 fn told(text: &str, first: usize, last: usize) -> (usize, usize, bool) {
-    let made = tell_apart(text, &[Lines { first, last }])[0];
-    (made.lines.first, made.lines.last, made.is_alone)
+    let made = unique_contexts(text, &[LineSpan { first, last }])[0];
+    (made.lines.first, made.lines.last, made.is_unique)
 }
 
 #[test]
@@ -20,8 +20,8 @@ fn a_place_is_told_by_the_fewest_lines_around_it() {
 #[test]
 fn a_part_of_another_line_is_another_place() {
     assert_eq!(told("t = 300\nx\nt = 30\n", 3, 3), (2, 3, true));
-    let made = tell_apart("t = 300\nx\nt = 30\n", &[Lines { first: 3, last: 3 }])[0];
-    assert_eq!(made.times, 2);
+    let made = unique_contexts("t = 300\nx\nt = 30\n", &[LineSpan { first: 3, last: 3 }])[0];
+    assert_eq!(made.occurrences, 2);
 }
 
 #[test]
@@ -36,15 +36,15 @@ fn what_cannot_be_told_apart_is_said() {
 proptest! {
     #[test]
     fn what_is_told_apart_is_found_there(text in "([ab ]|\n|\r\n){1,40}", at in any::<prop::sample::Index>()) {
-        let count = Rows::of(&text).len();
+        let count = LineTable::new(&text).len();
         let line = at.index(count) + 1;
-        let made = tell_apart(&text, &[Lines { first: line, last: line }])[0];
-        if made.is_alone {
+        let made = unique_contexts(&text, &[LineSpan { first: line, last: line }])[0];
+        if made.is_unique {
             let plain = text.replace("\r\n", "\n");
             let lines: Vec<&str> = plain.lines().skip(made.lines.first - 1).take(made.lines.last + 1 - made.lines.first).collect();
             let old = lines.join("\n");
-            let request = Request { old: &old, new: "Z", all: false, rigour: Rigour::Relaxed };
-            let found = replace(&text, &request);
+            let request = ReplaceRequest { old: &old, new: "Z", all: false, strictness: MatchStrictness::Relaxed };
+            let found = replace_text(&text, &request);
             prop_assert_eq!(found.expect("one place").lines, [made.lines]);
         }
     }

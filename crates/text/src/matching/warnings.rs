@@ -3,22 +3,22 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::LISTED;
-use super::nearest::is_stand_in;
-use super::rows::Rows;
+use super::MAX_LISTED_PLACES;
+use super::nearest::is_placeholder_line;
+use super::line_table::LineTable;
 
 /// Everything that is worth a warning.
-pub(super) fn warnings(
+pub(super) fn replacement_warnings(
     text: &str,
     found: &[Range<usize>],
     (old, new): (&str, &str),
-    rows: &Rows<'_>,
+    rows: &LineTable<'_>,
 ) -> Vec<String> {
     let all = [
-        part_warning(text, found, rows),
+        partial_word_warning(text, found, rows),
         indent_warning(text, found, new, rows),
         join_warning(text, found, (old, new), rows),
-        stand_in_warning(old.lines(), new.lines()),
+        placeholder_warning(old.lines(), new.lines()),
     ];
     all.into_iter().flatten().collect()
 }
@@ -37,7 +37,7 @@ fn has_no_blanks(c: char) -> bool {
 }
 
 /// A warning about places that are part of a longer name.
-fn part_warning(text: &str, found: &[Range<usize>], rows: &Rows<'_>) -> Option<String> {
+fn partial_word_warning(text: &str, found: &[Range<usize>], rows: &LineTable<'_>) -> Option<String> {
     let mut lines = BTreeSet::new();
     let mut sample = None;
     for place in found {
@@ -50,7 +50,7 @@ fn part_warning(text: &str, found: &[Range<usize>], rows: &Rows<'_>) -> Option<S
         if !(cut_before || cut_after) || inside.len() > 200 {
             continue;
         }
-        lines.insert(rows.at(place.start) + 1);
+        lines.insert(rows.row_at(place.start) + 1);
         sample.get_or_insert_with(|| {
             let head: Vec<char> =
                 before.chars().rev().take_while(|c| cut_before && is_word(*c)).take(40).collect();
@@ -59,8 +59,8 @@ fn part_warning(text: &str, found: &[Range<usize>], rows: &Rows<'_>) -> Option<S
         });
     }
     let sample = sample?;
-    let shown: Vec<String> = lines.iter().take(LISTED).map(ToString::to_string).collect();
-    let more = if lines.len() > LISTED { ", ..." } else { "" };
+    let shown: Vec<String> = lines.iter().take(MAX_LISTED_PLACES).map(ToString::to_string).collect();
+    let more = if lines.len() > MAX_LISTED_PLACES { ", ..." } else { "" };
     let plural = if lines.len() == 1 { "line" } else { "lines" };
     Some(format!(
         "The old text is part of a longer name, such as '{sample}' ({plural} {}{more}).",
@@ -69,11 +69,11 @@ fn part_warning(text: &str, found: &[Range<usize>], rows: &Rows<'_>) -> Option<S
 }
 
 /// A warning about a new line that stands for others, which are not written.
-pub(super) fn stand_in_warning<'a>(
+pub(super) fn placeholder_warning<'a>(
     mut old: impl Iterator<Item = &'a str>,
     mut new: impl Iterator<Item = &'a str>,
 ) -> Option<String> {
-    let line = new.find(|line| is_stand_in(line)).map(str::trim)?;
+    let line = new.find(|line| is_placeholder_line(line)).map(str::trim)?;
     (!old.any(|old| old.trim() == line)).then(|| {
         let shown: String = line.chars().take(80).collect();
         format!(
@@ -89,13 +89,13 @@ fn indent_warning(
     text: &str,
     found: &[Range<usize>],
     new: &str,
-    rows: &Rows<'_>,
+    rows: &LineTable<'_>,
 ) -> Option<String> {
     if !new.starts_with([' ', '\t']) {
         return None;
     }
     let place = found.iter().find(|place| {
-        let line = rows.get(rows.at(place.start)).map_or(place.start, |row| row.start);
+        let line = rows.get(rows.row_at(place.start)).map_or(place.start, |row| row.start);
         let before = text.get(line..place.start).unwrap_or_default();
         let inside = text.get((*place).clone()).unwrap_or_default();
         !before.is_empty() && before.trim().is_empty() && !inside.starts_with([' ', '\t'])
@@ -103,7 +103,7 @@ fn indent_warning(
     Some(format!(
         "The new text begins with spaces of its own behind the indentation of line {}; the \
             line is indented by both.",
-        rows.at(place.start) + 1
+        rows.row_at(place.start) + 1
     ))
 }
 
@@ -113,13 +113,13 @@ fn join_warning(
     text: &str,
     found: &[Range<usize>],
     (old, new): (&str, &str),
-    rows: &Rows<'_>,
+    rows: &LineTable<'_>,
 ) -> Option<String> {
     let joins = old.ends_with('\n') && !new.ends_with('\n') && !new.is_empty();
     let place = found.iter().find(|place| joins && place.end < text.len())?;
     Some(format!(
         "The old text ends with a line break and the new text does not: line {} is joined to \
             the new text.",
-        rows.at(place.end) + 1
+        rows.row_at(place.end) + 1
     ))
 }

@@ -252,12 +252,12 @@ const ROOM: usize = 20_000;
 impl Changes {
     /// Adds a file, if it differs.
     pub(crate) fn add(&mut self, name: &str, before: &[u8], after: &[u8]) {
-        use hermes_text::diff::{Diff, Layout, Options};
+        use hermes_text::diff::{TextDiff, DiffLayout, DiffOptions};
         if before == after {
             return;
         }
         let (old, new) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
-        let diff = Diff::new(&old, &new, &Options::default());
+        let diff = TextDiff::new(&old, &new, &DiffOptions::default());
         let stat = diff.stat();
         self.files.push(ChangedFile {
             file: name.to_owned(),
@@ -266,15 +266,15 @@ impl Changes {
         });
         let (old_name, new_name) = (format!("a/{name}"), format!("b/{name}"));
         let limit = ROOM.saturating_sub(self.diff.len());
-        let layout = Layout { limit, line_limit: 500, ..Layout::whole(&old_name, &new_name) };
+        let layout = DiffLayout { limit, line_limit: 500, ..DiffLayout::full(&old_name, &new_name) };
         let told = diff.unified(&layout);
-        if limit < 200 || (told.left_out > 0 && !self.diff.is_empty()) {
+        if limit < 200 || (told.omitted_lines > 0 && !self.diff.is_empty()) {
             self.unshown += 1;
             return;
         }
         self.diff.push_str(&told.text);
-        if told.left_out > 0 {
-            self.diff.push_str(&format!("({} more lines)\n", told.left_out));
+        if told.omitted_lines > 0 {
+            self.diff.push_str(&format!("({} more lines)\n", told.omitted_lines));
         }
     }
 }

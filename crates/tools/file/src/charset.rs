@@ -7,9 +7,9 @@ use std::path::Path;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::FileAccess;
-use hermes_text::codec::{TextFormat, detect_near};
-use hermes_text::editorconfig::{self, Charset, Config};
-use hermes_text::{Document, Rejected};
+use hermes_text::codec::{TextFormat, detect_format_with};
+use hermes_text::editorconfig::{self, EditorConfigCharset, EditorConfigFile};
+use hermes_text::{TextDocument, NotTextError};
 
 use crate::known;
 
@@ -19,10 +19,10 @@ pub(crate) const MARK: char = '\u{FEFF}';
 /// A text file that was read, in the encoding that it is in. What is in ASCII
 /// so far is in any of many: in the one that was named for it or is said to be
 /// that of such files, if it is one of them.
-pub(crate) fn read(cx: &ToolContext, path: &Path, bytes: Vec<u8>) -> Result<Document, Rejected> {
-    let document = Document::read_near(bytes, || of(cx, path))?;
+pub(crate) fn read(cx: &ToolContext, path: &Path, bytes: Vec<u8>) -> Result<TextDocument, NotTextError> {
+    let document = TextDocument::read_with(bytes, || of(cx, path))?;
     match open_encoding(&document.format(), document.bytes(), || of(cx, path)) {
-        Some(encoding) => Document::read(document.bytes().to_vec(), Some(encoding)),
+        Some(encoding) => TextDocument::read(document.bytes().to_vec(), Some(encoding)),
         None => Ok(document),
     }
 }
@@ -33,7 +33,7 @@ fn open_encoding(
     bytes: &[u8],
     hint: impl FnOnce() -> Option<&'static Encoding>,
 ) -> Option<&'static Encoding> {
-    if *format != TextFormat::PLAIN || bytes.is_empty() {
+    if *format != TextFormat::PLAIN_UTF8 || bytes.is_empty() {
         return None;
     }
     let is_open = |encoding: &&'static Encoding| {
@@ -49,9 +49,9 @@ pub(crate) fn read_as(
     path: &Path,
     bytes: Vec<u8>,
     told: Option<&'static Encoding>,
-) -> Result<Document, Rejected> {
+) -> Result<TextDocument, NotTextError> {
     let Some(told) = told else { return read(cx, path, bytes) };
-    let document = Document::read(bytes, Some(told))?;
+    let document = TextDocument::read(bytes, Some(told))?;
     remember(cx, path, document.bytes(), true, told);
     Ok(document)
 }
@@ -65,8 +65,8 @@ pub(crate) fn remember(
     complete: bool,
     told: &'static Encoding,
 ) {
-    let hint = || said(cx, path).map(Charset::encoding);
-    let looks = detect_near(bytes, complete, hint);
+    let hint = || said(cx, path).map(EditorConfigCharset::encoding);
+    let looks = detect_format_with(bytes, complete, hint);
     let looks = open_encoding(&looks, bytes, hint).unwrap_or(looks.encoding());
     known::spelt(cx, path, (looks != told).then_some(told));
 }
@@ -75,13 +75,13 @@ pub(crate) fn remember(
 /// for it, as far as the call may look. It takes some looking around, so it is
 /// for bytes that do not speak for themselves.
 pub(crate) fn of(cx: &ToolContext, path: &Path) -> Option<&'static Encoding> {
-    known::encoding(cx, path).or_else(|| said(cx, path).map(Charset::encoding))
+    known::encoding(cx, path).or_else(|| said(cx, path).map(EditorConfigCharset::encoding))
 }
 
 /// The encoding that somebody would take these bytes for who knows nothing of
 /// how they came there.
 pub(crate) fn of_bytes(cx: &ToolContext, path: &Path, bytes: &[u8]) -> TextFormat {
-    detect_near(bytes, true, || said(cx, path).map(Charset::encoding))
+    detect_format_with(bytes, true, || said(cx, path).map(EditorConfigCharset::encoding))
 }
 
 /// The format of a new file: in the encoding that was named for it, or as such
@@ -89,7 +89,7 @@ pub(crate) fn of_bytes(cx: &ToolContext, path: &Path, bytes: &[u8]) -> TextForma
 pub(crate) fn of_new(cx: &ToolContext, path: &Path) -> TextFormat {
     match known::encoding(cx, path) {
         Some(named) => TextFormat::new(named, named == UTF_16LE || named == UTF_16BE),
-        None => said(cx, path).map_or(TextFormat::PLAIN, Charset::format),
+        None => said(cx, path).map_or(TextFormat::PLAIN_UTF8, EditorConfigCharset::format),
     }
 }
 
@@ -130,16 +130,16 @@ fn of_the_web(label: &str) -> String {
     }
 }
 
-fn said(cx: &ToolContext, path: &Path) -> Option<Charset> {
+fn said(cx: &ToolContext, path: &Path) -> Option<EditorConfigCharset> {
     let files = FileAccess::new(cx);
     let found = files.editor_configs_above(path).unwrap_or_default();
     if found.is_empty() {
         return None;
     }
-    let configs: Vec<_> = found.iter().map(|(folder, text)| Config { folder, text }).collect();
+    let configs: Vec<_> = found.iter().map(|(folder, text)| EditorConfigFile { dir: folder, text }).collect();
     // The folders are real ones, so the file must be, too.
     let real = files.real_path(path);
-    editorconfig::charset(&configs, real.as_deref().unwrap_or(path))
+    editorconfig::charset_for(&configs, real.as_deref().unwrap_or(path))
 }
 
 #[cfg(test)]

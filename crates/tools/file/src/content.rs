@@ -2,7 +2,7 @@
 
 use encoding_rs::Encoding;
 use hermes_text::binary;
-use hermes_text::codec::{TextFormat, detect_near};
+use hermes_text::codec::{TextFormat, detect_format_with};
 
 /// Text of some format, or something that lines cannot show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,8 +119,8 @@ impl Content {
         match Kind::certain(sample) {
             Some(kind) => Self::Binary(kind),
             None => {
-                let format = detect_near(sample, complete, hint);
-                Self::judged(sample, format, binary::reason(sample, format))
+                let format = detect_format_with(sample, complete, hint);
+                Self::judged(sample, format, binary::binary_reason(sample, format))
             }
         }
     }
@@ -128,7 +128,7 @@ impl Content {
     /// The same, where the caller knows the encoding. What is noise in it is
     /// no text all the same.
     pub(crate) fn told(sample: &[u8], format: TextFormat) -> Self {
-        Self::judged(sample, format, binary::reason_though_named(sample, format))
+        Self::judged(sample, format, binary::binary_reason_in_encoding(sample, format))
     }
 
     fn judged(sample: &[u8], format: TextFormat, why_not: Option<&str>) -> Self {

@@ -5,14 +5,14 @@ use std::sync::OnceLock;
 
 use encoding_rs::Encoding;
 use hermes_core::ToolContext;
-use hermes_text::{Document, NotText};
+use hermes_text::{TextDocument, NotTextReason};
 
 use crate::charset;
 use crate::known::Hash;
 
 #[derive(Debug)]
 pub(crate) struct Original {
-    document: Result<Document, NotText>,
+    document: Result<TextDocument, NotTextReason>,
     len: u64,
     /// Made when it is asked for, which may be while the disk is busy.
     hash: OnceLock<Hash>,
@@ -44,18 +44,18 @@ impl Original {
     }
 
     pub(crate) fn hash(&self) -> &Hash {
-        let bytes = self.document.as_ref().map_or(&[][..], Document::bytes);
+        let bytes = self.document.as_ref().map_or(&[][..], TextDocument::bytes);
         self.hash.get_or_init(|| Hash::of(bytes))
     }
 
     /// The reason if it is not text.
-    pub(crate) fn document(&self) -> Result<&Document, NotText> {
+    pub(crate) fn document(&self) -> Result<&TextDocument, NotTextReason> {
         self.document.as_ref().map_err(|reason| *reason)
     }
 
     /// None if it is not text.
     pub(crate) fn text(&self) -> Option<&str> {
-        self.document.as_ref().ok().map(Document::text)
+        self.document.as_ref().ok().map(TextDocument::text)
     }
 
     /// Whether the file holds exactly these bytes.

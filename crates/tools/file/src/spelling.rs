@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use hermes_core::WorkingDir;
-use hermes_text::diff::{closed, quote_bytes};
+use hermes_text::diff::{close_name, quote_name_bytes};
 
 const SCHEME: &str = "file://";
 /// Begins an address below the working folder, which only a patch has.
@@ -50,14 +50,14 @@ pub(crate) fn shorten(path: &Path, at: &WorkingDir) -> String {
 /// with a prefix below the working folder, and whole elsewhere.
 pub(crate) fn header(prefix: &str, path: &Path, at: &WorkingDir) -> String {
     match path.strip_prefix(at.cwd()) {
-        Ok(short) => quote_bytes(&[prefix.as_bytes(), short.as_os_str().as_bytes()].concat()),
-        Err(_) => quote_bytes(path.as_os_str().as_bytes()),
+        Ok(short) => quote_name_bytes(&[prefix.as_bytes(), short.as_os_str().as_bytes()].concat()),
+        Err(_) => quote_name_bytes(path.as_os_str().as_bytes()),
     }
 }
 
 /// The same behind `---` or `+++`, where it says where it ends.
 pub(crate) fn heading(prefix: &str, path: &Path, at: &WorkingDir) -> String {
-    closed(header(prefix, path, at))
+    close_name(header(prefix, path, at))
 }
 
 /// Where a path leads that may be a link: the file that is read and written

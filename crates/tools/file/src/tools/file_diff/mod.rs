@@ -9,7 +9,7 @@ use hermes_core::{
     ToolError, ToolSpec, WorkingDir,
 };
 use hermes_files::{FileAccess, FileKind};
-use hermes_text::diff::Whitespace;
+use hermes_text::diff::WhitespaceMode;
 use serde::{Deserialize, Serialize};
 
 use crate::aliases;
@@ -338,7 +338,7 @@ fn since(
     Ok((old, new))
 }
 
-impl From<Ignored> for Whitespace {
+impl From<Ignored> for WhitespaceMode {
     fn from(ignored: Ignored) -> Self {
         match ignored {
             Ignored::None => Self::Exact,

@@ -79,12 +79,12 @@ impl Output {
             }
             _ => join(&compared),
         };
-        let left_out = compared.shown.left_out;
+        let left_out = compared.shown.omitted_lines;
         Self {
             identical: compared.identical,
             added_lines: compared.stat.map(|stat| stat.added),
             removed_lines: compared.stat.map(|stat| stat.removed),
-            truncated: left_out > 0 || compared.shown.cut > 0,
+            truncated: left_out > 0 || compared.shown.truncated_lines > 0,
             hint: hint(&compared),
             diff: compared.shown.text,
             old: old.info(),
@@ -109,7 +109,7 @@ pub(super) fn join(compared: &Compared) -> Option<String> {
 }
 
 fn hint(compared: &Compared) -> Option<String> {
-    let (left_out, cut) = (compared.shown.left_out, compared.shown.cut);
+    let (left_out, cut) = (compared.shown.omitted_lines, compared.shown.truncated_lines);
     match (left_out, cut) {
         (0, 0) => None,
         (0, cut) => Some(format!(

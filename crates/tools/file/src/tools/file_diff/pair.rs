@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use hermes_core::OutputLimits;
-use hermes_text::diff::{Breaks, Diff, Layout, Options, Rendered, Stat};
-use hermes_text::{Ending, Endings};
+use hermes_text::diff::{LineBreaks, TextDiff, DiffLayout, DiffOptions, RenderedDiff, DiffStat};
+use hermes_text::{LineEnding, LineEndings};
 
 use super::side::{Body, Side};
 use super::{Args, Format, Ignored};
@@ -16,7 +16,7 @@ const CONTEXT: u64 = 1000;
 #[derive(Debug)]
 pub(super) struct Request {
     format: Format,
-    options: Options,
+    options: DiffOptions,
     context: usize,
     width: usize,
     ignores: bool,
@@ -30,8 +30,8 @@ pub(super) struct Request {
 pub(super) struct Compared {
     pub(super) identical: bool,
     /// None where there are no lines to count.
-    pub(super) stat: Option<Stat>,
-    pub(super) shown: Rendered,
+    pub(super) stat: Option<DiffStat>,
+    pub(super) shown: RenderedDiff,
     pub(super) is_coarse: bool,
     pub(super) is_binary: bool,
     pub(super) notes: Vec<String>,
@@ -40,16 +40,16 @@ pub(super) struct Compared {
 impl Request {
     pub(super) fn new(args: &Args, bounds: &OutputLimits) -> Self {
         let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let options = Options {
+        let options = DiffOptions {
             whitespace: args.ignore_whitespace.into(),
             ignore_case: args.ignore_case,
             ignore_blank_lines: args.ignore_blank_lines,
             // Only what can be applied has to end lines as others do.
-            breaks: match args.format {
-                Format::Unified => Breaks::LineFeeds,
-                _ => Breaks::AsRead,
+            line_breaks: match args.format {
+                Format::Unified => LineBreaks::LineFeedsOnly,
+                _ => LineBreaks::AsRead,
             },
-            ..Options::default()
+            ..DiffOptions::default()
         };
         Self {
             format: args.format,
@@ -79,24 +79,24 @@ impl Request {
         let (Some(old_text), Some(new_text)) = (old.text(), new.text()) else {
             return Compared { is_binary: true, ..Compared::default() };
         };
-        let options = Options { effort, ..self.options };
-        let diff = Diff::new(old_text, new_text, &options);
+        let options = DiffOptions { time_limit: effort, ..self.options };
+        let diff = TextDiff::new(old_text, new_text, &options);
         let name = |side: &Side| match side.body {
             Body::Absent => "/dev/null".to_owned(),
             _ => side.name.clone(),
         };
         let (old_name, new_name) = (name(old), name(new));
-        let layout = Layout {
+        let layout = DiffLayout {
             context: self.context,
             limit: room,
             line_limit: self.line,
-            ..Layout::whole(&old_name, &new_name)
+            ..DiffLayout::full(&old_name, &new_name)
         };
         let shown = match self.format {
             Format::Unified => diff.unified(&layout),
-            Format::Words => diff.words(&layout),
+            Format::Words => diff.word_diff(&layout),
             Format::SideBySide => diff.side_by_side(&layout, self.width),
-            Format::Stat => Rendered::default(),
+            Format::Stat => RenderedDiff::default(),
         };
         Compared {
             identical: false,
@@ -125,7 +125,7 @@ impl Request {
         {
             notes.push(format!("Encodings differ: {old}, {new}."));
         }
-        let dominant = |side: &Side| Endings::of(side.text().unwrap_or_default()).dominant;
+        let dominant = |side: &Side| LineEndings::detect(side.text().unwrap_or_default()).dominant;
         if let (Some(before), Some(after)) = (dominant(old), dominant(new))
             && before != after
         {
@@ -133,7 +133,7 @@ impl Request {
             notes.push(format!("Line endings differ: {before}, {after}.{hint}"));
         }
         if self.format == Format::Unified && !is_empty {
-            let sides = [old, new].into_iter().filter(|side| dominant(side) == Some(Ending::Cr));
+            let sides = [old, new].into_iter().filter(|side| dominant(side) == Some(LineEnding::Cr));
             let names: Vec<&str> = sides.map(|side| side.name.as_str()).collect();
             let end = if names.len() > 1 { "end their" } else { "ends its" };
             if !names.is_empty() {

@@ -50,7 +50,7 @@ impl Walk<'_> {
             removed += entry.removed_lines.unwrap_or_default();
             if let Some((compared, size)) = compared {
                 counted += size;
-                left_out += compared.shown.left_out;
+                left_out += compared.shown.omitted_lines;
                 text.push_str(&compared.shown.text);
             }
             if files.len() < shown {

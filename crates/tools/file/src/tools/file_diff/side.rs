@@ -5,7 +5,7 @@ use std::path::Path;
 
 use encoding_rs::Encoding;
 use hermes_core::{ToolContext, ToolError};
-use hermes_text::Document;
+use hermes_text::TextDocument;
 use serde::Serialize;
 
 use crate::charset;
@@ -26,7 +26,7 @@ pub(super) struct Side {
 
 #[derive(Debug)]
 pub(super) enum Body {
-    File(Document),
+    File(TextDocument),
     Given(String),
     /// Nothing that lines could show.
     Opaque {
@@ -110,9 +110,9 @@ impl Side {
         let (size, hash) = (bytes.len() as u64, blake3::hash(&bytes));
         let kind = Kind::of(&bytes);
         let document = match told {
-            Some(encoding) => Document::read(bytes, Some(encoding)).ok(),
+            Some(encoding) => TextDocument::read(bytes, Some(encoding)).ok(),
             None if Kind::certain(&bytes).is_some() => None,
-            None => Document::read_near(bytes, hint).ok(),
+            None => TextDocument::read_with(bytes, hint).ok(),
         };
         let body = match document {
             Some(document) => Body::File(document),
@@ -167,7 +167,7 @@ impl Side {
     }
 
     pub(super) fn info(&self) -> Info {
-        let endings = self.text().map(hermes_text::Endings::of).unwrap_or_default();
+        let endings = self.text().map(hermes_text::LineEndings::detect).unwrap_or_default();
         let (kind, hash) = match &self.body {
             Body::Opaque { what, hash } => (Some(*what), Some(hash.clone())),
             _ => (None, None),

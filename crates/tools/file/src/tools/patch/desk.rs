@@ -8,10 +8,10 @@ use std::sync::Arc;
 use encoding_rs::Encoding;
 use hermes_core::{ToolContext, ToolError};
 use hermes_files::{FileContent, FileAccess};
-use hermes_text::codec::{TextFormat, Unencodable};
-use hermes_text::formats::Format;
-use hermes_text::matching::{Hunk, Moves, Request, Rigour, Trace, apply, change, compose, replace};
-use hermes_text::{Document, Edit};
+use hermes_text::codec::{TextFormat, UnencodableChar};
+use hermes_text::patch_formats::PatchFormat;
+use hermes_text::matching::{PatchHunk, EditMap, ReplaceRequest, MatchStrictness, MovedRange, apply_hunks, apply_edits, compose_edits, replace_text};
+use hermes_text::{TextDocument, TextEdit};
 
 use super::links::{self, Links};
 use super::outcome::{Fate, Outcome, Spot, Text, Turned};
@@ -35,7 +35,7 @@ struct Now {
 enum Body {
     AsItWas,
     /// Edits of the original, and the text that they make.
-    Edited(Vec<Edit>, Arc<String>),
+    Edited(Vec<TextEdit>, Arc<String>),
     New(Arc<String>),
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Desk<'a> {
     /// The encoding of the files, where the caller names it.
     told: Option<&'static Encoding>,
     /// What the patch is written in; none in replace mode.
-    format: Option<Format>,
+    format: Option<PatchFormat>,
     originals: HashMap<PathBuf, Option<Arc<Original>>>,
     now: HashMap<PathBuf, Option<Now>>,
     /// In the order in which they were named.
@@ -69,7 +69,7 @@ impl<'a> Desk<'a> {
         cx: &'a ToolContext,
         held: &'a Held<'a>,
         told: Option<&'static Encoding>,
-        format: Option<Format>,
+        format: Option<PatchFormat>,
     ) -> Self {
         Self {
             cx,
@@ -103,10 +103,10 @@ impl<'a> Desk<'a> {
     }
 
     /// Makes one step.
-    pub(super) fn take(&mut self, step: &Step, rigour: Rigour) -> Result<(), ToolError> {
+    pub(super) fn take(&mut self, step: &Step, rigour: MatchStrictness) -> Result<(), ToolError> {
         match step {
             Step::Replace { path, old, new, all } => {
-                let request = Request { old, new, all: *all, rigour };
+                let request = ReplaceRequest { old, new, all: *all, strictness: rigour };
                 self.replace(path, &request)
             }
             Step::Add { path, text } => {
@@ -192,7 +192,7 @@ impl<'a> Desk<'a> {
         path: &Path,
         to: &Path,
         target: &Path,
-        hunks: &[Hunk],
+        hunks: &[PatchHunk],
     ) -> Result<(), ToolError> {
         if self.now.contains_key(path) {
             return Err(refusal::link_twice(path));
@@ -206,7 +206,7 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    fn replace(&mut self, path: &Path, request: &Request<'_>) -> Result<(), ToolError> {
+    fn replace(&mut self, path: &Path, request: &ReplaceRequest<'_>) -> Result<(), ToolError> {
         self.open(path)?;
         if self.current(path).is_none() {
             if request.old.is_empty() {
@@ -215,11 +215,11 @@ impl<'a> Desk<'a> {
             return Err(refusal::missing(path, self.cx));
         }
         let text = self.text(path)?;
-        let made = replace(&text, request).map_err(|mismatch| {
+        let made = replace_text(&text, request).map_err(|mismatch| {
             let hash = self.original(path).map(|found| found.hash().to_string());
             refusal::mismatch(path, &text, request, mismatch, hash)
         })?;
-        let changed = change(&text, &made.edits);
+        let changed = apply_edits(&text, &made.edits);
         let lines = made.lines.iter().zip(&made.after);
         let spots = made.places.into_iter().zip(lines).map(|(trace, (before, after))| {
             let (path, strategy) = (path.to_path_buf(), made.strategy);
@@ -229,13 +229,13 @@ impl<'a> Desk<'a> {
         self.put(path, &text, made.edits, changed, spots.collect())
     }
 
-    fn apply(&mut self, path: &Path, hunks: &[Hunk], rigour: Rigour) -> Result<(), ToolError> {
+    fn apply(&mut self, path: &Path, hunks: &[PatchHunk], rigour: MatchStrictness) -> Result<(), ToolError> {
         let text = self.text(path)?;
-        let made = apply(&text, hunks, rigour).map_err(|failure| {
+        let made = apply_hunks(&text, hunks, rigour).map_err(|failure| {
             let hash = self.original(path).map(|found| found.hash().to_string());
             refusal::with_hash(refusal::misfit(path, &text, hunks, &failure, self.format), hash)
         })?;
-        let changed = change(&text, &made.edits);
+        let changed = apply_edits(&text, &made.edits);
         let spots = made.placed.into_iter().map(|placed| Spot {
             path: path.to_path_buf(),
             strategy: placed.strategy,
@@ -252,7 +252,7 @@ impl<'a> Desk<'a> {
         &mut self,
         path: &Path,
         text: &str,
-        edits: Vec<Edit>,
+        edits: Vec<TextEdit>,
         changed: String,
         spots: Vec<Spot>,
     ) -> Result<(), ToolError> {
@@ -262,10 +262,10 @@ impl<'a> Desk<'a> {
         }
         let mut spots = spots;
         if let Some(Some(Now { body: Body::Edited(first, _), .. })) = self.now.get(path) {
-            let (first, second) = (Moves::of(first), Moves::of(&edits));
+            let (first, second) = (EditMap::from_edits(first), EditMap::from_edits(&edits));
             let earlier = self.spots.iter_mut().filter(|spot| spot.path == *path);
-            earlier.for_each(|spot| spot.trace.follow(&second));
-            spots.iter_mut().for_each(|spot| spot.trace.lead_back(&first));
+            earlier.for_each(|spot| spot.trace.map_after(&second));
+            spots.iter_mut().for_each(|spot| spot.trace.map_before(&first));
             self.retraced.insert(path.into());
         }
         self.spots.extend(spots);
@@ -273,7 +273,7 @@ impl<'a> Desk<'a> {
             now.body = match &now.body {
                 Body::AsItWas => Body::Edited(edits, Arc::new(changed)),
                 Body::Edited(first, _) => {
-                    Body::Edited(compose(text, first, &edits), Arc::new(changed))
+                    Body::Edited(compose_edits(text, first, &edits), Arc::new(changed))
                 }
                 Body::New(_) => Body::New(Arc::new(changed)),
             };
@@ -314,7 +314,7 @@ impl<'a> Desk<'a> {
         self.now.get(path)?.as_ref()
     }
 
-    fn document(&self, path: &Path) -> Result<&Document, ToolError> {
+    fn document(&self, path: &Path) -> Result<&TextDocument, ToolError> {
         match self.original(path).map(|found| found.document()) {
             Some(Ok(document)) => Ok(document),
             Some(Err(reason)) => Err(refusal::not_text(path, reason)),
@@ -352,7 +352,7 @@ impl<'a> Desk<'a> {
             (Body::Edited(edits, text), Some(from)) => {
                 let document = self.document(from)?;
                 // The bytes are the text; a mark that an edit makes is refused below.
-                if document.format() == TextFormat::PLAIN && !text.starts_with(charset::MARK) {
+                if document.format() == TextFormat::PLAIN_UTF8 && !text.starts_with(charset::MARK) {
                     return Ok(FileContent::Text(Arc::clone(text)));
                 }
                 document.splice(edits).map_err(|error| refusal::splice(from, &error))
@@ -374,8 +374,8 @@ impl<'a> Desk<'a> {
             let (new, old) = (Arc::clone(text), self.old_text(from));
             let mut spots: Vec<&mut Spot> =
                 self.spots.iter_mut().filter(|spot| spot.path == path).collect();
-            let traces: Vec<Trace> = spots.iter().map(|spot| spot.trace.clone()).collect();
-            let lines = Trace::lines(&traces, old.as_deref().unwrap_or_default(), &new);
+            let traces: Vec<MovedRange> = spots.iter().map(|spot| spot.trace.clone()).collect();
+            let lines = MovedRange::lines(&traces, old.as_deref().unwrap_or_default(), &new);
             for (spot, lines) in spots.iter_mut().zip(lines) {
                 (spot.before, spot.after) = lines;
             }
@@ -449,7 +449,7 @@ impl<'a> Desk<'a> {
             }
         }
         for (change, turned) in self.links.finish() {
-            changes.push(change);
+            changes.push(apply_edits);
             files.push(turned);
         }
         if changes.is_empty() {
@@ -481,12 +481,12 @@ impl<'a> Desk<'a> {
 }
 
 /// An error unless the hunks, if there are any, take away all of the text.
-fn require_all(path: &Path, text: &str, hunks: &[Hunk], rigour: Rigour) -> Result<(), ToolError> {
+fn require_all(path: &Path, text: &str, hunks: &[PatchHunk], rigour: MatchStrictness) -> Result<(), ToolError> {
     if hunks.iter().all(|hunk| hunk.lines.is_empty()) {
         let fits = hunks.is_empty() || text.is_empty();
         return if fits { Ok(()) } else { Err(refusal::not_empty(path, text)) };
     }
-    match apply(text, hunks, rigour).map(|made| change(text, &made.edits)) {
+    match apply_hunks(text, hunks, rigour).map(|made| apply_edits(text, &made.edits)) {
         Ok(left) if left.is_empty() => Ok(()),
         _ => Err(refusal::other_content(path)),
     }
@@ -494,14 +494,14 @@ fn require_all(path: &Path, text: &str, hunks: &[Hunk], rigour: Rigour) -> Resul
 
 /// All bytes of a new file. What would not be read as it was written is
 /// refused.
-fn encode(format: TextFormat, text: &str) -> Result<Vec<u8>, Unencodable> {
+fn encode(format: TextFormat, text: &str) -> Result<Vec<u8>, UnencodableChar> {
     let bytes = [format.bom(), &format.encode(text)?].concat();
     let read = format.decode(&bytes).text;
     let pairs = read.char_indices().zip(text.chars());
     match pairs.into_iter().find(|((_, read), written)| read != written) {
         None => Ok(bytes),
         Some(((offset, _), character)) => {
-            Err(Unencodable { character, offset, encoding: format.encoding().name() })
+            Err(UnencodableChar { character, offset, encoding: format.encoding().name() })
         }
     }
 }

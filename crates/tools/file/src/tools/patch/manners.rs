@@ -1,25 +1,25 @@
 //! What a caller can do about a refusal, in the words of the format that the
 //! patch is written in.
 
-use hermes_text::formats::Format;
+use hermes_text::patch_formats::PatchFormat;
 
 /// What a part of a patch is called.
-pub(super) fn part(format: Option<Format>) -> &'static str {
-    if format == Some(Format::Blocks) { "block" } else { "hunk" }
+pub(super) fn part(format: Option<PatchFormat>) -> &'static str {
+    if format == Some(PatchFormat::Blocks) { "block" } else { "hunk" }
 }
 
 /// How a patch of the format looks.
-pub(super) fn shape(format: Option<Format>) -> &'static str {
+pub(super) fn shape(format: Option<PatchFormat>) -> &'static str {
     match format {
-        Some(Format::V4a) => {
+        Some(PatchFormat::V4a) => {
             "A V4A patch looks like this: `*** Begin Patch`, `*** Update File: path`, `@@`, lines \
                 with ` ` (stays), `-` (goes) or `+` (comes) in front, `*** End Patch`."
         }
-        Some(Format::Unified) => {
+        Some(PatchFormat::Unified) => {
             "A unified diff looks like this: `--- a/path`, `+++ b/path`, `@@` (numbers may be left \
                 out), lines with ` ` (stays), `-` (goes) or `+` (comes) in front."
         }
-        Some(Format::Blocks) => {
+        Some(PatchFormat::Blocks) => {
             "A block looks like this: the path on a line, `<<<<<<< SEARCH`, old lines, `=======`, \
                 new lines, `>>>>>>> REPLACE`."
         }
@@ -32,13 +32,13 @@ pub(super) fn shape(format: Option<Format>) -> &'static str {
 }
 
 /// How to say which of several places is meant.
-pub(super) fn choose(format: Option<Format>) -> &'static str {
+pub(super) fn choose(format: Option<PatchFormat>) -> &'static str {
     match format {
-        Some(Format::Blocks) => {
+        Some(PatchFormat::Blocks) => {
             "Put more of the lines around it into SEARCH and REPLACE, copied from one of the \
                 places, until it fits only there."
         }
-        Some(Format::Unified) => {
+        Some(PatchFormat::Unified) => {
             "Give more context lines, copied from one of the places, until it fits only there; \
                 numbers count where lines and place agree exactly."
         }
@@ -50,9 +50,9 @@ pub(super) fn choose(format: Option<Format>) -> &'static str {
 }
 
 /// How to say where lines are to be added.
-pub(super) fn anchor(format: Option<Format>) -> &'static str {
+pub(super) fn anchor(format: Option<PatchFormat>) -> &'static str {
     match format {
-        Some(Format::Unified) => {
+        Some(PatchFormat::Unified) => {
             "Give the lines around the place as context. A diff made with -U0 has none: make it \
                 with `git diff -U3` or `diff -u`."
         }
@@ -64,13 +64,13 @@ pub(super) fn anchor(format: Option<Format>) -> &'static str {
 }
 
 /// What a new file is called, and how to change one that exists.
-pub(super) fn new_file(format: Option<Format>) -> (&'static str, &'static str) {
+pub(super) fn new_file(format: Option<PatchFormat>) -> (&'static str, &'static str) {
     match format {
-        Some(Format::Blocks) => (
+        Some(PatchFormat::Blocks) => (
             "an empty SEARCH, which makes a new file,",
             "Put the lines that are to be replaced into SEARCH, or choose another name.",
         ),
-        Some(Format::Unified) => (
+        Some(PatchFormat::Unified) => (
             "a diff that makes it anew",
             "Give `--- a/file` instead of `--- /dev/null`, with the lines around the change, or \
                 choose another name.",

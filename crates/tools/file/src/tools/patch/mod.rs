@@ -8,7 +8,7 @@ use hermes_core::{
     Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec, WorkingDir,
     answer_schema,
 };
-use hermes_text::matching::Rigour;
+use hermes_text::matching::MatchStrictness;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -73,8 +73,8 @@ pub(crate) enum Mode {
 }
 
 impl Args {
-    fn rigour(&self) -> Rigour {
-        if self.strict { Rigour::Strict } else { Rigour::Relaxed }
+    fn rigour(&self) -> MatchStrictness {
+        if self.strict { MatchStrictness::Strict } else { MatchStrictness::Relaxed }
     }
 }
 

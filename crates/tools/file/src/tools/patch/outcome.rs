@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use encoding_rs::Encoding;
 use hermes_core::ToolContext;
-use hermes_text::matching::{Lines, Strategy, Trace};
+use hermes_text::matching::{LineSpan, MatchStrategy, MovedRange};
 
 use crate::change::FileChange;
 use crate::charset;
@@ -44,10 +44,10 @@ impl Deref for Text {
 #[derive(Debug, Clone)]
 pub(super) struct Spot {
     pub(super) path: PathBuf,
-    pub(super) strategy: Strategy,
-    pub(super) before: Lines,
-    pub(super) after: Lines,
-    pub(super) trace: Trace,
+    pub(super) strategy: MatchStrategy,
+    pub(super) before: LineSpan,
+    pub(super) after: LineSpan,
+    pub(super) trace: MovedRange,
 }
 
 /// What happened to a file.

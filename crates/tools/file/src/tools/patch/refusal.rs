@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
-use hermes_text::codec::Unencodable;
-use hermes_text::formats::Format;
+use hermes_text::codec::UnencodableChar;
+use hermes_text::patch_formats::PatchFormat;
 use hermes_text::matching::{
-    Alone, Explanation, Failure, Hunk, Lines, Misfit, Mismatch, Nearest, Request, Rigour, Side,
-    Wanted, apply, explain, replace, show_exactly, tell_apart,
+    UniqueContext, MismatchExplanation, HunkFailure, PatchHunk, LineSpan, HunkError, ReplaceError, NearestBlock, ReplaceRequest, MatchStrictness, LineRole,
+    WantedText, apply_hunks, explain_mismatch, replace_text, show_exactly, unique_contexts,
 };
-use hermes_text::{NotText, SpliceError};
+use hermes_text::{NotTextReason, SpliceError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -31,26 +31,26 @@ const WIDEST: usize = 200;
 pub(super) fn mismatch(
     path: &Path,
     text: &str,
-    request: &Request<'_>,
-    mismatch: Mismatch,
+    request: &ReplaceRequest<'_>,
+    mismatch: ReplaceError,
     hash: Option<String>,
 ) -> ToolError {
     let shown = show(path);
     let error = match mismatch {
-        Mismatch::EmptyOld => return empty_old(path, text.is_empty()),
-        Mismatch::Identical => {
+        ReplaceError::EmptyOld => return empty_old(path, text.is_empty()),
+        ReplaceError::Identical => {
             return ToolError::invalid("old_string and new_string are the same")
                 .with_hint("Nothing to do, unless new_string should be another.");
         }
-        Mismatch::EndingsOnly => {
+        ReplaceError::OnlyEndingsDiffer => {
             return ToolError::invalid(
                 "old_string and new_string differ only in line endings (CRLF and LF)",
             )
             .with_hint("The file's own are always kept here; write_file can change them.");
         }
-        Mismatch::Absent => {
-            let wanted = Wanted { old: request.old, new: request.new };
-            let mut told = explain(text, &wanted);
+        ReplaceError::NotFound => {
+            let wanted = WantedText { old: request.old, new: request.new };
+            let mut told = explain_mismatch(text, &wanted);
             let relaxed = relaxed(text, request);
             if let Some((lines, _)) = &relaxed {
                 told.nearest = Some(show_exactly(text, request.old, *lines));
@@ -61,7 +61,7 @@ pub(super) fn mismatch(
                 None => error,
             }
         }
-        Mismatch::Ambiguous { strategy, places, more } => several(
+        ReplaceError::Ambiguous { strategy, places, more } => several(
             format!("old_string is in {} places of {shown}", counted(places.len(), more)),
             "Add lines around it, copied from one of the places, until it fits only there; or \
                 set replace_all=true for all of them.",
@@ -69,7 +69,7 @@ pub(super) fn mismatch(
             &places,
         )
         .with("strategy", strategy.name()),
-        Mismatch::Unclear { strategy, lines, reason } => {
+        ReplaceError::Unclear { strategy, lines, reason } => {
             let error = ToolError::invalid(format!(
                 "old_string is at {lines} of {shown}, but \
                 what to write is not clear"
@@ -79,21 +79,21 @@ pub(super) fn mismatch(
                 .with("strategy", strategy.name())
                 .with("places", excerpts(text, &[lines], SHOWN))
         }
-        Mismatch::TooMany => {
+        ReplaceError::TooMany => {
             ToolError::limit(format!("old_string is in more than a million places of {shown}"))
                 .with_hint("Give a longer old_string, or use a program such as sed.")
         }
-        Mismatch::TooRepetitive => too_repetitive(path),
+        ReplaceError::TooRepetitive => too_repetitive(path),
     };
     with_hash(error, hash)
 }
 
 /// What a strict request would find if it were not strict: where, and a hint.
-fn relaxed(text: &str, request: &Request<'_>) -> Option<(Lines, String)> {
-    if request.rigour != Rigour::Strict {
+fn relaxed(text: &str, request: &ReplaceRequest<'_>) -> Option<(LineSpan, String)> {
+    if request.strictness != MatchStrictness::Strict {
         return None;
     }
-    let found = replace(text, &Request { rigour: Rigour::Relaxed, ..*request }).ok()?;
+    let found = replace_text(text, &ReplaceRequest { strictness: MatchStrictness::Relaxed, ..*request }).ok()?;
     let (lines, strategy) = (*found.lines.first()?, found.strategy.name());
     let hint = format!(
         "It is at {lines}, but not exactly ({strategy}). Copy `nearest.text`, or leave strict out."
@@ -105,9 +105,9 @@ fn relaxed(text: &str, request: &Request<'_>) -> Option<(Lines, String)> {
 pub(super) fn misfit(
     path: &Path,
     text: &str,
-    hunks: &[Hunk],
-    failure: &Failure,
-    format: Option<Format>,
+    hunks: &[PatchHunk],
+    failure: &HunkFailure,
+    format: Option<PatchFormat>,
 ) -> ToolError {
     let text = failure.text.as_deref().unwrap_or(text);
     let hunk = hunks.get(failure.hunk);
@@ -117,11 +117,11 @@ pub(super) fn misfit(
     } else {
         format!("The {part} for {} ({} of {})", show(path), failure.hunk + 1, hunks.len())
     };
-    let error = match &failure.misfit {
-        Misfit::Absent => {
-            let old = hunk.map(Hunk::old_text).unwrap_or_default();
-            let new = hunk.map(Hunk::new_text).unwrap_or_default();
-            let mut told = explain(text, &Wanted { old: &old, new: &new });
+    let error = match &failure.error {
+        HunkError::NotFound => {
+            let old = hunk.map(PatchHunk::old_text).unwrap_or_default();
+            let new = hunk.map(PatchHunk::new_text).unwrap_or_default();
+            let mut told = explain_mismatch(text, &WantedText { old: &old, new: &new });
             if hunk.is_some_and(|hunk| lacks_marks(text, hunk)) {
                 told.notes = vec![UNMARKED.to_owned()];
             }
@@ -133,48 +133,48 @@ pub(super) fn misfit(
             }
             absent(format!("{name} fits nowhere"), text, &told)
         }
-        Misfit::Ambiguous { strategy, places, more } => several(
+        HunkError::Ambiguous { strategy, places, more } => several(
             format!("{name} fits in {} places", counted(places.len(), *more)),
             manners::choose(format),
             text,
             places,
         )
         .with("strategy", strategy.name()),
-        Misfit::Elsewhere { hint, hinted, places } => several(
+        HunkError::NotAtHint { hint, hinted, places } => several(
             format!("{name} fits only outside of where its hint '{hint}' leads"),
             "Correct the hint, or the lines of the hunk.",
             text,
             places,
         )
         .with("hinted", ranges(hinted)),
-        Misfit::NoPlace => ToolError::invalid(format!(
+        HunkError::NoLocation => ToolError::invalid(format!(
             "{name} only adds lines and does not say \
             where"
         ))
         .with_hint(manners::anchor(format)),
-        Misfit::HintAbsent { hint } => {
-            let told = explain(text, &Wanted { old: hint, new: "" });
+        HunkError::HintNotFound { hint } => {
+            let told = explain_mismatch(text, &WantedText { old: hint, new: "" });
             let what = format!("{name} adds lines behind '{hint}', which is not in the file");
             absent(what, text, &told)
         }
-        Misfit::HintAmbiguous { hint, places } => several(
+        HunkError::HintAmbiguous { hint, places } => several(
             format!("{name} adds lines behind '{hint}', which is in several places"),
             "Give a hint that is there only once, nested hints (`@@ class`, then `@@ def`), or \
                 context lines.",
             text,
             places,
         ),
-        Misfit::Unclear { lines, reason } => {
+        HunkError::Unclear { lines, reason } => {
             ToolError::invalid(format!("{name} fits at {lines}, but what to write is not clear"))
                 .with_hint(reason.clone())
                 .with("places", excerpts(text, &[*lines], SHOWN))
         }
-        Misfit::Overlap { lines } => {
+        HunkError::Overlap { lines } => {
             ToolError::invalid(format!("{name} changes lines that another changes ({lines})"))
                 .with_hint(format!("Make one {part} of the two."))
         }
-        Misfit::TooRepetitive => too_repetitive(path),
-        Misfit::TooMany => {
+        HunkError::TooRepetitive => too_repetitive(path),
+        HunkError::TooManyRounds => {
             ToolError::limit(format!("{name}: too many hunks build upon each other"))
                 .with_hint("Write the file as a whole with write_file.")
         }
@@ -186,17 +186,17 @@ const UNMARKED: &str = "The lines that stay lack their mark: put one more space 
     before its own indentation.";
 
 /// Whether a hunk would fit if the lines that stay had a space in front.
-fn lacks_marks(text: &str, hunk: &Hunk) -> bool {
+fn lacks_marks(text: &str, hunk: &PatchHunk) -> bool {
     let mut marked = hunk.clone();
-    let stay = marked.lines.iter_mut().filter(|line| line.side == Side::Context);
+    let stay = marked.lines.iter_mut().filter(|line| line.role == LineRole::Context);
     stay.filter(|line| !line.text.is_empty()).for_each(|line| line.text.insert(0, ' '));
-    marked != *hunk && apply(text, &[marked], Rigour::Relaxed).is_ok()
+    marked != *hunk && apply_hunks(text, &[marked], MatchStrictness::Relaxed).is_ok()
 }
 
 /// Where a hunk would fit that is said to be at the end of the file.
-fn before_the_end(text: &str, hunk: &Hunk) -> Option<Lines> {
-    let free = Hunk { final_newline: None, open_end: false, ..hunk.clone() };
-    let made = (free != *hunk).then(|| apply(text, &[free], Rigour::Relaxed).ok())??;
+fn before_the_end(text: &str, hunk: &PatchHunk) -> Option<LineSpan> {
+    let free = PatchHunk { final_newline: None, no_newline_at_end: false, ..hunk.clone() };
+    let made = (free != *hunk).then(|| apply_hunks(text, &[free], MatchStrictness::Relaxed).ok())??;
     Some(made.placed.first()?.before)
 }
 
@@ -216,9 +216,9 @@ fn value(of: &impl Serialize) -> Value {
 }
 
 /// What is nowhere, with what comes nearest.
-fn absent(what: String, text: &str, told: &Explanation) -> ToolError {
+fn absent(what: String, text: &str, told: &MismatchExplanation) -> ToolError {
     let mut said = told.notes.clone();
-    if let Some(lines) = told.applied {
+    if let Some(lines) = told.already_applied {
         let note = format!("The new text is there already ({lines}): the change seems to be made.");
         said.insert(0, note);
     }
@@ -234,7 +234,7 @@ fn absent(what: String, text: &str, told: &Explanation) -> ToolError {
         None => said.push(UNLIKE.to_owned()),
     }
     let mut error = ToolError::not_found(what).with_hint(said.join(" "));
-    if told.applied.is_some() {
+    if told.already_applied.is_some() {
         error = error.with("already_applied", true);
     }
     if let Some(nearest) = &told.nearest {
@@ -259,7 +259,7 @@ const UNLIKE: &str = "Nothing in the file is like it. Read the file, and copy th
     without the line numbers.";
 
 /// What to do with the nearest text, in a sentence or two.
-fn how_to_copy(nearest: &Nearest) -> String {
+fn how_to_copy(nearest: &NearestBlock) -> String {
     let lines = nearest.lines;
     let mut said = if nearest.is_cut {
         format!("The nearest text is at {lines}, too long to show: read those lines and copy them.")
@@ -286,23 +286,23 @@ fn how_to_copy(nearest: &Nearest) -> String {
     said
 }
 
-fn several(what: String, hint: &str, text: &str, places: &[Lines]) -> ToolError {
+fn several(what: String, hint: &str, text: &str, places: &[LineSpan]) -> ToolError {
     ToolError::invalid(what).with_hint(hint).with("places", excerpts(text, places, SHOWN))
 }
 
-fn ranges(places: &[Lines]) -> Value {
+fn ranges(places: &[LineSpan]) -> Value {
     places.iter().map(|lines| json!([lines.first, lines.last])).collect()
 }
 
 /// Places with the lines around them that tell them apart, numbered; the first
 /// few.
-fn excerpts(text: &str, places: &[Lines], most: usize) -> Value {
+fn excerpts(text: &str, places: &[LineSpan], most: usize) -> Value {
     let lines: Vec<&str> = hermes_text::lines(text).collect();
     let (shown, others) = places.split_at(places.len().min(most));
-    let shown = shown.iter().zip(tell_apart(text, shown)).map(|(place, alone)| {
+    let shown = shown.iter().zip(unique_contexts(text, shown)).map(|(place, alone)| {
         let range = value(&[place.first, place.last]);
         let context = excerpt(&lines, *place, alone);
-        if alone.is_alone {
+        if alone.is_unique {
             json!({"lines": range, "context": context})
         } else {
             json!({"lines": range, "context": context, "unique": false})
@@ -313,7 +313,7 @@ fn excerpts(text: &str, places: &[Lines], most: usize) -> Value {
 }
 
 /// A place and some lines around it. The middle of a long one is left out.
-fn excerpt(lines: &[&str], place: Lines, alone: Alone) -> String {
+fn excerpt(lines: &[&str], place: LineSpan, alone: UniqueContext) -> String {
     let from = alone.lines.first.min(place.first.saturating_sub(AROUND)).max(1);
     let to = alone.lines.last.max(place.last + AROUND).min(lines.len());
     let gap = place.first + LONGEST..place.last;
@@ -373,7 +373,7 @@ pub(super) enum Onto {
     Moved,
 }
 
-pub(super) fn occupied(path: &Path, what: Onto, format: Option<Format>) -> ToolError {
+pub(super) fn occupied(path: &Path, what: Onto, format: Option<PatchFormat>) -> ToolError {
     let (what, hint) = match what {
         Onto::New => manners::new_file(format),
         Onto::Moved => ("move", "Choose another name, or delete the file first."),
@@ -484,9 +484,9 @@ pub(super) fn another_version(
     }
 }
 
-pub(super) fn not_text(path: &Path, reason: NotText) -> ToolError {
+pub(super) fn not_text(path: &Path, reason: NotTextReason) -> ToolError {
     ToolError::invalid(format!("{} cannot be patched. {reason}", show(path)))
-        .with("binary", matches!(reason, NotText::Binary { .. }))
+        .with("binary", matches!(reason, NotTextReason::Binary { .. }))
         .with_hint(
             "Only text can be patched. If it is text, name its encoding, such as \
              encoding=utf-16le; a binary file can be moved or deleted.",
@@ -494,7 +494,7 @@ pub(super) fn not_text(path: &Path, reason: NotText) -> ToolError {
 }
 
 /// The file's encoding lacks a character of the new text.
-pub(super) fn unencodable(path: &Path, what: &Unencodable) -> ToolError {
+pub(super) fn unencodable(path: &Path, what: &UnencodableChar) -> ToolError {
     ToolError::invalid(format!("{} was not changed. In the new text, {what}", show(path)))
         .with("encoding", what.encoding)
         .with("offset", what.offset)
@@ -508,7 +508,7 @@ pub(super) fn unencodable(path: &Path, what: &Unencodable) -> ToolError {
 /// The edits cannot be written in the file's encoding.
 pub(super) fn splice(path: &Path, error: &SpliceError) -> ToolError {
     let kind = match error {
-        SpliceError::Disorder { .. } | SpliceError::Misplaced { .. } => ErrorKind::Internal,
+        SpliceError::OutOfOrder { .. } | SpliceError::OutOfBounds { .. } => ErrorKind::Internal,
         _ => ErrorKind::InvalidArguments,
     };
     let refused = ToolError::new(kind, format!("{} was not changed. {error}", show(path)));
@@ -521,7 +521,7 @@ pub(super) fn splice(path: &Path, error: &SpliceError) -> ToolError {
         SpliceError::Inexact { offset, encoding } => {
             refused.with("encoding", *encoding).with("offset", *offset)
         }
-        SpliceError::Disorder { .. } | SpliceError::Misplaced { .. } => refused,
+        SpliceError::OutOfOrder { .. } | SpliceError::OutOfBounds { .. } => refused,
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hermes_core::ToolContext;
-use hermes_text::diff::{Diff, Layout, Options, closed};
+use hermes_text::diff::{TextDiff, DiffLayout, DiffOptions, close_name};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -152,8 +152,8 @@ impl Output {
         Self {
             success: true,
             dry_run,
-            strategy: strategy.map(hermes_text::matching::Strategy::name),
-            format: plan.format.map(hermes_text::formats::Format::name),
+            strategy: strategy.map(hermes_text::matching::MatchStrategy::name),
+            format: plan.format.map(hermes_text::patch_formats::PatchFormat::name),
             diff,
             diff_left_out,
             changes: outcome.spots.len() + outcome.files.iter().filter(|f| f.is_turned()).count(),
@@ -237,18 +237,18 @@ fn diffs(files: &[Turned], limit: usize, cx: &ToolContext) -> (String, usize) {
             continue;
         }
         let effort = EFFORT / u32::try_from(files.len()).unwrap_or(u32::MAX);
-        let diff = Diff::new(old, new, &Options { effort, ..Options::default() });
+        let diff = TextDiff::new(old, new, &DiffOptions { time_limit: effort, ..DiffOptions::default() });
         let room = limit.saturating_sub(text.len());
-        let (old_name, new_name) = (closed(old_name), closed(new_name));
-        let layout = Layout {
+        let (old_name, new_name) = (close_name(old_name), close_name(new_name));
+        let layout = DiffLayout {
             limit: room,
             line_limit: LINE,
             is_quoted: true,
-            ..Layout::whole(&old_name, &new_name)
+            ..DiffLayout::full(&old_name, &new_name)
         };
         let shown = diff.unified(&layout);
         text.push_str(&shown.text);
-        left_out += shown.left_out;
+        left_out += shown.omitted_lines;
     }
     (text, left_out)
 }

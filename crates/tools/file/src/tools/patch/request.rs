@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use hermes_core::{ToolError, WorkingDir};
-use hermes_text::formats::{Format, Operation, parse_near};
-use hermes_text::matching::Hunk;
+use hermes_text::patch_formats::{PatchFormat, PatchOperation, parse_patch_with};
+use hermes_text::matching::PatchHunk;
 
 use super::{Args, Mode, manners};
 use crate::spelling::resolve;
@@ -18,7 +18,7 @@ pub(super) struct Plan {
     /// The files that shall be programs when all is done, or none.
     pub(super) programs: Vec<(PathBuf, bool)>,
     /// None in replace mode.
-    pub(super) format: Option<Format>,
+    pub(super) format: Option<PatchFormat>,
     /// What the patch says that is not done.
     pub(super) warnings: Vec<String>,
 }
@@ -28,8 +28,8 @@ pub(super) struct Plan {
 pub(super) enum Step {
     Replace { path: PathBuf, old: String, new: String, all: bool },
     Add { path: PathBuf, text: String },
-    Update { path: PathBuf, hunks: Vec<Hunk>, to: Option<PathBuf> },
-    Delete { path: PathBuf, hunks: Vec<Hunk> },
+    Update { path: PathBuf, hunks: Vec<PatchHunk>, to: Option<PathBuf> },
+    Delete { path: PathBuf, hunks: Vec<PatchHunk> },
 }
 
 /// What happens to a file.
@@ -100,7 +100,7 @@ impl Plan {
         let is_there = |name: &str| {
             !climbs(name) && std::fs::symlink_metadata(resolve(at, &meant(name))).is_ok()
         };
-        let parsed = parse_near(text, path, &is_there).map_err(|error| {
+        let parsed = parse_patch_with(text, path, &is_there).map_err(|error| {
             let refused = ToolError::invalid(format!("The patch cannot be read: {error}"));
             let refused = match error.line {
                 0 => refused,
@@ -121,16 +121,16 @@ impl Plan {
         let mut steps = Vec::with_capacity(parsed.operations.len());
         for operation in parsed.operations {
             steps.push(match operation {
-                Operation::Add { path, text } => Step::Add { path: named(&path)?, text },
-                Operation::Update { path, hunks, to } => Step::Update {
+                PatchOperation::Add { path, text } => Step::Add { path: named(&path)?, text },
+                PatchOperation::Update { path, hunks, to } => Step::Update {
                     path: named(&path)?,
                     hunks,
                     to: to.as_deref().map(named).transpose()?,
                 },
-                Operation::Delete { path, hunks } => Step::Delete { path: named(&path)?, hunks },
+                PatchOperation::Delete { path, hunks } => Step::Delete { path: named(&path)?, hunks },
             });
         }
-        let programs = parsed.programs.iter().map(|(path, runs)| Ok((named(path)?, *runs)));
+        let programs = parsed.executables.iter().map(|(path, runs)| Ok((named(path)?, *runs)));
         let programs = programs.collect::<Result<_, ToolError>>()?;
         Ok(Self { steps, programs, format: Some(parsed.format), warnings: parsed.warnings })
     }

@@ -203,7 +203,7 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
         && let Some(extracted) = extract_text(path, &mut source, kind, cx)?
     {
         let inner = source.with_text(&extracted.text);
-        let text = Text { format: TextFormat::PLAIN, newline: Newline::Byte, is_settled: true };
+        let text = Text { format: TextFormat::PLAIN_UTF8, newline: Newline::Byte, is_settled: true };
         let read = Reading { args, path, cx, sample: b"", document: Some(kind.name()) };
         return read.page(&mut source, Some(inner), text, &extracted.notes);
     }

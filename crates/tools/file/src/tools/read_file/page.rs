@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use encoding_rs::UTF_8;
 use hermes_core::OutputLimits;
-use hermes_text::codec::{TextFormat, detect};
+use hermes_text::codec::{TextFormat, detect_format};
 
 use crate::clip::{Clip, Ending, Endings, Line};
 use crate::lines::{LineIndex, LineReader, Newline, fill};
@@ -119,7 +119,7 @@ impl Page {
             return Ok(page);
         };
         let size = page.fill(source, at, request)?;
-        let is_guess = !text.is_settled && text.format == TextFormat::PLAIN && sample.is_ascii();
+        let is_guess = !text.is_settled && text.format == TextFormat::PLAIN_UTF8 && sample.is_ascii();
         if page.damaged && is_guess {
             page.reconsider(source, at, size, request)?;
         }
@@ -207,7 +207,7 @@ impl Page {
     ) -> io::Result<()> {
         source.seek(SeekFrom::Start(at))?;
         let mut bytes = vec![0; size.min(PAGE_SAMPLE) as usize];
-        let format = detect(fill(source, &mut bytes)?, size <= PAGE_SAMPLE);
+        let format = detect_format(fill(source, &mut bytes)?, size <= PAGE_SAMPLE);
         let same_lines = !Newline::of(format.encoding()).is_wide();
         if format == self.text.format || !same_lines || !format.bom().is_empty() {
             return Ok(());

@@ -12,7 +12,7 @@ use hermes_search::{
     Content, Names, Page, PathGlob, Pattern, Report, Root, SearchError, Selection, Sort, Veil,
     Wanted, Watch, find_names, find_near, search,
 };
-use hermes_text::codec::detect_near;
+use hermes_text::codec::detect_format_with;
 use serde_json::Value;
 
 use crate::blocking::off_thread;
@@ -76,7 +76,7 @@ fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     let bounds = cx.ports.get::<OutputLimits>().map_or_else(OutputLimits::default, |b| *b);
     let limit = args.limit.clamp(1, RESULTS);
     let spelling = |path: &Path, sample: &[u8], is_all: bool| {
-        detect_near(sample, is_all, || charset::of(cx, path))
+        detect_format_with(sample, is_all, || charset::of(cx, path))
     };
     let wish = Wish {
         args,

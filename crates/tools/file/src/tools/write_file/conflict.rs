@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hermes_core::{ToolContext, ToolError};
 
-use hermes_text::Document;
+use hermes_text::TextDocument;
 
 use super::version::{Effort, LONG_DIFF, compare};
 use crate::known::{self, Hash, Standing, Writer};
@@ -114,7 +114,7 @@ impl Conflict {
         let effort = Effort { limit: DIFF, ..LONG_DIFF };
         let seen = self.seen.as_ref().and_then(versions::find);
         let encoding = || now.document().ok().map(|now| now.format().encoding());
-        match seen.and_then(|seen| Document::read_near(seen.to_vec(), encoding).ok()) {
+        match seen.and_then(|seen| TextDocument::read_with(seen.to_vec(), encoding).ok()) {
             Some(seen) => compare(seen.text(), current, ("as you saw it", "as it is now"), effort),
             None => compare(current, text, ("as it is now", "as you would write it"), effort),
         }

@@ -12,7 +12,7 @@ use hermes_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use hermes_text::{Document, Endings, count_lines};
+use hermes_text::{TextDocument, LineEndings, count_lines};
 
 use crate::aliases;
 use crate::blocking::in_place;
@@ -217,7 +217,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
             unchanged,
             replaced_unseen: None,
             encoding: script.label(),
-            line_endings: Endings::of(text).label(),
+            line_endings: LineEndings::detect(text).label(),
             diff: match old {
                 None if args.dry_run => addition(text, path, cx, effort),
                 _ => differs.and_then(|old| diff(old, text, path, cx, effort)),
@@ -335,5 +335,5 @@ fn was_shown(cx: &ToolContext, old: Option<&Original>, numbered: &str) -> bool {
     old.and_then(Original::text).is_some_and(holds)
         || unchanged::was_shown(cx, numbered)
         || seen()
-            .any(|bytes| Document::read(bytes.to_vec(), None).is_ok_and(|seen| holds(seen.text())))
+            .any(|bytes| TextDocument::read(bytes.to_vec(), None).is_ok_and(|seen| holds(seen.text())))
 }

@@ -5,7 +5,7 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use hermes_core::{JsonSchema, ToolError};
 use hermes_files::FileContent;
 use hermes_text::codec::TextFormat;
-use hermes_text::{Document, Ending, line_at};
+use hermes_text::{TextDocument, LineEnding, line_at};
 use serde::{Deserialize, Serialize};
 
 use super::Args;
@@ -32,9 +32,9 @@ enum Wanted {
     Given,
     /// Those of the file, if the content ends all of its lines in one way. One
     /// that mixes them means what it says.
-    Kept(Ending),
+    Kept(LineEnding),
     /// These.
-    Set(Ending),
+    Set(LineEnding),
 }
 
 /// The content as text and as bytes.
@@ -53,14 +53,14 @@ impl Script {
     /// the format of a new file.
     pub(super) fn choose(
         args: &Args,
-        old: Option<&Document>,
+        old: Option<&TextDocument>,
         new: impl FnOnce() -> TextFormat,
     ) -> Result<Self, ToolError> {
         // An empty file is in no encoding yet.
         let old_format = match old.filter(|old| !old.bytes().is_empty()) {
             Some(old) => old.format(),
             None if args.encoding.is_none() => new(),
-            None => TextFormat::PLAIN,
+            None => TextFormat::PLAIN_UTF8,
         };
         let format = match args.encoding.as_deref() {
             Some(name) => named(name, old_format)?,
@@ -72,8 +72,8 @@ impl Script {
             false => format,
         };
         let ending = match (args.line_endings, old.and_then(|old| old.endings().dominant)) {
-            (Some(LineEndings::Lf), _) => Wanted::Set(Ending::Lf),
-            (Some(LineEndings::Crlf), _) => Wanted::Set(Ending::CrLf),
+            (Some(LineEndings::Lf), _) => Wanted::Set(LineEnding::Lf),
+            (Some(LineEndings::Crlf), _) => Wanted::Set(LineEnding::CrLf),
             (None, Some(ending)) => Wanted::Kept(ending),
             (None, None) => Wanted::Given,
         };
@@ -115,15 +115,15 @@ impl Script {
         };
         let text = match self.ending {
             Wanted::Set(ending) => with_ending(text.replace("\r\n", "\n"), ending),
-            Wanted::Kept(Ending::Lf) if all_crlf(&text) => text.replace("\r\n", "\n"),
-            Wanted::Kept(Ending::Lf) => text,
-            Wanted::Kept(Ending::Cr) if all_crlf(&text) => text.replace("\r\n", "\r"),
+            Wanted::Kept(LineEnding::Lf) if all_crlf(&text) => text.replace("\r\n", "\n"),
+            Wanted::Kept(LineEnding::Lf) => text,
+            Wanted::Kept(LineEnding::Cr) if all_crlf(&text) => text.replace("\r\n", "\r"),
             Wanted::Kept(ending) if memchr::memchr(b'\r', text.as_bytes()).is_none() => {
                 with_ending(text, ending)
             }
             Wanted::Kept(_) | Wanted::Given => text,
         };
-        if self.format == TextFormat::PLAIN {
+        if self.format == TextFormat::PLAIN_UTF8 {
             return Ok(Written { text: None, bytes: text.into() });
         }
         let name = self.format.encoding().name();
@@ -145,7 +145,7 @@ impl Script {
             return Ok(());
         }
         let read = self.format.decode(bytes);
-        if !read.damaged && read.text == text {
+        if !read.is_damaged && read.text == text {
             return Ok(());
         }
         let same = text.chars().zip(read.text.chars()).take_while(|(a, b)| a == b);
@@ -165,9 +165,9 @@ fn all_crlf(text: &str) -> bool {
     count(b'\r') == ends && count(b'\n') == ends
 }
 
-fn with_ending(text: String, ending: Ending) -> String {
+fn with_ending(text: String, ending: LineEnding) -> String {
     match ending {
-        Ending::Lf => text,
+        LineEnding::Lf => text,
         other => text.replace('\n', other.as_str()),
     }
 }

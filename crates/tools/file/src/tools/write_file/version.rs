@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hermes_core::ToolContext;
 use hermes_text::count_lines;
-use hermes_text::diff::{Diff, Layout, Options};
+use hermes_text::diff::{TextDiff, DiffLayout, DiffOptions};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -76,16 +76,16 @@ pub(super) fn compare(
     if old.len().max(new.len()) > effort.longest {
         return None;
     }
-    let diff = Diff::new(old, new, &Options { effort: effort.time, ..Options::default() });
-    let layout = Layout {
+    let diff = TextDiff::new(old, new, &DiffOptions { time_limit: effort.time, ..DiffOptions::default() });
+    let layout = DiffLayout {
         limit: effort.limit,
         line_limit: LINE,
         is_quoted: true,
-        ..Layout::whole(old_name, new_name)
+        ..DiffLayout::full(old_name, new_name)
     };
     let mut shown = diff.unified(&layout);
-    if shown.left_out > 0 {
-        shown.text.push_str(&format!("[{} more lines of the diff]\n", shown.left_out));
+    if shown.omitted_lines > 0 {
+        shown.text.push_str(&format!("[{} more lines of the diff]\n", shown.omitted_lines));
     }
     (!shown.text.is_empty()).then_some(shown.text)
 }

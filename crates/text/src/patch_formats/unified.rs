@@ -1,23 +1,23 @@
 //! Unified diffs, as `diff -u` and `git diff` write them and as models try to.
 
-use super::modes::Modes;
-use super::names::{IsThere, Name, both_names, file_name, without_prefixes};
-use super::wrapping::{Numbered, unwrapped};
-use super::{Malformed, Operation, hunk_lines, loose_end, marked, telling};
-use crate::endings::Ending;
-use crate::matching::{Hunk, Side};
+use super::file_modes::FileModes;
+use super::header_names::{FileExists, HeaderName, split_git_names, parse_header_name, strip_prefixes};
+use super::unwrap::{PatchLine, unwrap_lines};
+use super::{PatchError, PatchOperation, hunk_lines, trailing_blank_lines, split_mark, meaningful_hint};
+use crate::line_endings::LineEnding;
+use crate::matching::{PatchHunk, LineRole};
 
 /// The numbers of a hunk: where its old lines begin, and how many there are of
 /// the old and of the new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Extent {
+struct HunkRange {
     start: usize,
     old: usize,
     new: usize,
 }
 
 /// Reads `@@ -1,2 +1,3 @@`.
-fn extent(line: &str) -> Option<Extent> {
+fn parse_hunk_range(line: &str) -> Option<HunkRange> {
     let words = line.strip_prefix("@@")?.trim_start().strip_prefix('-')?;
     let (old, rest) = words.split_once([' ', '\t'])?;
     let rest = rest.trim_start().strip_prefix('+')?;
@@ -27,45 +27,45 @@ fn extent(line: &str) -> Option<Extent> {
         Some((start.parse::<usize>().ok()?, count.parse::<usize>().ok()?))
     };
     let ((start, old), (_, new)) = (pair(old)?, pair(new)?);
-    Some(Extent { start, old, new })
+    Some(HunkRange { start, old, new })
 }
 
 /// Whether a line begins a hunk with numbers.
-pub(super) fn is_range(line: &str) -> bool {
-    extent(line).is_some()
+pub(super) fn is_hunk_header(line: &str) -> bool {
+    parse_hunk_range(line).is_some()
 }
 
 /// What is said of one file, before its hunks.
 #[derive(Debug, Default)]
-struct Entry {
+struct FileSection {
     line: usize,
-    old: Option<Name>,
-    new: Option<Name>,
+    old: Option<HeaderName>,
+    new: Option<HeaderName>,
     is_new: bool,
     is_deleted: bool,
-    from: Option<Name>,
-    to: Option<Name>,
+    from: Option<HeaderName>,
+    to: Option<HeaderName>,
     /// There were `---` and `+++`.
-    named: bool,
-    modes: Modes,
-    hunks: Vec<Hunk>,
+    has_file_header: bool,
+    modes: FileModes,
+    hunks: Vec<PatchHunk>,
 }
 
-struct Reader<'a, 'p> {
-    lines: &'a [Numbered<'p>],
+struct PatchReader<'a, 'p> {
+    lines: &'a [PatchLine<'p>],
     at: usize,
     /// The lines that close a code fence, in order.
-    closing: Vec<usize>,
+    closing_fences: Vec<usize>,
     /// Whether it stops within a line.
-    is_ragged: bool,
+    ends_mid_line: bool,
 }
 
-impl<'p> Reader<'_, 'p> {
+impl<'p> PatchReader<'_, 'p> {
     fn peek(&self, ahead: usize) -> Option<&'p str> {
         self.lines.get(self.at + ahead).map(|line| line.text)
     }
 
-    fn line(&self) -> Option<&Numbered<'p>> {
+    fn line(&self) -> Option<&PatchLine<'p>> {
         self.lines.get(self.at)
     }
 
@@ -80,11 +80,11 @@ impl<'p> Reader<'_, 'p> {
 
     /// Whether a code fence that is around the patch ends here.
     fn is_closing(&self) -> bool {
-        self.closing.binary_search(&self.at).is_ok()
+        self.closing_fences.binary_search(&self.at).is_ok()
     }
 
     /// Whether a file's names begin here.
-    fn is_names(&self) -> bool {
+    fn is_file_header(&self) -> bool {
         let starts =
             |ahead: usize, mark: &str| self.peek(ahead).is_some_and(|l| l.starts_with(mark));
         starts(0, "--- ") && starts(1, "+++ ")
@@ -93,9 +93,9 @@ impl<'p> Reader<'_, 'p> {
 
 /// What a unified diff says.
 #[derive(Debug, Default)]
-pub(super) struct Read {
-    pub(super) operations: Vec<Operation>,
-    pub(super) programs: Vec<(String, bool)>,
+pub(super) struct UnifiedPatch {
+    pub(super) operations: Vec<PatchOperation>,
+    pub(super) executables: Vec<(String, bool)>,
 }
 
 /// Reads a unified diff. `path` is the file of hunks without a header.
@@ -103,43 +103,43 @@ pub(super) struct Read {
 pub(super) fn parse(
     patch: &str,
     path: Option<&str>,
-    is_there: IsThere<'_>,
+    is_there: FileExists<'_>,
     warnings: &mut Vec<String>,
-) -> Result<Read, Malformed> {
-    let lines = unwrapped(patch);
+) -> Result<UnifiedPatch, PatchError> {
+    let lines = unwrap_lines(patch);
     let closing = if is_fenced(patch) { closing_fences(&lines) } else { Vec::new() };
     let is_ragged = !patch.ends_with('\n') && closing.is_empty();
-    let mut reader = Reader { lines: &lines, at: 0, closing, is_ragged };
-    let mut read = Read::default();
-    let mut entry: Option<Entry> = None;
+    let mut reader = PatchReader { lines: &lines, at: 0, closing_fences: closing, ends_mid_line: is_ragged };
+    let mut read = UnifiedPatch::default();
+    let mut entry: Option<FileSection> = None;
     while let Some(line) = reader.peek(0) {
         let number = reader.number();
         if let Some(names) = line.strip_prefix("diff --git ") {
-            finish(&mut read, entry.take(), path, is_there)?;
-            let (old, new) = both_names(names);
-            entry = Some(Entry { line: number, old, new, ..Entry::default() });
+            into_operation(&mut read, entry.take(), path, is_there)?;
+            let (old, new) = split_git_names(names);
+            entry = Some(FileSection { line: number, old, new, ..FileSection::default() });
             reader.at += 1;
-        } else if reader.is_names() {
-            if entry.as_ref().is_none_or(|entry| entry.named) {
-                finish(&mut read, entry.take(), path, is_there)?;
+        } else if reader.is_file_header() {
+            if entry.as_ref().is_none_or(|entry| entry.has_file_header) {
+                into_operation(&mut read, entry.take(), path, is_there)?;
             }
-            let open = entry.get_or_insert_with(|| Entry { line: number, ..Entry::default() });
-            open.old = Some(file_name(number, line.get(4..).unwrap_or_default())?);
+            let open = entry.get_or_insert_with(|| FileSection { line: number, ..FileSection::default() });
+            open.old = Some(parse_header_name(number, line.get(4..).unwrap_or_default())?);
             let second = reader.peek(1).and_then(|line| line.get(4..)).unwrap_or_default();
-            open.new = Some(file_name(number + 1, second)?);
-            open.named = true;
+            open.new = Some(parse_header_name(number + 1, second)?);
+            open.has_file_header = true;
             reader.at += 2;
         } else if line.starts_with("@@") {
-            let open = entry.get_or_insert_with(|| Entry { line: number, ..Entry::default() });
-            open.hunks.push(hunk(&mut reader, warnings)?);
+            let open = entry.get_or_insert_with(|| FileSection { line: number, ..FileSection::default() });
+            open.hunks.push(read_hunk(&mut reader, warnings)?);
         } else {
             if let Some(open) = &mut entry {
-                remark(open, number, line)?;
+                read_git_line(open, number, line)?;
             }
             reader.at += 1;
         }
     }
-    finish(&mut read, entry, path, is_there)?;
+    into_operation(&mut read, entry, path, is_there)?;
     Ok(read)
 }
 
@@ -150,7 +150,7 @@ fn is_fenced(patch: &str) -> bool {
 
 /// The lines that close a fence: behind them there are no lines of a hunk up
 /// to the next header, so that they are none themselves.
-fn closing_fences(lines: &[Numbered<'_>]) -> Vec<usize> {
+fn closing_fences(lines: &[PatchLine<'_>]) -> Vec<usize> {
     let mut closing = Vec::new();
     let mut is_over = true;
     for (at, line) in lines.iter().enumerate().rev() {
@@ -164,10 +164,10 @@ fn closing_fences(lines: &[Numbered<'_>]) -> Vec<usize> {
 }
 
 /// Takes in what git says about a file.
-fn remark(entry: &mut Entry, number: usize, line: &str) -> Result<(), Malformed> {
+fn read_git_line(entry: &mut FileSection, number: usize, line: &str) -> Result<(), PatchError> {
     let name =
-        |prefix: &str| line.strip_prefix(prefix).map(|rest| file_name(number, rest)).transpose();
-    entry.modes.remark(number, line)?;
+        |prefix: &str| line.strip_prefix(prefix).map(|rest| parse_header_name(number, rest)).transpose();
+    entry.modes.read_line(number, line)?;
     if line.starts_with("new file mode") {
         entry.is_new = true;
     } else if line.starts_with("deleted file mode") {
@@ -177,36 +177,36 @@ fn remark(entry: &mut Entry, number: usize, line: &str) -> Result<(), Malformed>
     } else if let Some(to) = name("rename to ")? {
         entry.to = Some(to);
     } else if line.starts_with("copy from ") || line.starts_with("copy to ") {
-        return Err(Malformed::at(number, "copies are not supported; add the new file instead"));
+        return Err(PatchError::at_line(number, "copies are not supported; add the new file instead"));
     } else if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
-        return Err(Malformed::at(number, "binary patches cannot be applied, only those of text"));
+        return Err(PatchError::at_line(number, "binary patches cannot be applied, only those of text"));
     }
     Ok(())
 }
 
 /// A hunk of which only the first line is known.
-fn opened(head: &str, said: Option<Extent>) -> Hunk {
+fn open_hunk(head: &str, said: Option<HunkRange>) -> PatchHunk {
     let mut made =
-        Hunk { line: said.map(|said| said.start).filter(|start| *start > 0), ..Hunk::default() };
+        PatchHunk { line: said.map(|said| said.start).filter(|start| *start > 0), ..PatchHunk::default() };
     if said.is_some() {
         let behind = head.trim_start_matches('@').split_once("@@").map(|(_, behind)| behind.trim());
-        made.heading = behind.map(telling).filter(|it| !it.is_empty()).map(str::to_owned);
+        made.heading = behind.map(meaningful_hint).filter(|it| !it.is_empty()).map(str::to_owned);
     } else {
-        let hint = telling(head.trim_start_matches('@').trim().trim_end_matches('@').trim());
+        let hint = meaningful_hint(head.trim_start_matches('@').trim().trim_end_matches('@').trim());
         made.hints.extend((!hint.is_empty()).then(|| hint.to_owned()));
     }
     made
 }
 
 /// The lines that a hunk says to have, and those that it has.
-fn counts(said: Extent, raw: &[Numbered<'_>]) -> String {
-    let without = |side: Side| raw.iter().filter(|line| marked(line.text).0 != side).count();
+fn describe_line_counts(said: HunkRange, raw: &[PatchLine<'_>]) -> String {
+    let without = |side: LineRole| raw.iter().filter(|line| split_mark(line.text).0 != side).count();
     format!(
         "{} old and {} new lines are announced, {} and {} are there",
         said.old,
         said.new,
-        without(Side::Add),
-        without(Side::Remove)
+        without(LineRole::Add),
+        without(LineRole::Remove)
     )
 }
 
@@ -217,52 +217,52 @@ fn is_header(line: &str) -> bool {
 
 /// Reads a hunk: as many lines as its numbers say, and more as long as they
 /// look like lines of a hunk, since the numbers are often wrong.
-fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk, Malformed> {
+fn read_hunk(reader: &mut PatchReader<'_, '_>, warnings: &mut Vec<String>) -> Result<PatchHunk, PatchError> {
     let begin = reader.line().copied();
     let head = reader.peek(0).unwrap_or_default();
-    let said = extent(head);
-    let mut made = opened(head, said);
+    let said = parse_hunk_range(head);
+    let mut made = open_hunk(head, said);
     reader.at += 1;
     let (mut old, mut new) = said.map_or((0, 0), |said| (said.old, said.new));
-    let mut raw: Vec<Numbered<'_>> = Vec::new();
+    let mut raw: Vec<PatchLine<'_>> = Vec::new();
     let (mut old_open, mut new_open) = (false, false);
     while let Some(numbered) = reader.line().copied() {
         let line = numbered.text;
         let left = old > 0 || new > 0;
         let begins_other = line.starts_with("@@") || line.starts_with("diff --git ");
         let names =
-            reader.is_names() && (!left || reader.peek(2).is_some_and(|l| l.starts_with("@@")));
+            reader.is_file_header() && (!left || reader.peek(2).is_some_and(|l| l.starts_with("@@")));
         let is_over = reader.is_closing() || !left && (line == "-- " || line == "--");
         if begins_other || names || is_over {
             break;
         }
         if line.starts_with('\\') {
-            let side = raw.last().map(|last| marked(last.text).0);
-            old_open |= side != Some(Side::Add);
-            new_open |= side.is_some_and(|side| side != Side::Remove);
+            let side = raw.last().map(|last| split_mark(last.text).0);
+            old_open |= side != Some(LineRole::Add);
+            new_open |= side.is_some_and(|side| side != LineRole::Remove);
             if let Some(last) = raw.last_mut() {
                 last.ending = None;
             }
         } else if line.is_empty() || line.starts_with([' ', '+', '-']) || left {
             raw.push(numbered);
-            let (side, _) = marked(line);
-            old = old.saturating_sub(usize::from(side != Side::Add));
-            new = new.saturating_sub(usize::from(side != Side::Remove));
+            let (side, _) = split_mark(line);
+            old = old.saturating_sub(usize::from(side != LineRole::Add));
+            new = new.saturating_sub(usize::from(side != LineRole::Remove));
         } else {
             break;
         }
         reader.at += 1;
     }
     if let Some(said) = said.filter(|_| (old > 0 || new > 0) && reader.is_last()) {
-        let counts = counts(said, &raw);
+        let counts = describe_line_counts(said, &raw);
         // Lines would go and nothing come for them, or half a line would.
-        let is_bare = raw.last().is_some_and(|last| marked(last.text).0 == Side::Remove);
-        if old > 0 && new > 0 && (is_bare || reader.is_ragged) {
+        let is_bare = raw.last().is_some_and(|last| split_mark(last.text).0 == LineRole::Remove);
+        if old > 0 && new > 0 && (is_bare || reader.ends_mid_line) {
             let reason = format!(
                 "the patch ends in the middle of a hunk: {counts}; send all of it, or a bare `@@`, \
                  which needs no numbers"
             );
-            return Err(Malformed::at(begin.map_or(0, |begin| begin.number), reason));
+            return Err(PatchError::at_line(begin.map_or(0, |begin| begin.number), reason));
         }
         // What may be missing could have told the place from others.
         made.line = None;
@@ -271,10 +271,10 @@ fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk,
              needs no numbers."
         ));
     }
-    made.loose = loose_end(&raw);
+    made.optional_blank_lines = trailing_blank_lines(&raw);
     match (old_open, new_open) {
         (false, false) => {}
-        (true, true) => made.open_end = true,
+        (true, true) => made.no_newline_at_end = true,
         (_, new_open) => made.final_newline = Some(!new_open),
     }
     // Where there are no old lines, the header shows how the patch itself ends
@@ -284,90 +284,90 @@ fn hunk(reader: &mut Reader<'_, '_>, warnings: &mut Vec<String>) -> Result<Hunk,
     Ok(made)
 }
 
-impl Entry {
+impl FileSection {
     /// Its two names without git's prefixes, read in one of the ways.
-    fn names(&self, how: usize) -> (Option<String>, Option<String>) {
-        let read = |name: &Option<Name>| name.as_ref().map(|name| name.read(how).to_owned());
-        without_prefixes(read(&self.old), read(&self.new))
+    fn both_names(&self, how: usize) -> (Option<String>, Option<String>) {
+        let read = |name: &Option<HeaderName>| name.as_ref().map(|name| name.reading(how).to_owned());
+        strip_prefixes(read(&self.old), read(&self.new))
     }
 
     /// The file that it is about: as it is written, if there is one of that
     /// name.
-    fn name(&self, is_there: IsThere<'_>) -> Option<String> {
+    fn file_name(&self, is_there: FileExists<'_>) -> Option<String> {
         let read = |how: usize| {
-            let (old, new) = self.names(how);
+            let (old, new) = self.both_names(how);
             if self.is_deleted { old } else { new }
         };
-        let plain = read(Name::PLAIN);
+        let plain = read(HeaderName::PLAIN_READING);
         if self.is_new {
-            let is_exact = self.new.as_ref().is_some_and(Name::is_exact);
+            let is_exact = self.new.as_ref().is_some_and(HeaderName::is_exact);
             return if is_exact { read(0) } else { plain };
         }
-        let mut literal = (0..Name::PLAIN).map(read).take_while(|name| *name != plain).flatten();
+        let mut literal = (0..HeaderName::PLAIN_READING).map(read).take_while(|name| *name != plain).flatten();
         literal.find(|name| is_there(name)).or(plain)
     }
 
     /// The new name of a file: with blanks at its end only where `+++` tells
     /// that they belong to it.
-    fn new_name<'n>(&self, to: &'n Name) -> &'n str {
-        let is_exact = self.new.as_ref().is_some_and(Name::is_exact);
-        let is_told = is_exact && self.names(0).1.as_deref() == Some(to.read(0));
-        to.read(if is_told { 0 } else { Name::PLAIN })
+    fn new_name<'n>(&self, to: &'n HeaderName) -> &'n str {
+        let is_exact = self.new.as_ref().is_some_and(HeaderName::is_exact);
+        let is_told = is_exact && self.both_names(0).1.as_deref() == Some(to.reading(0));
+        to.reading(if is_told { 0 } else { HeaderName::PLAIN_READING })
     }
 }
 
 /// Turns what was read of a file into what to do with it.
-fn finish(
-    read: &mut Read,
-    entry: Option<Entry>,
+fn into_operation(
+    read: &mut UnifiedPatch,
+    entry: Option<FileSection>,
     path: Option<&str>,
-    is_there: IsThere<'_>,
-) -> Result<(), Malformed> {
+    is_there: FileExists<'_>,
+) -> Result<(), PatchError> {
     let Some(mut entry) = entry else { return Ok(()) };
-    let is_null = |name: &Option<Name>| name.as_ref().is_some_and(Name::is_null);
+    let is_null = |name: &Option<HeaderName>| name.as_ref().is_some_and(HeaderName::is_null);
     entry.is_new |= is_null(&entry.old);
     entry.is_deleted |= is_null(&entry.new);
     if let (Some(from), Some(to)) = (&entry.from, &entry.to) {
-        let (from, to) = (from.choose(is_there).to_owned(), entry.new_name(to).to_owned());
-        read.programs.extend(entry.modes.executable().map(|runs| (to.clone(), runs)));
-        read.operations.push(Operation::Update { path: from, hunks: entry.hunks, to: Some(to) });
+        let (from, to) = (from.choose_existing(is_there).to_owned(), entry.new_name(to).to_owned());
+        read.executables.extend(entry.modes.executable_change().map(|runs| (to.clone(), runs)));
+        read.operations.push(PatchOperation::Update { path: from, hunks: entry.hunks, to: Some(to) });
         return Ok(());
     }
-    let name = entry.name(is_there);
+    let name = entry.file_name(is_there);
     let Some(name) = name.or_else(|| path.map(str::to_owned)) else {
-        return Err(Malformed::at(
+        return Err(PatchError::at_line(
             entry.line,
             "the hunks belong to no file: give `--- a/file` and `+++ b/file` before them, or \
                 the path argument",
         ));
     };
     if entry.is_deleted && entry.hunks.is_empty() {
-        entry.hunks.push(Hunk::default());
+        entry.hunks.push(PatchHunk::default());
     }
-    let runs = entry.modes.executable().filter(|_| !entry.is_deleted);
-    read.programs.extend(runs.map(|runs| (name.clone(), runs)));
+    let runs = entry.modes.executable_change().filter(|_| !entry.is_deleted);
+    read.executables.extend(runs.map(|runs| (name.clone(), runs)));
     if entry.is_new {
-        read.operations.push(Operation::Add { path: name, text: added(entry.line, &entry.hunks)? });
+        read.operations.push(PatchOperation::Add { path: name, text: added_text(entry.line, &entry.hunks)? });
     } else if entry.is_deleted {
-        read.operations.push(Operation::Delete { path: name, hunks: entry.hunks });
+        read.operations.push(PatchOperation::Delete { path: name, hunks: entry.hunks });
     } else if !entry.hunks.is_empty() {
-        read.operations.push(Operation::Update { path: name, hunks: entry.hunks, to: None });
+        read.operations.push(PatchOperation::Update { path: name, hunks: entry.hunks, to: None });
     } else if runs.is_none() {
-        return Err(Malformed::at(entry.line, format!("nothing is said to change in {name}")));
+        return Err(PatchError::at_line(entry.line, format!("nothing is said to change in {name}")));
     }
     Ok(())
 }
 
-fn added(line: usize, hunks: &[Hunk]) -> Result<String, Malformed> {
+fn added_text(line: usize, hunks: &[PatchHunk]) -> Result<String, PatchError> {
     let mut text = String::new();
     for hunk in hunks {
-        let kept = hunk.lines.len() - hunk.loose.min(hunk.lines.len());
+        let kept = hunk.lines.len() - hunk.optional_blank_lines.min(hunk.lines.len());
         for line_of in hunk.lines.iter().take(kept) {
-            if line_of.side != Side::Add {
-                return Err(Malformed::at(line, "a new file has only lines that begin with `+`"));
+            if line_of.role != LineRole::Add {
+                return Err(PatchError::at_line(line, "a new file has only lines that begin with `+`"));
             }
             text.push_str(&line_of.text);
-            text.push_str(line_of.ending.map_or("\n", Ending::as_str));
+            text.push_str(line_of.ending.map_or("\n", LineEnding::as_str));
         }
     }
     if hunks.last().is_some_and(|hunk| hunk.final_newline == Some(false)) {

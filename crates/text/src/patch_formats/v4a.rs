@@ -1,15 +1,15 @@
-//! V4A patches: `*** Begin Patch`, a section for each file, hunks that are
+//! V4A patches: `*** Begin ParsedPatch`, a section for each file, hunks that are
 //! found by their lines and by `@@` hints.
 
-use super::names::{IsThere, chosen};
-use super::wrapping::{Numbered, unwrapped};
-use super::{Malformed, Operation, hunk_lines, loose_end, telling};
-use crate::matching::Hunk;
+use super::header_names::{FileExists, choose_name};
+use super::unwrap::{PatchLine, unwrap_lines};
+use super::{PatchError, PatchOperation, hunk_lines, trailing_blank_lines, meaningful_hint};
+use crate::matching::PatchHunk;
 
 /// A line that begins with `***`. Names are as they are written, with the
 /// blanks around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Header<'a> {
+enum V4aHeader<'a> {
     Begin,
     End,
     Add(&'a str),
@@ -20,7 +20,7 @@ enum Header<'a> {
     EndOfFile,
 }
 
-fn header(line: &str) -> Option<Header<'_>> {
+fn parse_header(line: &str) -> Option<V4aHeader<'_>> {
     let words = line.strip_prefix("***")?.trim_start();
     let after = |name: &str| {
         let rest = words.get(name.len()..)?;
@@ -29,46 +29,46 @@ fn header(line: &str) -> Option<Header<'_>> {
     };
     let is = |name: &str| words.trim_end().eq_ignore_ascii_case(name);
     if is("begin patch") {
-        return Some(Header::Begin);
+        return Some(V4aHeader::Begin);
     }
     if is("end patch") {
-        return Some(Header::End);
+        return Some(V4aHeader::End);
     }
     if is("end of file") {
-        return Some(Header::EndOfFile);
+        return Some(V4aHeader::EndOfFile);
     }
     if let Some(names) = after("move file:") {
         let (from, to) = names.split_once("->")?;
-        return Some(Header::Move(from.strip_suffix(' ').unwrap_or(from), to));
+        return Some(V4aHeader::Move(from.strip_suffix(' ').unwrap_or(from), to));
     }
     after("add file:")
-        .map(Header::Add)
-        .or_else(|| after("update file:").map(Header::Update))
-        .or_else(|| after("delete file:").map(Header::Delete))
-        .or_else(|| after("move to:").map(Header::MoveTo))
+        .map(V4aHeader::Add)
+        .or_else(|| after("update file:").map(V4aHeader::Update))
+        .or_else(|| after("delete file:").map(V4aHeader::Delete))
+        .or_else(|| after("move to:").map(V4aHeader::MoveTo))
 }
 
 /// Whether a line shows that the text is a V4A patch.
 pub(super) fn is_header(line: &str) -> bool {
-    matches!(header(line), Some(found) if !matches!(found, Header::EndOfFile | Header::MoveTo(_)))
+    matches!(parse_header(line), Some(found) if !matches!(found, V4aHeader::EndOfFile | V4aHeader::MoveTo(_)))
 }
 
 /// Reads a V4A patch.
 pub(super) fn parse(
     patch: &str,
     path: Option<&str>,
-    is_there: IsThere<'_>,
-) -> Result<Vec<Operation>, Malformed> {
-    let lines = unwrapped(patch);
-    let body = body(fenced(&lines))?;
+    is_there: FileExists<'_>,
+) -> Result<Vec<PatchOperation>, PatchError> {
+    let lines = unwrap_lines(patch);
+    let body = patch_body(fence_content(&lines))?;
     let mut operations = Vec::new();
     let mut rest = body;
     if let Some(path) = path {
-        let bare = rest.iter().take_while(|line| header(line.text).is_none()).count();
+        let bare = rest.iter().take_while(|line| parse_header(line.text).is_none()).count();
         let (hunks, after) = rest.split_at(bare);
         if hunks.iter().any(|line| !line.text.trim().is_empty()) {
-            let hunks = hunks_of(hunks);
-            operations.push(Operation::Update { path: path.to_owned(), hunks, to: None });
+            let hunks = read_hunks(hunks);
+            operations.push(PatchOperation::Update { path: path.to_owned(), hunks, to: None });
         }
         rest = after;
     }
@@ -77,33 +77,33 @@ pub(super) fn parse(
             rest = after;
             continue;
         }
-        let in_section = |line: &Numbered<'_>| {
-            matches!(header(line.text), None | Some(Header::EndOfFile | Header::MoveTo(_)))
+        let in_section = |line: &PatchLine<'_>| {
+            matches!(parse_header(line.text), None | Some(V4aHeader::EndOfFile | V4aHeader::MoveTo(_)))
         };
         let length = after.iter().take_while(|line| in_section(line)).count();
         let (section, next) = after.split_at(length);
         rest = next;
-        match header(first.text) {
-            Some(Header::Add(path)) => operations.push(add(first.number, path, section)?),
-            Some(Header::Update(path)) => {
-                let path = named(first.number, path, is_there)?;
-                operations.push(update(first.number, path, section)?);
+        match parse_header(first.text) {
+            Some(V4aHeader::Add(path)) => operations.push(read_addition(first.number, path, section)?),
+            Some(V4aHeader::Update(path)) => {
+                let path = existing_name(first.number, path, is_there)?;
+                operations.push(read_update(first.number, path, section)?);
             }
-            Some(Header::Delete(path)) => {
-                bare(section)?;
-                operations.push(Operation::Delete {
-                    path: named(first.number, path, is_there)?,
+            Some(V4aHeader::Delete(path)) => {
+                require_blank(section)?;
+                operations.push(PatchOperation::Delete {
+                    path: existing_name(first.number, path, is_there)?,
                     hunks: Vec::new(),
                 });
             }
-            Some(Header::Move(from, to)) => {
+            Some(V4aHeader::Move(from, to)) => {
                 let to = new_name(first.number, to)?.to_owned();
-                let path = named(first.number, from, is_there)?;
-                operations.push(Operation::Update { path, hunks: hunks_of(section), to: Some(to) });
+                let path = existing_name(first.number, from, is_there)?;
+                operations.push(PatchOperation::Update { path, hunks: read_hunks(section), to: Some(to) });
             }
-            Some(Header::Begin | Header::End) => bare(section)?,
+            Some(V4aHeader::Begin | V4aHeader::End) => require_blank(section)?,
             _ => {
-                return Err(Malformed::at(
+                return Err(PatchError::at_line(
                     first.number,
                     "expected `*** Update File: path`, `*** Add File: path`, `*** Delete File: \
                         path` or `*** Move File: from -> to`",
@@ -116,9 +116,9 @@ pub(super) fn parse(
 
 /// What is in a code fence that begins before the patch does; all of it if
 /// none does.
-fn fenced<'a, 'p>(lines: &'a [Numbered<'p>]) -> &'a [Numbered<'p>] {
-    let is_fence = |line: &Numbered<'_>| line.text.starts_with("```");
-    let begins = |line: &Numbered<'_>| is_header(line.text) || hint(line.text).is_some();
+fn fence_content<'a, 'p>(lines: &'a [PatchLine<'p>]) -> &'a [PatchLine<'p>] {
+    let is_fence = |line: &PatchLine<'_>| line.text.starts_with("```");
+    let begins = |line: &PatchLine<'_>| is_header(line.text) || hunk_hint(line.text).is_some();
     match lines.iter().position(|line| is_fence(line) || begins(line)) {
         Some(at) if lines.get(at).is_some_and(is_fence) => {
             let inside = lines.get(at + 1..).unwrap_or_default();
@@ -131,12 +131,12 @@ fn fenced<'a, 'p>(lines: &'a [Numbered<'p>]) -> &'a [Numbered<'p>] {
 
 /// What is between the markers; all of it if there are none. A patch that has
 /// only the first of them has lost its end.
-fn body<'a, 'p>(lines: &'a [Numbered<'p>]) -> Result<&'a [Numbered<'p>], Malformed> {
-    let begin = lines.iter().position(|line| header(line.text) == Some(Header::Begin));
+fn patch_body<'a, 'p>(lines: &'a [PatchLine<'p>]) -> Result<&'a [PatchLine<'p>], PatchError> {
+    let begin = lines.iter().position(|line| parse_header(line.text) == Some(V4aHeader::Begin));
     let body = lines.get(begin.map_or(0, |at| at + 1)..).unwrap_or_default();
-    let end = body.iter().rposition(|line| header(line.text) == Some(Header::End));
+    let end = body.iter().rposition(|line| parse_header(line.text) == Some(V4aHeader::End));
     if begin.is_some() && end.is_none() {
-        return Err(Malformed::at(
+        return Err(PatchError::at_line(
             lines.last().map_or(0, |line| line.number),
             "the patch is cut off: it has `*** Begin Patch` but no `*** End Patch`; send all of it",
         ));
@@ -146,71 +146,71 @@ fn body<'a, 'p>(lines: &'a [Numbered<'p>]) -> Result<&'a [Numbered<'p>], Malform
 
 /// The name of a file that is to be there: as it is written behind a blank, if
 /// there is one of that name.
-fn named(line: usize, written: &str, is_there: IsThere<'_>) -> Result<String, Malformed> {
+fn existing_name(line: usize, written: &str, is_there: FileExists<'_>) -> Result<String, PatchError> {
     let literal = written.strip_prefix(' ').unwrap_or(written);
-    Ok(chosen([literal, written.trim()], new_name(line, written)?, is_there).to_owned())
+    Ok(choose_name([literal, written.trim()], new_name(line, written)?, is_there).to_owned())
 }
 
 /// The name of a new file, without what is put around names.
-fn new_name(line: usize, written: &str) -> Result<&str, Malformed> {
+fn new_name(line: usize, written: &str) -> Result<&str, PatchError> {
     match written.trim().trim_matches(['`', '"']) {
-        "" => Err(Malformed::at(line, "the file has no name")),
+        "" => Err(PatchError::at_line(line, "the file has no name")),
         name => Ok(name),
     }
 }
 
 /// Nothing but empty lines.
-fn bare(section: &[Numbered<'_>]) -> Result<(), Malformed> {
+fn require_blank(section: &[PatchLine<'_>]) -> Result<(), PatchError> {
     match section.iter().find(|line| !line.text.trim().is_empty()) {
         None => Ok(()),
-        Some(line) => Err(Malformed::at(
+        Some(line) => Err(PatchError::at_line(
             line.number,
             "nothing may stand here; a section begins with `*** Update File: path` or the like",
         )),
     }
 }
 
-fn add(number: usize, path: &str, section: &[Numbered<'_>]) -> Result<Operation, Malformed> {
+fn read_addition(number: usize, path: &str, section: &[PatchLine<'_>]) -> Result<PatchOperation, PatchError> {
     let last = section.iter().rposition(|line| !line.text.is_empty()).map_or(0, |at| at + 1);
     let mut text = String::new();
     for line in section.get(..last).unwrap_or_default() {
-        if header(line.text) == Some(Header::EndOfFile) {
+        if parse_header(line.text) == Some(V4aHeader::EndOfFile) {
             continue;
         }
         let content = match line.text.strip_prefix('+') {
             Some(content) => content,
             None if line.text.trim().is_empty() => "",
             None => {
-                return Err(Malformed::at(line.number, "every line of a new file begins with `+`"));
+                return Err(PatchError::at_line(line.number, "every line of a new file begins with `+`"));
             }
         };
         text.push_str(content);
         text.push('\n');
     }
-    Ok(Operation::Add { path: new_name(number, path)?.to_owned(), text })
+    Ok(PatchOperation::Add { path: new_name(number, path)?.to_owned(), text })
 }
 
-fn update(number: usize, path: String, section: &[Numbered<'_>]) -> Result<Operation, Malformed> {
+fn read_update(number: usize, path: String, section: &[PatchLine<'_>]) -> Result<PatchOperation, PatchError> {
     let mut section = section;
     let mut to = None;
     while let Some((first, rest)) = section.split_first() {
-        match header(first.text) {
-            Some(Header::MoveTo(name)) => to = Some(new_name(first.number, name)?.to_owned()),
+        match parse_header(first.text) {
+            Some(V4aHeader::MoveTo(name)) => to = Some(new_name(first.number, name)?.to_owned()),
             None if first.text.trim().is_empty() && to.is_none() => {}
             _ => break,
         }
         section = rest;
     }
-    if let Some(stray) = section.iter().find(|l| matches!(header(l.text), Some(Header::MoveTo(_))))
+    if let Some(stray) = section.iter().find(|l| matches!(parse_header(l.text), Some(V4aHeader::MoveTo(_))))
     {
-        return Err(Malformed::at(
+        return Err(PatchError::at_line(
             stray.number,
             "`*** Move to:` stands right behind `*** Update File:`",
         ));
     }
-    let hunks = hunks_of(section);
-    if to.is_none() && hunks.iter().all(Hunk::is_idle) {
-        return Err(Malformed::at(
+    let hunks = read_hunks(section);
+    if to.is_none() && hunks.iter().all(PatchHunk::changes_nothing) {
+        return Err(PatchError::at_line(
             number,
             format!(
                 "the section of {path} changes nothing: lines that go begin with `-`, lines \
@@ -218,41 +218,41 @@ fn update(number: usize, path: String, section: &[Numbered<'_>]) -> Result<Opera
             ),
         ));
     }
-    Ok(Operation::Update { path, hunks, to })
+    Ok(PatchOperation::Update { path, hunks, to })
 }
 
 /// The hint of a line that begins a hunk.
-fn hint(line: &str) -> Option<&str> {
+fn hunk_hint(line: &str) -> Option<&str> {
     let words = line.strip_prefix("@@")?;
     if !(words.is_empty() || words.starts_with(' ') || words.starts_with('@')) {
         return None;
     }
     let words = words.trim();
     // The numbers of a unified diff tell nothing here that could be relied on.
-    if super::unified::is_range(line) {
+    if super::unified::is_hunk_header(line) {
         return Some("");
     }
-    Some(telling(words.strip_suffix("@@").unwrap_or(words).trim()))
+    Some(meaningful_hint(words.strip_suffix("@@").unwrap_or(words).trim()))
 }
 
-fn hunks_of(section: &[Numbered<'_>]) -> Vec<Hunk> {
+fn read_hunks(section: &[PatchLine<'_>]) -> Vec<PatchHunk> {
     let mut hunks = Vec::new();
-    let mut open = Hunk::default();
-    let mut lines: Vec<Numbered<'_>> = Vec::new();
-    let mut close = |open: &mut Hunk, lines: &mut Vec<Numbered<'_>>| {
+    let mut open = PatchHunk::default();
+    let mut lines: Vec<PatchLine<'_>> = Vec::new();
+    let mut close = |open: &mut PatchHunk, lines: &mut Vec<PatchLine<'_>>| {
         if lines.iter().any(|line| !line.text.is_empty()) {
             let mut hunk = std::mem::take(open);
-            hunk.loose = loose_end(lines);
+            hunk.optional_blank_lines = trailing_blank_lines(lines);
             hunk.lines = hunk_lines(lines, None);
             hunks.push(hunk);
         }
         lines.clear();
     };
     for line in section {
-        if header(line.text) == Some(Header::EndOfFile) {
+        if parse_header(line.text) == Some(V4aHeader::EndOfFile) {
             open.at_end = true;
             close(&mut open, &mut lines);
-        } else if let Some(hint) = hint(line.text) {
+        } else if let Some(hint) = hunk_hint(line.text) {
             close(&mut open, &mut lines);
             // Several in a row lead from the outermost inwards.
             if !hint.is_empty() {

@@ -1,30 +1,30 @@
 //! File names as the headers of unified diffs write them.
 
-use super::Malformed;
+use super::PatchError;
 
 /// How a name begins that is no text: an address, in which percent signs stand
 /// for bytes. One that does not begin with a slash behind it is relative.
-const ADDRESS: &str = "file://";
-const RELATIVE: &str = "file://./";
+const FILE_URL_PREFIX: &str = "file://";
+const RELATIVE_URL_PREFIX: &str = "file://./";
 
 /// What stands for a file that was not there, or is no longer.
-const NULL: &str = "/dev/null";
+const NULL_PATH: &str = "/dev/null";
 
 /// Asks whether there is a file of a name.
-pub(super) type IsThere<'a> = &'a dyn Fn(&str) -> bool;
+pub(super) type FileExists<'a> = &'a dyn Fn(&str) -> bool;
 
 /// A name from a header, in the ways in which it can be read: as it is written,
 /// without a date behind a tab, and without the blanks at its end as well.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct HeaderName {
     readings: [String; 3],
     /// Whether only the first of them can be meant.
     is_exact: bool,
 }
 
-impl Name {
+impl HeaderName {
     /// How a name is read of which nothing is known.
-    pub(super) const PLAIN: usize = 2;
+    pub(super) const PLAIN_READING: usize = 2;
 
     /// One that says where it ends.
     fn exact(name: String) -> Self {
@@ -38,7 +38,7 @@ impl Name {
     }
 
     /// One of the ways to read it.
-    pub(super) fn read(&self, how: usize) -> &str {
+    pub(super) fn reading(&self, how: usize) -> &str {
         self.readings.get(how).map_or("", String::as_str)
     }
 
@@ -48,22 +48,22 @@ impl Name {
 
     /// Whether it stands for no file.
     pub(super) fn is_null(&self) -> bool {
-        self.read(Self::PLAIN) == NULL
+        self.reading(Self::PLAIN_READING) == NULL_PATH
     }
 
     /// The name of a file that is to be there.
-    pub(super) fn choose(&self, is_there: IsThere<'_>) -> &str {
+    pub(super) fn choose_existing(&self, is_there: FileExists<'_>) -> &str {
         let [whole, dated, plain] = &self.readings;
-        chosen([whole.as_str(), dated], plain, is_there)
+        choose_name([whole.as_str(), dated], plain, is_there)
     }
 }
 
 /// The first of the literal names that there is a file of; else the plain one,
 /// without what a caller may have put around it.
-pub(super) fn chosen<'n>(
+pub(super) fn choose_name<'n>(
     literal: impl IntoIterator<Item = &'n str>,
     plain: &'n str,
-    is_there: IsThere<'_>,
+    is_there: FileExists<'_>,
 ) -> &'n str {
     let mut literal = literal.into_iter().take_while(|name| *name != plain);
     literal.find(|name| !name.is_empty() && is_there(name)).unwrap_or(plain)
@@ -71,19 +71,19 @@ pub(super) fn chosen<'n>(
 
 /// A name from a header: a date may stand behind a tab, and quotes are read as
 /// git writes them. Behind a name with blanks git puts a tab and nothing else.
-pub(super) fn file_name(line: usize, written: &str) -> Result<Name, Malformed> {
+pub(super) fn parse_header_name(line: usize, written: &str) -> Result<HeaderName, PatchError> {
     if let Some(quoted) = written.trim_end().strip_prefix('"') {
-        let name = unquoted(quoted)
-            .ok_or_else(|| Malformed::at(line, "the quoted file name cannot be read"))?;
-        return Ok(Name::quoted(name.0));
+        let name = unquote_name(quoted)
+            .ok_or_else(|| PatchError::at_line(line, "the quoted file name cannot be read"))?;
+        return Ok(HeaderName::quoted(name.0));
     }
     let whole = written.strip_suffix('\t').unwrap_or(written);
     let dated = written.split('\t').next().unwrap_or_default();
     let plain = dated.trim_end();
     match plain {
-        "" => Err(Malformed::at(line, "the file has no name")),
-        NULL => Ok(Name::quoted(NULL.to_owned())),
-        _ => Ok(Name {
+        "" => Err(PatchError::at_line(line, "the file has no name")),
+        NULL_PATH => Ok(HeaderName::quoted(NULL_PATH.to_owned())),
+        _ => Ok(HeaderName {
             readings: [whole, dated, plain].map(str::to_owned),
             is_exact: whole == dated && whole != written,
         }),
@@ -91,14 +91,14 @@ pub(super) fn file_name(line: usize, written: &str) -> Result<Name, Malformed> {
 }
 
 /// Reads a quoted name up to its closing quote; gives it and what follows.
-fn unquoted(quoted: &str) -> Option<(String, &str)> {
+fn unquote_name(quoted: &str) -> Option<(String, &str)> {
     let mut bytes = Vec::new();
     let mut rest = quoted;
     loop {
         let c = rest.chars().next()?;
         rest = rest.get(c.len_utf8()..)?;
         match c {
-            '"' => return Some((spelt(bytes), rest)),
+            '"' => return Some((name_from_bytes(bytes), rest)),
             '\\' => {
                 let escaped = rest.chars().next()?;
                 if escaped.is_digit(8) {
@@ -126,12 +126,12 @@ fn unquoted(quoted: &str) -> Option<(String, &str)> {
 }
 
 /// The name of these bytes, which need not be text.
-fn spelt(bytes: Vec<u8>) -> String {
+fn name_from_bytes(bytes: Vec<u8>) -> String {
     let bytes = match String::from_utf8(bytes) {
         Ok(name) => return name,
         Err(error) => error.into_bytes(),
     };
-    let mark = if bytes.starts_with(b"/") { ADDRESS } else { RELATIVE };
+    let mark = if bytes.starts_with(b"/") { FILE_URL_PREFIX } else { RELATIVE_URL_PREFIX };
     bytes.iter().fold(mark.to_owned(), |mut name, byte| {
         match byte {
             b'/' | b'-' | b'.' | b'_' | b'~' => name.push(char::from(*byte)),
@@ -144,18 +144,18 @@ fn spelt(bytes: Vec<u8>) -> String {
 
 /// The two names of a `diff --git` line. Unquoted names with spaces can only
 /// be told apart where both are the same.
-pub(super) fn both_names(names: &str) -> (Option<Name>, Option<Name>) {
+pub(super) fn split_git_names(names: &str) -> (Option<HeaderName>, Option<HeaderName>) {
     if let Some(quoted) = names.strip_prefix('"') {
-        let Some((old, rest)) = unquoted(quoted) else { return (None, None) };
+        let Some((old, rest)) = unquote_name(quoted) else { return (None, None) };
         let rest = rest.trim_start();
         let new = match rest.strip_prefix('"') {
-            Some(quoted) => unquoted(quoted).map(|(name, _)| Name::quoted(name)),
-            None => Some(Name::quoted(rest.trim_end().to_owned())),
+            Some(quoted) => unquote_name(quoted).map(|(name, _)| HeaderName::quoted(name)),
+            None => Some(HeaderName::quoted(rest.trim_end().to_owned())),
         };
-        return (Some(Name::quoted(old)), new);
+        return (Some(HeaderName::quoted(old)), new);
     }
-    let name = |name: &str| Some(Name::exact(name.to_owned()));
-    match halves(names).or_else(|| halves(names.trim_end())) {
+    let name = |name: &str| Some(HeaderName::exact(name.to_owned()));
+    match split_in_half(names).or_else(|| split_in_half(names.trim_end())) {
         Some((old, new)) => (name(old), name(new)),
         None => (None, None),
     }
@@ -163,7 +163,7 @@ pub(super) fn both_names(names: &str) -> (Option<Name>, Option<Name>) {
 
 /// Two names that are the same but for the first letter, so that the space
 /// between them is in the middle.
-fn halves(names: &str) -> Option<(&str, &str)> {
+fn split_in_half(names: &str) -> Option<(&str, &str)> {
     let middle = names.len() / 2;
     let (old, new) = (names.get(..middle)?, names.get(middle..)?.strip_prefix(' ')?);
     let bare = |name: &'_ str| name.find('/').map(|at| at + 1);
@@ -172,20 +172,20 @@ fn halves(names: &str) -> Option<(&str, &str)> {
 }
 
 /// The prefixes that git puts before the two names.
-const PREFIXES: [(&str, &str); 6] =
+const GIT_PREFIXES: [(&str, &str); 6] =
     [("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"), ("1/", "2/")];
 
 /// The names without git's prefixes, where both have them or there is only
 /// one name.
-pub(super) fn without_prefixes(
+pub(super) fn strip_prefixes(
     old: Option<String>,
     new: Option<String>,
 ) -> (Option<String>, Option<String>) {
-    let real = |name: Option<String>| name.filter(|name| name != NULL);
+    let real = |name: Option<String>| name.filter(|name| name != NULL_PATH);
     let (old, new) = (real(old), real(new));
-    for (before, after) in PREFIXES {
-        let cut_old = old.as_deref().map(|name| without_prefix(name, before));
-        let cut_new = new.as_deref().map(|name| without_prefix(name, after));
+    for (before, after) in GIT_PREFIXES {
+        let cut_old = old.as_deref().map(|name| strip_prefix(name, before));
+        let cut_new = new.as_deref().map(|name| strip_prefix(name, after));
         let both = !matches!(cut_old, Some(None)) && !matches!(cut_new, Some(None));
         // One name alone is cut only by the usual prefixes.
         if both && (before == "a/" || old.is_some() && new.is_some()) {
@@ -195,9 +195,9 @@ pub(super) fn without_prefixes(
     (old, new)
 }
 
-fn without_prefix(name: &str, prefix: &str) -> Option<String> {
-    match name.strip_prefix(RELATIVE) {
-        Some(bare) => bare.strip_prefix(prefix).map(|bare| format!("{RELATIVE}{bare}")),
+fn strip_prefix(name: &str, prefix: &str) -> Option<String> {
+    match name.strip_prefix(RELATIVE_URL_PREFIX) {
+        Some(bare) => bare.strip_prefix(prefix).map(|bare| format!("{RELATIVE_URL_PREFIX}{bare}")),
         None => name.strip_prefix(prefix).map(str::to_owned),
     }
 }

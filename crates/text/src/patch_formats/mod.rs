@@ -3,36 +3,36 @@
 
 use std::fmt;
 
-use crate::endings::Ending;
-use crate::matching::{Hunk, HunkLine, Side};
+use crate::line_endings::LineEnding;
+use crate::matching::{PatchHunk, HunkLine, LineRole};
 
 mod blocks;
-mod modes;
-mod names;
+mod file_modes;
+mod header_names;
 mod unified;
 mod v4a;
-mod wrapping;
+mod unwrap;
 
-use wrapping::Numbered;
+use unwrap::PatchLine;
 
 /// A patch, whatever it was written in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patch {
+pub struct ParsedPatch {
     /// What it was written in.
-    pub format: Format,
+    pub format: PatchFormat,
     /// What it does, in order.
-    pub operations: Vec<Operation>,
+    pub operations: Vec<PatchOperation>,
     /// The files, by their new paths as written, that shall be programs from
     /// now on, or none any more.
-    pub programs: Vec<(String, bool)>,
+    pub executables: Vec<(String, bool)>,
     /// What it says that is not done, in sentences.
     pub warnings: Vec<String>,
 }
 
 /// A way to write a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// `*** Begin Patch`.
+pub enum PatchFormat {
+    /// `*** Begin ParsedPatch`.
     V4a,
     /// `--- a/file`, `+++ b/file`, `@@ -1,2 +1,3 @@`.
     Unified,
@@ -40,7 +40,7 @@ pub enum Format {
     Blocks,
 }
 
-impl Format {
+impl PatchFormat {
     /// The name, for people and results.
     pub fn name(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl Format {
 
 /// One thing that a patch does to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Operation {
+pub enum PatchOperation {
     /// A new file.
     Add {
         /// Its path, as written.
@@ -66,7 +66,7 @@ pub enum Operation {
         /// Its path, as written.
         path: String,
         /// The changes.
-        hunks: Vec<Hunk>,
+        hunks: Vec<PatchHunk>,
         /// Its new path.
         to: Option<String>,
     },
@@ -76,25 +76,25 @@ pub enum Operation {
         path: String,
         /// What it must hold, if the patch says so. A hunk without lines
         /// stands for an empty file.
-        hunks: Vec<Hunk>,
+        hunks: Vec<PatchHunk>,
     },
 }
 
 /// Why a text is no patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Malformed {
+pub struct PatchError {
     /// The line of the patch, from 1; 0 for the whole.
     pub line: usize,
     /// What is wrong with it.
     pub reason: String,
     /// What it seems to be written in.
-    pub format: Option<Format>,
+    pub format: Option<PatchFormat>,
     /// What to do, if it is not to keep to the format.
     pub remedy: Option<&'static str>,
 }
 
-impl Malformed {
-    fn at(line: usize, reason: impl Into<String>) -> Self {
+impl PatchError {
+    fn at_line(line: usize, reason: impl Into<String>) -> Self {
         Self { line, reason: reason.into(), format: None, remedy: None }
     }
 
@@ -103,7 +103,7 @@ impl Malformed {
     }
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for PatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => f.write_str(&self.reason),
@@ -112,23 +112,23 @@ impl fmt::Display for Malformed {
     }
 }
 
-impl std::error::Error for Malformed {}
+impl std::error::Error for PatchError {}
 
 /// Which format a text seems to be written in.
-pub fn recognise(patch: &str) -> Option<Format> {
+pub fn recognize_format(patch: &str) -> Option<PatchFormat> {
     let mut dashes = false;
     for line in patch.lines() {
         if v4a::is_header(line) {
-            return Some(Format::V4a);
+            return Some(PatchFormat::V4a);
         }
-        if blocks::is_opening(line) {
-            return Some(Format::Blocks);
+        if blocks::is_block_start(line) {
+            return Some(PatchFormat::Blocks);
         }
         if line.starts_with("diff --git ") || dashes && line.starts_with("+++ ") {
-            return Some(Format::Unified);
+            return Some(PatchFormat::Unified);
         }
-        if unified::is_range(line) {
-            return Some(Format::Unified);
+        if unified::is_hunk_header(line) {
+            return Some(PatchFormat::Unified);
         }
         dashes = line.starts_with("--- ");
     }
@@ -136,61 +136,61 @@ pub fn recognise(patch: &str) -> Option<Format> {
     patch
         .lines()
         .any(|line| line.trim_end() == "@@" || line.starts_with("@@ "))
-        .then_some(Format::V4a)
+        .then_some(PatchFormat::V4a)
 }
 
 /// Reads a patch in any of the formats. `path` is the file of hunks and blocks
 /// that name none.
-pub fn parse(patch: &str, path: Option<&str>) -> Result<Patch, Malformed> {
-    parse_near(patch, path, &|_| false)
+pub fn parse_patch(patch: &str, path: Option<&str>) -> Result<ParsedPatch, PatchError> {
+    parse_patch_with(patch, path, &|_| false)
 }
 
 /// The same, where it can be asked whether there is a file of a name. A file
 /// that is to be there is the one that is named to the letter; only if there is
 /// none, quotes, blanks and the like around the name are left out.
-pub fn parse_near(
+pub fn parse_patch_with(
     patch: &str,
     path: Option<&str>,
     is_there: &dyn Fn(&str) -> bool,
-) -> Result<Patch, Malformed> {
+) -> Result<ParsedPatch, PatchError> {
     if is_escaped(patch) {
-        return Err(Malformed::at(
+        return Err(PatchError::at_line(
             0,
             "it is one line, with `\\n` where lines should end; send it with real line breaks",
         )
         .with_remedy("In JSON a line break is written `\\n`, once and not twice escaped."));
     }
-    let Some(format) = recognise(patch) else {
-        return Err(Malformed::at(
+    let Some(format) = recognize_format(patch) else {
+        return Err(PatchError::at_line(
             0,
             "the text is no patch: it has no `*** Begin Patch`, no `--- file` / `+++ file`, \
                 and no `<<<<<<< SEARCH`",
         ));
     };
-    read(format, patch, path, is_there).map_err(|error| Malformed { format: Some(format), ..error })
+    parse_as(format, patch, path, is_there).map_err(|error| PatchError { format: Some(format), ..error })
 }
 
-fn read(
-    format: Format,
+fn parse_as(
+    format: PatchFormat,
     patch: &str,
     path: Option<&str>,
     is_there: &dyn Fn(&str) -> bool,
-) -> Result<Patch, Malformed> {
+) -> Result<ParsedPatch, PatchError> {
     let mut warnings = Vec::new();
     let mut programs = Vec::new();
     let operations = match format {
-        Format::V4a => v4a::parse(patch, path, is_there)?,
-        Format::Unified => {
+        PatchFormat::V4a => v4a::parse(patch, path, is_there)?,
+        PatchFormat::Unified => {
             let read = unified::parse(patch, path, is_there, &mut warnings)?;
-            programs = read.programs;
+            programs = read.executables;
             read.operations
         }
-        Format::Blocks => blocks::parse(patch, path, is_there)?,
+        PatchFormat::Blocks => blocks::parse(patch, path, is_there)?,
     };
-    if operations.iter().all(is_idle) && programs.is_empty() {
-        return Err(Malformed::at(0, "the patch changes nothing"));
+    if operations.iter().all(changes_nothing) && programs.is_empty() {
+        return Err(PatchError::at_line(0, "the patch changes nothing"));
     }
-    Ok(Patch { format, operations, programs, warnings })
+    Ok(ParsedPatch { format, operations, executables: programs, warnings })
 }
 
 /// Whether the whole was escaped once too often. What its lines say cannot be
@@ -198,52 +198,52 @@ fn read(
 fn is_escaped(patch: &str) -> bool {
     let patch = patch.trim();
     let escaped = !patch.contains('\n') && patch.contains("\\n");
-    escaped && recognise(&patch.replace("\\n", "\n")).is_some()
+    escaped && recognize_format(&patch.replace("\\n", "\n")).is_some()
 }
 
-fn is_idle(operation: &Operation) -> bool {
+fn changes_nothing(operation: &PatchOperation) -> bool {
     match operation {
-        Operation::Update { hunks, to, .. } => to.is_none() && hunks.iter().all(Hunk::is_idle),
-        Operation::Add { .. } | Operation::Delete { .. } => false,
+        PatchOperation::Update { hunks, to, .. } => to.is_none() && hunks.iter().all(PatchHunk::changes_nothing),
+        PatchOperation::Add { .. } | PatchOperation::Delete { .. } => false,
     }
 }
 
 /// What a line of a hunk is by its first character, and its words; one without
 /// a mark is context.
-fn marked(line: &str) -> (Side, &str) {
+fn split_mark(line: &str) -> (LineRole, &str) {
     match line.split_at_checked(1) {
-        Some(("+", text)) => (Side::Add, text),
-        Some(("-", text)) => (Side::Remove, text),
-        Some((" ", text)) => (Side::Context, text),
-        _ => (Side::Context, line),
+        Some(("+", text)) => (LineRole::Add, text),
+        Some(("-", text)) => (LineRole::Remove, text),
+        Some((" ", text)) => (LineRole::Context, text),
+        _ => (LineRole::Context, line),
     }
 }
 
 /// The lines of a hunk. How those end that come is taken from the patch only
 /// where it tells them apart: where some end with CRLF and others with LF.
 /// `head` is a line before them that counts as well.
-fn hunk_lines(lines: &[Numbered<'_>], head: Option<&Numbered<'_>>) -> Vec<HunkLine> {
-    let telling = |line: &&Numbered<'_>| !line.text.is_empty();
-    let ending = |line: &Numbered<'_>| line.ending;
-    let has = |wanted: Ending| {
+fn hunk_lines(lines: &[PatchLine<'_>], head: Option<&PatchLine<'_>>) -> Vec<HunkLine> {
+    let telling = |line: &&PatchLine<'_>| !line.text.is_empty();
+    let ending = |line: &PatchLine<'_>| line.ending;
+    let has = |wanted: LineEnding| {
         lines.iter().chain(head).filter(telling).filter_map(ending).any(|found| found == wanted)
     };
-    let mixed = has(Ending::CrLf) && has(Ending::Lf);
+    let mixed = has(LineEnding::CrLf) && has(LineEnding::Lf);
     let made = lines.iter().map(|line| {
-        let (side, text) = marked(line.text);
-        let ending = line.ending.filter(|_| mixed && side == Side::Add);
-        HunkLine { side, text: text.to_owned(), ending }
+        let (side, text) = split_mark(line.text);
+        let ending = line.ending.filter(|_| mixed && side == LineRole::Add);
+        HunkLine { role: side, text: text.to_owned(), ending }
     });
     made.collect()
 }
 
 /// A hint, unless it only says that something is left out.
-fn telling(hint: &str) -> &str {
+fn meaningful_hint(hint: &str) -> &str {
     if hint.chars().all(|c| matches!(c, '.' | '…')) { "" } else { hint }
 }
 
 /// How many empty lines a hunk ends with that have no mark.
-fn loose_end(lines: &[Numbered<'_>]) -> usize {
+fn trailing_blank_lines(lines: &[PatchLine<'_>]) -> usize {
     lines.iter().rev().take_while(|line| line.text.is_empty()).count()
 }
 

@@ -1,10 +1,10 @@
 //! What git says about the kinds and modes of files.
 
-use super::Malformed;
+use super::PatchError;
 
 /// The modes that a diff gives for a file.
 #[derive(Debug, Default)]
-pub(super) struct Modes {
+pub(super) struct FileModes {
     /// Of a new file.
     created: Option<u32>,
     /// Before and after.
@@ -13,27 +13,27 @@ pub(super) struct Modes {
 }
 
 /// The bits of a mode that say what a file is.
-const KIND: u32 = 0o170_000;
-const LINK: u32 = 0o120_000;
-const SUBMODULE: u32 = 0o160_000;
-const EXECUTABLE: u32 = 0o111;
+const FILE_TYPE_MASK: u32 = 0o170_000;
+const SYMLINK_TYPE: u32 = 0o120_000;
+const SUBMODULE_TYPE: u32 = 0o160_000;
+const EXECUTABLE_BITS: u32 = 0o111;
 
-impl Modes {
+impl FileModes {
     /// Takes in a line, if it is about modes.
-    pub(super) fn remark(&mut self, number: usize, line: &str) -> Result<(), Malformed> {
+    pub(super) fn read_line(&mut self, number: usize, line: &str) -> Result<(), PatchError> {
         let after = |words: &str| {
             let mode = line.strip_prefix(words)?.split_whitespace().next_back()?;
             u32::from_str_radix(mode, 8).ok()
         };
         if let Some(mode) = after("deleted file mode ") {
             // The lines of a link are where it leads.
-            return if mode & KIND == LINK { Ok(()) } else { require_file(number, mode) };
+            return if mode & FILE_TYPE_MASK == SYMLINK_TYPE { Ok(()) } else { require_regular_file(number, mode) };
         }
         // Behind the hashes there is a mode only if it stays.
         let stays = after("index ").filter(|_| line.split_whitespace().count() == 3);
         let said = [after("new file mode "), after("old mode "), after("new mode ")];
         for mode in said.into_iter().chain([stays]).flatten() {
-            require_file(number, mode)?;
+            require_regular_file(number, mode)?;
         }
         let [created, old, new] = said;
         self.created = created.or(self.created);
@@ -44,8 +44,8 @@ impl Modes {
 
     /// Whether the file shall be a program from now on, or none; none if that
     /// stays as it is. Git knows nothing else of modes.
-    pub(super) fn executable(&self) -> Option<bool> {
-        let runs = |mode: u32| mode & EXECUTABLE != 0;
+    pub(super) fn executable_change(&self) -> Option<bool> {
+        let runs = |mode: u32| mode & EXECUTABLE_BITS != 0;
         match (self.created, self.old, self.new) {
             (Some(created), ..) => runs(created).then_some(true),
             (None, Some(old), Some(new)) if runs(old) != runs(new) => Some(runs(new)),
@@ -54,14 +54,14 @@ impl Modes {
     }
 }
 
-fn require_file(number: usize, mode: u32) -> Result<(), Malformed> {
-    match mode & KIND {
-        LINK => Err(Malformed::at(
+fn require_regular_file(number: usize, mode: u32) -> Result<(), PatchError> {
+    match mode & FILE_TYPE_MASK {
+        SYMLINK_TYPE => Err(PatchError::at_line(
             number,
             "symbolic links cannot be made or changed by a patch; leave this file out, and use \
                 `ln -s`",
         )),
-        SUBMODULE => Err(Malformed::at(
+        SUBMODULE_TYPE => Err(PatchError::at_line(
             number,
             "submodules cannot be patched; leave this one out, and use git",
         )),

@@ -1,9 +1,9 @@
 //! SEARCH/REPLACE blocks: the lines as they are, and as they should be.
 
-use super::names::{IsThere, chosen};
-use super::wrapping::{Numbered, unwrapped};
-use super::{Malformed, Operation};
-use crate::matching::Hunk;
+use super::header_names::{FileExists, choose_name};
+use super::unwrap::{PatchLine, unwrap_lines};
+use super::{PatchError, PatchOperation};
+use crate::matching::PatchHunk;
 
 /// Whether a line is a row of five to nine of these marks and then the word.
 fn is_marker(line: &str, mark: char, word: &str) -> bool {
@@ -14,7 +14,7 @@ fn is_marker(line: &str, mark: char, word: &str) -> bool {
 }
 
 /// Whether a block begins here.
-pub(super) fn is_opening(line: &str) -> bool {
+pub(super) fn is_block_start(line: &str) -> bool {
     is_marker(line, '<', "SEARCH")
         || is_marker(line, '<', "ORIGINAL")
         || is_marker(line, '-', "SEARCH")
@@ -24,7 +24,7 @@ fn is_divider(line: &str) -> bool {
     is_marker(line, '=', "")
 }
 
-fn is_closing(line: &str) -> bool {
+fn is_block_end(line: &str) -> bool {
     is_marker(line, '>', "REPLACE")
         || is_marker(line, '>', "UPDATED")
         || is_marker(line, '+', "REPLACE")
@@ -34,25 +34,25 @@ fn is_closing(line: &str) -> bool {
 pub(super) fn parse(
     patch: &str,
     path: Option<&str>,
-    is_there: IsThere<'_>,
-) -> Result<Vec<Operation>, Malformed> {
-    let lines = unwrapped(patch);
-    let mut operations: Vec<Operation> = Vec::new();
+    is_there: FileExists<'_>,
+) -> Result<Vec<PatchOperation>, PatchError> {
+    let lines = unwrap_lines(patch);
+    let mut operations: Vec<PatchOperation> = Vec::new();
     let mut current: Option<String> = path.map(str::to_owned);
     let mut rest = lines.as_slice();
-    while let Some(at) = rest.iter().position(|line| is_opening(line.text)) {
+    while let Some(at) = rest.iter().position(|line| is_block_start(line.text)) {
         let (before, block) = rest.split_at(at);
-        current = file_before(before, path.is_some(), is_there).or(current);
+        current = file_named_before(before, path.is_some(), is_there).or(current);
         let number = block.first().map_or(0, |line| line.number);
         let body = block.get(1..).unwrap_or_default();
         let length = body
             .iter()
-            .position(|line| is_closing(line.text))
-            .ok_or_else(|| Malformed::at(number, "the block has no `>>>>>>> REPLACE`"))?;
+            .position(|line| is_block_end(line.text))
+            .ok_or_else(|| PatchError::at_line(number, "the block has no `>>>>>>> REPLACE`"))?;
         let (body, after) = body.split_at(length);
         rest = after.get(1..).unwrap_or_default();
-        if let Some(nested) = body.iter().find(|line| is_opening(line.text)) {
-            return Err(Malformed::at(nested.number, "a block begins inside of another"));
+        if let Some(nested) = body.iter().find(|line| is_block_start(line.text)) {
+            return Err(PatchError::at_line(nested.number, "a block begins inside of another"));
         }
         let dividers: Vec<usize> = body
             .iter()
@@ -62,9 +62,9 @@ pub(super) fn parse(
             .collect();
         let divider = match dividers.as_slice() {
             [one] => *one,
-            [] => return Err(Malformed::at(number, "the block has no `=======`")),
+            [] => return Err(PatchError::at_line(number, "the block has no `=======`")),
             _ => {
-                return Err(Malformed::at(
+                return Err(PatchError::at_line(
                     number,
                     "the block has several lines `=======`, so that it is not clear where the \
                         new text begins",
@@ -73,52 +73,52 @@ pub(super) fn parse(
             }
         };
         let (search, replace) = body.split_at(divider);
-        let search = joined(search);
-        let replace = joined(replace.get(1..).unwrap_or_default());
+        let search = join_lines(search);
+        let replace = join_lines(replace.get(1..).unwrap_or_default());
         let path = current.clone().ok_or_else(|| {
-            Malformed::at(
+            PatchError::at_line(
                 number,
                 "the block belongs to no file: put its path on the line \
                 before, or give the path argument",
             )
         })?;
         if search == replace {
-            return Err(Malformed::at(
+            return Err(PatchError::at_line(
                 number,
                 "the block changes nothing: both halves are the same",
             ));
         }
-        put(&mut operations, path, &search, replace);
+        push_block(&mut operations, path, &search, replace);
     }
     Ok(operations)
 }
 
 /// Adds a block; those of one file in a row stay together.
-fn put(operations: &mut Vec<Operation>, path: String, search: &str, replace: String) {
+fn push_block(operations: &mut Vec<PatchOperation>, path: String, search: &str, replace: String) {
     if search.is_empty() {
-        operations.push(Operation::Add { path, text: replace });
+        operations.push(PatchOperation::Add { path, text: replace });
         return;
     }
-    let hunk = Hunk::between(search, &replace);
+    let hunk = PatchHunk::from_texts(search, &replace);
     match operations.last_mut() {
-        Some(Operation::Update { path: last, hunks, .. }) if *last == path => hunks.push(hunk),
-        _ => operations.push(Operation::Update { path, hunks: vec![hunk], to: None }),
+        Some(PatchOperation::Update { path: last, hunks, .. }) if *last == path => hunks.push(hunk),
+        _ => operations.push(PatchOperation::Update { path, hunks: vec![hunk], to: None }),
     }
 }
 
-fn joined(lines: &[Numbered<'_>]) -> String {
+fn join_lines(lines: &[PatchLine<'_>]) -> String {
     lines.iter().flat_map(|line| [line.text, "\n"]).collect()
 }
 
 /// The file that is named before a block: on the last line that is neither
 /// empty nor a fence, if there is a file of that name or it looks like one. A
 /// single word does only where no file is `given`.
-fn file_before(lines: &[Numbered<'_>], given: bool, is_there: IsThere<'_>) -> Option<String> {
+fn file_named_before(lines: &[PatchLine<'_>], given: bool, is_there: FileExists<'_>) -> Option<String> {
     let is_layout = |line: &str| line.is_empty() || line.starts_with("```");
     let line = lines.iter().rev().map(|line| line.text).find(|line| !is_layout(line.trim()))?;
     let bare = line.trim().trim_start_matches("File:");
     let name = bare.trim_matches(['`', '*', '#', ':', ' ', '"']);
-    let found = chosen(peeled(line), name, is_there);
+    let found = choose_name(peel_decoration(line), name, is_there);
     if found != name {
         return Some(found.to_owned());
     }
@@ -133,7 +133,7 @@ fn file_before(lines: &[Numbered<'_>], given: bool, is_there: IsThere<'_>) -> Op
 
 /// A line, and what is left of it as what is put around names is taken off
 /// piece by piece.
-fn peeled(line: &str) -> impl Iterator<Item = &str> {
+fn peel_decoration(line: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(line), |name| {
         let wrapped = |mark: &str| name.strip_prefix(mark)?.strip_suffix(mark);
         let heading = || name.trim_start_matches('#').strip_prefix(' ');

@@ -4,7 +4,7 @@ use encoding_rs::EUC_JP;
 
 /// Which characters the bytes stand for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ShiftState {
     #[default]
     Ascii,
     Roman,
@@ -15,33 +15,33 @@ pub(crate) enum State {
 
 /// A place between two characters, right behind the first.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Stop {
+pub(crate) struct ShiftPosition {
     pub(crate) byte: usize,
-    pub(crate) state: State,
+    pub(crate) state: ShiftState,
     /// How many bad places come before it.
-    pub(crate) damages: usize,
+    pub(crate) damage_count: usize,
     /// Where the last of them is.
-    pub(crate) damaged_at: usize,
+    pub(crate) last_damage: usize,
 }
 
 /// The next escape or character.
-struct Token {
+struct ShiftToken {
     bytes: usize,
     text: usize,
-    damaged: bool,
+    is_damaged: bool,
 }
 
-const ESCAPES: [(&[u8], State); 5] = [
-    (b"\x1B(B", State::Ascii),
-    (b"\x1B(J", State::Roman),
-    (b"\x1B(I", State::Katakana),
-    (b"\x1B$B", State::Kanji),
-    (b"\x1B$@", State::Kanji),
+const ESCAPE_SEQUENCES: [(&[u8], ShiftState); 5] = [
+    (b"\x1B(B", ShiftState::Ascii),
+    (b"\x1B(J", ShiftState::Roman),
+    (b"\x1B(I", ShiftState::Katakana),
+    (b"\x1B$B", ShiftState::Kanji),
+    (b"\x1B$@", ShiftState::Kanji),
 ];
-const ESCAPE: usize = 3;
+const ESCAPE_BYTES: usize = 3;
 
-impl State {
-    fn escape(self) -> &'static [u8] {
+impl ShiftState {
+    fn escape_sequence(self) -> &'static [u8] {
         match self {
             Self::Ascii => b"\x1B(B",
             Self::Roman => b"\x1B(J",
@@ -51,14 +51,14 @@ impl State {
     }
 
     /// The state that an escape at the beginning of `rest` leads to.
-    fn shift(rest: &[u8]) -> Option<Self> {
-        let (_, state) = ESCAPES.iter().find(|(escape, _)| rest.starts_with(escape))?;
+    fn from_escape(rest: &[u8]) -> Option<Self> {
+        let (_, state) = ESCAPE_SEQUENCES.iter().find(|(escape, _)| rest.starts_with(escape))?;
         Some(*state)
     }
 
-    fn token(self, rest: &[u8]) -> Token {
-        let good = |bytes, text| Token { bytes, text, damaged: false };
-        let bad = |bytes| Token { bytes, text: '\u{FFFD}'.len_utf8(), damaged: true };
+    fn next_token(self, rest: &[u8]) -> ShiftToken {
+        let good = |bytes, text| ShiftToken { bytes, text, is_damaged: false };
+        let bad = |bytes| ShiftToken { bytes, text: '\u{FFFD}'.len_utf8(), is_damaged: true };
         let Some(&first) = rest.first() else { return good(0, 0) };
         match (self, first) {
             (_, 0x0E | 0x0F | 0x1B) => bad(1),
@@ -85,35 +85,35 @@ impl State {
 
 /// The stops at these offsets of the text, which are in order; none for one
 /// inside of a character.
-pub(crate) fn find(body: &[u8], offsets: &[usize]) -> Vec<Option<Stop>> {
+pub(crate) fn find_positions(body: &[u8], offsets: &[usize]) -> Vec<Option<ShiftPosition>> {
     let mut found = Vec::with_capacity(offsets.len());
-    let mut last = Stop::default();
-    let (mut byte, mut text, mut state) = (0, 0, State::Ascii);
+    let mut last = ShiftPosition::default();
+    let (mut byte, mut text, mut state) = (0, 0, ShiftState::Ascii);
     let mut has_shifted = false;
     for offset in offsets {
         while text < *offset {
             let rest = body.get(byte..).unwrap_or_default();
-            let shift = State::shift(rest);
+            let shift = ShiftState::from_escape(rest);
             let token = match shift {
                 // An escape right behind another is an error of its own.
                 Some(_) if has_shifted => {
-                    Token { bytes: ESCAPE, text: '\u{FFFD}'.len_utf8(), damaged: true }
+                    ShiftToken { bytes: ESCAPE_BYTES, text: '\u{FFFD}'.len_utf8(), is_damaged: true }
                 }
-                Some(_) => Token { bytes: ESCAPE, text: 0, damaged: false },
-                None => state.token(rest),
+                Some(_) => ShiftToken { bytes: ESCAPE_BYTES, text: 0, is_damaged: false },
+                None => state.next_token(rest),
             };
             if token.bytes == 0 {
                 break;
             }
             state = shift.unwrap_or(state);
             has_shifted = shift.is_some();
-            if token.damaged {
-                last = Stop { damages: last.damages + 1, damaged_at: byte, ..last };
+            if token.is_damaged {
+                last = ShiftPosition { damage_count: last.damage_count + 1, last_damage: byte, ..last };
             }
             byte += token.bytes;
             text += token.text;
             if token.text > 0 {
-                last = Stop { byte, state, ..last };
+                last = ShiftPosition { byte, state, ..last };
             }
         }
         found.push((text == *offset).then_some(last));
@@ -123,27 +123,27 @@ pub(crate) fn find(body: &[u8], offsets: &[usize]) -> Vec<Option<Stop>> {
 
 /// Makes freshly encoded bytes, which begin and end in ASCII, fit behind a
 /// place in the state `before`, and says in which state they end.
-pub(crate) fn fit(new: &[u8], before: State) -> (Vec<u8>, State) {
+pub(crate) fn fit_after(new: &[u8], before: ShiftState) -> (Vec<u8>, ShiftState) {
     if new.is_empty() {
         return (Vec::new(), before);
     }
-    let new = new.strip_suffix(State::Ascii.escape()).unwrap_or(new);
-    let first = State::shift(new);
-    let mut fitted = Vec::with_capacity(new.len() + 2 * ESCAPE);
-    if first.is_none() && before != State::Ascii {
-        fitted.extend_from_slice(State::Ascii.escape());
+    let new = new.strip_suffix(ShiftState::Ascii.escape_sequence()).unwrap_or(new);
+    let first = ShiftState::from_escape(new);
+    let mut fitted = Vec::with_capacity(new.len() + 2 * ESCAPE_BYTES);
+    if first.is_none() && before != ShiftState::Ascii {
+        fitted.extend_from_slice(ShiftState::Ascii.escape_sequence());
     }
-    let redundant = if first == Some(before) { ESCAPE } else { 0 };
+    let redundant = if first == Some(before) { ESCAPE_BYTES } else { 0 };
     fitted.extend_from_slice(new.get(redundant..).unwrap_or_default());
-    let last = memchr::memrchr(0x1B, new).and_then(|at| State::shift(new.get(at..)?));
+    let last = memchr::memrchr(0x1B, new).and_then(|at| ShiftState::from_escape(new.get(at..)?));
     (fitted, last.unwrap_or_default())
 }
 
 /// What has to stand between bytes that end in one state and `rest`, which
 /// begins in another.
-pub(crate) fn bridge(from: State, to: State, rest: &[u8]) -> &'static [u8] {
+pub(crate) fn bridge_states(from: ShiftState, to: ShiftState, rest: &[u8]) -> &'static [u8] {
     // At the end of a text everything is in ASCII.
-    let to = if rest.is_empty() { State::Ascii } else { to };
-    let is_escaped = State::shift(rest).is_some();
-    if from == to || is_escaped { b"" } else { to.escape() }
+    let to = if rest.is_empty() { ShiftState::Ascii } else { to };
+    let is_escaped = ShiftState::from_escape(rest).is_some();
+    if from == to || is_escaped { b"" } else { to.escape_sequence() }
 }

@@ -31,8 +31,8 @@ fn text_of_any_script_is_recognised_in_both_orders() {
         "L0x  Grüße привет 日本語 😀\u{C}\r\n",
     ] {
         for (bytes, encoding) in both(text) {
-            assert_eq!(without_mark(&bytes, true), Some(encoding), "{text}");
-            assert!(may_be_wide(&bytes), "{text}");
+            assert_eq!(detect_without_bom(&bytes, true), Some(encoding), "{text}");
+            assert!(may_be_utf16(&bytes), "{text}");
         }
     }
 }
@@ -40,8 +40,8 @@ fn text_of_any_script_is_recognised_in_both_orders() {
 #[test]
 fn a_sample_may_end_inside_of_a_pair() {
     for (bytes, encoding) in both("some text, then \u{1F600}") {
-        assert_eq!(without_mark(&bytes[..bytes.len() - 2], false), Some(encoding));
-        assert_eq!(without_mark(&bytes[..bytes.len() - 2], true), None);
+        assert_eq!(detect_without_bom(&bytes[..bytes.len() - 2], false), Some(encoding));
+        assert_eq!(detect_without_bom(&bytes[..bytes.len() - 2], true), None);
     }
 }
 
@@ -65,10 +65,10 @@ fn what_is_no_text_is_not_taken_for_it() {
     let small: Vec<u8> = (0..4000_u16).flat_map(|n| (500 + n % 300).to_le_bytes()).collect();
     let ones = b"\0\x01".repeat(2000);
     for bytes in [&counting[..], &wave, &noise, &small, &ones, header, utf8, &listed, &[0; 64]] {
-        assert_eq!(without_mark(bytes, true), None, "{bytes:?}");
+        assert_eq!(detect_without_bom(bytes, true), None, "{bytes:?}");
     }
     // It may be the one as well as the other.
     for bytes in [&b"a\0b\0"[..], b"o\0k\0", b"-N\n\0", b"ab\n\0"] {
-        assert_eq!(without_mark(bytes, true), None, "{bytes:?}");
+        assert_eq!(detect_without_bom(bytes, true), None, "{bytes:?}");
     }
 }

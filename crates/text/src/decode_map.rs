@@ -3,42 +3,42 @@
 use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
 /// A known place about every so many bytes.
-const STRIDE: usize = 16 * 1024;
+const MARK_INTERVAL_BYTES: usize = 16 * 1024;
 
 /// A text, decoded piece by piece, and where each piece begins.
 #[derive(Debug)]
-pub(crate) struct Decoding {
+pub(crate) struct DecodeMap {
     pub(crate) text: String,
-    marks: Vec<Place>,
+    marks: Vec<TextBytePosition>,
 }
 
 /// The same place in the text and in the bytes of the body, which is the file
 /// without its byte order mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct TextBytePosition {
     pub(crate) text: usize,
     pub(crate) byte: usize,
 }
 
 /// What comes next in the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct DecodeStep {
     /// Bytes of the file.
     pub(crate) bytes: usize,
     /// Bytes of the text.
     pub(crate) text: usize,
     /// The bytes have no meaning.
-    pub(crate) damaged: bool,
+    pub(crate) is_damaged: bool,
 }
 
-impl Decoding {
+impl DecodeMap {
     /// Decodes a body of an encoding without shift states.
-    pub(crate) fn of(body: &[u8], encoding: &'static Encoding) -> Self {
+    pub(crate) fn decode(body: &[u8], encoding: &'static Encoding) -> Self {
         let mut decoding = Self { text: String::new(), marks: Vec::new() };
         let mut byte = 0;
         while let Some(rest) = body.get(byte..).filter(|rest| !rest.is_empty()) {
-            decoding.marks.push(Place { text: decoding.text.len(), byte });
-            let (piece, _) = rest.split_at(cut(rest, encoding));
+            decoding.marks.push(TextBytePosition { text: decoding.text.len(), byte });
+            let (piece, _) = rest.split_at(piece_length(rest, encoding));
             decoding.text.push_str(&encoding.decode_without_bom_handling(piece).0);
             byte += piece.len();
         }
@@ -46,19 +46,19 @@ impl Decoding {
     }
 
     /// A text that is found its way through in another manner.
-    pub(crate) fn whole(text: String) -> Self {
+    pub(crate) fn without_marks(text: String) -> Self {
         Self { text, marks: Vec::new() }
     }
 
     /// The places of these offsets in the text, which are in order. None for
     /// one inside of what is a whole in the bytes.
-    pub(crate) fn find(
+    pub(crate) fn byte_offsets(
         &self,
         body: &[u8],
         encoding: &'static Encoding,
         offsets: &[usize],
     ) -> Vec<Option<usize>> {
-        let mut at = Place { text: 0, byte: 0 };
+        let mut at = TextBytePosition { text: 0, byte: 0 };
         let mut found = Vec::new();
         for &offset in offsets {
             let behind = self.marks.partition_point(|mark| mark.text <= offset);
@@ -67,11 +67,11 @@ impl Decoding {
             }
             // Stops before what goes beyond the offset.
             while at.text < offset {
-                let step = next(body.get(at.byte..).unwrap_or_default(), encoding);
+                let step = next_char(body.get(at.byte..).unwrap_or_default(), encoding);
                 if step.bytes == 0 || at.text + step.text > offset {
                     break;
                 }
-                at = Place { text: at.text + step.text, byte: at.byte + step.bytes };
+                at = TextBytePosition { text: at.text + step.text, byte: at.byte + step.bytes };
             }
             found.push((at.text == offset).then_some(at.byte));
         }
@@ -81,11 +81,11 @@ impl Decoding {
 
 /// How long the next piece is. It ends where no character goes on: the bytes
 /// below 0x30 stand for themselves in every encoding but the UTF-16s.
-fn cut(rest: &[u8], encoding: &'static Encoding) -> usize {
-    if rest.len() <= STRIDE {
+fn piece_length(rest: &[u8], encoding: &'static Encoding) -> usize {
+    if rest.len() <= MARK_INTERVAL_BYTES {
         return rest.len();
     }
-    let (head, tail) = rest.split_at(STRIDE);
+    let (head, tail) = rest.split_at(MARK_INTERVAL_BYTES);
     let wide = |unit: &[u8]| match unit {
         [a, b] if encoding == UTF_16LE => u16::from_le_bytes([*a, *b]),
         [a, b] => u16::from_be_bytes([*a, *b]),
@@ -101,16 +101,16 @@ fn cut(rest: &[u8], encoding: &'static Encoding) -> usize {
     } else {
         tail.iter().position(|byte| *byte < 0x30).map_or(tail.len(), |at| at + 1)
     };
-    (STRIDE + more).min(rest.len())
+    (MARK_INTERVAL_BYTES + more).min(rest.len())
 }
 
 /// The first character of bytes that begin with a whole one.
-pub(crate) fn next(rest: &[u8], encoding: &'static Encoding) -> Step {
+pub(crate) fn next_char(rest: &[u8], encoding: &'static Encoding) -> DecodeStep {
     let wide = encoding == UTF_16LE || encoding == UTF_16BE;
     match rest.first() {
-        None => return Step { bytes: 0, text: 0, damaged: false },
+        None => return DecodeStep { bytes: 0, text: 0, is_damaged: false },
         Some(byte) if byte.is_ascii() && !wide => {
-            return Step { bytes: 1, text: 1, damaged: false };
+            return DecodeStep { bytes: 1, text: 1, is_damaged: false };
         }
         Some(_) => {}
     }
@@ -121,8 +121,8 @@ pub(crate) fn next(rest: &[u8], encoding: &'static Encoding) -> Step {
         let first = chunk.valid().chars().next().map_or(0, char::len_utf8);
         let damaged = first == 0;
         return match damaged {
-            true => Step { bytes: chunk.invalid().len(), text: '\u{FFFD}'.len_utf8(), damaged },
-            false => Step { bytes: first, text: first, damaged },
+            true => DecodeStep { bytes: chunk.invalid().len(), text: '\u{FFFD}'.len_utf8(), is_damaged: damaged },
+            false => DecodeStep { bytes: first, text: first, is_damaged: damaged },
         };
     }
     let mut decoder = encoding.new_decoder_without_bom_handling();
@@ -133,11 +133,11 @@ pub(crate) fn next(rest: &[u8], encoding: &'static Encoding) -> Step {
         let (result, _, text) = decoder.decode_to_utf8_without_replacement(piece, &mut out, last);
         if let DecoderResult::Malformed(bad, _) = result {
             let bytes = usize::from(bad).clamp(1, end);
-            return Step { bytes, text: '\u{FFFD}'.len_utf8(), damaged: true };
+            return DecodeStep { bytes, text: '\u{FFFD}'.len_utf8(), is_damaged: true };
         }
         if text > 0 {
-            return Step { bytes: end, text, damaged: false };
+            return DecodeStep { bytes: end, text, is_damaged: false };
         }
     }
-    Step { bytes: rest.len(), text: 0, damaged: false }
+    DecodeStep { bytes: rest.len(), text: 0, is_damaged: false }
 }

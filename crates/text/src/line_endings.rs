@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A way to end a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ending {
+pub enum LineEnding {
     /// A line feed.
     Lf,
     /// A carriage return and a line feed.
@@ -15,16 +15,16 @@ pub enum Ending {
 
 /// The line endings of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Endings {
+pub struct LineEndings {
     /// The one that most lines have; none if no line ends.
-    pub dominant: Option<Ending>,
+    pub dominant: Option<LineEnding>,
     /// Whether lines end in more than one way.
-    pub mixed: bool,
+    pub is_mixed: bool,
     /// Whether the last line is ended, too.
     pub final_newline: bool,
 }
 
-impl Ending {
+impl LineEnding {
     /// The characters.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,15 +44,15 @@ impl Ending {
     }
 }
 
-impl Endings {
+impl LineEndings {
     /// Those of a text. A carriage return by itself ends a line only where no
     /// line feed does: elsewhere it is a character like any other.
-    pub fn of(text: &str) -> Self {
+    pub fn detect(text: &str) -> Self {
         let bytes = text.as_bytes();
         let (mut lf, mut crlf) = (0_usize, 0_usize);
         if memchr::memchr(b'\r', bytes).is_none() {
-            let dominant = memchr::memchr(b'\n', bytes).map(|_| Ending::Lf);
-            return Self { dominant, mixed: false, final_newline: bytes.last() == Some(&b'\n') };
+            let dominant = memchr::memchr(b'\n', bytes).map(|_| LineEnding::Lf);
+            return Self { dominant, is_mixed: false, final_newline: bytes.last() == Some(&b'\n') };
         }
         for at in memchr::memchr_iter(b'\n', bytes) {
             match at.checked_sub(1).and_then(|before| bytes.get(before)) {
@@ -61,20 +61,20 @@ impl Endings {
             }
         }
         let dominant = match (lf, crlf) {
-            (0, 0) => memchr::memchr(b'\r', bytes).map(|_| Ending::Cr),
-            _ if crlf > lf => Some(Ending::CrLf),
-            _ => Some(Ending::Lf),
+            (0, 0) => memchr::memchr(b'\r', bytes).map(|_| LineEnding::Cr),
+            _ if crlf > lf => Some(LineEnding::CrLf),
+            _ => Some(LineEnding::Lf),
         };
-        let last = if dominant == Some(Ending::Cr) { b'\r' } else { b'\n' };
-        Self { dominant, mixed: lf > 0 && crlf > 0, final_newline: bytes.last() == Some(&last) }
+        let last = if dominant == Some(LineEnding::Cr) { b'\r' } else { b'\n' };
+        Self { dominant, is_mixed: lf > 0 && crlf > 0, final_newline: bytes.last() == Some(&last) }
     }
 
     /// The name for people and models; none for plain line feeds, which need
     /// no mention.
     pub fn label(self) -> Option<&'static str> {
         match self.dominant {
-            _ if self.mixed => Some("mixed"),
-            Some(Ending::Lf) | None => None,
+            _ if self.is_mixed => Some("mixed"),
+            Some(LineEnding::Lf) | None => None,
             Some(other) => Some(other.name()),
         }
     }
@@ -82,20 +82,20 @@ impl Endings {
 
 /// Whether carriage returns end the lines of a text: only where there is no
 /// line feed.
-pub(crate) fn ends_with_returns(text: &str) -> bool {
+pub(crate) fn has_only_returns(text: &str) -> bool {
     let has = |byte| memchr::memchr(byte, text.as_bytes()).is_some();
     !has(b'\n') && has(b'\r')
 }
 
-fn mark(text: &str) -> char {
-    if ends_with_returns(text) { '\r' } else { '\n' }
+fn terminator(text: &str) -> char {
+    if has_only_returns(text) { '\r' } else { '\n' }
 }
 
 /// The lines of a text without their endings. A line feed ends a line, with or
 /// without a carriage return before it; in a text without any line feed a
 /// carriage return does.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {
-    let mark = mark(text);
+    let mark = terminator(text);
     text.split_inclusive(mark).map(move |line| match line.strip_suffix(mark) {
         Some(words) => words.strip_suffix('\r').filter(|_| mark == '\n').unwrap_or(words),
         None => line,
@@ -104,14 +104,14 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
 
 /// How many lines a text has; a last one without an ending counts.
 pub fn count_lines(text: &str) -> usize {
-    let mark = mark(text);
+    let mark = terminator(text);
     line_ends(text, mark) + usize::from(!text.is_empty() && !text.ends_with(mark))
 }
 
 /// The number of the line, from 1, that holds this byte of a text.
 pub fn line_at(text: &str, offset: usize) -> usize {
     let before = text.get(..text.floor_char_boundary(offset)).unwrap_or_default();
-    line_ends(before, mark(text)) + 1
+    line_ends(before, terminator(text)) + 1
 }
 
 fn line_ends(text: &str, mark: char) -> usize {
@@ -119,12 +119,12 @@ fn line_ends(text: &str, mark: char) -> usize {
     memchr::memchr_iter(mark, text.as_bytes()).count()
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for LineEnding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
 #[cfg(test)]
-#[path = "endings_tests.rs"]
+#[path = "line_endings_tests.rs"]
 mod tests;

@@ -1,25 +1,25 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::diff::unified as unified_diff;
-use crate::matching::{Rigour, apply, change};
+use crate::diff::unified_diff as unified_diff;
+use crate::matching::{MatchStrictness, apply_hunks, apply_edits};
 
-fn operations(patch: &str) -> Vec<Operation> {
-    parse(patch, None).expect("a patch").operations
+fn operations(patch: &str) -> Vec<PatchOperation> {
+    parse_patch(patch, None).expect("a patch").operations
 }
 
 fn refused(patch: &str) -> String {
-    parse(patch, None).expect_err("no patch").to_string()
+    parse_patch(patch, None).expect_err("no patch").to_string()
 }
 
 /// The only update of a patch, applied.
 fn updated(patch: &str, text: &str) -> String {
-    let operations = parse(patch, Some("file")).expect("a patch").operations;
-    let [Operation::Update { hunks, .. }] = operations.as_slice() else {
+    let operations = parse_patch(patch, Some("file")).expect("a patch").operations;
+    let [PatchOperation::Update { hunks, .. }] = operations.as_slice() else {
         panic!("one update: {operations:?}")
     };
-    let made = apply(text, hunks, Rigour::Relaxed).expect("fits");
-    change(text, &made.edits)
+    let made = apply_hunks(text, hunks, MatchStrictness::Relaxed).expect("fits");
+    apply_edits(text, &made.edits)
 }
 
 #[test]
@@ -27,18 +27,18 @@ fn a_v4a_patch_has_a_section_for_each_file() {
     let patch = "*** Begin Patch\n*** Update File: a b.txt\n@@ class A\n@@ def f\n ctx\n-old\n+new\n*** Add File: new.txt\n+one\n+\n+two\n*** Delete File: gone.txt\n*** Move File: x.txt -> y.txt\n*** Update File: p.txt\n*** Move to: q.txt\n@@\n-a\n+b\n*** End of File\n*** End Patch\n";
     let operations = operations(patch);
     assert_eq!(operations.len(), 5);
-    let Operation::Update { path, hunks, to: None } = &operations[0] else { panic!() };
+    let PatchOperation::Update { path, hunks, to: None } = &operations[0] else { panic!() };
     assert_eq!((path.as_str(), hunks.len()), ("a b.txt", 1));
     assert_eq!(hunks[0].hints, ["class A", "def f"]);
     assert_eq!((hunks[0].old_text(), hunks[0].new_text()), ("ctx\nold".into(), "ctx\nnew".into()));
     assert_eq!(
         operations[1],
-        Operation::Add { path: "new.txt".into(), text: "one\n\ntwo\n".into() }
+        PatchOperation::Add { path: "new.txt".into(), text: "one\n\ntwo\n".into() }
     );
-    assert_eq!(operations[2], Operation::Delete { path: "gone.txt".into(), hunks: vec![] });
-    let Operation::Update { path, to: Some(to), hunks } = &operations[3] else { panic!() };
+    assert_eq!(operations[2], PatchOperation::Delete { path: "gone.txt".into(), hunks: vec![] });
+    let PatchOperation::Update { path, to: Some(to), hunks } = &operations[3] else { panic!() };
     assert_eq!((path.as_str(), to.as_str(), hunks.len()), ("x.txt", "y.txt", 0));
-    let Operation::Update { to: Some(to), hunks, .. } = &operations[4] else { panic!() };
+    let PatchOperation::Update { to: Some(to), hunks, .. } = &operations[4] else { panic!() };
     assert_eq!((to.as_str(), hunks[0].at_end), ("q.txt", true));
 }
 
@@ -67,7 +67,7 @@ fn markers_spacing_wrapping_and_returns_are_forgiven() {
         format!("apply_patch <<'EOF'\n*** Begin Patch\n{body}*** End Patch\nEOF\n"),
         format!("```bash\napply_patch <<EOF\n*** Begin Patch\n{body}*** End Patch\nEOF\n```"),
     ] {
-        assert_eq!(recognise(&patch), Some(Format::V4a), "{patch}");
+        assert_eq!(recognize_format(&patch), Some(PatchFormat::V4a), "{patch}");
         assert_eq!(updated(&patch, "a\nx\n"), "b\nx\n", "{patch}");
     }
     assert_eq!(updated("@@\n-a\n+b\n", "a\n"), "b\n", "the path may come from elsewhere");
@@ -88,7 +88,7 @@ fn a_patch_that_was_escaped_once_too_often_is_refused() {
 #[test]
 fn dots_are_no_hint() {
     for patch in ["*** Update File: f\n@@ ... @@\n-a\n+b\n", "--- f\n+++ f\n@@ ... @@\n-a\n+b\n"] {
-        let Operation::Update { hunks, .. } = &operations(patch)[0] else { panic!() };
+        let PatchOperation::Update { hunks, .. } = &operations(patch)[0] else { panic!() };
         assert!(hunks[0].hints.is_empty(), "{hunks:?}");
     }
 }
@@ -114,45 +114,45 @@ fn a_unified_diff_names_what_happens_to_each_file() {
     let patch = "diff --git a/src/a b.rs b/src/a b.rs\nindex 1..2 100644\n--- a/src/a b.rs\t2026-01-01\n+++ b/src/a b.rs\n@@ -1,2 +1,2 @@ fn main()\n ctx\n-old\n+new\ndiff --git a/new.txt b/new.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\ndiff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\ndiff --git a/o.txt b/n.txt\nsimilarity index 90%\nrename from o.txt\nrename to n.txt\n";
     let operations = operations(patch);
     assert_eq!(operations.len(), 4);
-    let Operation::Update { path, hunks, to: None } = &operations[0] else {
+    let PatchOperation::Update { path, hunks, to: None } = &operations[0] else {
         panic!("{operations:?}")
     };
     assert_eq!((path.as_str(), hunks[0].line), ("src/a b.rs", Some(1)));
-    assert_eq!(operations[1], Operation::Add { path: "new.txt".into(), text: "one\ntwo".into() });
-    let Operation::Delete { path, hunks } = &operations[2] else { panic!() };
+    assert_eq!(operations[1], PatchOperation::Add { path: "new.txt".into(), text: "one\ntwo".into() });
+    let PatchOperation::Delete { path, hunks } = &operations[2] else { panic!() };
     assert_eq!((path.as_str(), hunks[0].old_text().as_str()), ("gone", "x"));
-    let Operation::Update { path, to: Some(to), .. } = &operations[3] else { panic!() };
+    let PatchOperation::Update { path, to: Some(to), .. } = &operations[3] else { panic!() };
     assert_eq!((path.as_str(), to.as_str()), ("o.txt", "n.txt"));
 }
 
 #[test]
 fn names_may_stand_in_the_first_line_only() {
     let patch = "diff --git a/my file b/my file\nnew file mode 100644\nindex 0..e69\n";
-    assert_eq!(operations(patch), [Operation::Add { path: "my file".into(), text: String::new() }]);
+    assert_eq!(operations(patch), [PatchOperation::Add { path: "my file".into(), text: String::new() }]);
 }
 
 #[test]
 fn names_are_read_as_git_writes_them() {
     let patch =
         "--- \"a/t\\303\\244\\tb\\\"\"\n+++ \"b/t\\303\\244\\tb\\\"\"\n@@ -1 +1 @@\n-a\n+b\n";
-    let Operation::Update { path, .. } = &operations(patch)[0] else { panic!() };
+    let PatchOperation::Update { path, .. } = &operations(patch)[0] else { panic!() };
     assert_eq!(path, "tä\tb\"");
     for (old, new, name) in
         [("x/y", "x/y", "x/y"), ("a/y", "a/y", "a/y"), ("y.orig", "y", "y"), ("i/y", "w/y", "y")]
     {
         let patch = format!("--- {old}\n+++ {new}\n@@ -1 +1 @@\n-a\n+b\n");
-        let Operation::Update { path, .. } = &operations(&patch)[0] else { panic!() };
+        let PatchOperation::Update { path, .. } = &operations(&patch)[0] else { panic!() };
         assert_eq!(path, name);
     }
 }
 
 /// The file that a patch is about where there are files of these names.
 fn about(patch: &str, there: &[&str]) -> String {
-    let parsed = parse_near(patch, None, &|name| there.contains(&name)).expect("a patch");
+    let parsed = parse_patch_with(patch, None, &|name| there.contains(&name)).expect("a patch");
     match parsed.operations.into_iter().next() {
-        Some(Operation::Add { path, .. } | Operation::Update { path, .. }) => path,
-        Some(Operation::Delete { path, .. }) => path,
-        None => parsed.programs.into_iter().next().expect("a mode").0,
+        Some(PatchOperation::Add { path, .. } | PatchOperation::Update { path, .. }) => path,
+        Some(PatchOperation::Delete { path, .. }) => path,
+        None => parsed.executables.into_iter().next().expect("a mode").0,
     }
 }
 
@@ -206,7 +206,7 @@ fn the_blanks_of_a_new_name_count_where_git_says_so() {
         assert_eq!(about(&patch, &["h ", "\"h\""]), path, "{patch:?}");
     }
     let patch = "diff --git a/x b/h \nrename from x\nrename to h \n--- a/x\n+++ b/h \t\n@@ -1 +1 @@\n-a\n+b\n";
-    let Operation::Update { to: Some(to), .. } = &operations(patch)[0] else { panic!() };
+    let PatchOperation::Update { to: Some(to), .. } = &operations(patch)[0] else { panic!() };
     assert_eq!(to, "h ");
 }
 
@@ -218,7 +218,7 @@ fn wrong_counts_are_forgiven() {
         );
         let operations = operations(&patch);
         assert_eq!(operations.len(), 2, "{head}");
-        let Operation::Update { hunks, .. } = &operations[0] else { panic!() };
+        let PatchOperation::Update { hunks, .. } = &operations[0] else { panic!() };
         assert_eq!(hunks[0].old_text(), "a\nb\nc", "{head}");
     }
 }
@@ -254,10 +254,10 @@ fn blocks_belong_to_the_file_before_them() {
     let patch = "Here it is:\n\nsrc/main.rs\n```rust\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n```\n\n<<<<<<< SEARCH\nc\n=======\n>>>>>>> REPLACE\n\n`my file.txt`\n<<<<<<< SEARCH\n=======\nnew\n>>>>>>> REPLACE\n";
     let operations = operations(patch);
     assert_eq!(operations.len(), 2, "{operations:?}");
-    let Operation::Update { path, hunks, .. } = &operations[0] else { panic!() };
+    let PatchOperation::Update { path, hunks, .. } = &operations[0] else { panic!() };
     assert_eq!((path.as_str(), hunks.len()), ("src/main.rs", 2));
     assert_eq!(hunks[1].new_text(), "");
-    assert_eq!(operations[1], Operation::Add { path: "my file.txt".into(), text: "new\n".into() });
+    assert_eq!(operations[1], PatchOperation::Add { path: "my file.txt".into(), text: "new\n".into() });
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn blocks_without_a_file_take_the_given_one() {
     assert!(refused(patch).contains("no file"));
     let patch = format!("Then\n{}", patch.split_once('\n').expect("two lines").1);
     assert_eq!(updated(&patch, "a\nb\n"), "a\nc\n", "a word is no file where one is given");
-    let Operation::Update { path, .. } = &operations(&patch.replace("Then", "Makefile"))[0] else {
+    let PatchOperation::Update { path, .. } = &operations(&patch.replace("Then", "Makefile"))[0] else {
         panic!()
     };
     assert_eq!(path, "Makefile");
@@ -279,7 +279,7 @@ fn blocks_have_other_markers_too() {
         [("<<<<<<< ORIGINAL", ">>>>>>> UPDATED"), ("------- SEARCH", "+++++++ REPLACE")]
     {
         let patch = format!("{open}\na\n=======\nb\n{close}\n");
-        assert_eq!(recognise(&patch), Some(Format::Blocks));
+        assert_eq!(recognize_format(&patch), Some(PatchFormat::Blocks));
         assert_eq!(updated(&patch, "a\nx\n"), "b\nx\n");
     }
 }
@@ -305,7 +305,7 @@ fn a_cut_off_patch_is_refused() {
     assert!(refused(patch).contains("no `*** End Patch`"), "{}", refused(patch));
     assert!(refused(&format!("```\n{patch}```\n")).contains("cut off"));
     let names = "--- a/f\n+++ b/f\n";
-    let read = parse(&format!("{names}@@ -1,4 +1,4 @@\n a\n-b\n+x\n c\n"), None).expect("a patch");
+    let read = parse_patch(&format!("{names}@@ -1,4 +1,4 @@\n a\n-b\n+x\n c\n"), None).expect("a patch");
     assert!(read.warnings[0].contains("is the patch cut off?"), "{:?}", read.warnings);
     // What would only take away, or write half a line, is not guessed at.
     for rest in [" a\n-b\n", " a\n-b\n+x"] {
@@ -314,13 +314,13 @@ fn a_cut_off_patch_is_refused() {
     }
     // One side alone is miscounted rather than cut off.
     let patch = format!("{names}@@ -1,2 +1,4 @@\n a\n-b\n+x\n");
-    let read = parse(&patch, None).expect("a patch");
+    let read = parse_patch(&patch, None).expect("a patch");
     assert!(read.warnings[0].contains("is the patch cut off?"), "{:?}", read.warnings);
     for patch in [
         format!("{names}@@ -1,1 +1,1 @@\n a\n-b\n+x\n c\n"),
         format!("{names}@@ -1,9 +1,9 @@\n a\n-b\n+x\n{names}@@ -7 +7 @@\n-a\n+b\n"),
     ] {
-        assert_eq!(parse(&patch, None).expect("a patch").warnings, Vec::<String>::new());
+        assert_eq!(parse_patch(&patch, None).expect("a patch").warnings, Vec::<String>::new());
     }
 }
 
@@ -335,13 +335,13 @@ fn numbers_that_are_too_large_are_forgiven_wherever_they_stand() {
         (format!("Here:\n\n```diff\n{names}{hunk}```\n\nThat is all.\n"), true),
         (format!("{names}{hunk}@@ -9 +9 @@\n-y\n+Y\n"), false),
     ] {
-        let read = parse(&patch, None).expect("a patch");
-        let Operation::Update { hunks, .. } = &read.operations[0] else { panic!("{patch}") };
-        let made = apply("a\nb\nc\ny\n", hunks, Rigour::Relaxed).expect(&patch);
-        assert!(change("a\nb\nc\ny\n", &made.edits).starts_with("a\nx\nc\n"), "{patch}");
+        let read = parse_patch(&patch, None).expect("a patch");
+        let PatchOperation::Update { hunks, .. } = &read.operations[0] else { panic!("{patch}") };
+        let made = apply_hunks("a\nb\nc\ny\n", hunks, MatchStrictness::Relaxed).expect(&patch);
+        assert!(apply_edits("a\nb\nc\ny\n", &made.edits).starts_with("a\nx\nc\n"), "{patch}");
         assert_eq!(read.warnings.iter().any(|it| it.contains("cut off?")), warned, "{patch}");
         // The numbers do not choose a place where lines may be missing.
-        let twice = apply("a\nb\nc\na\nb\ny\n", hunks, Rigour::Relaxed);
+        let twice = apply_hunks("a\nb\nc\na\nb\ny\n", hunks, MatchStrictness::Relaxed);
         assert_eq!(twice.is_err(), warned, "{patch}");
     }
 }
@@ -353,7 +353,7 @@ fn a_fence_behind_an_introduction_is_no_line_of_the_patch() {
     let two = "One:\n```diff\n--- a/u\n+++ b/u\n@@ -1,4 +1,4 @@\n-a\n+X\n```\nand two:\n```diff\n--- a/v\n+++ b/v\n@@ -1 +1 @@\n-b\n+Y\n```\n";
     let operations = operations(two);
     assert_eq!(operations.len(), 2);
-    let Operation::Update { hunks, .. } = &operations[0] else { panic!() };
+    let PatchOperation::Update { hunks, .. } = &operations[0] else { panic!() };
     assert_eq!(hunks[0].old_text(), "a");
     // A fence of the file itself is one of its lines.
     let markdown = "```diff\n--- a/u\n+++ b/u\n@@ -1,3 +1,3 @@\n-a\n+X\n ```\n b\n```\n";
@@ -366,25 +366,25 @@ fn a_fence_behind_an_introduction_is_no_line_of_the_patch() {
 
 #[test]
 fn an_error_knows_the_format() {
-    let told = |patch: &str| parse(patch, None).expect_err("no patch");
-    assert_eq!(told("@@ -1 +1 @@\n-a\n+b\n").format, Some(Format::Unified));
-    assert_eq!(told("*** Update File: a\n@@\n ctx\n").format, Some(Format::V4a));
+    let told = |patch: &str| parse_patch(patch, None).expect_err("no patch");
+    assert_eq!(told("@@ -1 +1 @@\n-a\n+b\n").format, Some(PatchFormat::Unified));
+    assert_eq!(told("*** Update File: a\n@@\n ctx\n").format, Some(PatchFormat::V4a));
     assert_eq!(told("hello").format, None);
     let dividers = told("f\n<<<<<<< SEARCH\na\n=======\nb\n=======\nc\n>>>>>>> REPLACE\n");
-    assert_eq!(dividers.format, Some(Format::Blocks));
+    assert_eq!(dividers.format, Some(PatchFormat::Blocks));
     assert!(dividers.remedy.is_some_and(|remedy| remedy.contains("old_string")));
 }
 
 #[test]
 fn a_deletion_without_lines_is_of_an_empty_file() {
     let patch = "diff --git a/n b/n\ndeleted file mode 100644\nindex e69de29..0000000\n";
-    let hunks = vec![Hunk::default()];
-    assert_eq!(operations(patch), [Operation::Delete { path: "n".into(), hunks }]);
+    let hunks = vec![PatchHunk::default()];
+    assert_eq!(operations(patch), [PatchOperation::Delete { path: "n".into(), hunks }]);
 }
 
 #[test]
 fn modes_are_told_and_other_kinds_refused() {
-    let programs = |patch: &str| parse(patch, None).expect("a patch").programs;
+    let programs = |patch: &str| parse_patch(patch, None).expect("a patch").executables;
     let new =
         "diff --git a/n b/n\nnew file mode 100755\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n";
     assert_eq!(programs(new), [("n".to_owned(), true)]);
@@ -407,11 +407,11 @@ fn a_mark_on_a_line_that_stays_leaves_the_end_of_the_file() {
     assert_eq!(updated(&patch, "a\nc\n"), "b\nc\n");
     let both = format!("@@ -1 +1 @@\n-a\n{no}\n+b\n{no}\n");
     assert_eq!(updated(&both, "a\n"), "b\n");
-    let read = parse(&patch, Some("f")).expect("a patch");
-    let Operation::Update { hunks, .. } = &read.operations[0] else { panic!() };
-    let made = apply("a\nc\n", hunks, Rigour::Relaxed).expect("fits");
+    let read = parse_patch(&patch, Some("f")).expect("a patch");
+    let PatchOperation::Update { hunks, .. } = &read.operations[0] else { panic!() };
+    let made = apply_hunks("a\nc\n", hunks, MatchStrictness::Relaxed).expect("fits");
     assert!(made.warnings[0].contains("which was kept"), "{:?}", made.warnings);
-    assert!(apply("a\nc\nd\n", hunks, Rigour::Relaxed).is_err(), "not at the end");
+    assert!(apply_hunks("a\nc\nd\n", hunks, MatchStrictness::Relaxed).is_err(), "not at the end");
 }
 
 #[test]
@@ -435,7 +435,7 @@ fn endings_that_a_patch_tells_apart_are_kept() {
     assert_eq!(updated(&marked, "a\r\nb"), "a\r\nB\r\nc");
     let new = "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\r\n+b\r\n";
     let text = |patch: &str| match operations(patch).pop() {
-        Some(Operation::Add { text, .. }) => text,
+        Some(PatchOperation::Add { text, .. }) => text,
         other => panic!("{other:?}"),
     };
     assert_eq!(text(new), "a\r\nb\r\n");
@@ -447,17 +447,17 @@ fn endings_that_a_patch_tells_apart_are_kept() {
 fn long_and_hostile_patches_are_read() {
     let many: String = (0..100_000).map(|n| format!("@@\n-{n}\n+x{n}\n")).collect();
     let patch = format!("*** Update File: f\n{many}");
-    let Operation::Update { hunks, .. } = &operations(&patch)[0] else { panic!() };
+    let PatchOperation::Update { hunks, .. } = &operations(&patch)[0] else { panic!() };
     assert_eq!(hunks.len(), 100_000);
     let blocks: String = (0..20_000)
         .map(|n| format!("<<<<<<< SEARCH\n{n}\n=======\nx\n>>>>>>> REPLACE\n"))
         .collect();
     assert_eq!(operations(&format!("f.txt\n{blocks}")).len(), 1);
-    let _ = parse(&"<<<<<<< SEARCH\n".repeat(50_000), Some("f"));
-    let _ = parse(&"--- a\n+++ b\n".repeat(50_000), None);
-    let _ = parse(&format!("*** Begin Patch\n{}*** Add File: f\n+x\n", "\n".repeat(200_000)), None);
-    let _ = parse(&format!("diff --git {}\n@@ -1 +1 @@\n-a\n+b", "a/x b/x ".repeat(200_000)), None);
-    let _ = parse(&format!("*** Add File: f\n+{}", "x".repeat(5_000_000)), None);
+    let _ = parse_patch(&"<<<<<<< SEARCH\n".repeat(50_000), Some("f"));
+    let _ = parse_patch(&"--- a\n+++ b\n".repeat(50_000), None);
+    let _ = parse_patch(&format!("*** Begin Patch\n{}*** Add File: f\n+x\n", "\n".repeat(200_000)), None);
+    let _ = parse_patch(&format!("diff --git {}\n@@ -1 +1 @@\n-a\n+b", "a/x b/x ".repeat(200_000)), None);
+    let _ = parse_patch(&format!("*** Add File: f\n+{}", "x".repeat(5_000_000)), None);
 }
 
 /// A text, and the same text with a few lines changed. Lines repeat.
@@ -491,14 +491,14 @@ proptest! {
     fn a_unified_diff_applies_back((old, new) in two_texts(), context in 0_usize..4) {
         prop_assume!(old != new && !old.is_empty());
         let patch = unified_diff(&old, &new, "a/file", "b/file", context);
-        let Ok(parsed) = parse(&patch, None) else {
+        let Ok(parsed) = parse_patch(&patch, None) else {
             return Err(TestCaseError::fail(format!("not read: {patch}")));
         };
-        let [Operation::Update { hunks, .. }] = parsed.operations.as_slice() else {
+        let [PatchOperation::Update { hunks, .. }] = parsed.operations.as_slice() else {
             return Err(TestCaseError::fail(format!("{parsed:?}")));
         };
-        match apply(&old, hunks, Rigour::Strict) {
-            Ok(made) => prop_assert_eq!(change(&old, &made.edits), new, "{}", patch),
+        match apply_hunks(&old, hunks, MatchStrictness::Strict) {
+            Ok(made) => prop_assert_eq!(apply_edits(&old, &made.edits), new, "{}", patch),
             // Without context there is nothing that tells where lines go.
             Err(failure) => prop_assert!(context == 0, "{:?}: {}", failure, patch),
         }
@@ -506,27 +506,27 @@ proptest! {
 
     #[test]
     fn a_v4a_patch_applies_or_is_refused((old, new) in two_texts()) {
-        let hunk = Hunk::between(&old, &new);
+        let hunk = PatchHunk::from_texts(&old, &new);
         let lines: String = hunk.lines.iter().map(|line| {
-            let mark = match line.side { Side::Context => ' ', Side::Remove => '-', Side::Add => '+' };
+            let mark = match line.role { LineRole::Context => ' ', LineRole::Remove => '-', LineRole::Add => '+' };
             format!("{mark}{}\n", line.text)
         }).collect();
         let patch = format!("*** Begin Patch\n*** Update File: file\n@@\n{lines}*** End Patch\n");
-        prop_assume!(!hunk.is_idle() && !old.is_empty() && !hunk.old_text().is_empty());
-        let parsed = parse(&patch, None).map_err(|e| TestCaseError::fail(e.to_string()))?;
-        let [Operation::Update { hunks, .. }] = parsed.operations.as_slice() else {
+        prop_assume!(!hunk.changes_nothing() && !old.is_empty() && !hunk.old_text().is_empty());
+        let parsed = parse_patch(&patch, None).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let [PatchOperation::Update { hunks, .. }] = parsed.operations.as_slice() else {
             return Err(TestCaseError::fail(format!("{parsed:?}")));
         };
-        let made = apply(&old, hunks, Rigour::Relaxed).map_err(|e| TestCaseError::fail(format!("{e:?}")))?;
+        let made = apply_hunks(&old, hunks, MatchStrictness::Relaxed).map_err(|e| TestCaseError::fail(format!("{e:?}")))?;
         // A V4A patch does not say how the file ends.
-        let changed = change(&old, &made.edits);
+        let changed = apply_edits(&old, &made.edits);
         prop_assert_eq!(changed.trim_end_matches('\n'), new.trim_end_matches('\n'));
     }
 
     #[test]
     fn any_text_is_a_patch_or_none(text in "([*@+<>= -]{0,9}|[a-b/]{1,2}|\n|SEARCH|REPLACE|\\*\\*\\* Update File: a\n|--- a\n\\+\\+\\+ b\n|@@ -1 \\+1 @@\n|diff --git a/x b/x\n){0,12}") {
-        let _ = parse(&text, Some("f"));
-        let _ = recognise(&text);
+        let _ = parse_patch(&text, Some("f"));
+        let _ = recognize_format(&text);
     }
 }
 
@@ -546,12 +546,12 @@ fn a_quoted_name_need_not_be_text() {
         ("--- \"/tmp/\\377\"\n+++ \"/tmp/\\377\"\n", "file:///tmp/%FF"),
         ("--- \"a/\\303\\251\"\n+++ \"b/\\303\\251\"\n", "\u{E9}"),
     ] {
-        let Operation::Update { path: read, .. } = &operations(&format!("{names}{hunk}"))[0] else {
+        let PatchOperation::Update { path: read, .. } = &operations(&format!("{names}{hunk}"))[0] else {
             panic!("{names}");
         };
         assert_eq!(read, path, "{names}");
     }
     let renamed = "diff --git \"a/\\377\" b/n\nrename from \"\\377\"\nrename to n\n";
-    let Operation::Update { path, to, .. } = &operations(renamed)[0] else { panic!() };
+    let PatchOperation::Update { path, to, .. } = &operations(renamed)[0] else { panic!() };
     assert_eq!((path.as_str(), to.as_deref()), ("file://./%FF", Some("n")));
 }

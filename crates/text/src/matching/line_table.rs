@@ -7,12 +7,12 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter};
 
-use super::Lines;
-use crate::endings::ends_with_returns;
+use super::LineSpan;
+use crate::line_endings::has_only_returns;
 
 /// One line of a text, as offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct LineOffsets {
     pub(crate) start: usize,
     /// Where its ending begins.
     pub(crate) end: usize,
@@ -24,18 +24,18 @@ pub(crate) struct Row {
 /// return before it; in a text without any line feed a carriage return ends
 /// them.
 #[derive(Debug)]
-pub(crate) struct Rows<'t> {
+pub(crate) struct LineTable<'t> {
     text: &'t str,
-    returns: bool,
+    has_only_returns: bool,
     /// A long text has many lines, and few of them are asked for: so they are
     /// counted, and found only in the blocks that somebody looks into.
-    blocks: Vec<Block>,
+    blocks: Vec<IndexBlock>,
     len: usize,
 }
 
 /// A part of a text.
 #[derive(Debug)]
-struct Block {
+struct IndexBlock {
     /// How many lines begin in front of it.
     before: usize,
     /// Where lines begin in it.
@@ -43,13 +43,13 @@ struct Block {
 }
 
 /// Bytes of a block.
-const BLOCK: usize = 16 * 1024;
+const INDEX_BLOCK_BYTES: usize = 16 * 1024;
 
 /// An offset as lines see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Edge {
+pub(crate) struct LineEdge {
     /// How many lines end before it.
-    pub(crate) ended: usize,
+    pub(crate) lines_ended: usize,
     /// Whether a line begins there.
     pub(crate) is_begin: bool,
     /// Whether the text ends there.
@@ -58,30 +58,30 @@ pub(crate) struct Edge {
 
 /// A range of a text as lines see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Edges {
+pub(crate) struct LineEdges {
     /// How many lines end before it begins.
     pub(crate) start: usize,
-    pub(crate) end: Edge,
+    pub(crate) end: LineEdge,
 }
 
-impl Edges {
+impl LineEdges {
     /// The lines of a place in the old text and of what it becomes in the new
     /// one. The line behind it is among them where either text continues
     /// within a line.
-    pub(crate) fn lines(old: Self, new: Self) -> (Lines, Lines) {
+    pub(crate) fn lines(old: Self, new: Self) -> (LineSpan, LineSpan) {
         let is_closed = old.end.is_begin && new.end.is_begin;
-        (old.reach(is_closed), new.reach(is_closed))
+        (old.line_span(is_closed), new.line_span(is_closed))
     }
 
-    fn reach(self, is_closed: bool) -> Lines {
+    fn line_span(self, is_closed: bool) -> LineSpan {
         let is_over = is_closed || self.end.is_begin && self.end.is_last;
-        let end = self.end.ended + usize::from(!is_over);
-        Lines { first: self.start + 1, last: end.max(self.start) }
+        let end = self.end.lines_ended + usize::from(!is_over);
+        LineSpan { first: self.start + 1, last: end.max(self.start) }
     }
 }
 
 /// A caller's text with line feeds for whatever ends its lines.
-pub(crate) fn feeds(text: &str, returns: bool) -> Cow<'_, str> {
+pub(crate) fn to_line_feeds(text: &str, returns: bool) -> Cow<'_, str> {
     if memchr(b'\r', text.as_bytes()).is_none() {
         return text.into();
     }
@@ -89,49 +89,49 @@ pub(crate) fn feeds(text: &str, returns: bool) -> Cow<'_, str> {
     if returns { text.replace('\r', "\n").into() } else { text.into() }
 }
 
-impl<'t> Rows<'t> {
-    pub(crate) fn of(text: &'t str) -> Self {
-        let returns = ends_with_returns(text);
-        let count = text.len().div_ceil(BLOCK);
-        let mut rows = Self { text, returns, blocks: Vec::with_capacity(count), len: 0 };
+impl<'t> LineTable<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        let returns = has_only_returns(text);
+        let count = text.len().div_ceil(INDEX_BLOCK_BYTES);
+        let mut rows = Self { text, has_only_returns: returns, blocks: Vec::with_capacity(count), len: 0 };
         for number in 0..count {
-            rows.blocks.push(Block { before: rows.len, starts: OnceCell::new() });
-            rows.len += usize::from(number == 0) + rows.ends(number).count();
+            rows.blocks.push(IndexBlock { before: rows.len, starts: OnceCell::new() });
+            rows.len += usize::from(number == 0) + rows.line_ends(number).count();
         }
         rows
     }
 
     /// The line ends behind which the lines of a block begin; behind the last
     /// one of the text there is no line.
-    fn ends(&self, block: usize) -> memchr::Memchr<'t> {
+    fn line_ends(&self, block: usize) -> memchr::Memchr<'t> {
         let last = self.text.len().saturating_sub(1);
-        let from = (block * BLOCK).saturating_sub(1);
-        let to = ((block + 1) * BLOCK - 1).min(last);
-        memchr_iter(self.mark(), self.text.as_bytes().get(from..to).unwrap_or_default())
+        let from = (block * INDEX_BLOCK_BYTES).saturating_sub(1);
+        let to = ((block + 1) * INDEX_BLOCK_BYTES - 1).min(last);
+        memchr_iter(self.terminator(), self.text.as_bytes().get(from..to).unwrap_or_default())
     }
 
     /// Where lines begin in a block.
-    fn starts(&self, block: usize) -> &[usize] {
-        let Some(Block { starts, .. }) = self.blocks.get(block) else { return &[] };
+    fn line_starts(&self, block: usize) -> &[usize] {
+        let Some(IndexBlock { starts, .. }) = self.blocks.get(block) else { return &[] };
         starts.get_or_init(|| {
-            let from = (block * BLOCK).saturating_sub(1);
+            let from = (block * INDEX_BLOCK_BYTES).saturating_sub(1);
             let first = (block == 0).then_some(0);
-            first.into_iter().chain(self.ends(block).map(|at| from + at + 1)).collect()
+            first.into_iter().chain(self.line_ends(block).map(|at| from + at + 1)).collect()
         })
     }
 
     /// Where a line begins.
-    fn start(&self, index: usize) -> Option<usize> {
+    fn line_start(&self, index: usize) -> Option<usize> {
         let block = self.blocks.partition_point(|block| block.before <= index).checked_sub(1)?;
         let before = self.blocks.get(block)?.before;
-        self.starts(block).get(index - before).copied()
+        self.line_starts(block).get(index - before).copied()
     }
 
     /// How many lines begin up to an offset.
-    fn begun(&self, offset: usize) -> usize {
-        let block = (offset / BLOCK).min(self.blocks.len().saturating_sub(1));
+    fn lines_begun(&self, offset: usize) -> usize {
+        let block = (offset / INDEX_BLOCK_BYTES).min(self.blocks.len().saturating_sub(1));
         let before = self.blocks.get(block).map_or(0, |block| block.before);
-        before + self.starts(block).partition_point(|start| *start <= offset)
+        before + self.line_starts(block).partition_point(|start| *start <= offset)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -146,20 +146,20 @@ impl<'t> Rows<'t> {
         self.text
     }
 
-    pub(crate) fn get(&self, index: usize) -> Option<Row> {
-        let start = self.start(index)?;
-        let next = self.start(index + 1).unwrap_or(self.text.len());
+    pub(crate) fn get(&self, index: usize) -> Option<LineOffsets> {
+        let start = self.line_start(index)?;
+        let next = self.line_start(index + 1).unwrap_or(self.text.len());
         let line = self.text.get(start..next)?;
-        let words = match line.strip_suffix(if self.returns { '\r' } else { '\n' }) {
-            Some(words) if !self.returns => words.strip_suffix('\r').unwrap_or(words),
+        let words = match line.strip_suffix(if self.has_only_returns { '\r' } else { '\n' }) {
+            Some(words) if !self.has_only_returns => words.strip_suffix('\r').unwrap_or(words),
             Some(words) => words,
             None => line,
         };
-        Some(Row { start, end: start + words.len(), next })
+        Some(LineOffsets { start, end: start + words.len(), next })
     }
 
     /// These lines; none if not all of them are there.
-    pub(crate) fn slice(&self, range: Range<usize>) -> Vec<Row> {
+    pub(crate) fn slice(&self, range: Range<usize>) -> Vec<LineOffsets> {
         range.map(|index| self.get(index)).collect::<Option<_>>().unwrap_or_default()
     }
 
@@ -174,49 +174,49 @@ impl<'t> Rows<'t> {
     }
 
     /// The line that holds this offset: the last one for the end of the text.
-    pub(crate) fn at(&self, offset: usize) -> usize {
-        self.begun(offset).saturating_sub(1)
+    pub(crate) fn row_at(&self, offset: usize) -> usize {
+        self.lines_begun(offset).saturating_sub(1)
     }
 
     /// The lines that a range of the text touches, counted from 1.
-    pub(crate) fn span(&self, range: &Range<usize>) -> Lines {
-        let first = self.at(range.start);
-        let last = if range.end > range.start { self.at(range.end - 1) } else { first };
-        Lines { first: first + 1, last: last.max(first) + 1 }
+    pub(crate) fn line_span(&self, range: &Range<usize>) -> LineSpan {
+        let first = self.row_at(range.start);
+        let last = if range.end > range.start { self.row_at(range.end - 1) } else { first };
+        LineSpan { first: first + 1, last: last.max(first) + 1 }
     }
 
     /// How many lines end before this offset.
-    fn ended(&self, offset: usize) -> usize {
-        let begun = self.begun(offset);
-        let is_behind = offset > 0 && offset == self.text.len() && self.begins(offset);
+    fn lines_ended(&self, offset: usize) -> usize {
+        let begun = self.lines_begun(offset);
+        let is_behind = offset > 0 && offset == self.text.len() && self.is_line_start(offset);
         (begun + usize::from(is_behind)).saturating_sub(1)
     }
 
     /// Whether a line begins at this offset, or would if there were more text.
-    fn begins(&self, offset: usize) -> bool {
-        offset.checked_sub(1).is_none_or(|at| self.text.as_bytes().get(at) == Some(&self.mark()))
+    fn is_line_start(&self, offset: usize) -> bool {
+        offset.checked_sub(1).is_none_or(|at| self.text.as_bytes().get(at) == Some(&self.terminator()))
     }
 
-    fn edge(&self, offset: usize) -> Edge {
-        Edge {
-            ended: self.ended(offset),
-            is_begin: self.begins(offset),
+    fn edge(&self, offset: usize) -> LineEdge {
+        LineEdge {
+            lines_ended: self.lines_ended(offset),
+            is_begin: self.is_line_start(offset),
             is_last: offset == self.text.len(),
         }
     }
 
     /// A range by its ends.
-    pub(crate) fn edges(&self, range: &Range<usize>) -> Edges {
-        Edges { start: self.ended(range.start), end: self.edge(range.end) }
+    pub(crate) fn edges(&self, range: &Range<usize>) -> LineEdges {
+        LineEdges { start: self.lines_ended(range.start), end: self.edge(range.end) }
     }
 
     /// The byte that ends lines.
-    pub(crate) fn mark(&self) -> u8 {
-        if self.returns { b'\r' } else { b'\n' }
+    pub(crate) fn terminator(&self) -> u8 {
+        if self.has_only_returns { b'\r' } else { b'\n' }
     }
 
     /// Whether a line of the text ends so, or none ends at all.
-    pub(crate) fn may_end(&self, ending: &str) -> bool {
+    pub(crate) fn may_end_with(&self, ending: &str) -> bool {
         let mut any = false;
         (0..self.len()).filter_map(|index| self.get(index)).any(|row| {
             any |= row.next > row.end;
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     fn starts(text: &str) -> Vec<usize> {
-        let mark = if ends_with_returns(text) { b'\r' } else { b'\n' };
+        let mark = if has_only_returns(text) { b'\r' } else { b'\n' };
         let mut starts = vec![0];
         starts.extend(memchr_iter(mark, text.as_bytes()).map(|at| at + 1));
         starts.pop_if(|last| *last == text.len());
@@ -253,22 +253,22 @@ mod tests {
     }
 
     fn check(text: &str) {
-        let (rows, starts) = (Rows::of(text), starts(text));
+        let (rows, starts) = (LineTable::new(text), starts(text));
         assert_eq!(rows.len(), starts.len());
         assert_eq!(rows.is_empty(), starts.is_empty());
         for index in 0..starts.len() + 2 {
             assert_eq!(rows.get(index).map(|row| row.start), starts.get(index).copied());
         }
-        let near = [0, 1, text.len() / 2, BLOCK - 1, BLOCK, BLOCK + 1, text.len()];
+        let near = [0, 1, text.len() / 2, INDEX_BLOCK_BYTES - 1, INDEX_BLOCK_BYTES, INDEX_BLOCK_BYTES + 1, text.len()];
         for offset in near.into_iter().filter(|offset| *offset <= text.len()) {
             let at = starts.partition_point(|start| *start <= offset).saturating_sub(1);
-            assert_eq!(rows.at(offset), at, "{offset}");
+            assert_eq!(rows.row_at(offset), at, "{offset}");
         }
     }
 
     #[test]
     fn lines_are_found_on_both_sides_of_a_block() {
-        for len in [0, 1, BLOCK - 2, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK] {
+        for len in [0, 1, INDEX_BLOCK_BYTES - 2, INDEX_BLOCK_BYTES - 1, INDEX_BLOCK_BYTES, INDEX_BLOCK_BYTES + 1, 2 * INDEX_BLOCK_BYTES] {
             for end in ["", "\n", "\r\n", "x", "\nx", "\n\n"] {
                 check(&("y".repeat(len) + end));
                 check(&("y\n".repeat(len / 2) + end));

@@ -7,33 +7,33 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::hunk::{HunkLine, Side};
-use super::indent::{Shift, is_mixed};
-use super::rows::{Row, Rows};
-use crate::document::Edit;
-use crate::endings::Ending;
+use super::hunk::{HunkLine, LineRole};
+use super::indent::{IndentShift, is_mixed_indent};
+use super::line_table::{LineOffsets, LineTable};
+use crate::document::TextEdit;
+use crate::line_endings::LineEnding;
 
 /// Old and new lines beyond this number are not compared one by one.
-const COMPARED: usize = 4_000;
+const MAX_COMPARED_LINES: usize = 4_000;
 
 /// Lines that become others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Run {
+struct ChangedRun {
     old: Range<usize>,
     new: Range<usize>,
 }
 
 /// Which old lines become which new ones.
 #[derive(Debug, Clone)]
-pub(crate) struct Script<'a> {
+pub(crate) struct EditScript<'a> {
     pub(crate) old: Vec<&'a str>,
     pub(crate) new: Vec<&'a str>,
     /// How new lines end of which that is said.
     endings: Vec<Option<&'static str>>,
-    runs: Vec<Run>,
+    runs: Vec<ChangedRun>,
 }
 
-impl<'a> Script<'a> {
+impl<'a> EditScript<'a> {
     /// The least that turns one text's lines into the other's.
     pub(crate) fn compare(old: Vec<&'a str>, new: Vec<&'a str>) -> Self {
         let head = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
@@ -42,33 +42,33 @@ impl<'a> Script<'a> {
         let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(same).count();
         let old_rest = &old_rest[..old_rest.len() - tail];
         let new_rest = &new_rest[..new_rest.len() - tail];
-        let whole = Run { old: head..head + old_rest.len(), new: head..head + new_rest.len() };
+        let whole = ChangedRun { old: head..head + old_rest.len(), new: head..head + new_rest.len() };
         let runs = if old_rest.is_empty() && new_rest.is_empty() {
             Vec::new()
-        } else if old_rest.len() + new_rest.len() > COMPARED {
+        } else if old_rest.len() + new_rest.len() > MAX_COMPARED_LINES {
             vec![whole]
         } else {
             let ops = capture_diff_slices(Algorithm::Myers, old_rest, new_rest);
-            merge(&ops, head)
+            merge_runs(&ops, head)
         };
         Self { old, new, endings: Vec::new(), runs }
     }
 
     /// Lines that stay, go and come, in the order of a hunk.
-    pub(crate) fn of(lines: impl Iterator<Item = &'a HunkLine>) -> Self {
+    pub(crate) fn from_hunk(lines: impl Iterator<Item = &'a HunkLine>) -> Self {
         let mut made =
             Self { old: Vec::new(), new: Vec::new(), endings: Vec::new(), runs: Vec::new() };
-        for HunkLine { side, text: line, ending } in lines {
+        for HunkLine { role: side, text: line, ending } in lines {
             let side = *side;
             let (at_old, at_new) = (made.old.len(), made.new.len());
-            if side != Side::Add {
+            if side != LineRole::Add {
                 made.old.push(line);
             }
-            if side != Side::Remove {
+            if side != LineRole::Remove {
                 made.new.push(line);
-                made.endings.push(ending.map(Ending::as_str));
+                made.endings.push(ending.map(LineEnding::as_str));
             }
-            if side == Side::Context {
+            if side == LineRole::Context {
                 continue;
             }
             match made.runs.last_mut() {
@@ -77,7 +77,7 @@ impl<'a> Script<'a> {
                     run.new.end = made.new.len();
                 }
                 _ => {
-                    made.runs.push(Run { old: at_old..made.old.len(), new: at_new..made.new.len() })
+                    made.runs.push(ChangedRun { old: at_old..made.old.len(), new: at_new..made.new.len() })
                 }
             }
         }
@@ -85,60 +85,60 @@ impl<'a> Script<'a> {
     }
 
     /// Its lines in the order of a hunk.
-    pub(crate) fn sides(&self) -> impl Iterator<Item = (Side, &'a str)> {
+    pub(crate) fn lines_with_role(&self) -> impl Iterator<Item = (LineRole, &'a str)> {
         let mut sides = Vec::with_capacity(self.old.len() + self.new.len());
         let mut at = 0;
-        let mut put = |side: Side, lines: Option<&[&'a str]>| {
+        let mut put = |side: LineRole, lines: Option<&[&'a str]>| {
             sides.extend(lines.unwrap_or_default().iter().map(|line| (side, *line)));
         };
         for run in &self.runs {
-            put(Side::Context, self.old.get(at..run.old.start));
-            put(Side::Remove, self.old.get(run.old.clone()));
-            put(Side::Add, self.new.get(run.new.clone()));
+            put(LineRole::Context, self.old.get(at..run.old.start));
+            put(LineRole::Remove, self.old.get(run.old.clone()));
+            put(LineRole::Add, self.new.get(run.new.clone()));
             at = run.old.end;
         }
-        put(Side::Context, self.old.get(at..));
+        put(LineRole::Context, self.old.get(at..));
         sides.into_iter()
     }
 
     /// The edits of a text in which the old lines are at `place`. None if a
     /// new line cannot be shifted.
-    pub(crate) fn edits(&self, place: &Place<'_>) -> Option<Vec<Edit>> {
-        let edits: Option<Vec<Edit>> = self.runs.iter().map(|run| self.edit(run, place)).collect();
+    pub(crate) fn edits(&self, place: &MatchPlace<'_>) -> Option<Vec<TextEdit>> {
+        let edits: Option<Vec<TextEdit>> = self.runs.iter().map(|run| self.edit(run, place)).collect();
         let mut edits = edits?;
         edits.retain(|edit| !(edit.range.is_empty() && edit.text.is_empty()));
         Some(edits)
     }
 
-    fn edit(&self, run: &Run, place: &Place<'_>) -> Option<Edit> {
-        let Place { rows, ending, .. } = place;
-        let new = self.come(run, place)?;
+    fn edit(&self, run: &ChangedRun, place: &MatchPlace<'_>) -> Option<TextEdit> {
+        let MatchPlace { rows, ending, .. } = place;
+        let new = self.added_lines(run, place)?;
         let first = rows.get(run.old.start);
         let last = run.old.end.checked_sub(1).and_then(|last| rows.get(last));
         let previous = run.old.start.checked_sub(1).and_then(|at| rows.get(at));
-        let edit = |range: Range<usize>, text: String| Some(Edit { range, text });
+        let edit = |range: Range<usize>, text: String| Some(TextEdit { range, text });
         if run.old.is_empty() {
             return match (first, previous) {
                 // The file's last line lacks the ending that the old text has.
                 (Some(next), Some(row)) if row.end == next.start => {
-                    edit(row.end..row.end, preceded(&new, ending))
+                    edit(row.end..row.end, preceded_text(&new, ending))
                 }
-                (Some(next), _) => edit(next.start..next.start, terminated(&new)),
+                (Some(next), _) => edit(next.start..next.start, terminated_text(&new)),
                 (None, Some(row)) if row.next > row.end => {
-                    edit(row.next..row.next, terminated(&new))
+                    edit(row.next..row.next, terminated_text(&new))
                 }
-                (None, Some(row)) => edit(row.end..row.end, preceded(&new, ending)),
+                (None, Some(row)) => edit(row.end..row.end, preceded_text(&new, ending)),
                 (None, None) => None,
             };
         }
         let (first, last) = (first?, last?);
         if let Some(end) = new.last() {
             // The ending of the last line stays, unless another one is wanted.
-            let turns = end.is_own && last.next > last.end;
+            let turns = end.is_explicit && last.next > last.end;
             return if turns {
-                edit(first.start..last.next, terminated(&new))
+                edit(first.start..last.next, terminated_text(&new))
             } else {
-                edit(first.start..last.end, joined(&new))
+                edit(first.start..last.end, joined_text(&new))
             };
         }
         // Behind the last line of a place there is an ending that stays, so the
@@ -151,24 +151,24 @@ impl<'a> Script<'a> {
     }
 
     /// The lines that come, as they are at the place.
-    fn come<'p>(&self, run: &Run, place: &Place<'p>) -> Option<Vec<Come<'p>>> {
+    fn added_lines<'p>(&self, run: &ChangedRun, place: &MatchPlace<'p>) -> Option<Vec<AddedLine<'p>>> {
         let new = run.new.clone().zip(self.new.get(run.new.clone())?);
         new.map(|(at, line)| {
             let text = match place.shift {
-                Some(shift) => shift.apply(line)?,
+                Some(shift) => shift.shift_line(line)?,
                 None => (*line).to_owned(),
             };
             let own = self.endings.get(at).copied().flatten();
-            Some(Come { text, ending: own.unwrap_or(place.ending), is_own: own.is_some() })
+            Some(AddedLine { text, ending: own.unwrap_or(place.ending), is_explicit: own.is_some() })
         })
         .collect()
     }
 
     /// Heeds what is said of the endings of new lines only where lines of the
     /// text end so, or where nothing but the ending of a line changes.
-    pub(crate) fn heed(&mut self, all: &Rows<'_>) {
-        let said: Vec<&str> = [Ending::Lf, Ending::CrLf].map(Ending::as_str).into();
-        let is_strange = |own: &&str| self.endings.contains(&Some(own)) && !all.may_end(own);
+    pub(crate) fn drop_foreign_endings(&mut self, all: &LineTable<'_>) {
+        let said: Vec<&str> = [LineEnding::Lf, LineEnding::CrLf].map(LineEnding::as_str).into();
+        let is_strange = |own: &&str| self.endings.contains(&Some(own)) && !all.may_end_with(own);
         let strange: Vec<&str> = said.into_iter().filter(is_strange).collect();
         if strange.is_empty() {
             return;
@@ -186,11 +186,11 @@ impl<'a> Script<'a> {
 
     /// A warning about a new line that the shift indents with tabs and blanks
     /// at once.
-    pub(crate) fn mixture(&self, place: &Place<'_>) -> Option<String> {
+    pub(crate) fn mixed_indent_warning(&self, place: &MatchPlace<'_>) -> Option<String> {
         let shift = place.shift?;
         let lines = self.runs.iter().filter_map(|run| self.new.get(run.new.clone())).flatten();
         let is_made = |line: &&&str| {
-            !is_mixed(line) && shift.apply(line).is_some_and(|shifted| is_mixed(&shifted))
+            !is_mixed_indent(line) && shift.shift_line(line).is_some_and(|shifted| is_mixed_indent(&shifted))
         };
         let line: String = lines.into_iter().find(is_made)?.trim().chars().take(80).collect();
         Some(format!(
@@ -200,7 +200,7 @@ impl<'a> Script<'a> {
     }
 
     /// Whether a new line is said to end as no line of the place does.
-    pub(crate) fn ends_unlike(&self, place: &Place<'_>, all: &Rows<'_>) -> bool {
+    pub(crate) fn has_foreign_ending(&self, place: &MatchPlace<'_>, all: &LineTable<'_>) -> bool {
         let is_there = |own: &&str| {
             place.rows.iter().any(|row| all.text().get(row.end..row.next) == Some(*own))
         };
@@ -212,19 +212,19 @@ impl<'a> Script<'a> {
 
     /// The whole of the new lines, those that stay as the file has them.
     /// `final_newline` says how the last one ends.
-    pub(crate) fn whole(
+    pub(crate) fn new_text(
         &self,
-        place: &Place<'_>,
-        all: &Rows<'_>,
+        place: &MatchPlace<'_>,
+        all: &LineTable<'_>,
         final_newline: bool,
-    ) -> Option<Edit> {
+    ) -> Option<TextEdit> {
         let (first, last) = (place.rows.first()?, place.rows.last()?);
         let mut text = String::new();
         // The ending of a line is put before the next one, so that the last
         // line's can be left out.
         let mut ending = "";
         let mut at = 0;
-        let end = Run { old: self.old.len()..self.old.len(), new: 0..0 };
+        let end = ChangedRun { old: self.old.len()..self.old.len(), new: 0..0 };
         for run in self.runs.iter().chain([&end]) {
             for row in place.rows.get(at..run.old.start).unwrap_or_default() {
                 text.push_str(ending);
@@ -232,7 +232,7 @@ impl<'a> Script<'a> {
                 let own = all.text().get(row.end..row.next).filter(|own| !own.is_empty());
                 ending = own.unwrap_or(place.ending);
             }
-            for line in self.come(run, place)? {
+            for line in self.added_lines(run, place)? {
                 text.push_str(ending);
                 text.push_str(&line.text);
                 ending = line.ending;
@@ -242,50 +242,50 @@ impl<'a> Script<'a> {
         if final_newline {
             text.push_str(ending);
         }
-        Some(Edit { range: first.start..last.next, text })
+        Some(TextEdit { range: first.start..last.next, text })
     }
 }
 
 /// Where old lines are in a text.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct MatchPlace<'a> {
     /// A row for each old line. The last has no ending if the place ends
     /// before it.
-    pub(crate) rows: &'a [Row],
+    pub(crate) rows: &'a [LineOffsets],
     /// Whether the rows are all that is on their lines.
     pub(crate) whole_lines: bool,
     /// How new lines end.
     pub(crate) ending: &'a str,
-    pub(crate) shift: Option<&'a Shift>,
+    pub(crate) shift: Option<&'a IndentShift>,
 }
 
 /// A line that comes.
-struct Come<'a> {
+struct AddedLine<'a> {
     text: String,
     ending: &'a str,
     /// The patch says that it ends so.
-    is_own: bool,
+    is_explicit: bool,
 }
 
-fn terminated(lines: &[Come<'_>]) -> String {
+fn terminated_text(lines: &[AddedLine<'_>]) -> String {
     lines.iter().flat_map(|line| [line.text.as_str(), line.ending]).collect()
 }
 
 /// Lines without the ending of the last.
-fn joined(lines: &[Come<'_>]) -> String {
-    let mut text = terminated(lines);
+fn joined_text(lines: &[AddedLine<'_>]) -> String {
+    let mut text = terminated_text(lines);
     text.truncate(text.len() - lines.last().map_or(0, |line| line.ending.len()));
     text
 }
 
 /// Lines behind one that has no ending.
-fn preceded(lines: &[Come<'_>], ending: &str) -> String {
-    format!("{ending}{}", joined(lines))
+fn preceded_text(lines: &[AddedLine<'_>], ending: &str) -> String {
+    format!("{ending}{}", joined_text(lines))
 }
 
 /// Neighbouring changes as one.
-fn merge(ops: &[DiffOp], head: usize) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn merge_runs(ops: &[DiffOp], head: usize) -> Vec<ChangedRun> {
+    let mut runs: Vec<ChangedRun> = Vec::new();
     for op in ops {
         let (tag, old, new) = op.as_tag_tuple();
         if tag == similar::DiffTag::Equal {
@@ -298,7 +298,7 @@ fn merge(ops: &[DiffOp], head: usize) -> Vec<Run> {
                 run.old.end = old.end;
                 run.new.end = new.end;
             }
-            _ => runs.push(Run { old, new }),
+            _ => runs.push(ChangedRun { old, new }),
         }
     }
     runs

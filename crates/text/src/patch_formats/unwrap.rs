@@ -1,20 +1,20 @@
 //! What models put around a patch: code fences and here-documents.
 
-use crate::endings::Ending;
+use crate::line_endings::LineEnding;
 
 /// A line of a patch, with its number from 1.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Numbered<'a> {
+pub(super) struct PatchLine<'a> {
     pub(super) number: usize,
     pub(super) text: &'a str,
     /// None for the last line of a text, if nothing ends it.
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<LineEnding>,
 }
 
 /// The lines of a patch without what is wrapped around it.
-pub(super) fn unwrapped(patch: &str) -> Vec<Numbered<'_>> {
-    let mut lines: Vec<Numbered<'_>> = patch.split('\n').zip(1..).map(numbered).collect();
-    if let Some(last) = lines.last_mut().filter(|last| last.ending == Some(Ending::Lf)) {
+pub(super) fn unwrap_lines(patch: &str) -> Vec<PatchLine<'_>> {
+    let mut lines: Vec<PatchLine<'_>> = patch.split('\n').zip(1..).map(number_line).collect();
+    if let Some(last) = lines.last_mut().filter(|last| last.ending == Some(LineEnding::Lf)) {
         last.ending = None;
     }
     if lines.last().is_some_and(|line| line.text.is_empty()) {
@@ -27,7 +27,7 @@ pub(super) fn unwrapped(patch: &str) -> Vec<Numbered<'_>> {
     for _ in 0..2 {
         let Some(first) = lines.get(from) else { break };
         let opening = first.text.trim();
-        let closing = if opening.starts_with("```") { Some("```") } else { here_document(opening) };
+        let closing = if opening.starts_with("```") { Some("```") } else { here_document_word(opening) };
         let Some(closing) = closing else { break };
         from += 1;
         until = Some(closing);
@@ -43,15 +43,15 @@ pub(super) fn unwrapped(patch: &str) -> Vec<Numbered<'_>> {
     lines
 }
 
-fn numbered((line, number): (&str, usize)) -> Numbered<'_> {
+fn number_line((line, number): (&str, usize)) -> PatchLine<'_> {
     match line.strip_suffix('\r') {
-        Some(text) => Numbered { number, text, ending: Some(Ending::CrLf) },
-        None => Numbered { number, text: line, ending: Some(Ending::Lf) },
+        Some(text) => PatchLine { number, text, ending: Some(LineEnding::CrLf) },
+        None => PatchLine { number, text: line, ending: Some(LineEnding::Lf) },
     }
 }
 
 /// The word that ends the here-document which a command line opens.
-fn here_document(line: &str) -> Option<&str> {
+fn here_document_word(line: &str) -> Option<&str> {
     let (_, word) = line.split_once("<<")?;
     let word = word.trim_start_matches('-').trim();
     let word = word.trim_matches(['\'', '"']);

@@ -1,47 +1,47 @@
 //! The one place of a hunk in a text.
 
-use super::hints::Regions;
-use super::hunk::{Hunk, HunkLine, Misfit};
+use super::hints::HintRegions;
+use super::hunk::{PatchHunk, HunkLine, HunkError};
 use super::indent::is_shifted_already;
-use super::script::{Place, Script};
-use super::table::{RUNGS, Table};
-use super::{LISTED, Lines, Rigour, Strategy};
-use crate::document::Edit;
-use crate::endings::Ending;
+use super::edit_script::{MatchPlace, EditScript};
+use super::search_index::{LINE_STRATEGIES, SearchIndex};
+use super::{MAX_LISTED_PLACES, LineSpan, MatchStrictness, MatchStrategy};
+use crate::document::TextEdit;
+use crate::line_endings::LineEnding;
 
 /// Where a hunk fits, and what it changes there.
 #[derive(Debug)]
-pub(crate) struct Fit {
-    pub(crate) strategy: Strategy,
+pub(crate) struct HunkFit {
+    pub(crate) strategy: MatchStrategy,
     /// The first row, and how many.
     pub(crate) row: usize,
     pub(crate) count: usize,
-    pub(crate) edits: Vec<Edit>,
+    pub(crate) edits: Vec<TextEdit>,
     pub(crate) warnings: Vec<String>,
 }
 
 /// A place that was chosen.
-struct Found<'h> {
-    strategy: Strategy,
+struct ChosenPlace<'h> {
+    strategy: MatchStrategy,
     row: usize,
-    script: Script<'h>,
+    script: EditScript<'h>,
 }
 
 /// Finds the place of a hunk. `drift` is by how many lines the hunk before was
 /// away from where it said to be.
-pub(crate) fn place(
-    hunk: &Hunk,
-    table: &Table<'_>,
-    rigour: Rigour,
+pub(crate) fn place_hunk(
+    hunk: &PatchHunk,
+    table: &SearchIndex<'_>,
+    rigour: MatchStrictness,
     drift: isize,
-) -> Result<Fit, Misfit> {
-    let script = hunk.script(0);
-    let regions = Regions::of(table, &hunk.hints)?;
+) -> Result<HunkFit, HunkError> {
+    let script = hunk.edit_script(0);
+    let regions = HintRegions::find(table, &hunk.hints)?;
     if script.old.is_empty() {
-        return insert(hunk, table, regions.as_ref());
+        return place_insertion(hunk, table, regions.as_ref());
     }
-    if let Some(row) = stated(hunk, &script, table, drift) {
-        return settle(hunk, table, Found { strategy: Strategy::Exact, row, script }, None);
+    if let Some(row) = stated_row(hunk, &script, table, drift) {
+        return build_edits(hunk, table, ChosenPlace { strategy: MatchStrategy::Exact, row, script }, None);
     }
     let hinted = regions.as_ref().filter(|regions| !regions.list.is_empty());
     let warning = regions.is_some() && hinted.is_none();
@@ -52,59 +52,59 @@ pub(crate) fn place(
             was applied there."
         )
     });
-    let found = search(hunk, table, rigour, hinted);
+    let found = find_place(hunk, table, rigour, hinted);
     let found = found.or_else(|misfit| below_heading(hunk, table, rigour, misfit))?;
-    settle(hunk, table, found, warning)
+    build_edits(hunk, table, found, warning)
 }
 
 /// The only one of several places that is where the heading says.
 fn below_heading<'h>(
-    hunk: &'h Hunk,
-    table: &Table<'_>,
-    rigour: Rigour,
-    misfit: Misfit,
-) -> Result<Found<'h>, Misfit> {
-    let is_open = hunk.hints.is_empty() && matches!(misfit, Misfit::Ambiguous { .. });
+    hunk: &'h PatchHunk,
+    table: &SearchIndex<'_>,
+    rigour: MatchStrictness,
+    misfit: HunkError,
+) -> Result<ChosenPlace<'h>, HunkError> {
+    let is_open = hunk.hints.is_empty() && matches!(misfit, HunkError::Ambiguous { .. });
     let Some(heading) = hunk.heading.as_ref().filter(|_| is_open) else { return Err(misfit) };
-    match Regions::of(table, std::slice::from_ref(heading)) {
+    match HintRegions::find(table, std::slice::from_ref(heading)) {
         Ok(Some(regions)) if !regions.list.is_empty() => {
-            search(hunk, table, rigour, Some(&regions)).map_err(|_| misfit)
+            find_place(hunk, table, rigour, Some(&regions)).map_err(|_| misfit)
         }
         _ => Err(misfit),
     }
 }
 
 /// The row at which the hunk says to be, if it agrees exactly there.
-fn stated(hunk: &Hunk, script: &Script<'_>, table: &Table<'_>, drift: isize) -> Option<usize> {
+fn stated_row(hunk: &PatchHunk, script: &EditScript<'_>, table: &SearchIndex<'_>, drift: isize) -> Option<usize> {
     let row = hunk.line?.checked_sub(1)?;
     let drifted = row.checked_add_signed(drift);
     let fits = |row: &usize| {
-        table.fits(Strategy::Exact, &script.old, *row)
-            && (!hunk.is_last() || row + script.old.len() == table.rows.len())
+        table.block_matches(MatchStrategy::Exact, &script.old, *row)
+            && (!hunk.is_at_file_end() || row + script.old.len() == table.rows.len())
     };
     drifted.filter(fits).or(Some(row).filter(fits))
 }
 
-fn search<'h>(
-    hunk: &'h Hunk,
-    table: &Table<'_>,
-    rigour: Rigour,
-    regions: Option<&Regions>,
-) -> Result<Found<'h>, Misfit> {
-    let rungs = if rigour == Rigour::Strict { 1 } else { RUNGS.len() };
-    for strategy in RUNGS.into_iter().take(rungs) {
-        let mut ends = vec![0, hunk.loose];
+fn find_place<'h>(
+    hunk: &'h PatchHunk,
+    table: &SearchIndex<'_>,
+    rigour: MatchStrictness,
+    regions: Option<&HintRegions>,
+) -> Result<ChosenPlace<'h>, HunkError> {
+    let rungs = if rigour == MatchStrictness::Strict { 1 } else { LINE_STRATEGIES.len() };
+    for strategy in LINE_STRATEGIES.into_iter().take(rungs) {
+        let mut ends = vec![0, hunk.optional_blank_lines];
         ends.dedup();
         for left_out in ends {
-            let script = hunk.script(left_out);
+            let script = hunk.edit_script(left_out);
             let tail = |row: &usize| row + script.old.len() == table.rows.len();
-            let most = if regions.is_some() || hunk.at_end || hunk.is_last() {
+            let most = if regions.is_some() || hunk.at_end || hunk.is_at_file_end() {
                 usize::MAX
             } else {
-                LISTED + 1
+                MAX_LISTED_PLACES + 1
             };
-            let mut rows = table.find(strategy, &script.old, false, most)?;
-            if hunk.is_last() {
+            let mut rows = table.find_block(strategy, &script.old, false, most)?;
+            if hunk.is_at_file_end() {
                 rows.retain(tail);
             }
             if hunk.at_end && rows.iter().any(tail) {
@@ -113,67 +113,67 @@ fn search<'h>(
             if rows.is_empty() {
                 continue;
             }
-            let row = choose(hunk, table, strategy, &rows, script.old.len(), regions)?;
-            return Ok(Found { strategy, row, script });
+            let row = choose_row(hunk, table, strategy, &rows, script.old.len(), regions)?;
+            return Ok(ChosenPlace { strategy, row, script });
         }
     }
-    Err(Misfit::Absent)
+    Err(HunkError::NotFound)
 }
 
 /// The only one of the rows, or the only one that the hints speak of.
-fn choose(
-    hunk: &Hunk,
-    table: &Table<'_>,
-    strategy: Strategy,
+fn choose_row(
+    hunk: &PatchHunk,
+    table: &SearchIndex<'_>,
+    strategy: MatchStrategy,
     rows: &[usize],
     count: usize,
-    regions: Option<&Regions>,
-) -> Result<usize, Misfit> {
+    regions: Option<&HintRegions>,
+) -> Result<usize, HunkError> {
     let lines = |rows: &[usize]| {
-        rows.iter().take(LISTED).map(|row| numbered(*row, count)).collect::<Vec<Lines>>()
+        rows.iter().take(MAX_LISTED_PLACES).map(|row| line_span(*row, count)).collect::<Vec<LineSpan>>()
     };
     let chosen = regions.map(|regions| regions.choose(rows, count));
     let candidates = chosen.as_deref().unwrap_or(rows);
     match (candidates, regions) {
         ([row], _) => Ok(*row),
-        ([], Some(regions)) => Err(Misfit::Elsewhere {
+        ([], Some(regions)) => Err(HunkError::NotAtHint {
             hint: hunk.hints.join(" / "),
-            hinted: hinted(table, regions),
+            hinted: hinted_lines(table, regions),
             places: lines(rows),
         }),
-        (several, _) => Err(Misfit::Ambiguous {
+        (several, _) => Err(HunkError::Ambiguous {
             strategy,
             places: lines(several),
-            more: several.len() > LISTED,
+            more: several.len() > MAX_LISTED_PLACES,
         }),
     }
 }
 
-fn numbered(row: usize, count: usize) -> Lines {
-    Lines { first: row + 1, last: row + count.max(1) }
+fn line_span(row: usize, count: usize) -> LineSpan {
+    LineSpan { first: row + 1, last: row + count.max(1) }
 }
 
 /// The lines that hints speak of.
-fn hinted(table: &Table<'_>, regions: &Regions) -> Vec<Lines> {
+fn hinted_lines(table: &SearchIndex<'_>, regions: &HintRegions) -> Vec<LineSpan> {
     let last = |end: usize| end.min(table.rows.len());
-    let lines = regions.list.iter().take(LISTED);
-    lines.map(|region| Lines { first: region.row + 1, last: last(region.end) }).collect()
+    let lines = regions.list.iter().take(MAX_LISTED_PLACES);
+    lines.map(|region| LineSpan { first: region.row + 1, last: last(region.end) }).collect()
 }
 
 /// The edits of a hunk at its place.
-fn settle(
-    hunk: &Hunk,
-    table: &Table<'_>,
-    found: Found<'_>,
+fn build_edits(
+    hunk: &PatchHunk,
+    table: &SearchIndex<'_>,
+    found: ChosenPlace<'_>,
     warning: Option<String>,
-) -> Result<Fit, Misfit> {
-    let Found { strategy, row, mut script } = found;
-    script.heed(&table.rows);
+) -> Result<HunkFit, HunkError> {
+    let ChosenPlace { strategy, row, mut script } = found;
+    script.drop_foreign_endings(&table.rows);
     let count = script.old.len();
     let rows = &table.rows;
     let unclear =
-        |reason: &str| Misfit::Unclear { lines: numbered(row, count), reason: reason.to_owned() };
-    let shift = if strategy == Strategy::IndentShift {
+        |reason: &str| HunkError::Unclear { lines: line_span(row, count), reason: reason.to_owned() };
+    let shift = if strategy == MatchStrategy::IndentShift {
         let file = (row..row + count).map(|row| rows.line(row));
         if is_shifted_already(script.old.iter().copied(), script.new.iter().copied(), file) {
             return Err(unclear(
@@ -182,18 +182,18 @@ fn settle(
                     lines as the file is.",
             ));
         }
-        table.shift(&script.old, row)
+        table.indent_shift(&script.old, row)
     } else {
         None
     };
-    let place = Place {
+    let place = MatchPlace {
         rows: &rows.slice(row..row + count),
         whole_lines: true,
         ending: rows.ending_near(row),
         shift: shift.as_ref(),
     };
     let edits = match hunk.final_newline {
-        Some(newline) => script.whole(&place, rows, newline).map(|edit| vec![edit]),
+        Some(newline) => script.new_text(&place, rows, newline).map(|edit| vec![edit]),
         None => script.edits(&place),
     };
     let edits = edits.ok_or_else(|| {
@@ -203,28 +203,28 @@ fn settle(
         the file is.",
         )
     })?;
-    let mut warnings: Vec<String> = warning.into_iter().chain(script.mixture(&place)).collect();
+    let mut warnings: Vec<String> = warning.into_iter().chain(script.mixed_indent_warning(&place)).collect();
     let last = rows.get(row + count.saturating_sub(1));
     let ending = last.and_then(|row| rows.text().get(row.end..row.next)).unwrap_or_default();
-    if hunk.open_end && ending.contains('\n') {
+    if hunk.no_newline_at_end && ending.contains('\n') {
         warnings.push(
             "The patch takes the file to end without a line ending; it has one, which was kept."
                 .to_owned(),
         );
     }
-    warnings.extend(before_the_end(hunk, table, numbered(row, count)));
-    if script.ends_unlike(&place, rows) {
+    warnings.extend(not_at_end_warning(hunk, table, line_span(row, count)));
+    if script.has_foreign_ending(&place, rows) {
         warnings.push(format!(
             "At {} the new lines end as they do in the patch (CRLF or LF), which is not how the \
                 lines around them end.",
-            numbered(row, count)
+            line_span(row, count)
         ));
     }
-    Ok(Fit { strategy, row, count, edits, warnings })
+    Ok(HunkFit { strategy, row, count, edits, warnings })
 }
 
 /// A warning if a hunk is said to be at the end of the file and is not.
-fn before_the_end(hunk: &Hunk, table: &Table<'_>, lines: Lines) -> Option<String> {
+fn not_at_end_warning(hunk: &PatchHunk, table: &SearchIndex<'_>, lines: LineSpan) -> Option<String> {
     (hunk.at_end && lines.last < table.rows.len()).then(|| {
         format!(
             "The hunk is said to be at the end of the file (`*** End of File`), but its place is \
@@ -236,13 +236,13 @@ fn before_the_end(hunk: &Hunk, table: &Table<'_>, lines: Lines) -> Option<String
 
 /// A hunk that only adds: behind the hinted line, at the end of the file if it
 /// says so, or in an empty file.
-fn insert(hunk: &Hunk, table: &Table<'_>, regions: Option<&Regions>) -> Result<Fit, Misfit> {
+fn place_insertion(hunk: &PatchHunk, table: &SearchIndex<'_>, regions: Option<&HintRegions>) -> Result<HunkFit, HunkError> {
     let rows = &table.rows;
-    let kept = hunk.lines.len().saturating_sub(hunk.loose);
+    let kept = hunk.lines.len().saturating_sub(hunk.optional_blank_lines);
     let added = hunk.lines.get(..kept).unwrap_or_default();
-    let is_told = |own: Ending| added.iter().any(|line| line.ending == Some(own));
-    let mut heeded = vec![Ending::Lf, Ending::CrLf];
-    heeded.retain(|own| is_told(*own) && rows.may_end(own.as_str()));
+    let is_told = |own: LineEnding| added.iter().any(|line| line.ending == Some(own));
+    let mut heeded = vec![LineEnding::Lf, LineEnding::CrLf];
+    heeded.retain(|own| is_told(*own) && rows.may_end_with(own.as_str()));
     // The lines, each with its ending.
     let terminated = |ending: &str| {
         let own = |line: &HunkLine| line.ending.filter(|own| heeded.contains(own));
@@ -254,27 +254,27 @@ fn insert(hunk: &Hunk, table: &Table<'_>, regions: Option<&Regions>) -> Result<F
     };
     let behind = match regions.map(|regions| regions.list.as_slice()) {
         Some([region]) => Some(region.row),
-        Some([]) => return Err(Misfit::HintAbsent { hint: hunk.hints.join(" / ") }),
+        Some([]) => return Err(HunkError::HintNotFound { hint: hunk.hints.join(" / ") }),
         Some(_) => {
-            let places = regions.map(|regions| hinted(table, regions)).unwrap_or_default();
-            let places = places.iter().map(|lines| numbered(lines.first - 1, 1)).collect();
-            return Err(Misfit::HintAmbiguous { hint: hunk.hints.join(" / "), places });
+            let places = regions.map(|regions| hinted_lines(table, regions)).unwrap_or_default();
+            let places = places.iter().map(|lines| line_span(lines.first - 1, 1)).collect();
+            return Err(HunkError::HintAmbiguous { hint: hunk.hints.join(" / "), places });
         }
         None if rows.is_empty() => None,
         None if hunk.at_end => rows.len().checked_sub(1),
-        None => return Err(Misfit::NoPlace),
+        None => return Err(HunkError::NoLocation),
     };
     let edit = match behind.and_then(|row| Some((row, rows.get(row)?))) {
         Some((row, above)) => {
             let ending = rows.ending_near(row);
             if above.next > above.end {
                 let text = terminated(ending).concat();
-                Edit { range: above.next..above.next, text }
+                TextEdit { range: above.next..above.next, text }
             } else {
                 let mut text = terminated(ending);
                 text.pop();
                 text.insert(0, if added.is_empty() { String::new() } else { ending.to_owned() });
-                Edit { range: above.end..above.end, text: text.concat() }
+                TextEdit { range: above.end..above.end, text: text.concat() }
             }
         }
         None => {
@@ -282,10 +282,10 @@ fn insert(hunk: &Hunk, table: &Table<'_>, regions: Option<&Regions>) -> Result<F
             if hunk.final_newline == Some(false) {
                 text.pop();
             }
-            Edit { range: 0..rows.text().len(), text: text.concat() }
+            TextEdit { range: 0..rows.text().len(), text: text.concat() }
         }
     };
     let row = behind.unwrap_or_default();
-    let warnings = before_the_end(hunk, table, numbered(row, 1)).into_iter().collect();
-    Ok(Fit { strategy: Strategy::Exact, row, count: 0, edits: vec![edit], warnings })
+    let warnings = not_at_end_warning(hunk, table, line_span(row, 1)).into_iter().collect();
+    Ok(HunkFit { strategy: MatchStrategy::Exact, row, count: 0, edits: vec![edit], warnings })
 }
