@@ -11,7 +11,7 @@ use std::sync::Arc;
 use hermes_core::{ToolAnnotations, Effect, CallProposal, Scope, Session, Verdict, WorkingDir};
 use hermes_engine::Engine;
 use hermes_files::{WalkMode, open_file, real_path};
-use hermes_threats::{Level, scan};
+use hermes_threats::{ScanLevel, scan};
 use serde_json::{Value, json};
 
 /// The names of such files. Of one folder the first that is there counts.
@@ -134,7 +134,7 @@ impl Guidance {
                 let shown = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
                 let why = match self.read(&path, &root, most) {
                     Ok(None) => continue,
-                    Ok(Some(text)) => match scan(&text, Level::Context).first() {
+                    Ok(Some(text)) => match scan(&text, ScanLevel::Context).first() {
                         None => {
                             told.push(format!("## {shown}\n\n{}", text.trim()));
                             break;

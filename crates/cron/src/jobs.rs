@@ -5,7 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 
 use hermes_store::regular_file;
-use hermes_threats::{Level, scan};
+use hermes_threats::{ScanLevel, scan};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -340,7 +340,7 @@ pub(crate) fn check_prompt(prompt: &str) -> Result<(), CronError> {
             prompt.len()
         )));
     }
-    match scan(prompt, Level::Strict).into_iter().next() {
+    match scan(prompt, ScanLevel::Strict).into_iter().next() {
         Some(found) => Err(CronError::Threat { rule: found.id, excerpt: found.excerpt }),
         None => Ok(()),
     }

@@ -11,7 +11,7 @@ use hermes_core::{
 };
 use hermes_engine::{Caller, Engine, Limits};
 use hermes_llm::{Model, Part};
-use hermes_threats::{Level, label, scan};
+use hermes_threats::{ScanLevel, label, scan};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep_until;
 
@@ -240,7 +240,7 @@ impl Parent {
         let untrusted = said.as_ref().is_some_and(|said| self.hand_up(said.session));
         let text = said.map(|said| said.text).unwrap_or_default();
         let (text, summary_truncated) = fit(text.trim(), most);
-        let found = if untrusted { scan(&text, Level::Context) } else { Vec::new() };
+        let found = if untrusted { scan(&text, ScanLevel::Context) } else { Vec::new() };
         let mut findings: Vec<_> = found.iter().map(|finding| finding.id).collect();
         findings.dedup();
         let summary = match text {

@@ -1,6 +1,6 @@
 //! What can be done to a list and its archive, in memory.
 
-use hermes_threats::{Level, scan};
+use hermes_threats::{ScanLevel, scan};
 use serde::{Deserialize, Serialize};
 
 use crate::error::MemoryError;
@@ -237,7 +237,7 @@ fn admit(content: &str) -> Result<String, MemoryError> {
     if chars > LONGEST {
         return Err(MemoryError::TooLong { chars, most: LONGEST });
     }
-    match scan(&content, Level::Strict).into_iter().next() {
+    match scan(&content, ScanLevel::Strict).into_iter().next() {
         Some(found) => Err(MemoryError::Threat { rule: found.id, excerpt: found.excerpt }),
         None => Ok(content),
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use hermes_threats::{Level, scan};
+use hermes_threats::{ScanLevel, scan};
 use serde::{Deserialize, Serialize};
 
 use crate::change::{Effect, Operation, State};
@@ -147,7 +147,7 @@ impl Memory {
     pub fn read(&self, target: Target) -> Result<Entries, MemoryError> {
         let limit = self.limit(target)?;
         let State { entries, archive } = self.state(target)?;
-        let rule = |entry: &String| scan(entry, Level::Strict).first().map(|found| found.id);
+        let rule = |entry: &String| scan(entry, ScanLevel::Strict).first().map(|found| found.id);
         let suspicious =
             entries.iter().enumerate().filter_map(|(at, entry)| Some((at, rule(entry)?))).collect();
         Ok(Entries { usage: usage(&entries, limit), archived: archive.len(), entries, suspicious })

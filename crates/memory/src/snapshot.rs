@@ -1,6 +1,6 @@
 //! The lists as a model is shown them, once, at the start of a session.
 
-use hermes_threats::{Level, scan};
+use hermes_threats::{ScanLevel, scan};
 
 use crate::form::DELIMITER;
 
@@ -39,7 +39,7 @@ pub(crate) fn block(
     }
     let shown: Vec<String> = entries
         .iter()
-        .map(|entry| match scan(entry, Level::Strict).first() {
+        .map(|entry| match scan(entry, ScanLevel::Strict).first() {
             Some(found) => {
                 warnings.push(format!("An entry looks like {} and is not shown", found.id));
                 format!("[BLOCKED: this entry looks like {}; it can be removed]", found.id)

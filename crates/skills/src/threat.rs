@@ -1,6 +1,6 @@
 //! Text of a skill that is aimed at the reader: found before anybody reads it.
 
-use hermes_threats::{Level, scan};
+use hermes_threats::{ScanLevel, scan};
 
 /// So many bytes are looked at together. Less than what one scan reads of a text, so that nothing in between
 /// is left out.
@@ -25,7 +25,7 @@ pub(crate) fn find(text: &str) -> Option<Threat> {
     loop {
         let end = text.floor_char_boundary((start + WINDOW).min(text.len()));
         let window = text.get(start..end)?;
-        if let Some(found) = scan(window, Level::Context).into_iter().next() {
+        if let Some(found) = scan(window, ScanLevel::Context).into_iter().next() {
             let within: String = window.chars().take(found.at).collect();
             let before = text.get(..start)?.matches('\n').count() + within.matches('\n').count();
             return Some(Threat { rule: found.id, line: before + 1, excerpt: found.excerpt });

@@ -1,12 +1,12 @@
 //! Characters written as HTML entities or as backslash escapes.
 
 /// How often an ampersand may itself have been escaped.
-const NESTED: usize = 4;
+const MAX_AMP_NESTING: usize = 4;
 
 /// The longest run of digits that can name a character.
-const DIGITS: usize = 8;
+const MAX_ESCAPE_DIGITS: usize = 8;
 
-const NAMED: [(&str, char); 34] = [
+const NAMED_ENTITIES: [(&str, char); 34] = [
     ("lt;", '<'),
     ("gt;", '>'),
     ("quot;", '"'),
@@ -45,7 +45,7 @@ const NAMED: [(&str, char); 34] = [
 
 /// The character that `text` begins with, if it is written as an escape, and
 /// how many bytes spell it.
-pub(crate) fn decode(text: &str) -> Option<(char, usize)> {
+pub(crate) fn decode_escape(text: &str) -> Option<(char, usize)> {
     match text.as_bytes().first()? {
         b'&' => entity(text),
         b'\\' => backslash(text),
@@ -56,7 +56,7 @@ pub(crate) fn decode(text: &str) -> Option<(char, usize)> {
 fn entity(text: &str) -> Option<(char, usize)> {
     let mut rest = text.get(1..)?;
     let mut nested = 0;
-    while nested < NESTED
+    while nested < MAX_AMP_NESTING
         && let Some(inner) = rest.strip_prefix("amp;")
     {
         rest = inner;
@@ -64,7 +64,7 @@ fn entity(text: &str) -> Option<(char, usize)> {
     }
     let found = match rest.strip_prefix('#') {
         Some(number) => numeric(number).map(|(c, used)| (c, used + 1)),
-        None => NAMED.iter().find(|(name, _)| rest.starts_with(name)).map(|&(n, c)| (c, n.len())),
+        None => NAMED_ENTITIES.iter().find(|(name, _)| rest.starts_with(name)).map(|&(n, c)| (c, n.len())),
     };
     match found {
         Some((c, used)) => Some((c, text.len() - rest.len() + used)),
@@ -78,7 +78,7 @@ fn numeric(text: &str) -> Option<(char, usize)> {
         Some(digits) => (digits, 16, 1),
         None => (text, 10, 0),
     };
-    let length = digits.bytes().take(DIGITS).take_while(|&b| (b as char).is_digit(radix)).count();
+    let length = digits.bytes().take(MAX_ESCAPE_DIGITS).take_while(|&b| (b as char).is_digit(radix)).count();
     let code = u32::from_str_radix(digits.get(..length)?, radix).ok()?;
     let closed = usize::from(digits.as_bytes().get(length) == Some(&b';'));
     Some((char::from_u32(code)?, prefix + length + closed))
@@ -96,7 +96,7 @@ fn backslash(text: &str) -> Option<(char, usize)> {
 
 fn unicode(text: &str) -> Option<(char, usize)> {
     if let Some(braced) = text.get(3..).filter(|_| text.as_bytes().get(2) == Some(&b'{')) {
-        let length = braced.bytes().take(DIGITS).position(|b| b == b'}')?;
+        let length = braced.bytes().take(MAX_ESCAPE_DIGITS).position(|b| b == b'}')?;
         return Some((char::from_u32(hex(braced, 0..length)?)?, 4 + length));
     }
     let unit = hex(text, 2..6)?;

@@ -3,15 +3,15 @@
 use serde::Serialize;
 
 /// How many characters an excerpt has at most.
-const EXCERPT: usize = 80;
+const MAX_EXCERPT_CHARS: usize = 80;
 
 /// How much of something that looks like a secret is shown.
-const SECRET_SHOWN: usize = 12;
+const SECRET_SHOWN_CHARS: usize = 12;
 
 /// How closely a text is read. Each level includes the ones before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Level {
+pub enum ScanLevel {
     /// What no text has a good reason to say to an assistant.
     All,
     /// For text that enters the context of a model.
@@ -23,7 +23,7 @@ pub enum Level {
 /// The kind of harm that a finding points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Category {
+pub enum ThreatCategory {
     /// Sets earlier instructions or rules aside.
     Override,
     /// Poses as another part of the conversation.
@@ -54,11 +54,11 @@ pub enum Category {
 
 /// One thing that was found in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct ThreatFinding {
     /// The name of the pattern.
     pub id: &'static str,
     /// The kind of harm.
-    pub category: Category,
+    pub category: ThreatCategory,
     /// The place in the text, at most 80 characters, nothing invisible in it.
     pub excerpt: String,
     /// Where it begins, in characters.
@@ -66,15 +66,15 @@ pub struct Finding {
 }
 
 /// The characters from `start` to `end` of `text`, made visible and cut.
-pub(crate) fn excerpt(text: &str, start: usize, end: usize, category: Category) -> String {
-    let secret = category == Category::Secret;
-    let room = if secret { SECRET_SHOWN } else { EXCERPT };
+pub(crate) fn excerpt(text: &str, start: usize, end: usize, category: ThreatCategory) -> String {
+    let secret = category == ThreatCategory::Secret;
+    let room = if secret { SECRET_SHOWN_CHARS } else { MAX_EXCERPT_CHARS };
     let mut shown = String::new();
     let mut length = 0;
     let mut piece = String::new();
     for (at, c) in text.chars().skip(start).take(end.saturating_sub(start)).enumerate() {
         piece.clear();
-        show(c, &mut piece);
+        push_visible(c, &mut piece);
         let more = piece.chars().count();
         // The last place is kept for the mark that says there is more.
         let last = start + at + 1 == end;
@@ -88,7 +88,7 @@ pub(crate) fn excerpt(text: &str, start: usize, end: usize, category: Category) 
     shown
 }
 
-fn show(c: char, into: &mut String) {
+fn push_visible(c: char, into: &mut String) {
     match c {
         '\n' | '\r' | '\t' => into.extend(c.escape_default()),
         _ if c.is_control() || crate::hidden::is_invisible(c) || crate::hidden::is_bidi(c) => {

@@ -2,14 +2,14 @@
 
 use unicode_normalization::char::{compose, decompose_compatible};
 
-use crate::traced::Traced;
+use crate::traced::TracedText;
 use crate::{escapes, hidden, respell};
 
 /// The longest terminal sequence that is skipped.
-const SEQUENCE: usize = 32;
+const MAX_SEQUENCE_BYTES: usize = 32;
 
 /// Tags that change how a word looks and not what it says.
-const INLINE: [&str; 15] = [
+const INLINE_TAGS: [&str; 15] = [
     "b>", "i>", "u>", "s>", "em>", "strong>", "span>", "wbr>", "font>", "mark>", "small>", "sub>",
     "sup>", "code>", "wbr/>",
 ];
@@ -17,18 +17,18 @@ const INLINE: [&str; 15] = [
 /// Folds a text: escapes read, compatibility forms and accents resolved,
 /// invisible characters gone, white space collapsed, letters lower-case and
 /// Latin where they pass for Latin, disguised words spelled out.
-pub(crate) fn fold(text: &str) -> Traced {
-    let folded = spell(text);
-    let latin = if folded.text().is_ascii() { folded } else { respell::latinise(folded) };
-    respell::unspace(respell::unleet(latin))
+pub(crate) fn fold(text: &str) -> TracedText {
+    let folded = normalize(text);
+    let latin = if folded.text().is_ascii() { folded } else { respell::replace_lookalikes(folded) };
+    respell::join_spaced_letters(respell::replace_leet(latin))
 }
 
-fn spell(text: &str) -> Traced {
-    let mut speller = Speller { out: Traced::with_capacity(text.len()), gap: None };
+fn normalize(text: &str) -> TracedText {
+    let mut speller = NormalizedWriter { out: TracedText::with_capacity(text.len()), pending_space: None };
     let bytes = text.as_bytes();
     let (mut at, mut source) = (0, 0);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        let plain = plain_run(&bytes[at..], speller.gap.is_some());
+        let plain = plain_run_length(&bytes[at..], speller.pending_space.is_some());
         if plain > 0 {
             speller.flush();
             speller.out.push_lowercase(&rest[..plain], source);
@@ -38,15 +38,15 @@ fn spell(text: &str) -> Traced {
         }
         let Some(c) = rest.chars().next() else { break };
         let (used, spelled) = match c {
-            '&' | '\\' => match escapes::decode(rest) {
+            '&' | '\\' => match escapes::decode_escape(rest) {
                 Some((decoded, used)) => (used, Some(decoded)),
                 None => (1, Some(c)),
             },
-            '<' => match inline_tag(rest) {
+            '<' => match inline_tag_length(rest) {
                 0 => (1, Some(c)),
                 used => (used, None),
             },
-            '\u{1b}' => (terminal_sequence(rest), None),
+            '\u{1b}' => (terminal_sequence_length(rest), None),
             _ => (c.len_utf8(), Some(c)),
         };
         if let Some(spelled) = spelled {
@@ -62,7 +62,7 @@ fn spell(text: &str) -> Traced {
 
 /// How many bytes need nothing but lower case. A space is fine after a
 /// character that is not white space.
-fn plain_run(bytes: &[u8], after_gap: bool) -> usize {
+fn plain_run_length(bytes: &[u8], after_gap: bool) -> usize {
     let mut spaced = after_gap;
     for (at, &byte) in bytes.iter().enumerate() {
         match byte {
@@ -76,36 +76,36 @@ fn plain_run(bytes: &[u8], after_gap: bool) -> usize {
     bytes.len()
 }
 
-fn inline_tag(text: &str) -> usize {
+fn inline_tag_length(text: &str) -> usize {
     let Some(inner) = text.get(1..) else { return 0 };
     let name = inner.strip_prefix('/').unwrap_or(inner).as_bytes();
-    let tag = INLINE.iter().find(|tag| {
+    let tag = INLINE_TAGS.iter().find(|tag| {
         name.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes()))
     });
     tag.map_or(0, |tag| text.len() - name.len() + tag.len())
 }
 
-fn terminal_sequence(text: &str) -> usize {
+fn terminal_sequence_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     if bytes.get(1) != Some(&b'[') {
         return 1;
     }
-    let tail = bytes.iter().skip(2).take(SEQUENCE);
+    let tail = bytes.iter().skip(2).take(MAX_SEQUENCE_BYTES);
     match tail.clone().position(|&b| !(b' '..=b'?').contains(&b)) {
         Some(end) if bytes.get(end + 2).is_some_and(|&b| (b'@'..=b'~').contains(&b)) => end + 3,
         _ => 1,
     }
 }
 
-struct Speller {
-    out: Traced,
+struct NormalizedWriter {
+    out: TracedText,
     /// White space that was met and not yet written, and where.
-    gap: Option<(char, usize)>,
+    pending_space: Option<(char, usize)>,
 }
 
-impl Speller {
+impl NormalizedWriter {
     fn flush(&mut self) {
-        if let Some((space, source)) = self.gap.take() {
+        if let Some((space, source)) = self.pending_space.take() {
             self.out.push(space, source);
         }
     }
@@ -114,11 +114,11 @@ impl Speller {
         if c.is_ascii_graphic() {
             self.put(c.to_ascii_lowercase(), source);
         } else if c == '\n' || matches!(c, '\u{2028}' | '\u{2029}' | '\u{85}' | '\u{b}' | '\u{c}') {
-            self.gap = Some(('\n', self.gap.map_or(source, |(_, first)| first)));
+            self.pending_space = Some(('\n', self.pending_space.map_or(source, |(_, first)| first)));
         } else if c.is_whitespace() || c == '\u{2800}' {
-            self.gap.get_or_insert((' ', source));
+            self.pending_space.get_or_insert((' ', source));
         } else if c.is_control() || hidden::is_invisible(c) || hidden::is_bidi(c) {
-        } else if let Some(plain) = punctuation(c).or_else(|| enclosed(c)) {
+        } else if let Some(plain) = ascii_punctuation(c).or_else(|| enclosed_letter(c)) {
             self.put(plain, source);
         } else if ('\u{ac00}'..='\u{d7a3}').contains(&c) {
             self.put(c, source);
@@ -132,12 +132,12 @@ impl Speller {
             return;
         }
         if part.is_whitespace() {
-            self.gap.get_or_insert((' ', source));
+            self.pending_space.get_or_insert((' ', source));
             return;
         }
         // Kana and Hangul are put together again: their marks make the letter.
         let joins = matches!(u32::from(part), 0x3099 | 0x309a | 0x1161..=0x1175 | 0x11a8..=0x11c2);
-        let last = self.out.text().chars().next_back().filter(|_| joins && self.gap.is_none());
+        let last = self.out.text().chars().next_back().filter(|_| joins && self.pending_space.is_none());
         if let Some(whole) = last.and_then(|last| compose(last, part)) {
             self.out.pop();
             self.put(whole, source);
@@ -162,7 +162,7 @@ fn is_accent(c: char) -> bool {
     )
 }
 
-fn punctuation(c: char) -> Option<char> {
+fn ascii_punctuation(c: char) -> Option<char> {
     Some(match c {
         '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{2bc}' | '\u{b4}' => '\'',
         '\u{201c}'..='\u{201f}' | '\u{ab}' | '\u{bb}' | '\u{2033}' | '\u{300c}' | '\u{300d}' => '"',
@@ -175,7 +175,7 @@ fn punctuation(c: char) -> Option<char> {
 }
 
 /// Letters in boxes and the halves of flags.
-fn enclosed(c: char) -> Option<char> {
+fn enclosed_letter(c: char) -> Option<char> {
     let letter = match u32::from(c) {
         code @ 0x1f150..=0x1f169 => code - 0x1f150,
         code @ 0x1f170..=0x1f189 => code - 0x1f170,

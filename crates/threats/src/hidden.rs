@@ -1,17 +1,17 @@
 //! Characters that a reader does not see, and the messages written in them.
 
-use crate::finding::Category;
-use crate::scan::Report;
+use crate::finding::ThreatCategory;
+use crate::scan::FindingCollector;
 
 /// The shortest message in invisible characters that is worth reading.
-const MESSAGE: usize = 4;
+const MIN_MESSAGE_CHARS: usize = 4;
 
 /// How many lone invisible characters inside Latin words are too many.
-const SPLIT_WORDS: usize = 3;
+const MAX_SPLIT_WORDS: usize = 3;
 
 /// Text that was written in invisible characters, and where.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct HiddenMessage {
     pub(crate) text: String,
     pub(crate) at: usize,
 }
@@ -51,12 +51,12 @@ pub(crate) fn is_bidi(c: char) -> bool {
 }
 
 /// Reports hidden characters of a text and reads what is written in them.
-pub(crate) fn look(text: &str, report: &mut Report<'_>) -> Vec<Message> {
-    let mut runs = Runs::default();
+pub(crate) fn find_hidden(text: &str, report: &mut FindingCollector<'_>) -> Vec<HiddenMessage> {
+    let mut runs = InvisibleRuns::default();
     let mut before = None;
     for (at, c) in text.chars().enumerate() {
         if is_bidi(c) {
-            report.add("bidi-override", Category::Concealment, at, at + 1);
+            report.add("bidi-override", ThreatCategory::Concealment, at, at + 1);
         }
         if is_invisible(c) {
             runs.grow(c, at, before);
@@ -70,7 +70,7 @@ pub(crate) fn look(text: &str, report: &mut Report<'_>) -> Vec<Message> {
 }
 
 #[derive(Default)]
-struct Runs {
+struct InvisibleRuns {
     start: usize,
     /// What stands before the run.
     before: Option<char>,
@@ -81,10 +81,10 @@ struct Runs {
     selectors: Vec<u8>,
     split: usize,
     any: bool,
-    messages: Vec<Message>,
+    messages: Vec<HiddenMessage>,
 }
 
-impl Runs {
+impl InvisibleRuns {
     fn grow(&mut self, c: char, at: usize, before: Option<char>) {
         if !self.any {
             (self.any, self.start, self.before) = (true, at, before);
@@ -103,7 +103,7 @@ impl Runs {
         }
     }
 
-    fn close(&mut self, end: usize, after: Option<char>, report: &mut Report<'_>) {
+    fn close(&mut self, end: usize, after: Option<char>, report: &mut FindingCollector<'_>) {
         if !self.any {
             return;
         }
@@ -111,19 +111,19 @@ impl Runs {
         let flag = self.before == Some('\u{1f3f4}') && self.tags.chars().count() <= 8;
         let tags = !self.tags.is_empty() && !flag;
         if tags || self.blank > 1 || self.selectors.len() > 1 {
-            report.add("invisible-characters", Category::Concealment, self.start, end);
-        } else if self.blank == 1 && splits(self.before, after) {
+            report.add("invisible-characters", ThreatCategory::Concealment, self.start, end);
+        } else if self.blank == 1 && splits_word(self.before, after) {
             self.split += 1;
-            if self.split >= SPLIT_WORDS {
-                report.add("invisible-characters", Category::Concealment, self.start, end);
+            if self.split >= MAX_SPLIT_WORDS {
+                report.add("invisible-characters", ThreatCategory::Concealment, self.start, end);
             }
         }
-        if self.tags.len() >= MESSAGE && !flag {
-            self.messages.push(Message { text: std::mem::take(&mut self.tags), at: self.start });
+        if self.tags.len() >= MIN_MESSAGE_CHARS && !flag {
+            self.messages.push(HiddenMessage { text: std::mem::take(&mut self.tags), at: self.start });
         }
-        if self.selectors.len() >= MESSAGE {
+        if self.selectors.len() >= MIN_MESSAGE_CHARS {
             let text = String::from_utf8_lossy(&self.selectors).into_owned();
-            self.messages.push(Message { text, at: self.start });
+            self.messages.push(HiddenMessage { text, at: self.start });
         }
         self.tags.clear();
         self.selectors.clear();
@@ -131,7 +131,7 @@ impl Runs {
     }
 }
 
-fn splits(before: Option<char>, after: Option<char>) -> bool {
+fn splits_word(before: Option<char>, after: Option<char>) -> bool {
     let letter = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphabetic());
     letter(before) && letter(after)
 }

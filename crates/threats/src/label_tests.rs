@@ -11,7 +11,7 @@ fn a_label_has_tags_a_preamble_and_the_content() {
     assert!(nonce.bytes().all(|b| b.is_ascii_hexdigit()));
     let lines: Vec<&str> = labelled.text.lines().collect();
     assert_eq!(lines[0], format!("<untrusted_tool_result source=\"web_extract\" id=\"{nonce}\">"));
-    assert_eq!(lines[1], PREAMBLE);
+    assert_eq!(lines[1], LABEL_PREAMBLE);
     assert_eq!(lines[2..4], ["hello", "world"]);
     assert_eq!(lines[4], format!("</untrusted_tool_result id=\"{nonce}\">"));
     assert_eq!(unlabel(&labelled.text), Some("hello\nworld"));
@@ -70,7 +70,7 @@ fn what_is_not_a_whole_label_is_none() {
         assert!(!is_labelled(text), "{text:?}");
     }
     let label_of_label = label("x", &labelled).text;
-    assert!(unlabel(&label_of_label).is_some_and(|inner| !inner.contains(WORD)));
+    assert!(unlabel(&label_of_label).is_some_and(|inner| !inner.contains(LABEL_TAG)));
 }
 
 fn pieces() -> impl Strategy<Value = String> {
@@ -95,10 +95,10 @@ proptest! {
     #[test]
     fn content_never_closes_its_label(content in pieces()) {
         let labelled = label("x", &content);
-        prop_assert_eq!(labelled.text.matches(WORD).count(), 2);
+        prop_assert_eq!(labelled.text.matches(LABEL_TAG).count(), 2);
         let inner = unlabel(&labelled.text).expect("labelled");
         prop_assert!(!inner.contains(&labelled.nonce));
-        prop_assert!(!inner.to_lowercase().contains(WORD));
+        prop_assert!(!inner.to_lowercase().contains(LABEL_TAG));
         let folded = fold(inner);
         prop_assert!(!folded.text().contains("</untrusted_tool_result"), "{:?}", inner);
     }

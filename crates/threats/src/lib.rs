@@ -1,6 +1,6 @@
 //! Text from strangers: instructions hidden in it are found, and it is labelled as data.
 
-mod blobs;
+mod encoded_blobs;
 mod escapes;
 mod finding;
 mod fold;
@@ -12,7 +12,7 @@ mod respell;
 mod scan;
 mod traced;
 
-pub use finding::{Category, Finding, Level};
+pub use finding::{ThreatCategory, ThreatFinding, ScanLevel};
 pub use hidden::is_hidden;
-pub use label::{Labelled, is_labelled, label, unlabel};
+pub use label::{LabelledText, is_labelled, label, unlabel};
 pub use scan::scan;

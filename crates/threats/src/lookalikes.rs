@@ -1,7 +1,7 @@
 //! Letters of other alphabets that a reader takes for Latin ones.
 
 /// The Latin letter that `c` cannot be told from.
-pub(crate) fn close(c: char) -> Option<char> {
+pub(crate) fn exact_lookalike(c: char) -> Option<char> {
     cyrillic(c)
         .or_else(|| greek(c))
         .or_else(|| latin(c))
@@ -10,8 +10,8 @@ pub(crate) fn close(c: char) -> Option<char> {
 }
 
 /// The Latin letter that `c` passes for among Latin letters.
-pub(crate) fn loose(c: char) -> Option<char> {
-    close(c).or_else(|| distant(c))
+pub(crate) fn loose_lookalike(c: char) -> Option<char> {
+    exact_lookalike(c).or_else(|| distant_lookalike(c))
 }
 
 fn cyrillic(c: char) -> Option<char> {
@@ -129,13 +129,13 @@ fn cherokee(c: char) -> Option<char> {
 }
 
 fn lisu(c: char) -> Option<char> {
-    const LETTERS: &[u8] = b"bp_dt_gk_jc_zf_mnlsr__vh__wxy_a_e_iou";
+    const LISU_LETTERS: &[u8] = b"bp_dt_gk_jc_zf_mnlsr__vh__wxy_a_e_iou";
     let at = u32::from(c).checked_sub(0xa4d0)?;
-    let letter = LETTERS.get(usize::try_from(at).ok()?)?;
+    let letter = LISU_LETTERS.get(usize::try_from(at).ok()?)?;
     (*letter != b'_').then_some(char::from(*letter))
 }
 
-fn distant(c: char) -> Option<char> {
+fn distant_lookalike(c: char) -> Option<char> {
     Some(match c {
         '\u{432}' | '\u{3b2}' => 'b',
         '\u{3b5}' | '\u{454}' | '\u{404}' => 'e',

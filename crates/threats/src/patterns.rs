@@ -6,40 +6,40 @@ use std::sync::OnceLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
-use crate::finding::{Category, Level};
+use crate::finding::{ThreatCategory, ScanLevel};
 
 mod all;
 mod context;
 mod strict;
-mod tongues;
+mod languages;
 
 /// What may stand between two words of a phrase. A full stop ends a sentence,
 /// unless the next word follows it without a space.
-const BETWEEN: &str = r#"(?:[\x20\n"'`*_~,:=|>#()\[\]-]{1,4}|\.|\.{2,4}[\x20\n]?)"#;
+const WORD_GAP: &str = r#"(?:[\x20\n"'`*_~,:=|>#()\[\]-]{1,4}|\.|\.{2,4}[\x20\n]?)"#;
 
 /// One thing to look for in folded text.
 ///
 /// In a form, a space is whatever may stand between words, `{~3}` is up to
 /// three words of any kind, and `\b` is the edge of an ASCII word.
 #[derive(Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct ThreatPattern {
     pub(crate) id: &'static str,
-    pub(crate) category: Category,
-    level: Level,
+    pub(crate) category: ThreatCategory,
+    level: ScanLevel,
     /// Of each list at least one must occur before the forms are tried.
-    needs: &'static [&'static [&'static str]],
+    required_keywords: &'static [&'static [&'static str]],
     forms: &'static [&'static str],
 }
 
 #[derive(Debug)]
-struct Prepared {
-    pattern: &'static Pattern,
+struct CompiledPattern {
+    pattern: &'static ThreatPattern,
     needs: Vec<Vec<usize>>,
     forms: String,
     regex: OnceLock<Regex>,
 }
 
-impl Prepared {
+impl CompiledPattern {
     fn regex(&self) -> &Regex {
         self.regex.get_or_init(|| Regex::new(&self.forms).expect("the patterns are well formed"))
     }
@@ -51,15 +51,15 @@ impl Prepared {
 
 /// All patterns, and the keywords that tell which of them are worth trying.
 #[derive(Debug)]
-struct Book {
+struct PatternSet {
     keywords: AhoCorasick,
     count: usize,
-    patterns: Vec<Prepared>,
+    patterns: Vec<CompiledPattern>,
 }
 
-fn book() -> &'static Book {
-    static BOOK: OnceLock<Book> = OnceLock::new();
-    BOOK.get_or_init(|| {
+fn pattern_set() -> &'static PatternSet {
+    static PATTERN_SET: OnceLock<PatternSet> = OnceLock::new();
+    PATTERN_SET.get_or_init(|| {
         let mut keywords: Vec<String> = Vec::new();
         let mut number = |word: String| match keywords.iter().position(|known| *known == word) {
             Some(at) => at,
@@ -69,48 +69,48 @@ fn book() -> &'static Book {
             }
         };
         let mut patterns = Vec::new();
-        for pattern in all::PATTERNS.iter().chain(context::PATTERNS).chain(strict::PATTERNS) {
+        for pattern in all::ALL_PATTERNS.iter().chain(context::CONTEXT_PATTERNS).chain(strict::STRICT_PATTERNS) {
             let needs = pattern
-                .needs
+                .required_keywords
                 .iter()
                 .map(|any| any.iter().map(|word| number((*word).to_owned())).collect());
             let needs = needs.collect();
-            let forms = pattern.forms.iter().map(|form| expand(form)).collect::<Vec<_>>().join("|");
-            patterns.push(Prepared {
+            let forms = pattern.forms.iter().map(|form| expand_form(form)).collect::<Vec<_>>().join("|");
+            patterns.push(CompiledPattern {
                 pattern,
                 needs,
                 forms: format!("(?m){forms}"),
                 regex: OnceLock::new(),
             });
         }
-        for tongue in tongues::TONGUES {
+        for tongue in languages::LANGUAGE_STEMS {
             let needs =
-                tongue.needs().into_iter().map(|any| any.into_iter().map(&mut number).collect());
+                tongue.required_keywords().into_iter().map(|any| any.into_iter().map(&mut number).collect());
             let needs = needs.collect();
-            patterns.push(Prepared {
-                pattern: &tongues::PATTERN,
+            patterns.push(CompiledPattern {
+                pattern: &languages::LANGUAGE_PATTERN,
                 needs,
                 forms: tongue.forms(),
                 regex: OnceLock::new(),
             });
         }
         let built = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&keywords);
-        Book { keywords: built.expect("the keywords are few"), count: keywords.len(), patterns }
+        PatternSet { keywords: built.expect("the keywords are few"), count: keywords.len(), patterns }
     })
 }
 
-fn expand(form: &str) -> String {
+fn expand_form(form: &str) -> String {
     let mut form = form.replace(r"\b", r"(?-u:\b)");
     for count in 1..=8 {
-        let filler = format!("(?:[a-z0-9']+{BETWEEN}){{0,{count}}}");
+        let filler = format!("(?:[a-z0-9']+{WORD_GAP}){{0,{count}}}");
         form = form.replace(&format!("{{~{count}}}"), &filler);
     }
-    form.replace(' ', BETWEEN)
+    form.replace(' ', WORD_GAP)
 }
 
 /// Calls `found` with every pattern of `level` that occurs in `folded`, and where first.
-pub(crate) fn find(folded: &str, level: Level, mut found: impl FnMut(&Pattern, Range<usize>)) {
-    let book = book();
+pub(crate) fn find_patterns(folded: &str, level: ScanLevel, mut found: impl FnMut(&ThreatPattern, Range<usize>)) {
+    let book = pattern_set();
     let mut seen = vec![false; book.count];
     let mut any = false;
     for hit in book.keywords.find_overlapping_iter(folded) {

@@ -2,10 +2,10 @@ use super::*;
 
 #[test]
 fn every_pattern_compiles_and_can_be_reached() {
-    for prepared in &book().patterns {
+    for prepared in &pattern_set().patterns {
         assert!(
             prepared.regex().as_str().starts_with("(?")
-                || prepared.pattern.id == tongues::PATTERN.id
+                || prepared.pattern.id == languages::LANGUAGE_PATTERN.id
         );
         assert!(!prepared.needs.is_empty(), "{}", prepared.pattern.id);
     }
@@ -13,14 +13,14 @@ fn every_pattern_compiles_and_can_be_reached() {
 
 #[test]
 fn no_pattern_matches_nothing() {
-    for prepared in &book().patterns {
+    for prepared in &pattern_set().patterns {
         assert!(!prepared.regex().is_match(""), "{}", prepared.pattern.id);
     }
 }
 
 #[test]
 fn ids_are_given_once() {
-    let all = all::PATTERNS.iter().chain(context::PATTERNS).chain(strict::PATTERNS);
+    let all = all::ALL_PATTERNS.iter().chain(context::CONTEXT_PATTERNS).chain(strict::STRICT_PATTERNS);
     let mut ids: Vec<_> = all.map(|pattern| pattern.id).collect();
     let count = ids.len();
     ids.sort_unstable();

@@ -1,20 +1,20 @@
 //! Words in disguise: foreign letters, digits for letters, letters apart.
 
 use crate::lookalikes;
-use crate::traced::{Edit, Traced};
+use crate::traced::{TextEdit, TracedText};
 
 /// The longest word of the vocabulary.
-const LONGEST: usize = 12;
+const MAX_WORD_CHARS: usize = 12;
 
 /// How many letters apart are read as one stretch.
-const APART: usize = 256;
+const MAX_SPACED_LETTERS: usize = 256;
 
 /// How many ones in a word are tried as both `i` and `l`.
-const ONES: usize = 4;
+const MAX_AMBIGUOUS_ONES: usize = 4;
 
 /// The words that disguises are made for, in order. Only a disguise that
 /// yields one of them is taken off, so codes and names stay as they are.
-const VOCABULARY: [&str; 137] = [
+const DISGUISED_WORDS: [&str; 137] = [
     "above",
     "act",
     "admin",
@@ -156,9 +156,9 @@ const VOCABULARY: [&str; 137] = [
 
 /// Writes words in Latin letters that mix alphabets or only look Latin, and
 /// everything else in lower case.
-pub(crate) fn latinise(folded: Traced) -> Traced {
+pub(crate) fn replace_lookalikes(folded: TracedText) -> TracedText {
     let text = folded.text();
-    let mut edits: Vec<Edit> = Vec::new();
+    let mut edits: Vec<TextEdit> = Vec::new();
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let length = word_length(rest);
@@ -167,7 +167,7 @@ pub(crate) fn latinise(folded: Traced) -> Traced {
             continue;
         }
         if let Some(word) = rest.get(..length).filter(|word| !word.is_ascii()) {
-            let plain = latin(word);
+            let plain = to_latin(word);
             if plain != word {
                 edits.push((at..at + length, plain));
             }
@@ -181,9 +181,9 @@ fn word_length(text: &str) -> usize {
     text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len())
 }
 
-fn latin(word: &str) -> String {
+fn to_latin(word: &str) -> String {
     let mixed = word.bytes().any(|b| b.is_ascii_alphabetic());
-    let look = if mixed { lookalikes::loose } else { lookalikes::close };
+    let look = if mixed { lookalikes::loose_lookalike } else { lookalikes::exact_lookalike };
     if mixed || word.chars().all(|c| c.is_ascii() || look(c).is_some()) {
         return word.chars().flat_map(|c| look(c).unwrap_or(c).to_lowercase()).collect();
     }
@@ -191,24 +191,24 @@ fn latin(word: &str) -> String {
 }
 
 /// Spells words of the vocabulary out that have digits for letters.
-pub(crate) fn unleet(folded: Traced) -> Traced {
+pub(crate) fn replace_leet(folded: TracedText) -> TracedText {
     let bytes = folded.text().as_bytes();
-    let mut edits: Vec<Edit> = Vec::new();
+    let mut edits: Vec<TextEdit> = Vec::new();
     let (mut at, mut floor) = (0, 0);
     while at < bytes.len() {
         if !is_leet(bytes[at]) {
             at += 1;
             continue;
         }
-        let back = bytes[floor..at].iter().rev().take(LONGEST + 1);
-        let start = at - back.take_while(|b| is_disguise(**b)).count();
-        let ahead = bytes[at..].iter().take(LONGEST + 1);
-        let mut end = at + ahead.take_while(|b| is_disguise(**b)).count();
+        let back = bytes[floor..at].iter().rev().take(MAX_WORD_CHARS + 1);
+        let start = at - back.take_while(|b| is_leet_or_letter(**b)).count();
+        let ahead = bytes[at..].iter().take(MAX_WORD_CHARS + 1);
+        let mut end = at + ahead.take_while(|b| is_leet_or_letter(**b)).count();
         while end > start && bytes[end - 1] == b'!' {
             end -= 1;
         }
         let word = folded.text().get(start..end).unwrap_or_default();
-        if let Some(plain) = known(word) {
+        if let Some(plain) = undisguise(word) {
             floor = end;
             edits.push((start..end, plain));
         }
@@ -221,33 +221,33 @@ fn is_leet(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'@' | b'$' | b'!')
 }
 
-fn is_disguise(byte: u8) -> bool {
+fn is_leet_or_letter(byte: u8) -> bool {
     is_leet(byte) || byte.is_ascii_lowercase()
 }
 
 /// The word of the vocabulary that `word` is a disguise of.
-fn known(word: &str) -> Option<String> {
-    if !(3..=LONGEST).contains(&word.len()) || !word.bytes().any(|b| b.is_ascii_lowercase()) {
+fn undisguise(word: &str) -> Option<String> {
+    if !(3..=MAX_WORD_CHARS).contains(&word.len()) || !word.bytes().any(|b| b.is_ascii_lowercase()) {
         return None;
     }
     let ones: Vec<usize> =
         word.bytes().enumerate().filter(|(_, b)| *b == b'1').map(|(at, _)| at).collect();
-    let tries = 1_usize << ones.len().min(ONES);
+    let tries = 1_usize << ones.len().min(MAX_AMBIGUOUS_ONES);
     (0..tries).find_map(|choice| {
         let plain: String = word
             .bytes()
             .enumerate()
             .map(|(at, byte)| match ones.iter().position(|one| *one == at) {
-                Some(nth) if nth < ONES && choice >> nth & 1 == 1 => 'l',
+                Some(nth) if nth < MAX_AMBIGUOUS_ONES && choice >> nth & 1 == 1 => 'l',
                 Some(_) => 'i',
-                None => letter(byte),
+                None => leet_letter(byte),
             })
             .collect();
-        is_known(&plain).then_some(plain)
+        is_vocabulary_word(&plain).then_some(plain)
     })
 }
 
-fn letter(byte: u8) -> char {
+fn leet_letter(byte: u8) -> char {
     match byte {
         b'0' => 'o',
         b'1' | b'!' => 'i',
@@ -262,29 +262,29 @@ fn letter(byte: u8) -> char {
     }
 }
 
-fn is_known(word: &str) -> bool {
-    VOCABULARY.binary_search(&word).is_ok()
+fn is_vocabulary_word(word: &str) -> bool {
+    DISGUISED_WORDS.binary_search(&word).is_ok()
 }
 
 /// Puts letters together that stand apart, if they make words.
-pub(crate) fn unspace(folded: Traced) -> Traced {
+pub(crate) fn join_spaced_letters(folded: TracedText) -> TracedText {
     let bytes = folded.text().as_bytes();
-    let mut edits: Vec<Edit> = Vec::new();
+    let mut edits: Vec<TextEdit> = Vec::new();
     let mut at = 0;
     while at + 4 < bytes.len() {
         let (gap, second) = (bytes[at + 1], bytes[at + 3]);
-        if gap != second || !is_gap(gap) || !is_alone(bytes, at) {
+        if gap != second || !is_gap(gap) || !is_single_letter(bytes, at) {
             at += 1;
             continue;
         }
         let mut end = at + 1;
-        let mut letters = String::from(letter(bytes[at]));
-        while letters.len() < APART && bytes.get(end) == Some(&gap) && is_alone(bytes, end + 1) {
-            letters.push(letter(bytes[end + 1]));
+        let mut letters = String::from(leet_letter(bytes[at]));
+        while letters.len() < MAX_SPACED_LETTERS && bytes.get(end) == Some(&gap) && is_single_letter(bytes, end + 1) {
+            letters.push(leet_letter(bytes[end + 1]));
             end += 2;
         }
         if letters.len() > 2
-            && let Some(words) = words(&letters)
+            && let Some(words) = split_into_words(&letters)
         {
             edits.push((at..end, words));
         }
@@ -300,7 +300,7 @@ fn is_gap(byte: u8) -> bool {
     )
 }
 
-fn is_alone(bytes: &[u8], at: usize) -> bool {
+fn is_single_letter(bytes: &[u8], at: usize) -> bool {
     let word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || !b.is_ascii());
     word(bytes.get(at))
         && bytes.get(at).is_some_and(u8::is_ascii)
@@ -309,14 +309,14 @@ fn is_alone(bytes: &[u8], at: usize) -> bool {
 }
 
 /// Cuts a stretch of letters into words. What is not known stays together.
-fn words(letters: &str) -> Option<String> {
+fn split_into_words(letters: &str) -> Option<String> {
     let mut cut = String::new();
     let mut rest = letters;
     let mut telling = false;
     let mut loose = false;
     while !rest.is_empty() {
-        let longest = rest.len().min(LONGEST);
-        let found = (2..=longest).rev().filter_map(|n| rest.get(..n)).find(|word| is_known(word));
+        let longest = rest.len().min(MAX_WORD_CHARS);
+        let found = (2..=longest).rev().filter_map(|n| rest.get(..n)).find(|word| is_vocabulary_word(word));
         let word = found.unwrap_or_else(|| rest.get(..1).unwrap_or(rest));
         telling |= word.len() > 3 || word == letters;
         if !cut.is_empty() && (found.is_some() || !loose) {

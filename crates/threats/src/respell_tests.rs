@@ -3,8 +3,8 @@ use crate::fold::fold;
 
 #[test]
 fn the_vocabulary_is_in_order_and_within_its_length() {
-    assert!(VOCABULARY.is_sorted());
-    assert!(VOCABULARY.iter().all(|word| word.len() <= LONGEST));
+    assert!(DISGUISED_WORDS.is_sorted());
+    assert!(DISGUISED_WORDS.iter().all(|word| word.len() <= MAX_WORD_CHARS));
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn places_lead_back_to_the_source() {
     let folded = fold(text);
     for letter in ['x', 'z'] {
         let at = folded.text().find(letter).expect("kept");
-        assert_eq!(text.chars().nth(folded.source(at)), Some(letter));
+        assert_eq!(text.chars().nth(folded.source_char(at)), Some(letter));
     }
     let at = folded.text().find('y').expect("kept");
-    assert_eq!(text.chars().nth(folded.source(at)), Some('Ｙ'));
+    assert_eq!(text.chars().nth(folded.source_char(at)), Some('Ｙ'));
 }

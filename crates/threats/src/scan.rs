@@ -1,68 +1,68 @@
 //! The scan: where a text is read, in which spellings, and what is reported.
 
-use crate::finding::{Category, Finding, Level, excerpt};
+use crate::finding::{ThreatCategory, ThreatFinding, ScanLevel, excerpt};
 use crate::fold::fold;
-use crate::{blobs, hidden, patterns};
+use crate::{encoded_blobs, hidden, patterns};
 
 /// How many characters at the beginning of a text are read.
-const HEAD: usize = 65_536;
+const MAX_HEAD_CHARS: usize = 65_536;
 
 /// How many characters at the end of a text are read.
-const TAIL: usize = 16_384;
+const MAX_TAIL_CHARS: usize = 16_384;
 
 /// How many findings are reported.
-const FINDINGS: usize = 20;
+const MAX_FINDINGS: usize = 20;
 
 /// Finds what a text says to an assistant rather than to its reader.
 ///
 /// The beginning and the end of a long text are read. Each pattern is reported
 /// once, where it is first seen.
-pub fn scan(text: &str, level: Level) -> Vec<Finding> {
+pub fn scan(text: &str, level: ScanLevel) -> Vec<ThreatFinding> {
     let mut findings = Vec::new();
-    for (at, window) in windows(text) {
+    for (at, window) in scan_windows(text) {
         scan_window(window, at, level, &mut findings);
     }
     findings.sort_by_key(|finding| finding.at);
-    findings.truncate(FINDINGS);
+    findings.truncate(MAX_FINDINGS);
     findings
 }
 
 /// The parts of a text that are read, and the character each begins with.
-fn windows(text: &str) -> Vec<(usize, &str)> {
+fn scan_windows(text: &str) -> Vec<(usize, &str)> {
     // No more bytes than that, no more characters.
-    if text.len() <= HEAD + TAIL {
+    if text.len() <= MAX_HEAD_CHARS + MAX_TAIL_CHARS {
         return vec![(0, text)];
     }
     let count = text.chars().count();
-    let tail = text.char_indices().rev().nth(TAIL - 1);
-    let head = text.char_indices().nth(HEAD);
+    let tail = text.char_indices().rev().nth(MAX_TAIL_CHARS - 1);
+    let head = text.char_indices().nth(MAX_HEAD_CHARS);
     match (head, tail) {
-        (Some((end, _)), Some((start, _))) if count > HEAD + TAIL => {
-            vec![(0, &text[..end]), (count - TAIL, &text[start..])]
+        (Some((end, _)), Some((start, _))) if count > MAX_HEAD_CHARS + MAX_TAIL_CHARS => {
+            vec![(0, &text[..end]), (count - MAX_TAIL_CHARS, &text[start..])]
         }
         _ => vec![(0, text)],
     }
 }
 
-fn scan_window(window: &str, at: usize, level: Level, findings: &mut Vec<Finding>) {
-    let mut report = Report { text: window, at, place: None, findings };
-    let messages = if window.is_ascii() { Vec::new() } else { hidden::look(window, &mut report) };
-    read(&mut report, level);
+fn scan_window(window: &str, at: usize, level: ScanLevel, findings: &mut Vec<ThreatFinding>) {
+    let mut report = FindingCollector { text: window, at, fixed_position: None, findings };
+    let messages = if window.is_ascii() { Vec::new() } else { hidden::find_hidden(window, &mut report) };
+    scan_text(&mut report, level);
     for message in messages {
-        report.inner(&message.text, at + message.at, level);
+        report.scan_decoded(&message.text, at + message.at, level);
     }
-    for blob in blobs::decode(window) {
+    for blob in encoded_blobs::decode_blobs(window) {
         let start = window.get(..blob.start).map_or(0, |before| before.chars().count());
-        report.inner(&blob.text, at + start, level);
+        report.scan_decoded(&blob.text, at + start, level);
     }
 }
 
-fn read(report: &mut Report<'_>, level: Level) {
+fn scan_text(report: &mut FindingCollector<'_>, level: ScanLevel) {
     let folded = fold(report.text);
-    patterns::find(folded.text(), level, |pattern, range| {
+    patterns::find_patterns(folded.text(), level, |pattern, range| {
         if !report.has(pattern.id) {
-            let start = folded.source(range.start);
-            let end = folded.source(range.end.saturating_sub(1)) + 1;
+            let start = folded.source_char(range.start);
+            let end = folded.source_char(range.end.saturating_sub(1)) + 1;
             report.add(pattern.id, pattern.category, start, end);
         }
     });
@@ -70,33 +70,33 @@ fn read(report: &mut Report<'_>, level: Level) {
 
 /// The findings so far, and the text they are looked for in.
 #[derive(Debug)]
-pub(crate) struct Report<'a> {
+pub(crate) struct FindingCollector<'a> {
     text: &'a str,
     /// Where the text begins.
     at: usize,
     /// Where everything in the text is said to be, if it was decoded.
-    place: Option<usize>,
-    findings: &'a mut Vec<Finding>,
+    fixed_position: Option<usize>,
+    findings: &'a mut Vec<ThreatFinding>,
 }
 
-impl Report<'_> {
+impl FindingCollector<'_> {
     fn has(&self, id: &str) -> bool {
         self.findings.iter().any(|finding| finding.id == id)
     }
 
     /// Reports the characters from `start` to `end`, unless `id` is reported already.
-    pub(crate) fn add(&mut self, id: &'static str, category: Category, start: usize, end: usize) {
+    pub(crate) fn add(&mut self, id: &'static str, category: ThreatCategory, start: usize, end: usize) {
         if !self.has(id) {
             let excerpt = excerpt(self.text, start, end, category);
-            let at = self.place.unwrap_or(self.at + start);
-            self.findings.push(Finding { id, category, excerpt, at });
+            let at = self.fixed_position.unwrap_or(self.at + start);
+            self.findings.push(ThreatFinding { id, category, excerpt, at });
         }
     }
 
     /// Reads a text that was found inside this one, at `place`.
-    fn inner(&mut self, text: &str, place: usize, level: Level) {
-        let mut inner = Report { text, at: 0, place: Some(place), findings: self.findings };
-        read(&mut inner, level);
+    fn scan_decoded(&mut self, text: &str, place: usize, level: ScanLevel) {
+        let mut inner = FindingCollector { text, at: 0, fixed_position: Some(place), findings: self.findings };
+        scan_text(&mut inner, level);
     }
 }
 

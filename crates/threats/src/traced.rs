@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// Text with the way back to the characters it was made of.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Traced {
+pub(crate) struct TracedText {
     text: String,
     /// A place in `text` and its character in the source. Between two of them
     /// one byte is one character, so plain text needs hardly any.
@@ -12,9 +12,9 @@ pub(crate) struct Traced {
 }
 
 /// A stretch of a text and what stands there instead.
-pub(crate) type Edit = (Range<usize>, String);
+pub(crate) type TextEdit = (Range<usize>, String);
 
-impl Traced {
+impl TracedText {
     pub(crate) fn with_capacity(bytes: usize) -> Self {
         Self { text: String::with_capacity(bytes), anchors: Vec::new() }
     }
@@ -48,7 +48,7 @@ impl Traced {
     }
 
     /// The source's character at a byte of the text.
-    pub(crate) fn source(&self, at: usize) -> usize {
+    pub(crate) fn source_char(&self, at: usize) -> usize {
         let next = self.anchors.partition_point(|&(byte, _)| byte <= at);
         match next.checked_sub(1).and_then(|last| self.anchors.get(last)) {
             Some(&(byte, source)) => source + (at - byte),
@@ -57,7 +57,7 @@ impl Traced {
     }
 
     /// The text with `edits` made. They come in order and do not overlap.
-    pub(crate) fn rewrite(self, edits: &[Edit]) -> Self {
+    pub(crate) fn rewrite(self, edits: &[TextEdit]) -> Self {
         if edits.is_empty() {
             return self;
         }
@@ -65,8 +65,8 @@ impl Traced {
         let mut done = 0;
         for (range, instead) in edits {
             new.copy(&self, done..range.start);
-            let first = self.source(range.start);
-            let last = self.source(range.end.saturating_sub(1));
+            let first = self.source_char(range.start);
+            let last = self.source_char(range.end.saturating_sub(1));
             let count = instead.chars().count();
             for (at, c) in instead.chars().enumerate() {
                 new.push(c, if at + 1 == count { last } else { (first + at).min(last) });
@@ -82,7 +82,7 @@ impl Traced {
             return;
         };
         let base = self.text.len();
-        self.anchor(old.source(range.start));
+        self.anchor(old.source_char(range.start));
         let from = old.anchors.partition_point(|&(byte, _)| byte <= range.start);
         let inside = old.anchors.iter().skip(from).take_while(|&&(byte, _)| byte < range.end);
         self.anchors.extend(inside.map(|&(byte, source)| (byte - range.start + base, source)));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hermes_core::{Effect, Grants, Resource, ShellScript, Taint, ToolResult};
 use hermes_secrets::Redactor;
-use hermes_threats::{Level, label, scan};
+use hermes_threats::{ScanLevel, label, scan};
 use serde_json::{Value, json};
 
 use super::{Flight, Known};
@@ -103,7 +103,7 @@ impl Flight {
             return;
         }
         let source = call.entry.name();
-        let found = scan(&result.content, Level::Context);
+        let found = scan(&result.content, ScanLevel::Context);
         let findings: Vec<String> = found.iter().map(|finding| finding.id.to_owned()).collect();
         // A session that cannot be written is reported by the tools that need it.
         let _ = Taint::record_source(&self.caller.session, source, &findings);

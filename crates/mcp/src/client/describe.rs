@@ -1,7 +1,7 @@
 //! What a model is told of a server's tool: the server's own words, without
 //! what a reader would not see, and without orders to whoever reads them.
 
-use hermes_threats::{Level, scan};
+use hermes_threats::{ScanLevel, scan};
 use serde_json::{Map, Value, json};
 
 use super::plain::strip_hidden;
@@ -57,9 +57,9 @@ pub(crate) fn describe(server: &str, definition: &Value) -> Described {
 }
 
 fn found_in(text: &str) -> Vec<String> {
-    let found = scan(text, Level::Context).into_iter();
+    let found = scan(text, ScanLevel::Context).into_iter();
     // What is hidden is taken out, which is enough.
-    let told = found.filter(|finding| finding.category != hermes_threats::Category::Concealment);
+    let told = found.filter(|finding| finding.category != hermes_threats::ThreatCategory::Concealment);
     told.map(|finding| finding.id.to_owned()).collect()
 }
 

@@ -1,14 +1,14 @@
 //! What no text has a good reason to say to an assistant.
 
-use super::Pattern;
-use crate::finding::{Category, Level};
+use super::ThreatPattern;
+use crate::finding::{ThreatCategory, ScanLevel};
 
-pub(super) const PATTERNS: &[Pattern] = &[
-    Pattern {
+pub(super) const ALL_PATTERNS: &[ThreatPattern] = &[
+    ThreatPattern {
         id: "ignore-previous-instructions",
-        category: Category::Override,
-        level: Level::All,
-        needs: &[
+        category: ThreatCategory::Override,
+        level: ScanLevel::All,
+        required_keywords: &[
             &[
                 "ignor",
                 "disregard",
@@ -57,11 +57,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\b(?:do not|don't|dont|stop|no longer|cease) (?:follow(?:ing)?|obey(?:ing)?|heed(?:ing)?|listen(?:ing)? to) {~2}(?:previous|prior|earlier|original|system|developer|user's|initial|your) {~2}(?:instructions?|prompts?|directives?|guidelines|rules|orders|commands)\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "system-prompt-override",
-        category: Category::Override,
-        level: Level::All,
-        needs: &[
+        category: ThreatCategory::Override,
+        level: ScanLevel::All,
+        required_keywords: &[
             &["system", "instructions", "prompt", "developer"],
             &[
                 "overrid",
@@ -90,11 +90,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\byour (?:new|real|true|actual|only) (?:instructions?|directives?|orders|objective|mission|purpose) (?:is|are)(?: now)?(?: as follows| to|[:\x20])",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "disregard-rules",
-        category: Category::Override,
-        level: Level::All,
-        needs: &[
+        category: ThreatCategory::Override,
+        level: ScanLevel::All,
+        required_keywords: &[
             &["disregard", "ignor", "forget", "violat", "break", "abandon", "drop", "override"],
             &["your", "safety", "ethic", "openai", "anthropic", "developer"],
         ],
@@ -103,11 +103,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\b(?:disregard|ignore|forget|violate|abandon) (?:all |any |the |these ){0,2}(?:safety|ethical|ethics|content|usage|openai|openai's|anthropic|anthropic's|developer's) {~1}(?:rules|guidelines|polic(?:y|ies)|restrictions|constraints|principles|considerations|protocols?)\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "bypass-restrictions",
-        category: Category::Override,
-        level: Level::All,
-        needs: &[
+        category: ThreatCategory::Override,
+        level: ScanLevel::All,
+        required_keywords: &[
             &[
                 "bypass",
                 "circumvent",
@@ -145,11 +145,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\byou (?:now )?(?:are|have|do) (?:now )?(?:no longer|not|no)(?: longer)? (?:bound by|restricted by|limited by|subject to|have|have any|constrained by)? ?{~2}(?:restrictions|guardrails|content polic(?:y|ies)|safety guidelines|openai|anthropic|ethical guidelines)\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "hidden-html",
-        category: Category::Concealment,
-        level: Level::All,
-        needs: &[
+        category: ThreatCategory::Concealment,
+        level: ScanLevel::All,
+        required_keywords: &[
             &[
                 "<!--",
                 "display",
@@ -194,11 +194,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             ),
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "translate-and-execute",
-        category: Category::ForcedAction,
-        level: Level::All,
-        needs: &[
+        category: ThreatCategory::ForcedAction,
+        level: ScanLevel::All,
+        required_keywords: &[
             &["translat", "decod", "decrypt", "deobfuscat", "unscrambl"],
             &["execute", "run", "follow", "obey", "perform", "carry out", "do what"],
         ],
@@ -207,11 +207,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\b(?:translate|decode|decrypt|deobfuscate|unscramble) {~8}(?:and|then) {~1}do what (?:it|they) says?\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "do-not-tell-the-user",
-        category: Category::Deception,
-        level: Level::All,
-        needs: &[
+        category: ThreatCategory::Deception,
+        level: ScanLevel::All,
+        required_keywords: &[
             &["user", "human", "operator", "anyone"],
             &[
                 "do not", "don't", "dont", "never", "without", "secret", "hide", "conceal",
@@ -227,11 +227,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\b(?:hide|conceal) (?:this|these|your) (?:instructions?|messages?|actions?|requests?|steps?|activity|note) from (?:the|your) (?:user|human|operator)\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "secret-in-request",
-        category: Category::Exfiltration,
-        level: Level::All,
-        needs: &[
+        category: ThreatCategory::Exfiltration,
+        level: ScanLevel::All,
+        required_keywords: &[
             &["curl", "wget", "invoke-webrequest", "iwr", "invoke-restmethod"],
             &["$", ".env", ".ssh", "printenv", "env |", "credentials", "id_rsa"],
         ],
@@ -242,11 +242,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\b(?:env|printenv|cat\x20[^\n|]{0,80}(?:\.env|\.ssh/[^\n|]{0,40}|credentials|\.netrc))\x20?\|[^\n]{0,80}\b(?:curl|wget|nc|ncat)\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "read-credentials",
-        category: Category::Credentials,
-        level: Level::All,
-        needs: &[&[
+        category: ThreatCategory::Credentials,
+        level: ScanLevel::All,
+        required_keywords: &[&[
             ".env",
             ".ssh",
             ".aws",
@@ -269,11 +269,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\b(?:send|upload|exfiltrate|leak|steal|paste|output|print|dump|reveal|post|share|forward|email) {~6}(?:[~$/a-z{}]{0,20}/)?(?:\.aws/credentials|\.ssh/id_|id_rsa\b|id_ed25519\b|/?etc/shadow|\.git-credentials|\.netrc)",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "fake-framing",
-        category: Category::Framing,
-        level: Level::All,
-        needs: &[&[
+        category: ThreatCategory::Framing,
+        level: ScanLevel::All,
+        required_keywords: &[&[
             "<|",
             "[inst]",
             "[/inst]",

@@ -1,14 +1,14 @@
 //! What text that a model reads should not say to it.
 
-use super::Pattern;
-use crate::finding::{Category, Level};
+use super::ThreatPattern;
+use crate::finding::{ThreatCategory, ScanLevel};
 
-pub(super) const PATTERNS: &[Pattern] = &[
-    Pattern {
+pub(super) const CONTEXT_PATTERNS: &[ThreatPattern] = &[
+    ThreatPattern {
         id: "role-hijack",
-        category: Category::RoleHijack,
-        level: Level::Context,
-        needs: &[&["you", "pretend", "anything now", "dan mode", "jailbreak", "act as", "role"]],
+        category: ThreatCategory::RoleHijack,
+        level: ScanLevel::Context,
+        required_keywords: &[&["you", "pretend", "anything now", "dan mode", "jailbreak", "act as", "role"]],
         forms: &[
             r"\byou are (?:now|henceforth|hereby) (?:an? |the |my )?{~3}(?:assistant|ai|bot|chatbot|llm|language model|hacker|pirate|persona|unrestricted|uncensored|unfiltered|jailbroken|evil|malicious|terminal|attacker|superuser|dan)\b",
             r"\byou are (?:now )?in (?:dan|god|jailbreak|unrestricted|sudo|developer|admin|unfiltered) mode\b",
@@ -22,11 +22,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\b(?:stop being|you are no longer|cease to be|cease being) (?:an? )?(?:ai|assistant|chatgpt|claude|language model|helpful assistant|hermes)\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "leak-system-prompt",
-        category: Category::PromptLeak,
-        level: Level::Context,
-        needs: &[
+        category: ThreatCategory::PromptLeak,
+        level: ScanLevel::Context,
+        required_keywords: &[
             &["prompt", "instructions", "message", "directives", "guidelines", "above", "rules"],
             &[
                 "reveal", "show", "print", "output", "repeat", "display", "leak", "disclose",
@@ -42,11 +42,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\b(?:repeat|print|output|recite|copy) (?:everything|the words|the text|all (?:the )?text|all) above (?:this|verbatim|starting|beginning|in|word)",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "remove-filters",
-        category: Category::RoleHijack,
-        level: Level::Context,
-        needs: &[&[
+        category: ThreatCategory::RoleHijack,
+        level: ScanLevel::Context,
+        required_keywords: &[&[
             "filter",
             "limit",
             "restrict",
@@ -66,11 +66,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\byour (?:filters?|restrictions?|guardrails?|safeguards?|safety (?:filters?|features|guidelines)|limitations) (?:has|have|is|are) (?:now )?(?:been )?(?:removed|disabled|lifted|turned off|deactivated|suspended)\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "fake-notice",
-        category: Category::Framing,
-        level: Level::Context,
-        needs: &[
+        category: ThreatCategory::Framing,
+        level: ScanLevel::Context,
+        required_keywords: &[
             &[
                 "openai",
                 "anthropic",
@@ -91,11 +91,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\byou have been (?:reprogrammed|jailbroken|(?:updated|upgraded|patched|reconfigured) (?:to (?:ignore|follow|obey|allow|comply)|with new (?:instructions|rules|guidelines|directives)))\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "rename-yourself",
-        category: Category::RoleHijack,
-        level: Level::Context,
-        needs: &[&[
+        category: ThreatCategory::RoleHijack,
+        level: ScanLevel::Context,
+        required_keywords: &[&[
             "yourself",
             "your name",
             "your new name",
@@ -111,11 +111,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\bidentify yourself as\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "command-and-control",
-        category: Category::CommandAndControl,
-        level: Level::Context,
-        needs: &[&[
+        category: ThreatCategory::CommandAndControl,
+        level: ScanLevel::Context,
+        required_keywords: &[&[
             "beacon",
             "register yourself",
             "register this",
@@ -153,11 +153,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"/dev/tcp/[0-9a-z.-]{3,64}/[0-9]{1,5}|\b(?:nc|ncat|netcat)\x20[^\n]{0,60}-(?:e|c)\x20?/bin/(?:ba)?sh",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "forced-action",
-        category: Category::ForcedAction,
-        level: Level::Context,
-        needs: &[
+        category: ThreatCategory::ForcedAction,
+        level: ScanLevel::Context,
+        required_keywords: &[
             &["tool", "command", "code", "script"],
             &["call", "invoke", "run", "execute", "use"],
         ],
@@ -169,11 +169,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\b(?:assistant|agent|ai|llm|claude|chatgpt|hermes)s? {~1}(?:must|should|shall|has to|is required to) {~1}(?:run|execute|call|invoke) (?:the |this |these )?{~2}(?:commands?|script|tools?)\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "tool-poisoning",
-        category: Category::ForcedAction,
-        level: Level::Context,
-        needs: &[
+        category: ThreatCategory::ForcedAction,
+        level: ScanLevel::Context,
+        required_keywords: &[
             &["<important", "<critical", "<mandatory", "<secret", "<hidden", "before"],
             &["read", "open", "access", "cat", "load", "send", "pass", "include", "call", "use"],
         ],
@@ -182,11 +182,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\bbefore (?:you )?(?:us(?:e|ing)|call(?:ing)?|invok(?:e|ing)) {~3}(?:tool|function)s?[,:;\x20-]{1,3}(?:(?:please|always|first|you) )?(?:(?:must|should|need to|have to) )?(?:first )?(?:read|open|access|cat|load|fetch|get|include|send|pass) {~5}(?:~/|\$home/|/etc/|/root/|/home/|c:\\users|(?:[a-z~/]{0,20}/)?\.(?:ssh|aws|env|cursor|netrc|npmrc|config|hermes|claude|kube|gnupg)\b)",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "anti-forensics",
-        category: Category::AntiForensics,
-        level: Level::Context,
-        needs: &[&["tracks", "trace", "evidence", "history", "histfile", "histsize", "log"]],
+        category: ThreatCategory::AntiForensics,
+        level: ScanLevel::Context,
+        required_keywords: &[&["tracks", "trace", "evidence", "history", "histfile", "histsize", "log"]],
         forms: &[
             r"\b(?:cover|erase|wipe) (?:your|our|my|its) tracks\b",
             r"\b(?:delete|erase|wipe|destroy|remove|purge|clear|shred) {~2}(?:traces?|evidence|records?|proof) (?:of|that) (?:this|your|these|our|what you|you)\b",
@@ -196,11 +196,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\bwevtutil(?:\.exe)?\x20cl\b|\bclear-eventlog\b|>\x20?(?:~|\$home)/\.(?:bash|zsh)_history\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "unset-agent-variables",
-        category: Category::AntiForensics,
-        level: Level::Context,
-        needs: &[
+        category: ThreatCategory::AntiForensics,
+        level: ScanLevel::Context,
+        required_keywords: &[
             &["hermes_", "agent_", "claude_", "codex_"],
             &["unset", "env -u", "export", "remove-item", "set "],
         ],

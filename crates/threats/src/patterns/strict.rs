@@ -1,14 +1,14 @@
 //! What text that is kept and read again should not say.
 
-use super::Pattern;
-use crate::finding::{Category, Level};
+use super::ThreatPattern;
+use crate::finding::{ThreatCategory, ScanLevel};
 
-pub(super) const PATTERNS: &[Pattern] = &[
-    Pattern {
+pub(super) const STRICT_PATTERNS: &[ThreatPattern] = &[
+    ThreatPattern {
         id: "send-to-url",
-        category: Category::Exfiltration,
-        level: Level::Strict,
-        needs: &[
+        category: ThreatCategory::Exfiltration,
+        level: ScanLevel::Strict,
+        required_keywords: &[
             &["http://", "https://"],
             &[
                 "send",
@@ -28,11 +28,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\b(?:send|post|upload|transmit|forward|submit|exfiltrate|push|leak|report|deliver) {~8}(?:to|at|via|into) {~2}https?://",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "conversation-exfiltration",
-        category: Category::Exfiltration,
-        level: Level::Strict,
-        needs: &[
+        category: ThreatCategory::Exfiltration,
+        level: ScanLevel::Strict,
+        required_keywords: &[
             &[
                 "conversation",
                 "chat",
@@ -65,46 +65,46 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"!\[[^\]\n]{0,80}\]\(https?://[^)\x20\n]{0,200}[?&][^)\x20\n=]{1,40}=(?:\{|\[|<|\$|your|secret|data|conversation)",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "secret-in-header",
-        category: Category::Exfiltration,
-        level: Level::Strict,
-        needs: &[&["curl", "wget"], &["$"]],
+        category: ThreatCategory::Exfiltration,
+        level: ScanLevel::Strict,
+        required_keywords: &[&["curl", "wget"], &["$"]],
         forms: &[
             r"\b(?:curl|wget)\b[^\n]{0,300}\$[({]?(?:env:)?[a-z0-9_]{0,40}(?:key|token|secret|passw|credential|cookie)",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "authorized-keys",
-        category: Category::Persistence,
-        level: Level::Strict,
-        needs: &[&["authorized_keys"]],
+        category: ThreatCategory::Persistence,
+        level: ScanLevel::Strict,
+        required_keywords: &[&["authorized_keys"]],
         forms: &[r"\bauthorized_keys2?\b"],
     },
-    Pattern {
+    ThreatPattern {
         id: "ssh-folder",
-        category: Category::Credentials,
-        level: Level::Strict,
-        needs: &[&[".ssh"]],
+        category: ThreatCategory::Credentials,
+        level: ScanLevel::Strict,
+        required_keywords: &[&[".ssh"]],
         forms: &[
             r"(?:~|\$home|\$\{home\}|/root|/home/[^/\x20\n]{1,64}|/users/[^/\x20\n]{1,64}|%userprofile%)[/\\]\.ssh\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "hermes-env",
-        category: Category::Credentials,
-        level: Level::Strict,
-        needs: &[&["hermes"], &[".env"]],
+        category: ThreatCategory::Credentials,
+        level: ScanLevel::Strict,
+        required_keywords: &[&["hermes"], &[".env"]],
         forms: &[
             r"\.hermes/(?:[a-z0-9_-]{1,40}/){0,3}\.env\b",
             r"\bhermes_home\b[^\n]{0,20}\.env\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "agent-instructions-edit",
-        category: Category::Persistence,
-        level: Level::Strict,
-        needs: &[&[
+        category: ThreatCategory::Persistence,
+        level: ScanLevel::Strict,
+        required_keywords: &[&[
             "agents.md",
             "claude.md",
             "gemini.md",
@@ -119,11 +119,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"(?:\b(?:write|append|add|edit|modify|update|change|insert|overwrite|replace|create|put|inject|echo|tee|sed|save|copy|cp)\b[^\n]{0,100}|>)[\x20'\x22`~./a-z_-]{0,60}(?:agents\.md|claude\.md|gemini\.md|\.cursorrules|\.cursor/rules|\.windsurfrules|\.clinerules|copilot-instructions\.md|soul\.md)\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "hermes-config-edit",
-        category: Category::Persistence,
-        level: Level::Strict,
-        needs: &[&["hermes", "approval", "permission", "sandbox", "--yolo", "dangerously"]],
+        category: ThreatCategory::Persistence,
+        level: ScanLevel::Strict,
+        required_keywords: &[&["hermes", "approval", "permission", "sandbox", "--yolo", "dangerously"]],
         forms: &[
             r"\b(?:write|append|add|edit|modify|update|change|insert|overwrite|replace|create|set|echo|tee|sed)\b[^\n]{0,80}(?:\.hermes/config|hermes config|hermes\.(?:toml|ya?ml|json))",
             r"\bhermes config set\b|>\x20?[~$a-z{}/]{0,20}\.hermes/",
@@ -132,11 +132,11 @@ pub(super) const PATTERNS: &[Pattern] = &[
             r"\b(?:disable|turn off|skip|bypass) {~2}(?:approvals?|permissions?|sandbox|confirmations?) {~2}(?:checks?|prompts?|mode|in hermes|for hermes)\b",
         ],
     },
-    Pattern {
+    ThreatPattern {
         id: "hard-coded-secret",
-        category: Category::Secret,
-        level: Level::Strict,
-        needs: &[&[
+        category: ThreatCategory::Secret,
+        level: ScanLevel::Strict,
+        required_keywords: &[&[
             "sk-",
             "ghp_",
             "gho_",

@@ -1,6 +1,6 @@
 //! Ordinary texts, in which nothing may be found.
 
-use hermes_threats::{Level, scan};
+use hermes_threats::{ScanLevel, scan};
 
 const TEXTS: &[&str] = &[
     "Δείτε τις οδηγίες στην προηγούμενη σελίδα.",
@@ -105,7 +105,7 @@ const TEXTS: &[&str] = &[
 fn nothing_is_found_in_ordinary_texts() {
     let found: Vec<String> = TEXTS
         .iter()
-        .map(|text| (text, scan(text, Level::Context)))
+        .map(|text| (text, scan(text, ScanLevel::Context)))
         .filter(|(_, found)| !found.is_empty())
         .map(|(text, found)| format!("{text}: {found:?}"))
         .collect();
@@ -114,7 +114,7 @@ fn nothing_is_found_in_ordinary_texts() {
 
 #[test]
 fn nothing_is_found_in_all_ordinary_texts_together() {
-    let found = scan(&TEXTS.join("\n\n"), Level::Context);
+    let found = scan(&TEXTS.join("\n\n"), ScanLevel::Context);
     // Only the joiners count together, and they stand in no Latin word.
     assert!(found.is_empty(), "{found:?}");
 }

@@ -1,56 +1,56 @@
 //! "Ignore the previous instructions" in other languages.
 
-use super::Pattern;
-use crate::finding::{Category, Level};
+use super::ThreatPattern;
+use crate::finding::{ThreatCategory, ScanLevel};
 use crate::fold::fold;
 
 /// What a phrase in any of the languages is reported as.
-pub(super) const PATTERN: Pattern = Pattern {
+pub(super) const LANGUAGE_PATTERN: ThreatPattern = ThreatPattern {
     id: "ignore-previous-instructions",
-    category: Category::Override,
-    level: Level::All,
-    needs: &[],
+    category: ThreatCategory::Override,
+    level: ScanLevel::All,
+    required_keywords: &[],
     forms: &[],
 };
 
 /// What may stand between the parts of a phrase.
-const GAP: &str = r"[^.!?\n]{0,40}?";
+const PHRASE_GAP: &str = r"[^.!?\n]{0,40}?";
 
 /// The stems a language makes the phrase of. They may come in any order that
 /// keeps the qualifier beside the object.
 #[derive(Debug)]
-pub(super) struct Tongue {
+pub(super) struct LanguageStems {
     verbs: &'static [&'static str],
     qualifiers: &'static [&'static str],
     objects: &'static [&'static str],
 }
 
-impl Tongue {
+impl LanguageStems {
     /// The keywords without which the phrase cannot be there.
-    pub(super) fn needs(&self) -> Vec<Vec<String>> {
-        [self.verbs, self.objects, self.qualifiers].map(folded).to_vec()
+    pub(super) fn required_keywords(&self) -> Vec<Vec<String>> {
+        [self.verbs, self.objects, self.qualifiers].map(fold_stems).to_vec()
     }
 
     pub(super) fn forms(&self) -> String {
         let any = |stems| {
             format!(
                 "(?:{})",
-                folded(stems).iter().map(|s| regex::escape(s)).collect::<Vec<_>>().join("|")
+                fold_stems(stems).iter().map(|s| regex::escape(s)).collect::<Vec<_>>().join("|")
             )
         };
         let (verb, which, what) = (any(self.verbs), any(self.qualifiers), any(self.objects));
-        let object = format!("(?:{which}{GAP}{what}|{what}{GAP}{which})");
-        format!("{verb}{GAP}{object}|{object}{GAP}{verb}")
+        let object = format!("(?:{which}{PHRASE_GAP}{what}|{what}{PHRASE_GAP}{which})");
+        format!("{verb}{PHRASE_GAP}{object}|{object}{PHRASE_GAP}{verb}")
     }
 }
 
-fn folded(stems: &[&str]) -> Vec<String> {
+fn fold_stems(stems: &[&str]) -> Vec<String> {
     stems.iter().map(|stem| fold(stem).text().to_owned()).collect()
 }
 
-pub(super) const TONGUES: &[Tongue] = &[
+pub(super) const LANGUAGE_STEMS: &[LanguageStems] = &[
     // German
-    Tongue {
+    LanguageStems {
         verbs: &["ignorier", "vergiss ", "vergessen sie", "missachte", "beachte nicht"],
         qualifiers: &[
             "vorherig",
@@ -65,7 +65,7 @@ pub(super) const TONGUES: &[Tongue] = &[
         objects: &["anweisung", "instruktion", "befehl", "vorgaben"],
     },
     // French
-    Tongue {
+    LanguageStems {
         verbs: &[
             "ignore",
             "oublie",
@@ -85,7 +85,7 @@ pub(super) const TONGUES: &[Tongue] = &[
         objects: &["instructions", "consignes", "directives", "règles"],
     },
     // Spanish
-    Tongue {
+    LanguageStems {
         verbs: &[
             "ignora",
             "ignore ",
@@ -99,25 +99,25 @@ pub(super) const TONGUES: &[Tongue] = &[
         objects: &["instruccion", "indicacion", "órdenes", "directrices", "reglas"],
     },
     // Italian
-    Tongue {
+    LanguageStems {
         verbs: &["ignora", "ignorate", "dimentica", "trascura", "non seguire"],
         qualifiers: &["precedent", "anterior", "di cui sopra", "tutte le istruzioni"],
         objects: &["istruzion", "indicazion", "direttiv", "regole"],
     },
     // Portuguese
-    Tongue {
+    LanguageStems {
         verbs: &["ignore", "ignora", "esqueça", "esquece", "desconsidere", "desconsidera"],
         qualifiers: &["anterior", "prévia", "acima", "todas as instruções"],
         objects: &["instruç", "instruções", "orientaç", "diretrizes", "regras"],
     },
     // Dutch
-    Tongue {
+    LanguageStems {
         verbs: &["negeer", "vergeet", "sla geen acht"],
         qualifiers: &["vorige", "voorgaande", "eerdere", "bovenstaande", "alle instructies"],
         objects: &["instructie", "opdracht", "aanwijzing", "richtlijn"],
     },
     // Russian
-    Tongue {
+    LanguageStems {
         verbs: &["игнорируй", "проигнорируй", "забудь", "не обращай внимания", "не следуй"],
         qualifiers: &[
             "предыдущ",
@@ -130,67 +130,67 @@ pub(super) const TONGUES: &[Tongue] = &[
         objects: &["инструкци", "указани", "команды", "правила"],
     },
     // Chinese, both scripts
-    Tongue {
+    LanguageStems {
         verbs: &["忽略", "无视", "無視", "忘记", "忘記", "不要理会", "不要遵守"],
         qualifiers: &["之前", "以前", "先前", "上述", "以上", "上面", "前面", "所有"],
         objects: &["指令", "指示", "提示词", "命令", "说明", "說明", "规则"],
     },
     // Japanese
-    Tongue {
+    LanguageStems {
         verbs: &["無視", "忘れ", "従わない"],
         qualifiers: &["以前", "前の", "これまで", "上記", "先ほど", "すべて", "全て"],
         objects: &["指示", "命令", "プロンプト", "ルール"],
     },
     // Korean
-    Tongue {
+    LanguageStems {
         verbs: &["무시", "잊어", "따르지"],
         qualifiers: &["이전", "앞의", "위의", "모든", "지금까지"],
         objects: &["지시", "명령", "지침", "프롬프트"],
     },
     // Arabic
-    Tongue {
+    LanguageStems {
         verbs: &["تجاهل", "انس ", "إنس", "لا تتبع"],
         qualifiers: &["السابقة", "أعلاه", "جميع التعليمات", "كل التعليمات"],
         objects: &["التعليمات", "الأوامر", "الإرشادات", "تعليمات"],
     },
     // Hindi
-    Tongue {
+    LanguageStems {
         verbs: &["अनदेखा", "नज़रअंदाज़", "नजरअंदाज", "उपेक्षा", "भूल जा"],
         qualifiers: &["पिछले", "पिछली", "पूर्व", "पहले के", "सभी", "उपरोक्त"],
         objects: &["निर्देश", "आदेश", "हिदायत"],
     },
     // Turkish
-    Tongue {
+    LanguageStems {
         verbs: &["yok say", "görmezden gel", "unut", "dikkate alma", "göz ardı et"],
         qualifiers: &["önceki", "yukarıdaki", "daha önce", "tüm talimat"],
         objects: &["talimat", "yönerge", "komut", "kurallar"],
     },
     // Greek
-    Tongue {
+    LanguageStems {
         verbs: &["αγνόησε", "αγνοήσ", "αγνοείς", "ξέχασε", "ξεχάστε", "παράβλεψε", "μην ακολουθ"],
         qualifiers: &["προηγούμεν", "παραπάνω", "προγενέστερ", "όλες τις οδηγίες", "ως τώρα"],
         objects: &["οδηγί", "εντολ", "κανόνες", "υποδείξ"],
     },
     // Hebrew
-    Tongue {
+    LanguageStems {
         verbs: &["התעלם", "התעלמי", "התעלמו", "תתעלם", "להתעלם", "שכח", "אל תציית"],
         qualifiers: &["הקודמות", "הקודמים", "הקודמת", "לעיל", "כל ההוראות", "הנ\"ל"],
         objects: &["הוראות", "ההנחיות", "הנחיות", "פקודות", "הפקודות", "הכללים"],
     },
     // Thai
-    Tongue {
+    LanguageStems {
         verbs: &["เพิกเฉย", "ละเว้น", "ไม่ต้องสนใจ", "อย่าสนใจ", "ไม่สนใจ", "ละเลย", "ลืม", "มองข้าม"],
         qualifiers: &["ก่อนหน้า", "ทั้งหมด", "ที่ผ่านมา", "ข้างต้น", "ก่อนนี้"],
         objects: &["คำสั่ง", "คำแนะนำ", "คำชี้แจง", "กฎ"],
     },
     // Vietnamese
-    Tongue {
+    LanguageStems {
         verbs: &["bỏ qua", "phớt lờ", "lờ đi", "quên", "đừng làm theo", "không làm theo"],
         qualifiers: &["trước", "ở trên", "phía trên", "tất cả các hướng dẫn", "đã cho"],
         objects: &["hướng dẫn", "chỉ dẫn", "chỉ thị", "mệnh lệnh", "quy tắc"],
     },
     // Polish
-    Tongue {
+    LanguageStems {
         verbs: &["zignoruj", "ignoruj", "zapomnij", "pomiń"],
         qualifiers: &["poprzedni", "wcześniejsz", "powyższ", "wszystkie instrukcje"],
         objects: &["instrukcj", "polece", "wytyczn", "zasady"],

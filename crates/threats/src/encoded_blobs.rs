@@ -1,62 +1,62 @@
 //! Text inside text: base64, hexadecimal and percent-encoded stretches.
 
 /// The shortest stretch that is read.
-const SHORTEST: usize = 24;
+const MIN_BLOB_CHARS: usize = 24;
 
 /// How many stretches of a text are read.
-const COUNT: usize = 64;
+const MAX_BLOBS: usize = 64;
 
 /// How much of one stretch is read.
-const LONGEST: usize = 32_768;
+const MAX_BLOB_CHARS: usize = 32_768;
 
 /// How many letters in a row tell text from noise.
-const READABLE: usize = 12;
+const MIN_READABLE_RUN: usize = 12;
 
 /// Text that was encoded, and the byte of the source it begins at.
 #[derive(Debug)]
-pub(crate) struct Blob {
+pub(crate) struct DecodedBlob {
     pub(crate) text: String,
     pub(crate) start: usize,
 }
 
 /// The readable contents of encoded stretches. What they hold is not decoded again.
-pub(crate) fn decode(text: &str) -> Vec<Blob> {
+pub(crate) fn decode_blobs(text: &str) -> Vec<DecodedBlob> {
     let mut blobs = Vec::new();
-    encoded(text, &mut blobs);
-    percent(text, &mut blobs);
+    decode_hex_and_base64(text, &mut blobs);
+    decode_percent(text, &mut blobs);
     blobs
 }
 
-fn encoded(text: &str, blobs: &mut Vec<Blob>) {
+fn decode_hex_and_base64(text: &str, blobs: &mut Vec<DecodedBlob>) {
     let bytes = text.as_bytes();
     let mut floor = 0;
     // Any stretch that is long enough covers one of these places.
-    let mut probe = SHORTEST - 1;
+    let mut probe = MIN_BLOB_CHARS - 1;
     let mut seen = 0;
-    while probe < bytes.len() && seen < COUNT {
+    while probe < bytes.len() && seen < MAX_BLOBS {
         if !is_digit(bytes[probe]) {
-            probe += SHORTEST;
+            probe += MIN_BLOB_CHARS;
             continue;
         }
         let start = probe - bytes[floor..probe].iter().rev().take_while(|b| is_digit(**b)).count();
-        let end = stretch_end(bytes, start);
-        if end - start >= SHORTEST {
+        let end = blob_end(bytes, start);
+        if end - start >= MIN_BLOB_CHARS {
             seen += 1;
             let stretch: Vec<u8> =
-                bytes[start..end].iter().copied().filter(|b| is_digit(*b)).take(LONGEST).collect();
-            blobs.extend(read(&stretch).map(|text| Blob { text, start }));
+                bytes[start..end].iter().copied().filter(|b| is_digit(*b)).take(MAX_BLOB_CHARS).collect();
+            blobs.extend(decode_digits(&stretch).map(|text| DecodedBlob { text, start }));
         }
         floor = end.max(probe);
-        probe = floor + SHORTEST - 1;
+        probe = floor + MIN_BLOB_CHARS - 1;
     }
 }
 
 /// The end of a stretch. Long lines of one may follow each other.
-fn stretch_end(bytes: &[u8], start: usize) -> usize {
+fn blob_end(bytes: &[u8], start: usize) -> usize {
     let mut line = start;
     loop {
         let end = line + bytes[line..].iter().take_while(|b| is_digit(**b)).count();
-        if end - line < SHORTEST {
+        if end - line < MIN_BLOB_CHARS {
             return if line == start { end } else { end.max(line) };
         }
         let next =
@@ -72,24 +72,24 @@ fn is_digit(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
-fn read(stretch: &[u8]) -> Option<String> {
+fn decode_digits(stretch: &[u8]) -> Option<String> {
     if stretch.iter().all(u8::is_ascii_hexdigit) {
-        return readable(
+        return readable_text(
             stretch
                 .chunks_exact(2)
-                .filter_map(|pair| Some(value(pair[0])? << 4 | value(pair[1])?))
+                .filter_map(|pair| Some(hex_value(pair[0])? << 4 | hex_value(pair[1])?))
                 .collect(),
         );
     }
     // The stretch may begin with letters that are not part of it.
-    (0..4).find_map(|skip| readable(base64(stretch.get(skip..)?)))
+    (0..4).find_map(|skip| readable_text(decode_base64(stretch.get(skip..)?)))
 }
 
-fn value(digit: u8) -> Option<u8> {
+fn hex_value(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-fn base64(digits: &[u8]) -> Vec<u8> {
+fn decode_base64(digits: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(digits.len() / 4 * 3 + 2);
     let (mut bits, mut held) = (0_u32, 0);
     for &digit in digits {
@@ -111,7 +111,7 @@ fn base64(digits: &[u8]) -> Vec<u8> {
 }
 
 /// Bytes as text, if they are text. Two-byte text is read without its zeros.
-fn readable(mut bytes: Vec<u8>) -> Option<String> {
+fn readable_text(mut bytes: Vec<u8>) -> Option<String> {
     bytes.retain(|b| *b != 0);
     match String::from_utf8(bytes) {
         Ok(text) if !text.chars().any(|c| c.is_control() && !c.is_whitespace()) => Some(text),
@@ -124,13 +124,13 @@ fn readable(mut bytes: Vec<u8>) -> Option<String> {
 fn has_words(bytes: &[u8]) -> bool {
     bytes
         .split(|b| !matches!(b, b' '..=b'~' | b'\n' | b'\r' | b'\t'))
-        .any(|run| run.len() >= READABLE)
+        .any(|run| run.len() >= MIN_READABLE_RUN)
 }
 
-fn percent(text: &str, blobs: &mut Vec<Blob>) {
+fn decode_percent(text: &str, blobs: &mut Vec<DecodedBlob>) {
     let mut floor = 0;
     for (at, _) in text.match_indices('%') {
-        if blobs.len() >= 2 * COUNT {
+        if blobs.len() >= 2 * MAX_BLOBS {
             return;
         }
         if at < floor {
@@ -142,22 +142,22 @@ fn percent(text: &str, blobs: &mut Vec<Blob>) {
             bytes[floor..at].iter().rposition(space).map_or(floor, |before| floor + before + 1);
         let end = bytes[at..].iter().position(space).map_or(bytes.len(), |after| at + after);
         floor = end;
-        if end - start < SHORTEST {
+        if end - start < MIN_BLOB_CHARS {
             continue;
         }
-        let (decoded, count) = unpercent(&bytes[start..end.min(start + LONGEST)]);
+        let (decoded, count) = percent_decode_run(&bytes[start..end.min(start + MAX_BLOB_CHARS)]);
         if count > 1 {
-            blobs.push(Blob { text: String::from_utf8_lossy(&decoded).into_owned(), start });
+            blobs.push(DecodedBlob { text: String::from_utf8_lossy(&decoded).into_owned(), start });
         }
     }
 }
 
-fn unpercent(bytes: &[u8]) -> (Vec<u8>, usize) {
+fn percent_decode_run(bytes: &[u8]) -> (Vec<u8>, usize) {
     let mut decoded = Vec::with_capacity(bytes.len());
     let (mut at, mut count) = (0, 0);
     while let Some(&byte) = bytes.get(at) {
         let pair =
-            bytes.get(at + 1..at + 3).and_then(|pair| Some(value(pair[0])? << 4 | value(pair[1])?));
+            bytes.get(at + 1..at + 3).and_then(|pair| Some(hex_value(pair[0])? << 4 | hex_value(pair[1])?));
         match (byte, pair) {
             (b'%', Some(code)) => {
                 decoded.push(code);
