@@ -3,29 +3,29 @@
 
 use std::collections::HashSet;
 
-use crate::bound::DocumentError;
+use crate::limits::DocumentError;
 
 /// Cells of a sheet that are taken, from the first to the last one: a table of
 /// them all is laid out in memory.
-const MOST_CELLS: u64 = 4 << 20;
-const MARK: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
+const MAX_SHEET_CELLS: u64 = 4 << 20;
+const COMPOUND_MAGIC: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
 /// Where the header goes on with the list of the allocation table's sectors.
-const LISTED: usize = 109;
+const HEADER_TABLE_SECTORS: usize = 109;
 /// Sector numbers from here on are signs, not numbers.
-const SPECIAL: u32 = 0xFFFF_FFFA;
+const FIRST_SPECIAL_SECTOR: u32 = 0xFFFF_FFFA;
 
 /// An error if a sheet of the workbook has cells so far apart that the table
 /// between them would not fit.
 pub(crate) fn check_sheets(bytes: &[u8]) -> Result<(), DocumentError> {
-    let container = Container::open(bytes)?;
+    let container = CompoundFile::open(bytes)?;
     let Some(book) = container.stream(&["Workbook", "Book"]) else {
         return Err(DocumentError::Damaged("it holds no workbook".to_owned()));
     };
     let mut starts = HashSet::from([0]);
-    let mut globals = Extent::default();
+    let mut globals = CellExtent::default();
     globals.measure(&book, 0, &mut starts)?;
     for start in starts {
-        Extent::default().measure(&book, start, &mut HashSet::new())?;
+        CellExtent::default().measure(&book, start, &mut HashSet::new())?;
     }
     Ok(())
 }
@@ -41,21 +41,21 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// Sectors, and which follows which.
-struct Container<'a> {
+struct CompoundFile<'a> {
     bytes: &'a [u8],
-    sector: usize,
-    table: Vec<u32>,
-    folder: u32,
+    sector_bytes: usize,
+    sector_table: Vec<u32>,
+    directory: u32,
     small_table: u32,
 }
 
-impl<'a> Container<'a> {
+impl<'a> CompoundFile<'a> {
     fn open(bytes: &'a [u8]) -> Result<Self, DocumentError> {
         Self::read(bytes).ok_or_else(|| DocumentError::Damaged("its container is cut".to_owned()))
     }
 
     fn read(bytes: &'a [u8]) -> Option<Self> {
-        if !bytes.starts_with(MARK) {
+        if !bytes.starts_with(COMPOUND_MAGIC) {
             return None;
         }
         let sector = match u16_at(bytes, 30)? {
@@ -64,32 +64,32 @@ impl<'a> Container<'a> {
         };
         let mut container = Self {
             bytes,
-            sector,
-            table: Vec::new(),
-            folder: u32_at(bytes, 48)?,
+            sector_bytes: sector,
+            sector_table: Vec::new(),
+            directory: u32_at(bytes, 48)?,
             small_table: u32_at(bytes, 60)?,
         };
-        let mut sectors: Vec<u32> = (0..LISTED).filter_map(|i| u32_at(bytes, 76 + i * 4)).collect();
+        let mut sectors: Vec<u32> = (0..HEADER_TABLE_SECTORS).filter_map(|i| u32_at(bytes, 76 + i * 4)).collect();
         let mut next = u32_at(bytes, 68)?;
         let mut seen = HashSet::new();
-        while next < SPECIAL && seen.insert(next) {
+        while next < FIRST_SPECIAL_SECTOR && seen.insert(next) {
             let Some(more) = container.sector(next) else { break };
-            let mut numbers = numbers(more);
-            next = numbers.pop().unwrap_or(SPECIAL);
+            let mut numbers = u32_values(more);
+            next = numbers.pop().unwrap_or(FIRST_SPECIAL_SECTOR);
             sectors.extend(numbers);
         }
-        for number in sectors.into_iter().filter(|&number| number < SPECIAL) {
+        for number in sectors.into_iter().filter(|&number| number < FIRST_SPECIAL_SECTOR) {
             if let Some(part) = container.sector(number) {
-                let part = numbers(part);
-                container.table.extend(part);
+                let part = u32_values(part);
+                container.sector_table.extend(part);
             }
         }
         Some(container)
     }
 
     fn sector(&self, number: u32) -> Option<&'a [u8]> {
-        let start = (number as usize).checked_add(1)?.checked_mul(self.sector)?;
-        let end = start.checked_add(self.sector)?.min(self.bytes.len());
+        let start = (number as usize).checked_add(1)?.checked_mul(self.sector_bytes)?;
+        let end = start.checked_add(self.sector_bytes)?.min(self.bytes.len());
         self.bytes.get(start..end).filter(|bytes| !bytes.is_empty())
     }
 
@@ -97,17 +97,17 @@ impl<'a> Container<'a> {
         let mut all = Vec::new();
         let mut next = start;
         let mut seen = HashSet::new();
-        while next < SPECIAL && seen.insert(next) {
+        while next < FIRST_SPECIAL_SECTOR && seen.insert(next) {
             let Some(bytes) = self.sector(next) else { break };
             all.extend_from_slice(bytes);
-            next = self.table.get(next as usize).copied().unwrap_or(SPECIAL);
+            next = self.sector_table.get(next as usize).copied().unwrap_or(FIRST_SPECIAL_SECTOR);
         }
         all
     }
 
     /// The first stream with one of these names.
     fn stream(&self, names: &[&str]) -> Option<Vec<u8>> {
-        let folder = self.chain(self.folder);
+        let folder = self.chain(self.directory);
         let entries: Vec<&[u8]> = folder.chunks_exact(128).collect();
         let root = entries.first()?;
         let named = |wanted: &str| {
@@ -120,28 +120,28 @@ impl<'a> Container<'a> {
         };
         let entry = names.iter().find_map(|name| named(name))?;
         let (start, size) = (u32_at(entry, 116)?, u32_at(entry, 120)? as usize);
-        let mut bytes = if size < 4096 { self.small(root, start)? } else { self.chain(start) };
+        let mut bytes = if size < 4096 { self.small_stream(root, start)? } else { self.chain(start) };
         bytes.truncate(size);
         Some(bytes)
     }
 
     /// Small streams lie in sectors of 64 bytes inside one of their own.
-    fn small(&self, root: &[u8], start: u32) -> Option<Vec<u8>> {
+    fn small_stream(&self, root: &[u8], start: u32) -> Option<Vec<u8>> {
         let all = self.chain(u32_at(root, 116)?);
-        let table = numbers(&self.chain(self.small_table));
+        let table = u32_values(&self.chain(self.small_table));
         let mut bytes = Vec::new();
         let mut next = start;
         let mut seen = HashSet::new();
-        while next < SPECIAL && seen.insert(next) {
+        while next < FIRST_SPECIAL_SECTOR && seen.insert(next) {
             let at = (next as usize).checked_mul(64)?;
             bytes.extend_from_slice(all.get(at..(at + 64).min(all.len()))?);
-            next = table.get(next as usize).copied().unwrap_or(SPECIAL);
+            next = table.get(next as usize).copied().unwrap_or(FIRST_SPECIAL_SECTOR);
         }
         Some(bytes)
     }
 }
 
-fn numbers(bytes: &[u8]) -> Vec<u32> {
+fn u32_values(bytes: &[u8]) -> Vec<u32> {
     bytes
         .chunks_exact(4)
         .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
@@ -150,11 +150,11 @@ fn numbers(bytes: &[u8]) -> Vec<u32> {
 
 /// The box around the cells of a sheet.
 #[derive(Default)]
-struct Extent {
+struct CellExtent {
     cells: Option<(u16, u16, u16, u16)>,
 }
 
-impl Extent {
+impl CellExtent {
     /// Goes through the records from `start` to the sheet's end.
     fn measure(
         &mut self,
@@ -173,11 +173,11 @@ impl Extent {
                 }
                 0x0006 | 0x00D6 | 0x00FD | 0x0201 | 0x0203 | 0x0204 | 0x0205 | 0x027E => {
                     let column = u16_at(body, 2);
-                    self.meet(u16_at(body, 0), column, column);
+                    self.include_cells(u16_at(body, 0), column, column);
                 }
                 0x00BD | 0x00BE => {
                     let last = body.len().checked_sub(2).and_then(|end| u16_at(body, end));
-                    self.meet(u16_at(body, 0), u16_at(body, 2), last);
+                    self.include_cells(u16_at(body, 0), u16_at(body, 2), last);
                 }
                 _ => {}
             }
@@ -187,13 +187,13 @@ impl Extent {
             return Ok(());
         };
         let cells = (u64::from(bottom - top) + 1) * (u64::from(right - left) + 1);
-        if cells > MOST_CELLS {
+        if cells > MAX_SHEET_CELLS {
             return Err(DocumentError::TooLarge(format!("a sheet spans {cells} cells")));
         }
         Ok(())
     }
 
-    fn meet(&mut self, row: Option<u16>, first: Option<u16>, last: Option<u16>) {
+    fn include_cells(&mut self, row: Option<u16>, first: Option<u16>, last: Option<u16>) {
         let (Some(row), Some(first), Some(last)) = (row, first, last) else {
             return;
         };

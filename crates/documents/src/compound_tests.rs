@@ -1,12 +1,12 @@
 use super::*;
-use crate::{Kind, Limits, extract};
+use crate::{DocumentKind, DocumentLimits, extract};
 
 /// A container whose only stream is small and lies in sectors of 64 bytes.
 fn container(stream: &[u8]) -> Vec<u8> {
     const NONE: u32 = 0xFFFF_FFFF;
     const END: u32 = 0xFFFF_FFFE;
     let mut header = vec![0_u8; 512];
-    header[..8].copy_from_slice(MARK);
+    header[..8].copy_from_slice(COMPOUND_MAGIC);
     let mut put = |at: usize, value: u32| header[at..at + 4].copy_from_slice(&value.to_le_bytes());
     put(48, 1);
     put(56, 4096);
@@ -100,6 +100,6 @@ fn the_cells_of_an_old_workbook_are_shown() {
     let listed = [&(start as u32).to_le_bytes()[..], &[0, 0, 3, 0], b"Old"].concat();
     let sheet = [begin(0x10), number(0, 0, 1.5), number(1, 2, 7.0), record(0x000A, &[])].concat();
     let book = [globals, record(0x0085, &listed), record(0x000A, &[]), sheet].concat();
-    let extracted = extract(Kind::OldWorkbook, &container(&book), &Limits::default()).unwrap();
+    let extracted = extract(DocumentKind::OldWorkbook, &container(&book), &DocumentLimits::default()).unwrap();
     assert_eq!(extracted.text, "# Sheet: Old\n1.5\n\t\t7");
 }

@@ -4,10 +4,10 @@
 //! out is plain text with a little Markdown. Documents come from strangers, so
 //! every step is bounded: what is unpacked, how deep, how long, how much.
 
-mod bound;
+mod limits;
 mod compound;
-mod flow;
-mod kind;
+mod text_flow;
+mod document_kind;
 mod notebook;
 mod office;
 mod opendocument;
@@ -16,17 +16,17 @@ mod pdf;
 mod presentation;
 mod sheet;
 mod spreadsheet;
-mod wellformed;
+mod xml_check;
 mod word;
 mod xml;
 
-pub use bound::{DocumentError, Limits};
-pub use kind::{Kind, kind};
-pub use wellformed::xml_fault;
+pub use limits::{DocumentError, DocumentLimits};
+pub use document_kind::{DocumentKind, detect_kind};
+pub use xml_check::find_xml_error;
 
 /// The text of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Extracted {
+pub struct ExtractedText {
     /// Lines, with headings as `#`, lists as `-` and tables as rows.
     pub text: String,
     /// What was left out, a sentence each.
@@ -38,25 +38,25 @@ pub struct Extracted {
 /// A panic of a library is an error like any other. Spreadsheets and PDFs are
 /// read by libraries on a thread of their own; one that does not answer in
 /// time is left behind, and when several are, no new one is begun.
-pub fn extract(kind: Kind, bytes: &[u8], limits: &Limits) -> Result<Extracted, DocumentError> {
-    if bytes.len() as u64 > limits.file {
+pub fn extract(kind: DocumentKind, bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
+    if bytes.len() as u64 > limits.file_bytes {
         return Err(DocumentError::TooLarge(format!(
             "it has {} bytes, and at most {} are taken apart",
             bytes.len(),
-            limits.file
+            limits.file_bytes
         )));
     }
     let mut extracted = match kind {
-        Kind::Notebook => notebook::extract(bytes, limits),
-        Kind::Word => word::extract(bytes, limits),
-        Kind::Presentation => presentation::extract(bytes, limits),
-        Kind::OpenText | Kind::OpenPresentation => opendocument::extract(bytes, limits),
-        Kind::OpenSpreadsheet => opendocument::extract_sheets(bytes, limits),
-        Kind::Workbook => spreadsheet::extract(bytes, limits),
-        Kind::OldWorkbook => spreadsheet::extract_old(bytes, limits),
-        Kind::Pdf => pdf::extract(bytes, limits),
+        DocumentKind::Notebook => notebook::extract(bytes, limits),
+        DocumentKind::Word => word::extract(bytes, limits),
+        DocumentKind::Presentation => presentation::extract(bytes, limits),
+        DocumentKind::OpenText | DocumentKind::OpenPresentation => opendocument::extract(bytes, limits),
+        DocumentKind::OpenSpreadsheet => opendocument::extract_sheets(bytes, limits),
+        DocumentKind::Workbook => spreadsheet::extract(bytes, limits),
+        DocumentKind::OldWorkbook => spreadsheet::extract_xls(bytes, limits),
+        DocumentKind::Pdf => pdf::extract(bytes, limits),
     }?;
-    bound::cut(&mut extracted, limits);
+    limits::truncate_text(&mut extracted, limits);
     Ok(extracted)
 }
 

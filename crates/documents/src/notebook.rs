@@ -5,47 +5,47 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::Extracted;
-use crate::bound::{DocumentError, Limits};
+use crate::ExtractedText;
+use crate::limits::{DocumentError, DocumentLimits};
 
 /// Characters of one output that are shown.
-const OUTPUT: usize = 20_000;
+const MAX_OUTPUT_CHARS: usize = 20_000;
 
 #[derive(Debug, Deserialize)]
-struct Notebook {
+struct NotebookFile {
     #[serde(default)]
-    cells: Vec<Cell>,
+    cells: Vec<NotebookCell>,
     /// Where cells were before version 4.
     #[serde(default)]
-    worksheets: Vec<Worksheet>,
+    worksheets: Vec<NotebookWorksheet>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Worksheet {
+struct NotebookWorksheet {
     #[serde(default)]
-    cells: Vec<Cell>,
+    cells: Vec<NotebookCell>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Cell {
+struct NotebookCell {
     #[serde(default)]
     cell_type: String,
     #[serde(default, alias = "input")]
-    source: Lines,
+    source: MultilineText,
     #[serde(default, alias = "prompt_number")]
     execution_count: Option<Value>,
     #[serde(default)]
-    outputs: Vec<Output>,
+    outputs: Vec<NotebookOutput>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Output {
+struct NotebookOutput {
     #[serde(default)]
     output_type: String,
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
-    text: Lines,
+    text: MultilineText,
     #[serde(default)]
     data: Map<String, Value>,
     #[serde(default)]
@@ -59,9 +59,9 @@ struct Output {
 /// A text, or the lines that make it up.
 #[derive(Debug, Default, Deserialize)]
 #[serde(from = "Value")]
-struct Lines(String);
+struct MultilineText(String);
 
-impl From<Value> for Lines {
+impl From<Value> for MultilineText {
     fn from(value: Value) -> Self {
         Self(match value {
             Value::String(text) => text,
@@ -71,21 +71,21 @@ impl From<Value> for Lines {
     }
 }
 
-pub(crate) fn extract(bytes: &[u8], limits: &Limits) -> Result<Extracted, DocumentError> {
+pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    let notebook: Notebook = serde_json::from_slice(bytes).map_err(DocumentError::damaged)?;
+    let notebook: NotebookFile = serde_json::from_slice(bytes).map_err(DocumentError::damaged)?;
     let cells = notebook.cells.into_iter();
     let cells = cells.chain(notebook.worksheets.into_iter().flat_map(|sheet| sheet.cells));
     let mut text = String::new();
     let mut pictures = 0;
     for (at, cell) in cells.enumerate() {
-        if text.len() > limits.text {
+        if text.len() > limits.text_bytes {
             break;
         }
         if at > 0 {
             text.push('\n');
         }
-        heading(&mut text, at + 1, &cell);
+        write_heading(&mut text, at + 1, &cell);
         push_lines(&mut text, &cell.source.0);
         for output in cell.outputs {
             write_output(&mut text, output, &mut pictures);
@@ -96,10 +96,10 @@ pub(crate) fn extract(bytes: &[u8], limits: &Limits) -> Result<Extracted, Docume
         0 => Vec::new(),
         _ => vec![format!("{pictures} pictures among the outputs are not shown.")],
     };
-    Ok(Extracted { text, notes })
+    Ok(ExtractedText { text, notes })
 }
 
-fn heading(text: &mut String, number: usize, cell: &Cell) {
+fn write_heading(text: &mut String, number: usize, cell: &NotebookCell) {
     let kind = match cell.cell_type.as_str() {
         "code" => "Code",
         "markdown" | "heading" => "Markdown",
@@ -113,16 +113,16 @@ fn heading(text: &mut String, number: usize, cell: &Cell) {
     let _ = writeln!(text, "## {kind} cell {number}{count}");
 }
 
-fn write_output(text: &mut String, output: Output, pictures: &mut usize) {
+fn write_output(text: &mut String, output: NotebookOutput, pictures: &mut usize) {
     match output.output_type.as_str() {
         "error" | "pyerr" => {
-            let _ = writeln!(text, "### Error: {}: {}", output.ename, plain(&output.evalue));
-            push_bounded(text, &plain(&output.traceback.join("\n")));
+            let _ = writeln!(text, "### Error: {}: {}", output.ename, strip_ansi(&output.evalue));
+            push_bounded(text, &strip_ansi(&output.traceback.join("\n")));
         }
         "stream" => {
             let name = output.name.unwrap_or_else(|| "stdout".to_owned());
             let _ = writeln!(text, "### Output ({name})");
-            push_bounded(text, &plain(&output.text.0));
+            push_bounded(text, &strip_ansi(&output.text.0));
         }
         _ => {
             let mut data = output.data;
@@ -132,12 +132,12 @@ fn write_output(text: &mut String, output: Output, pictures: &mut usize) {
                 .into_iter()
                 .find_map(|kind| data.remove(kind));
             let words = match words {
-                Some(value @ (Value::String(_) | Value::Array(_))) => Lines::from(value).0,
+                Some(value @ (Value::String(_) | Value::Array(_))) => MultilineText::from(value).0,
                 Some(value) => value.to_string(),
                 None => output.text.0,
             };
             text.push_str("### Output\n");
-            push_bounded(text, &plain(&words));
+            push_bounded(text, &strip_ansi(&words));
             for (kind, value) in &data {
                 let size = value.as_str().map_or(0, str::len);
                 if kind.starts_with("image/") || words.is_empty() {
@@ -156,7 +156,7 @@ fn push_lines(text: &mut String, lines: &str) {
 }
 
 fn push_bounded(text: &mut String, lines: &str) {
-    match lines.char_indices().nth(OUTPUT) {
+    match lines.char_indices().nth(MAX_OUTPUT_CHARS) {
         None => push_lines(text, lines),
         Some((end, _)) => {
             push_lines(text, lines.get(..end).unwrap_or_default());
@@ -167,7 +167,7 @@ fn push_bounded(text: &mut String, lines: &str) {
 }
 
 /// Without the colours and cursor movements of a terminal.
-fn plain(text: &str) -> String {
+fn strip_ansi(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

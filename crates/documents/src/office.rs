@@ -3,67 +3,67 @@
 
 use std::collections::HashMap;
 
-use crate::bound::{DocumentError, Limits};
-use crate::flow::Flow;
-use crate::package::Package;
-use crate::xml::{Element, Step, walk};
+use crate::limits::{DocumentError, DocumentLimits};
+use crate::text_flow::TextFlow;
+use crate::package::ZipPackage;
+use crate::xml::{XmlElement, XmlEvent, walk_xml};
 
 /// Elements whose text is not part of the document as it stands.
-const PASSED_OVER: &[&str] = &["Fallback", "moveFrom", "del", "instrText"];
+const SKIPPED_ELEMENTS: &[&str] = &["Fallback", "moveFrom", "del", "instrText"];
 
 /// Writes the text of an XML part into a flow.
 #[derive(Debug)]
-pub(crate) struct Writer<'s> {
-    pub(crate) flow: Flow,
+pub(crate) struct OfficeTextWriter<'s> {
+    pub(crate) flow: TextFlow,
     /// Heading levels by the name of the style.
     styles: &'s HashMap<String, usize>,
     /// What the next paragraph begins with: a note's number.
     pub(crate) label: Option<String>,
     /// How deep we are inside something that is passed over.
-    passing: usize,
+    skip_depth: usize,
     in_text: bool,
-    level: usize,
+    list_level: usize,
     is_item: bool,
     heading: Option<usize>,
 }
 
-impl<'s> Writer<'s> {
-    pub(crate) fn new(styles: &'s HashMap<String, usize>, limits: &Limits) -> Self {
+impl<'s> OfficeTextWriter<'s> {
+    pub(crate) fn new(styles: &'s HashMap<String, usize>, limits: &DocumentLimits) -> Self {
         Self {
-            flow: Flow::new(limits),
+            flow: TextFlow::new(limits),
             styles,
             label: None,
-            passing: 0,
+            skip_depth: 0,
             in_text: false,
-            level: 0,
+            list_level: 0,
             is_item: false,
             heading: None,
         }
     }
 
     /// Writes a whole part.
-    pub(crate) fn part(&mut self, xml: &str, limits: &Limits) -> Result<(), DocumentError> {
-        walk(xml, limits, |step| self.step(&step))
+    pub(crate) fn write_part(&mut self, xml: &str, limits: &DocumentLimits) -> Result<(), DocumentError> {
+        walk_xml(xml, limits, |step| self.handle_event(&step))
     }
 
-    fn step(&mut self, step: &Step<'_>) {
+    fn handle_event(&mut self, step: &XmlEvent<'_>) {
         match step {
-            Step::Open(element) if self.passing > 0 || is_passed_over(element) => {
-                self.passing += 1;
+            XmlEvent::Open(element) if self.skip_depth > 0 || is_skipped(element) => {
+                self.skip_depth += 1;
             }
-            Step::Close(_) if self.passing > 0 => self.passing -= 1,
-            Step::Open(element) => self.open(element),
-            Step::Close(name) => self.close(name),
-            Step::Text(text) if self.in_text && self.passing == 0 => self.flow.push(text),
-            Step::Text(_) => {}
+            XmlEvent::Close(_) if self.skip_depth > 0 => self.skip_depth -= 1,
+            XmlEvent::Open(element) => self.open_element(element),
+            XmlEvent::Close(name) => self.close_element(name),
+            XmlEvent::Text(text) if self.in_text && self.skip_depth == 0 => self.flow.push(text),
+            XmlEvent::Text(_) => {}
         }
     }
 
-    fn open(&mut self, element: &Element<'_>) {
+    fn open_element(&mut self, element: &XmlElement<'_>) {
         match element.name() {
             "p" => {
-                self.flow.begin();
-                (self.heading, self.is_item, self.level) = (None, false, 0);
+                self.flow.begin_paragraph();
+                (self.heading, self.is_item, self.list_level) = (None, false, 0);
             }
             "t" => self.in_text = true,
             "tbl" => self.flow.begin_table(),
@@ -74,17 +74,17 @@ impl<'s> Writer<'s> {
                 let style = element.attribute("val").unwrap_or_default();
                 self.heading = self.styles.get(&style).copied().or_else(|| heading_level(&style));
             }
-            "outlineLvl" => self.heading = element.number("val").map(|level| level + 1),
+            "outlineLvl" => self.heading = element.numeric_attribute("val").map(|level| level + 1),
             "numPr" => self.is_item = true,
-            "ilvl" => self.level = element.number("val").unwrap_or(0),
+            "ilvl" => self.list_level = element.numeric_attribute("val").unwrap_or(0),
             "pPr" => {
-                if let Some(level) = element.number("lvl").filter(|&level| level > 0) {
-                    (self.is_item, self.level) = (true, level);
+                if let Some(level) = element.numeric_attribute("lvl").filter(|&level| level > 0) {
+                    (self.is_item, self.list_level) = (true, level);
                 }
             }
-            "footnoteReference" => self.refer("^", element),
-            "endnoteReference" => self.refer("^e", element),
-            "commentReference" => self.refer("comment ", element),
+            "footnoteReference" => self.push_reference("^", element),
+            "endnoteReference" => self.push_reference("^e", element),
+            "commentReference" => self.push_reference("comment ", element),
             "footnote" => self.label_note("^", element),
             "endnote" => self.label_note("^e", element),
             "comment" => {
@@ -101,7 +101,7 @@ impl<'s> Writer<'s> {
         }
     }
 
-    fn close(&mut self, name: &str) {
+    fn close_element(&mut self, name: &str) {
         match name {
             "p" => {
                 let mut prefix = self.label.take().unwrap_or_default();
@@ -111,14 +111,14 @@ impl<'s> Writer<'s> {
                         prefix.push(' ');
                     }
                     _ if self.is_item => {
-                        prefix.push_str(&"  ".repeat(self.level.min(16)));
+                        prefix.push_str(&"  ".repeat(self.list_level.min(16)));
                         prefix.push_str("- ");
                     }
                     _ => {}
                 }
-                self.flow.prefix(prefix);
-                self.flow.end();
-                (self.heading, self.is_item, self.level) = (None, false, 0);
+                self.flow.set_prefix(prefix);
+                self.flow.end_paragraph();
+                (self.heading, self.is_item, self.list_level) = (None, false, 0);
             }
             "t" => self.in_text = false,
             "tc" => self.flow.end_cell(),
@@ -128,12 +128,12 @@ impl<'s> Writer<'s> {
         }
     }
 
-    fn refer(&mut self, mark: &str, element: &Element<'_>) {
+    fn push_reference(&mut self, mark: &str, element: &XmlElement<'_>) {
         let id = element.attribute("id").unwrap_or_default();
         self.flow.push(&format!("[{mark}{id}]"));
     }
 
-    fn label_note(&mut self, mark: &str, element: &Element<'_>) {
+    fn label_note(&mut self, mark: &str, element: &XmlElement<'_>) {
         // Those with a type are the lines between text and notes.
         if element.attribute("type").is_none() {
             let id = element.attribute("id").unwrap_or_default();
@@ -142,9 +142,9 @@ impl<'s> Writer<'s> {
     }
 }
 
-fn is_passed_over(element: &Element<'_>) -> bool {
+fn is_skipped(element: &XmlElement<'_>) -> bool {
     let name = element.name();
-    PASSED_OVER.contains(&name)
+    SKIPPED_ELEMENTS.contains(&name)
         || name == "fld" && element.attribute("type").is_some_and(|kind| kind.starts_with("slide"))
 }
 
@@ -159,25 +159,25 @@ pub(crate) fn heading_level(style: &str) -> Option<usize> {
 }
 
 /// Where the relations of a part lead: target and kind by id.
-pub(crate) fn relations(
-    package: &mut Package<'_>,
+pub(crate) fn part_relations(
+    package: &mut ZipPackage<'_>,
     part: &str,
-    limits: &Limits,
+    limits: &DocumentLimits,
 ) -> Result<HashMap<String, (String, String)>, DocumentError> {
     let (folder, name) = part.rsplit_once('/').unwrap_or(("", part));
     let mut found = HashMap::new();
-    let place = resolve(folder, &format!("_rels/{name}.rels"));
-    let Some(xml) = package.text(&place)? else {
+    let place = resolve_target(folder, &format!("_rels/{name}.rels"));
+    let Some(xml) = package.part_text(&place)? else {
         return Ok(found);
     };
-    walk(&xml, limits, |step| {
-        let Step::Open(element) = step else { return };
-        if element.name() != "Relationship" || element.is("TargetMode", "External") {
+    walk_xml(&xml, limits, |step| {
+        let XmlEvent::Open(element) = step else { return };
+        if element.name() != "Relationship" || element.has_value("TargetMode", "External") {
             return;
         }
         if let (Some(id), Some(target)) = (element.attribute("Id"), element.attribute("Target")) {
             let kind = element.attribute("Type").unwrap_or_default();
-            found.insert(id, (resolve(folder, &target), kind));
+            found.insert(id, (resolve_target(folder, &target), kind));
         }
     })?;
     Ok(found)
@@ -185,17 +185,17 @@ pub(crate) fn relations(
 
 /// The part that everything else hangs on, wherever the package puts it.
 pub(crate) fn main_part(
-    package: &mut Package<'_>,
+    package: &mut ZipPackage<'_>,
     usual: &str,
-    limits: &Limits,
+    limits: &DocumentLimits,
 ) -> Result<String, DocumentError> {
-    let related = relations(package, "", limits)?;
+    let related = part_relations(package, "", limits)?;
     let main = related.into_values().find(|(_, kind)| kind.ends_with("/officeDocument"));
     Ok(main.map_or_else(|| usual.to_owned(), |(target, _)| target))
 }
 
 /// A target, which is relative to the folder of its part.
-pub(crate) fn resolve(folder: &str, target: &str) -> String {
+pub(crate) fn resolve_target(folder: &str, target: &str) -> String {
     if let Some(absolute) = target.strip_prefix('/') {
         return absolute.to_owned();
     }

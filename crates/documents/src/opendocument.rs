@@ -2,58 +2,58 @@
 
 use std::collections::HashSet;
 
-use crate::Extracted;
-use crate::bound::{DocumentError, Limits};
-use crate::flow::Flow;
-use crate::package::Package;
-use crate::sheet::{Sheet, note_hidden};
-use crate::xml::{Element, Step, walk};
+use crate::ExtractedText;
+use crate::limits::{DocumentError, DocumentLimits};
+use crate::text_flow::TextFlow;
+use crate::package::ZipPackage;
+use crate::sheet::{SheetBuilder, note_hidden};
+use crate::xml::{XmlElement, XmlEvent, walk_xml};
 
-const CONTENT: &str = "content.xml";
+const CONTENT_PART: &str = "content.xml";
 /// Elements whose text is not part of the document as it stands.
-const PASSED_OVER: &[&str] = &["tracked-changes", "note-citation", "desc", "date-string"];
+const SKIPPED_ELEMENTS: &[&str] = &["tracked-changes", "note-citation", "desc", "date-string"];
 
-pub(crate) fn extract(bytes: &[u8], limits: &Limits) -> Result<Extracted, DocumentError> {
-    let mut package = Package::open(bytes, limits)?;
-    let xml = package.required(CONTENT)?;
-    let mut text = Text::new(limits);
-    walk(&xml, limits, |step| text.step(&step))?;
-    let pictures = package.names().iter().filter(|name| name.starts_with("Pictures/")).count();
+pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
+    let mut package = ZipPackage::open(bytes, limits)?;
+    let xml = package.required_text(CONTENT_PART)?;
+    let mut text = OdfTextWriter::new(limits);
+    walk_xml(&xml, limits, |step| text.handle_event(&step))?;
+    let pictures = package.part_names().iter().filter(|name| name.starts_with("Pictures/")).count();
     let notes = match pictures {
         0 => Vec::new(),
         _ => vec![format!("{pictures} embedded pictures are not shown.")],
     };
-    Ok(Extracted { text: text.finish(), notes })
+    Ok(ExtractedText { text: text.finish(), notes })
 }
 
 /// A text in the making.
-struct Text {
-    flow: Flow,
+struct OdfTextWriter {
+    flow: TextFlow,
     /// Flows that are interrupted by a note.
-    outer: Vec<(Flow, String)>,
+    interrupted: Vec<(TextFlow, String)>,
     /// Notes and comments, which follow the text.
-    behind: Vec<String>,
+    trailing_notes: Vec<String>,
     author: String,
     in_author: bool,
-    passing: usize,
+    skip_depth: usize,
     heading: Option<usize>,
     lists: usize,
     is_item: bool,
     footnotes: usize,
     comments: usize,
     slides: usize,
-    limits: Limits,
+    limits: DocumentLimits,
 }
 
-impl Text {
-    fn new(limits: &Limits) -> Self {
+impl OdfTextWriter {
+    fn new(limits: &DocumentLimits) -> Self {
         Self {
-            flow: Flow::new(limits),
-            outer: Vec::new(),
-            behind: Vec::new(),
+            flow: TextFlow::new(limits),
+            interrupted: Vec::new(),
+            trailing_notes: Vec::new(),
             author: String::new(),
             in_author: false,
-            passing: 0,
+            skip_depth: 0,
             heading: None,
             lists: 0,
             is_item: false,
@@ -64,28 +64,28 @@ impl Text {
         }
     }
 
-    fn step(&mut self, step: &Step<'_>) {
+    fn handle_event(&mut self, step: &XmlEvent<'_>) {
         match step {
-            Step::Open(element) if self.passing > 0 || PASSED_OVER.contains(&element.name()) => {
-                self.passing += 1;
+            XmlEvent::Open(element) if self.skip_depth > 0 || SKIPPED_ELEMENTS.contains(&element.name()) => {
+                self.skip_depth += 1;
             }
-            Step::Close(_) if self.passing > 0 => self.passing -= 1,
-            Step::Open(element) => self.open(element),
-            Step::Close(name) => self.close(name),
-            Step::Text(text) if self.in_author => self.author.push_str(text),
-            Step::Text(text) if self.passing == 0 => self.flow.push(&squeeze(text)),
-            Step::Text(_) => {}
+            XmlEvent::Close(_) if self.skip_depth > 0 => self.skip_depth -= 1,
+            XmlEvent::Open(element) => self.open_element(element),
+            XmlEvent::Close(name) => self.close_element(name),
+            XmlEvent::Text(text) if self.in_author => self.author.push_str(text),
+            XmlEvent::Text(text) if self.skip_depth == 0 => self.flow.push(&collapse_whitespace(text)),
+            XmlEvent::Text(_) => {}
         }
     }
 
-    fn open(&mut self, element: &Element<'_>) {
+    fn open_element(&mut self, element: &XmlElement<'_>) {
         match element.name() {
-            "p" => self.flow.begin(),
+            "p" => self.flow.begin_paragraph(),
             "h" => {
-                self.flow.begin();
-                self.heading = Some(element.number("outline-level").unwrap_or(1).clamp(1, 6));
+                self.flow.begin_paragraph();
+                self.heading = Some(element.numeric_attribute("outline-level").unwrap_or(1).clamp(1, 6));
             }
-            "s" => self.flow.push(&" ".repeat(element.number("c").unwrap_or(1).min(1000))),
+            "s" => self.flow.push(&" ".repeat(element.numeric_attribute("c").unwrap_or(1).min(1000))),
             "tab" => self.flow.push("\t"),
             "line-break" => self.flow.push("\n"),
             "list" => self.lists += 1,
@@ -93,31 +93,31 @@ impl Text {
             "table" => self.flow.begin_table(),
             "page" => {
                 self.slides += 1;
-                self.flow.line("");
-                self.flow.line(&format!("# Slide {}", self.slides));
+                self.flow.push_line("");
+                self.flow.push_line(&format!("# Slide {}", self.slides));
             }
-            "notes" => self.flow.line("Notes:"),
+            "notes" => self.flow.push_line("Notes:"),
             "note" => {
                 self.footnotes += 1;
                 self.flow.push(&format!("[^{}]", self.footnotes));
             }
-            "note-body" => self.interrupt(format!("[^{}]: ", self.footnotes)),
+            "note-body" => self.begin_note(format!("[^{}]: ", self.footnotes)),
             "annotation" => {
                 self.comments += 1;
                 self.flow.push(&format!("[comment {}]", self.comments));
                 self.author.clear();
-                self.interrupt(format!("[comment {}] ", self.comments));
+                self.begin_note(format!("[comment {}] ", self.comments));
             }
             "creator" => self.in_author = true,
             _ => {}
         }
     }
 
-    fn close(&mut self, name: &str) {
+    fn close_element(&mut self, name: &str) {
         match name {
             "p" | "h" => {
-                self.flow.prefix(self.prefix());
-                self.flow.end();
+                self.flow.set_prefix(self.paragraph_prefix());
+                self.flow.end_paragraph();
                 (self.heading, self.is_item) = (None, false);
             }
             "list" => self.lists = self.lists.saturating_sub(1),
@@ -125,16 +125,16 @@ impl Text {
             "table-row" => self.flow.end_row(),
             "table" => self.flow.end_table(),
             "creator" => self.in_author = false,
-            "note-body" => self.resume(""),
+            "note-body" => self.end_note(""),
             "annotation" => {
                 let author = std::mem::take(&mut self.author);
-                self.resume(&format!("{author}: "));
+                self.end_note(&format!("{author}: "));
             }
             _ => {}
         }
     }
 
-    fn prefix(&self) -> String {
+    fn paragraph_prefix(&self) -> String {
         if let Some(level) = self.heading {
             return format!("{} ", "#".repeat(level));
         }
@@ -146,25 +146,25 @@ impl Text {
         }
     }
 
-    fn interrupt(&mut self, label: String) {
-        let flow = std::mem::replace(&mut self.flow, Flow::new(&self.limits));
-        self.outer.push((flow, label));
+    fn begin_note(&mut self, label: String) {
+        let flow = std::mem::replace(&mut self.flow, TextFlow::new(&self.limits));
+        self.interrupted.push((flow, label));
     }
 
-    fn resume(&mut self, who: &str) {
-        if let Some((flow, label)) = self.outer.pop() {
+    fn end_note(&mut self, who: &str) {
+        if let Some((flow, label)) = self.interrupted.pop() {
             let note = std::mem::replace(&mut self.flow, flow).finish();
-            self.behind.push(format!("{label}{who}{note}"));
+            self.trailing_notes.push(format!("{label}{who}{note}"));
         }
     }
 
     fn finish(mut self) -> String {
         // A cut document may end inside a note.
-        while !self.outer.is_empty() {
-            self.resume("");
+        while !self.interrupted.is_empty() {
+            self.end_note("");
         }
         let mut text = self.flow.finish();
-        for (at, note) in self.behind.iter().enumerate() {
+        for (at, note) in self.trailing_notes.iter().enumerate() {
             text.push_str(if at == 0 { "\n\n" } else { "\n" });
             text.push_str(note);
         }
@@ -173,7 +173,7 @@ impl Text {
 }
 
 /// White space counts as one space; more of it has elements of its own.
-fn squeeze(text: &str) -> String {
+fn collapse_whitespace(text: &str) -> String {
     let mut squeezed = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -185,27 +185,27 @@ fn squeeze(text: &str) -> String {
     squeezed
 }
 
-pub(crate) fn extract_sheets(bytes: &[u8], limits: &Limits) -> Result<Extracted, DocumentError> {
-    let xml = Package::open(bytes, limits)?.required(CONTENT)?;
-    let mut sheets = Sheets { limits: *limits, ..Sheets::default() };
-    walk(&xml, limits, |step| sheets.step(&step))?;
+pub(crate) fn extract_sheets(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
+    let xml = ZipPackage::open(bytes, limits)?.required_text(CONTENT_PART)?;
+    let mut sheets = OdfSheetReader { limits: *limits, ..OdfSheetReader::default() };
+    walk_xml(&xml, limits, |step| sheets.handle_event(&step))?;
     note_hidden(&sheets.left_out, &mut sheets.extracted);
     Ok(sheets.extracted)
 }
 
 /// The sheets of a spreadsheet, as they are met.
 #[derive(Default)]
-struct Sheets {
-    extracted: Extracted,
-    limits: Limits,
+struct OdfSheetReader {
+    extracted: ExtractedText,
+    limits: DocumentLimits,
     /// The style that is being described, and those of hidden sheets.
     style: String,
     hidden: HashSet<String>,
     left_out: Vec<String>,
-    sheet: Option<Sheet>,
+    sheet: Option<SheetBuilder>,
     row: usize,
     row_repeats: usize,
-    cells: Vec<(usize, Cell)>,
+    cells: Vec<(usize, ShownCell)>,
     column: usize,
     /// How often the open cell occurs, what it holds, and what it shows.
     repeats: usize,
@@ -213,29 +213,29 @@ struct Sheets {
     formula: Option<String>,
     shown: String,
     in_paragraph: bool,
-    passing: usize,
+    skip_depth: usize,
 }
 
-impl Sheets {
-    fn step(&mut self, step: &Step<'_>) {
+impl OdfSheetReader {
+    fn handle_event(&mut self, step: &XmlEvent<'_>) {
         match step {
-            Step::Open(element) if self.passing > 0 || element.name() == "annotation" => {
-                self.passing += 1;
+            XmlEvent::Open(element) if self.skip_depth > 0 || element.name() == "annotation" => {
+                self.skip_depth += 1;
             }
-            Step::Close(_) if self.passing > 0 => self.passing -= 1,
-            Step::Open(element) => self.open(element),
-            Step::Close(name) => self.close(name),
-            Step::Text(text) if self.in_paragraph && self.shown.len() < self.limits.text => {
-                self.shown.push_str(&squeeze(text));
+            XmlEvent::Close(_) if self.skip_depth > 0 => self.skip_depth -= 1,
+            XmlEvent::Open(element) => self.open_element(element),
+            XmlEvent::Close(name) => self.close_element(name),
+            XmlEvent::Text(text) if self.in_paragraph && self.shown.len() < self.limits.text_bytes => {
+                self.shown.push_str(&collapse_whitespace(text));
             }
-            Step::Text(_) => {}
+            XmlEvent::Text(_) => {}
         }
     }
 
-    fn open(&mut self, element: &Element<'_>) {
+    fn open_element(&mut self, element: &XmlElement<'_>) {
         match element.name() {
             "style" => self.style = element.attribute("name").unwrap_or_default(),
-            "table-properties" if element.is("display", "false") => {
+            "table-properties" if element.has_value("display", "false") => {
                 self.hidden.insert(self.style.clone());
             }
             "table" => {
@@ -246,18 +246,18 @@ impl Sheets {
                 if self.hidden.contains(&style) {
                     self.left_out.push(name);
                 } else {
-                    self.sheet = Some(Sheet::new(name, &self.limits));
+                    self.sheet = Some(SheetBuilder::new(name, &self.limits));
                 }
             }
             "table-row" => {
-                self.row_repeats = element.number("number-rows-repeated").unwrap_or(1).max(1);
+                self.row_repeats = element.numeric_attribute("number-rows-repeated").unwrap_or(1).max(1);
                 self.column = 0;
                 self.cells.clear();
             }
             "table-cell" | "covered-table-cell" => {
-                self.repeats = element.number("number-columns-repeated").unwrap_or(1).max(1);
-                self.value = value_of(element);
-                self.formula = formula_of(element);
+                self.repeats = element.numeric_attribute("number-columns-repeated").unwrap_or(1).max(1);
+                self.value = cell_value(element);
+                self.formula = cell_formula(element);
                 self.shown.clear();
             }
             "p" => {
@@ -271,16 +271,16 @@ impl Sheets {
         }
     }
 
-    fn close(&mut self, name: &str) {
+    fn close_element(&mut self, name: &str) {
         match name {
             "p" => self.in_paragraph = false,
             "table-cell" | "covered-table-cell" => {
                 let text = self.value.take().unwrap_or_else(|| std::mem::take(&mut self.shown));
                 let end = self.column.saturating_add(self.repeats);
                 let cell = match self.formula.take() {
-                    Some(formula) if text.is_empty() => Some(Cell::Formula(formula)),
+                    Some(formula) if text.is_empty() => Some(ShownCell::Formula(formula)),
                     _ if text.is_empty() => None,
-                    _ => Some(Cell::Text(text)),
+                    _ => Some(ShownCell::Text(text)),
                 };
                 if let Some(cell) = cell {
                     // One column beyond the bound is enough to be noticed.
@@ -295,8 +295,8 @@ impl Sheets {
                     'rows: for row in self.row..end.min(self.limits.rows + 1) {
                         for (column, cell) in &self.cells {
                             let fits = match cell {
-                                Cell::Text(text) => sheet.put(row, *column, text),
-                                Cell::Formula(formula) => sheet.put_formula(row, *column, formula),
+                                ShownCell::Text(text) => sheet.put_cell(row, *column, text),
+                                ShownCell::Formula(formula) => sheet.put_formula(row, *column, formula),
                             };
                             if !fits {
                                 break 'rows;
@@ -304,7 +304,7 @@ impl Sheets {
                         }
                     }
                     if self.row > self.limits.rows {
-                        sheet.leave_rows();
+                        sheet.mark_rows_omitted();
                     }
                 }
                 self.row = end;
@@ -321,24 +321,24 @@ impl Sheets {
 
 /// What is shown of a cell.
 #[derive(Debug, Clone)]
-enum Cell {
+enum ShownCell {
     Text(String),
     /// How it is calculated, since nobody has done so.
     Formula(String),
 }
 
 /// How a cell is calculated; the name of the language in front is left out.
-fn formula_of(element: &Element<'_>) -> Option<String> {
+fn cell_formula(element: &XmlElement<'_>) -> Option<String> {
     let formula = element.attribute("formula")?;
     Some(formula.split_once('=').map_or(formula.as_str(), |(_, formula)| formula).to_owned())
 }
 
 /// What a cell holds, where that says more than what it shows.
-fn value_of(element: &Element<'_>) -> Option<String> {
+fn cell_value(element: &XmlElement<'_>) -> Option<String> {
     match element.attribute("value-type")?.as_str() {
         "date" => element.attribute("date-value"),
         "boolean" => element.attribute("boolean-value").map(|value| value.to_ascii_uppercase()),
-        "float" | "percentage" | "currency" => element.prefixed("office:value"),
+        "float" | "percentage" | "currency" => element.prefixed_attribute("office:value"),
         _ => None,
     }
 }

@@ -6,49 +6,49 @@ use std::io::{Cursor, Read};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use crate::bound::{DocumentError, Limits};
+use crate::limits::{DocumentError, DocumentLimits};
 
 /// Parts below this size may be packed as tightly as they like.
-const SMALL: u64 = 16 << 20;
+const RATIO_FREE_BYTES: u64 = 16 << 20;
 
 /// A zipped document.
 #[derive(Debug)]
-pub(crate) struct Package<'a> {
+pub(crate) struct ZipPackage<'a> {
     archive: ZipArchive<Cursor<&'a [u8]>>,
     /// Bytes that may still be unpacked.
-    left: u64,
+    bytes_left: u64,
     ratio: u64,
 }
 
-impl<'a> Package<'a> {
-    pub(crate) fn open(bytes: &'a [u8], limits: &Limits) -> Result<Self, DocumentError> {
+impl<'a> ZipPackage<'a> {
+    pub(crate) fn open(bytes: &'a [u8], limits: &DocumentLimits) -> Result<Self, DocumentError> {
         let archive = ZipArchive::new(Cursor::new(bytes)).map_err(DocumentError::damaged)?;
-        Ok(Self { archive, left: limits.unpacked, ratio: limits.ratio })
+        Ok(Self { archive, bytes_left: limits.unpacked_bytes, ratio: limits.ratio })
     }
 
     /// The names of all parts.
-    pub(crate) fn names(&self) -> Vec<String> {
+    pub(crate) fn part_names(&self) -> Vec<String> {
         self.archive.file_names().flatten().map(|name| name.into_owned()).collect()
     }
 
     /// The text of a part, if there is one of that name.
-    pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, DocumentError> {
+    pub(crate) fn part_text(&mut self, name: &str) -> Result<Option<String>, DocumentError> {
         let Some(index) = self.archive.index_for_name(name) else {
             return Ok(None);
         };
         let mut bytes = Vec::new();
         self.unpack(index, |piece| bytes.extend_from_slice(piece))?;
-        Ok(Some(decode(bytes)))
+        Ok(Some(decode_text(bytes)))
     }
 
     /// The text of a part without which there is no document.
-    pub(crate) fn required(&mut self, name: &str) -> Result<String, DocumentError> {
-        self.text(name)?.ok_or_else(|| DocumentError::Damaged(format!("it has no {name}")))
+    pub(crate) fn required_text(&mut self, name: &str) -> Result<String, DocumentError> {
+        self.part_text(name)?.ok_or_else(|| DocumentError::Damaged(format!("it has no {name}")))
     }
 
     /// An error if unpacking everything would go beyond the bounds; for
     /// libraries that unpack by themselves.
-    pub(crate) fn measure(&mut self) -> Result<(), DocumentError> {
+    pub(crate) fn check_sizes(&mut self) -> Result<(), DocumentError> {
         (0..self.archive.len()).try_for_each(|index| self.unpack(index, |_| {}))
     }
 
@@ -61,7 +61,7 @@ impl<'a> Package<'a> {
             Err(error) => return Err(DocumentError::damaged(error)),
         };
         let packed = part.compressed_size().max(1);
-        let most = SMALL.max(packed.saturating_mul(self.ratio));
+        let most = RATIO_FREE_BYTES.max(packed.saturating_mul(self.ratio));
         let mut size = 0;
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -75,7 +75,7 @@ impl<'a> Package<'a> {
                     "a part of {packed} bytes unpacks to more than {most}"
                 )));
             }
-            self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
+            self.bytes_left = self.bytes_left.checked_sub(read as u64).ok_or_else(|| {
                 DocumentError::TooLarge("unpacked it would not fit the bound on memory".to_owned())
             })?;
             piece(buffer.get(..read).unwrap_or_default());
@@ -84,7 +84,7 @@ impl<'a> Package<'a> {
 }
 
 /// The text of an XML part: UTF-8, or UTF-16 with a mark.
-fn decode(bytes: Vec<u8>) -> String {
+fn decode_text(bytes: Vec<u8>) -> String {
     let wide = |unit: fn([u8; 2]) -> u16| {
         let body = bytes.get(2..).unwrap_or_default();
         let units = body.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));

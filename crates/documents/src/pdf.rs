@@ -13,45 +13,45 @@ use pdf_extract::{
     Transform, output_doc_page,
 };
 
-use crate::Extracted;
-use crate::bound::{DocumentError, Limits, Sign, caught, in_time};
+use crate::ExtractedText;
+use crate::limits::{DocumentError, DocumentLimits, AbandonSignal, catch_panic, run_with_timeout};
 
 /// How far up a page's properties may come from.
-const MOST_PARENTS: usize = 64;
+const MAX_PARENTS: usize = 64;
 /// How many times parts that are drawn by parts may be drawn in all.
-const MOST_DRAWN: u64 = 10_000;
+const MAX_DRAWS: u64 = 10_000;
 /// How deep parts may draw one another.
-const MOST_NESTED: usize = 32;
+const MAX_DRAW_DEPTH: usize = 32;
 /// Bytes of a stream that is packed in ways that cannot be measured.
-const UNMEASURED: usize = 128 * 1024;
+const MAX_UNMEASURED_BYTES: usize = 128 * 1024;
 /// A stream that is packed more than this often is a trick.
-const MOST_LAYERS: usize = 3;
+const MAX_PACKING_LAYERS: usize = 3;
 
-pub(crate) fn extract(bytes: &[u8], limits: &Limits) -> Result<Extracted, DocumentError> {
+pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
     check_streams(bytes, limits)?;
     let (bytes, limits) = (bytes.to_vec(), *limits);
-    in_time(limits.time, move |sign| read(&bytes, &limits, sign))
+    run_with_timeout(limits.timeout, move |sign| read(&bytes, &limits, sign))
 }
 
-fn read(bytes: &[u8], limits: &Limits, sign: &Sign) -> Result<Extracted, DocumentError> {
+fn read(bytes: &[u8], limits: &DocumentLimits, sign: &AbandonSignal) -> Result<ExtractedText, DocumentError> {
     let mut document = Document::load_mem(bytes).map_err(DocumentError::damaged)?;
     if document.is_encrypted() {
         // Many are locked with no password at all, only to forbid printing.
         document.decrypt("").map_err(|_| DocumentError::Protected)?;
     }
-    make_harmless(&mut document, limits)?;
+    neutralize(&mut document, limits)?;
     let pages = document.get_pages();
-    let mut extracted = Extracted::default();
+    let mut extracted = ExtractedText::default();
     let mut unread = Vec::new();
     let mut is_blank = true;
     for (&number, &page) in &pages {
-        if sign.is_given_up() || extracted.text.len() > limits.text {
+        if sign.is_abandoned() || extracted.text.len() > limits.text_bytes {
             break;
         }
         let mut text = String::new();
-        let outcome = if has_parents(&document, page) {
-            caught(|| {
-                let mut output = Stoppable { output: PlainTextOutput::new(&mut text), sign };
+        let outcome = if has_finite_ancestry(&document, page) {
+            catch_panic(|| {
+                let mut output = AbortableOutput { output: PlainTextOutput::new(&mut text), signal: sign };
                 output_doc_page(&document, &mut output, number).map_err(DocumentError::damaged)
             })
         } else {
@@ -65,7 +65,7 @@ fn read(bytes: &[u8], limits: &Limits, sign: &Sign) -> Result<Extracted, Documen
             extracted.text.push_str("\n\n");
         }
         extracted.text.push_str(&format!("--- Page {number} of {} ---\n", pages.len()));
-        extracted.text.push_str(&tidy(&text));
+        extracted.text.push_str(&tidy_lines(&text));
     }
     if pages.is_empty() {
         return Err(DocumentError::Damaged("it has no pages".to_owned()));
@@ -83,7 +83,7 @@ fn read(bytes: &[u8], limits: &Limits, sign: &Sign) -> Result<Extracted, Documen
 }
 
 /// Without trailing spaces, and with one empty line where there are many.
-fn tidy(text: &str) -> String {
+fn tidy_lines(text: &str) -> String {
     let mut tidy = String::with_capacity(text.len());
     let mut empty = 1;
     for line in text.lines().map(str::trim_end) {
@@ -99,19 +99,19 @@ fn tidy(text: &str) -> String {
 
 /// An error if the packed streams of the file, which are found by their mark,
 /// unpack to more than the bounds allow.
-fn check_streams(bytes: &[u8], limits: &Limits) -> Result<(), DocumentError> {
-    let mut left = limits.unpacked;
+fn check_streams(bytes: &[u8], limits: &DocumentLimits) -> Result<(), DocumentError> {
+    let mut left = limits.unpacked_bytes;
     let mut at = 0;
-    while let Some(found) = find(bytes.get(at..).unwrap_or_default(), b"stream") {
+    while let Some(found) = find_bytes(bytes.get(at..).unwrap_or_default(), b"stream") {
         at += found + b"stream".len();
         let body = bytes.get(at..).unwrap_or_default();
         let body = body.strip_prefix(b"\r\n").or_else(|| body.strip_prefix(b"\n")).unwrap_or(body);
-        measure(body, &mut left, limits)?;
+        measure_stream(body, &mut left, limits)?;
     }
     Ok(())
 }
 
-fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+fn find_bytes(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     let first = *wanted.first()?;
     let mut from = 0;
     loop {
@@ -125,13 +125,13 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 
 /// Takes the unpacked size of a stream off `left`. What is packed twice is
 /// unpacked twice.
-fn measure(packed: &[u8], left: &mut u64, limits: &Limits) -> Result<(), DocumentError> {
+fn measure_stream(packed: &[u8], left: &mut u64, limits: &DocumentLimits) -> Result<(), DocumentError> {
     let is_zlib = |bytes: &[u8]| matches!(bytes, [a, b, ..] if a & 0x0F == 8 && (u16::from(*a) << 8 | u16::from(*b)) % 31 == 0);
     if !is_zlib(packed) {
         return Ok(());
     }
     let mut layer: Box<dyn Read + '_> = Box::new(packed);
-    for _ in 0..MOST_LAYERS {
+    for _ in 0..MAX_PACKING_LAYERS {
         let mut unpacked = ZlibDecoder::new(layer);
         let mut head = Vec::new();
         // What does not unpack is no stream of this kind.
@@ -148,7 +148,7 @@ fn measure(packed: &[u8], left: &mut u64, limits: &Limits) -> Result<(), Documen
             *left = left.checked_sub(read as u64).ok_or_else(|| {
                 DocumentError::TooLarge(format!(
                     "its streams unpack to more than {} bytes",
-                    limits.unpacked
+                    limits.unpacked_bytes
                 ))
             })?;
         }
@@ -157,9 +157,9 @@ fn measure(packed: &[u8], left: &mut u64, limits: &Limits) -> Result<(), Documen
 }
 
 /// Whether the way from a page to the top of the tree ends.
-fn has_parents(document: &Document, page: ObjectId) -> bool {
+fn has_finite_ancestry(document: &Document, page: ObjectId) -> bool {
     let mut next = document.get_dictionary(page).ok();
-    for _ in 0..MOST_PARENTS {
+    for _ in 0..MAX_PARENTS {
         let Some(dictionary) = next else { return true };
         next = dictionary
             .get(b"Parent")
@@ -173,11 +173,11 @@ fn has_parents(document: &Document, page: ObjectId) -> bool {
 /// Empties pictures, which would be taken for drawing commands, large streams
 /// of unusual packing, and parts that draw one another without end or too
 /// often.
-fn make_harmless(document: &mut Document, limits: &Limits) -> Result<(), DocumentError> {
-    let mut parts: HashMap<ObjectId, Part> = HashMap::new();
+fn neutralize(document: &mut Document, limits: &DocumentLimits) -> Result<(), DocumentError> {
+    let mut parts: HashMap<ObjectId, FormXObject> = HashMap::new();
     let mut empty = Vec::new();
     // Measured again: in the file they may have been encrypted.
-    let mut left = limits.unpacked;
+    let mut left = limits.unpacked_bytes;
     for (&id, object) in &document.objects {
         let Object::Stream(stream) = object else { continue };
         let is_kind = |kind: &[u8]| {
@@ -188,29 +188,29 @@ fn make_harmless(document: &mut Document, limits: &Limits) -> Result<(), Documen
             continue;
         }
         let filters = stream.filters().unwrap_or_default();
-        if !matches!(*filters, [] | [b"FlateDecode"]) && stream.content.len() > UNMEASURED {
+        if !matches!(*filters, [] | [b"FlateDecode"]) && stream.content.len() > MAX_UNMEASURED_BYTES {
             empty.push(id);
             continue;
         }
-        measure(&stream.content, &mut left, limits)?;
-        let resources = lookup(document, &stream.dict, b"Resources");
+        measure_stream(&stream.content, &mut left, limits)?;
+        let resources = lookup_dictionary(document, &stream.dict, b"Resources");
         if resources.is_none() && !is_kind(b"Form") {
             continue;
         }
         let content = stream.get_plain_content().unwrap_or_default();
         let draws = count_draws(&content);
         let drawn = resources
-            .and_then(|resources| lookup(document, resources, b"XObject"))
+            .and_then(|resources| lookup_dictionary(document, resources, b"XObject"))
             .map(|listed| listed.iter().filter_map(|(_, part)| part.as_reference().ok()).collect())
             .unwrap_or_default();
         if resources.is_none() && draws > 0 {
             // It would draw from the list of whoever draws it.
             empty.push(id);
         } else if draws > 0 {
-            parts.insert(id, Part { draws, drawn, cost: None });
+            parts.insert(id, FormXObject { draws, drawn, cost: None });
         }
     }
-    empty.extend(too_much(&mut parts));
+    empty.extend(excessive_forms(&mut parts));
     for id in empty {
         if let Some(Object::Stream(stream)) = document.objects.get_mut(&id) {
             stream.dict.remove(b"Filter");
@@ -228,13 +228,13 @@ fn count_draws(content: &[u8]) -> u64 {
 }
 
 /// The dictionary behind a key, also where it is only referred to.
-fn lookup<'d>(document: &'d Document, of: &'d Dictionary, key: &[u8]) -> Option<&'d Dictionary> {
+fn lookup_dictionary<'d>(document: &'d Document, of: &'d Dictionary, key: &[u8]) -> Option<&'d Dictionary> {
     let (_, object) = document.dereference(of.get(key).ok()?).ok()?;
     object.as_dict().ok()
 }
 
 /// A part that draws others.
-struct Part {
+struct FormXObject {
     /// How often it draws something.
     draws: u64,
     drawn: Vec<ObjectId>,
@@ -243,7 +243,7 @@ struct Part {
 }
 
 /// The parts that lead back to themselves, or draw too often or too deep.
-fn too_much(parts: &mut HashMap<ObjectId, Part>) -> Vec<ObjectId> {
+fn excessive_forms(parts: &mut HashMap<ObjectId, FormXObject>) -> Vec<ObjectId> {
     let mut bad = Vec::new();
     let all: Vec<ObjectId> = parts.keys().copied().collect();
     for start in all {
@@ -261,20 +261,20 @@ fn too_much(parts: &mut HashMap<ObjectId, Part>) -> Vec<ObjectId> {
             match child {
                 Some(child)
                     if way.iter().any(|&(open, _)| open == child)
-                        || way.len() > MOST_NESTED * 4 =>
+                        || way.len() > MAX_DRAW_DEPTH * 4 =>
                 {
                     bad.push(id);
-                    settle(parts, id, (1, 0));
+                    set_cost(parts, id, (1, 0));
                     way.pop();
                 }
                 Some(child) => way.push((child, 0)),
                 None => {
-                    let cost = cost(parts, id);
-                    let is_bad = cost.0 > MOST_DRAWN || cost.1 > MOST_NESTED;
+                    let cost = draw_cost(parts, id);
+                    let is_bad = cost.0 > MAX_DRAWS || cost.1 > MAX_DRAW_DEPTH;
                     if is_bad {
                         bad.push(id);
                     }
-                    settle(parts, id, if is_bad { (1, 0) } else { cost });
+                    set_cost(parts, id, if is_bad { (1, 0) } else { cost });
                     way.pop();
                 }
             }
@@ -283,13 +283,13 @@ fn too_much(parts: &mut HashMap<ObjectId, Part>) -> Vec<ObjectId> {
     bad
 }
 
-fn settle(parts: &mut HashMap<ObjectId, Part>, id: ObjectId, cost: (u64, usize)) {
+fn set_cost(parts: &mut HashMap<ObjectId, FormXObject>, id: ObjectId, cost: (u64, usize)) {
     if let Some(part) = parts.get_mut(&id) {
         part.cost = Some(cost);
     }
 }
 
-fn cost(parts: &HashMap<ObjectId, Part>, id: ObjectId) -> (u64, usize) {
+fn draw_cost(parts: &HashMap<ObjectId, FormXObject>, id: ObjectId) -> (u64, usize) {
     let Some(part) = parts.get(&id) else { return (1, 0) };
     let inner = part.drawn.iter().filter_map(|child| parts.get(child)?.cost);
     let (most, deepest) = inner.fold((1, 0), |all, one| (all.0.max(one.0), all.1.max(one.1)));
@@ -297,28 +297,28 @@ fn cost(parts: &HashMap<ObjectId, Part>, id: ObjectId) -> (u64, usize) {
 }
 
 /// Plain text that stops when nobody waits for it.
-struct Stoppable<'t, 's> {
+struct AbortableOutput<'t, 's> {
     output: PlainTextOutput<&'t mut String>,
-    sign: &'s Sign,
+    signal: &'s AbandonSignal,
 }
 
-impl Stoppable<'_, '_> {
-    fn go_on(&self) -> Result<(), OutputError> {
-        if self.sign.is_given_up() {
+impl AbortableOutput<'_, '_> {
+    fn check_abandoned(&self) -> Result<(), OutputError> {
+        if self.signal.is_abandoned() {
             return Err(OutputError::IoError(std::io::ErrorKind::TimedOut.into()));
         }
         Ok(())
     }
 }
 
-impl OutputDev for Stoppable<'_, '_> {
+impl OutputDev for AbortableOutput<'_, '_> {
     fn begin_page(
         &mut self,
         page: u32,
         media: &MediaBox,
         art: Option<(f64, f64, f64, f64)>,
     ) -> Result<(), OutputError> {
-        self.go_on()?;
+        self.check_abandoned()?;
         self.output.begin_page(page, media, art)
     }
 
@@ -334,12 +334,12 @@ impl OutputDev for Stoppable<'_, '_> {
         size: f64,
         text: &str,
     ) -> Result<(), OutputError> {
-        self.go_on()?;
+        self.check_abandoned()?;
         self.output.output_character(at, width, spacing, size, text)
     }
 
     fn begin_word(&mut self) -> Result<(), OutputError> {
-        self.go_on()?;
+        self.check_abandoned()?;
         self.output.begin_word()
     }
 

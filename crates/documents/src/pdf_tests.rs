@@ -6,8 +6,8 @@ use flate2::write::ZlibEncoder;
 use super::*;
 use crate::samples::{pdf, pdf_pages, stream};
 
-fn text(bytes: &[u8]) -> Result<Extracted, DocumentError> {
-    extract(bytes, &Limits::default())
+fn text(bytes: &[u8]) -> Result<ExtractedText, DocumentError> {
+    extract(bytes, &DocumentLimits::default())
 }
 
 /// A page that draws the parts that follow; the first of them is object 5.
@@ -81,9 +81,9 @@ fn packed_streams_are_measured_first() {
         let mut bytes = pdf_pages(&["x"]);
         bytes.extend(b"9 0 obj\n<< /Filter /FlateDecode >>\nstream\r\n");
         bytes.extend(packed);
-        let limits = Limits { unpacked: 1 << 20, ..Limits::default() };
+        let limits = DocumentLimits { unpacked_bytes: 1 << 20, ..DocumentLimits::default() };
         assert!(matches!(extract(&bytes, &limits), Err(DocumentError::TooLarge(_))));
-        assert_eq!(check_streams(&bytes, &Limits::default()), Ok(()));
+        assert_eq!(check_streams(&bytes, &DocumentLimits::default()), Ok(()));
     }
 }
 

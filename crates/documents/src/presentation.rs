@@ -2,36 +2,36 @@
 
 use std::collections::HashMap;
 
-use crate::Extracted;
-use crate::bound::{DocumentError, Limits};
-use crate::office::{Writer, main_part, relations};
-use crate::package::Package;
-use crate::xml::{Step, walk};
+use crate::ExtractedText;
+use crate::limits::{DocumentError, DocumentLimits};
+use crate::office::{OfficeTextWriter, main_part, part_relations};
+use crate::package::ZipPackage;
+use crate::xml::{XmlEvent, walk_xml};
 
-pub(crate) fn extract(bytes: &[u8], limits: &Limits) -> Result<Extracted, DocumentError> {
-    let mut package = Package::open(bytes, limits)?;
-    let slides = order(&mut package, limits)?;
+pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
+    let mut package = ZipPackage::open(bytes, limits)?;
+    let slides = slide_parts(&mut package, limits)?;
     let styles = HashMap::new();
-    let mut writer = Writer::new(&styles, limits);
+    let mut writer = OfficeTextWriter::new(&styles, limits);
     let mut hidden = 0;
     for (at, slide) in slides.iter().enumerate() {
-        let xml = package.required(slide)?;
-        let is_hidden = is_hidden(&xml, limits)?;
+        let xml = package.required_text(slide)?;
+        let is_hidden = is_hidden_slide(&xml, limits)?;
         hidden += usize::from(is_hidden);
         let mark = if is_hidden { " (hidden)" } else { "" };
-        writer.flow.line("");
-        writer.flow.line(&format!("# Slide {}{mark}", at + 1));
-        writer.part(&xml, limits)?;
-        let related = relations(&mut package, slide, limits)?;
+        writer.flow.push_line("");
+        writer.flow.push_line(&format!("# Slide {}{mark}", at + 1));
+        writer.write_part(&xml, limits)?;
+        let related = part_relations(&mut package, slide, limits)?;
         let notes = related.into_values().find(|(_, kind)| kind.ends_with("/notesSlide"));
         if let Some((notes, _)) = notes
-            && let Some(xml) = package.text(&notes)?
+            && let Some(xml) = package.part_text(&notes)?
         {
-            writer.flow.line("Notes:");
-            writer.part(&xml, limits)?;
+            writer.flow.push_line("Notes:");
+            writer.write_part(&xml, limits)?;
         }
     }
-    let pictures = package.names().iter().filter(|name| name.starts_with("ppt/media/")).count();
+    let pictures = package.part_names().iter().filter(|name| name.starts_with("ppt/media/")).count();
     let mut notes = Vec::new();
     if hidden > 0 {
         notes.push(format!("{hidden} slides are hidden in the show."));
@@ -39,19 +39,19 @@ pub(crate) fn extract(bytes: &[u8], limits: &Limits) -> Result<Extracted, Docume
     if pictures > 0 {
         notes.push(format!("{pictures} embedded pictures or media files are not shown."));
     }
-    Ok(Extracted { text: writer.flow.finish(), notes })
+    Ok(ExtractedText { text: writer.flow.finish(), notes })
 }
 
 /// The parts of the slides, in the order of the show.
-fn order(package: &mut Package<'_>, limits: &Limits) -> Result<Vec<String>, DocumentError> {
+fn slide_parts(package: &mut ZipPackage<'_>, limits: &DocumentLimits) -> Result<Vec<String>, DocumentError> {
     let main = main_part(package, "ppt/presentation.xml", limits)?;
-    let xml = package.required(&main)?;
-    let related = relations(package, &main, limits)?;
+    let xml = package.required_text(&main)?;
+    let related = part_relations(package, &main, limits)?;
     let mut slides = Vec::new();
-    walk(&xml, limits, |step| {
-        let Step::Open(element) = step else { return };
+    walk_xml(&xml, limits, |step| {
+        let XmlEvent::Open(element) = step else { return };
         if element.name() == "sldId"
-            && let Some(id) = element.prefixed("r:id")
+            && let Some(id) = element.prefixed_attribute("r:id")
             && let Some((slide, _)) = related.get(&id)
         {
             slides.push(slide.clone());
@@ -60,13 +60,13 @@ fn order(package: &mut Package<'_>, limits: &Limits) -> Result<Vec<String>, Docu
     Ok(slides)
 }
 
-fn is_hidden(xml: &str, limits: &Limits) -> Result<bool, DocumentError> {
+fn is_hidden_slide(xml: &str, limits: &DocumentLimits) -> Result<bool, DocumentError> {
     let mut hidden = false;
-    walk(xml, limits, |step| {
-        if let Step::Open(element) = step
+    walk_xml(xml, limits, |step| {
+        if let XmlEvent::Open(element) = step
             && element.name() == "sld"
         {
-            hidden |= element.is("show", "0") || element.is("show", "false");
+            hidden |= element.has_value("show", "0") || element.has_value("show", "false");
         }
     })?;
     Ok(hidden)

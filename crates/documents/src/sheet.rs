@@ -2,26 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use crate::Extracted;
-use crate::bound::Limits;
+use crate::ExtractedText;
+use crate::limits::DocumentLimits;
 
 /// The cells of one sheet, put in any order.
 #[derive(Debug)]
-pub(crate) struct Sheet {
+pub(crate) struct SheetBuilder {
     name: String,
     rows: BTreeMap<usize, Vec<String>>,
     /// Bytes of text so far.
     size: usize,
     /// Cells that show how they are calculated, for want of a value.
     formulas: usize,
-    limits: Limits,
+    limits: DocumentLimits,
     beyond_rows: bool,
     beyond_columns: bool,
     beyond_size: bool,
 }
 
-impl Sheet {
-    pub(crate) fn new(name: impl Into<String>, limits: &Limits) -> Self {
+impl SheetBuilder {
+    pub(crate) fn new(name: impl Into<String>, limits: &DocumentLimits) -> Self {
         Self {
             name: name.into(),
             rows: BTreeMap::new(),
@@ -35,7 +35,7 @@ impl Sheet {
     }
 
     /// Puts a cell, both counted from 0. Says no once nothing more fits.
-    pub(crate) fn put(&mut self, row: usize, column: usize, value: &str) -> bool {
+    pub(crate) fn put_cell(&mut self, row: usize, column: usize, value: &str) -> bool {
         if value.is_empty() {
             return true;
         }
@@ -50,7 +50,7 @@ impl Sheet {
             cells.resize(column + 1, String::new());
         }
         self.size += value.len();
-        if self.size > self.limits.text {
+        if self.size > self.limits.text_bytes {
             self.beyond_size = true;
             return false;
         }
@@ -64,7 +64,7 @@ impl Sheet {
     /// the sign before it.
     pub(crate) fn put_formula(&mut self, row: usize, column: usize, formula: &str) -> bool {
         self.formulas += 1;
-        self.put(row, column, &format!("={formula}"))
+        self.put_cell(row, column, &format!("={formula}"))
     }
 
     /// Whether no further row can be shown.
@@ -73,12 +73,12 @@ impl Sheet {
     }
 
     /// Says that there are rows which were not put.
-    pub(crate) fn leave_rows(&mut self) {
+    pub(crate) fn mark_rows_omitted(&mut self) {
         self.beyond_rows = true;
     }
 
     /// Adds the lines of the sheet.
-    pub(crate) fn finish(self, into: &mut Extracted) {
+    pub(crate) fn finish(self, into: &mut ExtractedText) {
         if !into.text.is_empty() {
             into.text.push_str("\n\n");
         }
@@ -114,7 +114,7 @@ impl Sheet {
 }
 
 /// Says which sheets were left out because they are hidden.
-pub(crate) fn note_hidden(hidden: &[String], into: &mut Extracted) {
+pub(crate) fn note_hidden(hidden: &[String], into: &mut ExtractedText) {
     if !hidden.is_empty() {
         into.notes.push(format!("Hidden sheets are not shown: {}.", hidden.join(", ")));
     }

@@ -8,24 +8,24 @@ use calamine::{
     XlsxError, XlsxFormulaMetadata,
 };
 
-use crate::Extracted;
-use crate::bound::{DocumentError, Limits, Sign, in_time};
+use crate::ExtractedText;
+use crate::limits::{DocumentError, DocumentLimits, AbandonSignal, run_with_timeout};
 use crate::compound;
-use crate::package::Package;
-use crate::sheet::{Sheet, note_hidden};
+use crate::package::ZipPackage;
+use crate::sheet::{SheetBuilder, note_hidden};
 
-pub(crate) fn extract(bytes: &[u8], limits: &Limits) -> Result<Extracted, DocumentError> {
+pub(crate) fn extract(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
     // The library unpacks without bounds of its own.
-    Package::open(bytes, limits)?.measure()?;
+    ZipPackage::open(bytes, limits)?.check_sizes()?;
     let (bytes, limits) = (bytes.to_vec(), *limits);
-    in_time(limits.time, move |sign| read(bytes, &limits, sign))
+    run_with_timeout(limits.timeout, move |sign| read_xlsx(bytes, &limits, sign))
 }
 
-fn read(bytes: Vec<u8>, limits: &Limits, sign: &Sign) -> Result<Extracted, DocumentError> {
-    let mut book = Xlsx::new(Cursor::new(bytes)).map_err(damaged)?;
-    let mut extracted = Extracted::default();
-    for name in visible(book.sheets_metadata().to_vec(), &mut extracted) {
-        let mut sheet = Sheet::new(&name, limits);
+fn read_xlsx(bytes: Vec<u8>, limits: &DocumentLimits, sign: &AbandonSignal) -> Result<ExtractedText, DocumentError> {
+    let mut book = Xlsx::new(Cursor::new(bytes)).map_err(to_document_error)?;
+    let mut extracted = ExtractedText::default();
+    for name in visible_sheets(book.sheets_metadata().to_vec(), &mut extracted) {
+        let mut sheet = SheetBuilder::new(&name, limits);
         // Cell by cell: a table of all cells would be as large as the farthest
         // one wants it to be.
         let mut cells = match book.worksheet_cells_reader(&name) {
@@ -36,19 +36,19 @@ fn read(bytes: Vec<u8>, limits: &Limits, sign: &Sign) -> Result<Extracted, Docum
             }
         };
         let mut anchors = HashMap::new();
-        while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(damaged)? {
+        while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(to_document_error)? {
             let (row, column) = cell.pos;
-            let text = show(&Data::from(cell.value));
-            let formula = cell.formula.and_then(|formula| told(formula, cell.pos, &mut anchors));
+            let text = format_cell(&Data::from(cell.value));
+            let formula = cell.formula.and_then(|formula| shown_formula(formula, cell.pos, &mut anchors));
             let fits = match formula.filter(|_| text.is_empty()) {
                 Some(formula) => sheet.put_formula(row as usize, column as usize, &formula),
-                None => sheet.put(row as usize, column as usize, &text),
+                None => sheet.put_cell(row as usize, column as usize, &text),
             };
-            if !fits || sign.is_given_up() {
+            if !fits || sign.is_abandoned() {
                 break;
             }
             if sheet.is_full(row as usize) {
-                sheet.leave_rows();
+                sheet.mark_rows_omitted();
                 break;
             }
         }
@@ -59,7 +59,7 @@ fn read(bytes: Vec<u8>, limits: &Limits, sign: &Sign) -> Result<Extracted, Docum
 
 /// How a cell is calculated; one that shares its formula with others refers to
 /// the first of them, whose place is in `anchors`.
-fn told(
+fn shown_formula(
     formula: XlsxFormulaMetadata,
     at: (u32, u32),
     anchors: &mut HashMap<usize, (u32, u32)>,
@@ -91,24 +91,24 @@ fn column_name(mut column: u32) -> String {
     }
 }
 
-pub(crate) fn extract_old(bytes: &[u8], limits: &Limits) -> Result<Extracted, DocumentError> {
+pub(crate) fn extract_xls(bytes: &[u8], limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
     compound::check_sheets(bytes)?;
     let (bytes, limits) = (bytes.to_vec(), *limits);
-    in_time(limits.time, move |_| read_old(bytes, &limits))
+    run_with_timeout(limits.timeout, move |_| read_xls(bytes, &limits))
 }
 
-fn read_old(bytes: Vec<u8>, limits: &Limits) -> Result<Extracted, DocumentError> {
+fn read_xls(bytes: Vec<u8>, limits: &DocumentLimits) -> Result<ExtractedText, DocumentError> {
     let mut book = Xls::new(Cursor::new(bytes)).map_err(|error| match error {
         XlsError::Password => DocumentError::Protected,
         other => DocumentError::damaged(other),
     })?;
-    let mut extracted = Extracted::default();
-    for name in visible(book.sheets_metadata().to_vec(), &mut extracted) {
-        let mut sheet = Sheet::new(&name, limits);
+    let mut extracted = ExtractedText::default();
+    for name in visible_sheets(book.sheets_metadata().to_vec(), &mut extracted) {
+        let mut sheet = SheetBuilder::new(&name, limits);
         let range = book.worksheet_range(&name).map_err(DocumentError::damaged)?;
         let (top, left) = range.start().unwrap_or((0, 0));
         for (row, column, value) in range.used_cells() {
-            if !sheet.put(top as usize + row, left as usize + column, &show(value)) {
+            if !sheet.put_cell(top as usize + row, left as usize + column, &format_cell(value)) {
                 break;
             }
         }
@@ -117,7 +117,7 @@ fn read_old(bytes: Vec<u8>, limits: &Limits) -> Result<Extracted, DocumentError>
     Ok(extracted)
 }
 
-fn damaged(error: XlsxError) -> DocumentError {
+fn to_document_error(error: XlsxError) -> DocumentError {
     match error {
         XlsxError::Password => DocumentError::Protected,
         other => DocumentError::damaged(other),
@@ -125,7 +125,7 @@ fn damaged(error: XlsxError) -> DocumentError {
 }
 
 /// The names of the visible sheets; the others are noted.
-fn visible(sheets: Vec<Listed>, into: &mut Extracted) -> Vec<String> {
+fn visible_sheets(sheets: Vec<Listed>, into: &mut ExtractedText) -> Vec<String> {
     let (shown, hidden): (Vec<Listed>, Vec<Listed>) = sheets
         .into_iter()
         .filter(|sheet| sheet.typ == SheetType::WorkSheet)
@@ -135,7 +135,7 @@ fn visible(sheets: Vec<Listed>, into: &mut Extracted) -> Vec<String> {
     shown.into_iter().map(|sheet| sheet.name).collect()
 }
 
-fn show(value: &Data) -> String {
+fn format_cell(value: &Data) -> String {
     match value {
         Data::Empty => String::new(),
         Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => text.clone(),
@@ -143,12 +143,12 @@ fn show(value: &Data) -> String {
         Data::Float(number) => number.to_string(),
         Data::Bool(true) => "TRUE".to_owned(),
         Data::Bool(false) => "FALSE".to_owned(),
-        Data::DateTime(moment) => show_moment(*moment),
+        Data::DateTime(moment) => format_datetime(*moment),
         Data::Error(error) => error.to_string(),
     }
 }
 
-fn show_moment(moment: ExcelDateTime) -> String {
+fn format_datetime(moment: ExcelDateTime) -> String {
     let value = moment.as_f64();
     if moment.is_duration() {
         let seconds = (value * 86_400.0).round().abs() as u64;

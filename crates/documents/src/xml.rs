@@ -5,13 +5,13 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::name::QName;
 
-use crate::bound::{DocumentError, Limits};
+use crate::limits::{DocumentError, DocumentLimits};
 
 /// What is met on the way. Names come without their prefix.
 #[derive(Debug)]
-pub(crate) enum Step<'a> {
+pub(crate) enum XmlEvent<'a> {
     /// An element begins; an empty one ends right away.
-    Open(Element<'a>),
+    Open(XmlElement<'a>),
     /// It ends.
     Close(&'a str),
     /// Characters.
@@ -20,9 +20,9 @@ pub(crate) enum Step<'a> {
 
 /// The beginning of an element.
 #[derive(Debug)]
-pub(crate) struct Element<'a>(BytesStart<'a>);
+pub(crate) struct XmlElement<'a>(BytesStart<'a>);
 
-impl Element<'_> {
+impl XmlElement<'_> {
     /// Its name.
     pub(crate) fn name(&self) -> &str {
         self.0.local_name().into_inner()
@@ -30,15 +30,15 @@ impl Element<'_> {
 
     /// The value of an attribute, whatever its prefix.
     pub(crate) fn attribute(&self, name: &str) -> Option<String> {
-        self.find(|key| key.local_name().into_inner() == name)
+        self.find_attribute(|key| key.local_name().into_inner() == name)
     }
 
     /// The value of an attribute with its prefix, where there are two of a name.
-    pub(crate) fn prefixed(&self, name: &str) -> Option<String> {
-        self.find(|key| key.into_inner() == name)
+    pub(crate) fn prefixed_attribute(&self, name: &str) -> Option<String> {
+        self.find_attribute(|key| key.into_inner() == name)
     }
 
-    fn find(&self, is_wanted: impl Fn(QName<'_>) -> bool) -> Option<String> {
+    fn find_attribute(&self, is_wanted: impl Fn(QName<'_>) -> bool) -> Option<String> {
         let mut attributes = self.0.attributes();
         let found = attributes.with_checks(false).flatten().find(|found| is_wanted(found.key))?;
         let value = quick_xml::escape::unescape(&found.value);
@@ -46,21 +46,21 @@ impl Element<'_> {
     }
 
     /// The same as a number.
-    pub(crate) fn number(&self, name: &str) -> Option<usize> {
+    pub(crate) fn numeric_attribute(&self, name: &str) -> Option<usize> {
         self.attribute(name)?.trim().parse().ok()
     }
 
     /// Whether the attribute says that it is on.
-    pub(crate) fn is(&self, name: &str, value: &str) -> bool {
+    pub(crate) fn has_value(&self, name: &str, value: &str) -> bool {
         self.attribute(name).as_deref() == Some(value)
     }
 }
 
 /// Hands each step to `visit`.
-pub(crate) fn walk(
+pub(crate) fn walk_xml(
     xml: &str,
-    limits: &Limits,
-    mut visit: impl FnMut(Step<'_>),
+    limits: &DocumentLimits,
+    mut visit: impl FnMut(XmlEvent<'_>),
 ) -> Result<(), DocumentError> {
     let mut reader = Reader::from_str(xml.trim_start_matches('\u{FEFF}'));
     let config = reader.config_mut();
@@ -77,14 +77,14 @@ pub(crate) fn walk(
                         limits.depth
                     )));
                 }
-                visit(Step::Open(Element(start)));
+                visit(XmlEvent::Open(XmlElement(start)));
             }
             Event::End(end) => {
                 depth = depth.saturating_sub(1);
-                visit(Step::Close(end.local_name().into_inner()));
+                visit(XmlEvent::Close(end.local_name().into_inner()));
             }
-            Event::Text(text) => visit(Step::Text(&text.into_inner())),
-            Event::CData(text) => visit(Step::Text(&text.into_inner())),
+            Event::Text(text) => visit(XmlEvent::Text(&text.into_inner())),
+            Event::CData(text) => visit(XmlEvent::Text(&text.into_inner())),
             Event::GeneralRef(reference) => {
                 let mut room = [0; 4];
                 let name = reference.clone().into_inner();
@@ -97,12 +97,12 @@ pub(crate) fn walk(
                     _ => match reference.resolve_char_ref() {
                         Ok(Some(c)) => c.encode_utf8(&mut room),
                         _ => {
-                            visit(Step::Text(&format!("&{name};")));
+                            visit(XmlEvent::Text(&format!("&{name};")));
                             continue;
                         }
                     },
                 };
-                visit(Step::Text(text));
+                visit(XmlEvent::Text(text));
             }
             Event::Eof if depth > 0 => {
                 return Err(DocumentError::Damaged(

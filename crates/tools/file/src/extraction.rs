@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::{ErrorKind, ToolContext, ToolError};
-use hermes_documents::{DocumentError, Extracted, Kind, Limits, extract};
+use hermes_documents::{DocumentError, ExtractedText, DocumentKind, DocumentLimits, extract};
 
 use crate::source::{Source, Stamp};
 use crate::spelling::show;
@@ -17,29 +17,29 @@ const KEPT_BYTES: usize = 64 * 1024 * 1024;
 /// Documents from this size on may take a while.
 const LARGE: u64 = 1024 * 1024;
 
-static TEXTS: Mutex<VecDeque<(Stamp, Arc<Extracted>)>> = Mutex::new(VecDeque::new());
+static TEXTS: Mutex<VecDeque<(Stamp, Arc<ExtractedText>)>> = Mutex::new(VecDeque::new());
 
 /// The text of the document in `source`; nothing if it is text as it stands.
 pub(crate) fn extract_text(
     path: &Path,
     source: &mut Source,
-    kind: Kind,
+    kind: DocumentKind,
     cx: &ToolContext,
-) -> Result<Option<Arc<Extracted>>, ToolError> {
+) -> Result<Option<Arc<ExtractedText>>, ToolError> {
     let stamp = source.stamp();
     if let Some(known) = kept(stamp) {
         return Ok(Some(known));
     }
-    let mut limits = Limits::default();
-    limits.time = cx.remaining().map_or(limits.time, |left| left.min(limits.time));
-    if source.len() > limits.file && kind == Kind::Notebook {
+    let mut limits = DocumentLimits::default();
+    limits.timeout = cx.remaining().map_or(limits.timeout, |left| left.min(limits.timeout));
+    if source.len() > limits.file_bytes && kind == DocumentKind::Notebook {
         return Ok(None);
     }
-    if source.len() > limits.file {
+    if source.len() > limits.file_bytes {
         let error = DocumentError::TooLarge(format!(
             "it has {} bytes, and at most {} are taken apart",
             source.len(),
-            limits.file
+            limits.file_bytes
         ));
         return Err(explain(path, kind, &error));
     }
@@ -59,17 +59,17 @@ pub(crate) fn extract_text(
             Ok(Some(extracted))
         }
         // A broken notebook is text all the same.
-        Err(_) if kind == Kind::Notebook => Ok(None),
+        Err(_) if kind == DocumentKind::Notebook => Ok(None),
         Err(error) => Err(explain(path, kind, &error)),
     }
 }
 
-fn kept(stamp: Stamp) -> Option<Arc<Extracted>> {
+fn kept(stamp: Stamp) -> Option<Arc<ExtractedText>> {
     let texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     texts.iter().find(|(known, _)| *known == stamp).map(|(_, text)| Arc::clone(text))
 }
 
-fn keep(stamp: Stamp, extracted: &Arc<Extracted>) {
+fn keep(stamp: Stamp, extracted: &Arc<ExtractedText>) {
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     texts.retain(|(known, _)| !known.is_same_file(&stamp));
     texts.push_front((stamp, Arc::clone(extracted)));
@@ -81,7 +81,7 @@ fn keep(stamp: Stamp, extracted: &Arc<Extracted>) {
     }
 }
 
-fn explain(path: &Path, kind: Kind, error: &DocumentError) -> ToolError {
+fn explain(path: &Path, kind: DocumentKind, error: &DocumentError) -> ToolError {
     let (sort, hint) = match error {
         DocumentError::Damaged(_) => (
             ErrorKind::InvalidArguments,

@@ -171,7 +171,7 @@ impl Syntax {
             Self::JsonLines => json_lines(text),
             Self::Toml => toml(text).into_iter().collect(),
             Self::Yaml => at_byte(text, yaml::fault(text)?),
-            Self::Xml => at_byte(text, hermes_documents::xml_fault(text)),
+            Self::Xml => at_byte(text, hermes_documents::find_xml_error(text)),
             Self::Python => at_byte(text, python::fault(text)?),
         })
     }

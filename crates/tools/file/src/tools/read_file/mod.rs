@@ -198,7 +198,7 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
         return answer.map(Output::Bytes).map_err(failed);
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let kind = hermes_documents::kind(&name, sample).filter(|_| !args.raw && encoding.is_none());
+    let kind = hermes_documents::detect_kind(&name, sample).filter(|_| !args.raw && encoding.is_none());
     if let Some(kind) = kind
         && let Some(extracted) = extract_text(path, &mut source, kind, cx)?
     {

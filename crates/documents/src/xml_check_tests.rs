@@ -1,4 +1,4 @@
-use super::xml_fault;
+use super::find_xml_error;
 
 #[test]
 fn what_is_well_formed_is_not_told() {
@@ -9,7 +9,7 @@ fn what_is_well_formed_is_not_told() {
         "<one/>\n<two/>\n",
         "<svg xmlns:x='u'><x:g/></svg>",
     ] {
-        assert_eq!(xml_fault(text), None, "{text}");
+        assert_eq!(find_xml_error(text), None, "{text}");
     }
 }
 
@@ -24,7 +24,7 @@ fn what_is_not_well_formed_is_told_with_its_place() {
         ("<a", 0),
         ("<a><!-- x </a>", 3),
     ] {
-        let fault = xml_fault(text);
+        let fault = find_xml_error(text);
         assert!(fault.as_ref().is_some_and(|fault| fault.0 >= at), "{text}: {fault:?}");
     }
 }

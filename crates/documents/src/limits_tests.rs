@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn panics_are_errors() {
-    let result: Result<(), _> = in_time(Duration::from_secs(60), |_| panic!("odd {}", "font"));
+    let result: Result<(), _> = run_with_timeout(Duration::from_secs(60), |_| panic!("odd {}", "font"));
     assert_eq!(result, Err(DocumentError::Damaged("a reader gave up on it (odd font)".to_owned())));
 }
 
@@ -12,9 +12,9 @@ fn panics_are_errors() {
 fn what_takes_too_long_is_left_behind_and_counted() {
     let (release, held) = channel::<()>();
     let (tell, told) = channel();
-    let slow = in_time(Duration::from_millis(1), move |sign| {
+    let slow = run_with_timeout(Duration::from_millis(1), move |sign| {
         let _ = held.recv();
-        let _ = tell.send(sign.is_given_up());
+        let _ = tell.send(sign.is_abandoned());
         Ok(())
     });
     assert_eq!(slow, Err(DocumentError::TooSlow(Duration::from_millis(1))));

@@ -5,27 +5,27 @@ use quick_xml::events::{BytesStart, Event};
 
 /// The first thing that is wrong with a text as XML, and at which byte. Several
 /// elements at the top are taken for a part of a document.
-pub fn xml_fault(text: &str) -> Option<(usize, String)> {
+pub fn find_xml_error(text: &str) -> Option<(usize, String)> {
     let mut reader = Reader::from_str(text);
     reader.config_mut().check_comments = true;
     // What is open, and where it began.
     let mut open: Vec<(String, usize)> = Vec::new();
     loop {
-        let begin = position(reader.buffer_position());
+        let begin = to_offset(reader.buffer_position());
         match reader.read_event() {
             Err(error) => {
-                let at = position(reader.error_position()).max(open.last().map_or(0, |o| o.1));
+                let at = to_offset(reader.error_position()).max(open.last().map_or(0, |o| o.1));
                 return Some((at, error.to_string()));
             }
             Ok(Event::Eof) => break,
             Ok(Event::Start(element)) => {
-                if let Some(what) = attribute_fault(&element) {
+                if let Some(what) = find_attribute_error(&element) {
                     return Some((begin, what));
                 }
                 open.push((element.name().into_inner().to_owned(), begin));
             }
             Ok(Event::Empty(element)) => {
-                if let Some(what) = attribute_fault(&element) {
+                if let Some(what) = find_attribute_error(&element) {
                     return Some((begin, what));
                 }
             }
@@ -37,15 +37,15 @@ pub fn xml_fault(text: &str) -> Option<(usize, String)> {
     Some((at, format!("<{name}> is never closed")))
 }
 
-fn attribute_fault(element: &BytesStart<'_>) -> Option<String> {
+fn find_attribute_error(element: &BytesStart<'_>) -> Option<String> {
     let error = element.attributes().find_map(Result::err)?;
     Some(format!("attributes of <{}>: {error}", element.name().into_inner()))
 }
 
-fn position(at: u64) -> usize {
+fn to_offset(at: u64) -> usize {
     usize::try_from(at).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
-#[path = "wellformed_tests.rs"]
+#[path = "xml_check_tests.rs"]
 mod tests;

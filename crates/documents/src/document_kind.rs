@@ -3,7 +3,7 @@
 
 /// A kind of document whose text can be extracted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum DocumentKind {
     /// A Jupyter notebook (.ipynb).
     Notebook,
     /// A Word document (.docx).
@@ -24,7 +24,7 @@ pub enum Kind {
     Pdf,
 }
 
-impl Kind {
+impl DocumentKind {
     /// What it is called.
     pub fn name(self) -> &'static str {
         match self {
@@ -43,70 +43,70 @@ impl Kind {
 
 /// Where the content of a stored first entry begins, which OpenDocument uses
 /// for its type.
-const FIRST_ENTRY: usize = 30;
+const FIRST_ENTRY_OFFSET: usize = 30;
 /// A PDF may have some bytes before its mark.
-const PDF_MARK: usize = 1024;
+const PDF_MAGIC_WINDOW_BYTES: usize = 1024;
 
 /// The kind of the document called `name` that begins with `head`; none for
 /// everything else, such as plain text with a document's name.
-pub fn kind(name: &str, head: &[u8]) -> Option<Kind> {
+pub fn detect_kind(name: &str, head: &[u8]) -> Option<DocumentKind> {
     let extension = name.rsplit_once('.').map(|(_, e)| e.to_ascii_lowercase()).unwrap_or_default();
     if head.starts_with(b"PK\x03\x04") {
-        return packed(&extension, head);
+        return detect_zip_kind(&extension, head);
     }
     if head.starts_with(b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1") {
         let book: Vec<u8> = "Workbook".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let is_old = matches!(extension.as_str(), "xls" | "xlt") || contains(head, &book);
-        return is_old.then_some(Kind::OldWorkbook);
+        let is_old = matches!(extension.as_str(), "xls" | "xlt") || contains_bytes(head, &book);
+        return is_old.then_some(DocumentKind::OldWorkbook);
     }
     if head.starts_with(b"%PDF-") {
-        return Some(Kind::Pdf);
+        return Some(DocumentKind::Pdf);
     }
-    let start = head.get(..PDF_MARK).unwrap_or(head);
+    let start = head.get(..PDF_MAGIC_WINDOW_BYTES).unwrap_or(head);
     match extension.as_str() {
-        "pdf" if contains(start, b"%PDF-") => Some(Kind::Pdf),
-        "ipynb" if begins_with_object(head) => Some(Kind::Notebook),
+        "pdf" if contains_bytes(start, b"%PDF-") => Some(DocumentKind::Pdf),
+        "ipynb" if begins_with_object(head) => Some(DocumentKind::Notebook),
         _ => None,
     }
 }
 
-fn packed(extension: &str, head: &[u8]) -> Option<Kind> {
-    let first = head.get(FIRST_ENTRY..).unwrap_or_default();
+fn detect_zip_kind(extension: &str, head: &[u8]) -> Option<DocumentKind> {
+    let first = head.get(FIRST_ENTRY_OFFSET..).unwrap_or_default();
     if let Some(rest) = first.strip_prefix(b"mimetype") {
         // An extra field may stand between the name and the content.
         let start = rest.get(..200).unwrap_or(rest);
-        let of = |kind: &str| contains(start, format!("opendocument.{kind}").as_bytes());
+        let of = |kind: &str| contains_bytes(start, format!("opendocument.{kind}").as_bytes());
         return match () {
-            () if of("text") => Some(Kind::OpenText),
-            () if of("spreadsheet") => Some(Kind::OpenSpreadsheet),
-            () if of("presentation") => Some(Kind::OpenPresentation),
+            () if of("text") => Some(DocumentKind::OpenText),
+            () if of("spreadsheet") => Some(DocumentKind::OpenSpreadsheet),
+            () if of("presentation") => Some(DocumentKind::OpenPresentation),
             () => None,
         };
     }
     let by_name = match extension {
-        "docx" | "docm" | "dotx" => Some(Kind::Word),
-        "pptx" | "pptm" | "ppsx" => Some(Kind::Presentation),
-        "xlsx" | "xlsm" | "xltx" => Some(Kind::Workbook),
-        "odt" | "ott" => Some(Kind::OpenText),
-        "ods" | "ots" => Some(Kind::OpenSpreadsheet),
-        "odp" | "otp" => Some(Kind::OpenPresentation),
+        "docx" | "docm" | "dotx" => Some(DocumentKind::Word),
+        "pptx" | "pptm" | "ppsx" => Some(DocumentKind::Presentation),
+        "xlsx" | "xlsm" | "xltx" => Some(DocumentKind::Workbook),
+        "odt" | "ott" => Some(DocumentKind::OpenText),
+        "ods" | "ots" => Some(DocumentKind::OpenSpreadsheet),
+        "odp" | "otp" => Some(DocumentKind::OpenPresentation),
         _ => None,
     };
-    by_name.or_else(|| by_entries(head))
+    by_name.or_else(|| detect_office_kind(head))
 }
 
 /// Office writes its list of types first; the main part is not far behind.
-fn by_entries(head: &[u8]) -> Option<Kind> {
-    if !head.get(FIRST_ENTRY..)?.starts_with(b"[Content_Types].xml") {
+fn detect_office_kind(head: &[u8]) -> Option<DocumentKind> {
+    if !head.get(FIRST_ENTRY_OFFSET..)?.starts_with(b"[Content_Types].xml") {
         return None;
     }
     [
-        (&b"word/document.xml"[..], Kind::Word),
-        (b"ppt/presentation.xml", Kind::Presentation),
-        (b"xl/workbook.xml", Kind::Workbook),
+        (&b"word/document.xml"[..], DocumentKind::Word),
+        (b"ppt/presentation.xml", DocumentKind::Presentation),
+        (b"xl/workbook.xml", DocumentKind::Workbook),
     ]
     .into_iter()
-    .find_map(|(entry, kind)| contains(head, entry).then_some(kind))
+    .find_map(|(entry, kind)| contains_bytes(head, entry).then_some(kind))
 }
 
 fn begins_with_object(head: &[u8]) -> bool {
@@ -114,10 +114,10 @@ fn begins_with_object(head: &[u8]) -> bool {
     head.trim_ascii_start().starts_with(b"{")
 }
 
-pub(crate) fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
+pub(crate) fn contains_bytes(bytes: &[u8], wanted: &[u8]) -> bool {
     bytes.windows(wanted.len()).any(|window| window == wanted)
 }
 
 #[cfg(test)]
-#[path = "kind_tests.rs"]
+#[path = "document_kind_tests.rs"]
 mod tests;

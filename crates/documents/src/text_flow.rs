@@ -1,68 +1,68 @@
 //! Text that is put together paragraph by paragraph and, inside tables, cell
 //! by cell.
 
-use crate::bound::Limits;
+use crate::limits::DocumentLimits;
 
 /// Text in the making.
 #[derive(Debug)]
-pub(crate) struct Flow {
+pub(crate) struct TextFlow {
     text: String,
     /// Paragraphs that were begun; a text box lies inside a paragraph.
-    open: Vec<Paragraph>,
-    tables: Vec<Table>,
-    most: usize,
+    open: Vec<OpenParagraph>,
+    tables: Vec<OpenTable>,
+    max_bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct Paragraph {
+struct OpenParagraph {
     prefix: String,
     line: String,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct OpenTable {
     row: Vec<String>,
     cell: String,
 }
 
-impl Flow {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        Self { text: String::new(), open: Vec::new(), tables: Vec::new(), most: limits.text }
+impl TextFlow {
+    pub(crate) fn new(limits: &DocumentLimits) -> Self {
+        Self { text: String::new(), open: Vec::new(), tables: Vec::new(), max_bytes: limits.text_bytes }
     }
 
     /// Adds to the paragraph. What is outside of every paragraph is layout.
     pub(crate) fn push(&mut self, text: &str) {
         if let Some(paragraph) = self.open.last_mut()
-            && paragraph.line.len() < self.most
+            && paragraph.line.len() < self.max_bytes
         {
             paragraph.line.push_str(text);
         }
     }
 
     /// A line of our own between paragraphs.
-    pub(crate) fn line(&mut self, text: &str) {
+    pub(crate) fn push_line(&mut self, text: &str) {
         self.text.push_str(text);
         self.text.push('\n');
     }
 
-    pub(crate) fn begin(&mut self) {
-        self.open.push(Paragraph::default());
+    pub(crate) fn begin_paragraph(&mut self) {
+        self.open.push(OpenParagraph::default());
     }
 
     /// What stands before the paragraph: a heading's `#`, a list's `-`.
-    pub(crate) fn prefix(&mut self, prefix: impl Into<String>) {
+    pub(crate) fn set_prefix(&mut self, prefix: impl Into<String>) {
         if let Some(paragraph) = self.open.last_mut() {
             paragraph.prefix = prefix.into();
         }
     }
 
-    pub(crate) fn end(&mut self) {
-        let Some(Paragraph { prefix, line }) = self.open.pop() else {
+    pub(crate) fn end_paragraph(&mut self) {
+        let Some(OpenParagraph { prefix, line }) = self.open.pop() else {
             return;
         };
         match self.tables.last_mut() {
-            Some(table) => add_to_cell(&mut table.cell, &line, self.most),
-            None if self.text.len() < self.most => {
+            Some(table) => add_to_cell(&mut table.cell, &line, self.max_bytes),
+            None if self.text.len() < self.max_bytes => {
                 // An empty heading or item would be a mark alone.
                 if !line.trim().is_empty() {
                     self.text.push_str(&prefix);
@@ -75,7 +75,7 @@ impl Flow {
     }
 
     pub(crate) fn begin_table(&mut self) {
-        self.tables.push(Table::default());
+        self.tables.push(OpenTable::default());
     }
 
     pub(crate) fn end_cell(&mut self) {
@@ -93,8 +93,8 @@ impl Flow {
         let outer = self.tables.len().checked_sub(2).and_then(|at| self.tables.get_mut(at));
         match outer {
             // A table inside a cell: its rows follow one another there.
-            Some(table) => add_to_cell(&mut table.cell, &row, self.most),
-            None if self.text.len() < self.most => {
+            Some(table) => add_to_cell(&mut table.cell, &row, self.max_bytes),
+            None if self.text.len() < self.max_bytes => {
                 self.text.push_str("| ");
                 self.text.push_str(&row);
                 self.text.push_str(" |\n");
@@ -109,9 +109,9 @@ impl Flow {
 
     /// Ends what is open, where the document just stops; whether there is any
     /// text.
-    pub(crate) fn break_off(&mut self) -> bool {
+    pub(crate) fn close_open(&mut self) -> bool {
         while !self.open.is_empty() {
-            self.end();
+            self.end_paragraph();
         }
         while !self.tables.is_empty() {
             self.end_cell();

@@ -7,15 +7,15 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::Extracted;
+use crate::ExtractedText;
 
 /// Bounds on the work that one document may cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct DocumentLimits {
     /// Bytes of the document.
-    pub file: u64,
+    pub file_bytes: u64,
     /// Bytes that may be unpacked from it, all parts together.
-    pub unpacked: u64,
+    pub unpacked_bytes: u64,
     /// How many times its packed size a part may have, once it is past 16 MiB.
     pub ratio: u64,
     /// How deep elements may be nested.
@@ -25,22 +25,22 @@ pub struct Limits {
     /// Columns of a sheet that are shown.
     pub columns: usize,
     /// Bytes of text that are kept.
-    pub text: usize,
+    pub text_bytes: usize,
     /// How long a library may think.
-    pub time: Duration,
+    pub timeout: Duration,
 }
 
-impl Default for Limits {
+impl Default for DocumentLimits {
     fn default() -> Self {
         Self {
-            file: 64 << 20,
-            unpacked: 192 << 20,
+            file_bytes: 64 << 20,
+            unpacked_bytes: 192 << 20,
             ratio: 200,
             depth: 1000,
             rows: 5000,
             columns: 256,
-            text: 32 << 20,
-            time: Duration::from_secs(20),
+            text_bytes: 32 << 20,
+            timeout: Duration::from_secs(20),
         }
     }
 }
@@ -72,11 +72,11 @@ impl DocumentError {
 }
 
 /// Takes off what is beyond the bound on text.
-pub(crate) fn cut(extracted: &mut Extracted, limits: &Limits) {
-    if extracted.text.len() <= limits.text {
+pub(crate) fn truncate_text(extracted: &mut ExtractedText, limits: &DocumentLimits) {
+    if extracted.text.len() <= limits.text_bytes {
         return;
     }
-    let end = extracted.text.floor_char_boundary(limits.text);
+    let end = extracted.text.floor_char_boundary(limits.text_bytes);
     let end = extracted.text.get(..end).and_then(|kept| kept.rfind('\n')).unwrap_or(end);
     extracted.text.truncate(end);
     extracted.notes.push(format!("Only the first {end} bytes of the text are shown."));
@@ -84,67 +84,67 @@ pub(crate) fn cut(extracted: &mut Extracted, limits: &Limits) {
 
 /// Tells a thread whether somebody still waits for it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sign(Arc<AtomicU8>);
+pub(crate) struct AbandonSignal(Arc<AtomicU8>);
 
-const RUNNING: u8 = 0;
-const DONE: u8 = 1;
-const GIVEN_UP: u8 = 2;
+const STATE_RUNNING: u8 = 0;
+const STATE_DONE: u8 = 1;
+const STATE_ABANDONED: u8 = 2;
 
-impl Sign {
+impl AbandonSignal {
     /// Whether nobody waits any more.
-    pub(crate) fn is_given_up(&self) -> bool {
-        self.0.load(Ordering::Acquire) == GIVEN_UP
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.0.load(Ordering::Acquire) == STATE_ABANDONED
     }
 
-    fn become_state(&self, state: u8) -> u8 {
+    fn swap_state(&self, state: u8) -> u8 {
         self.0.swap(state, Ordering::AcqRel)
     }
 }
 
 /// Threads that were given up and may still run.
-static STRAYS: AtomicUsize = AtomicUsize::new(0);
+static ABANDONED_THREADS: AtomicUsize = AtomicUsize::new(0);
 /// How many of them there may be.
-const MOST_STRAYS: usize = 3;
+const MAX_ABANDONED_THREADS: usize = 3;
 /// Libraries call themselves; the memory is only taken when it is used.
-const STACK: usize = 128 << 20;
+const READER_STACK_BYTES: usize = 128 << 20;
 
 /// Runs `work` on a thread of its own and waits for it no longer than `time`.
 /// A thread cannot be stopped from outside: `work` should look at the sign it
 /// is handed. One that does not ends when it ends, and is counted until then.
-pub(crate) fn in_time<T: Send + 'static>(
+pub(crate) fn run_with_timeout<T: Send + 'static>(
     time: Duration,
-    work: impl FnOnce(&Sign) -> Result<T, DocumentError> + Send + 'static,
+    work: impl FnOnce(&AbandonSignal) -> Result<T, DocumentError> + Send + 'static,
 ) -> Result<T, DocumentError> {
-    if STRAYS.load(Ordering::Acquire) >= MOST_STRAYS {
+    if ABANDONED_THREADS.load(Ordering::Acquire) >= MAX_ABANDONED_THREADS {
         return Err(DocumentError::Busy);
     }
-    let sign = Sign::default();
+    let sign = AbandonSignal::default();
     let inner = sign.clone();
     let (answer, waiting) = mpsc::sync_channel(1);
     let run = move || {
-        let result = caught(|| work(&inner));
-        if inner.become_state(DONE) == GIVEN_UP {
-            STRAYS.fetch_sub(1, Ordering::AcqRel);
+        let result = catch_panic(|| work(&inner));
+        if inner.swap_state(STATE_DONE) == STATE_ABANDONED {
+            ABANDONED_THREADS.fetch_sub(1, Ordering::AcqRel);
         }
         // Nobody listens once the answer is late.
         let _ = answer.send(result);
     };
     thread::Builder::new()
         .name("document".to_owned())
-        .stack_size(STACK)
+        .stack_size(READER_STACK_BYTES)
         .spawn(run)
         .map_err(|_| DocumentError::Busy)?;
     waiting.recv_timeout(time).unwrap_or_else(|_| {
-        STRAYS.fetch_add(1, Ordering::AcqRel);
-        if sign.become_state(GIVEN_UP) != RUNNING {
-            STRAYS.fetch_sub(1, Ordering::AcqRel);
+        ABANDONED_THREADS.fetch_add(1, Ordering::AcqRel);
+        if sign.swap_state(STATE_ABANDONED) != STATE_RUNNING {
+            ABANDONED_THREADS.fetch_sub(1, Ordering::AcqRel);
         }
         Err(DocumentError::TooSlow(time))
     })
 }
 
 /// Runs `work`; a panic in it is an error.
-pub(crate) fn caught<T>(
+pub(crate) fn catch_panic<T>(
     work: impl FnOnce() -> Result<T, DocumentError>,
 ) -> Result<T, DocumentError> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
@@ -158,5 +158,5 @@ pub(crate) fn caught<T>(
 }
 
 #[cfg(test)]
-#[path = "bound_tests.rs"]
+#[path = "limits_tests.rs"]
 mod tests;
