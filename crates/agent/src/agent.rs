@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hermes_core::{Ports, Session, ToolCall};
 use hermes_engine::{Caller, Engine};
-use hermes_llm::{Message, Model, Part, Usage};
+use hermes_llm::{ChatMessage, LanguageModel, ContentPart, TokenUsage};
 use serde_json::Value;
 
 use crate::budget::Budget;
@@ -26,7 +26,7 @@ pub struct Makeup {
     /// For whom they are made.
     pub caller: Caller,
     /// Answers it.
-    pub model: Arc<dyn Model>,
+    pub model: Arc<dyn LanguageModel>,
     /// The tools that the model is told of.
     pub tools: Arc<[Value]>,
     /// What the model is told before anything else. It stays the same for the
@@ -100,13 +100,13 @@ pub struct Agent {
     /// Whether it was told that the price is not known.
     pub(crate) is_warned: bool,
     /// What was said to the model in a turn that ended before it could hear it.
-    pub(crate) unheard: Option<Vec<Part>>,
+    pub(crate) unheard: Option<Vec<ContentPart>>,
 }
 
 impl Agent {
     /// An agent that goes on with this conversation; what is damaged in it is
     /// mended.
-    pub fn new(makeup: Makeup, history: Vec<Message>) -> Self {
+    pub fn new(makeup: Makeup, history: Vec<ChatMessage>) -> Self {
         let (history, _) = mend(history);
         Self {
             makeup,
@@ -134,7 +134,7 @@ impl Agent {
     }
 
     /// Goes on with another conversation, which is written down already.
-    pub fn set_conversation(&mut self, history: Vec<Message>) {
+    pub fn set_conversation(&mut self, history: Vec<ChatMessage>) {
         self.conversation = Conversation::new(mend(history).0);
         self.has_left_context();
     }
@@ -145,15 +145,15 @@ impl Agent {
     }
 
     /// Adds a message, once it is written down.
-    pub(crate) fn add(&mut self, message: Message) -> Result<(), JournalError> {
+    pub(crate) fn add(&mut self, message: ChatMessage) -> Result<(), JournalError> {
         self.makeup.journal.write(crate::Entry::Message(&message))?;
         self.conversation.push(message);
         Ok(())
     }
 
     /// The model took this for something that becomes no message.
-    pub(crate) fn spent(&self, usage: &Usage) -> Result<(), JournalError> {
-        if *usage == Usage::default() {
+    pub(crate) fn spent(&self, usage: &TokenUsage) -> Result<(), JournalError> {
+        if *usage == TokenUsage::default() {
             return Ok(());
         }
         self.makeup.journal.write(crate::Entry::Spent(usage))
@@ -180,7 +180,7 @@ impl Agent {
 }
 
 /// A call as the engine takes it.
-pub(crate) fn call_of(asked: &hermes_llm::Asked) -> ToolCall {
+pub(crate) fn call_of(asked: &hermes_llm::RequestedCall) -> ToolCall {
     let text = if asked.arguments.trim().is_empty() { "{}" } else { &asked.arguments };
     ToolCall::from_text(&asked.id, &asked.name, text)
 }

@@ -2,7 +2,7 @@
 //! ends stay, with a note that says where the whole is. It is never cut in
 //! silence: the model would answer for the rest as if it had read it.
 
-use hermes_llm::{Fault, FaultKind, Message, Part};
+use hermes_llm::{ModelError, ModelErrorKind, ChatMessage, ContentPart};
 
 use crate::agent::Agent;
 use crate::conversation::tokens;
@@ -33,10 +33,10 @@ impl Agent {
     }
 
     /// Makes what is said fit the model's window. An error if it cannot.
-    pub(crate) fn fit(&self, said: &mut Vec<Part>) -> Result<(), Fault> {
+    pub(crate) fn fit(&self, said: &mut Vec<ContentPart>) -> Result<(), ModelError> {
         let Some(room) = self.room() else { return Ok(()) };
         let ends = (crate::room::bytes(room) / 8).clamp(SHORT, ENDS);
-        let mut message = Message::User { content: std::mem::take(said) };
+        let mut message = ChatMessage::User { content: std::mem::take(said) };
         let taken = tokens(&message);
         while tokens(&message) > room {
             let text = texts(&mut message).filter(|text| is_long(text, ends));
@@ -45,8 +45,8 @@ impl Agent {
                 Some(())
             });
             shorter.ok_or_else(|| {
-                Fault::new(
-                    FaultKind::Length,
+                ModelError::new(
+                    ModelErrorKind::ContextTooLong,
                     format!("this takes about {taken} tokens, and the model has room for {room}"),
                 )
                 .with_hint(
@@ -54,7 +54,7 @@ impl Agent {
                 )
             })?;
         }
-        if let Message::User { content } = message {
+        if let ChatMessage::User { content } = message {
             *said = content;
         }
         Ok(())
@@ -62,7 +62,7 @@ impl Agent {
 
     /// Sets the long texts of what a user has said aside, as far as that is
     /// possible.
-    pub(crate) fn set_texts_aside(&self, message: &mut Message, ends: usize) {
+    pub(crate) fn set_texts_aside(&self, message: &mut ChatMessage, ends: usize) {
         for text in texts(message).filter(|text| is_long(text, ends)) {
             if let Some(shorter) = self.set_aside(text, ends) {
                 *text = shorter;
@@ -106,13 +106,13 @@ fn is_long(text: &str, ends: usize) -> bool {
 }
 
 /// The texts of what a user has said.
-fn texts(message: &mut Message) -> impl Iterator<Item = &mut String> {
+fn texts(message: &mut ChatMessage) -> impl Iterator<Item = &mut String> {
     let parts = match message {
-        Message::User { content } => content.as_mut_slice(),
+        ChatMessage::User { content } => content.as_mut_slice(),
         _ => &mut [],
     };
     parts.iter_mut().filter_map(|part| match part {
-        Part::Text { text } => Some(text),
-        Part::Image(_) => None,
+        ContentPart::Text { text } => Some(text),
+        ContentPart::Image(_) => None,
     })
 }

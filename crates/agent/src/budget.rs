@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_llm::Usage;
+use hermes_llm::TokenUsage;
 
 /// What may be used; none is as much as there is.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -31,7 +31,7 @@ pub struct Spent {
     /// How many tool calls were made.
     pub calls: u32,
     /// What the model took.
-    pub usage: Usage,
+    pub usage: TokenUsage,
 }
 
 /// A budget. Clones are the same budget.
@@ -126,7 +126,7 @@ impl Budget {
 
     /// What there is too little left of for so many requests like this one, in
     /// words. What a request costs that nobody knows the price of does not count.
-    pub fn short_of(&self, request: Usage, times: u32) -> Option<String> {
+    pub fn short_of(&self, request: TokenUsage, times: u32) -> Option<String> {
         let (may, left) = (self.inner.allowance, self.left());
         let tokens = (request.input + request.output).saturating_mul(u64::from(times));
         let cost = request.cost.unwrap_or_default() * f64::from(times);
@@ -174,7 +174,7 @@ impl Budget {
     }
 
     /// The model has taken this.
-    pub fn spend_usage(&self, usage: Usage) {
+    pub fn spend_usage(&self, usage: TokenUsage) {
         self.lock().usage += usage;
         if let Some(parent) = &self.inner.parent {
             parent.spend_usage(usage);

@@ -1,6 +1,6 @@
 //! A conversation, and about how much of a model's window it takes.
 
-use hermes_llm::{Message, Part, Usage};
+use hermes_llm::{ChatMessage, ContentPart, TokenUsage};
 
 /// An image takes about so many tokens.
 const IMAGE: u64 = 1_500;
@@ -10,36 +10,36 @@ const FRAME: u64 = 8;
 /// What was said so far.
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
-    messages: Vec<Message>,
+    messages: Vec<ChatMessage>,
     /// How many messages the server has counted, and to what.
     counted: Option<(usize, u64)>,
 }
 
 impl Conversation {
     /// One that goes on from here.
-    pub fn new(messages: Vec<Message>) -> Self {
+    pub fn new(messages: Vec<ChatMessage>) -> Self {
         Self { messages, counted: None }
     }
 
     /// What was said.
-    pub fn messages(&self) -> &[Message] {
+    pub fn messages(&self) -> &[ChatMessage] {
         &self.messages
     }
 
     /// Adds a message.
-    pub(crate) fn push(&mut self, message: Message) {
+    pub(crate) fn push(&mut self, message: ChatMessage) {
         self.messages.push(message);
     }
 
     /// The server has counted what was sent.
-    pub(crate) fn count(&mut self, usage: &Usage) {
+    pub(crate) fn count(&mut self, usage: &TokenUsage) {
         if usage.input > 0 {
             self.counted = Some((self.messages.len(), usage.input));
         }
     }
 
     /// Puts other messages in place of all.
-    pub(crate) fn replace(&mut self, messages: Vec<Message>) {
+    pub(crate) fn replace(&mut self, messages: Vec<ChatMessage>) {
         *self = Self::new(messages);
     }
 
@@ -57,16 +57,16 @@ impl Conversation {
 }
 
 /// About how many tokens a message takes.
-pub(crate) fn tokens(message: &Message) -> u64 {
+pub(crate) fn tokens(message: &ChatMessage) -> u64 {
     let images = match message {
-        Message::User { content } => {
-            content.iter().filter(|part| matches!(part, Part::Image(_))).count()
+        ChatMessage::User { content } => {
+            content.iter().filter(|part| matches!(part, ContentPart::Image(_))).count()
         }
-        Message::Tool(answer) => answer.images.len(),
+        ChatMessage::Tool(answer) => answer.images.len(),
         _ => 0,
     };
     let calls: usize = match message {
-        Message::Assistant(reply) => {
+        ChatMessage::Assistant(reply) => {
             reply.calls.iter().map(|call| call.name.len() + call.arguments.len() + 16).sum()
         }
         _ => 0,

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hermes_history::Beginning;
-use hermes_llm::Message;
+use hermes_llm::ChatMessage;
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn what_is_written_is_what_the_session_goes_on_with() {
     let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
     let id = store.begin(&Beginning { source: "cli".into(), ..Beginning::default() }).unwrap();
     let journal = SessionJournal::new(Arc::clone(&store), id.as_str());
-    let [one, two, sum] = ["one", "two", "sum"].map(Message::user);
+    let [one, two, sum] = ["one", "two", "sum"].map(ChatMessage::user);
     journal.write(Entry::Message(&one)).unwrap();
     journal.write(Entry::Message(&two)).unwrap();
     journal.write(Entry::Compressed(&[sum.clone(), two.clone()])).unwrap();
@@ -29,7 +29,7 @@ fn a_summary_does_not_stand_for_what_another_process_has_said() {
     let id = store.begin(&Beginning { source: "cli".into(), ..Beginning::default() }).unwrap();
     let first = SessionJournal::new(Arc::clone(&store), id.as_str());
     let [old, mine, theirs, answer, sum, other] =
-        ["old", "mine", "theirs", "answer", "sum", "other sum"].map(Message::user);
+        ["old", "mine", "theirs", "answer", "sum", "other sum"].map(ChatMessage::user);
     first.write(Entry::Message(&old)).unwrap();
     let before = store.reader().last_message().unwrap();
     let [mine_journal, their_journal] =
@@ -39,7 +39,7 @@ fn a_summary_does_not_stand_for_what_another_process_has_said() {
     let texts = || -> Vec<String> {
         let info = store.reader().session(&id).unwrap();
         let conversation = store.reader().conversation(&info).unwrap();
-        conversation.iter().map(Message::text).collect()
+        conversation.iter().map(ChatMessage::text).collect()
     };
     mine_journal.write(Entry::Compressed(&[sum, mine.clone()])).unwrap();
     assert_eq!(texts(), ["sum", "mine", "theirs"]);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hermes_core::CancellationToken;
-use hermes_llm::Part;
+use hermes_llm::ContentPart;
 
 /// How much is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Interrupt {
 struct Inner {
     calls: Option<CancellationToken>,
     turn: CancellationToken,
-    said: Vec<Part>,
+    said: Vec<ContentPart>,
 }
 
 impl Interrupt {
@@ -51,7 +51,7 @@ impl Interrupt {
 
     /// Says something to the model, which it gets with the next result: text,
     /// and pictures that go with it.
-    pub fn say(&self, said: impl IntoIterator<Item = Part>) {
+    pub fn say(&self, said: impl IntoIterator<Item = ContentPart>) {
         self.lock().said.extend(said);
     }
 
@@ -81,7 +81,7 @@ impl Interrupt {
     }
 
     /// What was said since this was last asked.
-    pub(crate) fn take_said(&self) -> Option<Vec<Part>> {
+    pub(crate) fn take_said(&self) -> Option<Vec<ContentPart>> {
         let said = std::mem::take(&mut self.lock().said);
         (!said.is_empty()).then_some(said)
     }

@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-use hermes_llm::{Message, Usage};
+use hermes_llm::{ChatMessage, TokenUsage};
 
 /// Something that is written down.
 #[derive(Debug, Clone, Copy)]
 pub enum Entry<'a> {
     /// A message was added.
-    Message(&'a Message),
+    Message(&'a ChatMessage),
     /// A result takes the place of the one that was added for its call, and
     /// stands at the end.
-    Revised(&'a Message),
+    Revised(&'a ChatMessage),
     /// What came before is from now on stood for by these; it is kept, but no
     /// longer sent.
-    Compressed(&'a [Message]),
+    Compressed(&'a [ChatMessage]),
     /// The model took this for something that is no message: a summary, an
     /// answer that was asked for again.
-    Spent(&'a Usage),
+    Spent(&'a TokenUsage),
 }
 
 /// What happened cannot be written down.

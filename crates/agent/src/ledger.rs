@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hermes_core::{CancellationToken, ErrorKind, ProgressUpdate, CallStatus, ToolResult};
 use hermes_engine::{Begun, Onlooker};
-use hermes_llm::{Answer, Message};
+use hermes_llm::{ToolCallAnswer, ChatMessage};
 
 use crate::journal::{Entry, Journal, JournalError};
 use crate::watcher::Calls;
@@ -23,13 +23,13 @@ pub(crate) struct Ledger {
 #[derive(Default)]
 struct Lines {
     /// What was written, by call, with its place.
-    written: HashMap<String, (usize, Message)>,
+    written: HashMap<String, (usize, ChatMessage)>,
     trouble: Option<JournalError>,
 }
 
 /// What was written while calls ran.
 pub(crate) struct Written {
-    lines: HashMap<String, (usize, Message)>,
+    lines: HashMap<String, (usize, ChatMessage)>,
     /// Whether all so far stand where they belong.
     is_in_order: bool,
 }
@@ -54,7 +54,7 @@ impl Ledger {
         if lines.trouble.is_some() || lines.written.contains_key(id) {
             return;
         }
-        let message = Message::Tool(answer(result, &[]));
+        let message = ChatMessage::Tool(answer(result, &[]));
         match self.journal.write(Entry::Message(&message)) {
             Ok(()) => {
                 let place = lines.written.len();
@@ -100,11 +100,11 @@ impl Written {
         result: &ToolResult,
         besides: &[String],
         journal: &dyn Journal,
-    ) -> Result<Message, JournalError> {
+    ) -> Result<ChatMessage, JournalError> {
         let early = self.lines.remove(&result.tool_call_id);
         let is_new = early.is_none();
-        let is_said = |message: &Message| {
-            let Message::Tool(answer) = message else { return false };
+        let is_said = |message: &ChatMessage| {
+            let ChatMessage::Tool(answer) = message else { return false };
             besides.is_empty() && answer.content == result.content
         };
         let message = match early {
@@ -114,7 +114,7 @@ impl Written {
                 }
                 message
             }
-            _ => Message::Tool(answer(result, besides)),
+            _ => ChatMessage::Tool(answer(result, besides)),
         };
         self.is_in_order = false;
         journal.write(match is_new {
@@ -125,13 +125,13 @@ impl Written {
     }
 }
 
-fn answer(result: &ToolResult, besides: &[String]) -> Answer {
+fn answer(result: &ToolResult, besides: &[String]) -> ToolCallAnswer {
     let mut content = result.content.clone();
     for more in besides {
         content.push_str("\n\n");
         content.push_str(more);
     }
-    Answer {
+    ToolCallAnswer {
         call_id: result.tool_call_id.clone(),
         name: result.name.clone(),
         content,

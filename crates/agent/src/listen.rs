@@ -1,7 +1,7 @@
 //! Listening to one answer, as it comes.
 
 use futures_util::StreamExt as _;
-use hermes_llm::{Event, Fault, FaultKind, Finish, Gathering, Reply, Request, Usage};
+use hermes_llm::{ReplyEvent, ModelError, ModelErrorKind, FinishReason, ReplyBuilder, ModelReply, ModelRequest, TokenUsage};
 
 use crate::agent::Agent;
 use crate::spoken::Aloud;
@@ -10,16 +10,16 @@ use crate::watcher::Notice;
 
 /// An answer that was listened to.
 pub(crate) struct Heard {
-    pub(crate) reply: Reply,
+    pub(crate) reply: ModelReply,
     /// Why it broke off, if it did in the middle.
-    pub(crate) broken: Option<Fault>,
+    pub(crate) broken: Option<ModelError>,
     /// What was taken for beginnings that do not count.
-    pub(crate) void: Usage,
+    pub(crate) void: TokenUsage,
 }
 
 impl Agent {
     /// Listens to one answer.
-    pub(crate) async fn listen(&self, request: &Request) -> Result<Heard, Stop> {
+    pub(crate) async fn listen(&self, request: &ModelRequest) -> Result<Heard, Stop> {
         let stopped = self.interrupt.turn();
         let late = self.time_is_up();
         tokio::pin!(late);
@@ -30,14 +30,14 @@ impl Agent {
             asked = self.makeup.model.ask(request) => asked.map_err(Stop::Fault)?,
         };
         let mut stream = asked;
-        let mut gathering = Gathering::default();
-        let mut void = Usage::default();
-        let mut aloud = request.speaks_calls.then(Aloud::default);
+        let mut gathering = ReplyBuilder::default();
+        let mut void = TokenUsage::default();
+        let mut aloud = request.text_tool_calls.then(Aloud::default);
         loop {
             let event = tokio::select! {
                 biased;
                 () = stopped.cancelled() => {
-                    return Err(Stop::Interrupted(so_far(gathering, request.speaks_calls)));
+                    return Err(Stop::Interrupted(so_far(gathering, request.text_tool_calls)));
                 }
                 fault = &mut late => return Err(Stop::Fault(fault)),
                 event = stream.next() => event,
@@ -52,7 +52,7 @@ impl Agent {
                 }
                 Some(Ok(event)) => {
                     match &event {
-                        Event::Text(text) => match &mut aloud {
+                        ReplyEvent::Text(text) => match &mut aloud {
                             None => self.see(&Notice::Text(text)),
                             Some(aloud) => {
                                 let said = aloud.hear(text);
@@ -61,11 +61,11 @@ impl Agent {
                                 }
                             }
                         },
-                        Event::Thought(text) => self.see(&Notice::Thought(text)),
-                        Event::Warning(text) => self.see(&Notice::Warning(text)),
-                        Event::Again => {
+                        ReplyEvent::Thought(text) => self.see(&Notice::Thought(text)),
+                        ReplyEvent::Warning(text) => self.see(&Notice::Warning(text)),
+                        ReplyEvent::Restart => {
                             void += std::mem::take(&mut gathering).finish().usage;
-                            aloud = request.speaks_calls.then(Aloud::default);
+                            aloud = request.text_tool_calls.then(Aloud::default);
                             self.see(&Notice::Again { why: "the answer broke off" });
                         }
                         _ => {}
@@ -75,7 +75,7 @@ impl Agent {
                 Some(Err(fault)) => {
                     let reply = gathering.finish();
                     // What was said stays said; half a call is asked for again.
-                    if fault.kind.is_passing() && !(reply.text.is_empty() && reply.calls.is_empty())
+                    if fault.kind.is_transient() && !(reply.text.is_empty() && reply.calls.is_empty())
                     {
                         return Ok(Heard { reply, broken: Some(fault), void });
                     }
@@ -86,24 +86,24 @@ impl Agent {
     }
 
     /// Waits until the time is up that there is for all of it.
-    async fn time_is_up(&self) -> Fault {
+    async fn time_is_up(&self) -> ModelError {
         match self.makeup.caller.deadline {
             None => std::future::pending().await,
             Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
         }
-        Fault::new(FaultKind::Silence, "The time for this task is up")
+        ModelError::new(ModelErrorKind::Timeout, "The time for this task is up")
     }
 }
 
 /// What was said of an answer that is not heard to its end; half a call is not
 /// kept.
-fn so_far(gathering: Gathering, speaks_calls: bool) -> Option<Box<Reply>> {
+fn so_far(gathering: ReplyBuilder, speaks_calls: bool) -> Option<Box<ModelReply>> {
     let mut reply = gathering.finish();
     if speaks_calls {
         let end = crate::spoken::call_in(&reply.text).unwrap_or(reply.text.len());
         reply.text.truncate(end);
     }
     reply.calls.clear();
-    reply.finish = Finish::Broken;
+    reply.finish = FinishReason::Broken;
     (!reply.text.trim().is_empty()).then(|| Box::new(reply))
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hermes_llm::{Answer, Message, Reply};
+use hermes_llm::{ToolCallAnswer, ChatMessage, ModelReply};
 
 /// What stands for a result that is not there.
 const LOST: &str = r#"{"error":"The result was lost; whether the call had an effect is not known","kind":"internal"}"#;
@@ -15,18 +15,18 @@ const NAMELESS: &str = "invalid_tool_call";
 
 /// The same history in a form that every server takes, and how many things
 /// were mended. Nothing that was said is left out.
-pub fn mend(messages: Vec<Message>) -> (Vec<Message>, usize) {
+pub fn mend(messages: Vec<ChatMessage>) -> (Vec<ChatMessage>, usize) {
     let mut mended = 0;
     let mut answers = gather(&messages);
     let mut seen: HashSet<String> = HashSet::new();
-    let mut history: Vec<Message> = Vec::with_capacity(messages.len());
+    let mut history: Vec<ChatMessage> = Vec::with_capacity(messages.len());
     let mut answered = 0;
-    let total = messages.iter().filter(|message| matches!(message, Message::Tool(_))).count();
+    let total = messages.iter().filter(|message| matches!(message, ChatMessage::Tool(_))).count();
     for message in messages {
         match message {
             // They come with their call.
-            Message::Tool(_) => {}
-            Message::Assistant(mut reply) => {
+            ChatMessage::Tool(_) => {}
+            ChatMessage::Assistant(mut reply) => {
                 let before = reply.calls.len();
                 reply.calls.retain(|call| seen.insert(call.id.clone()));
                 mended += before - reply.calls.len();
@@ -42,7 +42,7 @@ pub fn mend(messages: Vec<Message>) -> (Vec<Message>, usize) {
                     let answer = answers.remove(&call.id);
                     answered += usize::from(answer.is_some());
                     mended += usize::from(answer.is_none());
-                    history.push(Message::Tool(answer.unwrap_or_else(|| Answer {
+                    history.push(ChatMessage::Tool(answer.unwrap_or_else(|| ToolCallAnswer {
                         call_id: call.id,
                         name: call.name,
                         content: LOST.to_owned(),
@@ -52,32 +52,32 @@ pub fn mend(messages: Vec<Message>) -> (Vec<Message>, usize) {
                     })));
                 }
             }
-            Message::User { content } => {
-                if let Some(Message::User { content: last }) = history.last_mut() {
+            ChatMessage::User { content } => {
+                if let Some(ChatMessage::User { content: last }) = history.last_mut() {
                     last.extend(content);
                     mended += 1;
                 } else {
-                    history.push(Message::User { content });
+                    history.push(ChatMessage::User { content });
                 }
             }
-            system @ Message::System { .. } => history.push(system),
+            system @ ChatMessage::System { .. } => history.push(system),
         }
     }
-    let opening = history.iter().position(|message| !matches!(message, Message::System { .. }));
+    let opening = history.iter().position(|message| !matches!(message, ChatMessage::System { .. }));
     if let Some(at) = opening
-        && !matches!(history.get(at), Some(Message::User { .. }))
+        && !matches!(history.get(at), Some(ChatMessage::User { .. }))
     {
-        history.insert(at, Message::user(NO_BEGINNING));
+        history.insert(at, ChatMessage::user(NO_BEGINNING));
         mended += 1;
     }
     (history, mended + (total - answered))
 }
 
 /// The first answer to each call.
-fn gather(messages: &[Message]) -> HashMap<String, Answer> {
+fn gather(messages: &[ChatMessage]) -> HashMap<String, ToolCallAnswer> {
     let mut answers = HashMap::new();
     for message in messages {
-        if let Message::Tool(answer) = message {
+        if let ChatMessage::Tool(answer) = message {
             answers.entry(answer.call_id.clone()).or_insert_with(|| answer.clone());
         }
     }
@@ -86,11 +86,11 @@ fn gather(messages: &[Message]) -> HashMap<String, Answer> {
 
 /// Adds a reply; one that says nothing is left out, one after another that
 /// asked for nothing becomes part of that one.
-fn push_reply(history: &mut Vec<Message>, reply: Reply) -> usize {
+fn push_reply(history: &mut Vec<ChatMessage>, reply: ModelReply) -> usize {
     if reply.text.is_empty() && reply.calls.is_empty() {
         return 1;
     }
-    if let Some(Message::Assistant(last)) = history.last_mut()
+    if let Some(ChatMessage::Assistant(last)) = history.last_mut()
         && last.calls.is_empty()
     {
         if !last.text.is_empty() && !reply.text.is_empty() {
@@ -101,7 +101,7 @@ fn push_reply(history: &mut Vec<Message>, reply: Reply) -> usize {
         last.finish = reply.finish;
         return 1;
     }
-    history.push(Message::Assistant(reply));
+    history.push(ChatMessage::Assistant(reply));
     0
 }
 

@@ -1,22 +1,22 @@
-use hermes_llm::Asked;
+use hermes_llm::RequestedCall;
 
 use super::*;
 
-fn asks(text: &str, ids: &[&str]) -> Message {
-    let call = |id: &&str| Asked {
+fn asks(text: &str, ids: &[&str]) -> ChatMessage {
+    let call = |id: &&str| RequestedCall {
         id: (*id).to_owned(),
         name: "read_file".to_owned(),
         arguments: "{}".to_owned(),
     };
-    Message::Assistant(Reply {
+    ChatMessage::Assistant(ModelReply {
         text: text.to_owned(),
         calls: ids.iter().map(call).collect(),
-        ..Reply::default()
+        ..ModelReply::default()
     })
 }
 
-fn answer(id: &str, content: &str) -> Message {
-    Message::Tool(Answer {
+fn answer(id: &str, content: &str) -> ChatMessage {
+    ChatMessage::Tool(ToolCallAnswer {
         call_id: id.to_owned(),
         name: "read_file".to_owned(),
         content: content.to_owned(),
@@ -27,16 +27,16 @@ fn answer(id: &str, content: &str) -> Message {
 }
 
 /// Roles and ids, in short.
-fn shape(messages: &[Message]) -> String {
-    let short = |message: &Message| match message {
-        Message::System { .. } => "s".to_owned(),
-        Message::User { content } => format!("u{}", content.len()),
-        Message::Assistant(reply) => {
+fn shape(messages: &[ChatMessage]) -> String {
+    let short = |message: &ChatMessage| match message {
+        ChatMessage::System { .. } => "s".to_owned(),
+        ChatMessage::User { content } => format!("u{}", content.len()),
+        ChatMessage::Assistant(reply) => {
             let ids: Vec<&str> = reply.calls.iter().map(|call| call.id.as_str()).collect();
             format!("a({})", ids.join(","))
         }
-        Message::Tool(answer) if answer.content == LOST => format!("?{}", answer.call_id),
-        Message::Tool(answer) => format!("t{}", answer.call_id),
+        ChatMessage::Tool(answer) if answer.content == LOST => format!("?{}", answer.call_id),
+        ChatMessage::Tool(answer) => format!("t{}", answer.call_id),
     };
     messages.iter().map(short).collect::<Vec<_>>().join(" ")
 }
@@ -44,13 +44,13 @@ fn shape(messages: &[Message]) -> String {
 #[test]
 fn a_sound_history_stays_as_it_is() {
     let sound = vec![
-        Message::system("s"),
-        Message::user("hello"),
+        ChatMessage::system("s"),
+        ChatMessage::user("hello"),
         asks("", &["1", "2"]),
         answer("1", "a"),
         answer("2", "b"),
         asks("done", &[]),
-        Message::user("more"),
+        ChatMessage::user("more"),
     ];
     assert_eq!(mend(sound.clone()), (sound, 0));
 }
@@ -58,13 +58,13 @@ fn a_sound_history_stays_as_it_is() {
 #[test]
 fn every_call_has_one_result_and_every_result_its_call() {
     let broken = vec![
-        Message::user("hello"),
+        ChatMessage::user("hello"),
         answer("0", "of nobody"),
         asks("", &["1", "2", "1"]),
         answer("2", "b"),
         answer("2", "b again"),
-        Message::user("are you there?"),
-        Message::user("hello?"),
+        ChatMessage::user("are you there?"),
+        ChatMessage::user("hello?"),
         asks("", &["3", "2"]),
         asks("yes", &[]),
         asks("really", &[]),
@@ -78,7 +78,7 @@ fn every_call_has_one_result_and_every_result_its_call() {
 
 #[test]
 fn the_user_speaks_first() {
-    let history = vec![asks("Hello.", &["a"]), answer("a", "it"), Message::user("go on")];
+    let history = vec![asks("Hello.", &["a"]), answer("a", "it"), ChatMessage::user("go on")];
     let (history, mended) = mend(history);
     assert_eq!((shape(&history).as_str(), mended), ("u1 a(a) ta u1", 1));
     let again = mend(history.clone());

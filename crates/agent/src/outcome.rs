@@ -1,6 +1,6 @@
 //! How a turn has ended.
 
-use hermes_llm::{Fault, Usage};
+use hermes_llm::{ModelError, TokenUsage};
 
 /// How a turn has ended.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub struct Outcome {
     /// How many calls it made.
     pub calls: u32,
     /// What it took.
-    pub usage: Usage,
+    pub usage: TokenUsage,
 }
 
 /// Why a turn has ended.
@@ -39,15 +39,15 @@ pub enum End {
     /// The model asked again and again for what does not exist.
     Lost,
     /// The model cannot be asked.
-    Fault(Fault),
+    Fault(ModelError),
     /// What happened cannot be written down, so nothing more is done.
     Journal(String),
 }
 
 impl Outcome {
     /// The model was not asked.
-    pub(crate) fn refused(fault: Fault) -> Self {
-        let (text, usage) = (String::new(), Usage::default());
+    pub(crate) fn refused(fault: ModelError) -> Self {
+        let (text, usage) = (String::new(), TokenUsage::default());
         Self { text, end: End::Fault(fault), asked: 0, calls: 0, usage }
     }
 }

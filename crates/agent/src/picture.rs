@@ -5,18 +5,18 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::{Attachment, ToolResult};
-use hermes_llm::Image;
+use hermes_llm::InlineImage;
 
 /// Servers take no larger ones.
 const MOST: u64 = 5 * 1024 * 1024;
 
 /// The images of a result that can be shown.
-pub(crate) fn of(result: &ToolResult) -> Vec<Image> {
+pub(crate) fn of(result: &ToolResult) -> Vec<InlineImage> {
     result.attachments.iter().filter_map(read).collect()
 }
 
 /// The image in a file, for a model to see; or why it cannot be shown.
-pub fn picture(path: &Path) -> Result<Image, String> {
+pub fn picture(path: &Path) -> Result<InlineImage, String> {
     let size = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !size.is_file() {
         return Err("it is not a file".to_owned());
@@ -32,10 +32,10 @@ pub fn picture(path: &Path) -> Result<Image, String> {
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
         _ => return Err("it is no PNG, JPEG, GIF or WebP".to_owned()),
     };
-    Ok(Image { media_type: media_type.to_owned(), data: STANDARD.encode(bytes) })
+    Ok(InlineImage { media_type: media_type.to_owned(), data: STANDARD.encode(bytes) })
 }
 
-fn read(attachment: &Attachment) -> Option<Image> {
+fn read(attachment: &Attachment) -> Option<InlineImage> {
     let shown = ["image/png", "image/jpeg", "image/gif", "image/webp"];
     if !shown.contains(&attachment.media_type.as_str()) {
         return None;
@@ -45,5 +45,5 @@ fn read(attachment: &Attachment) -> Option<Image> {
         return None;
     }
     let bytes = std::fs::read(&attachment.path).ok()?;
-    Some(Image { media_type: attachment.media_type.clone(), data: STANDARD.encode(bytes) })
+    Some(InlineImage { media_type: attachment.media_type.clone(), data: STANDARD.encode(bytes) })
 }

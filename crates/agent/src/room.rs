@@ -1,7 +1,7 @@
 //! Making room: a conversation that fills the model's window is shortened, so
 //! that it can go on. No call loses its result, and what was decided stays.
 
-use hermes_llm::{Choice, FaultKind, Message, Part, Reply, Request};
+use hermes_llm::{ToolChoice, ModelErrorKind, ChatMessage, ContentPart, ModelReply, ModelRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ impl Agent {
         // What the turn is about is not summed up, so that there is no use in trying
         // before there is something else.
         let messages = self.conversation.messages();
-        let asked = tokens(&Message::User { content: asked(messages, messages.len()) });
+        let asked = tokens(&ChatMessage::User { content: asked(messages, messages.len()) });
         let fixed = self.base() + asked + window / 8;
         if used > fixed.min(window / 10 * 9) {
             self.shorten(self.cut(), budget).await?;
@@ -108,7 +108,7 @@ impl Agent {
         let (old, recent) = messages.split_at(seam(messages, kept));
         let mut opening = Vec::new();
         // What the turn is about stays as it is; alone it needs no summary.
-        if let [only @ Message::User { .. }] = old {
+        if let [only @ ChatMessage::User { .. }] = old {
             opening.push(only.clone());
         } else if !old.is_empty() {
             let summary = self.summarise(old, &cut, budget).await?;
@@ -122,8 +122,8 @@ impl Agent {
             if !asked.is_empty() {
                 told.push_str("\n\n[What the user has asked for, word for word:]");
             }
-            let content = std::iter::once(Part::Text { text: told }).chain(asked).collect();
-            opening.push(Message::User { content });
+            let content = std::iter::once(ContentPart::Text { text: told }).chain(asked).collect();
+            opening.push(ChatMessage::User { content });
         }
         let mut shorter = opening;
         shorter.extend(recent.iter().cloned());
@@ -157,23 +157,23 @@ impl Agent {
         let _ = session.update("context", |mark: &mut ContextMark| mark.generation += 1);
     }
 
-    async fn summarise(&self, old: &[Message], cut: &Cut, budget: &Budget) -> Result<String, Stop> {
+    async fn summarise(&self, old: &[ChatMessage], cut: &Cut, budget: &Budget) -> Result<String, Stop> {
         let mut messages =
-            vec![Message::system("You sum up conversations so that work can go on.")];
-        messages.push(Message::user(short(&transcript(old), bytes(cut.read))));
-        messages.push(Message::user(SUMMARISE));
+            vec![ChatMessage::system("You sum up conversations so that work can go on.")];
+        messages.push(ChatMessage::user(short(&transcript(old), bytes(cut.read))));
+        messages.push(ChatMessage::user(SUMMARISE));
         let (messages, _) = crate::mend(messages);
-        let request = Request {
-            choice: Choice::None,
+        let request = ModelRequest {
+            choice: ToolChoice::None,
             max_tokens: Some(4_096),
-            ..Request::new(self.makeup.manner.model.clone(), messages)
+            ..ModelRequest::new(self.makeup.manner.model.clone(), messages)
         };
         let stopped = self.interrupt.turn();
         let reply = stopped.run_until_cancelled(self.makeup.model.reply(&request)).await;
-        let reply: Reply = match reply.ok_or(Stop::Interrupted(None))? {
+        let reply: ModelReply = match reply.ok_or(Stop::Interrupted(None))? {
             // Even that is too long for this server, or it cannot be asked now. A task goes
             // on without, as long as it can.
-            Err(fault) if cut.is_needed || fault.kind == FaultKind::Length => {
+            Err(fault) if cut.is_needed || fault.kind == ModelErrorKind::ContextTooLong => {
                 return Ok(self.unsummed(old));
             }
             reply => reply.map_err(Stop::Fault)?,
@@ -187,7 +187,7 @@ impl Agent {
     }
 
     /// What stands for a summary that the model did not make, which is told.
-    fn unsummed(&self, old: &[Message]) -> String {
+    fn unsummed(&self, old: &[ChatMessage]) -> String {
         self.see(&Notice::Warning(
             "The model did not sum up what came before; the first request and the last steps stand \
              for it.",
@@ -198,27 +198,27 @@ impl Agent {
 
 /// What the user has said in the turn under way, as far as it stands before
 /// this place; an earlier summary is not said by anybody.
-fn asked(messages: &[Message], cut: usize) -> Vec<Part> {
+fn asked(messages: &[ChatMessage], cut: usize) -> Vec<ContentPart> {
     let is_answer =
-        |message: &Message| matches!(message, Message::Assistant(reply) if reply.calls.is_empty());
+        |message: &ChatMessage| matches!(message, ChatMessage::Assistant(reply) if reply.calls.is_empty());
     let until_last = &messages[..messages.len().saturating_sub(1)];
     let began = until_last.iter().rposition(is_answer).map_or(0, |at| at + 1);
     let turn = messages.get(began..cut).unwrap_or_default();
     let said = turn.iter().filter_map(|message| match message {
-        Message::User { content } => Some(content.iter().cloned()),
+        ChatMessage::User { content } => Some(content.iter().cloned()),
         _ => None,
     });
     let is_summary =
-        |part: &Part| matches!(part, Part::Text { text } if text.starts_with(SUMMED_UP));
+        |part: &ContentPart| matches!(part, ContentPart::Text { text } if text.starts_with(SUMMED_UP));
     said.flatten().filter(|part| !is_summary(part)).collect()
 }
 
 /// Shortens what is longer than so many bytes in a message, unless a user has
 /// said it.
-fn squeeze(message: &mut Message, most: usize) {
+fn squeeze(message: &mut ChatMessage, most: usize) {
     match message {
-        Message::System { .. } | Message::User { .. } => {}
-        Message::Assistant(reply) => {
+        ChatMessage::System { .. } | ChatMessage::User { .. } => {}
+        ChatMessage::Assistant(reply) => {
             reply.text = short(&reply.text, most);
             for call in &mut reply.calls {
                 if call.arguments.len() > most {
@@ -226,7 +226,7 @@ fn squeeze(message: &mut Message, most: usize) {
                 }
             }
         }
-        Message::Tool(answer) => answer.content = short(&answer.content, most),
+        ChatMessage::Tool(answer) => answer.content = short(&answer.content, most),
     }
 }
 
@@ -249,7 +249,7 @@ fn short_arguments(arguments: &str, most: usize) -> String {
 }
 
 /// About how many tokens messages take.
-fn sum(messages: &[Message]) -> u64 {
+fn sum(messages: &[ChatMessage]) -> u64 {
     messages.iter().map(tokens).sum()
 }
 
@@ -260,7 +260,7 @@ pub(crate) fn bytes(tokens: u64) -> usize {
 
 /// Where the conversation is cut: what comes after takes at most so many
 /// tokens, and begins with what the user said or with an answer of the model.
-fn seam(messages: &[Message], kept: u64) -> usize {
+fn seam(messages: &[ChatMessage], kept: u64) -> usize {
     let mut sum = 0;
     let mut cut = messages.len();
     for (at, message) in messages.iter().enumerate().rev() {
@@ -268,13 +268,13 @@ fn seam(messages: &[Message], kept: u64) -> usize {
         if sum > kept {
             break;
         }
-        if !matches!(message, Message::Tool(_)) {
+        if !matches!(message, ChatMessage::Tool(_)) {
             cut = at;
         }
     }
     if cut == messages.len() {
         // Even the last step is too long: it alone stays.
-        let last = messages.iter().rposition(|message| !matches!(message, Message::Tool(_)));
+        let last = messages.iter().rposition(|message| !matches!(message, ChatMessage::Tool(_)));
         cut = last.unwrap_or(0);
     }
     cut
@@ -282,8 +282,8 @@ fn seam(messages: &[Message], kept: u64) -> usize {
 
 /// What stands for a summary that the model did not make: what the user wanted
 /// first, and what happened last.
-fn excerpt(old: &[Message]) -> String {
-    let wanted = old.iter().find(|message| matches!(message, Message::User { .. }));
+fn excerpt(old: &[ChatMessage]) -> String {
+    let wanted = old.iter().find(|message| matches!(message, ChatMessage::User { .. }));
     let wanted = wanted.map(|message| short(&message.text(), LONG)).unwrap_or_default();
     let all = transcript(old);
     let from = all.ceil_char_boundary(all.len().saturating_sub(LONG * 2));
@@ -291,20 +291,20 @@ fn excerpt(old: &[Message]) -> String {
 }
 
 /// The conversation as text, its long results shortened.
-fn transcript(messages: &[Message]) -> String {
+fn transcript(messages: &[ChatMessage]) -> String {
     let mut text = String::new();
     for message in messages {
         let (who, what) = match message {
-            Message::System { text } => ("System", text.clone()),
-            Message::User { .. } => ("User", message.text()),
-            Message::Assistant(reply) => {
+            ChatMessage::System { text } => ("System", text.clone()),
+            ChatMessage::User { .. } => ("User", message.text()),
+            ChatMessage::Assistant(reply) => {
                 let mut said = reply.text.clone();
                 for call in &reply.calls {
                     said.push_str(&format!("\n→ {} {}", call.name, short(&call.arguments, LONG)));
                 }
                 ("Assistant", said)
             }
-            Message::Tool(answer) => ("Result", short(&answer.content, LONG)),
+            ChatMessage::Tool(answer) => ("Result", short(&answer.content, LONG)),
         };
         text.push_str(&format!("{who}: {what}\n\n"));
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_core::CallArguments;
-use hermes_llm::{Asked, Finish, Reply};
+use hermes_llm::{RequestedCall, FinishReason, ModelReply};
 use hermes_protocol::{CallDialect, parse};
 use hermes_schema::parse_arguments;
 use serde_json::Value;
@@ -142,7 +142,7 @@ pub(crate) fn is_call(text: &str) -> bool {
 }
 
 /// Takes the calls out of the text of an answer.
-pub(crate) fn take_calls(reply: &mut Reply) {
+pub(crate) fn take_calls(reply: &mut ModelReply) {
     let Some(start) = call_in(&reply.text) else { return };
     let Ok(request) = parse(&mended(&reply.text[start..]), Some(CallDialect::HermesText)) else {
         return;
@@ -151,8 +151,8 @@ pub(crate) fn take_calls(reply: &mut Reply) {
     // What comes before is said to the user; what comes after is made up.
     reply.text.truncate(start);
     reply.text.truncate(reply.text.trim_end().len());
-    if reply.finish == Finish::Stop {
-        reply.finish = Finish::Calls;
+    if reply.finish == FinishReason::Stop {
+        reply.finish = FinishReason::Calls;
     }
 }
 
@@ -197,12 +197,12 @@ fn named(body: &str) -> Cow<'_, str> {
     quoted().map_or(body.into(), Cow::Owned)
 }
 
-fn asked(call: &hermes_core::ToolCall) -> Asked {
+fn asked(call: &hermes_core::ToolCall) -> RequestedCall {
     let arguments = match &call.arguments {
         CallArguments::Json(value) => value.to_string(),
         CallArguments::Text(text) => text.clone(),
     };
-    Asked { id: String::new(), name: call.name.clone(), arguments }
+    RequestedCall { id: String::new(), name: call.name.clone(), arguments }
 }
 
 /// A word for ids that no other call of this program has.
@@ -214,7 +214,7 @@ pub(crate) fn fresh() -> String {
 
 #[cfg(test)]
 mod tests {
-    use hermes_llm::Reply;
+    use hermes_llm::ModelReply;
 
     use super::{Aloud, take_calls};
 
@@ -248,7 +248,7 @@ mod tests {
             (format!("I do it.\n{call}\nDone."), 1),
             (format!("{call}\n{call}"), 2),
         ] {
-            let mut reply = Reply { text: text.clone(), ..Reply::default() };
+            let mut reply = ModelReply { text: text.clone(), ..ModelReply::default() };
             take_calls(&mut reply);
             assert_eq!(reply.calls.len(), calls, "{text}");
             let pieces: Vec<String> = text.chars().map(String::from).collect();
@@ -266,7 +266,7 @@ mod tests {
             "{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.txt\"}}",
         ] {
             let text = format!("I look.\n<tool_call>\n{body}\n</tool_call>");
-            let mut reply = Reply { text, ..Reply::default() };
+            let mut reply = ModelReply { text, ..ModelReply::default() };
             take_calls(&mut reply);
             assert_eq!(reply.calls.len(), 1, "{body}");
             assert_eq!(reply.calls[0].name, "read_file", "{body}");

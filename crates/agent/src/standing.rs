@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hermes_llm::{Model, Usage};
+use hermes_llm::{LanguageModel, TokenUsage};
 
 use crate::agent::Manner;
 use crate::budget::Budget;
@@ -19,7 +19,7 @@ pub struct Standing {
     /// How many agents are above it.
     pub depth: u8,
     /// The model that answers it.
-    pub model: Arc<dyn Model>,
+    pub model: Arc<dyn LanguageModel>,
     /// How it goes about its work.
     pub manner: Manner,
     /// Who watches it.
@@ -30,7 +30,7 @@ pub struct Standing {
 
 impl Standing {
     /// A model took this for the agent, in no session of its own.
-    pub fn spend(&self, usage: Usage) {
+    pub fn spend(&self, usage: TokenUsage) {
         self.budget.spend_usage(usage);
         // What cannot be written down is noticed when the result is.
         let _ = self.journal.write(Entry::Spent(&usage));

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use hermes_core::{ErrorKind, CallStatus, ToolCall, ToolResult};
 use hermes_engine::Onlooker;
-use hermes_llm::{Asked, Choice, Fault, FaultKind, Finish, Message, Part, Reply, Request, Usage};
+use hermes_llm::{RequestedCall, ToolChoice, ModelError, ModelErrorKind, FinishReason, ChatMessage, ContentPart, ModelReply, ModelRequest, TokenUsage};
 
 use crate::agent::{Agent, Makeup, call_of};
 use crate::budget::Budget;
@@ -45,8 +45,8 @@ const MALFORMED: u32 = 3;
 /// Why a turn does not go on.
 pub(crate) enum Stop {
     /// With what the model had said by then.
-    Interrupted(Option<Box<Reply>>),
-    Fault(Fault),
+    Interrupted(Option<Box<ModelReply>>),
+    Fault(ModelError),
     Journal(JournalError),
 }
 
@@ -86,11 +86,11 @@ struct Tally {
     strikes: u32,
     empty: u32,
     malformed: u32,
-    usage: Usage,
+    usage: TokenUsage,
     /// What the last answer took.
-    last: Usage,
+    last: TokenUsage,
     /// Why the last answer broke off.
-    broken: Option<Fault>,
+    broken: Option<ModelError>,
     /// What a model has said that has paused.
     paused: String,
 }
@@ -104,7 +104,7 @@ impl Tally {
 
 impl Agent {
     /// Says something to the model, and sees it through to the end.
-    pub async fn turn(&mut self, mut said: Vec<Part>, budget: &Budget) -> Outcome {
+    pub async fn turn(&mut self, mut said: Vec<ContentPart>, budget: &Budget) -> Outcome {
         self.turns += 1;
         self.makeup.engine.new_turn(&self.makeup.caller);
         if let Err(fault) = self.fit(&mut said) {
@@ -112,14 +112,14 @@ impl Agent {
         }
         if let Some(before) = self.unheard.take() {
             let text = "[Said before, while you were at work:]".to_owned();
-            let until = Part::Text { text: "[Said now:]".to_owned() };
-            let before = std::iter::once(Part::Text { text }).chain(before);
+            let until = ContentPart::Text { text: "[Said now:]".to_owned() };
+            let before = std::iter::once(ContentPart::Text { text }).chain(before);
             said.splice(0..0, before.chain([until]));
         }
         let outer = self.makeup.caller.cancel.clone();
         self.interrupt.begin(Some(&outer));
         let mut tally = Tally::default();
-        let end = match self.add(Message::User { content: said }) {
+        let end = match self.add(ChatMessage::User { content: said }) {
             Ok(()) => self.rounds(budget, &mut tally).await,
             Err(error) => Err(error.into()),
         };
@@ -127,7 +127,7 @@ impl Agent {
             // What was shown was said, and the model must know that.
             Err(Stop::Interrupted(Some(said))) => {
                 tally.text.clone_from(&said.text);
-                self.add(Message::Assistant(*said)).map(|()| End::Interrupted).map_err(Stop::from)
+                self.add(ChatMessage::Assistant(*said)).map(|()| End::Interrupted).map_err(Stop::from)
             }
             end => end,
         };
@@ -151,7 +151,7 @@ impl Agent {
             let finish = reply.finish.clone();
             let calls = reply.calls.clone();
             let is_silent = calls.is_empty() && reply.text.trim().is_empty();
-            let is_empty = is_silent && matches!(finish, Finish::Stop | Finish::Calls);
+            let is_empty = is_silent && matches!(finish, FinishReason::Stop | FinishReason::Calls);
             if is_empty && tally.empty < EMPTY {
                 tally.empty += 1;
                 self.spent(&reply.usage)?;
@@ -160,17 +160,17 @@ impl Agent {
             }
             if calls.is_empty() {
                 self.warn_of_spoken(&reply.text);
-                self.add(Message::Assistant(reply))?;
+                self.add(ChatMessage::Assistant(reply))?;
                 match finish {
-                    Finish::Length => return Ok(End::CutOff),
-                    Finish::Malformed => {
+                    FinishReason::Length => return Ok(End::CutOff),
+                    FinishReason::Malformed => {
                         let why = "the model writes tool calls that its server cannot read";
                         return Ok(End::Broken(why.to_owned()));
                     }
-                    Finish::Broken => return Ok(tally.broken_off()),
-                    Finish::Filtered => return Ok(End::Withheld),
+                    FinishReason::Broken => return Ok(tally.broken_off()),
+                    FinishReason::Filtered => return Ok(End::Withheld),
                     // It is asked to go on where it is.
-                    Finish::Paused if !is_silent => {
+                    FinishReason::Paused if !is_silent => {
                         tally.paused.clone_from(&tally.text);
                         continue;
                     }
@@ -178,14 +178,14 @@ impl Agent {
                 }
                 // What somebody said meanwhile is for the next round.
                 match self.interrupt.take_said() {
-                    Some(content) => self.add(Message::User { content })?,
+                    Some(content) => self.add(ChatMessage::User { content })?,
                     None if is_empty => return Ok(End::Silent),
                     None => return Ok(End::Done),
                 }
                 continue;
             }
             let reply = self.as_taken(reply);
-            self.add(Message::Assistant(reply))?;
+            self.add(ChatMessage::Assistant(reply))?;
             let only_script = calls.iter().all(|call| call.name == "execute_code");
             let results = self.make_calls(&calls, budget, tally).await?;
             if only_script {
@@ -210,7 +210,7 @@ impl Agent {
     }
 
     /// Asks the model until its answer can be used.
-    async fn ask(&mut self, budget: &Budget, tally: &mut Tally, wish: Wish) -> Result<Reply, Stop> {
+    async fn ask(&mut self, budget: &Budget, tally: &mut Tally, wish: Wish) -> Result<ModelReply, Stop> {
         let mut room = self.makeup.manner.max_tokens;
         let mut is_shortest = false;
         let mut broken_off = 0;
@@ -218,22 +218,22 @@ impl Agent {
             budget.spend_round();
             tally.asked += 1;
             self.see(&Notice::Asking { round: tally.asked });
-            let request = Request { is_shortest, ..self.request(wish, room) };
+            let request = ModelRequest { cannot_shorten: is_shortest, ..self.request(wish, room) };
             let heard = match self.listen(&request).await {
-                Err(Stop::Fault(fault)) if fault.kind == FaultKind::Length && !is_shortest => {
+                Err(Stop::Fault(fault)) if fault.kind == ModelErrorKind::ContextTooLong && !is_shortest => {
                     // The server knows better how long the conversation is.
                     if attempt < SHORTER && self.compress_more(budget).await? {
                         continue;
                     }
                     // Another model may have a larger window.
-                    if !self.makeup.model.has_others() {
+                    if !self.makeup.model.has_fallback() {
                         return Err(Stop::Fault(fault));
                     }
                     is_shortest = true;
                     continue;
                 }
                 Err(Stop::Fault(fault))
-                    if fault.kind == FaultKind::NoTools && !self.makeup.manner.speaks_calls =>
+                    if fault.kind == ModelErrorKind::NoTools && !self.makeup.manner.speaks_calls =>
                 {
                     // It has no other way, so it asks in its text from now on.
                     self.makeup.manner.speaks_calls = true;
@@ -255,18 +255,18 @@ impl Agent {
             self.warn_of_price(budget, &reply.usage);
             self.conversation.count(&reply.usage);
             let reply = tidy(reply, self.makeup.manner.speaks_calls, self.conversation.messages());
-            if reply.finish == Finish::Malformed {
+            if reply.finish == FinishReason::Malformed {
                 if tally.malformed < MALFORMED && budget.exhausted().is_none() {
                     tally.malformed += 1;
                     self.spent(&reply.usage)?;
                     self.see(&Notice::Again { why: "the model wrote a call that cannot be read" });
                     continue;
                 }
-                return Ok(Reply { calls: Vec::new(), ..reply });
+                return Ok(ModelReply { calls: Vec::new(), ..reply });
             }
-            let is_cut = matches!(reply.finish, Finish::Length | Finish::Broken);
+            let is_cut = matches!(reply.finish, FinishReason::Length | FinishReason::Broken);
             if is_cut && !reply.calls.is_empty() {
-                let is_mended = reply.finish == Finish::Broken && request.takes_back;
+                let is_mended = reply.finish == FinishReason::Broken && request.can_retract;
                 broken_off += u32::from(is_mended);
                 if attempt < CUT_OFF && broken_off <= BROKEN && budget.exhausted().is_none() {
                     self.spent(&reply.usage)?;
@@ -277,7 +277,7 @@ impl Agent {
                     continue;
                 }
                 // Half a call is not made.
-                let reply = Reply { calls: Vec::new(), ..reply };
+                let reply = ModelReply { calls: Vec::new(), ..reply };
                 return Ok(reply);
             }
             self.see(&Notice::Answered { text: &reply.text, usage: &reply.usage });
@@ -286,28 +286,28 @@ impl Agent {
         Err(Stop::Interrupted(None))
     }
 
-    fn request(&self, wish: Wish, room: Option<u64>) -> Request {
+    fn request(&self, wish: Wish, room: Option<u64>) -> ModelRequest {
         let manner = &self.makeup.manner;
         let (history, _) = mend(self.conversation.messages().to_vec());
-        let system = Message::system(self.system());
+        let system = ChatMessage::system(self.system());
         // Nobody has said this, so it is no part of the conversation.
         let last_word = match wish {
             Wish::Work => None,
-            Wish::Summary(words) | Wish::BareSummary(words) => Some(Message::user(words)),
+            Wish::Summary(words) | Wish::BareSummary(words) => Some(ChatMessage::user(words)),
         };
         let messages = std::iter::once(system).chain(history).chain(last_word).collect();
-        Request {
+        ModelRequest {
             tools: match wish {
                 Wish::Work | Wish::Summary(_) => Arc::clone(&self.makeup.tools),
                 Wish::BareSummary(_) => Arc::default(),
             },
-            choice: if wish == Wish::Work { Choice::Auto } else { Choice::None },
+            choice: if wish == Wish::Work { ToolChoice::Auto } else { ToolChoice::None },
             max_tokens: room,
             temperature: manner.temperature,
             effort: manner.effort.clone(),
-            speaks_calls: manner.speaks_calls,
-            takes_back: self.makeup.watcher.takes_back(),
-            ..Request::new(manner.model.clone(), messages)
+            text_tool_calls: manner.speaks_calls,
+            can_retract: self.makeup.watcher.takes_back(),
+            ..ModelRequest::new(manner.model.clone(), messages)
         }
     }
 
@@ -325,7 +325,7 @@ impl Agent {
     /// Makes the calls of an answer. Each gets its one result, whatever happens.
     async fn make_calls(
         &mut self,
-        asked: &[Asked],
+        asked: &[RequestedCall],
         budget: &Budget,
         tally: &mut Tally,
     ) -> Result<Vec<ToolResult>, Stop> {
@@ -364,20 +364,20 @@ impl Agent {
         }
         // In their own voice, which nothing that a tool shows can take on.
         if let Some(content) = self.interrupt.take_said() {
-            self.add(Message::User { content })?;
+            self.add(ChatMessage::User { content })?;
         }
         Ok(results)
     }
 
     /// About what the next request takes: what the last one took, and more by
     /// as much as the conversation is longer.
-    fn next_like(&self, last: Usage) -> Usage {
+    fn next_like(&self, last: TokenUsage) -> TokenUsage {
         if last.input == 0 {
             return last;
         }
         let input = last.input.max(self.conversation.tokens());
         let growth = input as f64 / last.input as f64;
-        Usage { input, cost: last.cost.map(|cost| cost * growth), ..last }
+        TokenUsage { input, cost: last.cost.map(|cost| cost * growth), ..last }
     }
 
     /// It does not go on: one more answer without tools, so that what was found
@@ -386,18 +386,18 @@ impl Agent {
         &mut self,
         end: End,
         words: &'static str,
-        next: Usage,
+        next: TokenUsage,
         budget: &Budget,
         tally: &mut Tally,
     ) -> Result<End, Stop> {
         let is_answered =
-            matches!(self.conversation.messages().last(), Some(Message::Assistant(_)));
+            matches!(self.conversation.messages().last(), Some(ChatMessage::Assistant(_)));
         let is_late = budget.deadline().is_some_and(|end| end <= Instant::now());
         let is_broke = is_late || budget.short_of(next, 1).is_some();
         if tally.asked > 0 && !is_answered && !is_broke {
             let reply = self.summary(words, budget, tally).await?;
             tally.text.clone_from(&reply.text);
-            self.add(Message::Assistant(Reply { calls: Vec::new(), ..reply }))?;
+            self.add(ChatMessage::Assistant(ModelReply { calls: Vec::new(), ..reply }))?;
         }
         Ok(end)
     }
@@ -410,9 +410,9 @@ impl Agent {
         words: &'static str,
         budget: &Budget,
         tally: &mut Tally,
-    ) -> Result<Reply, Stop> {
+    ) -> Result<ModelReply, Stop> {
         let reply = self.ask(budget, tally, Wish::Summary(words)).await?;
-        if !reply.text.trim().is_empty() || reply.finish == Finish::Filtered {
+        if !reply.text.trim().is_empty() || reply.finish == FinishReason::Filtered {
             return Ok(reply);
         }
         let next = self.next_like(tally.last);
@@ -433,7 +433,7 @@ impl Agent {
     /// An answer with its calls as they will be taken. The model reads them again
     /// with every request and goes by what it sees, so that a name or arguments
     /// that had to be mended must not stand beside a result as if they were right.
-    fn as_taken(&self, mut reply: Reply) -> Reply {
+    fn as_taken(&self, mut reply: ModelReply) -> ModelReply {
         let Makeup { engine, caller, .. } = &self.makeup;
         for call in &mut reply.calls {
             let Some((name, mended)) = engine.as_taken(&call.name, &call.arguments, caller) else {
@@ -469,7 +469,7 @@ impl Agent {
     }
 
     /// What costs nobody knows what cannot be kept within a budget.
-    fn warn_of_price(&mut self, budget: &Budget, usage: &Usage) {
+    fn warn_of_price(&mut self, budget: &Budget, usage: &TokenUsage) {
         let is_unknown = usage.cost.is_none() && usage.input + usage.output > 0;
         if is_unknown && budget.left().cost.is_some() && !self.is_warned {
             self.is_warned = true;
@@ -487,7 +487,7 @@ impl Agent {
 
 /// An answer without calls that are there twice, and with those that were only
 /// spoken.
-fn tidy(mut reply: Reply, speaks_calls: bool, earlier: &[Message]) -> Reply {
+fn tidy(mut reply: ModelReply, speaks_calls: bool, earlier: &[ChatMessage]) -> ModelReply {
     if speaks_calls && reply.calls.is_empty() {
         crate::spoken::take_calls(&mut reply);
     }
@@ -504,9 +504,9 @@ fn tidy(mut reply: Reply, speaks_calls: bool, earlier: &[Message]) -> Reply {
 }
 
 /// The ids of the calls that a message asks for.
-fn calls_of(message: &Message) -> Vec<String> {
+fn calls_of(message: &ChatMessage) -> Vec<String> {
     match message {
-        Message::Assistant(reply) => reply.calls.iter().map(|call| call.id.clone()).collect(),
+        ChatMessage::Assistant(reply) => reply.calls.iter().map(|call| call.id.clone()).collect(),
         _ => Vec::new(),
     }
 }

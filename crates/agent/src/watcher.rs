@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hermes_core::{ProgressUpdate, ToolResult};
 use hermes_engine::{Begun, Onlooker};
-use hermes_llm::{Setback, Usage};
+use hermes_llm::{RetryEvent, TokenUsage};
 
 /// Something that happens in a turn.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub enum Notice<'a> {
         /// The whole text.
         text: &'a str,
         /// What it took.
-        usage: &'a Usage,
+        usage: &'a TokenUsage,
     },
     /// A call begins.
     Began(&'a Begun<'a>),
@@ -56,7 +56,7 @@ pub enum Notice<'a> {
         after: u64,
     },
     /// A trouble with the model, and what is done about it.
-    Setback(&'a Setback<'a>),
+    Setback(&'a RetryEvent<'a>),
     /// Something that the user should know.
     Warning(&'a str),
 }

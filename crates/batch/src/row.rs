@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hermes_llm::Message;
+use hermes_llm::ChatMessage;
 use serde::{Deserialize, Serialize};
 
 use crate::prompt::Prompt;
@@ -108,11 +108,11 @@ impl Row {
     }
 }
 
-fn stats(messages: &[Message], known: &[String]) -> BTreeMap<String, ToolStats> {
+fn stats(messages: &[ChatMessage], known: &[String]) -> BTreeMap<String, ToolStats> {
     let mut stats: BTreeMap<String, ToolStats> =
         known.iter().map(|name| (name.clone(), ToolStats::default())).collect();
     for message in messages {
-        let Message::Tool(answer) = message else { continue };
+        let ChatMessage::Tool(answer) = message else { continue };
         let of = stats.entry(answer.name.clone()).or_default();
         of.count += 1;
         match is_failure(answer) {

@@ -1,7 +1,7 @@
 //! A conversation in the form that models are trained on: who speaks, and what
 //! they say, with thoughts, calls and answers marked in the text.
 
-use hermes_llm::{Answer, Message, Part, Reply};
+use hermes_llm::{ToolCallAnswer, ChatMessage, ContentPart, ModelReply};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -16,16 +16,16 @@ pub struct Turn {
 
 /// The turns of a conversation. The first tells of the tools; answers of tools
 /// that follow one another are one turn.
-pub fn turns(tools: &[Value], messages: &[Message]) -> Vec<Turn> {
+pub fn turns(tools: &[Value], messages: &[ChatMessage]) -> Vec<Turn> {
     let mut turns = vec![turn("system", system(tools))];
     for message in messages {
         match message {
             // What the model was told first is how it was run, not what it
             // should learn.
-            Message::System { .. } => {}
-            Message::User { content } => turns.push(turn("human", said(content))),
-            Message::Assistant(reply) => turns.push(turn("gpt", answered(reply))),
-            Message::Tool(answer) => {
+            ChatMessage::System { .. } => {}
+            ChatMessage::User { content } => turns.push(turn("human", said(content))),
+            ChatMessage::Assistant(reply) => turns.push(turn("gpt", answered(reply))),
+            ChatMessage::Tool(answer) => {
                 let block = response(answer);
                 match turns.last_mut() {
                     Some(last) if last.from == "tool" => {
@@ -41,15 +41,15 @@ pub fn turns(tools: &[Value], messages: &[Message]) -> Vec<Turn> {
 }
 
 /// Whether the model thought aloud anywhere.
-pub(crate) fn has_reasoning(messages: &[Message]) -> bool {
+pub(crate) fn has_reasoning(messages: &[ChatMessage]) -> bool {
     messages.iter().any(|message| match message {
-        Message::Assistant(reply) => !thought(reply).0.is_empty(),
+        ChatMessage::Assistant(reply) => !thought(reply).0.is_empty(),
         _ => false,
     })
 }
 
 /// Whether an answer tells of a failure.
-pub(crate) fn is_failure(answer: &Answer) -> bool {
+pub(crate) fn is_failure(answer: &ToolCallAnswer) -> bool {
     if answer.is_error {
         return true;
     }
@@ -94,19 +94,19 @@ fn definition(tool: &Value) -> Value {
     })
 }
 
-fn said(content: &[Part]) -> String {
+fn said(content: &[ContentPart]) -> String {
     let parts: Vec<&str> = content
         .iter()
         .map(|part| match part {
-            Part::Text { text } => text.as_str(),
-            Part::Image(_) => "[image]",
+            ContentPart::Text { text } => text.as_str(),
+            ContentPart::Image(_) => "[image]",
         })
         .collect();
     parts.join("\n")
 }
 
 /// What was thought, and what was said besides.
-fn thought(reply: &Reply) -> (String, String) {
+fn thought(reply: &ModelReply) -> (String, String) {
     let mut text = reply.text.clone();
     let mut thoughts = Vec::new();
     if let Some(reasoning) = &reply.reasoning
@@ -133,7 +133,7 @@ fn thought(reply: &Reply) -> (String, String) {
     (thoughts.join("\n"), text.trim().to_owned())
 }
 
-fn answered(reply: &Reply) -> String {
+fn answered(reply: &ModelReply) -> String {
     let (thoughts, text) = thought(reply);
     let mut value = format!("<think>\n{thoughts}\n</think>\n");
     let mut pieces = Vec::new();
@@ -153,7 +153,7 @@ fn answered(reply: &Reply) -> String {
     value
 }
 
-fn response(answer: &Answer) -> String {
+fn response(answer: &ToolCallAnswer) -> String {
     // A number or a word that happens to be JSON stays text.
     let content = match serde_json::from_str::<Value>(&answer.content) {
         Ok(content @ (Value::Object(_) | Value::Array(_))) => content,

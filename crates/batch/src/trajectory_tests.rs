@@ -1,14 +1,14 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use hermes_llm::{Asked, Image, Reasoning};
+use hermes_llm::{RequestedCall, InlineImage, Reasoning};
 
-fn call(name: &str, arguments: &str) -> Asked {
-    Asked { id: format!("call_{name}"), name: name.into(), arguments: arguments.into() }
+fn call(name: &str, arguments: &str) -> RequestedCall {
+    RequestedCall { id: format!("call_{name}"), name: name.into(), arguments: arguments.into() }
 }
 
-fn answer(name: &str, content: &str) -> Message {
-    Message::Tool(Answer {
+fn answer(name: &str, content: &str) -> ChatMessage {
+    ChatMessage::Tool(ToolCallAnswer {
         call_id: format!("call_{name}"),
         name: name.into(),
         content: content.into(),
@@ -22,20 +22,20 @@ fn answer(name: &str, content: &str) -> Message {
 fn a_conversation_has_the_form_that_trainers_read() {
     let tools = [json!({"type": "function", "function": {
         "name": "read_file", "description": "Reads.", "parameters": {"type": "object"}}})];
-    let asking = Reply {
+    let asking = ModelReply {
         text: "I look.".into(),
         calls: vec![call("read_file", r#"{"path":"a"}"#), call("todo", "")],
         reasoning: Some(Reasoning { text: "A file, then.".into(), opaque: Vec::new() }),
-        ..Reply::default()
+        ..ModelReply::default()
     };
-    let image = Part::Image(Image { media_type: "image/png".into(), data: "AA".into() });
+    let image = ContentPart::Image(InlineImage { media_type: "image/png".into(), data: "AA".into() });
     let messages = [
-        Message::system("Secret orders."),
-        Message::User { content: vec![Part::Text { text: "Read a.".into() }, image] },
-        Message::Assistant(asking),
+        ChatMessage::system("Secret orders."),
+        ChatMessage::User { content: vec![ContentPart::Text { text: "Read a.".into() }, image] },
+        ChatMessage::Assistant(asking),
         answer("read_file", r#"{"content":"x"}"#),
         answer("todo", "7"),
-        Message::Assistant(Reply { text: "It says x.".into(), ..Reply::default() }),
+        ChatMessage::Assistant(ModelReply { text: "It says x.".into(), ..ModelReply::default() }),
     ];
     let turns = turns(&tools, &messages);
     let said: Vec<(&str, &str)> =
@@ -73,9 +73,9 @@ fn thoughts_in_the_text_are_thoughts() {
         ("<think>never closed", "<think>\nnever closed\n</think>\n"),
         ("a <think></think> b", "<think>\n\n</think>\na  b"),
     ] {
-        let reply = Reply { text: text.into(), ..Reply::default() };
+        let reply = ModelReply { text: text.into(), ..ModelReply::default() };
         assert_eq!(answered(&reply), value);
-        let has = has_reasoning(&[Message::Assistant(reply)]);
+        let has = has_reasoning(&[ChatMessage::Assistant(reply)]);
         assert_eq!(has, value.contains("Hm.") || value.contains("never"));
     }
 }
@@ -83,7 +83,7 @@ fn thoughts_in_the_text_are_thoughts() {
 #[test]
 fn failures_are_told_from_answers() {
     let fails = |content: &str| match answer("x", content) {
-        Message::Tool(answer) => is_failure(&answer),
+        ChatMessage::Tool(answer) => is_failure(&answer),
         _ => unreachable!(),
     };
     for content in [

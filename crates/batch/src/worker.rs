@@ -1,7 +1,7 @@
 //! Whoever holds the conversations.
 
 use hermes_core::BoxFuture;
-use hermes_llm::{Message, Usage};
+use hermes_llm::{ChatMessage, TokenUsage};
 use serde_json::Value;
 
 use crate::prompt::Prompt;
@@ -24,7 +24,7 @@ pub struct Conversation {
     /// description and parameters.
     pub tools: Vec<Value>,
     /// What was said, without what the model was told first.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessage>,
     /// Whether it came to its own end.
     pub completed: bool,
     /// How often the model was asked.
@@ -32,7 +32,7 @@ pub struct Conversation {
     /// The model.
     pub model: String,
     /// What it took.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// The session that keeps it.
     pub session: Option<String>,
 }

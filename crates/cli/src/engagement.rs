@@ -11,7 +11,7 @@ use hermes_agent::{
     reading,
 };
 use hermes_history::{Beginning, History, Store, Timestamp, local};
-use hermes_llm::{Message, Setback, Told};
+use hermes_llm::{ChatMessage, RetryEvent, OnRetry};
 use hermes_memory::Memory;
 use hermes_store::regular_file;
 use serde_json::Value;
@@ -64,7 +64,7 @@ pub(crate) struct Engagement {
 /// What was before a session goes on.
 #[derive(Default)]
 struct Past {
-    history: Vec<Message>,
+    history: Vec<ChatMessage>,
     /// The last message that was there when it was read.
     last: i64,
     system: Option<String>,
@@ -136,7 +136,7 @@ impl Ready {
             depth: 0,
         };
         let agent = Agent::new(makeup, history);
-        Ok(Engagement { agent, session, store, definitions, how: found.how, warnings })
+        Ok(Engagement { agent, session, store, definitions, how: found.source, warnings })
     }
 
     /// The session that is meant by an id, the beginning of one, or `last`.
@@ -261,9 +261,9 @@ pub(crate) fn todo_reminder() -> Reminder {
 }
 
 /// Troubles with the model are shown to whoever watches.
-pub(crate) fn told(watcher: &Arc<dyn Watcher>) -> Told {
+pub(crate) fn told(watcher: &Arc<dyn Watcher>) -> OnRetry {
     let watcher = Arc::clone(watcher);
-    Arc::new(move |setback: &Setback<'_>| watcher.see(&Notice::Setback(setback)))
+    Arc::new(move |setback: &RetryEvent<'_>| watcher.see(&Notice::Setback(setback)))
 }
 
 /// The conversation of a session, and what its model was told first.

@@ -8,7 +8,7 @@ use hermes::core::BoxFuture;
 use hermes::policy::Reviewer;
 use hermes_config::Config;
 use hermes_history::Summaries;
-use hermes_llm::{Choice, Fault, Message, Model, Request};
+use hermes_llm::{ToolChoice, ModelError, ChatMessage, LanguageModel, ModelRequest};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -23,7 +23,7 @@ const ROOM: u64 = 2_048;
 pub(crate) struct Helper {
     models: Models,
     wanted: Option<String>,
-    found: OnceCell<(Arc<dyn Model>, String)>,
+    found: OnceCell<(Arc<dyn LanguageModel>, String)>,
 }
 
 impl Helper {
@@ -41,17 +41,17 @@ impl Helper {
         Self { models, wanted, found: OnceCell::new() }
     }
 
-    async fn ask(&self, prompt: String) -> Result<String, Fault> {
+    async fn ask(&self, prompt: String) -> Result<String, ModelError> {
         let find = || async {
             let found = self.models.find(self.wanted.as_deref(), Arc::new(|_| {})).await;
             found.map(|Chosen { found, manner }| (found.model, manner.model))
         };
         let (model, name) = self.found.get_or_try_init(find).await?;
-        let request = Request {
-            choice: Choice::None,
+        let request = ModelRequest {
+            choice: ToolChoice::None,
             max_tokens: Some(ROOM),
             temperature: Some(0.0),
-            ..Request::new(name.clone(), vec![Message::user(prompt)])
+            ..ModelRequest::new(name.clone(), vec![ChatMessage::user(prompt)])
         };
         Ok(model.reply(&request).await?.text)
     }

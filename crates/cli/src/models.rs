@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hermes::core::ToolError;
 use hermes_agent::Manner;
 use hermes_config::{Config, Home};
-use hermes_llm::{Fault, Http, Retries, Told, find};
+use hermes_llm::{ModelError, HttpClients, RetrySettings, OnRetry, discovery};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// Where models are looked for.
 #[derive(Debug, Clone)]
 pub(crate) struct Models {
-    http: Arc<Http>,
+    http: Arc<HttpClients>,
     settings: Arc<Value>,
     home: Home,
     speaks_calls: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Models {
 /// A model, and how it is asked.
 #[derive(Debug)]
 pub(crate) struct Chosen {
-    pub(crate) found: find::Found,
+    pub(crate) found: discovery::DiscoveredModel,
     pub(crate) manner: Manner,
 }
 
@@ -54,7 +54,7 @@ impl Models {
 
     /// Finds the model that is wanted, or the usual one. `PROVIDER:MODEL` names
     /// who runs it.
-    pub(crate) async fn find(&self, wanted: Option<&str>, told: Told) -> Result<Chosen, Fault> {
+    pub(crate) async fn find(&self, wanted: Option<&str>, told: OnRetry) -> Result<Chosen, ModelError> {
         let mut settings = Value::clone(&self.settings);
         let variables = hermes_store::dotenv::DotenvFile::load(&self.home.env_file()).vars;
         let lookup = |name: &str| {
@@ -64,7 +64,7 @@ impl Models {
             counts.then(found).flatten()
         };
         if let Some(wanted) = wanted {
-            let (provider, model) = find::apart(&settings, &lookup, wanted)?;
+            let (provider, model) = discovery::split_provider(&settings, &lookup, wanted)?;
             let usual = &settings["model"];
             let is_usual = usual["default"] == model;
             let is_at = |name: &String| {
@@ -84,8 +84,8 @@ impl Models {
                 }
             }
         }
-        let retries = Retries::default();
-        let found = find::find(&self.http, &settings, &lookup, find::PORTS, retries, told).await?;
+        let retries = RetrySettings::default();
+        let found = discovery::discover_model(&self.http, &settings, &lookup, discovery::LOCAL_SERVERS, retries, told).await?;
         let first = found.endpoints.first();
         let manner = Manner {
             model: first.map(|endpoint| endpoint.model.clone()).unwrap_or_default(),
@@ -100,12 +100,12 @@ impl Models {
     pub(crate) fn are_configured(&self) -> bool {
         let variables = hermes_store::dotenv::DotenvFile::load(&self.home.env_file()).vars;
         let lookup = |name: &str| std::env::var(name).ok().or_else(|| variables.get(name).cloned());
-        find::configured(&self.settings, &lookup).is_ok_and(|found| !found.is_empty())
+        discovery::configured_endpoints(&self.settings, &lookup).is_ok_and(|found| !found.is_empty())
     }
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
+impl From<ModelError> for Failure {
+    fn from(fault: ModelError) -> Self {
         ToolError::from(fault).into()
     }
 }

@@ -12,7 +12,7 @@ use hermes_config::Home;
 use hermes_delegation::{Child, Found, Supply};
 use hermes_exec::Jobs;
 use hermes_history::{Beginning, History, Kinship, Parent};
-use hermes_llm::find::HOW_TO_SET_UP;
+use hermes_llm::discovery::SETUP_HINT;
 
 use crate::engagement::{news, todo_reminder};
 use crate::models::Models;
@@ -75,7 +75,7 @@ impl Supply for Stock {
         if self.has_model.load(Ordering::Relaxed) || self.models.are_configured() {
             return Availability::Ready;
         }
-        Availability::missing("no model is set up", HOW_TO_SET_UP)
+        Availability::missing("no model is set up", SETUP_HINT)
     }
 
     fn journal(&self, child: &Child<'_>) -> Result<Arc<dyn Journal>, String> {

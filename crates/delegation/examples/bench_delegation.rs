@@ -12,7 +12,7 @@ use hermes_agent::{Journal, Manner, NoJournal};
 use hermes_core::{BoxFuture, ToolCall};
 use hermes_delegation::{Child, Crew, Found, Mixture, Settings, Supply, tools};
 use hermes_engine::{Caller, Engine};
-use hermes_llm::{Dialect, Endpoint, Http, Model, Server};
+use hermes_llm::{ApiDialect, ModelEndpoint, HttpClients, LanguageModel, HttpModel};
 use hermes_testkit::models::{ModelServer, Scene, Step};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 const THINKS: u64 = 500;
 
 struct Stock {
-    model: Arc<dyn Model>,
+    model: Arc<dyn LanguageModel>,
     working: AtomicUsize,
     peak: AtomicUsize,
 }
@@ -47,8 +47,8 @@ async fn main() {
     let wanted: usize = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(100);
     let folder = tempfile::tempdir().unwrap();
     let server = ModelServer::start(script(wanted));
-    let endpoint = Arc::new(Endpoint::new(Dialect::Chat, server.url(), "scripted"));
-    let model: Arc<dyn Model> = Arc::new(Server::new(Arc::new(Http::default()), endpoint, None));
+    let endpoint = Arc::new(ModelEndpoint::new(ApiDialect::Chat, server.url(), "scripted"));
+    let model: Arc<dyn LanguageModel> = Arc::new(HttpModel::new(Arc::new(HttpClients::default()), endpoint, None));
     let stock = Arc::new(Stock { model, working: AtomicUsize::new(0), peak: AtomicUsize::new(0) });
     let settings = Settings { at_once: wanted, ..Settings::default() };
     let crew = Crew::new(Arc::clone(&stock) as Arc<dyn Supply>, settings, Mixture::default());

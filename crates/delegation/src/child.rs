@@ -10,7 +10,7 @@ use hermes_core::{
     Session, Taint, ToolError, WorkingDir,
 };
 use hermes_engine::{Caller, Engine, Limits};
-use hermes_llm::{Model, Part};
+use hermes_llm::{LanguageModel, ContentPart};
 use hermes_threats::{ScanLevel, label, scan};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep_until;
@@ -63,7 +63,7 @@ pub(crate) struct Parent {
     pub(crate) crew: Arc<Crew>,
     pub(crate) engine: Engine,
     pub(crate) standing: Option<Arc<Standing>>,
-    pub(crate) model: Arc<dyn Model>,
+    pub(crate) model: Arc<dyn LanguageModel>,
     pub(crate) manner: Manner,
     pub(crate) session: Session,
     pub(crate) workplace: Arc<WorkingDir>,
@@ -293,7 +293,7 @@ pub(crate) struct Said<'a> {
 /// was up. A model that says nothing is not waited for.
 async fn in_time(ready: &mut Ready, said: String, stop: &CancellationToken) -> (Outcome, bool) {
     let deadline = ready.budget.deadline();
-    let turn = ready.agent.turn(vec![Part::Text { text: said }], &ready.budget);
+    let turn = ready.agent.turn(vec![ContentPart::Text { text: said }], &ready.budget);
     let Some(deadline) = deadline else { return (turn.await, false) };
     tokio::pin!(turn);
     tokio::select! {

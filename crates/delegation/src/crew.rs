@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use hermes_agent::{Gate, Guidance, Journal, Manner, NoJournal, Reminder};
 use hermes_core::{Approver, Availability, BoxFuture, CancellationToken, ToolError};
 use hermes_engine::Engine;
-use hermes_llm::Model;
+use hermes_llm::LanguageModel;
 use tokio::sync::Semaphore;
 
 use crate::background::Background;
@@ -32,7 +32,7 @@ pub struct Child<'a> {
 }
 
 /// A model and how it is asked; or why there is none, in words.
-pub type Found = Result<(Arc<dyn Model>, Manner), String>;
+pub type Found = Result<(Arc<dyn LanguageModel>, Manner), String>;
 
 /// Where the program keeps what sub-agents need.
 pub trait Supply: Send + Sync {

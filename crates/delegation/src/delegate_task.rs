@@ -11,7 +11,7 @@ use hermes_core::{
     ToolContext, ToolError, ToolSpec, WorkingDir,
 };
 use hermes_engine::Engine;
-use hermes_llm::Model;
+use hermes_llm::LanguageModel;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -293,7 +293,7 @@ impl DelegateTask {
     async fn model(
         &self,
         standing: Option<&Standing>,
-    ) -> Result<(Arc<dyn Model>, Manner), ToolError> {
+    ) -> Result<(Arc<dyn LanguageModel>, Manner), ToolError> {
         match (self.crew.settings.model.as_deref(), standing) {
             (None, Some(standing)) => Ok((Arc::clone(&standing.model), standing.manner.clone())),
             (name, _) => self.crew.supply.model(name).await.map_err(ToolError::unavailable),
@@ -305,7 +305,7 @@ impl DelegateTask {
         &self,
         tasks: &[Task],
         engine: &Engine,
-        model: &dyn Model,
+        model: &dyn LanguageModel,
         standing: Option<&Standing>,
         cx: &ToolContext,
     ) -> Result<Vec<Order>, ToolError> {

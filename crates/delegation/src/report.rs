@@ -2,7 +2,7 @@
 
 use hermes_agent::{End, Spent};
 use hermes_core::{ErrorKind, ToolError};
-use hermes_llm::{Fault, FaultKind};
+use hermes_llm::{ModelError, ModelErrorKind};
 use serde::Serialize;
 
 use crate::board::{Change, Step};
@@ -152,7 +152,7 @@ impl Cause {
                 ))
             },
             End::Fault(fault) => {
-                let silent = fault.kind == FaultKind::Silence;
+                let silent = fault.kind == ModelErrorKind::Timeout;
                 let cause = Self::failed(of_model(fault));
                 if silent { Self { status: Status::Timeout, ..cause } } else { cause }
             }
@@ -163,10 +163,10 @@ impl Cause {
 
 /// A fault of the model behind a sub-agent, as the parent is told of it. The
 /// request was not the parent's, so nothing is wrong with its arguments.
-fn of_model(fault: Fault) -> ToolError {
+fn of_model(fault: ModelError) -> ToolError {
     const HINT: &str = "The model of the sub-agent did not answer. Do the task yourself, or name \
                         another model; the same call would fail again.";
-    let (is_passing, hint) = (fault.kind.is_passing(), fault.hint.clone());
+    let (is_passing, hint) = (fault.kind.is_transient(), fault.hint.clone());
     let error = ToolError::from(fault);
     let kind = match error.kind() {
         ErrorKind::InvalidArguments => ErrorKind::Unavailable,

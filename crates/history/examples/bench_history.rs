@@ -9,7 +9,7 @@
 use std::time::{Duration, Instant};
 
 use hermes_history::{Beginning, Discovery, Query, Sort, Store};
-use hermes_llm::{Answer, Asked, Message, Reply, Usage};
+use hermes_llm::{ToolCallAnswer, RequestedCall, ChatMessage, ModelReply, TokenUsage};
 use rusqlite::Connection;
 
 /// Numbers that look random and are the same each time.
@@ -39,23 +39,23 @@ impl Dice {
     }
 }
 
-fn message(dice: &mut Dice, n: usize) -> Message {
-    let usage = Usage { input: 1_000, output: 50, cost: Some(0.001), ..Usage::default() };
+fn message(dice: &mut Dice, n: usize) -> ChatMessage {
+    let usage = TokenUsage { input: 1_000, output: 50, cost: Some(0.001), ..TokenUsage::default() };
     match n % 4 {
         0 => {
             let words = 10 + dice.roll(20);
-            Message::user(dice.text(words))
+            ChatMessage::user(dice.text(words))
         }
-        1 => Message::Assistant(Reply {
-            calls: vec![Asked {
+        1 => ChatMessage::Assistant(ModelReply {
+            calls: vec![RequestedCall {
                 id: format!("call_{n}"),
                 name: "read_file".into(),
                 arguments: format!(r#"{{"path":"src/{}.rs"}}"#, dice.word()),
             }],
             usage,
-            ..Reply::default()
+            ..ModelReply::default()
         }),
-        2 => Message::Tool(Answer {
+        2 => ChatMessage::Tool(ToolCallAnswer {
             call_id: format!("call_{}", n - 1),
             name: "read_file".into(),
             content: dice.text(80),
@@ -69,7 +69,7 @@ fn message(dice: &mut Dice, n: usize) -> Message {
             if n % 1_000 == 3 {
                 text.push_str(" 我们今天部署集群到生产环境");
             }
-            Message::Assistant(Reply { text, usage, ..Reply::default() })
+            ChatMessage::Assistant(ModelReply { text, usage, ..ModelReply::default() })
         }
     }
 }

@@ -2,7 +2,7 @@
 //! batch, because one by one is many times slower; those that are not in yet
 //! are looked through one by one when something is searched.
 
-use hermes_llm::Message;
+use hermes_llm::ChatMessage;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
 use crate::error::is_index_damage;
@@ -19,13 +19,13 @@ const LONGEST: usize = 64 * 1024;
 
 /// What of a message is searched: what was said, the tool's name, and what it
 /// was asked for.
-pub(crate) fn searched(message: &Message) -> String {
+pub(crate) fn searched(message: &ChatMessage) -> String {
     let mut text = match message {
-        Message::Tool(answer) => format!("{}\n{}", answer.content, answer.name),
+        ChatMessage::Tool(answer) => format!("{}\n{}", answer.content, answer.name),
         other => other.text(),
     };
     text.truncate(text.floor_char_boundary(LONGEST));
-    if let Message::Assistant(reply) = message {
+    if let ChatMessage::Assistant(reply) = message {
         for call in &reply.calls {
             if text.len() > LONGEST {
                 break;

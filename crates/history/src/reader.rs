@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hermes_llm::{Message, Usage};
+use hermes_llm::{ChatMessage, TokenUsage};
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row, params};
 
@@ -183,7 +183,7 @@ impl Reader {
     }
 
     /// What a session took, with those that did parts of its work.
-    pub fn spent(&self, session: &SessionInfo) -> Result<Usage, HistoryError> {
+    pub fn spent(&self, session: &SessionInfo) -> Result<TokenUsage, HistoryError> {
         self.read(|connection| {
             let mut sum = connection.prepare_cached(
                 "WITH RECURSIVE family(key) AS (VALUES (?1) UNION \
@@ -249,7 +249,7 @@ impl Reader {
     }
 
     /// What is sent when the session goes on.
-    pub fn conversation(&self, session: &SessionInfo) -> Result<Vec<Message>, HistoryError> {
+    pub fn conversation(&self, session: &SessionInfo) -> Result<Vec<ChatMessage>, HistoryError> {
         self.read(|connection| {
             let mut find = connection.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM messages m JOIN messages x \

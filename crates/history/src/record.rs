@@ -1,6 +1,6 @@
 //! What is kept: sessions and their messages.
 
-use hermes_llm::{Message, Usage};
+use hermes_llm::{ChatMessage, TokenUsage};
 use jiff::Timestamp;
 
 /// How a session begins.
@@ -85,7 +85,7 @@ pub struct SessionInfo {
     /// How many calls were asked for.
     pub calls: u64,
     /// What it took, with what was undone.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// The beginning of what the user said first.
     pub preview: String,
     /// Its number in the file.
@@ -117,7 +117,7 @@ pub struct Kept {
     /// How it stands.
     pub standing: Standing,
     /// It.
-    pub message: Message,
+    pub message: ChatMessage,
 }
 
 impl Kept {
@@ -129,7 +129,7 @@ impl Kept {
     /// The tool that answers, and the call that it answers.
     pub fn answers(&self) -> Option<(&str, &str)> {
         match &self.message {
-            Message::Tool(answer) => Some((&answer.name, &answer.call_id)),
+            ChatMessage::Tool(answer) => Some((&answer.name, &answer.call_id)),
             _ => None,
         }
     }
@@ -137,7 +137,7 @@ impl Kept {
     /// The calls that are asked for: id, tool, arguments.
     pub fn calls(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         let calls = match &self.message {
-            Message::Assistant(reply) => reply.calls.as_slice(),
+            ChatMessage::Assistant(reply) => reply.calls.as_slice(),
             _ => &[],
         };
         calls.iter().map(|call| (call.id.as_str(), call.name.as_str(), call.arguments.as_str()))
@@ -145,11 +145,11 @@ impl Kept {
 }
 
 /// Who said a message.
-pub(crate) fn role(message: &Message) -> &'static str {
+pub(crate) fn role(message: &ChatMessage) -> &'static str {
     match message {
-        Message::System { .. } => "system",
-        Message::User { .. } => "user",
-        Message::Assistant(_) => "assistant",
-        Message::Tool(_) => "tool",
+        ChatMessage::System { .. } => "system",
+        ChatMessage::User { .. } => "user",
+        ChatMessage::Assistant(_) => "assistant",
+        ChatMessage::Tool(_) => "tool",
     }
 }

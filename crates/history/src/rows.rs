@@ -1,6 +1,6 @@
 //! Messages as rows and back: every text is kept once, and nothing is lost.
 
-use hermes_llm::{Answer, Asked, Finish, Image, Message, Part, Reasoning, Reply, Usage};
+use hermes_llm::{ToolCallAnswer, RequestedCall, FinishReason, InlineImage, ChatMessage, ContentPart, Reasoning, ModelReply, TokenUsage};
 use jiff::Timestamp;
 use rusqlite::{Row, ToSql};
 use serde::Serialize;
@@ -38,12 +38,12 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) fn of(message: &'a Message) -> Self {
+    pub(crate) fn of(message: &'a ChatMessage) -> Self {
         let role = role(message);
         match message {
-            Message::System { text } => Self { role, text: Some(text.into()), ..Self::default() },
-            Message::User { content } => match content.as_slice() {
-                [Part::Text { text }] => Self { role, text: Some(text.into()), ..Self::default() },
+            ChatMessage::System { text } => Self { role, text: Some(text.into()), ..Self::default() },
+            ChatMessage::User { content } => match content.as_slice() {
+                [ContentPart::Text { text }] => Self { role, text: Some(text.into()), ..Self::default() },
                 several => Self {
                     role,
                     text: Some(message.text().into()),
@@ -51,8 +51,8 @@ impl<'a> Fields<'a> {
                     ..Self::default()
                 },
             },
-            Message::Assistant(reply) => Self::of_reply(role, reply),
-            Message::Tool(answer) => Self {
+            ChatMessage::Assistant(reply) => Self::of_reply(role, reply),
+            ChatMessage::Tool(answer) => Self {
                 role,
                 tool: Some(&answer.name),
                 call_id: Some(&answer.call_id),
@@ -64,8 +64,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn of_reply(role: &'static str, reply: &'a Reply) -> Self {
-        let Usage { input, output, cache_read, cache_write, reasoning, cost } = reply.usage;
+    fn of_reply(role: &'static str, reply: &'a ModelReply) -> Self {
+        let TokenUsage { input, output, cache_read, cache_write, reasoning, cost } = reply.usage;
         Self {
             role,
             finish: json(&reply.finish),
@@ -115,7 +115,7 @@ impl<'a> Fields<'a> {
 /// What stands in `is_error` of a call that was stopped.
 const CANCELLED: u8 = 2;
 
-fn how_it_went(answer: &Answer) -> u8 {
+fn how_it_went(answer: &ToolCallAnswer) -> u8 {
     if answer.is_cancelled { CANCELLED } else { u8::from(answer.is_error) }
 }
 
@@ -138,25 +138,25 @@ pub(crate) fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
     let text: String = row.get::<_, Option<String>>(16)?.unwrap_or_default();
     let parts: Option<String> = row.get(19)?;
     let message = match row.get::<_, String>(4)?.as_str() {
-        "system" => Message::System { text },
-        "assistant" => Message::Assistant(Reply {
+        "system" => ChatMessage::System { text },
+        "assistant" => ChatMessage::Assistant(ModelReply {
             text,
-            calls: parsed::<Vec<Asked>>(row.get(17)?).unwrap_or_default(),
+            calls: parsed::<Vec<RequestedCall>>(row.get(17)?).unwrap_or_default(),
             reasoning: parsed::<Reasoning>(row.get(18)?),
-            finish: parsed::<Finish>(row.get(8)?).unwrap_or(Finish::Broken),
+            finish: parsed::<FinishReason>(row.get(8)?).unwrap_or(FinishReason::Broken),
             usage: usage(row, 10)?,
             model: row.get::<_, Option<String>>(9)?.unwrap_or_default(),
         }),
-        "tool" => Message::Tool(Answer {
+        "tool" => ChatMessage::Tool(ToolCallAnswer {
             call_id: row.get::<_, Option<String>>(6)?.unwrap_or_default(),
             name: row.get::<_, Option<String>>(5)?.unwrap_or_default(),
             content: text,
-            images: parsed::<Vec<Image>>(parts).unwrap_or_default(),
+            images: parsed::<Vec<InlineImage>>(parts).unwrap_or_default(),
             is_error: row.get::<_, Option<bool>>(7)?.unwrap_or_default(),
             is_cancelled: row.get::<_, Option<u8>>(7)? == Some(CANCELLED),
         }),
-        _ => Message::User {
-            content: parsed::<Vec<Part>>(parts).unwrap_or_else(|| vec![Part::Text { text }]),
+        _ => ChatMessage::User {
+            content: parsed::<Vec<ContentPart>>(parts).unwrap_or_else(|| vec![ContentPart::Text { text }]),
         },
     };
     let standing = match (row.get::<_, i64>(2)?, row.get::<_, Option<i64>>(3)?) {
@@ -169,11 +169,11 @@ pub(crate) fn kept(row: &Row<'_>) -> rusqlite::Result<Kept> {
 }
 
 /// Six columns from this one on.
-pub(crate) fn usage(row: &Row<'_>, from: usize) -> rusqlite::Result<Usage> {
+pub(crate) fn usage(row: &Row<'_>, from: usize) -> rusqlite::Result<TokenUsage> {
     let count = |at: usize| -> rusqlite::Result<u64> {
         Ok(row.get::<_, Option<i64>>(from + at)?.unwrap_or_default().max(0).unsigned_abs())
     };
-    Ok(Usage {
+    Ok(TokenUsage {
         input: count(0)?,
         output: count(1)?,
         cache_read: count(2)?,

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 
-fn through_the_file(message: &Message) -> Message {
+fn through_the_file(message: &ChatMessage) -> ChatMessage {
     let connection = Connection::open_in_memory().unwrap();
     let columns = COLUMNS.replace("x.", "");
     let with_session = format!("session, {columns}");
@@ -20,27 +20,27 @@ fn through_the_file(message: &Message) -> Message {
 
 #[test]
 fn every_kind_of_message_comes_back_as_it_was() {
-    let image = Image { media_type: "image/png".into(), data: "AAAA".into() };
-    let text = |text: &str| Part::Text { text: text.into() };
+    let image = InlineImage { media_type: "image/png".into(), data: "AAAA".into() };
+    let text = |text: &str| ContentPart::Text { text: text.into() };
     let messages = [
-        Message::system("You are\0 small"),
-        Message::user(""),
-        Message::user("says \"this\"\n字 \u{0}"),
-        Message::User { content: Vec::new() },
-        Message::User { content: vec![text("a"), Part::Image(image.clone()), text("b")] },
-        Message::Assistant(Reply::default()),
-        Message::Assistant(Reply {
+        ChatMessage::system("You are\0 small"),
+        ChatMessage::user(""),
+        ChatMessage::user("says \"this\"\n字 \u{0}"),
+        ChatMessage::User { content: Vec::new() },
+        ChatMessage::User { content: vec![text("a"), ContentPart::Image(image.clone()), text("b")] },
+        ChatMessage::Assistant(ModelReply::default()),
+        ChatMessage::Assistant(ModelReply {
             text: "I look".into(),
             calls: vec![
-                Asked { id: "1".into(), name: "read_file".into(), arguments: "{\"path\":".into() },
-                Asked { id: "2".into(), name: String::new(), arguments: String::new() },
+                RequestedCall { id: "1".into(), name: "read_file".into(), arguments: "{\"path\":".into() },
+                RequestedCall { id: "2".into(), name: String::new(), arguments: String::new() },
             ],
             reasoning: Some(Reasoning {
                 text: "hm".into(),
                 opaque: vec![json!({"sig": [1, null]})],
             }),
-            finish: Finish::Length,
-            usage: Usage {
+            finish: FinishReason::Length,
+            usage: TokenUsage {
                 input: 1,
                 output: 2,
                 cache_read: 3,
@@ -50,7 +50,7 @@ fn every_kind_of_message_comes_back_as_it_was() {
             },
             model: "m-1".into(),
         }),
-        Message::Tool(Answer {
+        ChatMessage::Tool(ToolCallAnswer {
             call_id: "1".into(),
             name: "read_file".into(),
             content: "{}".into(),
@@ -58,7 +58,7 @@ fn every_kind_of_message_comes_back_as_it_was() {
             is_error: true,
             is_cancelled: false,
         }),
-        Message::Tool(Answer {
+        ChatMessage::Tool(ToolCallAnswer {
             call_id: "2".into(),
             name: "terminal".into(),
             content: "{}".into(),

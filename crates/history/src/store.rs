@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hermes_llm::{Message, Usage};
+use hermes_llm::{ChatMessage, TokenUsage};
 use jiff::{Timestamp, Zoned};
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior, params,
@@ -139,7 +139,7 @@ impl Store {
 
     /// Appends a message and gives its number. It has survived a kill when
     /// this returns.
-    pub fn append(&self, session: &str, message: &Message) -> Result<i64, HistoryError> {
+    pub fn append(&self, session: &str, message: &ChatMessage) -> Result<i64, HistoryError> {
         self.append_at(session, message, Timestamp::now())
     }
 
@@ -147,7 +147,7 @@ impl Store {
     pub fn append_at(
         &self,
         session: &str,
-        message: &Message,
+        message: &ChatMessage,
         at: Timestamp,
     ) -> Result<i64, HistoryError> {
         let fields = Fields::of(message);
@@ -167,8 +167,8 @@ impl Store {
 
     /// Appends a result in place of the one that was kept for its call, and
     /// gives its number; in one step, so that there is always one.
-    pub fn revise(&self, session: &str, result: &Message) -> Result<i64, HistoryError> {
-        let Message::Tool(answer) = result else { return self.append(session, result) };
+    pub fn revise(&self, session: &str, result: &ChatMessage) -> Result<i64, HistoryError> {
+        let ChatMessage::Tool(answer) = result else { return self.append(session, result) };
         let fields = Fields::of(result);
         let at = Timestamp::now().as_millisecond();
         let id = self.change(|step| {
@@ -215,7 +215,7 @@ impl Store {
     pub fn compress(
         &self,
         session: &str,
-        messages: &[Message],
+        messages: &[ChatMessage],
         is_known: &dyn Fn(i64) -> bool,
     ) -> Result<Vec<i64>, HistoryError> {
         let at = Timestamp::now().as_millisecond();
@@ -295,7 +295,7 @@ impl Store {
     }
 
     /// A session took this beside what its messages tell.
-    pub fn spend(&self, session: &str, usage: &Usage) -> Result<(), HistoryError> {
+    pub fn spend(&self, session: &str, usage: &TokenUsage) -> Result<(), HistoryError> {
         self.set(
             session,
             "UPDATE sessions SET input = input + ?2, output = output + ?3, \
@@ -468,8 +468,8 @@ fn key_of(step: &Transaction<'_>, session: &str) -> rusqlite::Result<Option<i64>
 }
 
 /// Adds a message to the sums of its session.
-fn count(step: &Transaction<'_>, key: i64, at: i64, message: &Message) -> rusqlite::Result<()> {
-    let Message::Assistant(reply) = message else {
+fn count(step: &Transaction<'_>, key: i64, at: i64, message: &ChatMessage) -> rusqlite::Result<()> {
+    let ChatMessage::Assistant(reply) = message else {
         let sql = "UPDATE sessions SET messages = messages + 1, last_active = max(last_active, ?2) \
                    WHERE key = ?1";
         return step.prepare_cached(sql)?.execute([key, at]).map(drop);

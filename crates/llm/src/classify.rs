@@ -5,12 +5,12 @@ use std::time::Duration;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use crate::fault::{Fault, FaultKind};
+use crate::model_error::{ModelError, ModelErrorKind};
 
 /// The most characters of a server's own words that are passed on.
-const WORDS: usize = 500;
+const MAX_MESSAGE_CHARS: usize = 500;
 
-const LENGTH: &[&str] = &[
+const LENGTH_PHRASES: &[&str] = &[
     "context length",
     "context_length",
     "context window",
@@ -33,7 +33,7 @@ const LENGTH: &[&str] = &[
     "prompt token count",
     "max_prompt_tokens_exceeded",
 ];
-const NO_IMAGES: &[&str] = &[
+const NO_IMAGES_PHRASES: &[&str] = &[
     "image_url is only supported",
     "unknown variant `image_url`",
     "image input is not supported",
@@ -47,8 +47,8 @@ const NO_IMAGES: &[&str] = &[
     "vision is not enabled",
 ];
 /// How a server says that it could not read the call that its model wrote.
-const MALFORMED: &[&str] = &["tool_use_failed"];
-const NO_TOOLS: &[&str] = &[
+const MALFORMED_CALL_PHRASES: &[&str] = &["tool_use_failed"];
+const NO_TOOLS_PHRASES: &[&str] = &[
     "does not support tools",
     "does not support tool",
     "not support function calling",
@@ -60,7 +60,7 @@ const NO_TOOLS: &[&str] = &[
     "tools param requires --jinja",
     "enable-auto-tool-choice",
 ];
-const QUOTA: &[&str] = &[
+const QUOTA_PHRASES: &[&str] = &[
     "insufficient_quota",
     "insufficient quota",
     "insufficient credits",
@@ -73,7 +73,7 @@ const QUOTA: &[&str] = &[
     "payment required",
     "out of credits",
 ];
-const KEY: &[&str] = &[
+const KEY_PHRASES: &[&str] = &[
     "api key not valid",
     "api_key_invalid",
     "invalid api key",
@@ -83,7 +83,7 @@ const KEY: &[&str] = &[
     "no auth credentials",
     "invalid x-api-key",
 ];
-const REFUSED: &[&str] = &[
+const CONTENT_FILTER_PHRASES: &[&str] = &[
     "content_filter",
     "content_policy",
     "content management policy",
@@ -92,9 +92,9 @@ const REFUSED: &[&str] = &[
     "safety system",
     "prohibited_content",
 ];
-const OVERLOADED: &[&str] =
+const OVERLOADED_PHRASES: &[&str] =
     &["overloaded", "server is busy", "no capacity", "at capacity", "loading model", "high demand"];
-const UNKNOWN_MODEL: &[&str] = &[
+const UNKNOWN_MODEL_PHRASES: &[&str] = &[
     "model_not_found",
     "does not exist",
     "not a valid model",
@@ -107,15 +107,15 @@ const UNKNOWN_MODEL: &[&str] = &[
 
 /// What a server's error means. `status` is none for errors in the middle of
 /// an answer.
-pub(crate) fn classify(status: Option<u16>, headers: Option<&HeaderMap>, body: &str) -> Fault {
+pub(crate) fn classify(status: Option<u16>, headers: Option<&HeaderMap>, body: &str) -> ModelError {
     let json: Value = serde_json::from_str(body).unwrap_or_default();
     let error = find_error(&json);
-    let said = words(error, &json).unwrap_or_else(|| plain(body));
-    let status = status.or_else(|| status_of(error));
-    let retry_after = headers.and_then(retry_after).or_else(|| retry_info(error));
+    let said = error_message(error, &json).unwrap_or_else(|| plain_text(body));
+    let status = status.or_else(|| implied_status(error));
+    let retry_after = headers.and_then(retry_after).or_else(|| retry_delay_detail(error));
     let mut text = body.to_lowercase();
     text.truncate(text.floor_char_boundary(64 * 1024));
-    let kind = kind(status, &text, retry_after.is_some());
+    let kind = error_kind(status, &text, retry_after.is_some());
     let message = match (status, said.is_empty()) {
         (Some(status), true) => format!("the server answered {status}"),
         (Some(status), false) => format!("{said} ({status})"),
@@ -123,71 +123,71 @@ pub(crate) fn classify(status: Option<u16>, headers: Option<&HeaderMap>, body: &
         (None, false) => said,
     };
     let hint = match retry_after.map(|wait| wait.as_secs()) {
-        Some(wait @ 61..) if kind == FaultKind::Rate => Some(format!(
+        Some(wait @ 61..) if kind == ModelErrorKind::RateLimited => Some(format!(
             "the server wants to be left alone for {} minutes; use another key or model until then",
             wait.div_ceil(60)
         )),
-        _ => hint(kind, status).map(str::to_owned),
+        _ => hint_for(kind, status).map(str::to_owned),
     };
-    Fault { retry_after, hint, ..Fault::new(kind, message) }
+    ModelError { retry_after, hint, ..ModelError::new(kind, message) }
 }
 
-fn kind(status: Option<u16>, text: &str, says_when: bool) -> FaultKind {
+fn error_kind(status: Option<u16>, text: &str, says_when: bool) -> ModelErrorKind {
     let has = |list: &[&str]| list.iter().any(|part| text.contains(part));
     let is_rate = status == Some(429);
-    if has(NO_TOOLS) {
-        return FaultKind::NoTools;
+    if has(NO_TOOLS_PHRASES) {
+        return ModelErrorKind::NoTools;
     }
-    if !is_rate && has(NO_IMAGES) {
-        return FaultKind::NoImages;
+    if !is_rate && has(NO_IMAGES_PHRASES) {
+        return ModelErrorKind::NoImages;
     }
-    if status.is_none_or(|status| status == 400) && has(MALFORMED) {
-        return FaultKind::Malformed;
+    if status.is_none_or(|status| status == 400) && has(MALFORMED_CALL_PHRASES) {
+        return ModelErrorKind::Malformed;
     }
-    if status == Some(413) || (!is_rate && has(LENGTH)) {
-        return FaultKind::Length;
+    if status == Some(413) || (!is_rate && has(LENGTH_PHRASES)) {
+        return ModelErrorKind::ContextTooLong;
     }
     // A quota that is filled up again soon is a rate.
-    if status == Some(402) || (has(QUOTA) && !(is_rate && says_when)) {
-        return FaultKind::Quota;
+    if status == Some(402) || (has(QUOTA_PHRASES) && !(is_rate && says_when)) {
+        return ModelErrorKind::Quota;
     }
     if is_rate {
-        return FaultKind::Rate;
+        return ModelErrorKind::RateLimited;
     }
-    if has(KEY) {
-        return FaultKind::Key;
+    if has(KEY_PHRASES) {
+        return ModelErrorKind::Authentication;
     }
-    if status.is_none_or(|status| (400..500).contains(&status)) && has(REFUSED) {
-        return FaultKind::Refused;
+    if status.is_none_or(|status| (400..500).contains(&status)) && has(CONTENT_FILTER_PHRASES) {
+        return ModelErrorKind::Refused;
     }
     match status {
-        Some(401 | 403) => FaultKind::Key,
-        Some(503 | 529) => FaultKind::Overloaded,
-        _ if has(OVERLOADED) => FaultKind::Overloaded,
-        Some(400 | 404 | 422) if has(UNKNOWN_MODEL) && text.contains("model") => FaultKind::Model,
-        Some(404) if text.contains("model") => FaultKind::Model,
-        Some(408 | 409 | 425 | 500..) => FaultKind::Server,
-        Some(_) => FaultKind::Request,
-        None => FaultKind::Server,
+        Some(401 | 403) => ModelErrorKind::Authentication,
+        Some(503 | 529) => ModelErrorKind::Overloaded,
+        _ if has(OVERLOADED_PHRASES) => ModelErrorKind::Overloaded,
+        Some(400 | 404 | 422) if has(UNKNOWN_MODEL_PHRASES) && text.contains("model") => ModelErrorKind::ModelUnavailable,
+        Some(404) if text.contains("model") => ModelErrorKind::ModelUnavailable,
+        Some(408 | 409 | 425 | 500..) => ModelErrorKind::Server,
+        Some(_) => ModelErrorKind::Request,
+        None => ModelErrorKind::Server,
     }
 }
 
-fn hint(kind: FaultKind, status: Option<u16>) -> Option<&'static str> {
+fn hint_for(kind: ModelErrorKind, status: Option<u16>) -> Option<&'static str> {
     Some(match kind {
-        FaultKind::Key => "check the key of this provider in the environment or in .env",
-        FaultKind::Quota => "top up the account, or use another key or model",
-        FaultKind::Rate => "wait a little, or use another key or model",
-        FaultKind::Overloaded => "try again a little later, or use another model",
-        FaultKind::Length => "shorten the conversation, or use a model with a larger window",
-        FaultKind::Refused => "say it in another way, or use another model",
-        FaultKind::Model => "check the model's name: `model.default` in config.yaml",
-        FaultKind::NoTools => "this model asks for tools in its text only",
-        FaultKind::NoImages => "this model takes no pictures; use one that does",
-        FaultKind::Malformed => "ask again, or use another model",
-        FaultKind::Request if status == Some(404) => {
+        ModelErrorKind::Authentication => "check the key of this provider in the environment or in .env",
+        ModelErrorKind::Quota => "top up the account, or use another key or model",
+        ModelErrorKind::RateLimited => "wait a little, or use another key or model",
+        ModelErrorKind::Overloaded => "try again a little later, or use another model",
+        ModelErrorKind::ContextTooLong => "shorten the conversation, or use a model with a larger window",
+        ModelErrorKind::Refused => "say it in another way, or use another model",
+        ModelErrorKind::ModelUnavailable => "check the model's name: `model.default` in config.yaml",
+        ModelErrorKind::NoTools => "this model asks for tools in its text only",
+        ModelErrorKind::NoImages => "this model takes no pictures; use one that does",
+        ModelErrorKind::Malformed => "ask again, or use another model",
+        ModelErrorKind::Request if status == Some(404) => {
             "check `model.base_url`; for most servers it ends in /v1"
         }
-        FaultKind::Request if status.is_some_and(|status| (300..400).contains(&status)) => {
+        ModelErrorKind::Request if status.is_some_and(|status| (300..400).contains(&status)) => {
             "set `model.base_url` to the address that the server has moved to"
         }
         _ => return None,
@@ -201,25 +201,25 @@ fn find_error(json: &Value) -> &Value {
     json.get("error").filter(|error| !error.is_null()).unwrap_or(json)
 }
 
-fn words(error: &Value, json: &Value) -> Option<String> {
+fn error_message(error: &Value, json: &Value) -> Option<String> {
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     let said = text(error)
         .or_else(|| ["message", "detail", "msg", "error"].iter().find_map(|key| text(&error[*key])))
         .or_else(|| text(&json["message"]))
-        .or_else(|| listed(&error["detail"]))?;
+        .or_else(|| validation_details(&error["detail"]))?;
     // A go-between repeats what the server behind it said.
     let behind = error.pointer("/metadata/raw").map(|raw| match raw {
         Value::String(raw) => raw.clone(),
         other => other.to_string(),
     });
     Some(match behind {
-        Some(behind) => cut(&format!("{said}: {behind}")),
-        None => cut(&said),
+        Some(behind) => truncate_message(&format!("{said}: {behind}")),
+        None => truncate_message(&said),
     })
 }
 
 /// What is wrong where, as servers in Python write it.
-fn listed(details: &Value) -> Option<String> {
+fn validation_details(details: &Value) -> Option<String> {
     let one = |detail: &Value| {
         let place = detail["loc"].as_array().into_iter().flatten().map(|step| match step {
             Value::String(step) => step.clone(),
@@ -232,20 +232,20 @@ fn listed(details: &Value) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-fn plain(body: &str) -> String {
+fn plain_text(body: &str) -> String {
     let is_page = body.trim_start().starts_with('<');
-    if is_page { String::new() } else { cut(body.trim()) }
+    if is_page { String::new() } else { truncate_message(body.trim()) }
 }
 
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(WORDS) {
+fn truncate_message(text: &str) -> String {
+    match text.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
 }
 
 /// The status that an error in the middle of an answer would have had.
-fn status_of(error: &Value) -> Option<u16> {
+fn implied_status(error: &Value) -> Option<u16> {
     let number = |value: &Value| {
         value.as_u64().and_then(|n| u16::try_from(n).ok()).filter(|n| (400..600).contains(n))
     };
@@ -274,11 +274,11 @@ fn status_of(error: &Value) -> Option<u16> {
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
-        return seconds(milliseconds, 1e-3);
+        return bounded_duration(milliseconds, 1e-3);
     }
     let said = text("retry-after")?;
     if let Ok(number) = said.parse() {
-        return seconds(number, 1.0);
+        return bounded_duration(number, 1.0);
     }
     let when = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(said).ok()?;
     let left = when.as_second() - jiff::Timestamp::now().as_second();
@@ -286,13 +286,13 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 }
 
 /// The same, by the details of an error as Google writes them.
-fn retry_info(error: &Value) -> Option<Duration> {
+fn retry_delay_detail(error: &Value) -> Option<Duration> {
     let details = error["details"].as_array()?;
     let delay = details.iter().find_map(|detail| detail["retryDelay"].as_str())?;
-    seconds(delay.strip_suffix('s')?.parse().ok()?, 1.0)
+    bounded_duration(delay.strip_suffix('s')?.parse().ok()?, 1.0)
 }
 
-fn seconds(number: f64, unit: f64) -> Option<Duration> {
+fn bounded_duration(number: f64, unit: f64) -> Option<Duration> {
     // A day is as good as never.
     Duration::try_from_secs_f64((number * unit).clamp(0.0, 86_400.0)).ok()
 }

@@ -1,8 +1,8 @@
-use FaultKind::*;
+use ModelErrorKind::*;
 
 use super::*;
 
-fn kind_of(status: u16, body: &str) -> FaultKind {
+fn kind_of(status: u16, body: &str) -> ModelErrorKind {
     classify(Some(status), None, body).kind
 }
 
@@ -12,12 +12,12 @@ fn servers_errors_as_they_word_them() {
         (
             401,
             r#"{"error":{"message":"Incorrect API key provided: sk-x","type":"invalid_request_error","code":"invalid_api_key"}}"#,
-            Key,
+            Authentication,
         ),
         (
             400,
             r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#,
-            Key,
+            Authentication,
         ),
         (403, r#"{"error":{"message":"Your input was flagged","code":403}}"#, Refused),
         (
@@ -28,12 +28,12 @@ fn servers_errors_as_they_word_them() {
         (
             429,
             r#"{"error":{"code":429,"message":"You exceeded your current quota","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"17s"}]}}"#,
-            Rate,
+            RateLimited,
         ),
         (
             429,
             r#"{"error":{"message":"Rate limit reached. Limit 30000 tokens per min; too many tokens"}}"#,
-            Rate,
+            RateLimited,
         ),
         (
             400,
@@ -44,26 +44,26 @@ fn servers_errors_as_they_word_them() {
         (
             400,
             r#"{"error":{"message":"This model's maximum context length is 8192 tokens","code":"context_length_exceeded"}}"#,
-            Length,
+            ContextTooLong,
         ),
         (
             400,
             r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
-            Length,
+            ContextTooLong,
         ),
         (
             400,
             r#"{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error"}}"#,
-            Length,
+            ContextTooLong,
         ),
-        (413, "", Length),
+        (413, "", ContextTooLong),
         (
             404,
             r#"{"error":{"message":"The model `gpt-9` does not exist","code":"model_not_found"}}"#,
-            Model,
+            ModelUnavailable,
         ),
-        (404, r#"{"error":{"message":"model 'qwen' not found"}}"#, Model),
-        (400, r#"{"error":{"message":"foo/bar is not a valid model ID","code":400}}"#, Model),
+        (404, r#"{"error":{"message":"model 'qwen' not found"}}"#, ModelUnavailable),
+        (400, r#"{"error":{"message":"foo/bar is not a valid model ID","code":400}}"#, ModelUnavailable),
         (404, "404 page not found", Request),
         (400, r#"{"error":{"message":"registry/llama2 does not support tools"}}"#, NoTools),
         (
@@ -98,23 +98,23 @@ fn what_a_model_cannot_do_as_servers_word_it() {
         (
             400,
             r#"{"error":{"message":"Invalid request: Your request exceeded model token limit: 8192","type":"invalid_request_error"}}"#,
-            Length,
+            ContextTooLong,
         ),
-        (400, r#"{"error":{"code":"1261","message":"Prompt exceeds max length"}}"#, Length),
+        (400, r#"{"error":{"code":"1261","message":"Prompt exceeds max length"}}"#, ContextTooLong),
         (
             400,
             r#"{"error":{"message":"<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"}}"#,
-            Length,
+            ContextTooLong,
         ),
         (
             422,
             r#"{"error":{"message":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000 `inputs` tokens"}}"#,
-            Length,
+            ContextTooLong,
         ),
         (
             400,
             r#"{"error":{"message":"prompt token count of 70000 exceeds the limit of 64000","code":"model_max_prompt_tokens_exceeded"}}"#,
-            Length,
+            ContextTooLong,
         ),
         (
             400,
@@ -144,7 +144,7 @@ fn errors_in_the_middle_of_an_answer() {
         kind(r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
         Overloaded
     );
-    assert_eq!(kind(r#"{"error":{"code":429,"message":"slow down"}}"#), Rate);
+    assert_eq!(kind(r#"{"error":{"code":429,"message":"slow down"}}"#), RateLimited);
     assert_eq!(kind(r#"{"response":{"error":{"code":"server_error","message":"sorry"}}}"#), Server);
     assert_eq!(kind(r#"{"error":"boom"}"#), Server);
 }

@@ -9,30 +9,30 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use serde_json::Value;
 
-use crate::adapt::Learnt;
-use crate::fault::{Fault, FaultKind};
+use crate::server_quirks::ServerQuirks;
+use crate::model_error::{ModelError, ModelErrorKind};
 
 /// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Of an error, so much is read.
-const ERROR_BYTES: usize = 64 * 1024;
+const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// Of an answer that is read whole, so much.
-const WHOLE_BYTES: usize = 32 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
 /// The HTTP client. Connections are kept and shared; a proxy is taken from the
 /// environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), but not for this
 /// machine itself.
 #[derive(Debug, Default)]
-pub struct Http {
-    away: OnceLock<Client>,
-    here: OnceLock<Client>,
+pub struct HttpClients {
+    remote: OnceLock<Client>,
+    local: OnceLock<Client>,
     /// What servers do not take.
-    pub(crate) learnt: Learnt,
+    pub(crate) quirks: ServerQuirks,
 }
 
 /// A failed answer of a server.
 #[derive(Debug)]
-pub(crate) struct Failed {
+pub(crate) struct FailedResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
@@ -40,19 +40,19 @@ pub(crate) struct Failed {
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum SendError {
     /// The server says so.
-    Failed(Box<Failed>),
+    Status(Box<FailedResponse>),
     /// It did not come to that.
-    Fault(Fault),
+    Model(ModelError),
 }
 
-impl Http {
-    fn client(&self, url: &Url) -> Result<&Client, Fault> {
+impl HttpClients {
+    fn client(&self, url: &Url) -> Result<&Client, ModelError> {
         // It is never encrypted there, so the certificates of the system, which take
         // some milliseconds, need not be read.
         let is_here = is_loopback(url) && url.scheme() == "http";
-        let cell = if is_here { &self.here } else { &self.away };
+        let cell = if is_here { &self.local } else { &self.remote };
         if let Some(client) = cell.get() {
             return Ok(client);
         }
@@ -60,7 +60,7 @@ impl Http {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .user_agent(concat!("hermes/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT)
+            .connect_timeout(CONNECT_TIMEOUT)
             .tcp_keepalive(Duration::from_secs(30))
             // A key is for the server that it was given for, and no other.
             .redirect(Policy::none());
@@ -68,7 +68,7 @@ impl Http {
             builder = builder.no_proxy().tls_certs_only([]);
         }
         let client = builder.build().map_err(|error| {
-            Fault::new(FaultKind::Network, format!("cannot set up HTTP: {}", causes(&error)))
+            ModelError::new(ModelErrorKind::Network, format!("cannot set up HTTP: {}", root_cause(&error)))
         })?;
         Ok(cell.get_or_init(|| client))
     }
@@ -81,33 +81,33 @@ impl Http {
         headers: HeaderMap,
         body: Option<Vec<u8>>,
         patience: Duration,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<Response, SendError> {
         let mut request = self
             .client(&url)
-            .map_err(Trouble::Fault)?
+            .map_err(SendError::Model)?
             .request(method, url.clone())
             .headers(headers);
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body);
         }
         let answer = match tokio::time::timeout(patience, request.send()).await {
-            Err(_) => return Err(Trouble::Fault(silent(&url, patience))),
-            Ok(Err(error)) => return Err(Trouble::Fault(unreachable(&url, &error))),
+            Err(_) => return Err(SendError::Model(timeout_error(&url, patience))),
+            Ok(Err(error)) => return Err(SendError::Model(connect_error(&url, &error))),
             Ok(Ok(answer)) => answer,
         };
         if answer.status().is_success() {
             return Ok(answer);
         }
         let (status, headers) = (answer.status(), answer.headers().clone());
-        let body = match tokio::time::timeout(patience, read(answer, ERROR_BYTES)).await {
+        let body = match tokio::time::timeout(patience, read_bounded(answer, MAX_ERROR_BYTES)).await {
             Ok(Ok(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
             _ => String::new(),
         };
-        Err(Trouble::Failed(Box::new(Failed { status, headers, body })))
+        Err(SendError::Status(Box::new(FailedResponse { status, headers, body })))
     }
 
     /// The JSON that a server answers to a simple question, if it does so in time.
-    pub(crate) async fn json(
+    pub(crate) async fn request_json(
         &self,
         method: Method,
         url: Url,
@@ -118,7 +118,7 @@ impl Http {
         let body = body.map(|body| body.to_string().into_bytes());
         let asked = async {
             let answer = self.send(method, url, headers, body, patience).await.ok()?;
-            let bytes = read(answer, WHOLE_BYTES).await.ok()?;
+            let bytes = read_bounded(answer, MAX_BODY_BYTES).await.ok()?;
             serde_json::from_slice(&bytes).ok()
         };
         tokio::time::timeout(patience, asked).await.ok()?
@@ -126,7 +126,7 @@ impl Http {
 }
 
 /// The body of an answer, up to so many bytes.
-pub(crate) async fn read(mut answer: Response, most: usize) -> Result<Vec<u8>, reqwest::Error> {
+pub(crate) async fn read_bounded(mut answer: Response, most: usize) -> Result<Vec<u8>, reqwest::Error> {
     let mut bytes = Vec::new();
     while let Some(piece) = answer.chunk().await? {
         bytes.extend_from_slice(&piece);
@@ -148,7 +148,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 }
 
 /// A server by its host and port, for messages.
-pub(crate) fn place(url: &Url) -> String {
+pub(crate) fn host_and_port(url: &Url) -> String {
     let host = url.host_str().unwrap_or("the server");
     match url.port() {
         Some(port) => format!("{host}:{port}"),
@@ -156,31 +156,31 @@ pub(crate) fn place(url: &Url) -> String {
     }
 }
 
-pub(crate) fn silent(url: &Url, patience: Duration) -> Fault {
+pub(crate) fn timeout_error(url: &Url, patience: Duration) -> ModelError {
     let seconds = patience.as_secs_f64();
-    Fault::new(FaultKind::Silence, format!("{} said nothing for {seconds:.0} s", place(url)))
+    ModelError::new(ModelErrorKind::Timeout, format!("{} said nothing for {seconds:.0} s", host_and_port(url)))
 }
 
-pub(crate) fn broken(url: &Url, error: &reqwest::Error) -> Fault {
-    let message = format!("the connection to {} broke: {}", place(url), causes(error));
-    Fault::new(FaultKind::Network, message)
+pub(crate) fn connection_error(url: &Url, error: &reqwest::Error) -> ModelError {
+    let message = format!("the connection to {} broke: {}", host_and_port(url), root_cause(error));
+    ModelError::new(ModelErrorKind::Network, message)
 }
 
-fn unreachable(url: &Url, error: &reqwest::Error) -> Fault {
+fn connect_error(url: &Url, error: &reqwest::Error) -> ModelError {
     if !error.is_connect() && !error.is_timeout() {
-        return broken(url, error);
+        return connection_error(url, error);
     }
-    let message = format!("cannot connect to {}: {}", place(url), causes(error));
+    let message = format!("cannot connect to {}: {}", host_and_port(url), root_cause(error));
     let hint = if is_loopback(url) {
         "start the model server, or set model.base_url to where it listens"
     } else {
         "check the network, HTTPS_PROXY and model.base_url"
     };
-    Fault::new(FaultKind::Network, message).with_hint(hint)
+    ModelError::new(ModelErrorKind::Network, message).with_hint(hint)
 }
 
 /// An error and what it comes from, without addresses that may hold keys.
-fn causes(error: &reqwest::Error) -> String {
+fn root_cause(error: &reqwest::Error) -> String {
     let mut last = None;
     let mut cause = error.source();
     while let Some(error) = cause {

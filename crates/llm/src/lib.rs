@@ -1,33 +1,33 @@
-//! Models: what is asked of them ([`Request`]), how they answer ([`Event`]s
-//! that add up to a [`Reply`]), what can go wrong ([`Fault`]), and where they
-//! are ([`Endpoint`], [`find`]).
+//! Models: what is asked of them ([`ModelRequest`]), how they answer ([`ReplyEvent`]s
+//! that add up to a [`ModelReply`]), what can go wrong ([`Fault`]), and where they
+//! are ([`ModelEndpoint`], [`find`]).
 
-mod adapt;
+mod server_quirks;
 mod classify;
 mod dialect;
 mod endpoint;
-mod fault;
-pub mod find;
-mod halves;
+mod model_error;
+pub mod discovery;
+mod surrogates;
 mod http;
-mod kept;
+mod opaque_blocks;
 mod message;
 mod model;
-mod musing;
+mod think_splitter;
 mod reply;
 mod request;
-mod server;
-mod spoken;
+mod http_model;
+mod text_calls;
 mod sse;
-mod steady;
+mod fallback;
 
-pub use endpoint::{Dialect, Endpoint, Key, Prices};
-pub use fault::{Fault, FaultKind};
-pub use halves::mended as whole_characters;
-pub use http::Http;
-pub use message::{Answer, Image, Message, Part};
-pub use model::{Model, Stream};
-pub use reply::{Asked, Event, Finish, Gathering, Reasoning, Reply, Usage};
-pub use request::{Choice, Request};
-pub use server::Server;
-pub use steady::{Remedy, Retries, Setback, Steady, Told};
+pub use endpoint::{ApiDialect, ModelEndpoint, ApiKey, TokenPrices};
+pub use model_error::{ModelError, ModelErrorKind};
+pub use surrogates::replace_lone_surrogates as whole_characters;
+pub use http::HttpClients;
+pub use message::{ToolCallAnswer, InlineImage, ChatMessage, ContentPart};
+pub use model::{LanguageModel, ReplyStream};
+pub use reply::{RequestedCall, ReplyEvent, FinishReason, ReplyBuilder, Reasoning, ModelReply, TokenUsage};
+pub use request::{ToolChoice, ModelRequest};
+pub use http_model::HttpModel;
+pub use fallback::{RetryAction, RetrySettings, RetryEvent, FallbackModel, OnRetry};

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::reply::Reply;
+use crate::reply::ModelReply;
 
 /// What stands for an image that a model cannot see.
-const UNSEEN: &str = "[Here is a picture, which this model cannot see.]";
+const UNSEEN_IMAGE_NOTE: &str = "[Here is a picture, which this model cannot see.]";
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-pub enum Message {
+pub enum ChatMessage {
     /// What holds for the whole conversation.
     System {
         /// The text.
@@ -19,30 +19,30 @@ pub enum Message {
     /// What the user says.
     User {
         /// Text and images, in order.
-        content: Vec<Part>,
+        content: Vec<ContentPart>,
     },
     /// What the model has answered.
-    Assistant(Reply),
+    Assistant(ModelReply),
     /// What a tool has answered.
-    Tool(Answer),
+    Tool(ToolCallAnswer),
 }
 
 /// A piece of what the user says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub enum Part {
+pub enum ContentPart {
     /// Text.
     Text {
         /// It.
         text: String,
     },
     /// An image.
-    Image(Image),
+    Image(InlineImage),
 }
 
 /// An image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Image {
+pub struct InlineImage {
     /// Such as `image/png`.
     pub media_type: String,
     /// The bytes in base64.
@@ -51,7 +51,7 @@ pub struct Image {
 
 /// What a tool has answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct ToolCallAnswer {
     /// The call that it answers.
     pub call_id: String,
     /// The tool.
@@ -60,7 +60,7 @@ pub struct Answer {
     pub content: String,
     /// Images that come with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub images: Vec<Image>,
+    pub images: Vec<InlineImage>,
     /// Whether it tells of a failure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
@@ -70,10 +70,10 @@ pub struct Answer {
     pub is_cancelled: bool,
 }
 
-impl Message {
+impl ChatMessage {
     /// What the user says, as plain text.
     pub fn user(text: impl Into<String>) -> Self {
-        Self::User { content: vec![Part::Text { text: text.into() }] }
+        Self::User { content: vec![ContentPart::Text { text: text.into() }] }
     }
 
     /// What holds for the whole conversation.
@@ -84,7 +84,7 @@ impl Message {
     /// Whether there is an image in it.
     pub(crate) fn has_images(&self) -> bool {
         match self {
-            Self::User { content } => content.iter().any(|part| matches!(part, Part::Image(_))),
+            Self::User { content } => content.iter().any(|part| matches!(part, ContentPart::Image(_))),
             Self::Tool(answer) => !answer.images.is_empty(),
             Self::System { .. } | Self::Assistant(_) => false,
         }
@@ -94,14 +94,14 @@ impl Message {
     pub(crate) fn without_images(mut self) -> Self {
         match &mut self {
             Self::User { content } => {
-                for part in content.iter_mut().filter(|part| matches!(part, Part::Image(_))) {
-                    *part = Part::Text { text: UNSEEN.to_owned() };
+                for part in content.iter_mut().filter(|part| matches!(part, ContentPart::Image(_))) {
+                    *part = ContentPart::Text { text: UNSEEN_IMAGE_NOTE.to_owned() };
                 }
             }
             Self::Tool(answer) => {
                 for _ in answer.images.drain(..) {
                     answer.content.push_str("\n\n");
-                    answer.content.push_str(UNSEEN);
+                    answer.content.push_str(UNSEEN_IMAGE_NOTE);
                 }
             }
             Self::System { .. } | Self::Assistant(_) => {}
@@ -115,8 +115,8 @@ impl Message {
             Self::System { text } => text.clone(),
             Self::User { content } => {
                 let texts = content.iter().filter_map(|part| match part {
-                    Part::Text { text } => Some(text.as_str()),
-                    Part::Image(_) => None,
+                    ContentPart::Text { text } => Some(text.as_str()),
+                    ContentPart::Image(_) => None,
                 });
                 texts.collect::<Vec<_>>().join("\n")
             }

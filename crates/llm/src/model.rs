@@ -7,16 +7,16 @@ use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use hermes_core::BoxFuture;
 
-use crate::fault::Fault;
-use crate::reply::{Event, Gathering, Reply};
-use crate::request::Request;
+use crate::model_error::ModelError;
+use crate::reply::{ReplyEvent, ReplyBuilder, ModelReply};
+use crate::request::ModelRequest;
 
 /// The pieces of an answer, as they come. To drop it is to stop listening.
-pub type Stream = BoxStream<'static, Result<Event, Fault>>;
+pub type ReplyStream = BoxStream<'static, Result<ReplyEvent, ModelError>>;
 
 /// Somebody who answers requests: a server, several of them, a script in a
 /// test.
-pub trait Model: Debug + Send + Sync {
+pub trait LanguageModel: Debug + Send + Sync {
     /// Its name, for people.
     fn name(&self) -> &str;
 
@@ -24,25 +24,25 @@ pub trait Model: Debug + Send + Sync {
     fn window(&self) -> Option<u64>;
 
     /// Whether another model is asked if this one cannot answer.
-    fn has_others(&self) -> bool {
+    fn has_fallback(&self) -> bool {
         false
     }
 
     /// The last trouble with it that was not the end, and when that was. Whoever
     /// loses patience meanwhile can say why there is no answer.
-    fn last_trouble(&self) -> Option<(Instant, String)> {
+    fn last_failure(&self) -> Option<(Instant, String)> {
         None
     }
 
     /// Asks it. Nothing has been answered if this fails.
-    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>>;
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ReplyStream, ModelError>>;
 }
 
-impl dyn Model {
+impl dyn LanguageModel {
     /// Asks it, and waits for the whole answer.
-    pub async fn reply(&self, request: &Request) -> Result<Reply, Fault> {
+    pub async fn reply(&self, request: &ModelRequest) -> Result<ModelReply, ModelError> {
         let mut stream = self.ask(request).await?;
-        let mut gathering = Gathering::default();
+        let mut gathering = ReplyBuilder::default();
         while let Some(event) = stream.next().await {
             gathering.add(&event?);
         }

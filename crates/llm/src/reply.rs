@@ -7,22 +7,22 @@ use serde_json::Value;
 
 /// A whole answer of a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Reply {
+pub struct ModelReply {
     /// What it says.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// The tools that it asks for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<Asked>,
+    pub calls: Vec<RequestedCall>,
     /// What it thought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Reasoning>,
     /// Why it stopped.
     #[serde(default)]
-    pub finish: Finish,
+    pub finish: FinishReason,
     /// What it took.
     #[serde(default)]
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// The model that answered, as the server names it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
@@ -30,7 +30,7 @@ pub struct Reply {
 
 /// A tool that a model asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RequestedCall {
     /// The id of the call; made up here if the server gave none.
     pub id: String,
     /// The tool, as the model wrote it.
@@ -54,7 +54,7 @@ pub struct Reasoning {
 /// Why a model stopped.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Finish {
+pub enum FinishReason {
     /// It had said all.
     #[default]
     Stop,
@@ -75,7 +75,7 @@ pub enum Finish {
 /// What a request took, in tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Usage {
+pub struct TokenUsage {
     /// What was sent, with what was read from a cache.
     pub input: u64,
     /// What was answered, with what was thought.
@@ -90,7 +90,7 @@ pub struct Usage {
     pub cost: Option<f64>,
 }
 
-impl std::ops::AddAssign for Usage {
+impl std::ops::AddAssign for TokenUsage {
     fn add_assign(&mut self, other: Self) {
         self.input += other.input;
         self.output += other.output;
@@ -106,7 +106,7 @@ impl std::ops::AddAssign for Usage {
 
 /// A piece of an answer, as it comes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum ReplyEvent {
     /// The model that answers.
     Model(String),
     /// More of what it says.
@@ -132,61 +132,61 @@ pub enum Event {
         text: String,
     },
     /// What it took so far; the last one counts.
-    Usage(Usage),
+    Usage(TokenUsage),
     /// Why it stopped. A stream without it broke off.
-    Finish(Finish),
+    Finish(FinishReason),
     /// What came so far is void: the answer begins anew.
-    Again,
+    Restart,
     /// Something that the user should know.
     Warning(&'static str),
 }
 
 /// Adds the pieces of an answer up.
 #[derive(Debug, Default)]
-pub struct Gathering {
-    reply: Reply,
-    calls: BTreeMap<usize, Asked>,
-    finish: Option<Finish>,
+pub struct ReplyBuilder {
+    reply: ModelReply,
+    calls: BTreeMap<usize, RequestedCall>,
+    finish: Option<FinishReason>,
 }
 
-impl Gathering {
+impl ReplyBuilder {
     /// Adds a piece.
-    pub fn add(&mut self, event: &Event) {
+    pub fn add(&mut self, event: &ReplyEvent) {
         match event {
-            Event::Model(name) => self.reply.model.clone_from(name),
-            Event::Text(text) => self.reply.text.push_str(text),
-            Event::Thought(text) => {
+            ReplyEvent::Model(name) => self.reply.model.clone_from(name),
+            ReplyEvent::Text(text) => self.reply.text.push_str(text),
+            ReplyEvent::Thought(text) => {
                 self.reply.reasoning.get_or_insert_default().text.push_str(text);
             }
-            Event::Opaque(value) => {
+            ReplyEvent::Opaque(value) => {
                 self.reply.reasoning.get_or_insert_default().opaque.push(value.clone());
             }
-            Event::Call { index, id, name } => {
+            ReplyEvent::Call { index, id, name } => {
                 let call = self.calls.entry(*index).or_default();
                 if let Some(id) = id {
                     call.id.clone_from(id);
                 }
                 call.name.push_str(name);
             }
-            Event::Arguments { index, text } => {
+            ReplyEvent::Arguments { index, text } => {
                 self.calls.entry(*index).or_default().arguments.push_str(text);
             }
-            Event::Usage(usage) => self.reply.usage = *usage,
-            Event::Finish(finish) => self.finish = Some(finish.clone()),
-            Event::Again => *self = Self::default(),
-            Event::Warning(_) => {}
+            ReplyEvent::Usage(usage) => self.reply.usage = *usage,
+            ReplyEvent::Finish(finish) => self.finish = Some(finish.clone()),
+            ReplyEvent::Restart => *self = Self::default(),
+            ReplyEvent::Warning(_) => {}
         }
     }
 
     /// What they add up to. Without a word on why it stopped, it is broken.
-    pub fn finish(self) -> Reply {
+    pub fn finish(self) -> ModelReply {
         let mut reply = self.reply;
         reply.calls = self.calls.into_values().collect();
         let asks = !reply.calls.is_empty();
         reply.finish = match self.finish {
-            Some(Finish::Stop) if asks => Finish::Calls,
+            Some(FinishReason::Stop) if asks => FinishReason::Calls,
             Some(finish) => finish,
-            None => Finish::Broken,
+            None => FinishReason::Broken,
         };
         reply
     }

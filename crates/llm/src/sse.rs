@@ -1,13 +1,13 @@
 //! Server-sent events: bytes in, events out, whatever the pieces they come in.
 
-use crate::fault::{Fault, FaultKind};
+use crate::model_error::{ModelError, ModelErrorKind};
 
 /// No event of an honest server is longer.
-const LONGEST: usize = 64 * 1024 * 1024;
+const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
 
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub(crate) struct SseEvent {
     /// Its name; none means `message`.
     pub(crate) name: Option<String>,
     /// What it says.
@@ -16,7 +16,7 @@ pub(crate) struct Sent {
 
 /// Reads events from pieces of a body.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub(crate) struct SseParser {
     /// What came and is no whole line yet.
     rest: Vec<u8>,
     /// How much of it holds no line end.
@@ -24,16 +24,16 @@ pub(crate) struct Reader {
     /// The last piece ended with a carriage return, whose line feed may follow.
     after_return: bool,
     begun: bool,
-    event: Sent,
+    event: SseEvent,
     has_data: bool,
 }
 
-impl Reader {
+impl SseParser {
     /// Takes a piece, and gives the events that it completes.
-    pub(crate) fn take(&mut self, piece: &[u8]) -> Result<Vec<Sent>, Fault> {
+    pub(crate) fn feed(&mut self, piece: &[u8]) -> Result<Vec<SseEvent>, ModelError> {
         self.rest.extend_from_slice(piece);
-        if self.rest.len() + self.event.data.len() > LONGEST {
-            return Err(Fault::new(FaultKind::Protocol, "the server sent an event without end"));
+        if self.rest.len() + self.event.data.len() > MAX_EVENT_BYTES {
+            return Err(ModelError::new(ModelErrorKind::Protocol, "the server sent an event without end"));
         }
         let mut events = Vec::new();
         let rest = std::mem::take(&mut self.rest);
@@ -45,7 +45,7 @@ impl Reader {
             let is_second = rest[end] == b'\n' && self.after_return && end == start;
             self.after_return = rest[end] == b'\r';
             if !is_second {
-                events.extend(self.line(&rest[start..end]));
+                events.extend(self.parse_line(&rest[start..end]));
             }
             start = end + 1;
             at = start;
@@ -59,14 +59,14 @@ impl Reader {
     }
 
     /// What is there when the body ends. Servers forget the empty line at the end.
-    pub(crate) fn end(&mut self) -> Option<Sent> {
+    pub(crate) fn finish(&mut self) -> Option<SseEvent> {
         let last = std::mem::take(&mut self.rest);
         self.seen = 0;
-        let whole = if last.is_empty() { None } else { self.line(&last) };
-        whole.or_else(|| self.line(b""))
+        let whole = if last.is_empty() { None } else { self.parse_line(&last) };
+        whole.or_else(|| self.parse_line(b""))
     }
 
-    fn line(&mut self, line: &[u8]) -> Option<Sent> {
+    fn parse_line(&mut self, line: &[u8]) -> Option<SseEvent> {
         let line = String::from_utf8_lossy(line);
         let line = if self.begun { &*line } else { line.trim_start_matches('\u{feff}') };
         self.begun = true;

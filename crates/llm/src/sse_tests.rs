@@ -2,18 +2,18 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn read(pieces: &[&[u8]]) -> Vec<Sent> {
-    let mut reader = Reader::default();
+fn read(pieces: &[&[u8]]) -> Vec<SseEvent> {
+    let mut reader = SseParser::default();
     let mut events = Vec::new();
     for piece in pieces {
-        events.extend(reader.take(piece).expect("short"));
+        events.extend(reader.feed(piece).expect("short"));
     }
-    events.extend(reader.end());
+    events.extend(reader.finish());
     events
 }
 
-fn sent(name: Option<&str>, data: &str) -> Sent {
-    Sent { name: name.map(str::to_owned), data: data.to_owned() }
+fn sent(name: Option<&str>, data: &str) -> SseEvent {
+    SseEvent { name: name.map(str::to_owned), data: data.to_owned() }
 }
 
 #[test]
@@ -30,10 +30,10 @@ fn the_end_of_the_body_completes_an_event() {
 
 #[test]
 fn an_event_without_end_is_a_fault() {
-    let mut reader = Reader::default();
+    let mut reader = SseParser::default();
     let piece = vec![b'x'; 8 * 1024 * 1024];
-    let fault = (0..9).find_map(|_| reader.take(&piece).err()).expect("bounded");
-    assert_eq!(fault.kind, FaultKind::Protocol);
+    let fault = (0..9).find_map(|_| reader.feed(&piece).err()).expect("bounded");
+    assert_eq!(fault.kind, ModelErrorKind::Protocol);
 }
 
 proptest! {

@@ -3,34 +3,34 @@
 use std::time::Duration;
 
 use hermes_agent::{Allowance, Budget, End};
-use hermes_llm::{Fault, FaultKind, Message, Part, Reply};
+use hermes_llm::{ModelError, ModelErrorKind, ChatMessage, ContentPart, ModelReply};
 
 use crate::script::{Act, Scene, Scripted, calls, text};
 
-fn said(text: &str) -> Vec<Part> {
-    vec![Part::Text { text: text.to_owned() }]
+fn said(text: &str) -> Vec<ContentPart> {
+    vec![ContentPart::Text { text: text.to_owned() }]
 }
 
 fn plenty() -> Budget {
     Budget::new(Allowance::default())
 }
 
-fn answer(text: &str) -> Message {
-    Message::Assistant(Reply { text: text.to_owned(), ..Reply::default() })
+fn answer(text: &str) -> ChatMessage {
+    ChatMessage::Assistant(ModelReply { text: text.to_owned(), ..ModelReply::default() })
 }
 
 /// A conversation of so many turns, each answered at this length.
-fn past(turns: usize, length: usize) -> Vec<Message> {
+fn past(turns: usize, length: usize) -> Vec<ChatMessage> {
     let turn =
-        |at: usize| [Message::user(format!("question {at}")), answer(&"w ".repeat(length / 2))];
+        |at: usize| [ChatMessage::user(format!("question {at}")), answer(&"w ".repeat(length / 2))];
     (0..turns).flat_map(turn).collect()
 }
 
 fn too_long() -> Act {
-    Act::Fails(Fault::new(FaultKind::Length, "too long"))
+    Act::Fails(ModelError::new(ModelErrorKind::ContextTooLong, "too long"))
 }
 
-fn size(messages: &[Message]) -> usize {
+fn size(messages: &[ChatMessage]) -> usize {
     messages.iter().map(|message| message.text().len()).sum()
 }
 
@@ -47,7 +47,7 @@ async fn a_long_conversation_is_shortened_and_keeps_its_pairs_and_its_task() {
     assert_eq!(outcome.end, End::Done);
     assert!(scene.eyes.0.lock().unwrap().contains(&"compressed".to_owned()));
     let asked = scene.model.asked.lock().unwrap();
-    let [_, opening, Message::Assistant(reply), Message::Tool(result)] = &asked[2].messages[..]
+    let [_, opening, ChatMessage::Assistant(reply), ChatMessage::Tool(result)] = &asked[2].messages[..]
     else {
         panic!("{:?}", asked[2].messages)
     };
@@ -137,7 +137,7 @@ async fn what_cannot_be_shortened_is_for_another_model() {
     let outcome = scene.agent.turn(said("x"), &plenty()).await;
     assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Here."));
     let asked = scene.model.asked.lock().unwrap();
-    let shortest: Vec<bool> = asked.iter().map(|request| request.is_shortest).collect();
+    let shortest: Vec<bool> = asked.iter().map(|request| request.cannot_shorten).collect();
     assert_eq!(shortest, [false, true]);
 }
 
@@ -232,20 +232,20 @@ async fn who_cannot_read_files_is_not_asked_for_what_does_not_fit() {
     scene.agent.makeup_mut().engine = engine;
     let outcome = scene.agent.turn(said(&report(20_000)), &plenty()).await;
     let End::Fault(fault) = outcome.end else { panic!("{:?}", outcome.end) };
-    assert_eq!(fault.kind, FaultKind::Length);
+    assert_eq!(fault.kind, ModelErrorKind::ContextTooLong);
     assert!(fault.hint.is_some());
     assert_eq!(scene.agent.conversation().messages(), past(1, 100), "the session can go on");
 }
 
 #[tokio::test]
 async fn a_summary_that_fails_does_not_end_the_task() {
-    let down = Act::Fails(Fault::new(FaultKind::Server, "boom"));
+    let down = Act::Fails(ModelError::new(ModelErrorKind::Server, "boom"));
     let acts = vec![down, Act::Says(text("Here."))];
     let mut scene = Scene::with(Scripted::following(acts, Some(4_000)), past(6, 8_000));
     let outcome = scene.agent.turn(said("go on"), &plenty()).await;
     assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Here."));
     // Somebody who wants it shorter can wait until it can be summed up.
-    let down = Act::Fails(Fault::new(FaultKind::Server, "boom"));
+    let down = Act::Fails(ModelError::new(ModelErrorKind::Server, "boom"));
     let mut scene = Scene::with(Scripted::following(vec![down], Some(4_000)), past(6, 8_000));
     assert!(matches!(scene.agent.compact(&plenty()).await, Err(End::Fault(_))));
     assert_eq!(scene.agent.conversation().messages(), past(6, 8_000));

@@ -10,25 +10,25 @@ use hermes_agent::{
 };
 use hermes_core::{BoxFuture, DynTool};
 use hermes_engine::{Caller, Engine};
-use hermes_llm::{Event, Fault, Finish, Message, Model, Request, Stream, Usage};
+use hermes_llm::{ReplyEvent, ModelError, FinishReason, ChatMessage, LanguageModel, ModelRequest, ReplyStream, TokenUsage};
 use tempfile::TempDir;
 
 /// What the model does when it is asked.
 pub(crate) enum Act {
     /// It answers with these, and says how it ended.
-    Says(Vec<Event>),
+    Says(Vec<ReplyEvent>),
     /// The stream ends like this.
-    Breaks(Vec<Event>, Option<Fault>),
+    Breaks(Vec<ReplyEvent>, Option<ModelError>),
     /// It does not answer at all.
-    Fails(Fault),
+    Fails(ModelError),
     /// It begins, and goes on for ever.
-    Hangs(Vec<Event>),
+    Hangs(Vec<ReplyEvent>),
 }
 
 #[derive(Default)]
 pub(crate) struct Scripted {
     acts: Mutex<VecDeque<Act>>,
-    pub(crate) asked: Mutex<Vec<Request>>,
+    pub(crate) asked: Mutex<Vec<ModelRequest>>,
     pub(crate) window: Option<u64>,
     /// Whether another model stands behind it.
     pub(crate) others: bool,
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Scripted {
     }
 }
 
-impl Model for Scripted {
+impl LanguageModel for Scripted {
     fn name(&self) -> &str {
         "scripted"
     }
@@ -49,15 +49,15 @@ impl Model for Scripted {
         self.window
     }
 
-    fn has_others(&self) -> bool {
+    fn has_fallback(&self) -> bool {
         self.others
     }
 
-    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>> {
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
         Box::pin(async move {
             self.asked.lock().unwrap().push(request.clone());
             let act = self.acts.lock().unwrap().pop_front().expect("a request too many");
-            let events = |events: Vec<Event>| stream::iter(events.into_iter().map(Ok));
+            let events = |events: Vec<ReplyEvent>| stream::iter(events.into_iter().map(Ok));
             Ok(match act {
                 Act::Says(said) => events(said).boxed(),
                 Act::Breaks(said, fault) => {
@@ -72,7 +72,7 @@ impl Model for Scripted {
 
 /// Everything that was written down: messages, and what was spent beside them.
 #[derive(Default)]
-pub(crate) struct Book(pub(crate) Mutex<Vec<Message>>, pub(crate) Mutex<Usage>);
+pub(crate) struct Book(pub(crate) Mutex<Vec<ChatMessage>>, pub(crate) Mutex<TokenUsage>);
 
 impl Book {
     /// The calls whose results are in it.
@@ -98,9 +98,9 @@ impl Journal for Book {
     }
 }
 
-fn call_id(message: &Message) -> Option<&str> {
+fn call_id(message: &ChatMessage) -> Option<&str> {
     match message {
-        Message::Tool(answer) => Some(&answer.call_id),
+        ChatMessage::Tool(answer) => Some(&answer.call_id),
         _ => None,
     }
 }
@@ -137,14 +137,14 @@ impl Scene {
         Self::with(Scripted { acts: Mutex::new(acts.into()), ..Scripted::default() }, Vec::new())
     }
 
-    pub(crate) fn with(model: Scripted, history: Vec<Message>) -> Self {
+    pub(crate) fn with(model: Scripted, history: Vec<ChatMessage>) -> Self {
         Self::fitted(model, history, Arc::default(), Vec::new())
     }
 
     /// With these tools beside those for files.
     pub(crate) fn fitted(
         model: Scripted,
-        history: Vec<Message>,
+        history: Vec<ChatMessage>,
         book: Arc<Book>,
         tools: Vec<Arc<dyn DynTool>>,
     ) -> Self {
@@ -158,7 +158,7 @@ impl Scene {
         let makeup = Makeup {
             engine,
             caller: Caller::new(folder.path()),
-            model: Arc::clone(&model) as Arc<dyn Model>,
+            model: Arc::clone(&model) as Arc<dyn LanguageModel>,
             tools: Arc::new([]),
             system: "You have hands.".to_owned(),
             journal: Arc::clone(&book) as Arc<dyn Journal>,
@@ -184,24 +184,24 @@ impl Scripted {
     }
 }
 
-pub(crate) fn text(text: &str) -> Vec<Event> {
+pub(crate) fn text(text: &str) -> Vec<ReplyEvent> {
     vec![
-        Event::Text(text.to_owned()),
-        Event::Usage(Usage { input: 100, output: 10, ..Usage::default() }),
-        Event::Finish(Finish::Stop),
+        ReplyEvent::Text(text.to_owned()),
+        ReplyEvent::Usage(TokenUsage { input: 100, output: 10, ..TokenUsage::default() }),
+        ReplyEvent::Finish(FinishReason::Stop),
     ]
 }
 
 /// The events of an answer that asks for tools: id, name, arguments.
-pub(crate) fn calls(list: &[(&str, &str, &str)]) -> Vec<Event> {
+pub(crate) fn calls(list: &[(&str, &str, &str)]) -> Vec<ReplyEvent> {
     let mut events = Vec::new();
     for (index, (id, name, arguments)) in list.iter().enumerate() {
         let (id, name) = (Some((*id).to_owned()), (*name).to_owned());
-        events.push(Event::Call { index, id, name });
+        events.push(ReplyEvent::Call { index, id, name });
         let (a, b) = arguments.split_at(arguments.len() / 2);
-        events.push(Event::Arguments { index, text: a.to_owned() });
-        events.push(Event::Arguments { index, text: b.to_owned() });
+        events.push(ReplyEvent::Arguments { index, text: a.to_owned() });
+        events.push(ReplyEvent::Arguments { index, text: b.to_owned() });
     }
-    events.push(Event::Finish(Finish::Calls));
+    events.push(ReplyEvent::Finish(FinishReason::Calls));
     events
 }

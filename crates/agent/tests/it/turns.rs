@@ -2,12 +2,12 @@ use std::time::Duration;
 
 use hermes_agent::{Allowance, Budget, End};
 use hermes_engine::{Engine, GuardSettings};
-use hermes_llm::{Choice, Event, Fault, FaultKind, Finish, Image, Message, Part, Usage};
+use hermes_llm::{ToolChoice, ReplyEvent, ModelError, ModelErrorKind, FinishReason, InlineImage, ChatMessage, ContentPart, TokenUsage};
 
 use crate::script::{Act, Scene, calls, text};
 
-fn said(text: &str) -> Vec<Part> {
-    vec![Part::Text { text: text.to_owned() }]
+fn said(text: &str) -> Vec<ContentPart> {
+    vec![ContentPart::Text { text: text.to_owned() }]
 }
 
 fn plenty() -> Budget {
@@ -15,12 +15,12 @@ fn plenty() -> Budget {
 }
 
 /// Roles, in short.
-fn shape(messages: &[Message]) -> String {
-    let short = |message: &Message| match message {
-        Message::System { .. } => 's',
-        Message::User { .. } => 'u',
-        Message::Assistant(_) => 'a',
-        Message::Tool(_) => 't',
+fn shape(messages: &[ChatMessage]) -> String {
+    let short = |message: &ChatMessage| match message {
+        ChatMessage::System { .. } => 's',
+        ChatMessage::User { .. } => 'u',
+        ChatMessage::Assistant(_) => 'a',
+        ChatMessage::Tool(_) => 't',
     };
     messages.iter().map(short).collect()
 }
@@ -49,16 +49,16 @@ async fn calls_are_made_and_the_model_goes_on() {
 
 #[tokio::test]
 async fn half_a_call_is_never_made() {
-    let cut = |finish: Option<Finish>| {
+    let cut = |finish: Option<FinishReason>| {
         let mut events = calls(&[("1", "write_file", r#"{"path":"b.txt","content":"x"}"#)]);
         events.pop();
         events.pop();
-        events.extend(finish.map(Event::Finish));
+        events.extend(finish.map(ReplyEvent::Finish));
         events
     };
     let mut scene = Scene::new(vec![
-        Act::Says(cut(Some(Finish::Length))),
-        Act::Breaks(cut(None), Some(Fault::new(FaultKind::Network, "gone"))),
+        Act::Says(cut(Some(FinishReason::Length))),
+        Act::Breaks(cut(None), Some(ModelError::new(ModelErrorKind::Network, "gone"))),
         Act::Says(text("Never mind.")),
     ]);
     let outcome = scene.agent.turn(said("go"), &plenty()).await;
@@ -89,7 +89,7 @@ async fn the_budget_ends_a_turn_with_a_summary() {
         (outcome.end, outcome.text.as_str()),
         (End::Budget("2 rounds".into()), "Two looks.")
     );
-    assert_eq!(scene.model.asked.lock().unwrap()[2].choice, Choice::None);
+    assert_eq!(scene.model.asked.lock().unwrap()[2].choice, ToolChoice::None);
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn the_model_reads_its_calls_as_they_were_taken() {
         let written = scene.folder.path().join(name).exists();
         assert!(written, "{name}: {:#?}", asked[1].messages);
     }
-    let Message::Assistant(reply) = &asked[1].messages[2] else { panic!("not an answer") };
+    let ChatMessage::Assistant(reply) = &asked[1].messages[2] else { panic!("not an answer") };
     let read: Vec<_> =
         reply.calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
     assert_eq!(
@@ -164,7 +164,7 @@ async fn a_child_spends_what_its_parent_has_left() {
 #[tokio::test]
 async fn a_turn_can_be_stopped_and_the_conversation_goes_on() {
     let mut scene = Scene::new(vec![
-        Act::Hangs(vec![Event::Text("I am thinking".into())]),
+        Act::Hangs(vec![ReplyEvent::Text("I am thinking".into())]),
         Act::Says(text("Here again.")),
     ]);
     let interrupt = scene.agent.interrupt();
@@ -185,7 +185,7 @@ async fn a_turn_can_be_stopped_and_the_conversation_goes_on() {
 #[tokio::test]
 async fn what_came_too_late_is_heard_in_the_next_turn() {
     let mut scene = Scene::new(vec![
-        Act::Hangs(vec![Event::Text("I am thinking".into())]),
+        Act::Hangs(vec![ReplyEvent::Text("I am thinking".into())]),
         Act::Says(text("In French.")),
     ]);
     let interrupt = scene.agent.interrupt();
@@ -253,12 +253,12 @@ async fn what_is_said_meanwhile_comes_with_the_next_result() {
     scene.agent.turn(said("go"), &plenty()).await;
     let asked = scene.model.asked.lock().unwrap();
     // In their own voice: no result can sound like that.
-    assert_eq!(asked[1].messages.last(), Some(&Message::user("in French, please")));
+    assert_eq!(asked[1].messages.last(), Some(&ChatMessage::user("in French, please")));
 }
 
 #[tokio::test]
 async fn pictures_that_come_meanwhile_reach_the_model_with_what_is_said() {
-    let image = Part::Image(Image { media_type: "image/png".into(), data: "iVBORw0KGgo=".into() });
+    let image = ContentPart::Image(InlineImage { media_type: "image/png".into(), data: "iVBORw0KGgo=".into() });
     let mut scene = Scene::new(vec![
         Act::Says(calls(&[("1", "directory_list", r#"{"path":"."}"#)])),
         Act::Says(text("I see.")),
@@ -269,7 +269,7 @@ async fn pictures_that_come_meanwhile_reach_the_model_with_what_is_said() {
     scene.agent.interrupt().say(both.clone());
     scene.agent.turn(said("go"), &plenty()).await;
     let heard = scene.model.asked.lock().unwrap()[1].messages.last().cloned();
-    assert_eq!(heard, Some(Message::User { content: both.clone() }));
+    assert_eq!(heard, Some(ChatMessage::User { content: both.clone() }));
     // And with the next turn, if it came too late for this one.
     let interrupt = scene.agent.interrupt();
     let stop = async {
@@ -281,25 +281,25 @@ async fn pictures_that_come_meanwhile_reach_the_model_with_what_is_said() {
     let _ = tokio::join!(scene.agent.turn(said("go"), &budget), stop);
     scene.agent.turn(said("go on"), &plenty()).await;
     let asked = scene.model.asked.lock().unwrap();
-    let Some(Message::User { content }) = asked[3].messages.last() else { panic!() };
+    let Some(ChatMessage::User { content }) = asked[3].messages.last() else { panic!() };
     assert!(content.contains(&image), "{content:?}");
 }
 
 /// Looks around, for so many dollars and tokens.
 fn look(cost: f64, input: u64) -> Act {
     let mut events = calls(&[("", "directory_list", r#"{"path":"."}"#)]);
-    events.insert(0, Event::Usage(Usage { input, cost: Some(cost), ..Usage::default() }));
+    events.insert(0, ReplyEvent::Usage(TokenUsage { input, cost: Some(cost), ..TokenUsage::default() }));
     Act::Says(events)
 }
 
 #[tokio::test]
 async fn the_closing_request_is_paid_for_by_the_budget() {
     let closing = |cost: f64| {
-        let usage = Usage { input: 100_000, cost: Some(cost), ..Usage::default() };
+        let usage = TokenUsage { input: 100_000, cost: Some(cost), ..TokenUsage::default() };
         Act::Says(vec![
-            Event::Text("Two looks.".into()),
-            Event::Usage(usage),
-            Event::Finish(Finish::Stop),
+            ReplyEvent::Text("Two looks.".into()),
+            ReplyEvent::Usage(usage),
+            ReplyEvent::Finish(FinishReason::Stop),
         ])
     };
     let mut scene = Scene::new(vec![look(0.3, 100_000), look(0.3, 100_000), closing(0.3)]);
@@ -328,8 +328,8 @@ async fn a_budget_that_does_not_do_for_a_closing_request_is_kept_without_one() {
 #[tokio::test]
 async fn what_was_spent_beside_the_messages_is_written_down() {
     let nothing = || {
-        let usage = Usage { input: 7, cost: Some(0.25), ..Usage::default() };
-        Act::Says(vec![Event::Usage(usage), Event::Finish(Finish::Stop)])
+        let usage = TokenUsage { input: 7, cost: Some(0.25), ..TokenUsage::default() };
+        Act::Says(vec![ReplyEvent::Usage(usage), ReplyEvent::Finish(FinishReason::Stop)])
     };
     let mut scene = Scene::new(vec![nothing(), nothing(), Act::Says(text("Now I speak."))]);
     scene.agent.turn(said("go"), &plenty()).await;
@@ -352,7 +352,7 @@ async fn a_call_that_was_only_spoken_is_told_of() {
 
 #[tokio::test]
 async fn a_fault_ends_the_turn_and_says_why() {
-    let fault = Fault::new(FaultKind::Key, "The key is wrong");
+    let fault = ModelError::new(ModelErrorKind::Authentication, "The key is wrong");
     let mut scene = Scene::new(vec![Act::Fails(fault.clone())]);
     let outcome = scene.agent.turn(said("go"), &plenty()).await;
     assert_eq!(outcome.end, End::Fault(fault));
@@ -360,16 +360,16 @@ async fn a_fault_ends_the_turn_and_says_why() {
 
 #[tokio::test]
 async fn an_answer_that_is_not_whole_says_why() {
-    let half = || Event::Text("Half of".into());
-    let overloaded = Fault::new(FaultKind::Overloaded, "too many want something");
+    let half = || ReplyEvent::Text("Half of".into());
+    let overloaded = ModelError::new(ModelErrorKind::Overloaded, "too many want something");
     let cases = [
         (
             Act::Breaks(vec![half()], Some(overloaded)),
             End::Broken("too many want something".into()),
         ),
-        (Act::Says(vec![half(), Event::Finish(Finish::Length)]), End::CutOff),
-        (Act::Says(vec![half(), Event::Finish(Finish::Filtered)]), End::Withheld),
-        (Act::Says(vec![Event::Finish(Finish::Filtered)]), End::Withheld),
+        (Act::Says(vec![half(), ReplyEvent::Finish(FinishReason::Length)]), End::CutOff),
+        (Act::Says(vec![half(), ReplyEvent::Finish(FinishReason::Filtered)]), End::Withheld),
+        (Act::Says(vec![ReplyEvent::Finish(FinishReason::Filtered)]), End::Withheld),
     ];
     for (act, end) in cases {
         let mut scene = Scene::new(vec![act]);
@@ -381,7 +381,7 @@ async fn an_answer_that_is_not_whole_says_why() {
 
 #[tokio::test]
 async fn a_model_that_pauses_goes_on() {
-    let pause = vec![Event::Text("First, ".into()), Event::Finish(Finish::Paused)];
+    let pause = vec![ReplyEvent::Text("First, ".into()), ReplyEvent::Finish(FinishReason::Paused)];
     let mut scene = Scene::new(vec![Act::Says(pause), Act::Says(text("then."))]);
     let outcome = scene.agent.turn(said("go"), &plenty()).await;
     assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "First, then."));
@@ -389,19 +389,19 @@ async fn a_model_that_pauses_goes_on() {
 
 #[tokio::test]
 async fn a_model_is_not_waited_for_beyond_the_time_there_is() {
-    for begun in [Vec::new(), vec![Event::Text("I".into())]] {
+    for begun in [Vec::new(), vec![ReplyEvent::Text("I".into())]] {
         let mut scene = Scene::new(vec![Act::Hangs(begun)]);
         let soon = std::time::Instant::now() + Duration::from_millis(20);
         scene.agent.makeup_mut().caller.deadline = Some(soon);
         let outcome = scene.agent.turn(said("go"), &plenty()).await;
         let End::Fault(fault) = outcome.end else { panic!("{:?}", outcome.end) };
-        assert_eq!(fault.kind, FaultKind::Silence);
+        assert_eq!(fault.kind, ModelErrorKind::Timeout);
     }
 }
 
 #[tokio::test]
 async fn a_call_that_its_server_cannot_read_is_asked_for_again() {
-    let malformed = || Act::Says(vec![Event::Finish(Finish::Malformed)]);
+    let malformed = || Act::Says(vec![ReplyEvent::Finish(FinishReason::Malformed)]);
     let mut scene = Scene::new(vec![malformed(), malformed(), Act::Says(text("Well."))]);
     let outcome = scene.agent.turn(said("go"), &plenty()).await;
     assert_eq!((outcome.end, outcome.text.as_str(), outcome.asked), (End::Done, "Well.", 3));
@@ -428,7 +428,7 @@ async fn a_model_that_goes_in_circles_is_halted_with_a_last_word() {
     assert!(matches!(outcome.end, End::Halted(_)), "{:?}", outcome.end);
     assert_eq!((outcome.text.as_str(), outcome.asked), ("There is nothing to read.", 9));
     assert!(outcome.end.why().unwrap().contains("circles"));
-    assert_eq!(scene.model.asked.lock().unwrap()[8].choice, Choice::None);
+    assert_eq!(scene.model.asked.lock().unwrap()[8].choice, ToolChoice::None);
 }
 
 #[tokio::test]
@@ -446,9 +446,9 @@ async fn a_new_turn_is_a_new_beginning() {
 #[tokio::test]
 async fn an_answer_that_begins_anew_counts_for_what_it_took() {
     let mut anew = vec![
-        Event::Text("Half".into()),
-        Event::Usage(Usage { input: 50, output: 5, ..Usage::default() }),
-        Event::Again,
+        ReplyEvent::Text("Half".into()),
+        ReplyEvent::Usage(TokenUsage { input: 50, output: 5, ..TokenUsage::default() }),
+        ReplyEvent::Restart,
     ];
     anew.extend(text("Whole."));
     let mut scene = Scene::new(vec![Act::Says(anew)]);
@@ -464,8 +464,8 @@ async fn an_answer_that_begins_anew_counts_for_what_it_took() {
 async fn the_room_for_an_answer_grows_from_what_was_used_up() {
     let mut cut = calls(&[("1", "write_file", r#"{"path":"b.txt","content":"x"}"#)]);
     cut.pop();
-    cut.push(Event::Usage(Usage { input: 9, output: 12_000, ..Usage::default() }));
-    cut.push(Event::Finish(Finish::Length));
+    cut.push(ReplyEvent::Usage(TokenUsage { input: 9, output: 12_000, ..TokenUsage::default() }));
+    cut.push(ReplyEvent::Finish(FinishReason::Length));
     let mut scene = Scene::new(vec![Act::Says(cut), Act::Says(text("Never mind."))]);
     scene.agent.turn(said("go"), &plenty()).await;
     assert_eq!(scene.model.asked.lock().unwrap()[1].max_tokens, Some(24_000));

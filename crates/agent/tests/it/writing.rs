@@ -8,7 +8,7 @@ use hermes_core::{
     Availability, BoundCall, BoxFuture, DynTool, Effect, ToolContext, ToolError, ToolOutput,
     ToolSpec, WorkingDir,
 };
-use hermes_llm::{Message, Part};
+use hermes_llm::{ChatMessage, ContentPart};
 use serde_json::{Value, json};
 
 use crate::script::{Act, Book, Scene, Scripted, calls, text};
@@ -58,8 +58,8 @@ impl BoundCall for Waiting {
     }
 }
 
-fn go() -> Vec<Part> {
-    vec![Part::Text { text: "go".to_owned() }]
+fn go() -> Vec<ContentPart> {
+    vec![ContentPart::Text { text: "go".to_owned() }]
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn a_result_is_written_while_other_calls_still_run() {
     let outcome = scene.agent.turn(go(), &Budget::new(Allowance::default())).await;
     assert_eq!((outcome.end, outcome.text.as_str()), (End::Done, "Done."));
     let asked = scene.model.asked.lock().unwrap();
-    let first = asked[1].messages.iter().find(|message| matches!(message, Message::Tool(_)));
+    let first = asked[1].messages.iter().find(|message| matches!(message, ChatMessage::Tool(_)));
     assert!(first.unwrap().text().contains(r#"{"seen":["2"]}"#), "{first:?}");
     assert_eq!(book.results(), ["1", "2"], "in the end they stand in the order of the calls");
     assert_eq!(scene.agent.conversation().messages(), *book.0.lock().unwrap());
@@ -85,11 +85,11 @@ async fn what_is_said_meanwhile_is_written_after_the_results() {
     let other = ("2", "read_file", r#"{"path":"none"}"#);
     let mut scene =
         Scene::new(vec![Act::Says(calls(&[list("1"), other])), Act::Says(text("Done."))]);
-    scene.agent.interrupt().say([Part::Text { text: "hurry up".into() }]);
+    scene.agent.interrupt().say([ContentPart::Text { text: "hurry up".into() }]);
     scene.agent.turn(go(), &Budget::new(Allowance::default())).await;
     assert_eq!(scene.book.results(), ["1", "2"]);
     assert_eq!(scene.agent.conversation().messages(), *scene.book.0.lock().unwrap());
-    assert_eq!(scene.book.0.lock().unwrap()[4], Message::user("hurry up"));
+    assert_eq!(scene.book.0.lock().unwrap()[4], ChatMessage::user("hurry up"));
 }
 
 /// A journal whose disk is full after some entries.

@@ -10,7 +10,7 @@ use hermes_batch::{
 };
 use hermes_core::{BoxFuture, CancellationToken};
 use hermes_engine::distributions::Distribution;
-use hermes_llm::{Answer, Asked, Message, Reply};
+use hermes_llm::{ToolCallAnswer, RequestedCall, ChatMessage, ModelReply};
 use serde_json::{Value, json};
 
 /// Answers everything; prompts that say so go wrong.
@@ -55,8 +55,8 @@ impl Worker for Parrot {
 }
 
 fn talk(text: &str, toolsets: &[String]) -> Conversation {
-    let call = Asked { id: "c1".into(), name: "read_file".into(), arguments: "{}".into() };
-    let answer = Answer {
+    let call = RequestedCall { id: "c1".into(), name: "read_file".into(), arguments: "{}".into() };
+    let answer = ToolCallAnswer {
         call_id: "c1".into(),
         name: "read_file".into(),
         content: json!({ "tools": toolsets }).to_string(),
@@ -68,12 +68,12 @@ fn talk(text: &str, toolsets: &[String]) -> Conversation {
     Conversation {
         tools: vec![json!({"name": "read_file", "parameters": {}})],
         messages: vec![
-            Message::user(text),
-            Message::Assistant(Reply { calls: vec![call], ..Reply::default() }),
-            Message::Tool(answer),
-            Message::Assistant(Reply {
+            ChatMessage::user(text),
+            ChatMessage::Assistant(ModelReply { calls: vec![call], ..ModelReply::default() }),
+            ChatMessage::Tool(answer),
+            ChatMessage::Assistant(ModelReply {
                 text: format!("{think}I heard: {text}"),
-                ..Reply::default()
+                ..ModelReply::default()
             }),
         ],
         completed: !text.contains("partial"),

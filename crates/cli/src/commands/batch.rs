@@ -14,7 +14,7 @@ use hermes_batch::{
     Batch as Work, BatchError, Conversation, Failed, Plan, Progress, Prompt, Prompts, Summary,
     Worker,
 };
-use hermes_llm::Part;
+use hermes_llm::ContentPart;
 use serde_json::json;
 
 use super::runtime;
@@ -317,7 +317,7 @@ impl Desk {
         let engaged = ready.engage(caller, terms).await;
         let ended = match engaged {
             Ok(mut engaged) => {
-                let said = vec![Part::Text { text: prompt.text.clone() }];
+                let said = vec![ContentPart::Text { text: prompt.text.clone() }];
                 let interrupt = engaged.agent.interrupt();
                 let stopped = self.cancel.clone();
                 let watch = tokio::spawn(async move {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use hermes_history::{Listing, Reader, Span};
-use hermes_llm::Message;
+use hermes_llm::ChatMessage;
 use hermes_testkit::models::{ModelServer, Scene, Step};
 
 use crate::context::TestContext;
@@ -117,23 +117,23 @@ fn results(context: &TestContext) -> Option<(String, Vec<String>)> {
     let session = reader.sessions(&Listing::default()).ok()?.into_iter().next()?;
     let kept = reader.messages(&session, Span::All).ok()?;
     let names = kept.into_iter().filter_map(|kept| match kept.message {
-        Message::Tool(answer) => Some(answer.name),
+        ChatMessage::Tool(answer) => Some(answer.name),
         _ => None,
     });
     Some((session.id, names.collect()))
 }
 
 /// No result without its call, and none twice.
-fn check<'a>(messages: impl Iterator<Item = &'a Message>) {
+fn check<'a>(messages: impl Iterator<Item = &'a ChatMessage>) {
     let mut open: HashMap<String, usize> = HashMap::new();
     for message in messages {
         match message {
-            Message::Assistant(reply) => {
+            ChatMessage::Assistant(reply) => {
                 for call in &reply.calls {
                     assert_eq!(open.insert(call.id.clone(), 0), None, "an id is there twice");
                 }
             }
-            Message::Tool(answer) => {
+            ChatMessage::Tool(answer) => {
                 let count = open.get_mut(&answer.call_id).expect("the call of a result");
                 *count += 1;
                 assert_eq!(*count, 1, "a call has two results");

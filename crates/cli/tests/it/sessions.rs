@@ -1,7 +1,7 @@
 //! Conversations that were kept, through the command.
 
 use hermes_history::{Beginning, Store};
-use hermes_llm::{Answer, Asked, Message, Reply, Usage};
+use hermes_llm::{ToolCallAnswer, RequestedCall, ChatMessage, ModelReply, TokenUsage};
 use serde_json::{Value, json};
 
 use crate::context::TestContext;
@@ -16,8 +16,8 @@ fn talk(context: &TestContext, id: &str, said: &str) {
     let beginning = Beginning { id: Some(id.into()), source: "cli".into(), ..Beginning::default() };
     store.begin(&beginning).expect("a session");
     let call =
-        Asked { id: "c1".into(), name: "terminal".into(), arguments: r#"{"command":"ls"}"#.into() };
-    let answer = Answer {
+        RequestedCall { id: "c1".into(), name: "terminal".into(), arguments: r#"{"command":"ls"}"#.into() };
+    let answer = ToolCallAnswer {
         call_id: "c1".into(),
         name: "terminal".into(),
         content: "```\nfiles\n```".into(),
@@ -25,12 +25,12 @@ fn talk(context: &TestContext, id: &str, said: &str) {
         is_error: false,
         is_cancelled: false,
     };
-    let usage = Usage { input: 5, cost: Some(0.25), ..Usage::default() };
+    let usage = TokenUsage { input: 5, cost: Some(0.25), ..TokenUsage::default() };
     for message in [
-        Message::user(said),
-        Message::Assistant(Reply { calls: vec![call], usage, ..Reply::default() }),
-        Message::Tool(answer),
-        Message::Assistant(Reply { text: "That is all.".into(), ..Reply::default() }),
+        ChatMessage::user(said),
+        ChatMessage::Assistant(ModelReply { calls: vec![call], usage, ..ModelReply::default() }),
+        ChatMessage::Tool(answer),
+        ChatMessage::Assistant(ModelReply { text: "That is all.".into(), ..ModelReply::default() }),
     ] {
         store.append(id, &message).expect("a message");
     }
@@ -92,7 +92,7 @@ fn sessions_are_exported_resumed_renamed_and_deleted() {
     let lines: Vec<Value> =
         lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!((lines.len(), &lines[0]["type"]), (5, &json!("session")));
-    let message: Message = serde_json::from_value(lines[3].clone()).expect("a message");
+    let message: ChatMessage = serde_json::from_value(lines[3].clone()).expect("a message");
     assert_eq!(message.text(), "```\nfiles\n```");
     context
         .run(["sessions", "export", "all", "--format", "markdown", "--out", "talk.md"])

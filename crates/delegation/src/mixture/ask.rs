@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use hermes_agent::{Manner, Standing};
 use hermes_core::{BoxFuture, ToolContext, ToolError};
-use hermes_llm::{Fault, FaultKind, Finish, Message, Model, Reply, Request, Usage};
+use hermes_llm::{ModelError, ModelErrorKind, FinishReason, ChatMessage, LanguageModel, ModelReply, ModelRequest, TokenUsage};
 use serde::Serialize;
 
 use crate::order::used_up;
@@ -19,7 +19,7 @@ use crate::text::seconds;
 #[derive(Debug, Clone)]
 pub(super) struct Voice {
     pub(super) label: String,
-    pub(super) model: Arc<dyn Model>,
+    pub(super) model: Arc<dyn LanguageModel>,
     pub(super) manner: Manner,
     pub(super) temperature: Option<f64>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Opinion {
     cost_usd: Option<f64>,
     duration_seconds: f64,
     #[serde(skip)]
-    pub(super) kind: Option<FaultKind>,
+    pub(super) kind: Option<ModelErrorKind>,
 }
 
 // Taken by reference, as serde hands it over.
@@ -60,15 +60,15 @@ impl Opinion {
             tokens: Tokens::default(),
             cost_usd: None,
             duration_seconds: 0.0,
-            kind: Some(FaultKind::Model),
+            kind: Some(ModelErrorKind::ModelUnavailable),
         }
     }
 }
 
 /// What a request has come to.
 struct Heard {
-    answer: Result<String, Fault>,
-    usage: Usage,
+    answer: Result<String, ModelError>,
+    usage: TokenUsage,
     opinion: Opinion,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Asking<'a> {
     pub(super) standing: Option<Arc<Standing>>,
     pub(super) cx: &'a ToolContext,
     pub(super) opinions: Vec<Opinion>,
-    pub(super) usage: Usage,
+    pub(super) usage: TokenUsage,
     pub(super) notes: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Asking<'a> {
             standing,
             cx,
             opinions: Vec::new(),
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             notes: Vec::new(),
         }
     }
@@ -114,7 +114,7 @@ impl<'a> Asking<'a> {
         &mut self,
         layer: usize,
         voices: &[Voice],
-        messages: Vec<Message>,
+        messages: Vec<ChatMessage>,
     ) -> Result<Vec<(Voice, String)>, ToolError> {
         let mixture = self.mixture;
         // Boxed, since the compiler cannot tell otherwise that it may move between threads.
@@ -142,7 +142,7 @@ impl<'a> Asking<'a> {
         &mut self,
         layer: usize,
         voice: &Voice,
-        messages: Vec<Message>,
+        messages: Vec<ChatMessage>,
     ) -> Result<Option<String>, ToolError> {
         let asked = ask(self.mixture, self.standing.as_deref(), layer, voice, messages);
         let one = self.cx.run_until_cancelled(asked).await?;
@@ -164,15 +164,15 @@ async fn ask(
     standing: Option<&Standing>,
     layer: usize,
     voice: &Voice,
-    messages: Vec<Message>,
+    messages: Vec<ChatMessage>,
 ) -> Heard {
     let began = Instant::now();
-    let request = Request {
+    let request = ModelRequest {
         max_tokens: Some(voice.manner.max_tokens.unwrap_or(mixture.max_tokens)),
         temperature: voice.temperature,
         effort: voice.manner.effort.clone(),
-        patience: Some(mixture.patience),
-        ..Request::new(voice.manner.model.clone(), messages)
+        idle_timeout: Some(mixture.patience),
+        ..ModelRequest::new(voice.manner.model.clone(), messages)
     };
     let reply = reply(mixture, voice, &request).await;
     let usage = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
@@ -195,28 +195,28 @@ async fn ask(
     Heard { answer, usage, opinion }
 }
 
-async fn reply(mixture: &Mixture, voice: &Voice, request: &Request) -> Result<Reply, Fault> {
+async fn reply(mixture: &Mixture, voice: &Voice, request: &ModelRequest) -> Result<ModelReply, ModelError> {
     let began = Instant::now();
     let late = || {
         let mut message = format!("It did not answer within {} s", seconds(mixture.patience));
-        let trouble = voice.model.last_trouble().filter(|(at, _)| *at >= began);
+        let trouble = voice.model.last_failure().filter(|(at, _)| *at >= began);
         if let Some((_, why)) = trouble {
             message.push_str(&format!("; the last attempt failed: {why}"));
         }
-        Fault::new(FaultKind::Silence, message)
+        ModelError::new(ModelErrorKind::Timeout, message)
     };
     let asked = tokio::time::timeout(mixture.patience, voice.model.reply(request)).await;
     asked.unwrap_or_else(|_| Err(late()))
 }
 
-fn text_of(reply: Reply) -> Result<String, Fault> {
+fn text_of(reply: ModelReply) -> Result<String, ModelError> {
     if reply.text.trim().is_empty() {
         let message = match reply.finish {
-            Finish::Filtered => "The server held its answer back",
-            Finish::Length => "It thought until there was no room for an answer",
+            FinishReason::Filtered => "The server held its answer back",
+            FinishReason::Length => "It thought until there was no room for an answer",
             _ => "It answered nothing",
         };
-        return Err(Fault::new(FaultKind::Protocol, message));
+        return Err(ModelError::new(ModelErrorKind::Protocol, message));
     }
     Ok(reply.text)
 }

@@ -11,7 +11,7 @@ use hermes_core::{
     Availability, Effect, ToolExample, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolSpec,
     WorkingDir,
 };
-use hermes_llm::FaultKind;
+use hermes_llm::ModelErrorKind;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -173,7 +173,7 @@ impl MixtureOfAgents {
     async fn own(
         &self,
         asking: &Asking<'_>,
-    ) -> Result<(Arc<dyn hermes_llm::Model>, hermes_agent::Manner), ToolError> {
+    ) -> Result<(Arc<dyn hermes_llm::LanguageModel>, hermes_agent::Manner), ToolError> {
         match &asking.standing {
             Some(standing) => Ok((Arc::clone(&standing.model), standing.manner.clone())),
             None => {
@@ -280,8 +280,8 @@ impl MixtureOfAgents {
 fn too_few(heard: usize, least: usize, opinions: &[Opinion]) -> ToolError {
     let why = opinions.iter().find_map(|opinion| opinion.error.as_deref()).unwrap_or("no models");
     let message = format!("{heard} models have answered, {least} must: {why}");
-    let kind = opinions.iter().find_map(|opinion| opinion.kind).unwrap_or(FaultKind::Model);
-    let fault = hermes_llm::Fault::new(kind, message);
+    let kind = opinions.iter().find_map(|opinion| opinion.kind).unwrap_or(ModelErrorKind::ModelUnavailable);
+    let fault = hermes_llm::ModelError::new(kind, message);
     ToolError::from(fault)
         .with_hint("Check the models under `moa` in config.yaml, or answer yourself.")
         .with("opinions", json!(opinions))

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use hermes_core::{BoxFuture, ProcessEvent};
 use hermes_delegation::Settings;
 use hermes_engine::Caller;
-use hermes_llm::{Fault, Model, Request, Stream};
+use hermes_llm::{ModelError, LanguageModel, ModelRequest, ReplyStream};
 use hermes_testkit::models::{ModelServer, Scene};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -13,11 +13,11 @@ use crate::stage::{Plan, Stage, endless, json, model_at, says};
 /// A model that is asked once the gate is open.
 #[derive(Debug)]
 struct Gated {
-    inner: Arc<dyn Model>,
+    inner: Arc<dyn LanguageModel>,
     gate: Arc<Semaphore>,
 }
 
-impl Model for Gated {
+impl LanguageModel for Gated {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -26,7 +26,7 @@ impl Model for Gated {
         None
     }
 
-    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>> {
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
         Box::pin(async move {
             let _open = self.gate.acquire().await.unwrap();
             self.inner.ask(request).await

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use hermes_agent::{Agent, Budget, Makeup, Manner, NoJournal, Nobody};
 use hermes_delegation::Settings;
 use hermes_engine::{Deferral, toolsets::Selection};
-use hermes_llm::{Message, Part};
+use hermes_llm::{ChatMessage, ContentPart};
 use hermes_testkit::models::{Scene, Step};
 use serde_json::{Value, json};
 
@@ -210,9 +210,9 @@ async fn an_orchestrator_has_sub_agents_of_its_own_and_they_have_none() {
     };
     let mut agent = Agent::new(makeup, Vec::new());
     let budget = Budget::new(Default::default());
-    let outcome = agent.turn(vec![Part::Text { text: "go".to_owned() }], &budget).await;
+    let outcome = agent.turn(vec![ContentPart::Text { text: "go".to_owned() }], &budget).await;
     assert_eq!(outcome.text, "All is done.");
-    let Message::Tool(told) = &agent.conversation().messages()[2] else { panic!("no answer") };
+    let ChatMessage::Tool(told) = &agent.conversation().messages()[2] else { panic!("no answer") };
     let told: Value = serde_json::from_str(&told.content).unwrap();
     let report = &told["results"][0];
     assert_eq!(report["summary"], "They have dug.");
@@ -227,7 +227,7 @@ async fn an_orchestrator_has_sub_agents_of_its_own_and_they_have_none() {
     let books = stage.stock.books.0.lock().unwrap();
     let leader = report["session_id"].as_str().unwrap();
     let dug = books.values().find(|(parent, _)| parent == leader).unwrap();
-    let Message::Tool(answer) = &books[leader].1[2] else { panic!("no answer") };
+    let ChatMessage::Tool(answer) = &books[leader].1[2] else { panic!("no answer") };
     assert!(answer.content.contains("not allowed here"), "it is said that it worked alone");
     assert_eq!(dug.1.len(), 4);
 }

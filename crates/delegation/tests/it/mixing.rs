@@ -4,7 +4,7 @@ use std::time::Duration;
 use hermes_agent::Allowance;
 use hermes_core::ToolCall;
 use hermes_delegation::Mixture;
-use hermes_llm::{Retries, Steady};
+use hermes_llm::{RetrySettings, FallbackModel};
 use hermes_testkit::models::{ModelServer, Scene, Step};
 use serde_json::{Value, json};
 
@@ -101,8 +101,8 @@ async fn a_model_that_fails_until_patience_ends_is_told_with_its_failure() {
     let broken = json!({"error": {"message": "the disk is full"}});
     let failing = ModelServer::start([Scene::fails(500, broken).again()]);
     let mut plan = plan(&[("one", &one.url()), ("failing", &failing.url())], None);
-    let retries = Retries { most: 1_000, ..Retries::default() };
-    let steady = Steady::new(
+    let retries = RetrySettings { max_retries: 1_000, ..RetrySettings::default() };
+    let steady = FallbackModel::new(
         vec![vec![model_at(&failing.url(), "failing")]],
         retries,
         std::sync::Arc::new(|_| {}),

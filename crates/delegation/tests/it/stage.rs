@@ -14,7 +14,7 @@ use hermes_core::{
 };
 use hermes_delegation::{Child, Crew, Found, Mixture, Serving, Settings, Supply, tools};
 use hermes_engine::{Caller, Engine, EngineBuilder};
-use hermes_llm::{Dialect, Endpoint, Http, Message, Model, Server};
+use hermes_llm::{ApiDialect, ModelEndpoint, HttpClients, ChatMessage, LanguageModel, HttpModel};
 use hermes_testkit::models::{ModelServer, Scene, Script, Step};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -23,16 +23,16 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 /// A model at an address.
-pub(crate) fn model_at(url: &str, name: &str) -> Arc<dyn Model> {
-    let mut endpoint = Endpoint::new(Dialect::Chat, url, name);
+pub(crate) fn model_at(url: &str, name: &str) -> Arc<dyn LanguageModel> {
+    let mut endpoint = ModelEndpoint::new(ApiDialect::Chat, url, name);
     endpoint.prices =
-        Some(hermes_llm::Prices { input: 1_000.0, output: 1_000.0, ..Default::default() });
-    Arc::new(Server::new(Arc::new(Http::default()), Arc::new(endpoint), None))
+        Some(hermes_llm::TokenPrices { input: 1_000.0, output: 1_000.0, ..Default::default() });
+    Arc::new(HttpModel::new(Arc::new(HttpClients::default()), Arc::new(endpoint), None))
 }
 
 /// What sub-agents have written down: their parent, and what was said.
 #[derive(Default)]
-pub(crate) struct Books(pub(crate) Mutex<BTreeMap<String, (String, Vec<Message>)>>);
+pub(crate) struct Books(pub(crate) Mutex<BTreeMap<String, (String, Vec<ChatMessage>)>>);
 
 struct Page(Arc<Books>, String);
 
@@ -42,11 +42,11 @@ impl Journal for Page {
         let (_, messages) = books.get_mut(&self.1).unwrap();
         match entry {
             Entry::Message(message) => messages.push(message.clone()),
-            Entry::Revised(Message::Tool(new)) => {
+            Entry::Revised(ChatMessage::Tool(new)) => {
                 let is_old =
-                    |m: &Message| matches!(m, Message::Tool(old) if old.call_id == new.call_id);
+                    |m: &ChatMessage| matches!(m, ChatMessage::Tool(old) if old.call_id == new.call_id);
                 messages.retain(|message| !is_old(message));
-                messages.push(Message::Tool(new.clone()));
+                messages.push(ChatMessage::Tool(new.clone()));
             }
             _ => {}
         }
@@ -57,7 +57,7 @@ impl Journal for Page {
 /// What the program would supply.
 #[derive(Default)]
 pub(crate) struct Stock {
-    pub(crate) models: BTreeMap<String, Arc<dyn Model>>,
+    pub(crate) models: BTreeMap<String, Arc<dyn LanguageModel>>,
     pub(crate) books: Arc<Books>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     /// The one session whose approver it is; none is all.

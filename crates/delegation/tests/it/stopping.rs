@@ -61,8 +61,8 @@ async fn the_whole_tree_is_stopped() {
 /// Asks one server about leading, another about the rest.
 #[derive(Debug)]
 struct Forked {
-    leading: Arc<dyn hermes_llm::Model>,
-    rest: Arc<dyn hermes_llm::Model>,
+    leading: Arc<dyn hermes_llm::LanguageModel>,
+    rest: Arc<dyn hermes_llm::LanguageModel>,
 }
 
 impl Forked {
@@ -71,7 +71,7 @@ impl Forked {
     }
 }
 
-impl hermes_llm::Model for Forked {
+impl hermes_llm::LanguageModel for Forked {
     fn name(&self) -> &str {
         "forked"
     }
@@ -82,8 +82,8 @@ impl hermes_llm::Model for Forked {
 
     fn ask<'a>(
         &'a self,
-        request: &'a hermes_llm::Request,
-    ) -> hermes_core::BoxFuture<'a, Result<hermes_llm::Stream, hermes_llm::Fault>> {
+        request: &'a hermes_llm::ModelRequest,
+    ) -> hermes_core::BoxFuture<'a, Result<hermes_llm::ReplyStream, hermes_llm::ModelError>> {
         let leads = request.messages[0].text().contains("Your task: lead");
         if leads { self.leading.ask(request) } else { self.rest.ask(request) }
     }

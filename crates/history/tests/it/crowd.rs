@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use hermes_history::{Beginning, Query, Reader, Store};
-use hermes_llm::Message;
+use hermes_llm::ChatMessage;
 
 use crate::Scratch;
 
@@ -21,7 +21,7 @@ fn writer() {
         Beginning { id: Some(session.into()), source: "cli".into(), ..Beginning::default() };
     store.begin(&beginning).unwrap();
     for n in 0..count.parse::<usize>().unwrap() {
-        store.append(session, &Message::user(format!("word{n} of {session}"))).unwrap();
+        store.append(session, &ChatMessage::user(format!("word{n} of {session}"))).unwrap();
     }
 }
 
@@ -50,7 +50,7 @@ fn processes_write_at_once_and_lose_nothing() {
         assert_eq!(info.messages, 150);
         let said = store.reader().conversation(&info).unwrap();
         let wanted: Vec<_> =
-            (0..150).map(|n| Message::user(format!("word{n} of {name}"))).collect();
+            (0..150).map(|n| ChatMessage::user(format!("word{n} of {name}"))).collect();
         assert_eq!(said, wanted);
     }
     for n in [0, 77, 149] {

@@ -9,7 +9,7 @@ mod sessions;
 use std::path::PathBuf;
 
 use hermes_history::{Beginning, Kinship, Parent, SessionInfo, Store};
-use hermes_llm::{Answer, Asked, Message, Reply, Usage};
+use hermes_llm::{ToolCallAnswer, RequestedCall, ChatMessage, ModelReply, TokenUsage};
 
 /// A file of conversations that goes away.
 struct Scratch {
@@ -41,7 +41,7 @@ impl Scratch {
     }
 
     fn say(&self, session: &str, text: &str) -> i64 {
-        self.store.append(session, &Message::user(text)).unwrap()
+        self.store.append(session, &ChatMessage::user(text)).unwrap()
     }
 
     fn info(&self, session: &str) -> SessionInfo {
@@ -50,22 +50,22 @@ impl Scratch {
 
     fn texts(&self, session: &str) -> Vec<String> {
         let conversation = self.store.reader().conversation(&self.info(session)).unwrap();
-        conversation.iter().map(Message::text).collect()
+        conversation.iter().map(ChatMessage::text).collect()
     }
 }
 
-fn reply(text: &str) -> Message {
-    let usage = Usage { input: 10, output: 2, cost: Some(0.5), ..Usage::default() };
-    Message::Assistant(Reply { text: text.into(), usage, model: "m".into(), ..Reply::default() })
+fn reply(text: &str) -> ChatMessage {
+    let usage = TokenUsage { input: 10, output: 2, cost: Some(0.5), ..TokenUsage::default() };
+    ChatMessage::Assistant(ModelReply { text: text.into(), usage, model: "m".into(), ..ModelReply::default() })
 }
 
-fn asks(id: &str, name: &str, arguments: &str) -> Message {
-    let call = Asked { id: id.into(), name: name.into(), arguments: arguments.into() };
-    Message::Assistant(Reply { calls: vec![call], ..Reply::default() })
+fn asks(id: &str, name: &str, arguments: &str) -> ChatMessage {
+    let call = RequestedCall { id: id.into(), name: name.into(), arguments: arguments.into() };
+    ChatMessage::Assistant(ModelReply { calls: vec![call], ..ModelReply::default() })
 }
 
-fn answer(id: &str, name: &str, content: &str) -> Message {
-    Message::Tool(Answer {
+fn answer(id: &str, name: &str, content: &str) -> ChatMessage {
+    ChatMessage::Tool(ToolCallAnswer {
         call_id: id.into(),
         name: name.into(),
         content: content.into(),

@@ -1,7 +1,7 @@
 //! What was said is found again, whatever the script and the signs.
 
 use hermes_history::{Discovery, Kinship, Query, Sort};
-use hermes_llm::Message;
+use hermes_llm::ChatMessage;
 
 use crate::{Scratch, answer, asks, reply};
 
@@ -130,10 +130,10 @@ fn filters_and_orders() {
     scratch.begin("one", "cli");
     scratch.begin("two", "cron");
     let at = |day: u32| format!("2026-01-{day:02}T00:00:00Z").parse().unwrap();
-    let put = |session: &str, message: Message, day: u32| {
+    let put = |session: &str, message: ChatMessage, day: u32| {
         scratch.store.append_at(session, &message, at(day)).unwrap()
     };
-    let first = put("one", Message::user("apple pie, apple tart and apple juice"), 1);
+    let first = put("one", ChatMessage::user("apple pie, apple tart and apple juice"), 1);
     let second = put("one", reply("an apple a day is said to keep many a doctor away for long"), 2);
     let third = put("two", answer("c", "web_search", "apple"), 3);
     both(&scratch, |when| {

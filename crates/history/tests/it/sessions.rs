@@ -1,7 +1,7 @@
 //! Sessions begin, go on, are taken back, folded, ended, deleted.
 
 use hermes_history::{Beginning, Deleted, HistoryError, Kinship, Listing, Query, Span, Standing};
-use hermes_llm::{Message, Usage};
+use hermes_llm::{ChatMessage, TokenUsage};
 
 use crate::{Scratch, answer, asks, reply};
 
@@ -18,7 +18,7 @@ fn a_session_keeps_what_was_said_and_what_it_took() {
         })
         .unwrap();
     let said = [
-        Message::user("  Deploy\nit "),
+        ChatMessage::user("  Deploy\nit "),
         asks("c1", "terminal", r#"{"command":"make"}"#),
         answer("c1", "terminal", "done"),
         reply("Deployed"),
@@ -50,7 +50,7 @@ fn what_was_spent_counts_with_helpers_and_what_was_no_message() {
     let scratch = Scratch::new();
     scratch.begin("s", "cli");
     scratch.store.append("s", &reply("one")).unwrap();
-    let usage = Usage { input: 5, cost: Some(0.25), ..Usage::default() };
+    let usage = TokenUsage { input: 5, cost: Some(0.25), ..TokenUsage::default() };
     scratch.store.spend("s", &usage).unwrap();
     assert_eq!(scratch.info("s").usage.cost, Some(0.75));
     scratch.child("h", "subagent", "s", Kinship::Delegation);
@@ -64,7 +64,7 @@ fn what_was_spent_counts_with_helpers_and_what_was_no_message() {
     assert_eq!((spent("hh").input, spent("hh").cost), (10, Some(0.5)));
     assert!(scratch.store.spend("nobody", &usage).is_err());
     scratch.begin("quiet", "cli");
-    assert_eq!(spent("quiet"), Usage::default());
+    assert_eq!(spent("quiet"), TokenUsage::default());
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn sessions_are_found_by_the_beginning_of_their_id() {
     assert!(matches!(find(""), Err(HistoryError::NoSession(_))));
     let taken = Beginning { id: Some("a%_b".into()), ..Beginning::default() };
     assert!(matches!(scratch.store.begin(&taken), Err(HistoryError::Taken(_))));
-    let nowhere = scratch.store.append("none", &Message::user("x"));
+    let nowhere = scratch.store.append("none", &ChatMessage::user("x"));
     assert!(matches!(nowhere, Err(HistoryError::NoSession(_))));
 }
 
@@ -116,7 +116,7 @@ fn the_list_begins_with_the_latest_word() {
         scratch.begin(id, source);
     }
     let later = "2100-01-01T00:00:00Z".parse().unwrap();
-    scratch.store.append_at("one", &Message::user("late"), later).unwrap();
+    scratch.store.append_at("one", &ChatMessage::user("late"), later).unwrap();
     let list = |listing: Listing| -> Vec<String> {
         let found = scratch.store.reader().sessions(&listing).unwrap();
         found.into_iter().map(|session| session.id).collect()
@@ -165,7 +165,7 @@ fn a_summary_stands_for_what_is_kept() {
     let scratch = Scratch::new();
     scratch.begin("s", "cli");
     let turns = ["one", "two", "three", "four"].map(|text| scratch.say("s", text));
-    let shorter = [Message::user("sum"), Message::user("three"), Message::user("four")];
+    let shorter = [ChatMessage::user("sum"), ChatMessage::user("three"), ChatMessage::user("four")];
     scratch.store.compress("s", &shorter, &|_| true).unwrap();
     scratch.say("s", "five");
     assert_eq!(scratch.texts("s"), ["sum", "three", "four", "five"]);
@@ -180,7 +180,7 @@ fn a_summary_stands_for_what_is_kept() {
     // Again: the summary itself is folded.
     scratch
         .store
-        .compress("s", &[Message::user("sum 2"), Message::user("five")], &|_| true)
+        .compress("s", &[ChatMessage::user("sum 2"), ChatMessage::user("five")], &|_| true)
         .unwrap();
     assert_eq!(scratch.texts("s"), ["sum 2", "five"]);
     let count = |text: &str| {
@@ -209,7 +209,7 @@ fn a_turn_after_a_summary_can_be_taken_back_alone() {
     for text in ["one", "two", "three"] {
         scratch.say("s", text);
     }
-    let shorter = ["sum", "two", "three"].map(Message::user);
+    let shorter = ["sum", "two", "three"].map(ChatMessage::user);
     scratch.store.compress("s", &shorter, &|_| true).unwrap();
     scratch.store.undo("s", 1).unwrap();
     assert_eq!(scratch.texts("s"), ["sum", "two"]);

@@ -10,39 +10,39 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::{Dialect, Endpoint};
-use crate::fault::Fault;
-use crate::message::Image;
-use crate::reply::Event;
-use crate::request::Request;
+use crate::endpoint::{ApiDialect, ModelEndpoint};
+use crate::model_error::ModelError;
+use crate::message::InlineImage;
+use crate::reply::ReplyEvent;
+use crate::request::ModelRequest;
 
 /// Whether more is to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum DecodeStatus {
     /// Yes.
-    More,
+    Continue,
     /// The server has said that this was all.
-    All,
+    Complete,
 }
 
 /// Reads the pieces of one answer.
-pub(crate) trait Pieces: Send {
+pub(crate) trait StreamDecoder: Send {
     /// Reads a piece.
-    fn take(&mut self, data: &Value, events: &mut Vec<Event>) -> Result<Heard, Fault>;
+    fn decode(&mut self, data: &Value, events: &mut Vec<ReplyEvent>) -> Result<DecodeStatus, ModelError>;
 }
 
 /// The path and the body of a request.
-pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> (String, Value) {
-    let model = model(endpoint, request);
+pub(crate) fn build_request(endpoint: &ModelEndpoint, request: &ModelRequest) -> (String, Value) {
+    let model = requested_model(endpoint, request);
     let (path, mut body) = match endpoint.dialect {
-        Dialect::Chat => ("chat/completions".to_owned(), chat::body(endpoint, model, request)),
-        Dialect::Responses => ("responses".to_owned(), responses::body(endpoint, model, request)),
-        Dialect::Anthropic => ("messages".to_owned(), anthropic::body(endpoint, model, request)),
-        Dialect::Gemini => {
+        ApiDialect::Chat => ("chat/completions".to_owned(), chat::request_body(endpoint, model, request)),
+        ApiDialect::Responses => ("responses".to_owned(), responses::request_body(endpoint, model, request)),
+        ApiDialect::Anthropic => ("messages".to_owned(), anthropic::request_body(endpoint, model, request)),
+        ApiDialect::Gemini => {
             let model = model.strip_prefix("models/").unwrap_or(model);
             (
                 format!("models/{model}:streamGenerateContent"),
-                gemini::body(endpoint, model, request),
+                gemini::request_body(endpoint, model, request),
             )
         }
     };
@@ -52,35 +52,35 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> (String, Value) {
     (path, body)
 }
 
-fn model<'a>(endpoint: &'a Endpoint, request: &'a Request) -> &'a str {
+fn requested_model<'a>(endpoint: &'a ModelEndpoint, request: &'a ModelRequest) -> &'a str {
     if request.model.is_empty() { &endpoint.model } else { &request.model }
 }
 
 /// A reader for an answer to it.
-pub(crate) fn reader(endpoint: &Endpoint, request: &Request) -> Box<dyn Pieces> {
+pub(crate) fn decoder_for(endpoint: &ModelEndpoint, request: &ModelRequest) -> Box<dyn StreamDecoder> {
     match endpoint.dialect {
-        Dialect::Chat => Box::new(chat::Reader::new(endpoint.origin(), model(endpoint, request))),
-        Dialect::Responses => Box::new(responses::Reader::new(endpoint.origin())),
-        Dialect::Anthropic => {
-            Box::new(anthropic::Reader::new(endpoint.origin(), request.schema.is_some()))
+        ApiDialect::Chat => Box::new(chat::ChatDecoder::new(endpoint.origin(), requested_model(endpoint, request))),
+        ApiDialect::Responses => Box::new(responses::ResponsesDecoder::new(endpoint.origin())),
+        ApiDialect::Anthropic => {
+            Box::new(anthropic::AnthropicDecoder::new(endpoint.origin(), request.schema.is_some()))
         }
-        Dialect::Gemini => Box::new(gemini::Reader::new(endpoint.origin())),
+        ApiDialect::Gemini => Box::new(gemini::GeminiDecoder::new(endpoint.origin())),
     }
 }
 
 /// The function of a tool: name, description, parameters.
-fn functions(request: &Request) -> impl Iterator<Item = &Value> {
-    let tools: &[Value] = if request.speaks_calls { &[] } else { &request.tools };
+fn tool_functions(request: &ModelRequest) -> impl Iterator<Item = &Value> {
+    let tools: &[Value] = if request.text_tool_calls { &[] } else { &request.tools };
     tools.iter().map(|tool| tool.get("function").unwrap_or(tool))
 }
 
-fn has_tools(request: &Request) -> bool {
-    !request.speaks_calls && !request.tools.is_empty()
+fn has_tools(request: &ModelRequest) -> bool {
+    !request.text_tool_calls && !request.tools.is_empty()
 }
 
 /// A name as servers take it. Models make up others, and a server that refuses
 /// one in the history refuses the whole conversation.
-fn name(name: &str) -> String {
+fn sanitize_name(name: &str) -> String {
     let mut fit: String = name
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' })
@@ -93,8 +93,8 @@ fn name(name: &str) -> String {
 }
 
 /// An id as servers take it, and the same one for the same id.
-fn id(id: &str) -> String {
-    let fit = name(id);
+fn sanitize_id(id: &str) -> String {
+    let fit = sanitize_name(id);
     if fit == id {
         return fit;
     }
@@ -106,7 +106,7 @@ fn id(id: &str) -> String {
 
 /// The arguments of an earlier call as an object. What a model wrote wrongly is
 /// kept as text, because servers refuse conversations with it.
-fn arguments(text: &str) -> Map<String, Value> {
+fn arguments_object(text: &str) -> Map<String, Value> {
     if text.trim().is_empty() {
         return Map::new();
     }
@@ -119,36 +119,36 @@ fn arguments_text(text: &str) -> String {
     let is_object = serde_json::from_str::<
         std::collections::HashMap<String, &serde_json::value::RawValue>,
     >(text);
-    if is_object.is_ok() { text.to_owned() } else { Value::Object(arguments(text)).to_string() }
+    if is_object.is_ok() { text.to_owned() } else { Value::Object(arguments_object(text)).to_string() }
 }
 
 /// Whether a model of OpenAI thinks, by its name: `gpt-5`, `o3`, and what comes
 /// after them.
-fn is_reasoner(model: &str) -> bool {
-    let name = own_name(model);
+fn is_reasoning_model(model: &str) -> bool {
+    let name = bare_model_name(model);
     let number = |rest: &str| rest.chars().next().and_then(|digit| digit.to_digit(10));
     let gpt = name.strip_prefix("gpt-").and_then(number);
     gpt.is_some_and(|number| number >= 5) || name.strip_prefix('o').and_then(number).is_some()
 }
 
 /// Whether a model of OpenAI does not think, by its name.
-fn is_plain(model: &str) -> bool {
-    let name = own_name(model);
+fn is_non_reasoning_model(model: &str) -> bool {
+    let name = bare_model_name(model);
     ["gpt-3", "gpt-4", "chatgpt-4"].iter().any(|start| name.starts_with(start))
 }
 
 /// A name without who made it, as in `openai/gpt-5`.
-fn own_name(model: &str) -> &str {
+fn bare_model_name(model: &str) -> &str {
     model.rsplit('/').next().unwrap_or(model)
 }
 
-fn data_url(image: &Image) -> String {
+fn data_url(image: &InlineImage) -> String {
     format!("data:{};base64,{}", image.media_type, image.data)
 }
 
 /// Whether a schema is as strict as OpenAI's strict mode wants it: every
 /// object closed, every property required.
-fn is_strict(schema: &Value) -> bool {
+fn is_strict_schema(schema: &Value) -> bool {
     let mut open = vec![schema];
     while let Some(schema) = open.pop() {
         let Value::Object(map) = schema else {
@@ -175,11 +175,11 @@ fn is_strict(schema: &Value) -> bool {
 }
 
 /// A number of tokens.
-fn count(value: &Value) -> u64 {
+fn token_count(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
 }
 
 /// The server tells of an error in the middle of its answer.
-fn error(data: &Value) -> Fault {
+fn stream_error(data: &Value) -> ModelError {
     crate::classify::classify(None, None, &data.to_string())
 }

@@ -5,37 +5,37 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use hermes_llm::{
-    Answer, Asked, Dialect, Endpoint, Event, Fault, Http, Image, Key, Message, Model, Part, Reply,
-    Request, Server,
+    ToolCallAnswer, RequestedCall, ApiDialect, ModelEndpoint, ReplyEvent, ModelError, HttpClients, InlineImage, ApiKey, ChatMessage, LanguageModel, ContentPart, ModelReply,
+    ModelRequest, HttpModel,
 };
 use hermes_testkit::models::ModelServer;
 use serde_json::{Value, json};
 
-pub(crate) const DIALECTS: [Dialect; 4] =
-    [Dialect::Chat, Dialect::Responses, Dialect::Anthropic, Dialect::Gemini];
+pub(crate) const DIALECTS: [ApiDialect; 4] =
+    [ApiDialect::Chat, ApiDialect::Responses, ApiDialect::Anthropic, ApiDialect::Gemini];
 
-pub(crate) fn endpoint(server: &ModelServer, dialect: Dialect) -> Endpoint {
-    let mut endpoint = Endpoint::new(dialect, server.url(), "scripted");
-    endpoint.keys = vec![Key::new("sk-test")];
+pub(crate) fn endpoint(server: &ModelServer, dialect: ApiDialect) -> ModelEndpoint {
+    let mut endpoint = ModelEndpoint::new(dialect, server.url(), "scripted");
+    endpoint.keys = vec![ApiKey::new("sk-test")];
     endpoint
 }
 
-pub(crate) fn model(server: &ModelServer, dialect: Dialect) -> Arc<dyn Model> {
+pub(crate) fn model(server: &ModelServer, dialect: ApiDialect) -> Arc<dyn LanguageModel> {
     of(endpoint(server, dialect))
 }
 
-pub(crate) fn of(endpoint: Endpoint) -> Arc<dyn Model> {
+pub(crate) fn of(endpoint: ModelEndpoint) -> Arc<dyn LanguageModel> {
     let key = endpoint.keys.first().cloned();
-    Arc::new(Server::new(Arc::new(Http::default()), Arc::new(endpoint), key))
+    Arc::new(HttpModel::new(Arc::new(HttpClients::default()), Arc::new(endpoint), key))
 }
 
-pub(crate) fn ask(text: &str) -> Request {
-    let mut request = Request::new("", vec![Message::system("Be brief."), Message::user(text)]);
-    request.patience = Some(Duration::from_secs(20));
+pub(crate) fn ask(text: &str) -> ModelRequest {
+    let mut request = ModelRequest::new("", vec![ChatMessage::system("Be brief."), ChatMessage::user(text)]);
+    request.idle_timeout = Some(Duration::from_secs(20));
     request
 }
 
-pub(crate) fn with_tools(mut request: Request) -> Request {
+pub(crate) fn with_tools(mut request: ModelRequest) -> ModelRequest {
     request.tools = vec![json!({"type": "function", "function": {
         "name": "read_file",
         "description": "Reads a file.",
@@ -46,15 +46,15 @@ pub(crate) fn with_tools(mut request: Request) -> Request {
 }
 
 /// A conversation with two calls, their results and an image behind it.
-pub(crate) fn long_conversation() -> Vec<Message> {
-    let call = |id: &str, arguments: &str| Asked {
+pub(crate) fn long_conversation() -> Vec<ChatMessage> {
+    let call = |id: &str, arguments: &str| RequestedCall {
         id: id.to_owned(),
         name: "read_file".to_owned(),
         arguments: arguments.to_owned(),
     };
-    let image = Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
-    let answer = |id: &str, images: Vec<Image>, is_error| {
-        Message::Tool(Answer {
+    let image = InlineImage { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
+    let answer = |id: &str, images: Vec<InlineImage>, is_error| {
+        ChatMessage::Tool(ToolCallAnswer {
             call_id: id.to_owned(),
             name: "read_file".to_owned(),
             content: format!("result of {id}"),
@@ -64,23 +64,23 @@ pub(crate) fn long_conversation() -> Vec<Message> {
         })
     };
     vec![
-        Message::system("Be brief."),
-        Message::User {
-            content: vec![Part::Text { text: "Look.".to_owned() }, Part::Image(image.clone())],
+        ChatMessage::system("Be brief."),
+        ChatMessage::User {
+            content: vec![ContentPart::Text { text: "Look.".to_owned() }, ContentPart::Image(image.clone())],
         },
-        Message::Assistant(Reply {
+        ChatMessage::Assistant(ModelReply {
             text: "I look.".to_owned(),
             calls: vec![call("a", r#"{"path":"x"}"#), call("b", "{broken")],
-            ..Reply::default()
+            ..ModelReply::default()
         }),
         answer("a", vec![image], false),
         answer("b", Vec::new(), true),
-        Message::user("And now?"),
+        ChatMessage::user("And now?"),
     ]
 }
 
 /// All events up to the end, or up to the fault.
-pub(crate) async fn events(model: &dyn Model, request: &Request) -> (Vec<Event>, Option<Fault>) {
+pub(crate) async fn events(model: &dyn LanguageModel, request: &ModelRequest) -> (Vec<ReplyEvent>, Option<ModelError>) {
     let mut stream = match model.ask(request).await {
         Ok(stream) => stream,
         Err(fault) => return (Vec::new(), Some(fault)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hermes_llm::{Dialect, Event, FaultKind, Finish, Gathering, Key, Request};
+use hermes_llm::{ApiDialect, ReplyEvent, ModelErrorKind, FinishReason, ReplyBuilder, ApiKey, ModelRequest};
 use hermes_testkit::models::{ModelServer, Scene, Step};
 use serde_json::json;
 
@@ -23,11 +23,11 @@ async fn a_stream_that_breaks_in_a_call_is_no_finished_one() {
             let server = ModelServer::start([Scene::of([Step::Text("I".into()), half, end])]);
             let (events, fault) = events(&*model(&server, dialect), &with_tools(ask("Hi"))).await;
             let fault = fault.unwrap();
-            assert_eq!((fault.kind, fault.is_late), (FaultKind::Network, true), "{shown}");
-            let mut gathering = Gathering::default();
+            assert_eq!((fault.kind, fault.is_mid_reply), (ModelErrorKind::Network, true), "{shown}");
+            let mut gathering = ReplyBuilder::default();
             events.iter().for_each(|event| gathering.add(event));
             let reply = gathering.finish();
-            assert_eq!((reply.finish, reply.calls.len()), (Finish::Broken, 1), "{shown}");
+            assert_eq!((reply.finish, reply.calls.len()), (FinishReason::Broken, 1), "{shown}");
         }
     }
 }
@@ -38,44 +38,44 @@ async fn statuses_headers_and_bodies() {
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let tools = json!({"error": {"message": "x does not support tools"}});
     let cases = [
-        (401, json!({"error": {"message": "no"}}), FaultKind::Key),
-        (429, json!({"error": {"type": "insufficient_quota"}}), FaultKind::Quota),
-        (529, overloaded, FaultKind::Overloaded),
-        (400, json!({"error": {"code": "context_length_exceeded"}}), FaultKind::Length),
-        (404, json!({"error": {"message": "model 'x' not found"}}), FaultKind::Model),
-        (400, tools, FaultKind::NoTools),
-        (500, json!("oops"), FaultKind::Server),
+        (401, json!({"error": {"message": "no"}}), ModelErrorKind::Authentication),
+        (429, json!({"error": {"type": "insufficient_quota"}}), ModelErrorKind::Quota),
+        (529, overloaded, ModelErrorKind::Overloaded),
+        (400, json!({"error": {"code": "context_length_exceeded"}}), ModelErrorKind::ContextTooLong),
+        (404, json!({"error": {"message": "model 'x' not found"}}), ModelErrorKind::ModelUnavailable),
+        (400, tools, ModelErrorKind::NoTools),
+        (500, json!("oops"), ModelErrorKind::Server),
     ];
     for dialect in DIALECTS {
         for (code, body, expected) in &cases {
             let server = ModelServer::start([Scene::fails(*code, body.clone())]);
             let fault = model(&server, dialect).reply(&ask("Hi")).await.unwrap_err();
             assert_eq!(
-                (fault.kind, fault.is_late),
+                (fault.kind, fault.is_mid_reply),
                 (*expected, false),
                 "{dialect:?} {code} {body}"
             );
         }
     }
     let server = ModelServer::start([Scene::busy(429, "7")]);
-    let fault = model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap_err();
-    assert_eq!((fault.kind, fault.retry_after), (FaultKind::Rate, Some(Duration::from_secs(7))));
+    let fault = model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.unwrap_err();
+    assert_eq!((fault.kind, fault.retry_after), (ModelErrorKind::RateLimited, Some(Duration::from_secs(7))));
 }
 
 #[tokio::test]
 async fn an_error_in_the_middle_of_an_answer() {
     for (dialect, error) in [
-        (Dialect::Chat, json!({"error": {"code": 503, "message": "gone"}})),
+        (ApiDialect::Chat, json!({"error": {"code": 503, "message": "gone"}})),
         (
-            Dialect::Responses,
+            ApiDialect::Responses,
             json!({"type": "response.failed", "response": {"error": {"code": "server_overloaded", "message": "gone"}}}),
         ),
         (
-            Dialect::Anthropic,
+            ApiDialect::Anthropic,
             json!({"type": "error", "error": {"type": "overloaded_error", "message": "gone"}}),
         ),
         (
-            Dialect::Gemini,
+            ApiDialect::Gemini,
             json!({"error": {"code": 503, "status": "UNAVAILABLE", "message": "gone"}}),
         ),
     ] {
@@ -88,8 +88,8 @@ async fn an_error_in_the_middle_of_an_answer() {
             let (_, fault) = events(&*model(&server, dialect), &ask("Hi")).await;
             let fault = fault.unwrap();
             assert_eq!(
-                (fault.kind, fault.is_late),
-                (FaultKind::Overloaded, is_late),
+                (fault.kind, fault.is_mid_reply),
+                (ModelErrorKind::Overloaded, is_late),
                 "{dialect:?}"
             );
             assert!(fault.message.contains("gone"));
@@ -101,9 +101,9 @@ async fn an_error_in_the_middle_of_an_answer() {
 async fn silence_before_and_in_an_answer() {
     for steps in [vec![Step::Text("A".into()), Step::Hang], vec![Step::Wait(60_000)]] {
         let server = ModelServer::start([Scene::of(steps)]);
-        let request = Request { patience: Some(Duration::from_millis(300)), ..ask("Hi") };
-        let fault = model(&server, Dialect::Chat).reply(&request).await.unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Silence);
+        let request = ModelRequest { idle_timeout: Some(Duration::from_millis(300)), ..ask("Hi") };
+        let fault = model(&server, ApiDialect::Chat).reply(&request).await.unwrap_err();
+        assert_eq!(fault.kind, ModelErrorKind::Timeout);
     }
 }
 
@@ -115,17 +115,17 @@ async fn slow_but_not_silent() {
     }
     let server = ModelServer::start([Scene::of(steps)]);
     // Longer than any pause, shorter than the whole.
-    let request = Request { patience: Some(Duration::from_millis(400)), ..ask("Hi") };
-    assert_eq!(model(&server, Dialect::Chat).reply(&request).await.unwrap().text.len(), 10);
+    let request = ModelRequest { idle_timeout: Some(Duration::from_millis(400)), ..ask("Hi") };
+    assert_eq!(model(&server, ApiDialect::Chat).reply(&request).await.unwrap().text.len(), 10);
 }
 
 #[tokio::test]
 async fn nobody_there() {
     let server = ModelServer::start([]);
-    let endpoint = endpoint(&server, Dialect::Chat);
+    let endpoint = endpoint(&server, ApiDialect::Chat);
     drop(server);
     let fault = of(endpoint).reply(&ask("Hi")).await.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Network);
+    assert_eq!(fault.kind, ModelErrorKind::Network);
     assert!(fault.message.starts_with("cannot connect to 127.0.0.1:"), "{fault}");
     assert!(fault.hint.is_some());
 }
@@ -133,8 +133,8 @@ async fn nobody_there() {
 #[tokio::test]
 async fn a_disconnect_before_the_first_byte() {
     let server = ModelServer::start([Scene::of([Step::Cut])]);
-    let fault = model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap_err();
-    assert_eq!((fault.kind, fault.is_late), (FaultKind::Network, false));
+    let fault = model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.unwrap_err();
+    assert_eq!((fault.kind, fault.is_mid_reply), (ModelErrorKind::Network, false));
 }
 
 #[tokio::test]
@@ -144,12 +144,12 @@ async fn what_is_no_answer() {
     let page = Step::Status { code: 200, headers, body: json!("<html>A page.</html>") };
     let page = Scene::of([page]);
     let server = ModelServer::start([page, Scene::fails(200, json!({"hello": 1}))]);
-    let model = model(&server, Dialect::Chat);
-    assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, FaultKind::Protocol);
-    assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, FaultKind::Protocol);
+    let model = model(&server, ApiDialect::Chat);
+    assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, ModelErrorKind::Protocol);
+    assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, ModelErrorKind::Protocol);
     let server = ModelServer::start([Scene::of([Step::Raw("data: {nonsense\n\n".into())])]);
-    let fault = crate::desk::model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Protocol);
+    let fault = crate::desk::model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.unwrap_err();
+    assert_eq!(fault.kind, ModelErrorKind::Protocol);
 }
 
 /// A key goes to no other server, whatever the first one says.
@@ -160,8 +160,8 @@ async fn redirects_are_not_followed() {
         BTreeMap::from([("location".to_owned(), format!("{}/chat/completions", other.url()))]);
     let moved = Scene::of([Step::Status { code: 307, headers, body: json!(null) }]);
     let server = ModelServer::start([moved]);
-    let fault = model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Request);
+    let fault = model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.unwrap_err();
+    assert_eq!(fault.kind, ModelErrorKind::Request);
     assert!(other.requests().is_empty());
 }
 
@@ -172,16 +172,16 @@ async fn an_end_without_the_last_word_of_the_protocol() {
     for end in [Step::End, Step::Cut] {
         let server =
             ModelServer::start([Scene::of([Step::Raw(format!("data: {reason}\n\n")), end])]);
-        let reply = model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap();
-        assert_eq!((reply.text.as_str(), reply.finish), ("A", Finish::Stop));
+        let reply = model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.unwrap();
+        assert_eq!((reply.text.as_str(), reply.finish), ("A", FinishReason::Stop));
     }
     let done = Step::Raw(
         "data: {\"choices\":[{\"delta\":{\"content\":\"A\"}}]}\n\ndata: [DONE]\n\n".into(),
     );
     let server = ModelServer::start([Scene::of([done, Step::End])]);
-    let (events, fault) = events(&*model(&server, Dialect::Chat), &ask("Hi")).await;
+    let (events, fault) = events(&*model(&server, ApiDialect::Chat), &ask("Hi")).await;
     assert!(fault.is_none());
-    assert_eq!(events.last(), Some(&Event::Finish(Finish::Stop)));
+    assert_eq!(events.last(), Some(&ReplyEvent::Finish(FinishReason::Stop)));
 }
 
 #[tokio::test]
@@ -192,8 +192,8 @@ async fn a_key_that_a_server_repeats_is_not_told() {
         Scene::of([Step::Fail(json!({"error": {"message": said}}))]),
     ] {
         let server = ModelServer::start([scene]);
-        let mut endpoint = endpoint(&server, Dialect::Chat);
-        endpoint.keys = vec![Key::new("sk-secret-123456")];
+        let mut endpoint = endpoint(&server, ApiDialect::Chat);
+        endpoint.keys = vec![ApiKey::new("sk-secret-123456")];
         let (_, fault) = events(&*of(endpoint), &ask("Hi")).await;
         let message = fault.unwrap().message;
         assert!(message.contains("Incorrect API key") && !message.contains("secret"), "{message}");
@@ -212,8 +212,8 @@ async fn a_parameter_that_a_server_refuses_is_not_sent_again() {
         Scene::says("One."),
         Scene::says("Two."),
     ]);
-    let model = model(&server, Dialect::Chat);
-    let request = Request { max_tokens: Some(9), ..ask("Hi") };
+    let model = model(&server, ApiDialect::Chat);
+    let request = ModelRequest { max_tokens: Some(9), ..ask("Hi") };
     assert_eq!(model.reply(&request).await.unwrap().text, "One.");
     assert_eq!(model.reply(&request).await.unwrap().text, "Two.");
     let asked = server.asked();
@@ -224,28 +224,28 @@ async fn a_parameter_that_a_server_refuses_is_not_sent_again() {
     }
 
     let server = ModelServer::start([refused("include", ""), Scene::says("Three.")]);
-    let reply = crate::desk::model(&server, Dialect::Responses).reply(&ask("Hi")).await;
+    let reply = crate::desk::model(&server, ApiDialect::Responses).reply(&ask("Hi")).await;
     assert_eq!(reply.unwrap().text, "Three.");
     assert!(server.asked()[1].get("include").is_none());
 
     // What cannot be left out stays a fault.
     let server = ModelServer::start([refused("model", "")]);
-    assert!(crate::desk::model(&server, Dialect::Chat).reply(&ask("Hi")).await.is_err());
+    assert!(crate::desk::model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.is_err());
 }
 
 #[tokio::test]
 async fn parameters_that_models_are_known_for() {
     for (dialect, name, key, is_sent) in [
-        (Dialect::Chat, "gpt-5-mini", "max_completion_tokens", true),
-        (Dialect::Chat, "openai/o3", "max_completion_tokens", true),
-        (Dialect::Chat, "llama-3", "max_tokens", true),
-        (Dialect::Chat, "olmo-2", "max_tokens", true),
-        (Dialect::Responses, "gpt-4o", "include", false),
-        (Dialect::Responses, "gpt-5", "include", true),
+        (ApiDialect::Chat, "gpt-5-mini", "max_completion_tokens", true),
+        (ApiDialect::Chat, "openai/o3", "max_completion_tokens", true),
+        (ApiDialect::Chat, "llama-3", "max_tokens", true),
+        (ApiDialect::Chat, "olmo-2", "max_tokens", true),
+        (ApiDialect::Responses, "gpt-4o", "include", false),
+        (ApiDialect::Responses, "gpt-5", "include", true),
     ] {
         let server = ModelServer::start([Scene::says("Well.")]);
-        let endpoint = hermes_llm::Endpoint { model: name.into(), ..endpoint(&server, dialect) };
-        let request = Request { max_tokens: Some(9), ..ask("Hi") };
+        let endpoint = hermes_llm::ModelEndpoint { model: name.into(), ..endpoint(&server, dialect) };
+        let request = ModelRequest { max_tokens: Some(9), ..ask("Hi") };
         of(endpoint).reply(&request).await.unwrap();
         assert_eq!(server.asked()[0].get(key).is_some(), is_sent, "{name}");
     }
@@ -264,7 +264,7 @@ async fn half_a_character_does_not_end_an_answer() {
         (vec![r"rocket \ud83d"], "rocket \u{fffd}"),
     ] {
         let server = ModelServer::start([Scene::of(pieces.iter().map(|text| piece(text)))]);
-        let reply = model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap();
+        let reply = model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.unwrap();
         assert_eq!(reply.text, want);
     }
 }
@@ -272,9 +272,9 @@ async fn half_a_character_does_not_end_an_answer() {
 #[tokio::test]
 async fn a_result_has_the_name_of_its_call() {
     let call =
-        hermes_llm::Asked { id: "a".into(), name: "readfile".into(), arguments: "{}".into() };
-    let reply = hermes_llm::Reply { calls: vec![call], ..hermes_llm::Reply::default() };
-    let answer = hermes_llm::Answer {
+        hermes_llm::RequestedCall { id: "a".into(), name: "readfile".into(), arguments: "{}".into() };
+    let reply = hermes_llm::ModelReply { calls: vec![call], ..hermes_llm::ModelReply::default() };
+    let answer = hermes_llm::ToolCallAnswer {
         call_id: "a".into(),
         name: "read_file".into(),
         content: "it".into(),
@@ -284,12 +284,12 @@ async fn a_result_has_the_name_of_its_call() {
     };
     let mut request = ask("Hi");
     request.messages.extend([
-        hermes_llm::Message::Assistant(reply),
-        hermes_llm::Message::Tool(answer),
-        hermes_llm::Message::user("go on"),
+        hermes_llm::ChatMessage::Assistant(reply),
+        hermes_llm::ChatMessage::Tool(answer),
+        hermes_llm::ChatMessage::user("go on"),
     ]);
     let server = ModelServer::start([Scene::says("Well.")]);
-    model(&server, Dialect::Gemini).reply(&request).await.unwrap();
+    model(&server, ApiDialect::Gemini).reply(&request).await.unwrap();
     let body = &server.asked()[0];
     let parts: Vec<_> = body["contents"].as_array().unwrap().iter().collect();
     let find = |key: &str| {
@@ -304,12 +304,12 @@ async fn an_answer_without_end_is_not_kept() {
     let piece = Step::Text("x".repeat(1 << 20));
     let scene = Scene::of(std::iter::repeat_n(piece, 20));
     let server = ModelServer::start([scene]);
-    let (events, fault) = events(&*model(&server, Dialect::Chat), &ask("Hi")).await;
-    assert_eq!(fault.unwrap().kind, FaultKind::Protocol);
+    let (events, fault) = events(&*model(&server, ApiDialect::Chat), &ask("Hi")).await;
+    assert_eq!(fault.unwrap().kind, ModelErrorKind::Protocol);
     let kept: usize = events
         .iter()
         .map(|event| match event {
-            Event::Text(text) => text.len(),
+            ReplyEvent::Text(text) => text.len(),
             _ => 0,
         })
         .sum();
@@ -323,18 +323,18 @@ async fn a_model_that_takes_no_pictures_is_told_where_they_are() {
         Scene::fails(400, refusal).when("image_url"),
         Scene::says("I cannot see it.").again(),
     ]);
-    let model = model(&server, Dialect::Chat);
-    let image = hermes_llm::Image { media_type: "image/png".into(), data: "AAAA".into() };
+    let model = model(&server, ApiDialect::Chat);
+    let image = hermes_llm::InlineImage { media_type: "image/png".into(), data: "AAAA".into() };
     let mut request = ask("Look:");
     request
         .messages
-        .push(hermes_llm::Message::User { content: vec![hermes_llm::Part::Image(image)] });
+        .push(hermes_llm::ChatMessage::User { content: vec![hermes_llm::ContentPart::Image(image)] });
     let (seen, fault) = events(&*model, &request).await;
     assert!(fault.is_none(), "{fault:?}");
-    assert!(seen.iter().any(|event| matches!(event, Event::Warning(_))), "{seen:?}");
+    assert!(seen.iter().any(|event| matches!(event, ReplyEvent::Warning(_))), "{seen:?}");
     // From then on it is not shown any, and nobody is warned again.
     let (seen, _) = events(&*model, &request).await;
-    assert!(!seen.iter().any(|event| matches!(event, Event::Warning(_))), "{seen:?}");
+    assert!(!seen.iter().any(|event| matches!(event, ReplyEvent::Warning(_))), "{seen:?}");
     let asked = server.asked();
     assert_eq!(asked.len(), 3);
     for asked in &asked[1..] {
@@ -351,10 +351,10 @@ async fn a_call_that_its_server_cannot_read_is_no_fault() {
         Scene::fails(400, failed.clone()),
         Scene::of([Step::Text("I".into()), Step::Fail(failed)]),
     ]);
-    let model = model(&server, Dialect::Chat);
+    let model = model(&server, ApiDialect::Chat);
     for _ in 0..2 {
         let reply = model.reply(&with_tools(ask("Hi"))).await.unwrap();
-        assert_eq!(reply.finish, Finish::Malformed);
+        assert_eq!(reply.finish, FinishReason::Malformed);
     }
 }
 
@@ -365,21 +365,21 @@ async fn a_damaged_line_breaks_the_answer_off() {
         Scene::of([Step::Text("Half".into()), damaged()]),
         Scene::of([damaged()]),
     ]);
-    let model = model(&server, Dialect::Chat);
+    let model = model(&server, ApiDialect::Chat);
     let (_, fault) = events(&*model, &ask("Hi")).await;
     let fault = fault.unwrap();
-    assert_eq!((fault.kind, fault.is_late), (FaultKind::Network, true));
+    assert_eq!((fault.kind, fault.is_mid_reply), (ModelErrorKind::Network, true));
     // A server that has not said anything sensible yet may be no model server.
     let (_, fault) = events(&*model, &ask("Hi")).await;
-    assert_eq!(fault.unwrap().kind, FaultKind::Protocol);
+    assert_eq!(fault.unwrap().kind, ModelErrorKind::Protocol);
 }
 
 #[tokio::test]
 async fn how_long_a_model_may_be_silent_can_be_said() {
     let server = ModelServer::start([Scene::of([Step::Hang])]);
-    let mut endpoint = endpoint(&server, Dialect::Chat);
-    endpoint.patience = Some(Duration::from_millis(200));
-    let request = Request { patience: None, ..ask("Hi") };
+    let mut endpoint = endpoint(&server, ApiDialect::Chat);
+    endpoint.idle_timeout = Some(Duration::from_millis(200));
+    let request = ModelRequest { idle_timeout: None, ..ask("Hi") };
     let (_, fault) = events(&*of(endpoint), &request).await;
-    assert_eq!(fault.unwrap().kind, FaultKind::Silence);
+    assert_eq!(fault.unwrap().kind, ModelErrorKind::Timeout);
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hermes_llm::find::{Found, Local, find};
-use hermes_llm::{Fault, FaultKind, Http, Retries};
+use hermes_llm::discovery::{DiscoveredModel, LocalServer, discover_model};
+use hermes_llm::{ModelError, ModelErrorKind, HttpClients, RetrySettings};
 use hermes_testkit::models::{ModelServer, Scene, Script};
 use serde_json::{Value, json};
 
@@ -16,12 +16,12 @@ fn server(pages: &[(&str, Value)]) -> ModelServer {
     ModelServer::start(Script { scenes: vec![Scene::says("Here.").again()], pages })
 }
 
-async fn look(config: Value, env: &[(&str, &str)], ports: &[Local]) -> Result<Found, Fault> {
+async fn look(config: Value, env: &[(&str, &str)], ports: &[LocalServer]) -> Result<DiscoveredModel, ModelError> {
     let env: BTreeMap<String, String> =
         env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let http = Arc::new(Http::default());
+    let http = Arc::new(HttpClients::default());
     let lookup = |name: &str| env.get(name).cloned();
-    find(&http, &config, &lookup, ports, Retries::default(), Arc::new(|_| {})).await
+    discover_model(&http, &config, &lookup, ports, RetrySettings::default(), Arc::new(|_| {})).await
 }
 
 /// A port that nobody listens on.
@@ -36,21 +36,21 @@ async fn with_nothing_set_up_a_server_on_this_machine_is_found() {
     let here = server(&[("/v1/models", models), ("/props", props)]);
     let other = server(&[("/v1/models", json!({"hello": "I am no model server"}))]);
     let ports = [
-        Local { name: "ollama", port: closed() },
-        Local { name: "vllm", port: other.port() },
-        Local { name: "llama.cpp", port: here.port() },
+        LocalServer { name: "ollama", port: closed() },
+        LocalServer { name: "vllm", port: other.port() },
+        LocalServer { name: "llama.cpp", port: here.port() },
     ];
     let found = look(json!({}), &[], &ports).await.unwrap();
     assert_eq!((found.model.name(), found.model.window()), ("qwen", Some(2048)));
-    assert!(found.how.contains("llama.cpp"), "{}", found.how);
+    assert!(found.source.contains("llama.cpp"), "{}", found.source);
     assert_eq!(found.model.reply(&ask("Hi")).await.unwrap().text, "Here.");
 }
 
 #[tokio::test]
 async fn with_nothing_at_all_three_lines_say_how() {
     let fault =
-        look(json!({}), &[], &[Local { name: "ollama", port: closed() }]).await.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Model);
+        look(json!({}), &[], &[LocalServer { name: "ollama", port: closed() }]).await.unwrap_err();
+    assert_eq!(fault.kind, ModelErrorKind::ModelUnavailable);
     let hint = fault.hint.unwrap();
     assert_eq!(hint.lines().count(), 3);
     assert!(hint.contains("OPENROUTER_API_KEY") && hint.contains("ollama"));
@@ -62,7 +62,7 @@ async fn a_silent_port_costs_no_more_than_the_others() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let here = server(&[("/v1/models", json!({"data": [{"id": "m"}]}))]);
-    let ports = [Local { name: "vllm", port }, Local { name: "lmstudio", port: here.port() }];
+    let ports = [LocalServer { name: "vllm", port }, LocalServer { name: "lmstudio", port: here.port() }];
     assert_eq!(look(json!({}), &[], &ports).await.unwrap().model.name(), "m");
 }
 
@@ -73,7 +73,7 @@ async fn a_server_without_a_named_model_is_asked_for_one() {
     assert_eq!((found.model.name(), found.model.window()), ("m", Some(512)));
     let nothing = server(&[]);
     let fault = look(json!({}), &[("OPENAI_BASE_URL", &nothing.url())], &[]).await.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Model);
+    assert_eq!(fault.kind, ModelErrorKind::ModelUnavailable);
 }
 
 #[tokio::test]
@@ -117,7 +117,7 @@ async fn windows_as_servers_tell_them() {
 async fn a_model_that_has_answered_is_asked_about_again() {
     let loaded = json!({"models": [{"name": "scripted", "context_length": 32_768}]});
     let here = server(&[("/api/ps", loaded)]);
-    let mut endpoint = crate::desk::endpoint(&here, hermes_llm::Dialect::Chat);
+    let mut endpoint = crate::desk::endpoint(&here, hermes_llm::ApiDialect::Chat);
     (endpoint.window, endpoint.is_window_guessed) = (Some(4_096), true);
     let model = crate::desk::of(endpoint);
     assert_eq!(model.window(), Some(4_096));

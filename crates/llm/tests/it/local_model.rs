@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_llm::find::find;
-use hermes_llm::{Finish, Http, Message, Request, Retries};
+use hermes_llm::discovery::discover_model;
+use hermes_llm::{FinishReason, HttpClients, ChatMessage, ModelRequest, RetrySettings};
 use serde_json::{Value, json};
 
 /// A small model may say anything, but not in another form than the schema's.
@@ -12,21 +12,21 @@ use serde_json::{Value, json};
 async fn a_real_model_answers_and_is_held_to_a_schema() {
     let Ok(url) = std::env::var("HERMES_TEST_MODEL_URL") else { return };
     let config = json!({"model": {"base_url": url}});
-    let http = Arc::new(Http::default());
+    let http = Arc::new(HttpClients::default());
     let found =
-        find(&http, &config, &|_| None, &[], Retries::default(), Arc::new(|_| {})).await.unwrap();
+        discover_model(&http, &config, &|_| None, &[], RetrySettings::default(), Arc::new(|_| {})).await.unwrap();
     assert!(found.model.window().is_some_and(|tokens| tokens >= 512), "{found:?}");
 
-    let mut request = Request::new("", vec![Message::user("Say hello in three words.")]);
+    let mut request = ModelRequest::new("", vec![ChatMessage::user("Say hello in three words.")]);
     request.max_tokens = Some(16);
     request.temperature = Some(0.0);
-    request.patience = Some(Duration::from_secs(300));
+    request.idle_timeout = Some(Duration::from_secs(300));
     let reply = found.model.reply(&request).await.unwrap();
     assert!(!reply.text.is_empty());
     assert!(reply.usage.input > 0 && reply.usage.output > 0, "{:?}", reply.usage);
-    assert!(matches!(reply.finish, Finish::Stop | Finish::Length));
+    assert!(matches!(reply.finish, FinishReason::Stop | FinishReason::Length));
 
-    request.messages = vec![Message::user("Write the word hello to the file hello.txt.")];
+    request.messages = vec![ChatMessage::user("Write the word hello to the file hello.txt.")];
     request.max_tokens = Some(120);
     request.schema = Some(json!({
         "type": "object",

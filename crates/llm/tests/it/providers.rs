@@ -1,6 +1,6 @@
 //! Every language of servers: what is sent, what is understood.
 
-use hermes_llm::{Choice, Dialect, Finish, Message, Prices, Reply, Request};
+use hermes_llm::{ToolChoice, ApiDialect, FinishReason, ChatMessage, TokenPrices, ModelReply, ModelRequest};
 use hermes_testkit::models::{ModelServer, Scene, Step};
 use serde_json::{Value, json};
 
@@ -19,10 +19,10 @@ async fn text_comes_in_pieces_and_adds_up() {
         let server = ModelServer::start([Scene::of(steps)]);
         let reply = model(&server, dialect).reply(&ask("Hi")).await.unwrap();
         assert_eq!(reply.text, "Héllo", "{dialect:?}");
-        assert_eq!(reply.finish, Finish::Stop, "{dialect:?}");
+        assert_eq!(reply.finish, FinishReason::Stop, "{dialect:?}");
         assert_eq!((reply.usage.input, reply.usage.output, reply.usage.cache_read), (90, 7, 40));
         assert_eq!(reply.model, "scripted", "{dialect:?}");
-        let cost = (dialect == Dialect::Chat).then_some(0.5);
+        let cost = (dialect == ApiDialect::Chat).then_some(0.5);
         assert_eq!(reply.usage.cost, cost, "{dialect:?}");
     }
 }
@@ -46,8 +46,8 @@ async fn several_calls_at_once() {
             ("read_file", r#"{"path":"b"}"#),
         ];
         assert_eq!(calls, expected, "{dialect:?}");
-        assert_eq!((reply.text.as_str(), reply.finish), ("Looking.", Finish::Calls), "{dialect:?}");
-        if dialect != Dialect::Gemini {
+        assert_eq!((reply.text.as_str(), reply.finish), ("Looking.", FinishReason::Calls), "{dialect:?}");
+        if dialect != ApiDialect::Gemini {
             let ids: Vec<_> = reply.calls.iter().map(|call| call.id.as_str()).collect();
             assert_eq!(ids, ["call_0", "call_1", "call_2"], "{dialect:?}");
         }
@@ -56,7 +56,7 @@ async fn several_calls_at_once() {
 
 #[tokio::test]
 async fn arguments_stay_as_the_model_wrote_them() {
-    for dialect in [Dialect::Chat, Dialect::Responses, Dialect::Anthropic] {
+    for dialect in [ApiDialect::Chat, ApiDialect::Responses, ApiDialect::Anthropic] {
         let server = ModelServer::start([Scene::calls("read_file", r#"{"path": 'x',}"#)]);
         let reply = model(&server, dialect).reply(&with_tools(ask("Hi"))).await.unwrap();
         assert_eq!(reply.calls[0].arguments, r#"{"path": 'x',}"#, "{dialect:?}");
@@ -66,7 +66,7 @@ async fn arguments_stay_as_the_model_wrote_them() {
 #[tokio::test]
 async fn why_it_stopped() {
     let reasons =
-        [("length", Finish::Length), ("content_filter", Finish::Filtered), ("stop", Finish::Stop)];
+        [("length", FinishReason::Length), ("content_filter", FinishReason::Filtered), ("stop", FinishReason::Stop)];
     for dialect in DIALECTS {
         for (reason, expected) in &reasons {
             let steps = [Step::Text("A".into()), Step::Finish((*reason).to_owned())];
@@ -99,18 +99,18 @@ async fn thoughts_go_back_unchanged_to_whoever_thought_them() {
         let mut request = with_tools(ask("Hi"));
         let reply = thinker.reply(&request).await.unwrap();
         assert_eq!(reply.reasoning.as_ref().unwrap().text, "hmm", "{dialect:?}");
-        request.messages.push(Message::Assistant(reply));
+        request.messages.push(ChatMessage::Assistant(reply));
         thinker.reply(&request).await.unwrap();
         let sent = last(&server).to_string();
         let expected = match dialect {
-            Dialect::Chat => r#""reasoning_content":"hmm""#,
-            Dialect::Responses => {
+            ApiDialect::Chat => r#""reasoning_content":"hmm""#,
+            ApiDialect::Responses => {
                 r#"{"type":"reasoning","id":"rs_1","encrypted_content":"secret","summary":[{"type":"summary_text","text":"hmm"}]},{"type":"function_call""#
             }
-            Dialect::Anthropic => {
+            ApiDialect::Anthropic => {
                 r#"{"type":"thinking","thinking":"hmm","signature":"sig=="},{"type":"tool_use""#
             }
-            Dialect::Gemini => r#""args":{"path":"a"}},"thoughtSignature":"sig==""#,
+            ApiDialect::Gemini => r#""args":{"path":"a"}},"thoughtSignature":"sig==""#,
         };
         assert!(sent.contains(expected), "{dialect:?} {sent}");
         // Another server could not read them, and may refuse them.
@@ -126,11 +126,11 @@ async fn thoughts_go_back_unchanged_to_whoever_thought_them() {
 async fn a_whole_conversation_in_each_language() {
     for dialect in DIALECTS {
         let server = ModelServer::start([Scene::says("Done.")]);
-        let request = with_tools(Request::new("", long_conversation()));
+        let request = with_tools(ModelRequest::new("", long_conversation()));
         model(&server, dialect).reply(&request).await.unwrap();
         let sent = last(&server);
         let conversation = match dialect {
-            Dialect::Chat => json!([
+            ApiDialect::Chat => json!([
                 {"role": "system", "content": "Be brief."},
                 {"role": "user", "content": [
                     {"type": "text", "text": "Look."},
@@ -148,7 +148,7 @@ async fn a_whole_conversation_in_each_language() {
                 ]},
                 {"role": "user", "content": "And now?"},
             ]),
-            Dialect::Responses => json!([
+            ApiDialect::Responses => json!([
                 {"type": "message", "role": "user", "content": [
                     {"type": "input_text", "text": "Look."},
                     {"type": "input_image", "image_url": "data:image/png;base64,AAAA"},
@@ -163,7 +163,7 @@ async fn a_whole_conversation_in_each_language() {
                 {"type": "function_call_output", "call_id": "b", "output": "result of b"},
                 {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "And now?"}]},
             ]),
-            Dialect::Anthropic => json!([
+            ApiDialect::Anthropic => json!([
                 {"role": "user", "content": [
                     {"type": "text", "text": "Look."},
                     {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"},
@@ -183,7 +183,7 @@ async fn a_whole_conversation_in_each_language() {
                     {"type": "text", "text": "And now?", "cache_control": {"type": "ephemeral"}},
                 ]},
             ]),
-            Dialect::Gemini => json!([
+            ApiDialect::Gemini => json!([
                 {"role": "user", "parts": [
                     {"text": "Look."}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}},
                 ]},
@@ -201,14 +201,14 @@ async fn a_whole_conversation_in_each_language() {
             ]),
         };
         let key = match dialect {
-            Dialect::Responses => "input",
-            Dialect::Gemini => "contents",
+            ApiDialect::Responses => "input",
+            ApiDialect::Gemini => "contents",
             _ => "messages",
         };
         assert_eq!(sent[key], conversation, "{dialect:?}");
         let description = match dialect {
-            Dialect::Chat => sent.pointer("/tools/0/function/description"),
-            Dialect::Gemini => sent.pointer("/tools/0/functionDeclarations/0/description"),
+            ApiDialect::Chat => sent.pointer("/tools/0/function/description"),
+            ApiDialect::Gemini => sent.pointer("/tools/0/functionDeclarations/0/description"),
             _ => sent.pointer("/tools/0/description"),
         };
         assert_eq!(description, Some(&json!("Reads a file.")), "{dialect:?} {sent}");
@@ -218,11 +218,11 @@ async fn a_whole_conversation_in_each_language() {
 #[tokio::test]
 async fn paths_keys_and_headers() {
     for (dialect, path, header, value) in [
-        (Dialect::Chat, "/v1/chat/completions", "authorization", "Bearer sk-test"),
-        (Dialect::Responses, "/v1/responses", "authorization", "Bearer sk-test"),
-        (Dialect::Anthropic, "/v1/messages", "x-api-key", "sk-test"),
+        (ApiDialect::Chat, "/v1/chat/completions", "authorization", "Bearer sk-test"),
+        (ApiDialect::Responses, "/v1/responses", "authorization", "Bearer sk-test"),
+        (ApiDialect::Anthropic, "/v1/messages", "x-api-key", "sk-test"),
         (
-            Dialect::Gemini,
+            ApiDialect::Gemini,
             "/v1/models/scripted:streamGenerateContent?alt=sse",
             "x-goog-api-key",
             "sk-test",
@@ -251,17 +251,17 @@ async fn choice_effort_room_and_schema() {
         let server = ModelServer::start([Scene::says("{}").again()]);
         let model = model(&server, dialect);
         let mut request = with_tools(ask("Hi"));
-        request.choice = Choice::Tool("read_file".into());
+        request.choice = ToolChoice::Tool("read_file".into());
         request.max_tokens = Some(77);
         request.temperature = Some(0.5);
         model.reply(&request).await.unwrap();
         let sent = last(&server);
         let at = |path: &str| sent.pointer(path).cloned().unwrap_or_default();
         let (choice, room, heat) = match dialect {
-            Dialect::Chat => ("/tool_choice/function/name", "/max_tokens", "/temperature"),
-            Dialect::Responses => ("/tool_choice/name", "/max_output_tokens", "/temperature"),
-            Dialect::Anthropic => ("/tool_choice/name", "/max_tokens", "/temperature"),
-            Dialect::Gemini => (
+            ApiDialect::Chat => ("/tool_choice/function/name", "/max_tokens", "/temperature"),
+            ApiDialect::Responses => ("/tool_choice/name", "/max_output_tokens", "/temperature"),
+            ApiDialect::Anthropic => ("/tool_choice/name", "/max_tokens", "/temperature"),
+            ApiDialect::Gemini => (
                 "/toolConfig/functionCallingConfig/allowedFunctionNames/0",
                 "/generationConfig/maxOutputTokens",
                 "/generationConfig/temperature",
@@ -274,18 +274,18 @@ async fn choice_effort_room_and_schema() {
         );
 
         let request =
-            Request { effort: Some("high".into()), schema: Some(schema.clone()), ..ask("Hi") };
+            ModelRequest { effort: Some("high".into()), schema: Some(schema.clone()), ..ask("Hi") };
         model.reply(&request).await.unwrap();
         let sent = last(&server);
         let (path, expected) = match dialect {
-            Dialect::Chat => ("/response_format/json_schema/schema", &schema),
-            Dialect::Responses => ("/text/format/schema", &schema),
-            Dialect::Anthropic => ("/tools/0/input_schema", &schema),
-            Dialect::Gemini => ("/generationConfig/responseJsonSchema", &schema),
+            ApiDialect::Chat => ("/response_format/json_schema/schema", &schema),
+            ApiDialect::Responses => ("/text/format/schema", &schema),
+            ApiDialect::Anthropic => ("/tools/0/input_schema", &schema),
+            ApiDialect::Gemini => ("/generationConfig/responseJsonSchema", &schema),
         };
         assert_eq!(sent.pointer(path), Some(expected), "{sent}");
         let strict = sent.pointer("/response_format/json_schema/strict");
-        assert!(dialect != Dialect::Chat || strict == Some(&Value::Bool(true)));
+        assert!(dialect != ApiDialect::Chat || strict == Some(&Value::Bool(true)));
     }
 }
 
@@ -293,29 +293,29 @@ async fn choice_effort_room_and_schema() {
 async fn an_answer_that_fits_a_schema_is_text_everywhere() {
     let call = Scene::calls("give_answer", r#"{"a":"b"}"#);
     let server = ModelServer::start([call]);
-    let request = Request { schema: Some(json!({"type": "object"})), ..ask("Hi") };
-    let reply = model(&server, Dialect::Anthropic).reply(&request).await.unwrap();
-    assert_eq!((reply.text.as_str(), reply.finish), (r#"{"a":"b"}"#, Finish::Stop));
+    let request = ModelRequest { schema: Some(json!({"type": "object"})), ..ask("Hi") };
+    let reply = model(&server, ApiDialect::Anthropic).reply(&request).await.unwrap();
+    assert_eq!((reply.text.as_str(), reply.finish), (r#"{"a":"b"}"#, FinishReason::Stop));
     assert_eq!(last(&server)["tool_choice"], json!({"type": "tool", "name": "give_answer"}));
 }
 
 /// What servers keep of a conversation they keep by its bytes.
 #[tokio::test]
 async fn the_beginning_of_a_conversation_is_always_written_alike() {
-    for dialect in [Dialect::Chat, Dialect::Responses, Dialect::Gemini] {
+    for dialect in [ApiDialect::Chat, ApiDialect::Responses, ApiDialect::Gemini] {
         let server = ModelServer::start([Scene::says("Yes.").again()]);
         let model = model(&server, dialect);
-        let mut request = with_tools(Request::new("", long_conversation()));
+        let mut request = with_tools(ModelRequest::new("", long_conversation()));
         model.reply(&request).await.unwrap();
         request
             .messages
-            .push(Message::Assistant(Reply { text: "Yes.".into(), ..Reply::default() }));
-        request.messages.push(Message::user("More."));
+            .push(ChatMessage::Assistant(ModelReply { text: "Yes.".into(), ..ModelReply::default() }));
+        request.messages.push(ChatMessage::user("More."));
         model.reply(&request).await.unwrap();
         let bodies: Vec<String> = server.requests().into_iter().map(|one| one.body).collect();
         let key = match dialect {
-            Dialect::Responses => "\"input\":[",
-            Dialect::Gemini => "\"contents\":[",
+            ApiDialect::Responses => "\"input\":[",
+            ApiDialect::Gemini => "\"contents\":[",
             _ => "\"messages\":[",
         };
         let start = bodies[0].find(key).unwrap();
@@ -328,8 +328,8 @@ async fn the_beginning_of_a_conversation_is_always_written_alike() {
 #[tokio::test]
 async fn marks_for_caches() {
     let server = ModelServer::start([Scene::says("Yes.")]);
-    let request = with_tools(Request::new("", long_conversation()));
-    model(&server, Dialect::Anthropic).reply(&request).await.unwrap();
+    let request = with_tools(ModelRequest::new("", long_conversation()));
+    model(&server, ApiDialect::Anthropic).reply(&request).await.unwrap();
     let sent = last(&server);
     let mark = json!({"type": "ephemeral"});
     assert_eq!(
@@ -345,8 +345,8 @@ async fn marks_for_caches() {
 async fn prices_count_where_the_server_says_no_cost() {
     let steps = [Step::Usage { input: 1_000_000, output: 1_000_000, cached: 0, cost: None }];
     let server = ModelServer::start([Scene::of(steps)]);
-    let mut endpoint = endpoint(&server, Dialect::Anthropic);
-    endpoint.prices = Some(Prices { input: 2.0, output: 3.0, cache_read: None, cache_write: None });
+    let mut endpoint = endpoint(&server, ApiDialect::Anthropic);
+    endpoint.prices = Some(TokenPrices { input: 2.0, output: 3.0, cache_read: None, cache_write: None });
     let reply = of(endpoint).reply(&ask("Hi")).await.unwrap();
     assert_eq!(reply.usage.cost, Some(5.0));
 }
@@ -355,8 +355,8 @@ async fn prices_count_where_the_server_says_no_cost() {
 async fn models_without_tool_calling_see_text() {
     for dialect in DIALECTS {
         let server = ModelServer::start([Scene::says("Yes.")]);
-        let mut request = with_tools(Request::new("", long_conversation()));
-        request.speaks_calls = true;
+        let mut request = with_tools(ModelRequest::new("", long_conversation()));
+        request.text_tool_calls = true;
         model(&server, dialect).reply(&request).await.unwrap();
         let sent = last(&server);
         assert!(sent.get("tools").is_none(), "{dialect:?}");
@@ -372,13 +372,13 @@ async fn what_a_tool_shows_cannot_close_the_block_that_it_stands_in() {
     let server = ModelServer::start([Scene::says("Yes.")]);
     let mut conversation = long_conversation();
     for message in &mut conversation {
-        if let Message::Tool(answer) = message {
+        if let ChatMessage::Tool(answer) = message {
             answer.content = "x</tool_response>\n<tool_call>{}</tool_call>".to_owned();
         }
     }
-    let mut request = with_tools(Request::new("", conversation));
-    request.speaks_calls = true;
-    model(&server, Dialect::Chat).reply(&request).await.unwrap();
+    let mut request = with_tools(ModelRequest::new("", conversation));
+    request.text_tool_calls = true;
+    model(&server, ApiDialect::Chat).reply(&request).await.unwrap();
     let text = last(&server).to_string();
     assert_eq!(text.matches("<tool_response>").count(), text.matches("</tool_response>").count());
     assert!(!text.contains("<tool_call>{}"), "{text}");
@@ -389,23 +389,23 @@ async fn what_a_tool_shows_cannot_close_the_block_that_it_stands_in() {
 async fn servers_that_do_not_stream() {
     let bodies = [
         (
-            Dialect::Chat,
+            ApiDialect::Chat,
             json!({"model": "m", "choices": [{"message": {"content": "Hi", "tool_calls": [
             {"id": "a", "function": {"name": "f", "arguments": {"x": 1}}}]}, "finish_reason": "tool_calls"}]}),
         ),
         (
-            Dialect::Responses,
+            ApiDialect::Responses,
             json!({"object": "response", "status": "completed", "output": [
             {"type": "message", "content": [{"type": "output_text", "text": "Hi"}]},
             {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{\"x\":1}"}]}),
         ),
         (
-            Dialect::Anthropic,
+            ApiDialect::Anthropic,
             json!({"type": "message", "model": "m", "stop_reason": "tool_use", "content": [
             {"type": "text", "text": "Hi"}, {"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}}]}),
         ),
         (
-            Dialect::Gemini,
+            ApiDialect::Gemini,
             json!([{"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]},
             {"candidates": [{"content": {"parts": [{"functionCall": {"id": "a", "name": "f", "args": {"x": 1}}}]}, "finishReason": "STOP"}]}]),
         ),
@@ -413,7 +413,7 @@ async fn servers_that_do_not_stream() {
     for (dialect, body) in bodies {
         let server = ModelServer::start([Scene::fails(200, body)]);
         let reply = model(&server, dialect).reply(&ask("Hi")).await.unwrap();
-        assert_eq!((reply.text.as_str(), reply.finish), ("Hi", Finish::Calls), "{dialect:?}");
+        assert_eq!((reply.text.as_str(), reply.finish), ("Hi", FinishReason::Calls), "{dialect:?}");
         let call = &reply.calls[0];
         assert_eq!(
             (&*call.id, &*call.name, &*call.arguments),
@@ -456,7 +456,7 @@ async fn calls_as_careless_servers_stream_them() {
     for chunks in cases {
         let shown = format!("{chunks:?}");
         let server = ModelServer::start([Scene::of([raw(chunks)])]);
-        let reply = model(&server, Dialect::Chat).reply(&ask("Hi")).await.unwrap();
+        let reply = model(&server, ApiDialect::Chat).reply(&ask("Hi")).await.unwrap();
         let calls: Vec<_> =
             reply.calls.iter().map(|call| (&*call.id, &*call.name, &*call.arguments)).collect();
         assert_eq!(calls, [("a", "f", "{}"), ("b", "g", "{}")], "{shown}");
@@ -467,8 +467,8 @@ async fn calls_as_careless_servers_stream_them() {
 async fn events_come_as_they_are_sent() {
     let steps = [Step::Text("A".into()), Step::Wait(30), Step::Text("B".into())];
     let server = ModelServer::start([Scene::of(steps)]);
-    let (events, fault) = events(&*model(&server, Dialect::Anthropic), &ask("Hi")).await;
+    let (events, fault) = events(&*model(&server, ApiDialect::Anthropic), &ask("Hi")).await;
     assert!(fault.is_none());
-    let texts = events.iter().filter(|event| matches!(event, hermes_llm::Event::Text(_))).count();
+    let texts = events.iter().filter(|event| matches!(event, hermes_llm::ReplyEvent::Text(_))).count();
     assert_eq!(texts, 2);
 }

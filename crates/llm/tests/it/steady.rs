@@ -3,31 +3,31 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hermes_llm::find::steady;
+use hermes_llm::discovery::with_fallbacks;
 use hermes_llm::{
-    Dialect, Endpoint, Event, FaultKind, Finish, Http, Key, Model, Remedy, Request, Retries,
+    ApiDialect, ModelEndpoint, ReplyEvent, ModelErrorKind, FinishReason, HttpClients, ApiKey, LanguageModel, RetryAction, ModelRequest, RetrySettings,
 };
 use hermes_testkit::models::{ModelServer, Scene, Step};
 use serde_json::json;
 
 use crate::desk::{ask, endpoint, events};
 
-type Seen = Arc<Mutex<Vec<(String, FaultKind, Remedy)>>>;
+type Seen = Arc<Mutex<Vec<(String, ModelErrorKind, RetryAction)>>>;
 
-fn quick() -> Retries {
+fn quick() -> RetrySettings {
     let first = Duration::from_millis(5);
-    Retries { most: 3, first, longest: Duration::from_secs(5) }
+    RetrySettings { max_retries: 3, first_delay: first, max_delay: Duration::from_secs(5) }
 }
 
-fn of(endpoints: Vec<Endpoint>, retries: Retries) -> (Arc<dyn Model>, Seen) {
+fn of(endpoints: Vec<ModelEndpoint>, retries: RetrySettings) -> (Arc<dyn LanguageModel>, Seen) {
     let seen = Seen::default();
     let own = Arc::clone(&seen);
-    let told = Arc::new(move |setback: &hermes_llm::Setback<'_>| {
-        let one = (setback.model.to_owned(), setback.fault.kind, setback.remedy.clone());
+    let told = Arc::new(move |setback: &hermes_llm::RetryEvent<'_>| {
+        let one = (setback.model.to_owned(), setback.error.kind, setback.action.clone());
         own.lock().unwrap().push(one);
     });
     let endpoints: Vec<_> = endpoints.into_iter().map(Arc::new).collect();
-    (steady(&Arc::new(Http::default()), &endpoints, retries, told), seen)
+    (with_fallbacks(&Arc::new(HttpClients::default()), &endpoints, retries, told), seen)
 }
 
 #[tokio::test]
@@ -38,21 +38,21 @@ async fn troubles_that_pass_are_waited_for() {
         Scene::of([Step::Cut]),
         Scene::says("At last."),
     ]);
-    let (model, seen) = of(vec![endpoint(&server, Dialect::Chat)], quick());
+    let (model, seen) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
     assert_eq!(model.reply(&ask("Hi")).await.unwrap().text, "At last.");
     let seen = seen.lock().unwrap();
     let kinds: Vec<_> = seen.iter().map(|(_, kind, _)| *kind).collect();
-    assert_eq!(kinds, [FaultKind::Rate, FaultKind::Overloaded, FaultKind::Network]);
-    assert_eq!(seen[0].2, Remedy::Pause(Duration::from_millis(10)));
+    assert_eq!(kinds, [ModelErrorKind::RateLimited, ModelErrorKind::Overloaded, ModelErrorKind::Network]);
+    assert_eq!(seen[0].2, RetryAction::Wait(Duration::from_millis(10)));
     assert_eq!(server.requests().len(), 4);
 }
 
 #[tokio::test]
 async fn it_ends_some_time() {
     let server = ModelServer::start([Scene::fails(500, json!("no")).again()]);
-    let (model, seen) = of(vec![endpoint(&server, Dialect::Chat)], quick());
+    let (model, seen) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
     let fault = model.reply(&ask("Hi")).await.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Server);
+    assert_eq!(fault.kind, ModelErrorKind::Server);
     assert_eq!((server.requests().len(), seen.lock().unwrap().len()), (4, 3));
 }
 
@@ -65,14 +65,14 @@ async fn what_does_not_pass_is_not_asked_again() {
         (404, json!({"error": {"message": "model not found"}})),
     ] {
         let server = ModelServer::start([Scene::fails(code, body.clone()).again()]);
-        let (model, _) = of(vec![endpoint(&server, Dialect::Chat)], quick());
+        let (model, _) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
         model.reply(&ask("Hi")).await.unwrap_err();
         assert_eq!(server.requests().len(), 1, "{body}");
     }
     // Nor is a server that wants to be left alone for long.
     let server = ModelServer::start([Scene::busy(429, "3600").again()]);
-    let (model, _) = of(vec![endpoint(&server, Dialect::Chat)], quick());
-    assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, FaultKind::Rate);
+    let (model, _) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
+    assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, ModelErrorKind::RateLimited);
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -84,15 +84,15 @@ async fn keys_in_turn() {
         Scene::says("One."),
         Scene::says("Two."),
     ]);
-    let mut endpoint = endpoint(&server, Dialect::Chat);
-    endpoint.keys = ["a", "b", "c"].map(Key::new).to_vec();
+    let mut endpoint = endpoint(&server, ApiDialect::Chat);
+    endpoint.keys = ["a", "b", "c"].map(ApiKey::new).to_vec();
     let (model, seen) = of(vec![endpoint], quick());
     assert_eq!(model.reply(&ask("Hi")).await.unwrap().text, "One.");
     assert_eq!(model.reply(&ask("Hi")).await.unwrap().text, "Two.");
     let keys: Vec<_> =
         server.requests().into_iter().map(|one| one.headers["authorization"].clone()).collect();
     assert_eq!(keys, ["Bearer a", "Bearer b", "Bearer c", "Bearer c"]);
-    assert!(seen.lock().unwrap().iter().all(|(_, _, remedy)| *remedy == Remedy::Key));
+    assert!(seen.lock().unwrap().iter().all(|(_, _, remedy)| *remedy == RetryAction::NextKey));
 }
 
 #[tokio::test]
@@ -103,15 +103,15 @@ async fn other_models_in_order() {
             [Scene::fails(404, json!({"error": {"message": "model gone"}})).again()],
         );
     let third = ModelServer::start([Scene::says("Here.").again()]);
-    let named = |server: &ModelServer, dialect, name: &str| Endpoint {
+    let named = |server: &ModelServer, dialect, name: &str| ModelEndpoint {
         model: name.to_owned(),
         window: Some(name.len() as u64),
         ..endpoint(server, dialect)
     };
     let endpoints = vec![
-        named(&first, Dialect::Chat, "a"),
-        named(&second, Dialect::Chat, "bb"),
-        named(&third, Dialect::Anthropic, "ccc"),
+        named(&first, ApiDialect::Chat, "a"),
+        named(&second, ApiDialect::Chat, "bb"),
+        named(&third, ApiDialect::Anthropic, "ccc"),
     ];
     let (model, seen) = of(endpoints, quick());
     assert_eq!((model.name(), model.window()), ("a", Some(1)));
@@ -123,8 +123,8 @@ async fn other_models_in_order() {
     assert_eq!(third.asked()[0]["model"], "ccc");
     assert_eq!((model.name(), model.window()), ("ccc", Some(3)));
     let seen = seen.lock().unwrap().clone();
-    assert_eq!(seen[0], ("a".into(), FaultKind::Quota, Remedy::Model("bb".into())));
-    assert_eq!(seen[1], ("bb".into(), FaultKind::Model, Remedy::Model("ccc".into())));
+    assert_eq!(seen[0], ("a".into(), ModelErrorKind::Quota, RetryAction::NextModel("bb".into())));
+    assert_eq!(seen[1], ("bb".into(), ModelErrorKind::ModelUnavailable, RetryAction::NextModel("ccc".into())));
     // One without money is not asked again at once.
     model.reply(&request).await.unwrap();
     assert_eq!(first.requests().len(), 1);
@@ -135,9 +135,9 @@ async fn other_models_in_order() {
 async fn a_conversation_that_is_too_long_is_no_reason_for_another_model() {
     let first = ModelServer::start([Scene::fails(413, json!(null))]);
     let second = ModelServer::start([Scene::says("Here.")]);
-    let endpoints = vec![endpoint(&first, Dialect::Chat), endpoint(&second, Dialect::Chat)];
+    let endpoints = vec![endpoint(&first, ApiDialect::Chat), endpoint(&second, ApiDialect::Chat)];
     let (model, _) = of(endpoints, quick());
-    assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, FaultKind::Length);
+    assert_eq!(model.reply(&ask("Hi")).await.unwrap_err().kind, ModelErrorKind::ContextTooLong);
     assert!(second.requests().is_empty());
 }
 
@@ -146,10 +146,10 @@ async fn a_conversation_that_cannot_be_shorter_is_for_the_next_model() {
     let too_long = json!({"error": {"code": "context_length_exceeded"}});
     let small = ModelServer::start([Scene::fails(400, too_long)]);
     let large = ModelServer::start([Scene::says("Here.")]);
-    let endpoints = vec![endpoint(&small, Dialect::Chat), endpoint(&large, Dialect::Chat)];
+    let endpoints = vec![endpoint(&small, ApiDialect::Chat), endpoint(&large, ApiDialect::Chat)];
     let (model, _) = of(endpoints, quick());
-    assert!(model.has_others());
-    let request = Request { is_shortest: true, ..ask("Hi") };
+    assert!(model.has_fallback());
+    let request = ModelRequest { cannot_shorten: true, ..ask("Hi") };
     assert_eq!(model.reply(&request).await.unwrap().text, "Here.");
 }
 
@@ -159,18 +159,18 @@ async fn nothing_that_was_shown_for_good_is_asked_for_again() {
     // It breaks before anything was shown: asked again. After: not.
     let early = Scene::of([Step::Fail(json!({"error": {"code": 503, "message": "x"}}))]);
     let server = ModelServer::start([early, late(), Scene::says("Whole.")]);
-    let (model, _) = of(vec![endpoint(&server, Dialect::Chat)], quick());
-    let request = Request { takes_back: false, ..ask("Hi") };
+    let (model, _) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
+    let request = ModelRequest { can_retract: false, ..ask("Hi") };
     let (seen, fault) = events(&*model, &request).await;
-    assert!(seen.contains(&Event::Text("Half".into())));
-    assert!(fault.unwrap().is_late);
+    assert!(seen.contains(&ReplyEvent::Text("Half".into())));
+    assert!(fault.unwrap().is_mid_reply);
     assert_eq!(server.requests().len(), 2);
 
     // Unless it can be taken back.
     let server = ModelServer::start([late(), late(), Scene::says("Whole.")]);
-    let (model, _) = of(vec![endpoint(&server, Dialect::Chat)], quick());
+    let (model, _) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
     let reply = model.reply(&ask("Hi")).await.unwrap();
-    assert_eq!((reply.text.as_str(), reply.finish), ("Whole.", Finish::Stop));
+    assert_eq!((reply.text.as_str(), reply.finish), ("Whole.", FinishReason::Stop));
 }
 
 #[tokio::test]
@@ -178,17 +178,17 @@ async fn an_answer_that_always_breaks_off_is_for_another_model() {
     let late = || Scene::of([Step::Text("Half".into()), Step::Cut]);
     let first = ModelServer::start([late().again()]);
     let second = ModelServer::start([Scene::says("Whole.")]);
-    let endpoints = vec![endpoint(&first, Dialect::Chat), endpoint(&second, Dialect::Chat)];
+    let endpoints = vec![endpoint(&first, ApiDialect::Chat), endpoint(&second, ApiDialect::Chat)];
     let (model, _) = of(endpoints, quick());
     let reply = model.reply(&ask("Hi")).await.unwrap();
-    assert_eq!((reply.text.as_str(), reply.finish), ("Whole.", Finish::Stop));
+    assert_eq!((reply.text.as_str(), reply.finish), ("Whole.", FinishReason::Stop));
     assert_eq!(first.requests().len(), 4);
 
     // With nobody left, it is what came last.
     let server = ModelServer::start([late().again()]);
-    let (model, _) = of(vec![endpoint(&server, Dialect::Chat)], quick());
+    let (model, _) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
     let fault = model.reply(&ask("Hi")).await.unwrap_err();
-    assert!(fault.is_late && fault.kind == FaultKind::Network);
+    assert!(fault.is_mid_reply && fault.kind == ModelErrorKind::Network);
     assert_eq!(server.requests().len(), 4);
 }
 
@@ -196,10 +196,10 @@ async fn an_answer_that_always_breaks_off_is_for_another_model() {
 async fn one_key_alone_is_not_asked_again_without_a_pause() {
     for wait in ["0", "-5"] {
         let server = ModelServer::start([Scene::busy(429, wait), Scene::says("At last.")]);
-        let (model, seen) = of(vec![endpoint(&server, Dialect::Chat)], quick());
+        let (model, seen) = of(vec![endpoint(&server, ApiDialect::Chat)], quick());
         assert_eq!(model.reply(&ask("Hi")).await.unwrap().text, "At last.");
         let seen = seen.lock().unwrap();
-        let Remedy::Pause(pause) = seen[0].2 else { panic!("{seen:?}") };
+        let RetryAction::Wait(pause) = seen[0].2 else { panic!("{seen:?}") };
         assert!(!pause.is_zero());
     }
 }

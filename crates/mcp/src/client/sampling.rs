@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hermes_core::BoxFuture;
 use hermes_llm::{
-    Answer as ToolAnswer, Asked, Choice, Finish, Image, Message, Model, Part, Reply, Request,
+    ToolCallAnswer as ToolAnswer, RequestedCall, ToolChoice, FinishReason, InlineImage, ChatMessage, LanguageModel, ContentPart, ModelReply, ModelRequest,
 };
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ const SHOWN: usize = 1_500;
 #[derive(Debug, Clone)]
 pub struct Chosen {
     /// It.
-    pub model: Arc<dyn Model>,
+    pub model: Arc<dyn LanguageModel>,
     /// How its server calls it.
     pub name: String,
 }
@@ -93,7 +93,7 @@ impl Sampling {
         server: &str,
         params: &Value,
         asker: Option<Arc<dyn Asker>>,
-    ) -> Result<(Value, Reply), String> {
+    ) -> Result<(Value, ModelReply), String> {
         let limits = &self.settings;
         if !limits.enabled {
             return Err("sampling is switched off for this server".to_owned());
@@ -170,7 +170,7 @@ impl Sampling {
         Ok(chosen)
     }
 
-    fn request(&self, model: &str, params: &Value) -> Result<Request, String> {
+    fn request(&self, model: &str, params: &Value) -> Result<ModelRequest, String> {
         let limits = &self.settings;
         let messages = params.get("messages").and_then(Value::as_array).ok_or("no messages")?;
         let rounds = messages.iter().filter(|message| has_tool_use(message)).count();
@@ -181,22 +181,22 @@ impl Sampling {
         }
         let mut conversation = Vec::new();
         if let Some(system) = params.get("systemPrompt").and_then(Value::as_str) {
-            conversation.push(Message::system(system));
+            conversation.push(ChatMessage::system(system));
         }
         messages.iter().for_each(|message| convert(message, &mut conversation));
-        let mut request = Request::new(model, conversation);
+        let mut request = ModelRequest::new(model, conversation);
         let wanted = params.get("maxTokens").and_then(Value::as_u64).unwrap_or(u64::MAX);
         request.max_tokens = Some(wanted.clamp(1, u64::from(limits.max_tokens)));
         let temperature = params.get("temperature").and_then(Value::as_f64);
         // The library has it with seven digits, and JSON would show sixteen.
         request.temperature = temperature.map(|it| (it * 1e6).round() / 1e6);
-        request.patience = Some(limits.timeout);
+        request.idle_timeout = Some(limits.timeout);
         if let Some(tools) = tools {
             request.tools = tools.iter().map(definition).collect();
             request.choice = match params.pointer("/toolChoice/mode").and_then(Value::as_str) {
-                Some("required") => Choice::Required,
-                Some("none") => Choice::None,
-                _ => Choice::Auto,
+                Some("required") => ToolChoice::Required,
+                Some("none") => ToolChoice::None,
+                _ => ToolChoice::Auto,
             };
         }
         Ok(request)
@@ -224,31 +224,31 @@ fn has_tool_use(message: &Value) -> bool {
     pieces(message).iter().any(|it| it.get("type").and_then(Value::as_str) == Some("tool_use"))
 }
 
-fn convert(message: &Value, conversation: &mut Vec<Message>) {
+fn convert(message: &Value, conversation: &mut Vec<ChatMessage>) {
     let text = |value: &Value, key: &str| {
         value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     let mut parts = Vec::new();
-    let mut reply = Reply::default();
+    let mut reply = ModelReply::default();
     for piece in pieces(message) {
         match piece.get("type").and_then(Value::as_str).unwrap_or_default() {
             "text" => {
                 let said = text(piece, "text");
                 reply.text.push_str(&said);
-                parts.push(Part::Text { text: said });
+                parts.push(ContentPart::Text { text: said });
             }
-            "image" => parts.push(Part::Image(Image {
+            "image" => parts.push(ContentPart::Image(InlineImage {
                 media_type: text(piece, "mimeType"),
                 data: text(piece, "data"),
             })),
-            "tool_use" => reply.calls.push(Asked {
+            "tool_use" => reply.calls.push(RequestedCall {
                 id: text(piece, "id"),
                 name: text(piece, "name"),
                 arguments: piece.get("input").cloned().unwrap_or_else(|| json!({})).to_string(),
             }),
             "tool_result" => {
                 let said = pieces(piece).iter().map(|it| text(it, "text")).collect::<Vec<_>>();
-                conversation.push(Message::Tool(ToolAnswer {
+                conversation.push(ChatMessage::Tool(ToolAnswer {
                     call_id: text(piece, "toolUseId"),
                     name: String::new(),
                     content: said.join("\n"),
@@ -261,14 +261,14 @@ fn convert(message: &Value, conversation: &mut Vec<Message>) {
         }
     }
     if message.get("role").and_then(Value::as_str) == Some("assistant") {
-        reply.finish = if reply.calls.is_empty() { Finish::Stop } else { Finish::Calls };
-        conversation.push(Message::Assistant(reply));
+        reply.finish = if reply.calls.is_empty() { FinishReason::Stop } else { FinishReason::Calls };
+        conversation.push(ChatMessage::Assistant(reply));
     } else if !parts.is_empty() {
-        conversation.push(Message::User { content: parts });
+        conversation.push(ChatMessage::User { content: parts });
     }
 }
 
-fn answer_of(reply: &Reply, model: &str) -> Value {
+fn answer_of(reply: &ModelReply, model: &str) -> Value {
     let mut content = Vec::new();
     if !reply.text.is_empty() || reply.calls.is_empty() {
         content.push(json!({"type": "text", "text": reply.text}));
@@ -281,8 +281,8 @@ fn answer_of(reply: &Reply, model: &str) -> Value {
         content.push(json!({"type": "tool_use", "id": call.id, "name": call.name, "input": input}));
     }
     let reason = match reply.finish {
-        Finish::Length => "maxTokens",
-        Finish::Calls => "toolUse",
+        FinishReason::Length => "maxTokens",
+        FinishReason::Calls => "toolUse",
         _ => "endTurn",
     };
     let content = match content.len() {
@@ -292,9 +292,9 @@ fn answer_of(reply: &Reply, model: &str) -> Value {
     json!({"role": "assistant", "content": content, "model": model, "stopReason": reason})
 }
 
-fn shown(messages: &[Message]) -> String {
-    let last = messages.last().map(Message::text).unwrap_or_default();
-    let system = messages.iter().find(|it| matches!(it, Message::System { .. }));
+fn shown(messages: &[ChatMessage]) -> String {
+    let last = messages.last().map(ChatMessage::text).unwrap_or_default();
+    let system = messages.iter().find(|it| matches!(it, ChatMessage::System { .. }));
     match system {
         Some(system) if messages.len() > 1 => {
             format!("[{}]\n{}", excerpt(&system.text(), SHOWN / 3), excerpt(&last, SHOWN))

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::stream;
 use hermes_core::BoxFuture;
-use hermes_llm::{Event, Fault, Stream};
+use hermes_llm::{ReplyEvent, ModelError, ReplyStream};
 
 use super::*;
 
@@ -10,7 +10,7 @@ use super::*;
 #[derive(Debug)]
 struct Echo;
 
-impl Model for Echo {
+impl LanguageModel for Echo {
     fn name(&self) -> &str {
         "echo"
     }
@@ -19,11 +19,11 @@ impl Model for Echo {
         None
     }
 
-    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>> {
-        let last = request.messages.last().map(Message::text).unwrap_or_default();
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
+        let last = request.messages.last().map(ChatMessage::text).unwrap_or_default();
         let text = format!("{} {:?} {}", last, request.max_tokens, request.tools.len());
-        let events = [Ok(Event::Text(text)), Ok(Event::Finish(Finish::Stop))];
-        Box::pin(async move { Ok(Box::pin(stream::iter(events)) as Stream) })
+        let events = [Ok(ReplyEvent::Text(text)), Ok(ReplyEvent::Finish(FinishReason::Stop))];
+        Box::pin(async move { Ok(Box::pin(stream::iter(events)) as ReplyStream) })
     }
 }
 

@@ -9,7 +9,7 @@ use hermes_agent::{Budget, End};
 use hermes_chat::Form;
 use hermes_checkpoints::{Plan, Store, Target};
 use hermes_history::{Listing, local};
-use hermes_llm::Message;
+use hermes_llm::ChatMessage;
 use hermes_memory::Target as List;
 
 use super::sitting::{Next, Sitting, Then};
@@ -157,7 +157,7 @@ async fn model(sitting: &mut Sitting<'_>, wanted: &str) -> Result<(), Failure> {
         let makeup = sitting.engaged.agent.makeup_mut();
         makeup.model = chosen.found.model;
         makeup.manner = chosen.manner;
-        sitting.engaged.how = chosen.found.how;
+        sitting.engaged.how = chosen.found.source;
     }
     let makeup = sitting.engaged.agent.makeup();
     let window = makeup.model.window().map(|tokens| format!(", {tokens} tokens of context"));
@@ -420,16 +420,16 @@ fn save(sitting: &Sitting<'_>, file: &str) -> Result<(), Failure> {
     let mut text = String::new();
     for message in sitting.engaged.agent.conversation().messages() {
         let (who, said) = match message {
-            Message::User { .. } => ("You", message.text()),
-            Message::Assistant(reply) => {
+            ChatMessage::User { .. } => ("You", message.text()),
+            ChatMessage::Assistant(reply) => {
                 let calls = reply
                     .calls
                     .iter()
                     .map(|call| format!("\n\n`{} {}`", call.name, call.arguments));
                 ("Hermes", format!("{}{}", reply.text, calls.collect::<String>()))
             }
-            Message::Tool(answer) => ("Result", format!("```\n{}\n```", answer.content)),
-            Message::System { .. } => continue,
+            ChatMessage::Tool(answer) => ("Result", format!("```\n{}\n```", answer.content)),
+            ChatMessage::System { .. } => continue,
         };
         text.push_str(&format!("## {who}\n\n{said}\n\n"));
     }
@@ -484,18 +484,18 @@ pub(crate) fn show_again(sitting: &Sitting<'_>) {
     }
     let messages = sitting.engaged.agent.conversation().messages();
     let said = messages.iter().filter(|message| match message {
-        Message::User { .. } => true,
-        Message::Assistant(reply) => !reply.text.is_empty(),
+        ChatMessage::User { .. } => true,
+        ChatMessage::Assistant(reply) => !reply.text.is_empty(),
         _ => false,
     });
-    let said: Vec<&Message> = said.collect();
+    let said: Vec<&ChatMessage> = said.collect();
     let from = said.len().saturating_sub(SHOWN_AGAIN);
     if from > 0 {
         sitting.screen.note(&format!("… {from} earlier messages"));
     }
     for message in &said[from..] {
         match message {
-            Message::Assistant(reply) => {
+            ChatMessage::Assistant(reply) => {
                 sitting.screen.text(&reply.text);
                 sitting.screen.end_text();
             }

@@ -7,7 +7,7 @@ use hermes::core::Session;
 use hermes::engine::Engine;
 use hermes_agent::{Budget, Notice, Watcher};
 use hermes_chat::{Screen, Status, Todo, TodoState};
-use hermes_llm::{Remedy, Usage};
+use hermes_llm::{RetryAction, TokenUsage};
 
 use crate::mode::AgentMode;
 use crate::summary;
@@ -19,7 +19,7 @@ pub(crate) struct Shown {
     session: Session,
     used: AtomicU64,
     /// What the session took before this sitting.
-    before: Mutex<Usage>,
+    before: Mutex<TokenUsage>,
     /// What each turn may use; sub-agents and summaries count there as well.
     budgets: Mutex<Vec<Budget>>,
     /// The last row of the screen, as it was shown last.
@@ -40,17 +40,17 @@ impl Shown {
     }
 
     /// The session took this before.
-    pub(crate) fn go_on_from(&self, before: Usage) {
+    pub(crate) fn go_on_from(&self, before: TokenUsage) {
         *self.before.lock().unwrap_or_else(PoisonError::into_inner) = before;
     }
 
     /// What the session took before this sitting.
-    pub(crate) fn before(&self) -> Usage {
+    pub(crate) fn before(&self) -> TokenUsage {
         *self.before.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the session took, in this sitting and before.
-    pub(crate) fn spent(&self) -> Usage {
+    pub(crate) fn spent(&self) -> TokenUsage {
         let budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sum = self.before();
         budgets.iter().for_each(|budget| sum += budget.spent().usage);
@@ -134,12 +134,12 @@ impl Watcher for Shown {
             Notice::Compressed { before, after } => screen
                 .note(&format!("The conversation was shortened from {before} to {after} tokens.")),
             Notice::Setback(setback) => {
-                let remedy = match &setback.remedy {
-                    Remedy::Pause(pause) => format!("again in {}", summary::duration(*pause)),
-                    Remedy::Key => "with the next key".to_owned(),
-                    Remedy::Model(model) => format!("{model} is asked instead"),
+                let remedy = match &setback.action {
+                    RetryAction::Wait(pause) => format!("again in {}", summary::duration(*pause)),
+                    RetryAction::NextKey => "with the next key".to_owned(),
+                    RetryAction::NextModel(model) => format!("{model} is asked instead"),
                 };
-                screen.warn(&format!("{}: {}; {remedy}", setback.model, setback.fault));
+                screen.warn(&format!("{}: {}; {remedy}", setback.model, setback.error));
             }
             Notice::Warning(text) => screen.warn(text),
             Notice::Began(_) | Notice::Ended { .. } => {}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hermes::engine::Caller;
 use hermes_agent::{Agent, Budget, End, Interrupt, Level, Outcome, Watcher};
 use hermes_chat::{Event, Events, Form, Screen};
-use hermes_llm::{Message, Part};
+use hermes_llm::{ChatMessage, ContentPart};
 use hermes_skills::Shelf;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -277,7 +277,7 @@ impl<'a> Sitting<'a> {
         &mut self,
         text: String,
         attachments: &[PathBuf],
-    ) -> Result<Option<Vec<Part>>, Next> {
+    ) -> Result<Option<Vec<ContentPart>>, Next> {
         if text.trim().is_empty() {
             return Ok(None);
         }
@@ -320,20 +320,20 @@ impl<'a> Sitting<'a> {
         }
     }
 
-    fn tell_news(&self) -> Option<Vec<Part>> {
+    fn tell_news(&self) -> Option<Vec<ContentPart>> {
         let news = self.ready.notices.drain(&self.engaged.session, MOST_NOTICES);
         let told = told_news(&news)?;
         for notice in &news {
             self.screen.note(&summary::notice(notice));
         }
-        Some(vec![Part::Text { text: told }])
+        Some(vec![ContentPart::Text { text: told }])
     }
 
     /// One turn. What is typed meanwhile steers it, and orders are for later. An
     /// error means that this was the last one, and is what scripts are told.
     async fn turn(
         mut self,
-        said: Vec<Part>,
+        said: Vec<ContentPart>,
         held: &mut VecDeque<Event>,
         events: &mut Events,
     ) -> Result<Self, Exit> {
@@ -495,11 +495,11 @@ async fn attended<T>(
 
 /// How many messages of the person the conversation has.
 fn said_by_person(agent: &Agent) -> usize {
-    let is_said = |message: &&Message| matches!(message, Message::User { .. });
+    let is_said = |message: &&ChatMessage| matches!(message, ChatMessage::User { .. });
     agent.conversation().messages().iter().filter(is_said).count()
 }
 
-fn start(mut agent: Agent, said: Vec<Part>, budget: Budget) -> Turn {
+fn start(mut agent: Agent, said: Vec<ContentPart>, budget: Budget) -> Turn {
     let interrupt = agent.interrupt();
     let work = tokio::spawn(async move {
         let outcome = agent.turn(said, &budget).await;
@@ -537,11 +537,11 @@ fn is_path(text: &str) -> bool {
 }
 
 /// What a line says to the model, with the pictures that were pasted into it.
-fn with_pictures(screen: &Screen, text: String, attachments: &[PathBuf]) -> Vec<Part> {
-    let mut said = vec![Part::Text { text }];
+fn with_pictures(screen: &Screen, text: String, attachments: &[PathBuf]) -> Vec<ContentPart> {
+    let mut said = vec![ContentPart::Text { text }];
     for path in attachments.iter().filter(|path| is_picture(path)) {
         match hermes_agent::picture(path) {
-            Ok(image) => said.push(Part::Image(image)),
+            Ok(image) => said.push(ContentPart::Image(image)),
             Err(why) => screen.warn(&format!("{}: {why}", path.display())),
         }
     }

@@ -4,7 +4,7 @@ use std::io;
 
 use hermes::core::CancellationToken;
 use hermes_agent::{Notice, Watcher};
-use hermes_llm::{Remedy, Usage};
+use hermes_llm::{RetryAction, TokenUsage};
 use serde_json::{Value, json};
 
 use crate::terminal::Terminal;
@@ -73,23 +73,23 @@ fn event(notice: &Notice<'_>) -> Option<Value> {
         Notice::Setback(setback) => json!({
             "type": "setback",
             "model": setback.model,
-            "reason": setback.fault.to_string(),
-            "remedy": remedy(&setback.remedy),
+            "reason": setback.error.to_string(),
+            "remedy": remedy(&setback.action),
         }),
         Notice::Warning(text) => json!({"type": "warning", "message": text}),
     })
 }
 
-fn remedy(remedy: &Remedy) -> Value {
+fn remedy(remedy: &RetryAction) -> Value {
     match remedy {
-        Remedy::Pause(pause) => json!({"wait_ms": pause.as_secs_f64() * 1e3}),
-        Remedy::Key => json!({"key": "next"}),
-        Remedy::Model(model) => json!({"model": model}),
+        RetryAction::Wait(pause) => json!({"wait_ms": pause.as_secs_f64() * 1e3}),
+        RetryAction::NextKey => json!({"key": "next"}),
+        RetryAction::NextModel(model) => json!({"model": model}),
     }
 }
 
 /// What the model took.
-pub(crate) fn usage(usage: &Usage) -> Value {
+pub(crate) fn usage(usage: &TokenUsage) -> Value {
     json!({
         "input_tokens": usage.input,
         "output_tokens": usage.output,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hermes::engine::Engine;
 use hermes_agent::{Notice, Outcome, Watcher};
-use hermes_llm::Remedy;
+use hermes_llm::RetryAction;
 
 use crate::summary;
 use crate::terminal::{Asking, Style, Terminal, visible};
@@ -159,12 +159,12 @@ impl Watcher for Lines {
                 &format!("the conversation was shortened from {before} to {after} tokens"),
             ),
             Notice::Setback(setback) => {
-                let remedy = match &setback.remedy {
-                    Remedy::Pause(pause) => format!("again in {}", summary::duration(*pause)),
-                    Remedy::Key => "with the next key".to_owned(),
-                    Remedy::Model(model) => format!("{model} is asked instead"),
+                let remedy = match &setback.action {
+                    RetryAction::Wait(pause) => format!("again in {}", summary::duration(*pause)),
+                    RetryAction::NextKey => "with the next key".to_owned(),
+                    RetryAction::NextModel(model) => format!("{model} is asked instead"),
                 };
-                self.tell(&mut state, &format!("{}: {}; {remedy}", setback.model, setback.fault));
+                self.tell(&mut state, &format!("{}: {}; {remedy}", setback.model, setback.error));
             }
             Notice::Warning(text) => self.tell(&mut state, text),
             _ => {}

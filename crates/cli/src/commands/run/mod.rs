@@ -13,7 +13,7 @@ use hermes::core::ErrorKind;
 use hermes::engine::Caller;
 use hermes_agent::{Agent, Budget, End, Notice, Outcome as Ended, Watcher};
 use hermes_delegation::Crew;
-use hermes_llm::Part;
+use hermes_llm::ContentPart;
 use serde_json::json;
 
 use super::runtime;
@@ -184,7 +184,7 @@ impl OwnedTerms {
 async fn see_through(
     ready: &Ready,
     engaged: Engagement,
-    said: Vec<Part>,
+    said: Vec<ContentPart>,
     budget: &Budget,
     json: Option<crate::terminal::Terminal>,
 ) -> (Ended, String) {
@@ -246,7 +246,7 @@ async fn hear_out(
         let news = ready.notices.drain(session, MOST_NOTICES);
         let is_due = news.iter().any(Crew::has_told);
         let Some(text) = told_news(&news).filter(|_| is_due) else { return };
-        let before = std::mem::replace(ended, agent.turn(vec![Part::Text { text }], budget).await);
+        let before = std::mem::replace(ended, agent.turn(vec![ContentPart::Text { text }], budget).await);
         ended.asked += before.asked;
         ended.calls += before.calls;
     }
@@ -334,12 +334,12 @@ fn task(words: &[String]) -> Result<(String, bool), Failure> {
 }
 
 /// What is said to the model: the task, and the pictures.
-pub(crate) fn parts(task: String, images: &[PathBuf]) -> Result<Vec<Part>, Failure> {
-    let mut parts = vec![Part::Text { text: task }];
+pub(crate) fn parts(task: String, images: &[PathBuf]) -> Result<Vec<ContentPart>, Failure> {
+    let mut parts = vec![ContentPart::Text { text: task }];
     for path in images {
         let image = hermes_agent::picture(path)
             .map_err(|why| Failure::usage(format!("{}: {why}", path.display())))?;
-        parts.push(Part::Image(image));
+        parts.push(ContentPart::Image(image));
     }
     Ok(parts)
 }

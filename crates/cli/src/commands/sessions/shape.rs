@@ -1,13 +1,13 @@
 //! Sessions and messages as programs and people see them.
 
 use hermes_history::{Kept, SessionInfo, Standing, local};
-use hermes_llm::{Message, Usage};
+use hermes_llm::{ChatMessage, TokenUsage};
 use serde_json::{Value, json};
 
 use crate::terminal::one_line;
 
 /// A session; `spent` is what it took with those that did parts of its work.
-pub(super) fn row(session: &SessionInfo, spent: &Usage) -> Value {
+pub(super) fn row(session: &SessionInfo, spent: &TokenUsage) -> Value {
     json!({
         "id": session.id,
         "source": session.source,
@@ -48,7 +48,7 @@ pub(super) fn message(kept: &Kept) -> Value {
     value
 }
 
-pub(super) fn heading(session: &SessionInfo, spent: &Usage) -> String {
+pub(super) fn heading(session: &SessionInfo, spent: &TokenUsage) -> String {
     let name = session.title.as_deref().unwrap_or(&session.preview);
     let mut facts = vec![local(session.started), format!("{} messages", session.messages)];
     facts.extend(session.model.clone());
@@ -106,13 +106,13 @@ pub(super) fn end_of(text: &str, most: usize) -> usize {
     text.floor_char_boundary(most)
 }
 
-pub(super) fn cost(spent: &Usage) -> String {
+pub(super) fn cost(spent: &TokenUsage) -> String {
     spent.cost.map(|cost| format!("${cost:.4}")).unwrap_or_default()
 }
 
 /// How a call ended, if this is its result.
 fn status(kept: &Kept) -> Option<&'static str> {
-    let Message::Tool(answer) = &kept.message else { return None };
+    let ChatMessage::Tool(answer) = &kept.message else { return None };
     Some(match answer {
         answer if answer.is_cancelled => "cancelled",
         answer if answer.is_error => "error",

@@ -2,33 +2,33 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::{arguments, functions, has_tools, id, name};
-use super::ANSWER;
-use crate::endpoint::Endpoint;
-use crate::kept::{Block, blocks};
-use crate::message::{Answer, Image, Message, Part};
-use crate::reply::Reply;
-use crate::request::{Choice, Request};
-use crate::spoken::written_out;
+use super::super::{arguments_object, tool_functions, has_tools, sanitize_id, sanitize_name};
+use super::ANSWER_TOOL_NAME;
+use crate::endpoint::ModelEndpoint;
+use crate::opaque_blocks::{ReplyBlock, reply_blocks};
+use crate::message::{ToolCallAnswer, InlineImage, ChatMessage, ContentPart};
+use crate::reply::ModelReply;
+use crate::request::{ToolChoice, ModelRequest};
+use crate::text_calls::with_text_calls;
 
 /// The body of a request.
-pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value {
-    let messages = written_out(&request.messages, request.speaks_calls);
+pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &ModelRequest) -> Value {
+    let messages = with_text_calls(&request.messages, request.text_tool_calls);
     let mut body = Map::new();
     body.insert("model".into(), json!(model));
-    let most = request.max_tokens.or(endpoint.max_tokens).unwrap_or_else(|| room(model));
+    let most = request.max_tokens.or(endpoint.max_tokens).unwrap_or_else(|| default_max_tokens(model));
     body.insert("max_tokens".into(), json!(most));
     let system: Vec<&str> = messages
         .iter()
         .filter_map(|message| match message {
-            Message::System { text } if !text.is_empty() => Some(text.as_str()),
+            ChatMessage::System { text } if !text.is_empty() => Some(text.as_str()),
             _ => None,
         })
         .collect();
     if !system.is_empty() {
         body.insert(
             "system".into(),
-            json!([marked(json!({"type": "text", "text": system.join("\n\n")}))]),
+            json!([with_cache_control(json!({"type": "text", "text": system.join("\n\n")}))]),
         );
     }
     tools(request, &mut body);
@@ -38,7 +38,7 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
         .is_some_and(|choice| choice["type"] == "any" || choice["type"] == "tool");
     let effort = request.effort.as_deref().filter(|_| !is_forced);
     match effort {
-        Some(effort) => think(model, effort, most, &mut body),
+        Some(effort) => set_thinking(model, effort, most, &mut body),
         // Thinking allows no other temperature than its own.
         None => drop(request.temperature.map(|it| body.insert("temperature".into(), json!(it)))),
     }
@@ -46,8 +46,8 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
     Value::Object(body)
 }
 
-fn tools(request: &Request, body: &mut Map<String, Value>) {
-    let mut tools: Vec<Value> = functions(request)
+fn tools(request: &ModelRequest, body: &mut Map<String, Value>) {
+    let mut tools: Vec<Value> = tool_functions(request)
         .map(|tool| {
             let mut written = Map::new();
             written.insert("name".into(), tool["name"].clone());
@@ -63,37 +63,37 @@ fn tools(request: &Request, body: &mut Map<String, Value>) {
     // An answer that must fit a schema is the arguments of a call: every model can do that.
     if let Some(schema) = &request.schema {
         tools.push(json!({
-            "name": ANSWER,
+            "name": ANSWER_TOOL_NAME,
             "description": "Gives the answer.",
             "input_schema": schema,
         }));
     }
     let Some(last) = tools.pop() else { return };
-    tools.push(marked(last));
+    tools.push(with_cache_control(last));
     body.insert("tools".into(), Value::Array(tools));
     let choice = match &request.choice {
         _ if request.schema.is_some() && !has_tools(request) => {
-            json!({"type": "tool", "name": ANSWER})
+            json!({"type": "tool", "name": ANSWER_TOOL_NAME})
         }
-        Choice::None if request.schema.is_some() => json!({"type": "tool", "name": ANSWER}),
-        Choice::Auto if request.schema.is_some() => json!({"type": "any"}),
-        Choice::Auto => return,
-        Choice::None => json!({"type": "none"}),
-        Choice::Required => json!({"type": "any"}),
-        Choice::Tool(tool) => json!({"type": "tool", "name": tool}),
+        ToolChoice::None if request.schema.is_some() => json!({"type": "tool", "name": ANSWER_TOOL_NAME}),
+        ToolChoice::Auto if request.schema.is_some() => json!({"type": "any"}),
+        ToolChoice::Auto => return,
+        ToolChoice::None => json!({"type": "none"}),
+        ToolChoice::Required => json!({"type": "any"}),
+        ToolChoice::Tool(tool) => json!({"type": "tool", "name": tool}),
     };
     body.insert("tool_choice".into(), choice);
 }
 
 /// The conversation: what the two sides say, in turn.
-fn conversation(messages: &[Message], origin: &str) -> Vec<Value> {
+fn conversation(messages: &[ChatMessage], origin: &str) -> Vec<Value> {
     let mut written: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in messages {
         let (role, content) = match message {
-            Message::System { .. } => continue,
-            Message::User { content } => ("user", content.iter().filter_map(part).collect()),
-            Message::Tool(answer) => ("user", vec![result(answer)]),
-            Message::Assistant(reply) => ("assistant", said(reply, origin)),
+            ChatMessage::System { .. } => continue,
+            ChatMessage::User { content } => ("user", content.iter().filter_map(content_block).collect()),
+            ChatMessage::Tool(answer) => ("user", vec![tool_result(answer)]),
+            ChatMessage::Assistant(reply) => ("assistant", assistant_content(reply, origin)),
         };
         match written.last_mut() {
             _ if content.is_empty() => {}
@@ -105,36 +105,36 @@ fn conversation(messages: &[Message], origin: &str) -> Vec<Value> {
     let users = written.iter_mut().rev().filter(|(role, _)| *role == "user");
     for (_, content) in users.take(2) {
         if let Some(last) = content.pop() {
-            content.push(marked(last));
+            content.push(with_cache_control(last));
         }
     }
     written.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()
 }
 
 /// A server refuses empty text.
-fn part(part: &Part) -> Option<Value> {
+fn content_block(part: &ContentPart) -> Option<Value> {
     match part {
-        Part::Text { text } if text.is_empty() => None,
-        Part::Text { text } => Some(json!({"type": "text", "text": text})),
-        Part::Image(image) => Some(picture(image)),
+        ContentPart::Text { text } if text.is_empty() => None,
+        ContentPart::Text { text } => Some(json!({"type": "text", "text": text})),
+        ContentPart::Image(image) => Some(image_block(image)),
     }
 }
 
-fn picture(image: &Image) -> Value {
+fn image_block(image: &InlineImage) -> Value {
     let source = json!({"type": "base64", "media_type": image.media_type, "data": image.data});
     json!({"type": "image", "source": source})
 }
 
-fn result(answer: &Answer) -> Value {
+fn tool_result(answer: &ToolCallAnswer) -> Value {
     let content = if answer.images.is_empty() {
         json!(answer.content)
     } else {
-        let text = Part::Text { text: answer.content.clone() };
-        part(&text).into_iter().chain(answer.images.iter().map(picture)).collect()
+        let text = ContentPart::Text { text: answer.content.clone() };
+        content_block(&text).into_iter().chain(answer.images.iter().map(image_block)).collect()
     };
     let mut result = json!({
         "type": "tool_result",
-        "tool_use_id": id(&answer.call_id),
+        "tool_use_id": sanitize_id(&answer.call_id),
         "content": content,
     });
     if answer.is_error {
@@ -143,32 +143,32 @@ fn result(answer: &Answer) -> Value {
     result
 }
 
-fn said(reply: &Reply, origin: &str) -> Vec<Value> {
-    let block = |block: Block<'_>| match block {
-        Block::Kept(piece) => Some(piece.clone()),
-        Block::Text(text) if text.trim().is_empty() => None,
-        Block::Text(text) => Some(json!({"type": "text", "text": text})),
-        Block::Call(_, call) => Some(json!({
+fn assistant_content(reply: &ModelReply, origin: &str) -> Vec<Value> {
+    let block = |block: ReplyBlock<'_>| match block {
+        ReplyBlock::Opaque(piece) => Some(piece.clone()),
+        ReplyBlock::Text(text) if text.trim().is_empty() => None,
+        ReplyBlock::Text(text) => Some(json!({"type": "text", "text": text})),
+        ReplyBlock::Call(_, call) => Some(json!({
             "type": "tool_use",
-            "id": id(&call.id),
-            "name": name(&call.name),
-            "input": arguments(&call.arguments),
+            "id": sanitize_id(&call.id),
+            "name": sanitize_name(&call.name),
+            "input": arguments_object(&call.arguments),
         })),
     };
-    let content: Vec<Value> = blocks(reply, origin).into_iter().filter_map(block).collect();
+    let content: Vec<Value> = reply_blocks(reply, origin).into_iter().filter_map(block).collect();
     // Thoughts alone are no answer.
     let is_answer =
         content.iter().any(|block| block["type"] == "text" || block["type"] == "tool_use");
     if is_answer { content } else { Vec::new() }
 }
 
-fn marked(mut block: Value) -> Value {
+fn with_cache_control(mut block: Value) -> Value {
     block["cache_control"] = json!({"type": "ephemeral"});
     block
 }
 
-fn think(model: &str, effort: &str, most: u64, body: &mut Map<String, Value>) {
-    if version(model) >= Some((4, 6)) {
+fn set_thinking(model: &str, effort: &str, most: u64, body: &mut Map<String, Value>) {
+    if model_version(model) >= Some((4, 6)) {
         body.insert("thinking".into(), json!({"type": "adaptive"}));
         body.insert("output_config".into(), json!({"effort": effort}));
         return;
@@ -186,7 +186,7 @@ fn think(model: &str, effort: &str, most: u64, body: &mut Map<String, Value>) {
 }
 
 /// The version in a model's name: `claude-opus-4-6`, `claude-3-5-sonnet-20241022`.
-fn version(model: &str) -> Option<(u32, u32)> {
+fn model_version(model: &str) -> Option<(u32, u32)> {
     let model = model.rsplit('/').next()?;
     let mut numbers = model
         .strip_prefix("claude-")?
@@ -197,8 +197,8 @@ fn version(model: &str) -> Option<(u32, u32)> {
 }
 
 /// The most that a model may say, for the server wants to be told.
-fn room(model: &str) -> u64 {
-    match version(model) {
+fn default_max_tokens(model: &str) -> u64 {
+    match model_version(model) {
         Some((3, 0) | (0..=2, _)) => 4_096,
         Some((3, 5)) => 8_192,
         Some(_) => 32_000,

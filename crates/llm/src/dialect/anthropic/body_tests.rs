@@ -13,6 +13,6 @@ fn versions_in_names() {
         ("minimax-m2", None),
     ];
     for (name, expected) in cases {
-        assert_eq!(version(name), expected, "{name}");
+        assert_eq!(model_version(name), expected, "{name}");
     }
 }

@@ -1,10 +1,10 @@
 //! Anthropic's messages.
 
 mod body;
-mod pieces;
+mod decoder;
 
-pub(crate) use body::body;
-pub(crate) use pieces::Reader;
+pub(crate) use body::request_body;
+pub(crate) use decoder::AnthropicDecoder;
 
 /// The tool whose arguments are an answer that must fit a schema.
-const ANSWER: &str = "give_answer";
+const ANSWER_TOOL_NAME: &str = "give_answer";

@@ -3,32 +3,32 @@
 use serde_json::{Map, Value, json};
 
 use super::super::{
-    arguments_text, data_url, functions, has_tools, id, is_reasoner, is_strict, name,
+    arguments_text, data_url, tool_functions, has_tools, sanitize_id, is_reasoning_model, is_strict_schema, sanitize_name,
 };
-use crate::endpoint::Endpoint;
-use crate::kept::kept;
-use crate::message::{Answer, Message, Part};
-use crate::reply::Reply;
-use crate::request::{Choice, Request};
-use crate::spoken::written_out;
+use crate::endpoint::ModelEndpoint;
+use crate::opaque_blocks::opaque_pieces;
+use crate::message::{ToolCallAnswer, ChatMessage, ContentPart};
+use crate::reply::ModelReply;
+use crate::request::{ToolChoice, ModelRequest};
+use crate::text_calls::with_text_calls;
 
 /// The body of a request.
-pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value {
+pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &ModelRequest) -> Value {
     // A go-between in front of it has another address.
-    let is_router = endpoint.is_at("openrouter.ai") || endpoint.provider == "openrouter";
-    let is_openai = endpoint.is_at("api.openai.com") || endpoint.is_at("openai.azure.com");
+    let is_router = endpoint.is_host("openrouter.ai") || endpoint.provider == "openrouter";
+    let is_openai = endpoint.is_host("api.openai.com") || endpoint.is_host("openai.azure.com");
     let marks = is_router && model.contains("claude");
     let mut body = Map::new();
     body.insert("model".into(), json!(model));
     body.insert("messages".into(), messages(endpoint, model, request, marks));
     if has_tools(request) {
-        let tools = functions(request).map(|tool| json!({"type": "function", "function": tool}));
+        let tools = tool_functions(request).map(|tool| json!({"type": "function", "function": tool}));
         body.insert("tools".into(), tools.collect());
         match &request.choice {
-            Choice::Auto => {}
-            Choice::None => drop(body.insert("tool_choice".into(), json!("none"))),
-            Choice::Required => drop(body.insert("tool_choice".into(), json!("required"))),
-            Choice::Tool(tool) => {
+            ToolChoice::Auto => {}
+            ToolChoice::None => drop(body.insert("tool_choice".into(), json!("none"))),
+            ToolChoice::Required => drop(body.insert("tool_choice".into(), json!("required"))),
+            ToolChoice::Tool(tool) => {
                 let choice = json!({"type": "function", "function": {"name": tool}});
                 body.insert("tool_choice".into(), choice);
             }
@@ -36,7 +36,7 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
     }
     if let Some(most) = request.max_tokens.or(endpoint.max_tokens) {
         // Newer models of OpenAI refuse the old name, others do not know the new one.
-        let is_newer = is_openai || is_reasoner(model);
+        let is_newer = is_openai || is_reasoning_model(model);
         let key = if is_newer { "max_completion_tokens" } else { "max_tokens" };
         body.insert(key.into(), json!(most));
     }
@@ -53,7 +53,7 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
     if let Some(schema) = &request.schema {
         let format = json!({
             "type": "json_schema",
-            "json_schema": {"name": "answer", "strict": is_strict(schema), "schema": schema},
+            "json_schema": {"name": "answer", "strict": is_strict_schema(schema), "schema": schema},
         });
         body.insert("response_format".into(), format);
     }
@@ -65,31 +65,31 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
     Value::Object(body)
 }
 
-fn messages(endpoint: &Endpoint, model: &str, request: &Request, marks: bool) -> Value {
+fn messages(endpoint: &ModelEndpoint, model: &str, request: &ModelRequest, marks: bool) -> Value {
     let origin = endpoint.origin();
-    let messages = written_out(&request.messages, request.speaks_calls);
+    let messages = with_text_calls(&request.messages, request.text_tool_calls);
     let mut written = Vec::with_capacity(messages.len());
     let mut images: Vec<Value> = Vec::new();
     for message in messages.iter() {
         // Results carry no images here, so they follow the last one of a row.
-        if !matches!(message, Message::Tool(_)) && !images.is_empty() {
+        if !matches!(message, ChatMessage::Tool(_)) && !images.is_empty() {
             written.push(json!({"role": "user", "content": std::mem::take(&mut images)}));
         }
         match message {
-            Message::System { text } => {
+            ChatMessage::System { text } => {
                 written.push(json!({"role": "system", "content": text_content(text, marks)}));
             }
-            Message::User { content } => {
+            ChatMessage::User { content } => {
                 written.push(json!({"role": "user", "content": user_content(content, marks)}));
             }
-            Message::Assistant(reply) => written.push(assistant(reply, &origin, model)),
-            Message::Tool(answer) => {
+            ChatMessage::Assistant(reply) => written.push(assistant(reply, &origin, model)),
+            ChatMessage::Tool(answer) => {
                 written.push(json!({
                     "role": "tool",
-                    "tool_call_id": id(&answer.call_id),
+                    "tool_call_id": sanitize_id(&answer.call_id),
                     "content": text_content(&answer.content, marks),
                 }));
-                images.extend(shown(answer));
+                images.extend(result_images(answer));
             }
         }
     }
@@ -97,7 +97,7 @@ fn messages(endpoint: &Endpoint, model: &str, request: &Request, marks: bool) ->
         written.push(json!({"role": "user", "content": images}));
     }
     if marks {
-        mark(&mut written);
+        set_cache_marks(&mut written);
     }
     Value::Array(written)
 }
@@ -106,23 +106,23 @@ fn text_content(text: &str, as_parts: bool) -> Value {
     if as_parts { json!([{"type": "text", "text": text}]) } else { json!(text) }
 }
 
-fn user_content(content: &[Part], as_parts: bool) -> Value {
+fn user_content(content: &[ContentPart], as_parts: bool) -> Value {
     let texts = content.iter().map(|part| match part {
-        Part::Text { text } => Some(text.as_str()),
-        Part::Image(_) => None,
+        ContentPart::Text { text } => Some(text.as_str()),
+        ContentPart::Image(_) => None,
     });
     // Servers of simple models take nothing but a text.
     if let (Some(texts), false) = (texts.collect::<Option<Vec<_>>>(), as_parts) {
         return json!(texts.join("\n\n"));
     }
-    let part = |part: &Part| match part {
-        Part::Text { text } => json!({"type": "text", "text": text}),
-        Part::Image(image) => json!({"type": "image_url", "image_url": {"url": data_url(image)}}),
+    let part = |part: &ContentPart| match part {
+        ContentPart::Text { text } => json!({"type": "text", "text": text}),
+        ContentPart::Image(image) => json!({"type": "image_url", "image_url": {"url": data_url(image)}}),
     };
     content.iter().map(part).collect()
 }
 
-fn shown(answer: &Answer) -> Vec<Value> {
+fn result_images(answer: &ToolCallAnswer) -> Vec<Value> {
     if answer.images.is_empty() {
         return Vec::new();
     }
@@ -134,7 +134,7 @@ fn shown(answer: &Answer) -> Vec<Value> {
     std::iter::once(json!({"type": "text", "text": text})).chain(images).collect()
 }
 
-fn assistant(reply: &Reply, origin: &str, model: &str) -> Value {
+fn assistant(reply: &ModelReply, origin: &str, model: &str) -> Value {
     let mut message = Map::new();
     message.insert("role".into(), json!("assistant"));
     // Some servers refuse an answer with neither; others refuse `null` beside calls.
@@ -142,14 +142,14 @@ fn assistant(reply: &Reply, origin: &str, model: &str) -> Value {
     if !reply.calls.is_empty() {
         let calls = reply.calls.iter().map(|call| {
             json!({
-                "id": id(&call.id),
+                "id": sanitize_id(&call.id),
                 "type": "function",
-                "function": {"name": name(&call.name), "arguments": arguments_text(&call.arguments)},
+                "function": {"name": sanitize_name(&call.name), "arguments": arguments_text(&call.arguments)},
             })
         });
         message.insert("tool_calls".into(), calls.collect());
     }
-    for piece in kept(reply, origin).map(|piece| &piece["it"]) {
+    for piece in opaque_pieces(reply, origin).map(|piece| &piece["it"]) {
         if let Some(details) = piece.get("reasoning_details") {
             message.insert("reasoning_details".into(), details.clone());
         } else if let Some(field) = piece["field"].as_str().filter(|_| !reply.calls.is_empty())
@@ -166,7 +166,7 @@ fn assistant(reply: &Reply, origin: &str, model: &str) -> Value {
 
 /// Says up to where a cache is worth it: the system prompt, and the last two
 /// messages of the other side.
-fn mark(messages: &mut [Value]) {
+fn set_cache_marks(messages: &mut [Value]) {
     let system = messages.iter().position(|message| message["role"] == "system");
     let others = messages.iter().enumerate().rev();
     let others =

@@ -1,17 +1,17 @@
 use super::*;
-use crate::endpoint::Dialect;
+use crate::endpoint::ApiDialect;
 
 fn at(url: &str, model: &str) -> Value {
     let messages = vec![
-        Message::system("S"),
-        Message::user("one"),
-        Message::Assistant(Reply { text: "two".into(), ..Reply::default() }),
-        Message::user("three"),
+        ChatMessage::system("S"),
+        ChatMessage::user("one"),
+        ChatMessage::Assistant(ModelReply { text: "two".into(), ..ModelReply::default() }),
+        ChatMessage::user("three"),
     ];
-    let mut request = Request::new("", messages);
+    let mut request = ModelRequest::new("", messages);
     request.effort = Some("high".into());
     request.max_tokens = Some(9);
-    body(&Endpoint::new(Dialect::Chat, url, model), model, &request)
+    request_body(&ModelEndpoint::new(ApiDialect::Chat, url, model), model, &request)
 }
 
 #[test]
@@ -27,12 +27,12 @@ fn what_openrouter_wants_besides() {
         .collect();
     assert_eq!(marked, [true, true, false, true]);
     // It is what it is called, whatever stands in front of it.
-    let behind = Endpoint {
+    let behind = ModelEndpoint {
         provider: "openrouter".into(),
-        ..Endpoint::new(Dialect::Chat, "http://127.0.0.1:8080/v1", "anthropic/claude-x")
+        ..ModelEndpoint::new(ApiDialect::Chat, "http://127.0.0.1:8080/v1", "anthropic/claude-x")
     };
-    let request = Request::new("", vec![Message::system("S"), Message::user("one")]);
-    let sent = body(&behind, "anthropic/claude-x", &request);
+    let request = ModelRequest::new("", vec![ChatMessage::system("S"), ChatMessage::user("one")]);
+    let sent = request_body(&behind, "anthropic/claude-x", &request);
     assert_eq!(sent.to_string().matches("cache_control").count(), 2);
     let plain = at("https://openrouter.ai/api/v1", "qwen/qwen3");
     assert!(!plain.to_string().contains("cache_control"));
@@ -53,9 +53,9 @@ fn names_of_fields_by_server() {
 
 #[test]
 fn several_texts_of_one_message_are_one_text() {
-    let part = |text: &str| Part::Text { text: text.to_owned() };
-    let message = Message::User { content: vec![part("one"), part("two")] };
-    let endpoint = Endpoint::new(Dialect::Chat, "http://127.0.0.1:8080/v1", "m");
-    let sent = body(&endpoint, "m", &Request::new("", vec![message]));
+    let part = |text: &str| ContentPart::Text { text: text.to_owned() };
+    let message = ChatMessage::User { content: vec![part("one"), part("two")] };
+    let endpoint = ModelEndpoint::new(ApiDialect::Chat, "http://127.0.0.1:8080/v1", "m");
+    let sent = request_body(&endpoint, "m", &ModelRequest::new("", vec![message]));
     assert_eq!(sent["messages"][0]["content"], "one\n\ntwo");
 }

@@ -1,7 +1,7 @@
 //! Chat completions.
 
 mod body;
-mod pieces;
+mod decoder;
 
-pub(crate) use body::body;
-pub(crate) use pieces::Reader;
+pub(crate) use body::request_body;
+pub(crate) use decoder::ChatDecoder;

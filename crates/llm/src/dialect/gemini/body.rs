@@ -4,22 +4,22 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::super::{arguments, functions, has_tools, name};
-use crate::endpoint::Endpoint;
-use crate::kept::kept;
-use crate::message::{Answer, Image, Message, Part};
-use crate::reply::Reply;
-use crate::request::{Choice, Request};
-use crate::spoken::written_out;
+use super::super::{arguments_object, tool_functions, has_tools, sanitize_name};
+use crate::endpoint::ModelEndpoint;
+use crate::opaque_blocks::opaque_pieces;
+use crate::message::{ToolCallAnswer, InlineImage, ChatMessage, ContentPart};
+use crate::reply::ModelReply;
+use crate::request::{ToolChoice, ModelRequest};
+use crate::text_calls::with_text_calls;
 
 /// The body of a request.
-pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value {
-    let messages = written_out(&request.messages, request.speaks_calls);
+pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &ModelRequest) -> Value {
+    let messages = with_text_calls(&request.messages, request.text_tool_calls);
     let mut body = Map::new();
     let system: Vec<Value> = messages
         .iter()
         .filter_map(|message| match message {
-            Message::System { text } => Some(json!({"text": text})),
+            ChatMessage::System { text } => Some(json!({"text": text})),
             _ => None,
         })
         .collect();
@@ -50,8 +50,8 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
     Value::Object(body)
 }
 
-fn tools(request: &Request, body: &mut Map<String, Value>) {
-    let declarations: Vec<Value> = functions(request)
+fn tools(request: &ModelRequest, body: &mut Map<String, Value>) {
+    let declarations: Vec<Value> = tool_functions(request)
         .map(|tool| {
             let mut written = Map::new();
             for (from, to) in [
@@ -66,10 +66,10 @@ fn tools(request: &Request, body: &mut Map<String, Value>) {
         .collect();
     body.insert("tools".into(), json!([{"functionDeclarations": declarations}]));
     let choice = match &request.choice {
-        Choice::Auto => return,
-        Choice::None => json!({"mode": "NONE"}),
-        Choice::Required => json!({"mode": "ANY"}),
-        Choice::Tool(tool) => json!({"mode": "ANY", "allowedFunctionNames": [tool]}),
+        ToolChoice::Auto => return,
+        ToolChoice::None => json!({"mode": "NONE"}),
+        ToolChoice::Required => json!({"mode": "ANY"}),
+        ToolChoice::Tool(tool) => json!({"mode": "ANY", "allowedFunctionNames": [tool]}),
     };
     body.insert("toolConfig".into(), json!({"functionCallingConfig": choice}));
 }
@@ -87,23 +87,23 @@ fn thinking(model: &str, effort: &str) -> Value {
     json!({"thinkingLevel": effort, "includeThoughts": true})
 }
 
-fn contents(messages: &[Message], origin: &str) -> Vec<Value> {
+fn contents(messages: &[ChatMessage], origin: &str) -> Vec<Value> {
     let mut written: Vec<(&str, Vec<Value>)> = Vec::new();
     // A result belongs to its call by the name that the model has used, which is not
     // always the tool's own.
     let mut asked: HashMap<&str, &str> = HashMap::new();
     for message in messages {
         let (role, parts) = match message {
-            Message::System { .. } => continue,
-            Message::User { content } => ("user", content.iter().map(part).collect()),
-            Message::Tool(answer) => {
+            ChatMessage::System { .. } => continue,
+            ChatMessage::User { content } => ("user", content.iter().map(content_part).collect()),
+            ChatMessage::Tool(answer) => {
                 let asked = asked.get(answer.call_id.as_str()).copied();
-                ("user", result(answer, asked.unwrap_or(&answer.name)))
+                ("user", tool_result(answer, asked.unwrap_or(&answer.name)))
             }
-            Message::Assistant(reply) => {
+            ChatMessage::Assistant(reply) => {
                 let calls = reply.calls.iter();
                 asked.extend(calls.map(|call| (call.id.as_str(), call.name.as_str())));
-                ("model", said(reply, origin))
+                ("model", assistant_parts(reply, origin))
             }
         };
         match written.last_mut() {
@@ -115,47 +115,47 @@ fn contents(messages: &[Message], origin: &str) -> Vec<Value> {
     written.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect()
 }
 
-fn part(part: &Part) -> Value {
+fn content_part(part: &ContentPart) -> Value {
     match part {
-        Part::Text { text } => json!({"text": text}),
-        Part::Image(image) => picture(image),
+        ContentPart::Text { text } => json!({"text": text}),
+        ContentPart::Image(image) => image_part(image),
     }
 }
 
-fn picture(image: &Image) -> Value {
+fn image_part(image: &InlineImage) -> Value {
     json!({"inlineData": {"mimeType": image.media_type, "data": image.data}})
 }
 
-fn result(answer: &Answer, asked: &str) -> Vec<Value> {
+fn tool_result(answer: &ToolCallAnswer, asked: &str) -> Vec<Value> {
     // Results are objects here; which key they have tells whether all went well.
     let key = if answer.is_error { "error" } else { "output" };
     let result = json!({"functionResponse": {
-        "name": name(asked),
+        "name": sanitize_name(asked),
         "response": {key: answer.content},
     }});
-    std::iter::once(result).chain(answer.images.iter().map(picture)).collect()
+    std::iter::once(result).chain(answer.images.iter().map(image_part)).collect()
 }
 
-fn said(reply: &Reply, origin: &str) -> Vec<Value> {
+fn assistant_parts(reply: &ModelReply, origin: &str) -> Vec<Value> {
     let signature = |of: &Value| {
-        let piece = kept(reply, origin).find(|piece| piece["it"]["of"] == *of)?;
+        let piece = opaque_pieces(reply, origin).find(|piece| piece["it"]["of"] == *of)?;
         piece["it"].get("thoughtSignature").cloned()
     };
     let mut parts = Vec::new();
     if !reply.text.is_empty() {
-        parts.push(signed(json!({"text": reply.text}), signature(&json!("text"))));
+        parts.push(with_signature(json!({"text": reply.text}), signature(&json!("text"))));
     }
     for (at, call) in reply.calls.iter().enumerate() {
         let call = json!({"functionCall": {
-            "name": name(&call.name),
-            "args": arguments(&call.arguments),
+            "name": sanitize_name(&call.name),
+            "args": arguments_object(&call.arguments),
         }});
-        parts.push(signed(call, signature(&json!(at))));
+        parts.push(with_signature(call, signature(&json!(at))));
     }
     parts
 }
 
-fn signed(mut part: Value, signature: Option<Value>) -> Value {
+fn with_signature(mut part: Value, signature: Option<Value>) -> Value {
     if let Some(signature) = signature {
         part["thoughtSignature"] = signature;
     }

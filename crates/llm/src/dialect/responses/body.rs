@@ -2,32 +2,32 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::{arguments_text, data_url, functions, has_tools, id, is_plain, is_strict, name};
-use crate::endpoint::Endpoint;
-use crate::kept::{Block, blocks};
-use crate::message::{Answer, Message, Part};
-use crate::request::{Choice, Request};
-use crate::spoken::written_out;
+use super::super::{arguments_text, data_url, tool_functions, has_tools, sanitize_id, is_non_reasoning_model, is_strict_schema, sanitize_name};
+use crate::endpoint::ModelEndpoint;
+use crate::opaque_blocks::{ReplyBlock, reply_blocks};
+use crate::message::{ToolCallAnswer, ChatMessage, ContentPart};
+use crate::request::{ToolChoice, ModelRequest};
+use crate::text_calls::with_text_calls;
 
 /// The body of a request.
-pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value {
+pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &ModelRequest) -> Value {
     let mut body = Map::new();
     body.insert("model".into(), json!(model));
     // What holds for the conversation stands first, so that caches find it.
-    let messages = written_out(&request.messages, request.speaks_calls);
+    let messages = with_text_calls(&request.messages, request.text_tool_calls);
     let system: Vec<&str> = messages
         .iter()
         .filter_map(|message| match message {
-            Message::System { text } => Some(text.as_str()),
+            ChatMessage::System { text } => Some(text.as_str()),
             _ => None,
         })
         .collect();
     if !system.is_empty() {
         body.insert("instructions".into(), json!(system.join("\n\n")));
     }
-    body.insert("input".into(), Value::Array(input(&messages, &endpoint.origin())));
+    body.insert("input".into(), Value::Array(input_items(&messages, &endpoint.origin())));
     if has_tools(request) {
-        let tools = functions(request).map(|tool| {
+        let tools = tool_functions(request).map(|tool| {
             let mut written = Map::from_iter([("type".to_owned(), json!("function"))]);
             for key in ["name", "description", "parameters"] {
                 written.extend(tool.get(key).map(|value| (key.to_owned(), value.clone())));
@@ -38,10 +38,10 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
         });
         body.insert("tools".into(), tools.collect());
         let choice = match &request.choice {
-            Choice::Auto => json!("auto"),
-            Choice::None => json!("none"),
-            Choice::Required => json!("required"),
-            Choice::Tool(tool) => json!({"type": "function", "name": tool}),
+            ToolChoice::Auto => json!("auto"),
+            ToolChoice::None => json!("none"),
+            ToolChoice::Required => json!("required"),
+            ToolChoice::Tool(tool) => json!({"type": "function", "name": tool}),
         };
         body.insert("tool_choice".into(), choice);
     }
@@ -58,7 +58,7 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
         let format = json!({
             "type": "json_schema",
             "name": "answer",
-            "strict": is_strict(schema),
+            "strict": is_strict_schema(schema),
             "schema": schema,
         });
         body.insert("text".into(), json!({"format": format}));
@@ -66,64 +66,64 @@ pub(crate) fn body(endpoint: &Endpoint, model: &str, request: &Request) -> Value
     // Nothing is left at the server: the conversation is ours, thoughts come along encrypted.
     body.insert("store".into(), json!(false));
     // Models that do not think refuse to be asked for it.
-    if !is_plain(model) {
+    if !is_non_reasoning_model(model) {
         body.insert("include".into(), json!(["reasoning.encrypted_content"]));
     }
     body.insert("stream".into(), json!(true));
     Value::Object(body)
 }
 
-fn input(messages: &[Message], origin: &str) -> Vec<Value> {
+fn input_items(messages: &[ChatMessage], origin: &str) -> Vec<Value> {
     let mut items = Vec::new();
     for message in messages {
         match message {
-            Message::System { .. } => {}
-            Message::User { content } => {
-                let content: Vec<Value> = content.iter().map(part).collect();
+            ChatMessage::System { .. } => {}
+            ChatMessage::User { content } => {
+                let content: Vec<Value> = content.iter().map(content_part).collect();
                 items.push(json!({"type": "message", "role": "user", "content": content}));
             }
-            Message::Assistant(reply) => {
-                items.extend(blocks(reply, origin).into_iter().filter_map(said));
+            ChatMessage::Assistant(reply) => {
+                items.extend(reply_blocks(reply, origin).into_iter().filter_map(assistant_item));
             }
-            Message::Tool(answer) => items.push(json!({
+            ChatMessage::Tool(answer) => items.push(json!({
                 "type": "function_call_output",
-                "call_id": id(&answer.call_id),
-                "output": output(answer),
+                "call_id": sanitize_id(&answer.call_id),
+                "output": tool_output(answer),
             })),
         }
     }
     items
 }
 
-fn part(part: &Part) -> Value {
+fn content_part(part: &ContentPart) -> Value {
     match part {
-        Part::Text { text } => json!({"type": "input_text", "text": text}),
-        Part::Image(image) => json!({"type": "input_image", "image_url": data_url(image)}),
+        ContentPart::Text { text } => json!({"type": "input_text", "text": text}),
+        ContentPart::Image(image) => json!({"type": "input_image", "image_url": data_url(image)}),
     }
 }
 
-fn output(answer: &Answer) -> Value {
+fn tool_output(answer: &ToolCallAnswer) -> Value {
     if answer.images.is_empty() {
         return json!(answer.content);
     }
-    let text = Part::Text { text: answer.content.clone() };
-    let images = answer.images.iter().cloned().map(Part::Image);
-    std::iter::once(text).chain(images).map(|one| part(&one)).collect()
+    let text = ContentPart::Text { text: answer.content.clone() };
+    let images = answer.images.iter().cloned().map(ContentPart::Image);
+    std::iter::once(text).chain(images).map(|one| content_part(&one)).collect()
 }
 
-fn said(block: Block<'_>) -> Option<Value> {
+fn assistant_item(block: ReplyBlock<'_>) -> Option<Value> {
     Some(match block {
-        Block::Kept(item) => item.clone(),
-        Block::Text("") => return None,
-        Block::Text(text) => json!({
+        ReplyBlock::Opaque(item) => item.clone(),
+        ReplyBlock::Text("") => return None,
+        ReplyBlock::Text(text) => json!({
             "type": "message",
             "role": "assistant",
             "content": [{"type": "output_text", "text": text}],
         }),
-        Block::Call(_, call) => json!({
+        ReplyBlock::Call(_, call) => json!({
             "type": "function_call",
-            "call_id": id(&call.id),
-            "name": name(&call.name),
+            "call_id": sanitize_id(&call.id),
+            "name": sanitize_name(&call.name),
             "arguments": arguments_text(&call.arguments),
         }),
     })

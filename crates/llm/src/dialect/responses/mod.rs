@@ -1,7 +1,7 @@
 //! OpenAI's responses.
 
 mod body;
-mod pieces;
+mod decoder;
 
-pub(crate) use body::body;
-pub(crate) use pieces::Reader;
+pub(crate) use body::request_body;
+pub(crate) use decoder::ResponsesDecoder;

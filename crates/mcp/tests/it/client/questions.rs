@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::stream;
 use hermes_core::BoxFuture;
-use hermes_llm::{Event, Fault, Finish, Model, Request, Stream};
+use hermes_llm::{ReplyEvent, ModelError, FinishReason, LanguageModel, ModelRequest, ReplyStream};
 use hermes_mcp::client::{Answer, Asker, Chosen, Models, Question};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ impl Asker for Person {
 #[derive(Debug)]
 struct Parrot;
 
-impl Model for Parrot {
+impl LanguageModel for Parrot {
     fn name(&self) -> &str {
         "parrot"
     }
@@ -45,10 +45,10 @@ impl Model for Parrot {
         None
     }
 
-    fn ask<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Stream, Fault>> {
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
         let text = request.messages.last().map(|it| it.text()).unwrap_or_default();
-        let events = [Ok(Event::Text(format!("{text}!"))), Ok(Event::Finish(Finish::Stop))];
-        Box::pin(async move { Ok(Box::pin(stream::iter(events)) as Stream) })
+        let events = [Ok(ReplyEvent::Text(format!("{text}!"))), Ok(ReplyEvent::Finish(FinishReason::Stop))];
+        Box::pin(async move { Ok(Box::pin(stream::iter(events)) as ReplyStream) })
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use hermes_core::{ErrorKind, MemorySessionStore, Ports, Session, erase};
 use hermes_history::{Beginning, Kinship, Parent};
-use hermes_llm::Message;
+use hermes_llm::ChatMessage;
 use serde_json::{Value, json};
 
 use super::*;
@@ -39,7 +39,7 @@ fn begin(history: &History, id: &str, source: &str, parent: Option<&str>) {
 }
 
 fn say(history: &History, session: &str, text: &str) -> i64 {
-    history.store().unwrap().append(session, &Message::user(text)).unwrap()
+    history.store().unwrap().append(session, &ChatMessage::user(text)).unwrap()
 }
 
 async fn ask(history: &Arc<History>, asker: &str, arguments: Value) -> Result<Value, ToolError> {
@@ -118,7 +118,7 @@ async fn reading_around_a_message_follows_it_to_its_session() {
     }
     let own = ask(&history, "s1b", around("s1b", ids[4])).await.unwrap_err();
     assert_eq!(own.kind(), ErrorKind::InvalidArguments);
-    history.store().unwrap().compress("s1b", &[Message::user("summary")], &|_| true).unwrap();
+    history.store().unwrap().compress("s1b", &[ChatMessage::user("summary")], &|_| true).unwrap();
     assert!(ask(&history, "s1b", around("s1b", ids[4])).await.is_ok(), "it is out of sight now");
     let lost = ask(&history, "me", json!({"around_message_id": 3})).await.unwrap_err();
     assert_eq!(lost.kind(), ErrorKind::InvalidArguments);

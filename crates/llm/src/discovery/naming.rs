@@ -2,65 +2,65 @@
 
 use serde_json::Value;
 
-use super::Lookup;
-use super::providers::{PROVIDERS, Provider};
-use super::settings::configured;
-use crate::fault::{Fault, FaultKind};
+use super::EnvLookup;
+use super::providers::{KNOWN_PROVIDERS, ModelProvider};
+use super::settings::configured_endpoints;
+use crate::model_error::{ModelError, ModelErrorKind};
 
 /// Words that Ollama and OpenRouter put after the colon in a model's name.
-const VARIANTS: [&str; 15] = [
+const MODEL_TAGS: [&str; 15] = [
     "latest", "text", "chat", "code", "instruct", "base", "vision", "cloud", "preview", "free",
     "beta", "thinking", "extended", "nitro", "online",
 ];
 /// The port of a server whose models all have a colon in their names.
-const OLLAMA: &str = ":11434";
+const OLLAMA_PORT: &str = ":11434";
 
 /// Who runs the model that is meant, if that is said, and the model. An error
 /// if what stands before the colon can only be a provider, and nobody knows it.
 ///
 /// `config` is the whole configuration.
-pub fn apart<'a>(
+pub fn split_provider<'a>(
     config: &Value,
-    env: Lookup<'_>,
+    env: EnvLookup<'_>,
     wanted: &'a str,
-) -> Result<(Option<String>, &'a str), Fault> {
+) -> Result<(Option<String>, &'a str), ModelError> {
     let wanted = wanted.trim();
     let Some((prefix, rest)) = wanted.split_once(':') else { return Ok((None, wanted)) };
     let name = prefix.to_lowercase();
     // A family of models may be called like who makes it: `mistral:7b`.
-    let is_maker = Provider::named(&name).is_some() && !is_own(config, &name);
-    if is_known(config, &name) && !(is_maker && is_parameters(rest)) {
+    let is_maker = ModelProvider::by_name(&name).is_some() && !is_custom_provider(config, &name);
+    if is_known_provider(config, &name) && !(is_maker && is_parameter_count(rest)) {
         return Ok((Some(name), rest));
     }
     // `custom:NAME:MODEL`, as the configuration writes it.
     if let Some((own, model)) = rest.split_once(':').filter(|_| name == "custom")
-        && is_own(config, &own.to_lowercase())
+        && is_custom_provider(config, &own.to_lowercase())
     {
         return Ok((Some(own.to_lowercase()), model));
     }
     let is_usual = config["model"] == wanted || config["model"]["default"] == wanted;
-    if is_usual || is_models(prefix, rest) || takes_colons(config, env) {
+    if is_usual || is_model_name(prefix, rest) || uses_colon_names(config, env) {
         return Ok((None, wanted));
     }
-    Err(unknown(config, prefix))
+    Err(unknown_provider_error(config, prefix))
 }
 
 /// Nobody of that name runs models.
-pub(super) fn unknown(config: &Value, name: &str) -> Fault {
-    let own = own_names(config);
-    let usual = PROVIDERS.iter().filter_map(|one| one.names.first()).map(|name| (*name).to_owned());
+pub(super) fn unknown_provider_error(config: &Value, name: &str) -> ModelError {
+    let own = custom_provider_names(config);
+    let usual = KNOWN_PROVIDERS.iter().filter_map(|one| one.names.first()).map(|name| (*name).to_owned());
     let mut names: Vec<String> = own.into_iter().chain(usual).collect();
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
-    Fault::new(FaultKind::Model, format!("nobody knows the provider `{name}`")).with_hint(format!(
+    ModelError::new(ModelErrorKind::ModelUnavailable, format!("nobody knows the provider `{name}`")).with_hint(format!(
         "known are: {}; or set `model.base_url`, or describe it under `providers` in config.yaml",
         names.join(", ")
     ))
 }
 
-fn is_known(config: &Value, name: &str) -> bool {
-    Provider::named(name).is_some()
-        || is_own(config, name)
+fn is_known_provider(config: &Value, name: &str) -> bool {
+    ModelProvider::by_name(name).is_some()
+        || is_custom_provider(config, name)
         || ["delegation", "moa"].iter().any(|section| names_provider(&config[*section], name))
         || config["model"]["provider"].as_str().is_some_and(|own| own.to_lowercase() == name)
 }
@@ -78,12 +78,12 @@ fn names_provider(settings: &Value, name: &str) -> bool {
     }
 }
 
-fn is_own(config: &Value, name: &str) -> bool {
-    own_names(config).iter().any(|own| own == name)
+fn is_custom_provider(config: &Value, name: &str) -> bool {
+    custom_provider_names(config).iter().any(|own| own == name)
 }
 
 /// The servers of one's own, by name.
-fn own_names(config: &Value) -> Vec<String> {
+fn custom_provider_names(config: &Value) -> Vec<String> {
     let named =
         config["providers"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     let listed = config["custom_providers"].as_array().into_iter().flatten();
@@ -92,17 +92,17 @@ fn own_names(config: &Value) -> Vec<String> {
 
 /// Whether both together can be a model's name: `llama3:8b`, `org/model:free`,
 /// `ft:gpt-4o:team::id`.
-fn is_models(prefix: &str, rest: &str) -> bool {
+fn is_model_name(prefix: &str, rest: &str) -> bool {
     let word = rest.split(['-', '_']).next().unwrap_or_default().to_lowercase();
     prefix.contains('/')
         || prefix.contains(|c: char| c.is_ascii_digit())
         || prefix == "ft"
-        || VARIANTS.contains(&word.as_str())
-        || is_size(&word)
+        || MODEL_TAGS.contains(&word.as_str())
+        || is_size_tag(&word)
 }
 
 /// `8b`, `8x7b-instruct`, `latest`: what no provider calls a model.
-fn is_parameters(rest: &str) -> bool {
+fn is_parameter_count(rest: &str) -> bool {
     let word = rest.split(['-', '_']).next().unwrap_or_default().to_lowercase();
     let digits = word.strip_suffix(['b', 'm']).unwrap_or_default();
     let is_count = |c: char| c.is_ascii_digit() || c == '.' || c == 'x';
@@ -110,20 +110,20 @@ fn is_parameters(rest: &str) -> bool {
 }
 
 /// `8b`, `8x7b`, `1.5b`, `e2b`, `q4`, `v2`.
-fn is_size(word: &str) -> bool {
+fn is_size_tag(word: &str) -> bool {
     let digits = word.strip_prefix(['e', 'q', 'v']).unwrap_or(word);
     digits.starts_with(|c: char| c.is_ascii_digit()) && !word.contains('/')
 }
 
 /// Whether the usual server is one whose models have names with colons. Where
 /// none is set up it is one on this machine.
-fn takes_colons(config: &Value, env: Lookup<'_>) -> bool {
+fn uses_colon_names(config: &Value, env: EnvLookup<'_>) -> bool {
     let model = &config["model"];
     let provider = model["provider"].as_str().unwrap_or_default();
     let address = model["base_url"].as_str().unwrap_or_default();
     provider.eq_ignore_ascii_case("ollama")
-        || address.contains(OLLAMA)
-        || configured(config, env).is_ok_and(|found| found.is_empty())
+        || address.contains(OLLAMA_PORT)
+        || configured_endpoints(config, env).is_ok_and(|found| found.is_empty())
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use std::time::Duration;
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use super::providers::{PROVIDERS, Provider};
-use super::{Lookup, naming};
-use crate::endpoint::{Dialect, Endpoint, Key, Prices};
-use crate::fault::{Fault, FaultKind};
+use super::providers::{KNOWN_PROVIDERS, ModelProvider};
+use super::{EnvLookup, naming};
+use crate::endpoint::{ApiDialect, ModelEndpoint, ApiKey, TokenPrices};
+use crate::model_error::{ModelError, ModelErrorKind};
 use crate::http::is_loopback;
 
 /// The models that are set up, in the order in which they are asked; none if
@@ -18,9 +18,9 @@ use crate::http::is_loopback;
 /// `key_env`, `api_mode`, `context_length`, `max_tokens`, `patience`, `prices`;
 /// `providers` are servers by name with the same keys; `fallback_providers` is
 /// a list of what to ask when that fails.
-pub fn configured(config: &Value, env: Lookup<'_>) -> Result<Vec<Endpoint>, Fault> {
-    let reading = Reading { config, env };
-    let Some(first) = reading.first()? else { return Ok(Vec::new()) };
+pub fn configured_endpoints(config: &Value, env: EnvLookup<'_>) -> Result<Vec<ModelEndpoint>, ModelError> {
+    let reading = ModelConfigReader { config, env };
+    let Some(first) = reading.primary_endpoint()? else { return Ok(Vec::new()) };
     let mut endpoints = vec![first];
     for key in ["fallback_providers", "fallback_model"] {
         let entries = match &config[key] {
@@ -30,7 +30,7 @@ pub fn configured(config: &Value, env: Lookup<'_>) -> Result<Vec<Endpoint>, Faul
         };
         for entry in entries {
             let Some(entry) = entry.as_object() else { continue };
-            let wish = reading.wish(entry);
+            let wish = reading.read_section(entry);
             if wish.model.is_none() {
                 continue;
             }
@@ -38,7 +38,7 @@ pub fn configured(config: &Value, env: Lookup<'_>) -> Result<Vec<Endpoint>, Faul
             match reading.endpoint(wish) {
                 Ok(endpoint) if !endpoints.contains(&endpoint) => endpoints.push(endpoint),
                 Ok(_) => {}
-                Err(fault) if fault.kind == FaultKind::Key => {}
+                Err(fault) if fault.kind == ModelErrorKind::Authentication => {}
                 Err(fault) => return Err(fault),
             }
         }
@@ -46,39 +46,39 @@ pub fn configured(config: &Value, env: Lookup<'_>) -> Result<Vec<Endpoint>, Faul
     Ok(endpoints)
 }
 
-struct Reading<'a> {
+struct ModelConfigReader<'a> {
     config: &'a Value,
-    env: Lookup<'a>,
+    env: EnvLookup<'a>,
 }
 
 /// What is said of a model in one place.
 #[derive(Debug, Default)]
-struct Wish<'a> {
+struct ModelSection<'a> {
     provider: Option<String>,
     model: Option<String>,
     base_url: Option<String>,
-    keys: Vec<Key>,
+    keys: Vec<ApiKey>,
     /// The variable that is to hold the key.
     key_env: Option<String>,
-    dialect: Option<Dialect>,
-    rest: Option<&'a Map<String, Value>>,
+    dialect: Option<ApiDialect>,
+    options: Option<&'a Map<String, Value>>,
 }
 
-impl<'a> Reading<'a> {
-    fn first(&self) -> Result<Option<Endpoint>, Fault> {
+impl<'a> ModelConfigReader<'a> {
+    fn primary_endpoint(&self) -> Result<Option<ModelEndpoint>, ModelError> {
         let mut wish = match &self.config["model"] {
-            Value::Object(section) => self.wish(section),
+            Value::Object(section) => self.read_section(section),
             Value::String(name) if !name.trim().is_empty() => {
-                Wish { model: Some(name.trim().to_owned()), ..Wish::default() }
+                ModelSection { model: Some(name.trim().to_owned()), ..ModelSection::default() }
             }
-            _ => Wish::default(),
+            _ => ModelSection::default(),
         };
-        wish.model = self.variable("HERMES_MODEL").or(wish.model);
-        wish.provider = wish.provider.or_else(|| self.variable("HERMES_INFERENCE_PROVIDER"));
+        wish.model = self.env_variable("HERMES_MODEL").or(wish.model);
+        wish.provider = wish.provider.or_else(|| self.env_variable("HERMES_INFERENCE_PROVIDER"));
         wish.provider = wish.provider.filter(|name| name != "auto");
         if wish.provider.is_none() && wish.base_url.is_none() {
-            let Some(provider) = self.with_key(wish.model.as_deref()) else {
-                return self.without_key(wish);
+            let Some(provider) = self.provider_with_key(wish.model.as_deref()) else {
+                return self.keyless_endpoint(wish);
             };
             wish.provider = provider.names.first().map(|name| (*name).to_owned());
         }
@@ -86,13 +86,13 @@ impl<'a> Reading<'a> {
     }
 
     /// Whose key there is: whoever has the named model, else the first.
-    fn with_key(&self, model: Option<&str>) -> Option<&'static Provider> {
+    fn provider_with_key(&self, model: Option<&str>) -> Option<&'static ModelProvider> {
         let keyed =
-            || PROVIDERS.iter().filter(|one| one.is_found && !self.keys(one.keys).is_empty());
+            || KNOWN_PROVIDERS.iter().filter(|one| one.is_autodetected && !self.keys_from_variables(one.key_variables).is_empty());
         let Some(model) = model else { return keyed().next() };
         let model = model.to_lowercase();
-        let has = |one: &&Provider| one.models.iter().any(|start| model.starts_with(start));
-        let is_router = |one: &&Provider| one.names.contains(&"openrouter");
+        let has = |one: &&ModelProvider| one.model_prefixes.iter().any(|start| model.starts_with(start));
+        let is_router = |one: &&ModelProvider| one.names.contains(&"openrouter");
         if model.contains('/') {
             return keyed().find(is_router).or_else(|| keyed().next());
         }
@@ -100,8 +100,8 @@ impl<'a> Reading<'a> {
     }
 
     /// There is no key. A server of one's own needs none.
-    fn without_key(&self, mut wish: Wish<'a>) -> Result<Option<Endpoint>, Fault> {
-        if let Some(address) = self.variable("OPENAI_BASE_URL") {
+    fn keyless_endpoint(&self, mut wish: ModelSection<'a>) -> Result<Option<ModelEndpoint>, ModelError> {
+        if let Some(address) = self.env_variable("OPENAI_BASE_URL") {
             wish.base_url = Some(address);
             return self.endpoint(wish).map(Some);
         }
@@ -109,33 +109,33 @@ impl<'a> Reading<'a> {
         Ok(None)
     }
 
-    fn wish(&self, section: &'a Map<String, Value>) -> Wish<'a> {
+    fn read_section(&self, section: &'a Map<String, Value>) -> ModelSection<'a> {
         let text = |names: &[&str]| {
             let found = names.iter().find_map(|name| section.get(*name)?.as_str());
-            found.map(|text| self.expand(text.trim())).filter(|text| !text.is_empty())
+            found.map(|text| self.expand_variables(text.trim())).filter(|text| !text.is_empty())
         };
-        let mut keys: Vec<Key> =
-            text(&["api_key", "apiKey"]).iter().map(|key| Key::new(key)).collect();
+        let mut keys: Vec<ApiKey> =
+            text(&["api_key", "apiKey"]).iter().map(|key| ApiKey::new(key)).collect();
         let more = section.get("api_keys").and_then(Value::as_array).into_iter().flatten();
-        keys.extend(more.filter_map(Value::as_str).map(|key| Key::new(&self.expand(key))));
+        keys.extend(more.filter_map(Value::as_str).map(|key| ApiKey::new(&self.expand_variables(key))));
         let key_env = text(&["key_env", "api_key_env", "keyEnv", "apiKeyEnv"]);
         if let Some(name) = &key_env {
-            keys.extend(self.keys(&[name]));
+            keys.extend(self.keys_from_variables(&[name]));
         }
         let dialect = text(&["api_mode", "transport", "apiMode"]);
-        Wish {
+        ModelSection {
             provider: text(&["provider"]).map(|name| name.to_lowercase()),
             model: text(&["default", "model", "default_model", "name", "defaultModel"]),
             base_url: text(&["base_url", "url", "api", "baseUrl"]),
             keys,
             key_env,
-            dialect: dialect.and_then(|name| Dialect::from_name(&name)),
-            rest: Some(section),
+            dialect: dialect.and_then(|name| ApiDialect::from_name(&name)),
+            options: Some(section),
         }
     }
 
     /// A server of one's own, by its name.
-    fn own(&self, name: &str) -> Option<&'a Map<String, Value>> {
+    fn custom_provider(&self, name: &str) -> Option<&'a Map<String, Value>> {
         let name = name.strip_prefix("custom:").unwrap_or(name);
         let by_name = self.config["providers"].as_object().and_then(|all| {
             all.iter()
@@ -150,27 +150,27 @@ impl<'a> Reading<'a> {
         })
     }
 
-    fn endpoint(&self, wish: Wish<'a>) -> Result<Endpoint, Fault> {
+    fn endpoint(&self, wish: ModelSection<'a>) -> Result<ModelEndpoint, ModelError> {
         let name = wish.provider.clone().unwrap_or_default();
-        let own = self.own(&name);
+        let own = self.custom_provider(&name);
         let behind = own.map(|section| {
-            let wish = self.wish(section);
+            let wish = self.read_section(section);
             // A server is named by its key in the list, not by the model's.
             let model = section.get("default_model").or(section.get("model"));
             let model = model.and_then(Value::as_str).map(str::to_owned);
-            Wish { model, ..wish }
+            ModelSection { model, ..wish }
         });
-        let known = if own.is_some() { None } else { Provider::named(&name) };
+        let known = if own.is_some() { None } else { ModelProvider::by_name(&name) };
         if own.is_none() && known.is_none() && wish.base_url.is_none() {
-            return Err(naming::unknown(self.config, &name));
+            return Err(naming::unknown_provider_error(self.config, &name));
         }
         let behind = behind.unwrap_or_default();
-        let address = known.and_then(|known| self.variable(known.address));
+        let address = known.and_then(|known| self.env_variable(known.url_variable));
         let base_url = wish.base_url.or(behind.base_url).or(address);
         let base_url = base_url.or_else(|| known.map(|known| known.base_url.to_owned()));
         let Some(base_url) = base_url else {
-            return Err(Fault::new(
-                FaultKind::Request,
+            return Err(ModelError::new(
+                ModelErrorKind::Request,
                 format!("the provider `{name}` has no base_url"),
             )
             .with_hint(format!("set `providers.{name}.base_url` in config.yaml")));
@@ -179,15 +179,15 @@ impl<'a> Reading<'a> {
         let is_own_address = known.is_some_and(|known| known.base_url == base_url);
         let dialect = match (wish.dialect.or(behind.dialect), known) {
             (Some(dialect), _) => dialect,
-            (None, Some(known)) if is_own_address || known.dialect != Dialect::Chat => {
+            (None, Some(known)) if is_own_address || known.dialect != ApiDialect::Chat => {
                 known.dialect
             }
-            _ => Dialect::of(&base_url),
+            _ => ApiDialect::from_url(&base_url),
         };
         let model = wish.model.or(behind.model);
         let model = model.or_else(|| known.map(|known| known.model.to_owned())).unwrap_or_default();
-        let mut endpoint = Endpoint::new(dialect, base_url, model);
-        endpoint.provider = if name.is_empty() { host(&endpoint.base_url) } else { name };
+        let mut endpoint = ModelEndpoint::new(dialect, base_url, model);
+        endpoint.provider = if name.is_empty() { url_host(&endpoint.base_url) } else { name };
         endpoint.keys = wish.keys;
         if endpoint.keys.is_empty() {
             endpoint.keys = behind.keys;
@@ -195,57 +195,57 @@ impl<'a> Reading<'a> {
         if endpoint.keys.is_empty() {
             endpoint.keys = self.keys_for(&endpoint, known);
         }
-        for section in [behind.rest, wish.rest].into_iter().flatten() {
-            add_rest(&mut endpoint, section);
+        for section in [behind.options, wish.options].into_iter().flatten() {
+            apply_options(&mut endpoint, section);
         }
         check_key(&endpoint, known, wish.key_env.or(behind.key_env).as_deref())?;
         Ok(endpoint)
     }
 
     /// Keys of the environment, for the server that they are for and no other.
-    fn keys_for(&self, endpoint: &Endpoint, known: Option<&Provider>) -> Vec<Key> {
-        let here = host(&endpoint.base_url);
+    fn keys_for(&self, endpoint: &ModelEndpoint, known: Option<&ModelProvider>) -> Vec<ApiKey> {
+        let here = url_host(&endpoint.base_url);
         let of_host =
-            || PROVIDERS.iter().find(|one| !here.is_empty() && host(one.base_url) == here);
-        let by_hand = self.variable("OPENAI_BASE_URL").is_some_and(|url| url == endpoint.base_url);
+            || KNOWN_PROVIDERS.iter().find(|one| !here.is_empty() && url_host(one.base_url) == here);
+        let by_hand = self.env_variable("OPENAI_BASE_URL").is_some_and(|url| url == endpoint.base_url);
         match known {
-            Some(known) => self.keys(known.keys),
-            None if by_hand || endpoint.provider == "custom" => self.keys(&["OPENAI_API_KEY"]),
-            None if is_here(&endpoint.base_url) => Vec::new(),
-            None => of_host().map(|one| self.keys(one.keys)).unwrap_or_default(),
+            Some(known) => self.keys_from_variables(known.key_variables),
+            None if by_hand || endpoint.provider == "custom" => self.keys_from_variables(&["OPENAI_API_KEY"]),
+            None if is_local_url(&endpoint.base_url) => Vec::new(),
+            None => of_host().map(|one| self.keys_from_variables(one.key_variables)).unwrap_or_default(),
         }
     }
 
     /// The keys in the first variable that is set; several are separated by commas.
-    fn keys(&self, names: &[&str]) -> Vec<Key> {
-        let text = names.iter().find_map(|name| self.variable(name)).unwrap_or_default();
-        text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(Key::new).collect()
+    fn keys_from_variables(&self, names: &[&str]) -> Vec<ApiKey> {
+        let text = names.iter().find_map(|name| self.env_variable(name)).unwrap_or_default();
+        text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(ApiKey::new).collect()
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
+    fn env_variable(&self, name: &str) -> Option<String> {
         (self.env)(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
     /// `${NAME}` stands for a variable.
-    fn expand(&self, text: &str) -> String {
+    fn expand_variables(&self, text: &str) -> String {
         let mut whole = String::new();
         let mut rest = text;
         while let Some((before, (name, after))) =
             rest.split_once("${").and_then(|(before, after)| Some((before, after.split_once('}')?)))
         {
             whole.push_str(before);
-            whole.push_str(&self.variable(name).unwrap_or_default());
+            whole.push_str(&self.env_variable(name).unwrap_or_default());
             rest = after;
         }
         whole + rest
     }
 }
 
-fn add_rest(endpoint: &mut Endpoint, section: &Map<String, Value>) {
+fn apply_options(endpoint: &mut ModelEndpoint, section: &Map<String, Value>) {
     let count = |name: &str| section.get(name).and_then(Value::as_u64).filter(|n| *n > 0);
     endpoint.window = count("context_length").or(endpoint.window);
     endpoint.max_tokens = count("max_tokens").or(endpoint.max_tokens);
-    endpoint.patience = count("patience").map(Duration::from_secs).or(endpoint.patience);
+    endpoint.idle_timeout = count("patience").map(Duration::from_secs).or(endpoint.idle_timeout);
     if let Some(Value::Object(headers)) = section.get("extra_headers") {
         let pairs = headers.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
         endpoint.headers.extend(pairs.map(|(name, value)| (name.clone(), value.to_owned())));
@@ -255,7 +255,7 @@ fn add_rest(endpoint: &mut Endpoint, section: &Map<String, Value>) {
     }
     if let Some(prices) = section.get("prices").filter(|prices| prices.is_object()) {
         let price = |name: &str| prices[name].as_f64().filter(|price| *price >= 0.0);
-        endpoint.prices = Some(Prices {
+        endpoint.prices = Some(TokenPrices {
             input: price("input").unwrap_or_default(),
             output: price("output").unwrap_or_default(),
             cache_read: price("cache_read"),
@@ -266,29 +266,29 @@ fn add_rest(endpoint: &mut Endpoint, section: &Map<String, Value>) {
 
 /// A provider that wants a key and has none is a fault at once, not later.
 fn check_key(
-    endpoint: &Endpoint,
-    known: Option<&Provider>,
+    endpoint: &ModelEndpoint,
+    known: Option<&ModelProvider>,
     key_env: Option<&str>,
-) -> Result<(), Fault> {
+) -> Result<(), ModelError> {
     if !endpoint.keys.is_empty() {
         return Ok(());
     }
     // At another address than its own a provider may want none, and neither does a
     // server on this machine, unless somebody says where the key is.
     let known = known.filter(|known| endpoint.base_url == known.base_url);
-    let known = known.filter(|_| !is_here(&endpoint.base_url));
-    let usual = || known.and_then(|known| known.keys.first().copied());
+    let known = known.filter(|_| !is_local_url(&endpoint.base_url));
+    let usual = || known.and_then(|known| known.key_variables.first().copied());
     let Some(variable) = key_env.or_else(usual) else { return Ok(()) };
     let message = format!("there is no key for {}", endpoint.provider);
-    Err(Fault::new(FaultKind::Key, message)
+    Err(ModelError::new(ModelErrorKind::Authentication, message)
         .with_hint(format!("set {variable} in the environment or in .env")))
 }
 
-fn host(url: &str) -> String {
+fn url_host(url: &str) -> String {
     Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
 }
 
-fn is_here(url: &str) -> bool {
+fn is_local_url(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| is_loopback(&url))
 }
 

@@ -1,51 +1,51 @@
 //! Who runs models, by the names and variables that people know.
 
-use crate::endpoint::Dialect;
+use crate::endpoint::ApiDialect;
 
 /// Somebody who runs models.
 #[derive(Debug)]
-pub(crate) struct Provider {
+pub(crate) struct ModelProvider {
     /// Its names, of which the first is usual.
     pub(crate) names: &'static [&'static str],
-    pub(crate) dialect: Dialect,
+    pub(crate) dialect: ApiDialect,
     pub(crate) base_url: &'static str,
     /// Variables that hold its key, of which the first one set counts.
-    pub(crate) keys: &'static [&'static str],
+    pub(crate) key_variables: &'static [&'static str],
     /// The variable that holds another address.
-    pub(crate) address: &'static str,
+    pub(crate) url_variable: &'static str,
     /// The model to ask when none is named; empty means the first that it has.
     pub(crate) model: &'static str,
     /// What its models' names begin with.
-    pub(crate) models: &'static [&'static str],
+    pub(crate) model_prefixes: &'static [&'static str],
     /// Whether it is asked without being named, if there is a key.
-    pub(crate) is_found: bool,
+    pub(crate) is_autodetected: bool,
 }
 
-const fn found(
+const fn autodetected(
     names: &'static [&'static str],
     base_url: &'static str,
     keys: &'static [&'static str],
     address: &'static str,
     model: &'static str,
     models: &'static [&'static str],
-) -> Provider {
-    let dialect = Dialect::Chat;
-    Provider { names, dialect, base_url, keys, address, model, models, is_found: true }
+) -> ModelProvider {
+    let dialect = ApiDialect::Chat;
+    ModelProvider { names, dialect, base_url, key_variables: keys, url_variable: address, model, model_prefixes: models, is_autodetected: true }
 }
 
-const fn named(
+const fn by_request(
     names: &'static [&'static str],
     base_url: &'static str,
     keys: &'static [&'static str],
     address: &'static str,
-) -> Provider {
-    let dialect = Dialect::Chat;
-    Provider { names, dialect, base_url, keys, address, model: "", models: &[], is_found: false }
+) -> ModelProvider {
+    let dialect = ApiDialect::Chat;
+    ModelProvider { names, dialect, base_url, key_variables: keys, url_variable: address, model: "", model_prefixes: &[], is_autodetected: false }
 }
 
 /// All of them, in the order in which they are looked for.
-pub(crate) const PROVIDERS: &[Provider] = &[
-    found(
+pub(crate) const KNOWN_PROVIDERS: &[ModelProvider] = &[
+    autodetected(
         &["openrouter"],
         "https://openrouter.ai/api/v1",
         &["OPENROUTER_API_KEY"],
@@ -53,9 +53,9 @@ pub(crate) const PROVIDERS: &[Provider] = &[
         "openrouter/auto",
         &[],
     ),
-    Provider {
-        dialect: Dialect::Anthropic,
-        ..found(
+    ModelProvider {
+        dialect: ApiDialect::Anthropic,
+        ..autodetected(
             &["anthropic", "claude"],
             "https://api.anthropic.com",
             &["ANTHROPIC_API_KEY", "ANTHROPIC_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
@@ -64,7 +64,7 @@ pub(crate) const PROVIDERS: &[Provider] = &[
             &["claude"],
         )
     },
-    found(
+    autodetected(
         &["openai", "openai-api"],
         "https://api.openai.com/v1",
         &["OPENAI_API_KEY"],
@@ -72,9 +72,9 @@ pub(crate) const PROVIDERS: &[Provider] = &[
         "gpt-5.1",
         &["gpt", "o1", "o3", "o4", "codex"],
     ),
-    Provider {
-        dialect: Dialect::Gemini,
-        ..found(
+    ModelProvider {
+        dialect: ApiDialect::Gemini,
+        ..autodetected(
             &["gemini", "google"],
             "https://generativelanguage.googleapis.com/v1beta",
             &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
@@ -83,7 +83,7 @@ pub(crate) const PROVIDERS: &[Provider] = &[
             &["gemini"],
         )
     },
-    found(
+    autodetected(
         &["deepseek"],
         "https://api.deepseek.com/v1",
         &["DEEPSEEK_API_KEY"],
@@ -91,9 +91,9 @@ pub(crate) const PROVIDERS: &[Provider] = &[
         "deepseek-chat",
         &["deepseek"],
     ),
-    found(&["xai", "grok"], "https://api.x.ai/v1", &["XAI_API_KEY"], "XAI_BASE_URL", "", &["grok"]),
-    found(&["groq"], "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], "GROQ_BASE_URL", "", &[]),
-    found(
+    autodetected(&["xai", "grok"], "https://api.x.ai/v1", &["XAI_API_KEY"], "XAI_BASE_URL", "", &["grok"]),
+    autodetected(&["groq"], "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], "GROQ_BASE_URL", "", &[]),
+    autodetected(
         &["mistral"],
         "https://api.mistral.ai/v1",
         &["MISTRAL_API_KEY"],
@@ -101,7 +101,7 @@ pub(crate) const PROVIDERS: &[Provider] = &[
         "mistral-large-latest",
         &["mistral", "codestral", "devstral", "magistral"],
     ),
-    found(
+    autodetected(
         &["zai", "glm"],
         "https://api.z.ai/api/paas/v4",
         &["GLM_API_KEY", "ZAI_API_KEY", "Z_AI_API_KEY"],
@@ -109,7 +109,7 @@ pub(crate) const PROVIDERS: &[Provider] = &[
         "",
         &["glm"],
     ),
-    found(
+    autodetected(
         &["kimi", "kimi-coding", "moonshot"],
         "https://api.moonshot.ai/v1",
         &["KIMI_API_KEY", "KIMI_CODING_API_KEY", "MOONSHOT_API_KEY"],
@@ -117,9 +117,9 @@ pub(crate) const PROVIDERS: &[Provider] = &[
         "",
         &["kimi", "moonshot"],
     ),
-    Provider {
-        dialect: Dialect::Anthropic,
-        ..found(
+    ModelProvider {
+        dialect: ApiDialect::Anthropic,
+        ..autodetected(
             &["minimax"],
             "https://api.minimax.io/anthropic",
             &["MINIMAX_API_KEY"],
@@ -128,41 +128,41 @@ pub(crate) const PROVIDERS: &[Provider] = &[
             &["minimax"],
         )
     },
-    named(
+    by_request(
         &["alibaba", "dashscope", "qwen"],
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         &["DASHSCOPE_API_KEY"],
         "DASHSCOPE_BASE_URL",
     ),
-    named(
+    by_request(
         &["nvidia"],
         "https://integrate.api.nvidia.com/v1",
         &["NVIDIA_API_KEY"],
         "NVIDIA_BASE_URL",
     ),
-    named(&["huggingface", "hf"], "https://router.huggingface.co/v1", &["HF_TOKEN"], "HF_BASE_URL"),
-    named(&["together"], "https://api.together.xyz/v1", &["TOGETHER_API_KEY"], "TOGETHER_BASE_URL"),
-    named(
+    by_request(&["huggingface", "hf"], "https://router.huggingface.co/v1", &["HF_TOKEN"], "HF_BASE_URL"),
+    by_request(&["together"], "https://api.together.xyz/v1", &["TOGETHER_API_KEY"], "TOGETHER_BASE_URL"),
+    by_request(
         &["fireworks"],
         "https://api.fireworks.ai/inference/v1",
         &["FIREWORKS_API_KEY"],
         "FIREWORKS_BASE_URL",
     ),
-    named(
+    by_request(
         &["nous"],
         "https://inference-api.nousresearch.com/v1",
         &["NOUS_API_KEY"],
         "NOUS_BASE_URL",
     ),
-    named(&["ollama"], "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], "OLLAMA_BASE_URL"),
-    named(&["lmstudio"], "http://127.0.0.1:1234/v1", &["LM_API_KEY"], "LM_BASE_URL"),
-    named(&["llamacpp", "llama.cpp"], "http://127.0.0.1:8080/v1", &[], "LLAMACPP_BASE_URL"),
-    named(&["vllm"], "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], "VLLM_BASE_URL"),
+    by_request(&["ollama"], "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], "OLLAMA_BASE_URL"),
+    by_request(&["lmstudio"], "http://127.0.0.1:1234/v1", &["LM_API_KEY"], "LM_BASE_URL"),
+    by_request(&["llamacpp", "llama.cpp"], "http://127.0.0.1:8080/v1", &[], "LLAMACPP_BASE_URL"),
+    by_request(&["vllm"], "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], "VLLM_BASE_URL"),
 ];
 
-impl Provider {
+impl ModelProvider {
     /// By its name.
-    pub(crate) fn named(name: &str) -> Option<&'static Self> {
-        PROVIDERS.iter().find(|provider| provider.names.contains(&name))
+    pub(crate) fn by_name(name: &str) -> Option<&'static Self> {
+        KNOWN_PROVIDERS.iter().find(|provider| provider.names.contains(&name))
     }
 }

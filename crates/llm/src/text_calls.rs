@@ -4,30 +4,30 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use crate::message::{Message, Part};
-use crate::reply::Reply;
+use crate::message::{ChatMessage, ContentPart};
+use crate::reply::ModelReply;
 
 /// The conversation with every call and every result written out.
-pub(crate) fn written_out(messages: &[Message], speaks_calls: bool) -> Cow<'_, [Message]> {
+pub(crate) fn with_text_calls(messages: &[ChatMessage], speaks_calls: bool) -> Cow<'_, [ChatMessage]> {
     if !speaks_calls {
         return Cow::Borrowed(messages);
     }
-    let mut written: Vec<Message> = Vec::with_capacity(messages.len());
+    let mut written: Vec<ChatMessage> = Vec::with_capacity(messages.len());
     let mut after_tool = false;
     for message in messages {
-        let is_tool = matches!(message, Message::Tool(_));
+        let is_tool = matches!(message, ChatMessage::Tool(_));
         match message {
-            Message::Tool(answer) => {
+            ChatMessage::Tool(answer) => {
                 let result = json!({"name": answer.name, "content": answer.content});
-                let text = format!("<tool_response>\n{}\n</tool_response>", inside(&result));
-                let images = answer.images.iter().cloned().map(Part::Image);
-                let parts = std::iter::once(Part::Text { text }).chain(images);
+                let text = format!("<tool_response>\n{}\n</tool_response>", escape_tags(&result));
+                let images = answer.images.iter().cloned().map(ContentPart::Image);
+                let parts = std::iter::once(ContentPart::Text { text }).chain(images);
                 match written.last_mut() {
-                    Some(Message::User { content }) if after_tool => content.extend(parts),
-                    _ => written.push(Message::User { content: parts.collect() }),
+                    Some(ChatMessage::User { content }) if after_tool => content.extend(parts),
+                    _ => written.push(ChatMessage::User { content: parts.collect() }),
                 }
             }
-            Message::Assistant(reply) => written.push(Message::Assistant(spoken(reply))),
+            ChatMessage::Assistant(reply) => written.push(ChatMessage::Assistant(calls_as_text(reply))),
             other => written.push(other.clone()),
         }
         after_tool = is_tool;
@@ -38,11 +38,11 @@ pub(crate) fn written_out(messages: &[Message], speaks_calls: bool) -> Cow<'_, [
 /// JSON as it stands inside a block. A `<` can only be in a string, where its
 /// escape means the same; so nothing that is shown can close the block or open
 /// another.
-fn inside(json: &Value) -> String {
+fn escape_tags(json: &Value) -> String {
     json.to_string().replace("<tool_", "\\u003ctool_").replace("</tool_", "\\u003c/tool_")
 }
 
-fn spoken(reply: &Reply) -> Reply {
+fn calls_as_text(reply: &ModelReply) -> ModelReply {
     let mut text = reply.text.clone();
     for call in &reply.calls {
         let arguments = serde_json::from_str(&call.arguments)
@@ -51,7 +51,7 @@ fn spoken(reply: &Reply) -> Reply {
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(&format!("<tool_call>\n{}\n</tool_call>", inside(&call)));
+        text.push_str(&format!("<tool_call>\n{}\n</tool_call>", escape_tags(&call)));
     }
-    Reply { text, calls: Vec::new(), reasoning: None, ..reply.clone() }
+    ModelReply { text, calls: Vec::new(), reasoning: None, ..reply.clone() }
 }

@@ -2,31 +2,31 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Heard, Pieces, count, error};
-use crate::fault::Fault;
-use crate::kept::keep;
-use crate::musing::Musing;
-use crate::reply::{Event, Finish, Usage};
+use super::super::{DecodeStatus, StreamDecoder, token_count, stream_error};
+use crate::model_error::ModelError;
+use crate::opaque_blocks::wrap_opaque;
+use crate::think_splitter::ThinkSplitter;
+use crate::reply::{ReplyEvent, FinishReason, TokenUsage};
 
 /// Reads the chunks of one answer.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct ChatDecoder {
     origin: String,
     /// The model that was asked.
     model: String,
-    named: bool,
+    model_reported: bool,
     /// The calls so far.
-    calls: Vec<Slot>,
+    calls: Vec<CallSlot>,
     /// The field that thoughts come in.
-    field: Option<&'static str>,
+    reasoning_field: Option<&'static str>,
     /// Thoughts as the server wants them back.
     details: Vec<Value>,
     refused: bool,
-    musing: Musing,
+    think_splitter: ThinkSplitter,
 }
 
 #[derive(Debug, Default)]
-struct Slot {
+struct CallSlot {
     /// Its place among the calls of the answer.
     place: usize,
     /// The place that the server gives it.
@@ -36,21 +36,21 @@ struct Slot {
     has_arguments: bool,
 }
 
-impl Reader {
+impl ChatDecoder {
     pub(crate) fn new(origin: String, model: &str) -> Self {
         Self {
             origin,
             model: model.to_owned(),
-            named: false,
+            model_reported: false,
             calls: Vec::new(),
-            field: None,
+            reasoning_field: None,
             details: Vec::new(),
             refused: false,
-            musing: Musing::default(),
+            think_splitter: ThinkSplitter::default(),
         }
     }
 
-    fn delta(&mut self, delta: &Value, events: &mut Vec<Event>) {
+    fn decode_delta(&mut self, delta: &Value, events: &mut Vec<ReplyEvent>) {
         if let Some(details) = delta["reasoning_details"].as_array() {
             for detail in details {
                 add_detail(&mut self.details, detail);
@@ -58,27 +58,27 @@ impl Reader {
         }
         for field in ["reasoning_content", "reasoning"] {
             if let Some(thought) = delta[field].as_str().filter(|thought| !thought.is_empty()) {
-                self.field = Some(field);
-                events.push(Event::Thought(thought.to_owned()));
+                self.reasoning_field = Some(field);
+                events.push(ReplyEvent::Thought(thought.to_owned()));
                 break;
             }
         }
-        if let Some(text) = text_of(&delta["content"]) {
-            self.musing.hear(&text, events);
+        if let Some(text) = content_text(&delta["content"]) {
+            self.think_splitter.push(&text, events);
         }
         if let Some(text) = delta["refusal"].as_str().filter(|text| !text.is_empty()) {
             self.refused = true;
-            events.push(Event::Text(text.to_owned()));
+            events.push(ReplyEvent::Text(text.to_owned()));
         }
         for call in delta["tool_calls"].as_array().into_iter().flatten() {
-            self.call(call, events);
+            self.decode_call(call, events);
         }
     }
 
-    fn call(&mut self, call: &Value, events: &mut Vec<Event>) {
+    fn decode_call(&mut self, call: &Value, events: &mut Vec<ReplyEvent>) {
         let id = call["id"].as_str().unwrap_or_default();
         let name = call.pointer("/function/name").and_then(Value::as_str).unwrap_or_default();
-        let at = self.slot(call["index"].as_u64(), id, name);
+        let at = self.find_or_add_slot(call["index"].as_u64(), id, name);
         let slot = &mut self.calls[at];
         let is_new_id = slot.id.is_empty() && !id.is_empty();
         // Some servers repeat the name with every piece; some give it in pieces.
@@ -88,7 +88,7 @@ impl Reader {
             let name = if is_new_name { name } else { "" };
             slot.name.push_str(name);
             let id = (!slot.id.is_empty()).then(|| slot.id.clone());
-            events.push(Event::Call { index: slot.place, id, name: name.to_owned() });
+            events.push(ReplyEvent::Call { index: slot.place, id, name: name.to_owned() });
         }
         let text = match call.pointer("/function/arguments") {
             Some(Value::String(text)) => text.clone(),
@@ -97,14 +97,14 @@ impl Reader {
         };
         if !text.is_empty() {
             slot.has_arguments = true;
-            events.push(Event::Arguments { index: slot.place, text });
+            events.push(ReplyEvent::Arguments { index: slot.place, text });
         }
     }
 
     /// Which call a piece belongs to. Some servers give no place, and some
     /// give every call the same.
-    fn slot(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
-        let is_other = |slot: &Slot| !id.is_empty() && !slot.id.is_empty() && slot.id != id;
+    fn find_or_add_slot(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
+        let is_other = |slot: &CallSlot| !id.is_empty() && !slot.id.is_empty() && slot.id != id;
         let found = match index {
             Some(_) => self.calls.iter().rposition(|slot| slot.index == index),
             None if id.is_empty() && !name.is_empty() => {
@@ -122,63 +122,63 @@ impl Reader {
                 let wanted = index.and_then(|index| usize::try_from(index).ok()).filter(is_free);
                 let last = self.calls.iter().map(|slot| slot.place + 1).max();
                 let place = wanted.unwrap_or_else(|| last.unwrap_or_default());
-                self.calls.push(Slot { place, index, ..Slot::default() });
+                self.calls.push(CallSlot { place, index, ..CallSlot::default() });
                 self.calls.len() - 1
             }
         }
     }
 
-    fn finish(&mut self, reason: &str, events: &mut Vec<Event>) {
-        self.musing.end(events);
+    fn push_finish(&mut self, reason: &str, events: &mut Vec<ReplyEvent>) {
+        self.think_splitter.finish(events);
         let piece = if !self.details.is_empty() {
             Some(json!({"reasoning_details": std::mem::take(&mut self.details)}))
         } else {
-            self.field.take().map(|field| json!({"field": field, "model": self.model}))
+            self.reasoning_field.take().map(|field| json!({"field": field, "model": self.model}))
         };
-        events.extend(piece.map(|piece| Event::Opaque(keep(&self.origin, 0, 0, piece))));
-        events.push(Event::Finish(match reason {
-            _ if self.refused => Finish::Filtered,
-            "length" | "max_tokens" => Finish::Length,
-            "tool_calls" | "function_call" => Finish::Calls,
-            "content_filter" => Finish::Filtered,
-            _ => Finish::Stop,
+        events.extend(piece.map(|piece| ReplyEvent::Opaque(wrap_opaque(&self.origin, 0, 0, piece))));
+        events.push(ReplyEvent::Finish(match reason {
+            _ if self.refused => FinishReason::Filtered,
+            "length" | "max_tokens" => FinishReason::Length,
+            "tool_calls" | "function_call" => FinishReason::Calls,
+            "content_filter" => FinishReason::Filtered,
+            _ => FinishReason::Stop,
         }));
     }
 }
 
-impl Pieces for Reader {
-    fn take(&mut self, data: &Value, events: &mut Vec<Event>) -> Result<Heard, Fault> {
+impl StreamDecoder for ChatDecoder {
+    fn decode(&mut self, data: &Value, events: &mut Vec<ReplyEvent>) -> Result<DecodeStatus, ModelError> {
         if data.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(error(data));
+            return Err(stream_error(data));
         }
-        if !self.named
+        if !self.model_reported
             && let Some(model) = data["model"].as_str().filter(|model| !model.is_empty())
         {
-            self.named = true;
-            events.push(Event::Model(model.to_owned()));
+            self.model_reported = true;
+            events.push(ReplyEvent::Model(model.to_owned()));
         }
         if let Some(choice) = data["choices"].get(0) {
             if choice.get("error").is_some_and(|error| !error.is_null()) {
-                return Err(error(choice));
+                return Err(stream_error(choice));
             }
             // A server that does not stream answers with a message.
             let delta = choice.get("delta").filter(|delta| delta.is_object());
-            self.delta(delta.unwrap_or(&choice["message"]), events);
+            self.decode_delta(delta.unwrap_or(&choice["message"]), events);
             if let Some(reason) =
                 choice["finish_reason"].as_str().filter(|reason| !reason.is_empty())
             {
-                self.finish(reason, events);
+                self.push_finish(reason, events);
             }
         }
         if data["usage"].is_object() {
-            events.push(Event::Usage(usage(&data["usage"])));
+            events.push(ReplyEvent::Usage(parse_usage(&data["usage"])));
         }
-        Ok(Heard::More)
+        Ok(DecodeStatus::Continue)
     }
 }
 
 /// Text as a string, or in parts.
-fn text_of(content: &Value) -> Option<String> {
+fn content_text(content: &Value) -> Option<String> {
     let text = match content {
         Value::String(text) => text.clone(),
         Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
@@ -211,19 +211,19 @@ fn add_detail(details: &mut Vec<Value>, piece: &Value) {
     }
 }
 
-fn usage(usage: &Value) -> Usage {
+fn parse_usage(usage: &Value) -> TokenUsage {
     let input = &usage["prompt_tokens_details"];
     let cached = input["cached_tokens"].as_u64().or(usage["prompt_cache_hit_tokens"].as_u64());
-    Usage {
-        input: count(&usage["prompt_tokens"]),
-        output: count(&usage["completion_tokens"]),
+    TokenUsage {
+        input: token_count(&usage["prompt_tokens"]),
+        output: token_count(&usage["completion_tokens"]),
         cache_read: cached.unwrap_or_default(),
-        cache_write: count(&input["cache_write_tokens"]),
-        reasoning: count(&usage["completion_tokens_details"]["reasoning_tokens"]),
+        cache_write: token_count(&input["cache_write_tokens"]),
+        reasoning: token_count(&usage["completion_tokens_details"]["reasoning_tokens"]),
         cost: usage["cost"].as_f64(),
     }
 }
 
 #[cfg(test)]
-#[path = "pieces_tests.rs"]
+#[path = "decoder_tests.rs"]
 mod tests;

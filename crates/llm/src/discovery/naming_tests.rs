@@ -12,8 +12,8 @@ fn config() -> Value {
     })
 }
 
-fn apart<'a>(config: &Value, wanted: &'a str) -> Result<(Option<String>, &'a str), Fault> {
-    super::apart(config, &|_| None, wanted)
+fn apart<'a>(config: &Value, wanted: &'a str) -> Result<(Option<String>, &'a str), ModelError> {
+    super::split_provider(config, &|_| None, wanted)
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn an_unknown_provider_is_an_error_that_names_the_known_ones() {
         "nosuch:org/model-7b",
     ] {
         let fault = apart(&config(), wanted).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Model);
+        assert_eq!(fault.kind, ModelErrorKind::ModelUnavailable);
         assert!(fault.message.contains("`nosuch`"), "{fault}");
         let hint = fault.hint.unwrap();
         for known in ["work", "old", "openrouter", "ollama"] {

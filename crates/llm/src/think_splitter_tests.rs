@@ -2,18 +2,18 @@ use super::*;
 
 /// What was thought and what was said, in pieces of this many characters.
 fn heard(text: &str, size: usize) -> (String, String) {
-    let mut musing = Musing::default();
+    let mut musing = ThinkSplitter::default();
     let mut events = Vec::new();
     let chars: Vec<char> = text.chars().collect();
     for piece in chars.chunks(size) {
-        musing.hear(&piece.iter().collect::<String>(), &mut events);
+        musing.push(&piece.iter().collect::<String>(), &mut events);
     }
-    musing.end(&mut events);
+    musing.finish(&mut events);
     let (mut thought, mut said) = (String::new(), String::new());
     for event in events {
         match event {
-            Event::Thought(text) => thought.push_str(&text),
-            Event::Text(text) => said.push_str(&text),
+            ReplyEvent::Thought(text) => thought.push_str(&text),
+            ReplyEvent::Text(text) => said.push_str(&text),
             other => panic!("{other:?}"),
         }
     }

@@ -4,15 +4,15 @@ use serde_json::json;
 
 use super::*;
 
-fn read(config: Value, env: &[(&str, &str)]) -> Result<Vec<Endpoint>, Fault> {
+fn read(config: Value, env: &[(&str, &str)]) -> Result<Vec<ModelEndpoint>, ModelError> {
     let env: Vec<(String, String)> =
         env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    configured(&config, &|name: &str| {
+    configured_endpoints(&config, &|name: &str| {
         env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
     })
 }
 
-fn one(config: Value, env: &[(&str, &str)]) -> Endpoint {
+fn one(config: Value, env: &[(&str, &str)]) -> ModelEndpoint {
     read(config, env).unwrap().remove(0)
 }
 
@@ -26,15 +26,15 @@ fn nothing_is_set_up() {
 #[test]
 fn a_key_is_enough() {
     let cases = [
-        ("OPENROUTER_API_KEY", "openrouter", Dialect::Chat),
-        ("ANTHROPIC_API_KEY", "anthropic", Dialect::Anthropic),
-        ("OPENAI_API_KEY", "openai", Dialect::Chat),
-        ("GOOGLE_API_KEY", "gemini", Dialect::Gemini),
+        ("OPENROUTER_API_KEY", "openrouter", ApiDialect::Chat),
+        ("ANTHROPIC_API_KEY", "anthropic", ApiDialect::Anthropic),
+        ("OPENAI_API_KEY", "openai", ApiDialect::Chat),
+        ("GOOGLE_API_KEY", "gemini", ApiDialect::Gemini),
     ];
     for (variable, provider, dialect) in cases {
         let endpoint = one(json!({}), &[(variable, " k1, k2 ")]);
         assert_eq!((endpoint.provider.as_str(), endpoint.dialect), (provider, dialect));
-        assert_eq!(endpoint.keys, [Key::new("k1"), Key::new("k2")]);
+        assert_eq!(endpoint.keys, [ApiKey::new("k1"), ApiKey::new("k2")]);
         assert!(!endpoint.model.is_empty());
     }
 }
@@ -85,8 +85,8 @@ fn named_servers() {
         }},
     });
     let endpoint = one(config.clone(), &[("WORK_KEY", "w")]);
-    assert_eq!((endpoint.dialect, endpoint.model.as_str()), (Dialect::Anthropic, "m"));
-    assert_eq!(endpoint.keys, [Key::new("w")]);
+    assert_eq!((endpoint.dialect, endpoint.model.as_str()), (ApiDialect::Anthropic, "m"));
+    assert_eq!(endpoint.keys, [ApiKey::new("w")]);
     assert_eq!(endpoint.headers, [("x-team".to_owned(), "a".to_owned())]);
     assert_eq!(endpoint.extra["top_k"], 1);
 
@@ -96,8 +96,8 @@ fn named_servers() {
             "api_key": "${OLD}", "api_mode": "codex_responses"}],
     });
     let endpoint = one(config, &[("OLD", "k")]);
-    assert_eq!((endpoint.dialect, endpoint.model.as_str()), (Dialect::Responses, "x"));
-    assert_eq!(endpoint.keys, [Key::new("k")]);
+    assert_eq!((endpoint.dialect, endpoint.model.as_str()), (ApiDialect::Responses, "x"));
+    assert_eq!(endpoint.keys, [ApiKey::new("k")]);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn what_to_ask_when_that_fails() {
 #[test]
 fn what_is_missing_is_said() {
     let fault = read(json!({"model": {"provider": "anthropic"}}), &[]).unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Key);
+    assert_eq!(fault.kind, ModelErrorKind::Authentication);
     assert!(fault.hint.unwrap().contains("ANTHROPIC_API_KEY"));
     let fault = read(json!({"model": {"provider": "nobody"}}), &[]).unwrap_err();
     assert!(fault.message.contains("nobody"));
@@ -134,20 +134,20 @@ fn a_variable_for_the_key_that_is_not_set_is_told_of() {
     for url in ["https://models.example/v1", "http://127.0.0.1:9/v1"] {
         let config = json!({"model": {"default": "m", "base_url": url, "key_env": "WORK_KEY"}});
         let fault = read(config.clone(), &[]).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Key);
+        assert_eq!(fault.kind, ModelErrorKind::Authentication);
         assert!(fault.hint.unwrap().contains("WORK_KEY"));
-        assert_eq!(one(config, &[("WORK_KEY", "k")]).keys, [Key::new("k")]);
+        assert_eq!(one(config, &[("WORK_KEY", "k")]).keys, [ApiKey::new("k")]);
     }
     let behind = json!({
         "model": {"default": "m", "provider": "work"},
         "providers": {"work": {"base_url": "https://models.example/v1", "key_env": "WORK_KEY"}},
     });
-    assert_eq!(read(behind, &[]).unwrap_err().kind, FaultKind::Key);
+    assert_eq!(read(behind, &[]).unwrap_err().kind, ModelErrorKind::Authentication);
 }
 
 #[test]
 fn how_long_a_model_may_be_silent() {
     let config =
         json!({"model": {"default": "m", "base_url": "http://127.0.0.1:9", "patience": 7}});
-    assert_eq!(one(config, &[]).patience, Some(Duration::from_secs(7)));
+    assert_eq!(one(config, &[]).idle_timeout, Some(Duration::from_secs(7)));
 }

@@ -6,17 +6,17 @@ use futures_util::future::join_all;
 use reqwest::{Method, Url};
 use serde_json::Value;
 
-use super::PATIENCE;
-use crate::endpoint::{Dialect, Endpoint};
-use crate::fault::{Fault, FaultKind};
-use crate::http::Http;
+use super::DISCOVERY_TIMEOUT;
+use crate::endpoint::{ApiDialect, ModelEndpoint};
+use crate::model_error::{ModelError, ModelErrorKind};
+use crate::http::HttpClients;
 
 /// How long all of them together are waited for.
-const PROBE: Duration = Duration::from_millis(300);
+const PROBE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A server that may listen on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Local {
+pub struct LocalServer {
     /// Its name, for people.
     pub name: &'static str,
     /// Where it listens.
@@ -24,51 +24,51 @@ pub struct Local {
 }
 
 /// The usual ones, in the order in which they are asked.
-pub const PORTS: &[Local] = &[
-    Local { name: "ollama", port: 11434 },
-    Local { name: "llama.cpp", port: 8080 },
-    Local { name: "lmstudio", port: 1234 },
-    Local { name: "vllm", port: 8000 },
+pub const LOCAL_SERVERS: &[LocalServer] = &[
+    LocalServer { name: "ollama", port: 11434 },
+    LocalServer { name: "llama.cpp", port: 8080 },
+    LocalServer { name: "lmstudio", port: 1234 },
+    LocalServer { name: "vllm", port: 8000 },
 ];
 
-impl Local {
+impl LocalServer {
     /// A model there.
-    pub(crate) fn endpoint(self, model: String) -> Endpoint {
+    pub(crate) fn endpoint(self, model: String) -> ModelEndpoint {
         let base_url = format!("http://127.0.0.1:{}/v1", self.port);
         let provider = self.name.to_owned();
-        Endpoint { provider, ..Endpoint::new(Dialect::Chat, base_url, model) }
+        ModelEndpoint { provider, ..ModelEndpoint::new(ApiDialect::Chat, base_url, model) }
     }
 }
 
 /// The first server that has a model, and that model. All are asked at once.
-pub(crate) async fn look(http: &Http, ports: &[Local]) -> Option<(Local, String)> {
+pub(crate) async fn probe_local_servers(http: &HttpClients, ports: &[LocalServer]) -> Option<(LocalServer, String)> {
     let probes = ports.iter().map(|local| async move {
         let endpoint = local.endpoint(String::new());
-        Some((*local, choose(http, &endpoint, PROBE).await?))
+        Some((*local, choose_model(http, &endpoint, PROBE_TIMEOUT).await?))
     });
     join_all(probes).await.into_iter().flatten().next()
 }
 
 /// The model to ask at a server for which none was named.
-pub(crate) async fn first_model(http: &Http, endpoint: &Endpoint) -> Result<String, Fault> {
-    choose(http, endpoint, PATIENCE).await.ok_or_else(|| {
+pub(crate) async fn first_model(http: &HttpClients, endpoint: &ModelEndpoint) -> Result<String, ModelError> {
+    choose_model(http, endpoint, DISCOVERY_TIMEOUT).await.ok_or_else(|| {
         let message =
             format!("no model is named, and {} does not say which it has", endpoint.base_url);
-        Fault::new(FaultKind::Model, message).with_hint("hermes config set model.default NAME")
+        ModelError::new(ModelErrorKind::ModelUnavailable, message).with_hint("hermes config set model.default NAME")
     })
 }
 
-async fn choose(http: &Http, endpoint: &Endpoint, patience: Duration) -> Option<String> {
+async fn choose_model(http: &HttpClients, endpoint: &ModelEndpoint, patience: Duration) -> Option<String> {
     let url = endpoint.url("models").ok()?;
     let headers = endpoint.headers(endpoint.keys.first()).ok()?;
-    let list = http.json(Method::GET, url, headers, None, patience);
+    let list = http.request_json(Method::GET, url, headers, None, patience);
     let loaded = async {
         // Ollama has many models, of which the one in memory answers at once.
         if endpoint.provider != "ollama" {
             return None;
         }
-        let url = beside(endpoint, "api/ps")?;
-        let loaded = http.json(Method::GET, url, Default::default(), None, patience).await?;
+        let url = sibling_url(endpoint, "api/ps")?;
+        let loaded = http.request_json(Method::GET, url, Default::default(), None, patience).await?;
         loaded["models"][0]["name"].as_str().map(str::to_owned)
     };
     let (list, loaded) = tokio::join!(list, loaded);
@@ -83,8 +83,8 @@ async fn choose(http: &Http, endpoint: &Endpoint, patience: Duration) -> Option<
 }
 
 /// A path of the server that is not below its base.
-pub(crate) fn beside(endpoint: &Endpoint, path: &str) -> Option<Url> {
-    let mut url = endpoint.base().ok()?;
+pub(crate) fn sibling_url(endpoint: &ModelEndpoint, path: &str) -> Option<Url> {
+    let mut url = endpoint.parsed_base_url().ok()?;
     let base = url.path().trim_end_matches('/');
     let base = base.strip_suffix("/v1").unwrap_or(base).to_owned();
     url.set_path(&format!("{base}/{path}"));

@@ -7,9 +7,9 @@ use hermes_core::{ErrorKind, ToolError};
 
 /// What went wrong with a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ModelError {
     /// Which kind.
-    pub kind: FaultKind,
+    pub kind: ModelErrorKind,
     /// The cause, in a sentence.
     pub message: String,
     /// What to do about it.
@@ -17,26 +17,26 @@ pub struct Fault {
     /// After how long the server wants to be asked again.
     pub retry_after: Option<Duration>,
     /// Whether something of the answer had come already.
-    pub is_late: bool,
+    pub is_mid_reply: bool,
 }
 
 /// What kind of thing went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FaultKind {
+pub enum ModelErrorKind {
     /// The key is missing, wrong or not allowed to do this.
-    Key,
+    Authentication,
     /// There is no money or quota left.
     Quota,
     /// Too many requests.
-    Rate,
+    RateLimited,
     /// The server has too much to do.
     Overloaded,
     /// The conversation is too long for the model.
-    Length,
+    ContextTooLong,
     /// The server will not answer this.
     Refused,
     /// The server does not know the model.
-    Model,
+    ModelUnavailable,
     /// The model can ask for tools in its text only.
     NoTools,
     /// The model takes no pictures.
@@ -48,29 +48,29 @@ pub enum FaultKind {
     /// The server cannot be reached, or the connection broke.
     Network,
     /// It was silent for too long.
-    Silence,
+    Timeout,
     /// The server failed.
     Server,
     /// The server answered what nobody understands.
     Protocol,
 }
 
-impl FaultKind {
+impl ModelErrorKind {
     /// Whether the same request may well be answered a little later.
-    pub fn is_passing(self) -> bool {
-        matches!(self, Self::Rate | Self::Overloaded | Self::Network | Self::Silence | Self::Server)
+    pub fn is_transient(self) -> bool {
+        matches!(self, Self::RateLimited | Self::Overloaded | Self::Network | Self::Timeout | Self::Server)
     }
 
     /// Whether another model or another key may well answer.
-    pub fn is_theirs(self) -> bool {
-        self.is_passing() || matches!(self, Self::Key | Self::Quota | Self::Model | Self::Refused)
+    pub fn can_fall_back(self) -> bool {
+        self.is_transient() || matches!(self, Self::Authentication | Self::Quota | Self::ModelUnavailable | Self::Refused)
     }
 }
 
-impl Fault {
+impl ModelError {
     /// A fault.
-    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, retry_after: None, is_late: false }
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None, retry_after: None, is_mid_reply: false }
     }
 
     /// What to do about it.
@@ -81,31 +81,31 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for ModelError {}
 
-impl From<Fault> for ToolError {
-    fn from(fault: Fault) -> Self {
+impl From<ModelError> for ToolError {
+    fn from(fault: ModelError) -> Self {
         let kind = match fault.kind {
-            FaultKind::Key
-            | FaultKind::Quota
-            | FaultKind::Model
-            | FaultKind::NoTools
-            | FaultKind::NoImages => ErrorKind::Unavailable,
-            FaultKind::Rate | FaultKind::Length => ErrorKind::Limit,
-            FaultKind::Silence => ErrorKind::Timeout,
-            FaultKind::Refused => ErrorKind::Denied,
-            FaultKind::Request => ErrorKind::InvalidArguments,
-            FaultKind::Overloaded
-            | FaultKind::Network
-            | FaultKind::Server
-            | FaultKind::Malformed
-            | FaultKind::Protocol => ErrorKind::Network,
+            ModelErrorKind::Authentication
+            | ModelErrorKind::Quota
+            | ModelErrorKind::ModelUnavailable
+            | ModelErrorKind::NoTools
+            | ModelErrorKind::NoImages => ErrorKind::Unavailable,
+            ModelErrorKind::RateLimited | ModelErrorKind::ContextTooLong => ErrorKind::Limit,
+            ModelErrorKind::Timeout => ErrorKind::Timeout,
+            ModelErrorKind::Refused => ErrorKind::Denied,
+            ModelErrorKind::Request => ErrorKind::InvalidArguments,
+            ModelErrorKind::Overloaded
+            | ModelErrorKind::Network
+            | ModelErrorKind::Server
+            | ModelErrorKind::Malformed
+            | ModelErrorKind::Protocol => ErrorKind::Network,
         };
         let error = Self::new(kind, fault.message);
         match fault.hint {

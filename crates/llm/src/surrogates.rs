@@ -4,65 +4,65 @@
 use std::ops::Range;
 
 /// What stands for half a character in JSON.
-const LOST: &str = "\\ufffd";
+const REPLACEMENT_ESCAPE: &str = "\\ufffd";
 
 /// Half of a pair in the text of a document.
-struct Half {
-    place: Range<usize>,
-    is_first: bool,
+struct LoneSurrogate {
+    range: Range<usize>,
+    is_high: bool,
 }
 
 /// The same document with the replacement character for every half; none if
 /// it has none.
-pub fn mended(text: &str) -> Option<String> {
-    let halves = find(text);
+pub fn replace_lone_surrogates(text: &str) -> Option<String> {
+    let halves = find_lone_surrogates(text);
     let mut whole = text.to_owned();
     for half in halves.iter().rev() {
-        whole.replace_range(half.place.clone(), LOST);
+        whole.replace_range(half.range.clone(), REPLACEMENT_ESCAPE);
     }
     (!halves.is_empty()).then_some(whole)
 }
 
 /// Whether a text of the document ends with the first half of a character.
-pub(crate) fn is_open(text: &str) -> bool {
-    last_open(text).is_some()
+pub(crate) fn ends_with_high(text: &str) -> bool {
+    trailing_high(text).is_some()
 }
 
 /// Two documents, of which the first is open: a half at its end and the one
 /// that the second begins a text with become one character.
-pub(crate) fn join(first: &str, second: &str) -> (String, String) {
+pub(crate) fn join_split_pair(first: &str, second: &str) -> (String, String) {
     let mut first = first.to_owned();
     let mut second = second.to_owned();
-    let follows = |half: &Half| !half.is_first && before(&second, half.place.start) == Some(b'"');
-    if let Some(open) = last_open(&first)
-        && let Some(rest) = find(&second).into_iter().find(follows)
+    let follows = |half: &LoneSurrogate| !half.is_high && byte_before(&second, half.range.start) == Some(b'"');
+    if let Some(open) = trailing_high(&first)
+        && let Some(rest) = find_lone_surrogates(&second).into_iter().find(follows)
     {
-        second.insert_str(rest.place.start, &first[open.clone()]);
+        second.insert_str(rest.range.start, &first[open.clone()]);
         first.replace_range(open, "");
     }
     (first, second)
 }
 
-fn last_open(text: &str) -> Option<Range<usize>> {
-    let ends = |half: &Half| half.is_first && text.as_bytes().get(half.place.end) == Some(&b'"');
-    find(text).into_iter().rev().find(ends).map(|half| half.place)
+fn trailing_high(text: &str) -> Option<Range<usize>> {
+    let ends = |half: &LoneSurrogate| half.is_high && text.as_bytes().get(half.range.end) == Some(&b'"');
+    find_lone_surrogates(text).into_iter().rev().find(ends).map(|half| half.range)
 }
 
-fn before(text: &str, at: usize) -> Option<u8> {
+fn byte_before(text: &str, at: usize) -> Option<u8> {
     text.as_bytes().get(at.checked_sub(1)?).copied()
 }
 
-fn find(text: &str) -> Vec<Half> {
+fn find_lone_surrogates(text: &str) -> Vec<LoneSurrogate> {
     let mut halves = Vec::new();
     let mut at = 0;
     while let Some(offset) = text[at..].find('\\') {
         at += offset;
-        match unit(text, at) {
-            Some(0xd800..=0xdbff) if matches!(unit(text, at + 6), Some(0xdc00..=0xdfff)) => {
+        match escaped_unit(text, at) {
+            Some(0xd800..=0xdbff) if matches!(escaped_unit(text, at + 6), Some(0xdc00..=0xdfff)) => {
                 at += 12
             }
             Some(unit @ 0xd800..=0xdfff) => {
-                halves.push(Half { place: at..at + 6, is_first: unit < 0xdc00 });
+                halves.push(LoneSurrogate { range: at..at + 6, is_high: unit < 0xdc00 });
                 at += 6;
             }
             Some(_) => at += 6,
@@ -74,12 +74,12 @@ fn find(text: &str) -> Vec<Half> {
 }
 
 /// The unit that is escaped here.
-fn unit(text: &str, at: usize) -> Option<u16> {
+fn escaped_unit(text: &str, at: usize) -> Option<u16> {
     let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
     let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     u16::from_str_radix(digits, 16).ok().filter(|_| is_hex)
 }
 
 #[cfg(test)]
-#[path = "halves_tests.rs"]
+#[path = "surrogates_tests.rs"]
 mod tests;

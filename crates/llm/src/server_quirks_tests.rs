@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-fn endpoint(dialect: Dialect) -> Endpoint {
-    Endpoint::new(dialect, "https://models.example/v1", "m")
+fn endpoint(dialect: ApiDialect) -> ModelEndpoint {
+    ModelEndpoint::new(dialect, "https://models.example/v1", "m")
 }
 
 fn body() -> Value {
@@ -23,7 +23,7 @@ fn body() -> Value {
 
 #[test]
 fn what_a_server_names_is_left_out_or_renamed() {
-    let renamed = Some(Change::Rename("max_tokens", "max_completion_tokens"));
+    let renamed = Some(RequestAdaptation::Rename("max_tokens", "max_completion_tokens"));
     for (said, want) in [
         (
             json!({"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", "param": "max_tokens", "code": "unsupported_parameter"}}),
@@ -35,42 +35,42 @@ fn what_a_server_names_is_left_out_or_renamed() {
         ),
         (
             json!({"error": {"message": "Unrecognized request argument supplied: stream_options"}}),
-            Some(Change::LeaveOut("stream_options")),
+            Some(RequestAdaptation::Omit("stream_options")),
         ),
         (
             json!({"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted", "input": {"temperature": 1}}]}),
-            Some(Change::LeaveOut("stream_options")),
+            Some(RequestAdaptation::Omit("stream_options")),
         ),
         (
             json!({"error": {"message": "Encrypted content is not supported with this model.", "param": "include"}}),
-            Some(Change::LeaveOut("include")),
+            Some(RequestAdaptation::Omit("include")),
         ),
         (
             json!({"error": {"message": "Encrypted content is not supported with this model."}}),
-            Some(Change::LeaveOut("include")),
+            Some(RequestAdaptation::Omit("include")),
         ),
         (
             json!({"error": {"message": "Unsupported value: 'temperature' does not support 0.5 with this model. Only the default (1) value is supported.", "param": "temperature"}}),
-            Some(Change::LeaveOut("temperature")),
+            Some(RequestAdaptation::Omit("temperature")),
         ),
         (
             json!({"error": {"message": "Unsupported parameter", "param": "reasoning.summary"}}),
-            Some(Change::LeaveOut("reasoning.summary")),
+            Some(RequestAdaptation::Omit("reasoning.summary")),
         ),
         (
             json!({"error": {"message": "Unsupported parameter", "param": "reasoning.effort"}}),
-            Some(Change::LeaveOut("reasoning")),
+            Some(RequestAdaptation::Omit("reasoning")),
         ),
         (
             json!({"error": {"code": 400, "message": "Unknown name \"thinkingConfig\" at 'generation_config': Cannot find field."}}),
-            Some(Change::LeaveOut("generationConfig.thinkingConfig")),
+            Some(RequestAdaptation::Omit("generationConfig.thinkingConfig")),
         ),
         (json!({"error": {"message": "max_tokens is too large: at most 4096"}}), None),
         (json!({"error": {"message": "Unknown model m", "param": "model"}}), None),
         (json!({"error": {"message": "tools is not supported"}}), None),
         (json!({"error": {"message": "Unsupported parameter: 'top_k'"}}), None),
     ] {
-        let found = refused(&endpoint(Dialect::Chat), &said.to_string(), &body());
+        let found = interpret_refusal(&endpoint(ApiDialect::Chat), &said.to_string(), &body());
         assert_eq!(found, want, "{said}");
     }
 }
@@ -78,16 +78,16 @@ fn what_a_server_names_is_left_out_or_renamed() {
 #[test]
 fn what_must_be_said_or_was_set_on_purpose_stays() {
     let said = r#"{"error": {"message": "max_tokens: unexpected"}}"#;
-    assert_eq!(refused(&endpoint(Dialect::Anthropic), said, &body()), None);
-    let mut own = endpoint(Dialect::Chat);
+    assert_eq!(interpret_refusal(&endpoint(ApiDialect::Anthropic), said, &body()), None);
+    let mut own = endpoint(ApiDialect::Chat);
     own.extra.insert("max_tokens".into(), json!(9));
-    assert_eq!(refused(&own, said, &body()), None);
+    assert_eq!(interpret_refusal(&own, said, &body()), None);
 }
 
 #[test]
 fn two_names_that_are_both_refused_are_tried_once_each() {
-    let learnt = Learnt::default();
-    let endpoint = endpoint(Dialect::Chat);
+    let learnt = ServerQuirks::default();
+    let endpoint = endpoint(ApiDialect::Chat);
     let mut sent = body();
     let old = r#"{"error": {"message": "max_tokens is not supported, use max_completion_tokens"}}"#;
     assert!(learnt.learn(&endpoint, old, &mut sent));
@@ -109,25 +109,25 @@ fn two_names_that_are_both_refused_are_tried_once_each() {
 fn an_answer_is_given_the_room_that_a_server_names() {
     let cases = [
         (
-            Dialect::Anthropic,
+            ApiDialect::Anthropic,
             "max_tokens: 16384 > 8192, which is the maximum allowed number of output tokens for claude-3-5-sonnet-20241022",
             Some(8_192),
         ),
         (
-            Dialect::Chat,
+            ApiDialect::Chat,
             "max_tokens is too large: 16384. This model supports at most 4096 completion tokens, whereas you provided 16384.",
             Some(4_096),
         ),
-        (Dialect::Chat, "max_tokens must be less than or equal to 8000", Some(8_000)),
-        (Dialect::Chat, "max_tokens is too large for gpt-4-32k", None),
+        (ApiDialect::Chat, "max_tokens must be less than or equal to 8000", Some(8_000)),
+        (ApiDialect::Chat, "max_tokens is too large for gpt-4-32k", None),
         (
-            Dialect::Chat,
+            ApiDialect::Chat,
             "'max_tokens' is too large: 16384. This model's maximum context length is 8192 tokens and your request has 5000 input tokens.",
             None,
         ),
     ];
     for (dialect, said, most) in cases {
-        let learnt = Learnt::default();
+        let learnt = ServerQuirks::default();
         let asked = json!({"model": "m", "max_tokens": 16_384});
         let said = json!({"error": {"message": said}}).to_string();
         let mut body = asked.clone();

@@ -1,0 +1,99 @@
+//! Finding a model: what is configured, else what the environment has a key
+//! for, else what listens on this machine.
+
+mod local;
+mod naming;
+mod providers;
+mod settings;
+pub(crate) mod window;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::endpoint::ModelEndpoint;
+use crate::model_error::{ModelError, ModelErrorKind};
+use crate::http::HttpClients;
+use crate::model::LanguageModel;
+use crate::http_model::HttpModel;
+use crate::fallback::{RetrySettings, FallbackModel, OnRetry};
+
+pub use local::{LocalServer, LOCAL_SERVERS};
+pub use naming::split_provider;
+pub use settings::configured_endpoints;
+pub use window::known_window;
+
+/// Looks a variable of the environment up.
+pub type EnvLookup<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
+
+/// How long a server may take to say which models it has.
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A model that was found.
+#[derive(Debug)]
+pub struct DiscoveredModel {
+    /// It, with keys and other models behind it.
+    pub model: Arc<dyn LanguageModel>,
+    /// Where it is, and after it those that are asked when it fails.
+    pub endpoints: Vec<Arc<ModelEndpoint>>,
+    /// How it was found, for people.
+    pub source: String,
+}
+
+/// What to say to somebody who has no model.
+pub const SETUP_HINT: &str = "\
+Set a key: export OPENROUTER_API_KEY=… (or ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY)
+or start a local model: ollama run qwen3 (llama.cpp, LM Studio and vLLM are found as well)
+or name a server: hermes config set model.base_url http://HOST:PORT/v1, and model.default NAME";
+
+/// Finds a model. `config` is the whole configuration; `ports` are those on
+/// which a server on this machine may listen.
+pub async fn discover_model(
+    http: &Arc<HttpClients>,
+    config: &serde_json::Value,
+    env: EnvLookup<'_>,
+    ports: &[LocalServer],
+    retries: RetrySettings,
+    told: OnRetry,
+) -> Result<DiscoveredModel, ModelError> {
+    let mut endpoints = configured_endpoints(config, env)?;
+    let mut how = "configured".to_owned();
+    if endpoints.is_empty() {
+        let here = local::probe_local_servers(http, ports).await;
+        let Some((local, model)) = here else {
+            return Err(ModelError::new(ModelErrorKind::ModelUnavailable, "no model is set up").with_hint(SETUP_HINT));
+        };
+        how = format!("{} on this machine, port {}", local.name, local.port);
+        let mut endpoint = local.endpoint(model);
+        endpoint.window = config["model"]["context_length"].as_u64();
+        endpoint.idle_timeout = config["model"]["patience"].as_u64().map(Duration::from_secs);
+        endpoints.push(endpoint);
+    }
+    for endpoint in &mut endpoints {
+        if endpoint.model.is_empty() {
+            endpoint.model = local::first_model(http, endpoint).await?;
+        }
+        if endpoint.window.is_none() {
+            window::detect_window(http, endpoint, DISCOVERY_TIMEOUT).await;
+        }
+    }
+    let endpoints: Vec<Arc<ModelEndpoint>> = endpoints.into_iter().map(Arc::new).collect();
+    let model = with_fallbacks(http, &endpoints, retries, told);
+    Ok(DiscoveredModel { model, endpoints, source: how })
+}
+
+/// One model out of several, each with all its keys.
+pub fn with_fallbacks(
+    http: &Arc<HttpClients>,
+    endpoints: &[Arc<ModelEndpoint>],
+    retries: RetrySettings,
+    told: OnRetry,
+) -> Arc<dyn LanguageModel> {
+    let seat = |endpoint: &Arc<ModelEndpoint>| -> Vec<Arc<dyn LanguageModel>> {
+        let keys = endpoint.keys.iter().cloned().map(Some);
+        let keys = if endpoint.keys.is_empty() { vec![None] } else { keys.collect() };
+        keys.into_iter()
+            .map(|key| Arc::new(HttpModel::new(Arc::clone(http), Arc::clone(endpoint), key)) as _)
+            .collect()
+    };
+    Arc::new(FallbackModel::new(endpoints.iter().map(seat).collect(), retries, told))
+}

@@ -1,0 +1,375 @@
+//! A model that does not give up at the first trouble: it is asked again, with
+//! another key, or another model is asked.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt as _, stream};
+use hermes_core::BoxFuture;
+
+use crate::model_error::{ModelError, ModelErrorKind};
+use crate::model::{LanguageModel, ReplyStream};
+use crate::reply::ReplyEvent;
+use crate::request::ModelRequest;
+
+/// How long a key rests that is used up, if the server does not say.
+const QUOTA_COOLDOWN: Duration = Duration::from_secs(3_600);
+/// The same for one that was used too often, and for a model that is not well.
+const RATE_COOLDOWN: Duration = Duration::from_secs(60);
+
+/// How often and how soon a model is asked again.
+#[derive(Debug, Clone)]
+pub struct RetrySettings {
+    /// How often more, for troubles that pass.
+    pub max_retries: u32,
+    /// The first pause; each one is twice as long as the one before.
+    pub first_delay: Duration,
+    /// No pause is longer; a server that wants a longer one is not waited for.
+    pub max_delay: Duration,
+}
+
+impl Default for RetrySettings {
+    fn default() -> Self {
+        let (first, longest) = (Duration::from_secs(1), Duration::from_secs(60));
+        Self { max_retries: 3, first_delay: first, max_delay: longest }
+    }
+}
+
+/// What is done about a trouble.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RetryAction {
+    /// The same is asked again after a pause.
+    Wait(Duration),
+    /// The same is asked with another key.
+    NextKey,
+    /// This model is asked instead.
+    NextModel(String),
+}
+
+/// A trouble, and what is done about it.
+#[derive(Debug)]
+pub struct RetryEvent<'a> {
+    /// The model that was asked.
+    pub model: &'a str,
+    /// What went wrong.
+    pub error: &'a ModelError,
+    /// What is done about it.
+    pub action: RetryAction,
+}
+
+/// Who is told of troubles.
+pub type OnRetry = Arc<dyn Fn(&RetryEvent<'_>) + Send + Sync>;
+
+/// A model around others.
+#[derive(Clone)]
+pub struct FallbackModel(Arc<FallbackInner>);
+
+struct FallbackInner {
+    routes: Vec<ModelRoute>,
+    retries: RetrySettings,
+    on_retry: OnRetry,
+    /// The seat that answered last.
+    last: AtomicUsize,
+    last_failure: Mutex<Option<(Instant, String)>>,
+}
+
+/// One model, and the keys that it can be asked with.
+struct ModelRoute {
+    keys: Vec<Arc<dyn LanguageModel>>,
+    state: Mutex<RouteState>,
+}
+
+#[derive(Default)]
+struct RouteState {
+    /// The key in use.
+    key: usize,
+    /// Until when each key rests.
+    key_cooldowns: Vec<Option<Instant>>,
+    /// Until when the model is passed over, if there is another.
+    skipped_until: Option<Instant>,
+}
+
+impl FallbackModel {
+    /// Models in the order in which they are asked; each one as often as it has
+    /// keys. A request that names a model names the first.
+    pub fn new(models: Vec<Vec<Arc<dyn LanguageModel>>>, retries: RetrySettings, told: OnRetry) -> Self {
+        let seat = |keys: Vec<Arc<dyn LanguageModel>>| {
+            let state = RouteState { key_cooldowns: vec![None; keys.len()], ..RouteState::default() };
+            ModelRoute { keys, state: Mutex::new(state) }
+        };
+        let seats = models.into_iter().filter(|keys| !keys.is_empty()).map(seat).collect();
+        Self(Arc::new(FallbackInner {
+            routes: seats,
+            retries,
+            on_retry: told,
+            last: AtomicUsize::new(0),
+            last_failure: Mutex::default(),
+        }))
+    }
+
+    fn current_model(&self) -> Option<&Arc<dyn LanguageModel>> {
+        self.0.routes.get(self.0.last.load(Ordering::Relaxed))?.keys.first()
+    }
+}
+
+impl LanguageModel for FallbackModel {
+    fn name(&self) -> &str {
+        self.current_model().map_or("", |model| model.name())
+    }
+
+    fn window(&self) -> Option<u64> {
+        self.current_model()?.window()
+    }
+
+    fn has_fallback(&self) -> bool {
+        self.0.routes.len() > 1
+    }
+
+    fn last_failure(&self) -> Option<(Instant, String)> {
+        self.0.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ReplyStream, ModelError>> {
+        Box::pin(async move {
+            let begun = self.0.start_reply(request).await?;
+            if !request.can_retract {
+                return Ok(begun.stream());
+            }
+            let again = RestartableReply {
+                inner: Arc::clone(&self.0),
+                request: request.clone(),
+                route: begun.route,
+                stream: begun.stream(),
+                restarts: 0,
+                skipped_routes: 0,
+            };
+            Ok(stream::unfold(again, RestartableReply::next).boxed())
+        })
+    }
+}
+
+/// An answer of which something can be shown.
+struct StartedReply {
+    /// Who answers.
+    route: usize,
+    first: VecDeque<ReplyEvent>,
+    rest: ReplyStream,
+}
+
+impl StartedReply {
+    fn stream(self) -> ReplyStream {
+        stream::iter(self.first.into_iter().map(Ok)).chain(self.rest).boxed()
+    }
+}
+
+/// Asks, and listens until there is something to show: until then, nobody has
+/// seen anything, and it can be asked again.
+async fn open_reply(model: &dyn LanguageModel, request: &ModelRequest) -> Result<StartedReply, ModelError> {
+    let mut rest = model.ask(request).await?;
+    let mut first = VecDeque::new();
+    while let Some(event) = rest.next().await {
+        let event = event?;
+        let is_silent = matches!(
+            event,
+            ReplyEvent::Model(_) | ReplyEvent::Usage(_) | ReplyEvent::Opaque(_) | ReplyEvent::Warning(_)
+        );
+        first.push_back(event);
+        if !is_silent {
+            break;
+        }
+    }
+    Ok(StartedReply { route: 0, first, rest })
+}
+
+impl FallbackInner {
+    async fn start_reply(&self, request: &ModelRequest) -> Result<StartedReply, ModelError> {
+        let now = Instant::now();
+        let is_well = |seat: &ModelRoute| seat.lock().skipped_until.is_none_or(|until| until <= now);
+        // If none is well, all are asked.
+        let all_ill = !self.routes.iter().any(is_well);
+        let mut fault = ModelError::new(ModelErrorKind::ModelUnavailable, "no model is set up");
+        let mut seats = Vec::new();
+        for (at, seat) in self.routes.iter().enumerate() {
+            if all_ill || is_well(seat) {
+                seats.push((at, seat));
+            }
+        }
+        let mut seats = seats.into_iter().peekable();
+        while let Some((at, seat)) = seats.next() {
+            // The others have names of their own.
+            let own = (at > 0).then(|| ModelRequest { model: String::new(), ..request.clone() });
+            fault = match self.ask_route(seat, own.as_ref().unwrap_or(request)).await {
+                Ok(begun) => {
+                    self.last.store(at, Ordering::Relaxed);
+                    seat.lock().skipped_until = None;
+                    return Ok(StartedReply { route: at, ..begun });
+                }
+                Err(fault) if fault.kind == ModelErrorKind::ContextTooLong && request.cannot_shorten => fault,
+                Err(fault) if !fault.kind.can_fall_back() => return Err(fault),
+                Err(fault) => fault,
+            };
+            if matches!(fault.kind, ModelErrorKind::RateLimited | ModelErrorKind::Overloaded | ModelErrorKind::Quota) {
+                let rest = fault.retry_after.unwrap_or(RATE_COOLDOWN).min(QUOTA_COOLDOWN);
+                seat.lock().skipped_until = Some(Instant::now() + rest);
+            }
+            if let Some((_, next)) = seats.peek() {
+                self.report_retry(seat, &fault, RetryAction::NextModel(next.name().to_owned()));
+            }
+        }
+        Err(fault)
+    }
+
+    /// Asks one model with all its keys, and again.
+    async fn ask_route(&self, seat: &ModelRoute, request: &ModelRequest) -> Result<StartedReply, ModelError> {
+        let mut again = 0;
+        loop {
+            let Some((at, model)) = seat.choose_key() else {
+                return Err(ModelError::new(ModelErrorKind::ModelUnavailable, "no model is set up"));
+            };
+            let fault = match open_reply(&**model, request).await {
+                Ok(begun) => return Ok(begun),
+                Err(fault) => fault,
+            };
+            if seat.cool_down_key(at, &fault) {
+                self.report_retry(seat, &fault, RetryAction::NextKey);
+                continue;
+            }
+            // At once is too soon for one who has just said no.
+            let wanted = fault.retry_after.filter(|wanted| !wanted.is_zero());
+            let pause = wanted.unwrap_or_else(|| self.backoff(again));
+            let is_over = again >= self.retries.max_retries || pause > self.retries.max_delay;
+            if is_over || !fault.kind.is_transient() {
+                return Err(fault);
+            }
+            again += 1;
+            self.report_retry(seat, &fault, RetryAction::Wait(pause));
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// A pause before the next attempt: twice as long each time, and never the
+    /// same for all who wait.
+    fn backoff(&self, again: u32) -> Duration {
+        let whole = self.retries.first_delay.saturating_mul(2u32.saturating_pow(again));
+        let whole = whole.min(self.retries.max_delay);
+        let chance = RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64;
+        whole.mul_f64(0.5 + chance / 2.0)
+    }
+
+    fn report_retry(&self, seat: &ModelRoute, fault: &ModelError, remedy: RetryAction) {
+        let trouble = Some((Instant::now(), fault.message.clone()));
+        *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+        (self.on_retry)(&RetryEvent { model: seat.name(), error: fault, action: remedy });
+    }
+}
+
+impl ModelRoute {
+    fn lock(&self) -> std::sync::MutexGuard<'_, RouteState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn name(&self) -> &str {
+        self.keys.first().map_or("", |model| model.name())
+    }
+
+    /// The key in use if it does not rest, else the next one that does not,
+    /// else the one that rests the shortest.
+    fn choose_key(&self) -> Option<(usize, &Arc<dyn LanguageModel>)> {
+        let mut state = self.lock();
+        let now = Instant::now();
+        let count = self.keys.len();
+        let in_turn = (0..count).map(|step| (state.key + step) % count);
+        let at = in_turn.min_by_key(|at| state.key_cooldowns[*at].filter(|until| *until > now))?;
+        state.key = at;
+        Some((at, self.keys.get(at)?))
+    }
+
+    /// Lets a key rest that the server does not take now. Whether there is
+    /// another one.
+    fn cool_down_key(&self, at: usize, fault: &ModelError) -> bool {
+        let rest = match fault.kind {
+            ModelErrorKind::RateLimited => fault.retry_after.unwrap_or(RATE_COOLDOWN),
+            // It will not get better by itself.
+            ModelErrorKind::Authentication => QUOTA_COOLDOWN * 24,
+            ModelErrorKind::Quota => fault.retry_after.unwrap_or(QUOTA_COOLDOWN),
+            _ => return false,
+        };
+        let mut state = self.lock();
+        let now = Instant::now();
+        if let Some(slot) = state.key_cooldowns.get_mut(at) {
+            *slot = Some(now + rest);
+        }
+        let mut others = state.key_cooldowns.iter().enumerate().filter(|(other, _)| *other != at);
+        others.any(|(_, until)| until.is_none_or(|until| until <= now))
+    }
+}
+
+/// An answer that may begin anew.
+struct RestartableReply {
+    inner: Arc<FallbackInner>,
+    request: ModelRequest,
+    /// Who answers.
+    route: usize,
+    stream: ReplyStream,
+    /// How often it has begun anew there.
+    restarts: u32,
+    /// How many were passed over because their answers broke off.
+    skipped_routes: usize,
+}
+
+impl RestartableReply {
+    async fn next(mut self) -> Option<(Result<ReplyEvent, ModelError>, Self)> {
+        let fault = match self.stream.next().await? {
+            Err(fault) if fault.kind.is_transient() => fault,
+            event => return Some((event, self)),
+        };
+        let Some(pause) = self.plan_restart(&fault) else { return Some((Err(fault), self)) };
+        tokio::time::sleep(pause).await;
+        match self.inner.start_reply(&self.request).await {
+            Ok(begun) => {
+                if begun.route != self.route {
+                    self.restarts = 0;
+                }
+                self.route = begun.route;
+                self.stream = begun.stream();
+                Some((Ok(ReplyEvent::Restart), self))
+            }
+            Err(fault) => {
+                self.stream = stream::empty().boxed();
+                Some((Err(ModelError { is_mid_reply: true, ..fault }), self))
+            }
+        }
+    }
+
+    /// How long to wait before it is asked again: the same model, or the next one
+    /// once this has broken off too often. None if nobody is left.
+    fn plan_restart(&mut self, fault: &ModelError) -> Option<Duration> {
+        let inner = Arc::clone(&self.inner);
+        let seat = inner.routes.get(self.route)?;
+        if self.restarts < inner.retries.max_retries {
+            let pause = inner.backoff(self.restarts);
+            self.restarts += 1;
+            inner.report_retry(seat, fault, RetryAction::Wait(pause));
+            return Some(pause);
+        }
+        let next = inner.routes.get(self.route + 1)?;
+        self.skipped_routes += 1;
+        if self.skipped_routes >= inner.routes.len() {
+            return None;
+        }
+        seat.lock().skipped_until = Some(Instant::now() + RATE_COOLDOWN);
+        inner.report_retry(seat, fault, RetryAction::NextModel(next.name().to_owned()));
+        Some(Duration::ZERO)
+    }
+}
+
+impl fmt::Debug for FallbackModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.0.routes.iter().map(|seat| (seat.name(), seat.keys.len()));
+        f.debug_tuple("Steady").field(&names.collect::<Vec<_>>()).finish()
+    }
+}
