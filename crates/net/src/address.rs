@@ -20,12 +20,12 @@ pub enum AddressReach {
 const METADATA_NAMES: &[&str] = &["metadata.google.internal", "metadata.goog", "instance-data"];
 
 /// Names of this machine in the `/etc/hosts` of common distributions.
-const OWN_NAMES: &[&str] =
+const LOOPBACK_NAMES: &[&str] =
     &["localhost", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback"];
 
 /// Suffixes of names that only resolve on a local network: reserved domains,
 /// those of clusters, and the defaults of common routers.
-const LOCAL_ENDINGS: &[&str] = &[
+const LOCAL_SUFFIXES: &[&str] = &[
     ".local",
     ".internal",
     ".lan",
@@ -45,11 +45,11 @@ const LOCAL_ENDINGS: &[&str] = &[
 
 /// Where a host is, by its name or address as written. Performs no lookup: code
 /// that connects must check the resolved address with [`reach_of`].
-pub fn reach(host: &str) -> AddressReach {
-    let host = bare(host);
+pub fn host_reach(host: &str) -> AddressReach {
+    let host = strip_host(host);
     let bare = host.as_str();
     if let Some(address) = parse_address(bare) {
-        return reach_of(address);
+        return address_reach(address);
     }
     if METADATA_NAMES.contains(&bare) {
         return AddressReach::Metadata;
@@ -58,17 +58,17 @@ pub fn reach(host: &str) -> AddressReach {
         Some((name, domain)) if domain.starts_with("localdomain") => name,
         _ => bare,
     };
-    if OWN_NAMES.contains(&own) || bare.ends_with(".localhost") {
+    if LOOPBACK_NAMES.contains(&own) || bare.ends_with(".localhost") {
         return AddressReach::Loopback;
     }
     let ends = |end: &&str| bare.ends_with(*end) || end.strip_prefix('.') == Some(bare);
-    let is_local = !bare.contains('.') || LOCAL_ENDINGS.iter().any(ends);
+    let is_local = !bare.contains('.') || LOCAL_SUFFIXES.iter().any(ends);
     if is_local { AddressReach::Private } else { AddressReach::Public }
 }
 
 /// Where an address is. An IPv6 address that carries an IPv4 address is where
 /// that one is.
-pub fn reach_of(address: IpAddr) -> AddressReach {
+pub fn address_reach(address: IpAddr) -> AddressReach {
     match address {
         IpAddr::V4(address) => reach_v4(address),
         IpAddr::V6(address) => reach_v6(address),
@@ -77,14 +77,14 @@ pub fn reach_of(address: IpAddr) -> AddressReach {
 
 /// One spelling for every way to write a host: no port, no final dot, lower
 /// case, IPv4 addresses as four decimals.
-pub fn canonical(host: &str) -> String {
-    let host = bare(host);
-    let address = parse_v4(&host).or_else(|| embedded(host.parse().ok()?));
+pub fn canonical_host(host: &str) -> String {
+    let host = strip_host(host);
+    let address = parse_v4(&host).or_else(|| embedded_v4(host.parse().ok()?));
     address.map_or(host, |address| address.to_string())
 }
 
 /// The host itself: without user, port, brackets and zone.
-fn bare(host: &str) -> String {
+fn strip_host(host: &str) -> String {
     let host = host.trim().to_ascii_lowercase();
     let host = host.rsplit_once('@').map_or(host.as_str(), |(_, host)| host);
     let host = match (host.strip_prefix('['), host.split_once(':')) {
@@ -119,7 +119,7 @@ fn reach_v4(address: Ipv4Addr) -> AddressReach {
 }
 
 fn reach_v6(address: Ipv6Addr) -> AddressReach {
-    if let Some(inner) = embedded(address) {
+    if let Some(inner) = embedded_v4(address) {
         return reach_v4(inner);
     }
     let segments = address.segments();
@@ -138,7 +138,7 @@ fn reach_v6(address: Ipv6Addr) -> AddressReach {
 }
 
 /// The IPv4 address inside: mapped, compatible, 6to4, NAT64.
-fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let s = address.segments();
     let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match s {

@@ -1,4 +1,4 @@
-use super::{AddressReach, canonical, parse_address, reach, reach_of};
+use super::{AddressReach, canonical_host, parse_address, host_reach, address_reach};
 
 #[test]
 fn hosts_are_classified() {
@@ -48,11 +48,11 @@ fn hosts_are_classified() {
         (AddressReach::Metadata, "METADATA.google.internal."),
     ];
     for (wanted, host) in cases {
-        assert_eq!(reach(host), wanted, "{host}");
+        assert_eq!(host_reach(host), wanted, "{host}");
     }
-    assert_eq!(reach("fe80::1%eth0"), AddressReach::Private);
-    assert_eq!(reach("172.32.0.1"), AddressReach::Public);
-    assert_eq!(reach("1.2.3.4.5"), AddressReach::Public);
+    assert_eq!(host_reach("fe80::1%eth0"), AddressReach::Private);
+    assert_eq!(host_reach("172.32.0.1"), AddressReach::Public);
+    assert_eq!(host_reach("1.2.3.4.5"), AddressReach::Public);
 }
 
 #[test]
@@ -63,12 +63,12 @@ fn a_port_or_a_user_hides_nothing() {
         "me@169.254.169.254",
         "169.254.169.254.:80",
     ] {
-        assert_eq!(reach(host), AddressReach::Metadata, "{host}");
+        assert_eq!(host_reach(host), AddressReach::Metadata, "{host}");
     }
-    assert_eq!(reach("localhost:8080"), AddressReach::Loopback);
-    assert_eq!(reach("[::1]:8080"), AddressReach::Loopback);
-    assert_eq!(reach("10.0.0.1:22"), AddressReach::Private);
-    assert_eq!(reach("example.com:443"), AddressReach::Public);
+    assert_eq!(host_reach("localhost:8080"), AddressReach::Loopback);
+    assert_eq!(host_reach("[::1]:8080"), AddressReach::Loopback);
+    assert_eq!(host_reach("10.0.0.1:22"), AddressReach::Private);
+    assert_eq!(host_reach("example.com:443"), AddressReach::Public);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_host_has_one_spelling() {
         ("[2606:4700::1111]:443", "2606:4700::1111"),
         ("2606:4700::1111", "2606:4700::1111"),
     ] {
-        assert_eq!(canonical(written), host, "{written}");
+        assert_eq!(canonical_host(written), host, "{written}");
     }
 }
 
@@ -92,9 +92,9 @@ fn addresses_are_classified_like_their_text() {
         ["8.8.8.8", "127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "fd00:ec2::254", "fe80::1"]
     {
         let address = text.parse().unwrap();
-        assert_eq!(reach_of(address), reach(text), "{text}");
+        assert_eq!(address_reach(address), host_reach(text), "{text}");
     }
-    assert_eq!(reach_of("::ffff:169.254.169.254".parse().unwrap()), AddressReach::Metadata);
+    assert_eq!(address_reach("::ffff:169.254.169.254".parse().unwrap()), AddressReach::Metadata);
 }
 
 #[test]

@@ -24,13 +24,13 @@ pub(crate) fn parse_destination(host: &str, port: u16, names: &NameTable) -> Opt
     let Some(address) = parse_address(&host) else {
         return is_host_name(&host).then(|| NetworkDestination::new(&host, port));
     };
-    Some(match named(address, names) {
+    Some(match placeholder_name(address, names) {
         Some(name) => NetworkDestination::new(&name, port),
         None => NetworkDestination::new(&address.to_string(), port),
     })
 }
 
-fn named(address: IpAddr, names: &NameTable) -> Option<String> {
+fn placeholder_name(address: IpAddr, names: &NameTable) -> Option<String> {
     if is_placeholder(address) { names.name(address) } else { None }
 }
 

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
-use crate::address::{AddressReach, parse_address, reach_of};
+use crate::address::{AddressReach, parse_address, address_reach};
 use crate::refusal;
 
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -108,7 +108,7 @@ impl Dialer {
         let mut failed = None;
         let mut remaining = CONNECT_TIMEOUT;
         for (index, address) in addresses.iter().enumerate() {
-            let reach = reach_of(address.ip());
+            let reach = address_reach(address.ip());
             if reach != AddressReach::Public {
                 if refused.is_some() {
                     continue;

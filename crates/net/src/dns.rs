@@ -81,7 +81,7 @@ impl DnsStub {
     pub(crate) fn answer(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         match Message::from_vec(bytes) {
             Ok(query) => self.respond(&query)?.to_vec().ok(),
-            Err(_) => malformed(bytes)?.to_vec().ok(),
+            Err(_) => malformed_reply(bytes)?.to_vec().ok(),
         }
     }
 
@@ -156,7 +156,7 @@ impl DnsStub {
 }
 
 /// The answer to a query that cannot be read, if its header can.
-fn malformed(bytes: &[u8]) -> Option<Message> {
+fn malformed_reply(bytes: &[u8]) -> Option<Message> {
     const RESPONSE_BIT: u8 = 0x80;
     const HEADER_BYTES: usize = 12;
     let header = bytes.get(..HEADER_BYTES)?;

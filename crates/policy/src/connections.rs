@@ -7,7 +7,7 @@ use hermes_core::{
     ClientProcess, ConnectionKind, ConnectionRequest, NetworkDestination, Effect, Resource, Scope,
     WorkingDir,
 };
-use hermes_net::{AddressReach, reach};
+use hermes_net::{AddressReach, host_reach};
 
 use crate::level::{Answer, Rule, Subject};
 use crate::permissions::Permissions;
@@ -122,7 +122,7 @@ impl Permissions {
     /// Whether the name of a host was enough to decide: it says itself that it
     /// is not a public one, or a rule allows it by name.
     fn is_decided_by_name(&self, host: &str, tool: &str) -> bool {
-        if !matches!(reach(host), AddressReach::Public) {
+        if !matches!(host_reach(host), AddressReach::Public) {
             return true;
         }
         let effect =
@@ -162,7 +162,7 @@ impl Permissions {
             own_loopback: false,
         };
         let Resource::Host(host) = &effect.resource else { return true };
-        if reach(host) == AddressReach::Metadata {
+        if host_reach(host) == AddressReach::Metadata {
             return true;
         }
         self.levels(tool, false)

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{Effect, Grant, NetworkMode, CallProposal, Resource, Scope, Taint, UNRESOLVABLE_PATH_RULE};
-use hermes_net::{AddressReach, reach};
+use hermes_net::{AddressReach, host_reach};
 use hermes_shell::{Analysis, Leaf, SYNTAX_ERROR, UNKNOWN_PROGRAM};
 
 use crate::approvals::{Unit, identity};
@@ -301,7 +301,7 @@ impl Permissions {
     /// network.
     fn has_own_loopback(&self, effect: &Effect) -> bool {
         let Resource::Host(host) = &effect.resource else { return false };
-        reach(host) == AddressReach::Loopback && self.has_own_network()
+        host_reach(host) == AddressReach::Loopback && self.has_own_network()
     }
 
     /// What holds whatever the profile says, and of a protected place its kind.
@@ -318,7 +318,7 @@ impl Permissions {
             Opinion { answer, reason, origin }
         };
         match &effect.resource {
-            Resource::Host(host) if reach(host) == AddressReach::Metadata => {
+            Resource::Host(host) if host_reach(host) == AddressReach::Metadata => {
                 let reason = format!("{host} hands out the machine's own credentials");
                 Some((refuse(Answer::Deny, reason, "protected host"), None))
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hermes_config::Place;
 use hermes_core::{Effect, Resource, Scope};
-use hermes_net::{AddressReach, canonical, reach};
+use hermes_net::{AddressReach, canonical_host, host_reach};
 use hermes_shell::{CommandPattern, Leaf};
 
 use crate::pattern::{NamePattern, PathPattern, ScopePattern};
@@ -173,11 +173,11 @@ impl Selectors {
             }),
             Resource::Host(host) => {
                 // One address can be written in many ways.
-                let canonical = if loose { Some(canonical(host)) } else { None };
+                let canonical = if loose { Some(canonical_host(host)) } else { None };
                 self.hosts.iter().any(|pattern| {
                     pattern.matches(host)
                         || host.split_once(':').is_some_and(|(name, _)| pattern.matches(name))
-                        || canonical.as_ref().is_some_and(|host| pattern.matches(host))
+                        || canonical_host.as_ref().is_some_and(|host| pattern.matches(host))
                 })
             }
             Resource::Name(name) => {
@@ -243,7 +243,7 @@ impl Restriction {
         if subject.own_loopback {
             return None;
         }
-        let is_private = matches!(reach(host), AddressReach::Loopback | AddressReach::Private);
+        let is_private = matches!(host_reach(host), AddressReach::Loopback | AddressReach::Private);
         let is_named = || self.allowed.as_ref().is_some_and(|a| a.names_resource(subject, false));
         (is_private && !is_named()).then_some(answer)
     }

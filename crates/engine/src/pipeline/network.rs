@@ -11,7 +11,7 @@ use hermes_core::{
     NetworkMode, Policy, CallProposal, Resource, Ruling, Scope, Session, SessionNetworks, Verdict,
     WorkingDir,
 };
-use hermes_net::{AddressReach, reach};
+use hermes_net::{AddressReach, host_reach};
 use serde_json::{Value, json};
 
 use super::{Flight, Judged, Known};
@@ -91,7 +91,7 @@ impl CallJudge {
         let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
         // A command that names loopback means the session's own. What comes to
         // the proxy is about this machine's.
-        if reach(name) == AddressReach::Loopback {
+        if host_reach(name) == AddressReach::Loopback {
             return false;
         }
         self.granted.iter().any(|granted| {

@@ -179,7 +179,7 @@ impl UserRegistries {
 /// The loopback ports that the user's configuration names as registries.
 pub(super) fn loopback_ports() -> Vec<u16> {
     let all = MANAGERS.iter().flat_map(Manager::configured);
-    let own = all.filter(|it| hermes_net::reach(&it.host) == AddressReach::Loopback);
+    let own = all.filter(|it| hermes_net::host_reach(&it.host) == AddressReach::Loopback);
     own.map(|it| it.port).collect()
 }
 

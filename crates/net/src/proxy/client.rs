@@ -63,7 +63,7 @@ impl ProxyClient {
     /// Makes the connection of a client that waits for an answer before it
     /// sends anything. When the client closes meanwhile, the decision has
     /// no use: none is returned, and the judge stops waiting.
-    pub(super) async fn open_for_waiting(
+    pub(super) async fn open_unless_closed(
         &self,
         connection: &mut JudgedConnection,
     ) -> Option<Result<TcpStream, OpenError>> {

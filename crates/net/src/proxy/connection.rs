@@ -11,7 +11,7 @@ use hermes_core::{
 use tokio::net::TcpStream;
 
 use super::relay::ByteMeter;
-use crate::address::{AddressReach, parse_address, reach};
+use crate::address::{AddressReach, parse_address, host_reach};
 use crate::dialer::{AddressCheck, DialError, Dialer};
 use crate::names::is_placeholder;
 use crate::refusal;
@@ -78,8 +78,8 @@ impl JudgedConnection {
     async fn judge_and_dial(&mut self, dialer: &Dialer) -> Result<TcpStream, OpenError> {
         let judge = self.judge.clone().ok_or_else(|| OpenError::Refused(refusal::no_judge()))?;
         self.apply_built_in_rules().map_err(OpenError::Refused)?;
-        ask(&*judge, &self.request).await.map_err(OpenError::Refused)?;
-        let check = JudgedAddress { judge: &*judge, request: &self.request };
+        ask_judge(&*judge, &self.request).await.map_err(OpenError::Refused)?;
+        let check = JudgeAddressCheck { judge: &*judge, request: &self.request };
         match dialer.connect(&self.request.destination, &check).await {
             Ok(dialed) => {
                 self.request.address = Some(dialed.address);
@@ -102,7 +102,7 @@ impl JudgedConnection {
     /// connection that is refused anyway.
     fn apply_built_in_rules(&self) -> Result<(), ConnectionRefusal> {
         let host = &self.request.destination.host;
-        if reach(host) == AddressReach::Metadata {
+        if host_reach(host) == AddressReach::Metadata {
             return Err(refusal::metadata(host));
         }
         match parse_address(host).filter(|address| is_placeholder(*address)) {
@@ -127,19 +127,19 @@ impl Drop for JudgedConnection {
 }
 
 /// Asks the judge again, with the address.
-struct JudgedAddress<'a> {
+struct JudgeAddressCheck<'a> {
     judge: &'a dyn ConnectionJudge,
     request: &'a ConnectionRequest,
 }
 
-impl AddressCheck for JudgedAddress<'_> {
+impl AddressCheck for JudgeAddressCheck<'_> {
     fn check(&self, address: IpAddr) -> BoxFuture<'_, Result<(), ConnectionRefusal>> {
         let request = ConnectionRequest { address: Some(address), ..self.request.clone() };
-        Box::pin(async move { ask(self.judge, &request).await })
+        Box::pin(async move { ask_judge(self.judge, &request).await })
     }
 }
 
-async fn ask(
+async fn ask_judge(
     judge: &dyn ConnectionJudge,
     request: &ConnectionRequest,
 ) -> Result<(), ConnectionRefusal> {

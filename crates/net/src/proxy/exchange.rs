@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use super::ProxyLimits;
 use super::body::{BodyError, BodyFraming, copy_body};
 use super::head::read_head;
-use super::headers::{MAX_HEADERS, MessageLength, end_to_end, write_header};
+use super::headers::{MAX_HEADERS, MessageLength, end_to_end_headers, write_header};
 use super::relay::{ByteMeter, COPY_BUFFER_BYTES, MeteredStream};
 use super::reply::ReplyStatus;
 
@@ -149,7 +149,7 @@ impl ResponseHead {
         let (version, reason) = (response.version.unwrap_or_default(), response.reason);
         let line = format!("HTTP/1.{version} {code} {}\r\n", reason.unwrap_or_default());
         let mut out = line.into_bytes();
-        for header in end_to_end(response.headers) {
+        for header in end_to_end_headers(response.headers) {
             write_header(&mut out, header.name, header.value);
         }
         if body.is_some() {

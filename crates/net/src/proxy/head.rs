@@ -5,7 +5,7 @@ use std::io;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-const READ_BYTES: usize = 4096;
+const READ_CHUNK_BYTES: usize = 4096;
 
 /// Why there is no head.
 #[derive(Debug, Error)]
@@ -35,7 +35,7 @@ pub(super) async fn read_head(
         if room == 0 {
             return Err(HeadError::TooLarge(max_bytes));
         }
-        buffer.reserve(room.min(READ_BYTES));
+        buffer.reserve(room.min(READ_CHUNK_BYTES));
         if (&mut *reader).take(room as u64).read_buf(buffer).await? == 0 {
             return Err(HeadError::Closed);
         }

@@ -7,7 +7,7 @@ use super::body::BodyFraming;
 /// Headers between two neighbours (RFC 9110, 7.6.1). `Content-Length` and
 /// `Transfer-Encoding` are generated from the parsed values, so that the other
 /// side cannot parse them differently.
-const HOP_BY_HOP: &[&str] = &[
+const HOP_BY_HOP_HEADERS: &[&str] = &[
     "connection",
     "content-length",
     "keep-alive",
@@ -16,7 +16,7 @@ const HOP_BY_HOP: &[&str] = &[
     "transfer-encoding",
     "upgrade",
 ];
-const PROXY_PREFIX: &str = "proxy-";
+const PROXY_HEADER_PREFIX: &str = "proxy-";
 
 /// Headers of a message; more make it malformed.
 pub(super) const MAX_HEADERS: usize = 128;
@@ -73,13 +73,13 @@ impl MessageLength {
 }
 
 /// The headers that are meant for the other end.
-pub(super) fn end_to_end<'h>(
+pub(super) fn end_to_end_headers<'h>(
     headers: &'h [Header<'h>],
 ) -> impl Iterator<Item = &'h Header<'h>> + 'h {
     headers.iter().filter(|header| {
         let name = header.name.to_ascii_lowercase();
-        !(HOP_BY_HOP.contains(&name.as_str())
-            || name.starts_with(PROXY_PREFIX)
+        !(HOP_BY_HOP_HEADERS.contains(&name.as_str())
+            || name.starts_with(PROXY_HEADER_PREFIX)
             || is_named_in_connection(headers, &name))
     })
 }

@@ -1,6 +1,6 @@
 use httparse::Header;
 
-use super::{MessageLength, end_to_end};
+use super::{MessageLength, end_to_end_headers};
 use crate::proxy::body::BodyFraming;
 
 fn headers<'h>(pairs: &[(&'h str, &'h str)]) -> Vec<Header<'h>> {
@@ -23,7 +23,7 @@ fn only_headers_for_the_other_end_are_passed_on() {
         ("Transfer-Encoding", "chunked"),
         ("X-Kept", "2"),
     ]);
-    let kept: Vec<&str> = end_to_end(&headers).map(|header| header.name).collect();
+    let kept: Vec<&str> = end_to_end_headers(&headers).map(|header| header.name).collect();
     assert_eq!(kept, ["Accept", "X-Kept"]);
 }
 

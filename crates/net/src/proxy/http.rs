@@ -13,7 +13,7 @@ use super::reply::{ProxyReply, ReplyStatus};
 use super::request::{PlainRequest, ProxyRequest, RequestError};
 use crate::destination::parse_destination;
 
-const TUNNEL_OPEN: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
+const TUNNEL_OPEN_REPLY: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// Serves one request.
 pub(super) async fn serve(mut client: ProxyClient, first_byte: u8) {
@@ -74,10 +74,10 @@ async fn read_request(
 
 async fn serve_tunnel(mut client: ProxyClient, destination: NetworkDestination, early: &[u8]) {
     let mut connection = client.connection(destination, ConnectionKind::Tunnel).await;
-    let Some(opened) = client.open_for_waiting(&mut connection).await else { return };
+    let Some(opened) = client.open_unless_closed(&mut connection).await else { return };
     match opened {
         Ok(destination) => {
-            if let Err(error) = client.stream.write_all(TUNNEL_OPEN).await {
+            if let Err(error) = client.stream.write_all(TUNNEL_OPEN_REPLY).await {
                 return connection.fail(error);
             }
             client.relay(&mut connection, early, destination).await;

@@ -151,7 +151,7 @@ impl ProxyServer {
 
     async fn serve_stream(self, stream: TcpStream, peer: SocketAddr) {
         let Ok(local) = stream.local_addr() else { return };
-        let original = redirect::redirected_from(&*self.context.redirects, &stream, local);
+        let original = redirect::redirect_target(&*self.context.redirects, &stream, local);
         let client = self.client(stream, peer, original.unwrap_or(local));
         if let Some(original) = original {
             let names = &self.context.names;

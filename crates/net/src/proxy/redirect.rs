@@ -36,7 +36,7 @@ impl OriginalDestination for KernelRedirects {
 
 /// The destination of a redirected connection; none for a client that connected
 /// to the proxy itself.
-pub(super) fn redirected_from(
+pub(super) fn redirect_target(
     redirects: &dyn OriginalDestination,
     stream: &TcpStream,
     local: SocketAddr,

@@ -3,7 +3,7 @@
 use httparse::{EMPTY_HEADER, Request};
 
 use super::body::BodyFraming;
-use super::headers::{MAX_HEADERS, MessageLength, end_to_end, write_header};
+use super::headers::{MAX_HEADERS, MessageLength, end_to_end_headers, write_header};
 use super::reply::ReplyStatus;
 use crate::destination::split_authority;
 use hermes_core::NetworkDestination;
@@ -92,7 +92,7 @@ impl ProxyRequest {
             return Err(RequestError::malformed(text));
         }
         let mut headers = Vec::new();
-        for header in end_to_end(request.headers) {
+        for header in end_to_end_headers(request.headers) {
             if !header.name.eq_ignore_ascii_case("host") {
                 write_header(&mut headers, header.name, header.value);
             }

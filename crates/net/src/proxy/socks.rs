@@ -77,7 +77,7 @@ pub(super) async fn serve(mut client: ProxyClient) {
         }
     };
     let mut connection = client.connection(destination, ConnectionKind::Socks).await;
-    let Some(opened) = client.open_for_waiting(&mut connection).await else { return };
+    let Some(opened) = client.open_unless_closed(&mut connection).await else { return };
     let reply = match opened {
         Ok(destination) => {
             let succeeded = SocksReply::Succeeded.to_bytes();
