@@ -7,7 +7,7 @@ use hermes::core::{
     ToolAnnotations, Confinement, Effect, NetworkMode, CallProposal, Resource, Scope, Session, WorkingDir,
 };
 use hermes::policy::Permissions;
-use hermes::sandbox::Support;
+use hermes::sandbox::SandboxSupport;
 
 /// The command that has programs run with what there is.
 pub(crate) const REDUCED_COMMAND: &str = "hermes config set sandbox.missing reduced";
@@ -29,8 +29,8 @@ const CONTAINER_FLAGS: &str =
     "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined …";
 
 /// The mechanisms of this system, asked for once.
-pub(crate) fn support() -> &'static Support {
-    static SUPPORT: OnceLock<Support> = OnceLock::new();
+pub(crate) fn support() -> &'static SandboxSupport {
+    static SUPPORT: OnceLock<SandboxSupport> = OnceLock::new();
     SUPPORT.get_or_init(hermes::sandbox::support)
 }
 

@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use hermes_sandbox::{Group, Launch, Launched, Sandbox, Stamp};
+use hermes_sandbox::{ProcessGroup, LaunchSpec, LaunchedChild, Sandbox, ProcessTag};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -38,7 +38,7 @@ struct Guardian {
     next: usize,
     /// Closed when this program ends, in whatever way.
     _life: OwnedFd,
-    _shell: Launched,
+    _shell: LaunchedChild,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(crate) fn watch(pid: u32) {
 /// purpose: a connection to another host, the keeper of a container.
 pub(crate) fn claim(pid: u32, job: &str) {
     if let Some(mut guardian) = guardian() {
-        guardian.change(pid, |line| line.stamp = Stamp::of(job).number());
+        guardian.change(pid, |line| line.stamp = ProcessTag::for_job(job).number());
     }
 }
 
@@ -90,7 +90,7 @@ impl Guardian {
     fn start() -> io::Result<Self> {
         let (theirs, life) = pipe_with(PipeFlags::CLOEXEC)?;
         let list = File::from(memfd_create("jobs", MemfdFlags::CLOEXEC)?);
-        let launch = Launch {
+        let launch = LaunchSpec {
             program: SHELL.into(),
             arguments: vec!["-c".into(), SCRIPT.into(), NAME.into()],
             shortcut: None,
@@ -100,9 +100,9 @@ impl Guardian {
             stdout: Some(list.try_clone()?.into()),
             stderr: None,
             // What ends a group of ours must not end it.
-            group: Group::Session,
+            group: ProcessGroup::NewSession,
         };
-        let shell = Sandbox::open().launch(&launch)?;
+        let shell = Sandbox::unconfined().launch(&launch)?;
         Ok(Self { list, jobs: Vec::new(), next: 0, _life: life, _shell: shell })
     }
 

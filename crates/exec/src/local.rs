@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{BoxFuture, ChildLimits, Confinement, ToolError};
-use hermes_sandbox::{Group, Launch, Launched, Sandbox};
+use hermes_sandbox::{ProcessGroup, LaunchSpec, LaunchedChild, Sandbox};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, kill_process_group};
@@ -91,12 +91,12 @@ impl Local {
         }
         let Prepared { sandbox, network } = match &confinement {
             Some(confinement) => self.sandbox(confinement)?,
-            None => Prepared { sandbox: Arc::new(Sandbox::open()), network: None },
+            None => Prepared { sandbox: Arc::new(Sandbox::unconfined()), network: None },
         };
         let Streams { child: [stdin, stdout, stderr], input, output, terminal } =
             Streams::open(&input, output, &sandbox).map_err(failed)?;
-        let group = if terminal.is_some() { Group::Terminal } else { Group::Session };
-        let launch = Launch {
+        let group = if terminal.is_some() { ProcessGroup::NewTerminalSession } else { ProcessGroup::NewSession };
+        let launch = LaunchSpec {
             program: program.clone(),
             arguments,
             shortcut,
@@ -190,7 +190,7 @@ struct Streams {
 impl Streams {
     fn open(input: &Input, output: Output, sandbox: &Sandbox) -> io::Result<Self> {
         if let Output::Terminal(size) = output {
-            let Pty { master, slave } = match sandbox.terminal() {
+            let Pty { master, slave } = match sandbox.open_terminal() {
                 Some(master) => pty::with(master?, size.rows, size.columns)?,
                 None => pty::open(size.rows, size.columns)?,
             };
@@ -239,7 +239,7 @@ fn large_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 struct Process {
     root: Root,
     terminal: Option<OwnedFd>,
-    launched: Mutex<Launched>,
+    launched: Mutex<LaunchedChild>,
     /// Becomes readable when it ends.
     file: AsyncFd<OwnedFd>,
     /// What stands in for protected files goes with it.
@@ -262,7 +262,7 @@ impl Control for Process {
                     launched.try_wait()?
                 };
                 if let Some(status) = status {
-                    self.sandbox.tidy();
+                    self.sandbox.quarantine();
                     return Ok(exit(status));
                 }
                 ready.clear_ready();
@@ -338,7 +338,7 @@ fn too_long(size: usize) -> ToolError {
 /// What holds, and the limit that does not. The preset one is a net, and not
 /// spoken of; one that a profile has set was asked for.
 fn held(sandbox: &Sandbox, confinement: &Confinement) -> String {
-    let held = sandbox.held();
+    let held = sandbox.enforcement();
     if confinement.reduced && !held.mount_namespace {
         return held.to_string();
     }

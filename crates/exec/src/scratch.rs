@@ -31,7 +31,7 @@ impl Scratch {
     pub(crate) fn folder(&mut self, session: &str) -> io::Result<PathBuf> {
         let is_short = self.top.as_ref().is_none_or(|top| !has_room(top.path()));
         if is_short {
-            let usual = den().or_else(|_| std::env::temp_dir().canonicalize());
+            let usual = private_dir().or_else(|_| std::env::temp_dir().canonicalize());
             self.settle(usual.into_iter().chain(OTHERS.map(PathBuf::from)))?;
         }
         let Some(top) = &self.top else { return Err(io::ErrorKind::NotFound.into()) };

@@ -8,7 +8,7 @@ fn every_session_has_a_folder_of_its_own() {
     assert_ne!(first, second);
     assert_eq!(scratch.folder("a").unwrap(), first);
     assert_eq!(first.parent(), second.parent());
-    if let Ok(den) = den() {
+    if let Ok(den) = private_dir() {
         assert!(first.starts_with(den), "{}", first.display());
     }
     drop(scratch);

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use hermes_core::Confinement;
-use hermes_sandbox::{Launch, Sandbox};
+use hermes_sandbox::{LaunchSpec, Sandbox};
 
 const ROUNDS: usize = 1000;
 const MEGABYTE: usize = 1 << 20;
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let large = measure(&plain, covered.as_ref())?;
     assert!(ballast.iter().chain(&more).step_by(4096).all(|byte| *byte == 1));
     report.insert("rounds".into(), ROUNDS.into());
-    report.insert("held".into(), plain.held().to_string().into());
+    report.insert("held".into(), plain.enforcement().to_string().into());
     report.insert("parent_small".into(), small);
     report.insert("parent_20_mb".into(), usual);
     report.insert("parent_300_mb".into(), large);
@@ -92,7 +92,7 @@ fn interleave(ways: &[Way<'_>]) -> Result<Vec<f64>, Box<dyn Error>> {
             let start = Instant::now();
             match way {
                 Way::Bare => command.spawn()?.wait()?,
-                Way::Launched(sandbox) => sandbox.launch(&Launch::of(&command)?)?.wait()?,
+                Way::Launched(sandbox) => sandbox.launch(&LaunchSpec::from_command(&command)?)?.wait()?,
                 Way::Forked(sandbox) => sandbox.spawn(&mut command)?.wait()?,
             };
             list.push(u64::try_from(start.elapsed().as_nanos())?);

@@ -9,17 +9,17 @@ use libc::sock_filter;
 
 /// What happens to a system call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Rule {
+pub(crate) enum SyscallRule {
     /// It fails with this error number.
     Refuse(i32),
     /// It is not permitted if all checks of any alternative hold.
-    RefuseWhen(Vec<Vec<Check>>),
+    RefuseWhen(Vec<Vec<ArgumentCheck>>),
 }
 
 /// A condition on an argument, given by its position. The kernel reads the
 /// arguments in question as 32 bits, so the upper half is noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Check {
+pub(crate) enum ArgumentCheck {
     /// It has this value.
     Equal(u32, u32),
     /// It has another value.
@@ -28,19 +28,19 @@ pub(crate) enum Check {
     AnyBit(u32, u32),
     /// Its upper half, of an argument that the kernel reads as a whole, is not
     /// zero.
-    IsLong(u32),
+    HasUpperHalf(u32),
     /// Its bits under the mask have this value.
-    Masked(u32, u32, u32),
+    MaskedEqual(u32, u32, u32),
 }
 
-const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
-const JUMP: u32 = libc::BPF_JMP | libc::BPF_JA;
+const OP_LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+const OP_AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
+const OP_JUMP: u32 = libc::BPF_JMP | libc::BPF_JA;
 const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const IF_ABOVE: u32 = libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K;
 const IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
 const IF_ANY_BIT: u32 = libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K;
-const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+const OP_RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
 /// Where a filter finds what it judges.
 const NUMBER_OFFSET: u32 = 0;
@@ -55,48 +55,48 @@ const ARCHITECTURE: u32 = 0xc000_00b7;
 /// System calls of the variant of x86-64 with short pointers carry this bit
 /// and would pass by every rule.
 #[cfg(target_arch = "x86_64")]
-const SHORT_POINTERS: u32 = 0x4000_0000;
+const X32_SYSCALL_BIT: u32 = 0x4000_0000;
 
 /// So many rules are tried one after the other: to part them as well would take
 /// one more instruction for each and save hardly a step.
-const TOGETHER: usize = 3;
+const MAX_LINEAR_RANGES: usize = 3;
 
 /// An instruction jumps over so many at most, with some room for those that
 /// come in between.
-const REACH: usize = 240;
+const MAX_JUMP_DISTANCE: usize = 240;
 
 /// The filter that applies the rules and allows everything else. Programs of
 /// another architecture, whose numbers mean other calls, are killed.
-pub(crate) fn assemble(rules: &BTreeMap<u32, Rule>) -> Vec<sock_filter> {
-    let mut code = Code::default();
-    let judged = code.bisect(&runs(rules));
+pub(crate) fn assemble(rules: &BTreeMap<u32, SyscallRule>) -> Vec<sock_filter> {
+    let mut code = BpfAssembler::default();
+    let judged = code.emit_binary_search(&syscall_ranges(rules));
     #[cfg(target_arch = "x86_64")]
     let judged = {
-        let unknown = code.end(refusal(libc::ENOSYS));
-        code.branch(IF_AT_LEAST, SHORT_POINTERS, unknown, judged)
+        let unknown = code.emit_return(errno_action(libc::ENOSYS));
+        code.emit_branch(IF_AT_LEAST, X32_SYSCALL_BIT, unknown, judged)
     };
-    let judged = code.load(NUMBER_OFFSET, judged);
-    let killed = code.end(libc::SECCOMP_RET_KILL_PROCESS);
-    let known = code.branch(IF_EQUAL, ARCHITECTURE, judged, killed);
-    code.load(ARCHITECTURE_OFFSET, known);
-    code.backwards.reverse();
-    code.backwards
+    let judged = code.emit_load(NUMBER_OFFSET, judged);
+    let killed = code.emit_return(libc::SECCOMP_RET_KILL_PROCESS);
+    let known = code.emit_branch(IF_EQUAL, ARCHITECTURE, judged, killed);
+    code.emit_load(ARCHITECTURE_OFFSET, known);
+    code.reversed.reverse();
+    code.reversed
 }
 
 /// Neighbouring numbers with the same rule.
 #[derive(Debug)]
-struct Run<'a> {
+struct SyscallRange<'a> {
     first: u32,
     last: u32,
-    rule: &'a Rule,
+    rule: &'a SyscallRule,
 }
 
-fn runs(rules: &BTreeMap<u32, Rule>) -> Vec<Run<'_>> {
-    let mut runs: Vec<Run<'_>> = Vec::new();
+fn syscall_ranges(rules: &BTreeMap<u32, SyscallRule>) -> Vec<SyscallRange<'_>> {
+    let mut runs: Vec<SyscallRange<'_>> = Vec::new();
     for (&number, rule) in rules {
         match runs.last_mut() {
             Some(run) if run.last + 1 == number && run.rule == rule => run.last = number,
-            _ => runs.push(Run { first: number, last: number, rule }),
+            _ => runs.push(SyscallRange { first: number, last: number, rule }),
         }
     }
     runs
@@ -105,146 +105,146 @@ fn runs(rules: &BTreeMap<u32, Rule>) -> Vec<Run<'_>> {
 /// A program that is written from its end, since jumps only lead forward: what
 /// an instruction leads to is there before it.
 #[derive(Debug, Default)]
-struct Code {
-    backwards: Vec<sock_filter>,
+struct BpfAssembler {
+    reversed: Vec<sock_filter>,
 }
 
 /// The place of an instruction, counted from the end.
-type At = usize;
+type InstructionIndex = usize;
 
-impl Code {
-    fn put(&mut self, instruction: sock_filter) -> At {
-        self.backwards.push(instruction);
-        self.backwards.len() - 1
+impl BpfAssembler {
+    fn emit(&mut self, instruction: sock_filter) -> InstructionIndex {
+        self.reversed.push(instruction);
+        self.reversed.len() - 1
     }
 
     /// How far a jump from the next instruction to that place is.
-    fn distance(&self, to: At) -> usize {
-        self.backwards.len() - 1 - to
+    fn distance(&self, to: InstructionIndex) -> usize {
+        self.reversed.len() - 1 - to
     }
 
     /// A place in reach that leads there.
-    fn near(&mut self, to: At) -> At {
+    fn ensure_in_reach(&mut self, to: InstructionIndex) -> InstructionIndex {
         let distance = self.distance(to);
-        if distance <= REACH { to } else { self.put(step(JUMP, distance as u32)) }
+        if distance <= MAX_JUMP_DISTANCE { to } else { self.emit(make_instruction(OP_JUMP, distance as u32)) }
     }
 
     /// Answers with this value.
-    fn end(&mut self, value: u32) -> At {
-        let is_it = |it: &sock_filter| u32::from(it.code) == RETURN && it.k == value;
-        match self.backwards.iter().rposition(is_it) {
-            Some(at) if self.distance(at) <= REACH => at,
-            _ => self.put(step(RETURN, value)),
+    fn emit_return(&mut self, value: u32) -> InstructionIndex {
+        let is_it = |it: &sock_filter| u32::from(it.code) == OP_RETURN && it.k == value;
+        match self.reversed.iter().rposition(is_it) {
+            Some(at) if self.distance(at) <= MAX_JUMP_DISTANCE => at,
+            _ => self.emit(make_instruction(OP_RETURN, value)),
         }
     }
 
-    fn branch(&mut self, code: u32, k: u32, yes: At, no: At) -> At {
-        let (yes, no) = (self.near(yes), self.near(no));
+    fn emit_branch(&mut self, code: u32, k: u32, yes: InstructionIndex, no: InstructionIndex) -> InstructionIndex {
+        let (yes, no) = (self.ensure_in_reach(yes), self.ensure_in_reach(no));
         let [jt, jf] = [yes, no].map(|to| self.distance(to) as u8);
-        self.put(sock_filter { code: code as u16, jt, jf, k })
+        self.emit(sock_filter { code: code as u16, jt, jf, k })
     }
 
     /// Loads a word for what comes next.
-    fn load(&mut self, offset: u32, next: At) -> At {
-        self.follow(step(LOAD, offset), next)
+    fn emit_load(&mut self, offset: u32, next: InstructionIndex) -> InstructionIndex {
+        self.emit_then(make_instruction(OP_LOAD, offset), next)
     }
 
     /// An instruction with only one way on.
-    fn follow(&mut self, instruction: sock_filter, next: At) -> At {
+    fn emit_then(&mut self, instruction: sock_filter, next: InstructionIndex) -> InstructionIndex {
         let distance = self.distance(next);
         if distance > 0 {
-            self.put(step(JUMP, distance as u32));
+            self.emit(make_instruction(OP_JUMP, distance as u32));
         }
-        self.put(instruction)
+        self.emit(instruction)
     }
 
     /// Expects the number in the accumulator. The depth is the logarithm of
     /// the number of runs.
-    fn bisect(&mut self, runs: &[Run<'_>]) -> At {
-        if runs.len() <= TOGETHER {
-            let allowed = self.end(libc::SECCOMP_RET_ALLOW);
-            return runs.iter().rev().fold(allowed, |next, run| self.judge_run(run, next));
+    fn emit_binary_search(&mut self, runs: &[SyscallRange<'_>]) -> InstructionIndex {
+        if runs.len() <= MAX_LINEAR_RANGES {
+            let allowed = self.emit_return(libc::SECCOMP_RET_ALLOW);
+            return runs.iter().rev().fold(allowed, |next, run| self.emit_range(run, next));
         }
         let (left, right) = runs.split_at(runs.len() / 2);
-        let (above, below) = (self.bisect(right), self.bisect(left));
+        let (above, below) = (self.emit_binary_search(right), self.emit_binary_search(left));
         match right.first() {
-            Some(first) => self.branch(IF_AT_LEAST, first.first, above, below),
+            Some(first) => self.emit_branch(IF_AT_LEAST, first.first, above, below),
             None => below,
         }
     }
 
     /// What is not in the run goes on.
-    fn judge_run(&mut self, run: &Run<'_>, otherwise: At) -> At {
+    fn emit_range(&mut self, run: &SyscallRange<'_>, otherwise: InstructionIndex) -> InstructionIndex {
         let judged = match run.rule {
-            Rule::Refuse(error) => self.end(refusal(*error)),
-            Rule::RefuseWhen(alternatives) => {
-                let allowed = self.end(libc::SECCOMP_RET_ALLOW);
-                alternatives.iter().rev().fold(allowed, |next, checks| self.judge(checks, next))
+            SyscallRule::Refuse(error) => self.emit_return(errno_action(*error)),
+            SyscallRule::RefuseWhen(alternatives) => {
+                let allowed = self.emit_return(libc::SECCOMP_RET_ALLOW);
+                alternatives.iter().rev().fold(allowed, |next, checks| self.emit_checks(checks, next))
             }
         };
         if run.first == run.last {
-            return self.branch(IF_EQUAL, run.first, judged, otherwise);
+            return self.emit_branch(IF_EQUAL, run.first, judged, otherwise);
         }
-        let within = self.branch(IF_ABOVE, run.last, otherwise, judged);
+        let within = self.emit_branch(IF_ABOVE, run.last, otherwise, judged);
         // What is below it is below those that come after it.
-        let allowed = self.end(libc::SECCOMP_RET_ALLOW);
-        self.branch(IF_AT_LEAST, run.first, within, allowed)
+        let allowed = self.emit_return(libc::SECCOMP_RET_ALLOW);
+        self.emit_branch(IF_AT_LEAST, run.first, within, allowed)
     }
 
     /// Refuses if all checks hold, else goes on.
-    fn judge(&mut self, checks: &[Check], otherwise: At) -> At {
-        let mut then = self.end(refusal(libc::EPERM));
+    fn emit_checks(&mut self, checks: &[ArgumentCheck], otherwise: InstructionIndex) -> InstructionIndex {
+        let mut then = self.emit_return(errno_action(libc::EPERM));
         for (at, check) in checks.iter().enumerate().rev() {
             let argument = match *check {
-                Check::Equal(argument, value) => {
-                    then = self.branch(IF_EQUAL, value, then, otherwise);
+                ArgumentCheck::Equal(argument, value) => {
+                    then = self.emit_branch(IF_EQUAL, value, then, otherwise);
                     argument
                 }
-                Check::Differs(argument, value) => {
-                    then = self.branch(IF_EQUAL, value, otherwise, then);
+                ArgumentCheck::Differs(argument, value) => {
+                    then = self.emit_branch(IF_EQUAL, value, otherwise, then);
                     argument
                 }
-                Check::AnyBit(argument, bits) => {
-                    then = self.branch(IF_ANY_BIT, bits, then, otherwise);
+                ArgumentCheck::AnyBit(argument, bits) => {
+                    then = self.emit_branch(IF_ANY_BIT, bits, then, otherwise);
                     argument
                 }
-                Check::IsLong(argument) => {
-                    then = self.branch(IF_EQUAL, 0, otherwise, then);
-                    then = self.load(ARGUMENTS_OFFSET + 8 * argument + 4, then);
+                ArgumentCheck::HasUpperHalf(argument) => {
+                    then = self.emit_branch(IF_EQUAL, 0, otherwise, then);
+                    then = self.emit_load(ARGUMENTS_OFFSET + 8 * argument + 4, then);
                     continue;
                 }
-                Check::Masked(argument, mask, value) => {
-                    then = self.branch(IF_EQUAL, value, then, otherwise);
-                    then = self.follow(step(AND, mask), then);
+                ArgumentCheck::MaskedEqual(argument, mask, value) => {
+                    then = self.emit_branch(IF_EQUAL, value, then, otherwise);
+                    then = self.emit_then(make_instruction(OP_AND, mask), then);
                     argument
                 }
             };
             let before = at.checked_sub(1).and_then(|before| checks.get(before));
-            if before.and_then(Check::leaves) != Some(argument) {
+            if before.and_then(ArgumentCheck::loaded_argument) != Some(argument) {
                 // The low half comes first, on both architectures.
-                then = self.load(ARGUMENTS_OFFSET + 8 * argument, then);
+                then = self.emit_load(ARGUMENTS_OFFSET + 8 * argument, then);
             }
         }
         then
     }
 }
 
-impl Check {
+impl ArgumentCheck {
     /// The argument that is in the accumulator after it, as it was given.
-    fn leaves(&self) -> Option<u32> {
+    fn loaded_argument(&self) -> Option<u32> {
         match *self {
             Self::Equal(argument, _) | Self::Differs(argument, _) | Self::AnyBit(argument, _) => {
                 Some(argument)
             }
-            Self::Masked(..) | Self::IsLong(_) => None,
+            Self::MaskedEqual(..) | Self::HasUpperHalf(_) => None,
         }
     }
 }
 
-fn step(code: u32, k: u32) -> sock_filter {
+fn make_instruction(code: u32, k: u32) -> sock_filter {
     sock_filter { code: code as u16, jt: 0, jf: 0, k }
 }
 
-fn refusal(error: i32) -> u32 {
+fn errno_action(error: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | error as u32
 }

@@ -14,51 +14,51 @@ use std::sync::{Arc, Mutex};
 use hermes_core::{Confinement, NetworkMode};
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::aside::Unwelcome;
-use crate::covers::Covers;
-use crate::filter::{self, Shape};
-use crate::launched::c_string;
-use crate::raw::child::{self, Limit};
-use crate::raw::image::{Gate, Image, Wrap, install_image};
-use crate::raw::namespace::Mount;
-use crate::sandbox::{limits, process_limit_gap};
-use crate::sockets::Sockets;
+use crate::quarantine::ForbiddenPaths;
+use crate::mount_masks::MountMasks;
+use crate::seccomp_filter::{self, FilterOptions};
+use crate::launched_child::c_string;
+use crate::raw::child::{self, ChildRlimit};
+use crate::raw::image::{PreExec, ExecImage, BubblewrapSetup, install_image};
+use crate::raw::namespace::MountAction;
+use crate::sandbox::{resource_limits, process_limit_gap};
+use crate::foreign_sockets::ForeignSockets;
 use crate::support::find_bubblewrap;
-use crate::watch::Watch;
-use crate::{Held, Launch, SandboxError};
+use crate::path_fingerprint::PathFingerprint;
+use crate::{EnforcementReport, LaunchSpec, SandboxError};
 
 /// Bubblewrap with the arguments of one confinement.
 #[derive(Debug)]
 pub(crate) struct Bubblewrap {
     program: PathBuf,
     confinement: Confinement,
-    unwelcome: Unwelcome,
-    limits: Vec<Limit>,
+    forbidden: ForbiddenPaths,
+    limits: Vec<ChildRlimit>,
     filter: Arc<OwnedFd>,
-    state: Mutex<State>,
+    state: Mutex<BubblewrapState>,
 }
 
 /// What depends on the files that are there.
 #[derive(Debug)]
-struct State {
+struct BubblewrapState {
     arguments: Vec<CString>,
-    watch: Watch,
-    sockets: Sockets,
-    covers: Covers,
+    fingerprint: PathFingerprint,
+    sockets: ForeignSockets,
+    masks: MountMasks,
 }
 
 impl Bubblewrap {
     /// Fails if bubblewrap is not installed: it was asked for by name.
-    pub(crate) fn prepare(confinement: &Confinement) -> Result<(Self, Held), SandboxError> {
+    pub(crate) fn prepare(confinement: &Confinement) -> Result<(Self, EnforcementReport), SandboxError> {
         let program = find_bubblewrap().ok_or_else(|| SandboxError::Unsupported {
             what: "bubblewrap",
             why: "there is no `bwrap` on the search path".to_owned(),
             hint: "install the package `bubblewrap`, or switch it off in the settings",
         })?;
-        let shape = Shape { network: true, guard_truncate: false, shared_memory: false };
-        let filter = Arc::new(store(&filter::build(shape))?);
-        let state = State::prepare(confinement, &filter)?;
-        let mut gaps = state.covers.gaps.clone();
+        let shape = FilterOptions { network: true, guard_truncate: false, shares_ipc: false };
+        let filter = Arc::new(write_filter(&seccomp_filter::build(shape))?);
+        let state = BubblewrapState::prepare(confinement, &filter)?;
+        let mut gaps = state.masks.gaps.clone();
         if confinement.delete.is_some() {
             gaps.push("deleting and renaming files (bubblewrap cannot forbid it)".to_owned());
         }
@@ -70,8 +70,8 @@ impl Bubblewrap {
         }
         let limit_gap = process_limit_gap(&confinement.limits);
         gaps.extend(limit_gap.clone());
-        let own = state.covers.placeholders.iter().filter_map(|it| it.own_path());
-        let held = Held {
+        let own = state.masks.placeholders.iter().filter_map(|it| it.own_path());
+        let held = EnforcementReport {
             landlock: None,
             seccomp: true,
             mount_namespace: true,
@@ -86,8 +86,8 @@ impl Bubblewrap {
         let bubblewrap = Self {
             program,
             confinement: confinement.clone(),
-            unwelcome: Unwelcome::of(confinement),
-            limits: limits(&confinement.limits),
+            forbidden: ForbiddenPaths::from_spec(confinement),
+            limits: resource_limits(&confinement.limits),
             filter,
             state: Mutex::new(state),
         };
@@ -95,13 +95,13 @@ impl Bubblewrap {
     }
 
     /// What is not to be made.
-    pub(crate) fn unwelcome(&self) -> &Unwelcome {
-        &self.unwelcome
+    pub(crate) fn forbidden(&self) -> &ForbiddenPaths {
+        &self.forbidden
     }
 
     /// Has the child of `command` run bubblewrap, and that the program.
     pub(crate) fn apply(&self, command: &mut Command) -> Result<(), SandboxError> {
-        match self.gate(&Launch::of(command)?)? {
+        match self.pre_exec(&LaunchSpec::from_command(command)?)? {
             Ok((gate, image)) => install_image(command, gate, image),
             Err(error) => {
                 let code = error.raw_os_error().unwrap_or(libc::EINVAL);
@@ -114,16 +114,16 @@ impl Bubblewrap {
     /// Bubblewrap as the program, and what a child does before. The inner
     /// error is one of the spawn: a missing program is, as it is without
     /// bubblewrap.
-    pub(crate) fn gate(&self, launch: &Launch) -> Result<io::Result<(Gate, Image)>, SandboxError> {
-        if !launch.is_there() {
+    pub(crate) fn pre_exec(&self, launch: &LaunchSpec) -> Result<io::Result<(PreExec, ExecImage)>, SandboxError> {
+        if !launch.program_exists() {
             return Ok(Err(io::Error::from_raw_os_error(libc::ENOENT)));
         }
         let program = c_string(self.program.as_os_str())?;
         let mut arguments = vec![program.clone()];
         {
             let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            if state.watch.has_changed() || state.sockets.has_new(&self.confinement) {
-                let fresh = State::prepare(&self.confinement, &self.filter)?;
+            if state.fingerprint.has_changed() || state.sockets.has_new(&self.confinement) {
+                let fresh = BubblewrapState::prepare(&self.confinement, &self.filter)?;
                 *state = fresh;
             }
             arguments.extend(state.arguments.iter().cloned());
@@ -133,38 +133,38 @@ impl Bubblewrap {
         for argument in rest.chain(launch.arguments.iter().map(OsString::as_os_str)) {
             arguments.push(c_string(argument)?);
         }
-        let gate = Gate::Bubblewrap(Wrap::new(self.limits.clone(), Arc::clone(&self.filter))?);
-        Ok(Ok((gate, Image::new(vec![program], arguments, launch.variables()?))))
+        let gate = PreExec::Bubblewrap(BubblewrapSetup::new(self.limits.clone(), Arc::clone(&self.filter))?);
+        Ok(Ok((gate, ExecImage::new(vec![program], arguments, launch.environment_lines()?))))
     }
 }
 
-impl State {
+impl BubblewrapState {
     fn prepare(confinement: &Confinement, filter: &OwnedFd) -> Result<Self, SandboxError> {
         // It makes the mounts itself, and knows no overlays of ours.
         let confinement = &Confinement { overlays: Vec::new(), ..confinement.clone() };
-        let mut covers = Covers::plan(confinement, true)?;
-        let (sockets, foreign) = Sockets::look(confinement);
+        let mut covers = MountMasks::plan(confinement, true)?;
+        let (sockets, foreign) = ForeignSockets::scan(confinement);
         // Elsewhere there are none, as nothing else is there.
         let within = |path: &PathBuf| {
             let mut trees = confinement.read.iter().chain(&confinement.write);
             trees.any(|tree| path.starts_with(tree))
         };
-        covers.shut(foreign.into_iter().filter(within).collect(), confinement);
-        let watch = Watch::new(confinement, &covers);
-        let mut arguments = namespaces(confinement);
-        arguments.extend(trees(confinement)?);
-        arguments.extend(cover(&covers.mounts()?, &confinement.write));
+        covers.mask_sockets(foreign.into_iter().filter(within).collect(), confinement);
+        let watch = PathFingerprint::new(confinement, &covers);
+        let mut arguments = namespace_arguments(confinement);
+        arguments.extend(tree_arguments(confinement)?);
+        arguments.extend(mask_arguments(&covers.mounts()?, &confinement.write));
         // The root is one more place to write to, if a private one.
         if !confinement.write.iter().any(|tree| tree == Path::new("/")) {
             arguments.extend(["--remount-ro", "/"].map(Into::into));
         }
         arguments.extend(["--seccomp".into(), filter.as_raw_fd().to_string().into()]);
         let arguments = arguments.iter().map(|it| c_string(it)).collect::<io::Result<_>>()?;
-        Ok(Self { arguments, watch, sockets, covers })
+        Ok(Self { arguments, fingerprint: watch, sockets, masks: covers })
     }
 }
 
-fn namespaces(confinement: &Confinement) -> Vec<OsString> {
+fn namespace_arguments(confinement: &Confinement) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = [
         "--unshare-user",
         "--unshare-ipc",
@@ -183,7 +183,7 @@ fn namespaces(confinement: &Confinement) -> Vec<OsString> {
 
 /// The allowed trees, outer ones first, in a root that is otherwise empty but
 /// for its symbolic links (`/bin` is one on most systems).
-fn trees(confinement: &Confinement) -> io::Result<Vec<OsString>> {
+fn tree_arguments(confinement: &Confinement) -> io::Result<Vec<OsString>> {
     let mut binds: BTreeMap<&Path, &str> = BTreeMap::new();
     for path in &confinement.write {
         binds.insert(path, "--bind-try");
@@ -213,22 +213,22 @@ fn trees(confinement: &Confinement) -> io::Result<Vec<OsString>> {
     Ok(arguments)
 }
 
-fn cover(mounts: &[Mount], write: &[PathBuf]) -> Vec<OsString> {
+fn mask_arguments(mounts: &[MountAction], write: &[PathBuf]) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = Vec::new();
     // What is kept comes from outside, so that its covers come after it.
-    let encloses = |mount: &&Mount| match mount {
-        Mount::Enclose(_, kept) => kept.iter().all(|kept| !kept.is_written),
+    let encloses = |mount: &&MountAction| match mount {
+        MountAction::PartialDirectory(_, kept) => kept.iter().all(|kept| !kept.is_writable),
         _ => false,
     };
     let rest = mounts.iter().filter(|mount| !encloses(mount));
     for mount in mounts.iter().filter(encloses).chain(rest) {
         let name = |path: &CString| OsString::from_vec(path.as_bytes().to_vec());
         match mount {
-            Mount::Pin(path) => arguments.extend(["--bind".into(), name(path), name(path)]),
-            Mount::ReadOnly(path) => {
+            MountAction::Pin(path) => arguments.extend(["--bind".into(), name(path), name(path)]),
+            MountAction::ReadOnly(path) => {
                 arguments.extend(["--ro-bind".into(), name(path), name(path)]);
             }
-            Mount::HideFolder(path) => arguments.extend([
+            MountAction::HideDirectory(path) => arguments.extend([
                 "--perms".into(),
                 "0000".into(),
                 "--tmpfs".into(),
@@ -236,20 +236,20 @@ fn cover(mounts: &[Mount], write: &[PathBuf]) -> Vec<OsString> {
                 "--remount-ro".into(),
                 name(path),
             ]),
-            Mount::HideFile(path) | Mount::HideSocket(path) => {
+            MountAction::HideFile(path) | MountAction::HideSocket(path) => {
                 arguments.extend(["--ro-bind".into(), "/dev/null".into(), name(path)]);
             }
             // It writes in nothing but what it is told, and has a folder for devices
             // of its own, and that in it.
-            Mount::Seal(_) | Mount::Fresh(_) | Mount::Overlay(_) | Mount::Bind(..) => {}
-            Mount::Enclose(path, kept) => {
+            MountAction::Seal(_) | MountAction::FreshTmpfs(_) | MountAction::Overlay(_) | MountAction::Bind(..) => {}
+            MountAction::PartialDirectory(path, kept) => {
                 arguments.extend(["--tmpfs".into(), name(path)]);
                 for kept in kept {
                     if let Some(link) = &kept.link {
                         arguments.extend(["--symlink".into(), name(link), name(&kept.path)]);
                         continue;
                     }
-                    let option = if kept.is_written { "--bind" } else { "--ro-bind-try" };
+                    let option = if kept.is_writable { "--bind" } else { "--ro-bind-try" };
                     arguments.extend([option.into(), name(&kept.path), name(&kept.path)]);
                 }
                 // What may be written in there lies over what was bound again.
@@ -265,7 +265,7 @@ fn cover(mounts: &[Mount], write: &[PathBuf]) -> Vec<OsString> {
 }
 
 /// The filter as a file that bubblewrap reads.
-fn store(filter: &[libc::sock_filter]) -> io::Result<OwnedFd> {
+fn write_filter(filter: &[libc::sock_filter]) -> io::Result<OwnedFd> {
     let mut bytes = Vec::with_capacity(filter.len() * 8);
     for it in filter {
         bytes.extend(it.code.to_ne_bytes());

@@ -9,28 +9,28 @@ use std::process::Command;
 
 /// What a standard stream of a child may be.
 #[cfg(unix)]
-pub type Stream = std::os::fd::OwnedFd;
+pub type StdioHandle = std::os::fd::OwnedFd;
 /// What a standard stream of a child may be.
 #[cfg(windows)]
 pub type Stream = std::os::windows::io::OwnedHandle;
 
 /// Where the child stands among processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Group {
+pub enum ProcessGroup {
     /// In the group of the parent.
     #[default]
-    Same,
+    Inherit,
     /// At the head of a new group.
     New,
     /// At the head of a new session.
-    Session,
+    NewSession,
     /// At the head of a new session, with its standard input as the terminal.
-    Terminal,
+    NewTerminalSession,
 }
 
 /// What to run, and how.
 #[derive(Debug)]
-pub struct Launch {
+pub struct LaunchSpec {
     /// A path, or a name to look for in the `PATH` of the environment.
     pub program: OsString,
     /// The arguments, without the program.
@@ -43,19 +43,19 @@ pub struct Launch {
     /// The working directory.
     pub directory: PathBuf,
     /// Standard input; nothing to read if none.
-    pub stdin: Option<Stream>,
+    pub stdin: Option<StdioHandle>,
     /// Standard output; thrown away if none.
-    pub stdout: Option<Stream>,
+    pub stdout: Option<StdioHandle>,
     /// Standard error; thrown away if none.
-    pub stderr: Option<Stream>,
+    pub stderr: Option<StdioHandle>,
     /// Where it stands among processes.
-    pub group: Group,
+    pub group: ProcessGroup,
 }
 
-impl Launch {
+impl LaunchSpec {
     /// Program, arguments, environment and working directory of a command.
     /// What else it says, a command does not tell.
-    pub fn of(command: &Command) -> io::Result<Self> {
+    pub fn from_command(command: &Command) -> io::Result<Self> {
         let directory = match command.get_current_dir() {
             Some(directory) if directory.is_absolute() => directory.to_owned(),
             Some(directory) => env::current_dir()?.join(directory),
@@ -70,7 +70,7 @@ impl Launch {
             stdin: None,
             stdout: None,
             stderr: None,
-            group: Group::Same,
+            group: ProcessGroup::Inherit,
         })
     }
 }
@@ -78,7 +78,7 @@ impl Launch {
 /// The environment that the command would give its child.
 fn environment(command: &Command) -> BTreeMap<OsString, OsString> {
     let mut variables: BTreeMap<OsString, OsString> =
-        if is_cleared(command) { BTreeMap::new() } else { env::vars_os().collect() };
+        if is_env_cleared(command) { BTreeMap::new() } else { env::vars_os().collect() };
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => variables.insert(name.to_owned(), value.to_owned()),
@@ -90,7 +90,7 @@ fn environment(command: &Command) -> BTreeMap<OsString, OsString> {
 
 /// Whether the environment of the parent is left behind. The library tells it
 /// in no other way than in the text that it prints.
-fn is_cleared(command: &Command) -> bool {
+fn is_env_cleared(command: &Command) -> bool {
     let text = format!("{command:?}");
     let rest = match command.get_current_dir() {
         Some(directory) => text.strip_prefix(&format!("cd {directory:?} && ")).unwrap_or(&text),

@@ -11,30 +11,30 @@
 //! only system calls.
 
 mod error;
-mod held;
+mod enforcement;
 mod launch;
-mod stamp;
+mod process_tag;
 
 #[cfg(target_os = "linux")]
-mod aside;
+mod quarantine;
 #[cfg(target_os = "linux")]
 mod bpf;
 #[cfg(target_os = "linux")]
 mod bubblewrap;
 #[cfg(target_os = "linux")]
-mod covers;
+mod mount_masks;
 #[cfg(target_os = "linux")]
-mod den;
+mod private_dir;
 #[cfg(target_os = "linux")]
-mod filter;
+mod seccomp_filter;
 #[cfg(target_os = "linux")]
-mod launched;
+mod launched_child;
 #[cfg(target_os = "linux")]
-mod lookout;
+mod mask_watcher;
 #[cfg(target_os = "linux")]
 mod netlink;
 #[cfg(target_os = "linux")]
-mod network_space;
+mod network_namespace;
 #[cfg(target_os = "linux")]
 mod overlay;
 #[cfg(target_os = "linux")]
@@ -47,38 +47,38 @@ mod probe;
 #[allow(unsafe_code)]
 mod raw;
 #[cfg(target_os = "linux")]
-mod redacted;
+mod redacted_copy;
 #[cfg(target_os = "linux")]
 mod rules;
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(target_os = "linux")]
-mod searches;
+mod path_search;
 #[cfg(target_os = "linux")]
-mod sockets;
+mod foreign_sockets;
 #[cfg(target_os = "linux")]
 mod support;
 #[cfg(target_os = "linux")]
-mod watch;
+mod path_fingerprint;
 
 #[cfg(not(target_os = "linux"))]
 #[path = "elsewhere.rs"]
 mod sandbox;
 
 #[cfg(target_os = "linux")]
-pub use den::den;
+pub use private_dir::private_dir;
 pub use error::SandboxError;
-pub use held::{Held, Outcome, Probe, Support};
-pub use launch::{Group, Launch, Stream};
+pub use enforcement::{EnforcementReport, ProbeOutcome, ProbeResult, SandboxSupport};
+pub use launch::{ProcessGroup, LaunchSpec, StdioHandle};
 #[cfg(target_os = "linux")]
-pub use launched::Launched;
+pub use launched_child::LaunchedChild;
 #[cfg(target_os = "linux")]
-pub use network_space::{ListeningSocket, NetworkSpace, host_ports, sockets_of};
+pub use network_namespace::{ListeningSocket, NetworkNamespace, host_ports, process_sockets};
 #[cfg(target_os = "linux")]
 pub use overlay::overlay_directory;
 #[cfg(target_os = "linux")]
 pub use overlay_store::{
-    OverlayApplication, OverlayChange, OverlayChangeKind, OverlayEntry, OverlayStore, SkippedChange,
+    OverlayApplyReport, OverlayChange, OverlayChangeKind, OverlayEntry, OverlayStore, SkippedChange,
 };
 #[cfg(target_os = "linux")]
 pub use probe::probe;
@@ -87,8 +87,8 @@ pub use sandbox::{
     Launched, ListeningSocket, NetworkSpace, den, host_ports, overlay_directory, probe, sockets_of,
     support,
 };
-pub use sandbox::{Sandbox, explain};
-pub use stamp::Stamp;
+pub use sandbox::{Sandbox, explain_spawn_error};
+pub use process_tag::ProcessTag;
 #[cfg(target_os = "linux")]
 pub use support::support;
 

@@ -30,17 +30,17 @@ const NFT_MSG_NEWRULE: u16 = 6;
 const NLA_F_NESTED: u16 = 0x8000;
 
 /// The name of our table and its chain.
-const TABLE: &str = "hermes";
-const CHAIN: &str = "output";
+const NFT_TABLE: &str = "hermes";
+const NFT_CHAIN: &str = "output";
 
 /// A protocol of the transport layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Transport {
+enum TransportProtocol {
     Tcp,
     Udp,
 }
 
-impl Transport {
+impl TransportProtocol {
     fn number(self) -> u8 {
         match self {
             Self::Tcp => 6,
@@ -52,14 +52,14 @@ impl Transport {
 /// Brings loopback up and routes everything onto it, so that a connection to
 /// any host can be made and redirected.
 pub(crate) fn set_up_loopback(socket: &OwnedFd) -> io::Result<()> {
-    let mut link = Message::new(RTM_NEWLINK, 0);
+    let mut link = NetlinkMessage::new(RTM_NEWLINK, 0);
     // Family, padding and type; then the index, the flags and which of them change.
     link.bytes(&[0; 4]);
     for word in [LOOPBACK_INDEX, IFF_UP, IFF_UP] {
         link.bytes(&word.to_ne_bytes());
     }
     exchange(socket, &link.finish(1), &[1])?;
-    let mut route = Message::new(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
+    let mut route = NetlinkMessage::new(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
     let (main_table, set_by_hand, link_scope, unicast) = (254, 4, 253, 1);
     let family = libc::AF_INET as u8;
     route.bytes(&[family, 0, 0, 0, main_table, set_by_hand, link_scope, unicast, 0, 0, 0, 0]);
@@ -72,124 +72,124 @@ pub(crate) fn set_up_loopback(socket: &OwnedFd) -> io::Result<()> {
 /// and name look-ups to the resolver.
 pub(crate) fn redirect(socket: &OwnedFd, proxy: u16, resolver: u16) -> io::Result<()> {
     let rules = [
-        rule(&[transport(Transport::Udp), destination_port(53), redirect_to(resolver)]),
-        rule(&[
-            transport(Transport::Tcp),
-            not_loopback(),
-            destination_port(53),
+        rule_message(&[match_transport(TransportProtocol::Udp), match_destination_port(53), redirect_to(resolver)]),
+        rule_message(&[
+            match_transport(TransportProtocol::Tcp),
+            match_not_loopback(),
+            match_destination_port(53),
             redirect_to(resolver),
         ]),
-        rule(&[transport(Transport::Tcp), not_loopback(), redirect_to(proxy)]),
+        rule_message(&[match_transport(TransportProtocol::Tcp), match_not_loopback(), redirect_to(proxy)]),
     ];
     let mut batch = Vec::new();
     let mut number = 0;
-    let mut add = |message: Message| {
+    let mut add = |message: NetlinkMessage| {
         number += 1;
         batch.extend(message.finish(number));
         number
     };
-    add(batch_mark(NFNL_MSG_BATCH_BEGIN));
-    let mut acknowledged = vec![add(table()), add(chain())];
+    add(batch_message(NFNL_MSG_BATCH_BEGIN));
+    let mut acknowledged = vec![add(table_message()), add(chain_message())];
     acknowledged.extend(rules.into_iter().map(&mut add));
-    add(batch_mark(NFNL_MSG_BATCH_END));
+    add(batch_message(NFNL_MSG_BATCH_END));
     exchange(socket, &batch, &acknowledged)
 }
 
-fn batch_mark(kind: u16) -> Message {
-    let mut message = Message { bytes: Vec::new(), kind, flags: NLM_F_REQUEST };
+fn batch_message(kind: u16) -> NetlinkMessage {
+    let mut message = NetlinkMessage { bytes: Vec::new(), kind, flags: NLM_F_REQUEST };
     message.bytes(&[0, 0]);
     message.bytes(&NFNL_SUBSYS_NFTABLES.to_be_bytes());
     message
 }
 
-fn netfilter(kind: u16, flags: u16) -> Message {
-    let mut message = Message::new((NFNL_SUBSYS_NFTABLES << 8) | kind, flags);
+fn netfilter_message(kind: u16, flags: u16) -> NetlinkMessage {
+    let mut message = NetlinkMessage::new((NFNL_SUBSYS_NFTABLES << 8) | kind, flags);
     // The family, the version, and a number that means nothing here.
     message.bytes(&[libc::AF_INET as u8, 0, 0, 0]);
     message
 }
 
-fn table() -> Message {
-    let mut message = netfilter(NFT_MSG_NEWTABLE, NLM_F_CREATE);
-    message.attribute(1, &text(TABLE));
+fn table_message() -> NetlinkMessage {
+    let mut message = netfilter_message(NFT_MSG_NEWTABLE, NLM_F_CREATE);
+    message.attribute(1, &string_attribute(NFT_TABLE));
     message
 }
 
-fn chain() -> Message {
+fn chain_message() -> NetlinkMessage {
     const LOCAL_OUT: u32 = 3;
     const DESTINATION_NAT: i32 = -100;
-    const ACCEPT: u32 = 1;
-    let hook = nested(4, &[word(1, LOCAL_OUT), word(2, DESTINATION_NAT as u32)]);
-    let mut message = netfilter(NFT_MSG_NEWCHAIN, NLM_F_CREATE);
-    message.attribute(1, &text(TABLE));
-    message.attribute(3, &text(CHAIN));
+    const VERDICT_ACCEPT: u32 = 1;
+    let hook = nested_attribute(4, &[u32_attribute(1, LOCAL_OUT), u32_attribute(2, DESTINATION_NAT as u32)]);
+    let mut message = netfilter_message(NFT_MSG_NEWCHAIN, NLM_F_CREATE);
+    message.attribute(1, &string_attribute(NFT_TABLE));
+    message.attribute(3, &string_attribute(NFT_CHAIN));
     message.bytes(&hook);
-    message.bytes(&word(5, ACCEPT));
-    message.attribute(7, &text("nat"));
+    message.bytes(&u32_attribute(5, VERDICT_ACCEPT));
+    message.attribute(7, &string_attribute("nat"));
     message
 }
 
-fn rule(expressions: &[Vec<u8>]) -> Message {
-    let mut message = netfilter(NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
-    message.attribute(1, &text(TABLE));
-    message.attribute(2, &text(CHAIN));
-    message.bytes(&nested(4, expressions));
+fn rule_message(expressions: &[Vec<u8>]) -> NetlinkMessage {
+    let mut message = netfilter_message(NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
+    message.attribute(1, &string_attribute(NFT_TABLE));
+    message.attribute(2, &string_attribute(NFT_CHAIN));
+    message.bytes(&nested_attribute(4, expressions));
     message
 }
 
 /// Every expression puts what it reads into this register.
-const REGISTER: u32 = 1;
-const EQUAL: u32 = 0;
-const UNEQUAL: u32 = 1;
+const NFT_REGISTER: u32 = 1;
+const CMP_EQUAL: u32 = 0;
+const CMP_NOT_EQUAL: u32 = 1;
 const NETWORK_HEADER: u32 = 1;
 const TRANSPORT_HEADER: u32 = 2;
 
-fn transport(protocol: Transport) -> Vec<u8> {
+fn match_transport(protocol: TransportProtocol) -> Vec<u8> {
     const LAYER_4_PROTOCOL: u32 = 16;
-    let load = expression("meta", &[word(1, REGISTER), word(2, LAYER_4_PROTOCOL)]);
-    [load, compare(EQUAL, &[protocol.number()])].concat()
+    let load = expression("meta", &[u32_attribute(1, NFT_REGISTER), u32_attribute(2, LAYER_4_PROTOCOL)]);
+    [load, compare(CMP_EQUAL, &[protocol.number()])].concat()
 }
 
-fn destination_port(port: u16) -> Vec<u8> {
-    [load(TRANSPORT_HEADER, 2, 2), compare(EQUAL, &port.to_be_bytes())].concat()
+fn match_destination_port(port: u16) -> Vec<u8> {
+    [load(TRANSPORT_HEADER, 2, 2), compare(CMP_EQUAL, &port.to_be_bytes())].concat()
 }
 
 /// The first byte of the destination address tells loopback from the rest.
-fn not_loopback() -> Vec<u8> {
-    [load(NETWORK_HEADER, 16, 1), compare(UNEQUAL, &[127])].concat()
+fn match_not_loopback() -> Vec<u8> {
+    [load(NETWORK_HEADER, 16, 1), compare(CMP_NOT_EQUAL, &[127])].concat()
 }
 
 fn redirect_to(port: u16) -> Vec<u8> {
-    const PORT_GIVEN: u32 = 2;
-    let value = nested(2, &[attribute(1, &port.to_be_bytes())]);
-    let load = expression("immediate", &[word(1, REGISTER), value]);
-    let redirect = expression("redir", &[word(1, REGISTER), word(3, PORT_GIVEN)]);
+    const PORT_SPECIFIED_FLAG: u32 = 2;
+    let value = nested_attribute(2, &[attribute(1, &port.to_be_bytes())]);
+    let load = expression("immediate", &[u32_attribute(1, NFT_REGISTER), value]);
+    let redirect = expression("redir", &[u32_attribute(1, NFT_REGISTER), u32_attribute(3, PORT_SPECIFIED_FLAG)]);
     [load, redirect].concat()
 }
 
 fn load(header: u32, offset: u32, length: u32) -> Vec<u8> {
-    let fields = [word(1, REGISTER), word(2, header), word(3, offset), word(4, length)];
+    let fields = [u32_attribute(1, NFT_REGISTER), u32_attribute(2, header), u32_attribute(3, offset), u32_attribute(4, length)];
     expression("payload", &fields)
 }
 
 fn compare(operation: u32, value: &[u8]) -> Vec<u8> {
-    let value = nested(3, &[attribute(1, value)]);
-    expression("cmp", &[word(1, REGISTER), word(2, operation), value])
+    let value = nested_attribute(3, &[attribute(1, value)]);
+    expression("cmp", &[u32_attribute(1, NFT_REGISTER), u32_attribute(2, operation), value])
 }
 
 fn expression(name: &str, fields: &[Vec<u8>]) -> Vec<u8> {
-    nested(1, &[attribute(1, &text(name)), nested(2, fields)])
+    nested_attribute(1, &[attribute(1, &string_attribute(name)), nested_attribute(2, fields)])
 }
 
-fn text(text: &str) -> Vec<u8> {
+fn string_attribute(text: &str) -> Vec<u8> {
     [text.as_bytes(), &[0]].concat()
 }
 
-fn word(kind: u16, value: u32) -> Vec<u8> {
+fn u32_attribute(kind: u16, value: u32) -> Vec<u8> {
     attribute(kind, &value.to_be_bytes())
 }
 
-fn nested(kind: u16, parts: &[Vec<u8>]) -> Vec<u8> {
+fn nested_attribute(kind: u16, parts: &[Vec<u8>]) -> Vec<u8> {
     attribute(kind | NLA_F_NESTED, &parts.concat())
 }
 
@@ -204,13 +204,13 @@ fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
 
 /// A message without its head.
 #[derive(Debug)]
-struct Message {
+struct NetlinkMessage {
     bytes: Vec<u8>,
     kind: u16,
     flags: u16,
 }
 
-impl Message {
+impl NetlinkMessage {
     fn new(kind: u16, flags: u16) -> Self {
         Self { bytes: Vec::new(), kind, flags: flags | NLM_F_REQUEST | NLM_F_ACK }
     }
@@ -224,8 +224,8 @@ impl Message {
     }
 
     fn finish(self, number: u32) -> Vec<u8> {
-        const HEAD: usize = 16;
-        let length = u32::try_from(HEAD + self.bytes.len()).unwrap_or(u32::MAX);
+        const HEADER_BYTES: usize = 16;
+        let length = u32::try_from(HEADER_BYTES + self.bytes.len()).unwrap_or(u32::MAX);
         let mut message = length.to_ne_bytes().to_vec();
         message.extend(self.kind.to_ne_bytes());
         message.extend(self.flags.to_ne_bytes());

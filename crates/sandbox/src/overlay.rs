@@ -14,9 +14,9 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::covers::c_name;
-use crate::raw::namespace::{Kept, OverlayPlan};
-use crate::{OverlayStore, SandboxError, den};
+use crate::mount_masks::c_path;
+use crate::raw::namespace::{ExposedPath, OverlayPlan};
+use crate::{OverlayStore, SandboxError, private_dir};
 
 /// An overlay whose directories are there.
 #[derive(Debug)]
@@ -71,24 +71,24 @@ impl PreparedOverlay {
         let layers = [("lowerdir", &self.lower), ("upperdir", &upper), ("workdir", &work)];
         for (name, path) in layers {
             options.extend(format!(",{name}=").bytes());
-            options.extend(escaped(path));
+            options.extend(escape_mount_option(path));
         }
         let options = CString::new(options).map_err(|error| SandboxError::Path {
             path: self.target.clone(),
             source: error.into(),
         })?;
-        Ok(OverlayPlan { staging: c_name(&self.staging)?, target: c_name(&self.target)?, options })
+        Ok(OverlayPlan { staging: c_path(&self.staging)?, target: c_path(&self.target)?, options })
     }
 
     /// How it is kept in the view of the directory that it is in.
-    pub(crate) fn kept(&self) -> Result<Kept, SandboxError> {
-        Ok(Kept {
-            above: Vec::new(),
-            path: c_name(&self.target)?,
-            source: Some(c_name(&self.staging)?),
+    pub(crate) fn exposed_path(&self) -> Result<ExposedPath, SandboxError> {
+        Ok(ExposedPath {
+            parents: Vec::new(),
+            path: c_path(&self.target)?,
+            source: Some(c_path(&self.staging)?),
             link: None,
-            is_folder: true,
-            is_written: true,
+            is_directory: true,
+            is_writable: true,
         })
     }
 }
@@ -96,7 +96,7 @@ impl PreparedOverlay {
 /// A directory for each store, by the names of its workspace and its own.
 fn staging(store: &Path) -> io::Result<PathBuf> {
     let names: Vec<&OsStr> = store.iter().rev().take(2).collect();
-    Ok(names.iter().rev().fold(den()?.join("overlays"), |path, name| path.join(name)))
+    Ok(names.iter().rev().fold(private_dir()?.join("overlays"), |path, name| path.join(name)))
 }
 
 /// The directory of an overlay, with its upper layer in `upper`.
@@ -115,7 +115,7 @@ pub(crate) fn overlay_gap(target: &Path, error: &io::Error) -> String {
 }
 
 /// Commas separate options, colons layers.
-fn escaped(path: &Path) -> Vec<u8> {
+fn escape_mount_option(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for byte in path.as_os_str().as_bytes() {
         if matches!(byte, b',' | b':' | b'\\') {

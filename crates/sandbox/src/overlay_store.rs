@@ -26,9 +26,9 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-pub use apply::{OverlayApplication, SkippedChange};
+pub use apply::{OverlayApplyReport, SkippedChange};
 pub use diff::{OverlayChange, OverlayChangeKind};
-use tree::{Node, NodeKind};
+use tree::{UpperNode, NodeKind};
 
 const WORKSPACE_FILE: &str = "workspace";
 const TARGET_FILE: &str = "target";
@@ -149,7 +149,7 @@ impl OverlayStore {
     }
 
     /// Carries the changes out in the user's directory. The overlay stays as it is.
-    pub fn apply(&self, entry: &OverlayEntry) -> io::Result<OverlayApplication> {
+    pub fn apply(&self, entry: &OverlayEntry) -> io::Result<OverlayApplyReport> {
         refuse_in_use(entry)?;
         apply::apply(entry, &hidden_paths(&entry.store))
     }
@@ -298,7 +298,7 @@ fn measure(upper: &Path, hidden: &[PathBuf]) -> UpperSize {
     let mut size = UpperSize::default();
     let Ok(root) = tree::open_root(upper) else { return size };
     size.modified = fs::metadata(upper).and_then(|about| about.modified()).ok();
-    let _ = tree::visit(&root, &mut |node: &Node<'_>| {
+    let _ = tree::visit(&root, &mut |node: &UpperNode<'_>| {
         let is_file = matches!(node.kind, NodeKind::File | NodeKind::Link);
         if is_file {
             size.files += 1;

@@ -18,34 +18,34 @@ use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 
 /// What a placeholder is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PlaceholderKind {
     /// An empty file.
     File,
     /// An empty folder.
-    Folder,
+    Directory,
     /// A file that leads git to where it is.
-    Pointer,
+    GitPointer,
 }
 
 /// What a file of this name leads to. A relative path begins in its folder.
-const POINTER: &str = "commondir";
-const HERE: &[u8] = b".\n";
+const COMMONDIR_FILE: &str = "commondir";
+const COMMONDIR_SELF: &[u8] = b".\n";
 
-impl Kind {
+impl PlaceholderKind {
     /// What a path of this name would most likely be. A wrong guess protects
     /// as well as a right one.
     pub(crate) fn guess(name: &Path) -> Self {
-        const FILE_ENDINGS: &[&str] =
+        const FILE_SUFFIXES: &[&str] =
             &["rc", "profile", "login", "config", "env", "modules", "attributes", "ignore", "file"];
         let name = name.to_string_lossy();
-        if name == POINTER {
-            return Self::Pointer;
+        if name == COMMONDIR_FILE {
+            return Self::GitPointer;
         }
         let stem = name.strip_prefix('.').unwrap_or(&name);
-        if stem.contains('.') || FILE_ENDINGS.iter().any(|ending| stem.ends_with(ending)) {
+        if stem.contains('.') || FILE_SUFFIXES.iter().any(|ending| stem.ends_with(ending)) {
             Self::File
         } else {
-            Self::Folder
+            Self::Directory
         }
     }
 }
@@ -57,72 +57,72 @@ pub(crate) struct Placeholder {
     /// Locked and shared, so that no other process takes it away meanwhile.
     lock: Option<File>,
     /// Whether it goes when nobody needs it any more: we have made it.
-    made: bool,
+    is_ours: bool,
 }
 
 /// When a placeholder was changed last, by what it says itself: long before
 /// there were any, in a moment that nothing else happened in.
-const MADE_AT: Duration = Duration::new(3, 141_592_653);
+const MARKER_MTIME: Duration = Duration::new(3, 141_592_653);
 
 /// The placeholders that this process has made or met, and how many sandboxes
 /// need each.
-static MADE: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
+static PLACEHOLDER_COUNTS: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
 
-fn made() -> MutexGuard<'static, BTreeMap<PathBuf, usize>> {
-    MADE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+fn placeholder_counts() -> MutexGuard<'static, BTreeMap<PathBuf, usize>> {
+    PLACEHOLDER_COUNTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl Placeholder {
     /// Makes one at `path`.
-    pub(crate) fn put(path: &Path, kind: Kind) -> io::Result<Self> {
-        let mut made = made();
+    pub(crate) fn create(path: &Path, kind: PlaceholderKind) -> io::Result<Self> {
+        let mut made = placeholder_counts();
         let result = match kind {
-            Kind::File => File::create_new(path).map(drop),
-            Kind::Folder => fs::create_dir(path),
-            Kind::Pointer => lead_here(path),
+            PlaceholderKind::File => File::create_new(path).map(drop),
+            PlaceholderKind::Directory => fs::create_dir(path),
+            PlaceholderKind::GitPointer => write_commondir(path),
         };
         match result {
             Ok(()) => {
                 made.insert(path.to_owned(), 1);
-                let lock = lock(path);
+                let lock = lock_shared(path);
                 if let Some(file) = &lock {
-                    let _ = file.set_modified(SystemTime::UNIX_EPOCH + MADE_AT);
+                    let _ = file.set_modified(SystemTime::UNIX_EPOCH + MARKER_MTIME);
                 }
-                Ok(Self { path: path.to_owned(), lock, made: true })
+                Ok(Self { path: path.to_owned(), lock, is_ours: true })
             }
             // Somebody was faster: it is there, which is what counts.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 drop(made);
-                let there = Self { path: path.to_owned(), lock: None, made: false };
-                Ok(Self::hold(path).unwrap_or(there))
+                let there = Self { path: path.to_owned(), lock: None, is_ours: false };
+                Ok(Self::adopt(path).unwrap_or(there))
             }
             Err(error) => Err(error),
         }
     }
 
     /// Keeps what may be somebody's placeholder; none if it is not empty.
-    pub(crate) fn hold(path: &Path) -> Option<Self> {
-        let mut made = made();
+    pub(crate) fn adopt(path: &Path) -> Option<Self> {
+        let mut made = placeholder_counts();
         let about = fs::symlink_metadata(path).ok()?;
-        if !says_nothing(path, &about) {
+        if !is_blank(path, &about) {
             return None;
         }
-        let lock = lock(path);
-        let is_ours = about.modified().is_ok_and(|at| at == SystemTime::UNIX_EPOCH + MADE_AT);
+        let lock = lock_shared(path);
+        let is_ours = about.modified().is_ok_and(|at| at == SystemTime::UNIX_EPOCH + MARKER_MTIME);
         let known = is_ours || made.contains_key(path);
         if known {
             *made.entry(path.to_owned()).or_default() += 1;
         }
-        Some(Self { path: path.to_owned(), lock, made: known })
+        Some(Self { path: path.to_owned(), lock, is_ours: known })
     }
 
     /// Keeps the placeholder that this process has put on the way to `path`.
-    pub(crate) fn hold_above(path: &Path) -> Option<Self> {
+    pub(crate) fn adopt_ancestor(path: &Path) -> Option<Self> {
         let above = {
-            let made = made();
+            let made = placeholder_counts();
             path.ancestors().skip(1).find(|folder| made.contains_key(*folder))?
         };
-        Self::hold(above)
+        Self::adopt(above)
     }
 
     /// What it stands at.
@@ -132,16 +132,16 @@ impl Placeholder {
 
     /// Where it is, if this process has made it.
     pub(crate) fn own_path(&self) -> Option<&Path> {
-        self.made.then_some(&self.path)
+        self.is_ours.then_some(&self.path)
     }
 }
 
 impl Drop for Placeholder {
     fn drop(&mut self) {
-        if !self.made {
+        if !self.is_ours {
             return;
         }
-        let mut made = made();
+        let mut made = placeholder_counts();
         let Some(count) = made.get_mut(&self.path) else { return };
         *count -= 1;
         if *count > 0 {
@@ -157,21 +157,21 @@ impl Drop for Placeholder {
             .is_none_or(|file| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok());
         let Ok(about) = fs::symlink_metadata(&self.path) else { return };
         // A child that outlives us is held by it still. The next of us finds it.
-        if !alone || is_held_by_children(&self.path) {
+        if !alone || is_mounted_by_children(&self.path) {
             return;
         }
         // Whoever has filled it meanwhile wants to keep it. If it cannot be
         // removed, an empty name stays, which harms nobody.
         if about.is_dir() {
             fs::remove_dir(&self.path).ok();
-        } else if says_nothing(&self.path, &about) {
+        } else if is_blank(&self.path, &about) {
             fs::remove_file(&self.path).ok();
         }
     }
 }
 
 /// Whether some process still has a cover over it.
-fn is_held_by_children(path: &Path) -> bool {
+fn is_mounted_by_children(path: &Path) -> bool {
     let own = fs::metadata("/proc/self/ns/mnt").map(|about| about.ino()).unwrap_or_default();
     let mut seen = vec![own];
     // A space in it is told by its number.
@@ -193,24 +193,24 @@ fn is_held_by_children(path: &Path) -> bool {
 }
 
 /// Whether it is as empty as a placeholder.
-fn says_nothing(path: &Path, about: &fs::Metadata) -> bool {
+fn is_blank(path: &Path, about: &fs::Metadata) -> bool {
     if about.is_dir() {
         return fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
     }
     let leads_here = || {
         let mut text = Vec::new();
         let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut text));
-        path.ends_with(POINTER) && read.is_ok() && text == HERE
+        path.ends_with(COMMONDIR_FILE) && read.is_ok() && text == COMMONDIR_SELF
     };
-    about.is_file() && (about.len() == 0 || about.len() == HERE.len() as u64 && leads_here())
+    about.is_file() && (about.len() == 0 || about.len() == COMMONDIR_SELF.len() as u64 && leads_here())
 }
 
 /// Makes a pointer that is whole from its first moment, as git may run outside
 /// at any time.
-fn lead_here(path: &Path) -> io::Result<()> {
+fn write_commondir(path: &Path) -> io::Result<()> {
     let made = path.with_extension(format!("hermes-{}", std::process::id()));
     let mut file = File::create(&made)?;
-    let moved = file.write_all(HERE).and_then(|()| {
+    let moved = file.write_all(COMMONDIR_SELF).and_then(|()| {
         let moved = renameat_with(CWD, &made, CWD, path, RenameFlags::NOREPLACE);
         moved.map_err(io::Error::from)
     });
@@ -218,7 +218,7 @@ fn lead_here(path: &Path) -> io::Result<()> {
         // Not every file system can do that.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             fs::remove_file(&made)?;
-            File::create_new(path)?.write_all(HERE)
+            File::create_new(path)?.write_all(COMMONDIR_SELF)
         }
         Err(error) => {
             fs::remove_file(&made).ok();
@@ -228,7 +228,7 @@ fn lead_here(path: &Path) -> io::Result<()> {
     }
 }
 
-fn lock(path: &Path) -> Option<File> {
+fn lock_shared(path: &Path) -> Option<File> {
     let file = File::open(path).ok()?;
     flock(&file, FlockOperation::NonBlockingLockShared).ok()?;
     Some(file)

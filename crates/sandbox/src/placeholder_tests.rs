@@ -5,22 +5,22 @@ fn the_last_who_needs_a_placeholder_takes_it_away() {
     let world = tempfile::tempdir().unwrap();
     let (file, folder) = (world.path().join("a.config"), world.path().join("hooks"));
     let pointer = world.path().join("commondir");
-    let all = [(&file, Kind::File), (&folder, Kind::Folder), (&pointer, Kind::Pointer)];
+    let all = [(&file, PlaceholderKind::File), (&folder, PlaceholderKind::Directory), (&pointer, PlaceholderKind::GitPointer)];
     for (path, kind) in all {
-        let first = Placeholder::put(path, kind).unwrap();
-        let second = Placeholder::hold(path).unwrap();
+        let first = Placeholder::create(path, kind).unwrap();
+        let second = Placeholder::adopt(path).unwrap();
         drop(first);
         assert!(path.exists());
         drop(second);
         assert!(!path.exists());
         // Its maker was killed.
         match kind {
-            Kind::File => File::create_new(path).map(drop).unwrap(),
-            Kind::Folder => fs::create_dir(path).unwrap(),
-            Kind::Pointer => fs::write(path, HERE).unwrap(),
+            PlaceholderKind::File => File::create_new(path).map(drop).unwrap(),
+            PlaceholderKind::Directory => fs::create_dir(path).unwrap(),
+            PlaceholderKind::GitPointer => fs::write(path, COMMONDIR_SELF).unwrap(),
         }
-        File::open(path).unwrap().set_modified(SystemTime::UNIX_EPOCH + MADE_AT).unwrap();
-        drop(Placeholder::put(path, kind).unwrap());
+        File::open(path).unwrap().set_modified(SystemTime::UNIX_EPOCH + MARKER_MTIME).unwrap();
+        drop(Placeholder::create(path, kind).unwrap());
         assert!(!path.exists());
     }
 }
@@ -30,9 +30,9 @@ fn what_the_user_has_made_stays() {
     let world = tempfile::tempdir().unwrap();
     let folder = world.path().join("hooks");
     fs::create_dir(&folder).unwrap();
-    drop(Placeholder::hold(&folder).unwrap());
-    drop(Placeholder::put(&folder, Kind::Folder).unwrap());
+    drop(Placeholder::adopt(&folder).unwrap());
+    drop(Placeholder::create(&folder, PlaceholderKind::Directory).unwrap());
     assert!(folder.exists());
     fs::write(folder.join("x"), "").unwrap();
-    assert!(Placeholder::hold(&folder).is_none());
+    assert!(Placeholder::adopt(&folder).is_none());
 }

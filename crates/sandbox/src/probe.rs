@@ -14,48 +14,48 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hermes_core::{Confinement, NetworkMode};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
-use crate::raw::attempt::{Attempt, Memory};
+use crate::raw::attempt::{ProbeAttempt, SharedMemory};
 use crate::raw::child;
-use crate::{Outcome, Probe, Sandbox, explain};
+use crate::{ProbeOutcome, ProbeResult, Sandbox, explain_spawn_error};
 
 /// How a child tells what came of an attempt: as the error of its spawn, above
 /// the numbers of the system and of the steps.
-const TOLD: i32 = 0x4000_0000;
+const PROBE_RESULT_FLAG: i32 = 0x4000_0000;
 
 /// Where a file is tried that no tree should reach. Every user may write to
 /// some of them.
-const OUTSIDE: &[&str] = &["/var/tmp", "/tmp", "/dev/shm", "/"];
+const OUTSIDE_DIRS: &[&str] = &["/var/tmp", "/tmp", "/dev/shm", "/"];
 
 /// Files of others that programs like to look for.
-const FOREIGN: &[&str] = &["/etc/shadow", "/root/.bash_history", "/etc/sudoers"];
+const FOREIGN_FILES: &[&str] = &["/etc/shadow", "/root/.bash_history", "/etc/sudoers"];
 
 /// Runs a child for each thing to try. `scratch` is a folder within a writable
 /// tree, for the files that are tried there.
-pub fn probe(confinement: &Confinement, scratch: &Path) -> Vec<Probe> {
+pub fn probe(confinement: &Confinement, scratch: &Path) -> Vec<ProbeResult> {
     // The programs outside are there before the sandbox is.
-    let stranger = Stranger::new();
+    let stranger = OutsideProgram::new();
     let sandbox = match Sandbox::prepare(confinement, None) {
         Ok(sandbox) => sandbox,
         Err(error) => {
-            return vec![Probe {
+            return vec![ProbeResult {
                 what: "prepare the sandbox".to_owned(),
-                wanted: Outcome::Permitted,
-                got: Outcome::Blocked,
+                wanted: ProbeOutcome::Permitted,
+                got: ProbeOutcome::Blocked,
                 detail: error.to_string(),
             }];
         }
     };
-    let mut probes = files(&sandbox, confinement, scratch);
+    let mut probes = probe_files(&sandbox, confinement, scratch);
     probes.extend(stranger.probes(&sandbox, confinement));
     if !sandbox.is_bubblewrap() {
-        probes.extend(network(&sandbox, confinement));
-        probes.extend(processes(&sandbox, scratch));
+        probes.extend(probe_network(&sandbox, confinement));
+        probes.extend(probe_processes(&sandbox, scratch));
     }
     probes
 }
 
 /// Whether it could be made with a single step.
-fn is_unmade(path: &Path) -> bool {
+fn is_creatable(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err() && path.parent().is_some_and(Path::is_dir)
 }
 
@@ -71,46 +71,46 @@ fn remove_traces(path: &Path) {
     }
 }
 
-fn files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> Vec<Probe> {
+fn probe_files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> Vec<ProbeResult> {
     let name = format!(".hermes-probe-{}", std::process::id());
     let within = |trees: &[PathBuf], path: &Path| trees.iter().any(|tree| path.starts_with(tree));
     let mut probes = Vec::new();
     let try_path =
-        |what: String, wanted, make: fn(CString) -> Attempt, path: &Path| match CString::new(
+        |what: String, wanted, make: fn(CString) -> ProbeAttempt, path: &Path| match CString::new(
             path.as_os_str().as_bytes(),
         ) {
-            Ok(text) => run(sandbox, what, wanted, make(text)),
+            Ok(text) => run_attempt(sandbox, what, wanted, make(text)),
             Err(error) => untried(what, wanted, &error),
         };
 
     let inside = scratch.join(&name);
     let text = format!("make a file in {}", scratch.display());
-    probes.push(try_path(text, Outcome::Permitted, Attempt::Create, &inside));
+    probes.push(try_path(text, ProbeOutcome::Permitted, ProbeAttempt::Create, &inside));
     fs::remove_file(&inside).ok();
-    for folder in OUTSIDE.iter().map(Path::new) {
+    for folder in OUTSIDE_DIRS.iter().map(Path::new) {
         if within(&confinement.write, folder) {
             continue;
         }
         let path = folder.join(&name);
         let text = format!("make a file in {}", folder.display());
-        let mut tried = try_path(text, Outcome::Blocked, Attempt::Create, &path);
-        if tried.got == Outcome::Permitted && !path.exists() {
-            tried.got = Outcome::Blocked;
+        let mut tried = try_path(text, ProbeOutcome::Blocked, ProbeAttempt::Create, &path);
+        if tried.got == ProbeOutcome::Permitted && !path.exists() {
+            tried.got = ProbeOutcome::Blocked;
             tried.detail = "made in a private place only".to_owned();
         }
         probes.push(tried);
         fs::remove_file(&path).ok();
         // Its own memory is not that of others.
-        if folder != Path::new(MEMORY) && fs::write(&path, "").is_ok() {
+        if folder != Path::new(SHARED_MEMORY_DIR) && fs::write(&path, "").is_ok() {
             let text = format!("change the mode of a file in {}", folder.display());
-            probes.push(try_path(text, Outcome::Blocked, Attempt::Mode, &path));
+            probes.push(try_path(text, ProbeOutcome::Blocked, ProbeAttempt::Chmod, &path));
             fs::remove_file(&path).ok();
         }
     }
-    for path in FOREIGN.iter().map(Path::new).filter(|path| path.exists()) {
+    for path in FOREIGN_FILES.iter().map(Path::new).filter(|path| path.exists()) {
         if !within(&confinement.read, path) && !within(&confinement.write, path) {
             let text = format!("read {}", path.display());
-            probes.push(try_path(text, Outcome::Blocked, Attempt::Read, path));
+            probes.push(try_path(text, ProbeOutcome::Blocked, ProbeAttempt::Read, path));
         }
     }
     for path in confinement.hidden.iter().filter(|path| path.exists()) {
@@ -119,27 +119,27 @@ fn files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> Vec<Pr
             continue;
         }
         let text = format!("read the hidden {}", path.display());
-        probes.push(try_path(text, Outcome::Blocked, Attempt::Read, path));
+        probes.push(try_path(text, ProbeOutcome::Blocked, ProbeAttempt::Read, path));
     }
     let kept = [&confinement.read_only, &confinement.frozen_nested, &confinement.masked_missing];
     for path in kept.into_iter().flatten() {
-        let (make, path): (fn(CString) -> Attempt, PathBuf) = match fs::metadata(path) {
-            Ok(about) if about.is_dir() => (Attempt::Create, path.join(&name)),
-            Ok(_) => (Attempt::Write, path.clone()),
-            Err(_) => (Attempt::Create, path.clone()),
+        let (make, path): (fn(CString) -> ProbeAttempt, PathBuf) = match fs::metadata(path) {
+            Ok(about) if about.is_dir() => (ProbeAttempt::Create, path.join(&name)),
+            Ok(_) => (ProbeAttempt::Write, path.clone()),
+            Err(_) => (ProbeAttempt::Create, path.clone()),
         };
         let text = format!("write the protected {}", path.display());
-        probes.push(try_path(text, Outcome::Blocked, make, &path));
+        probes.push(try_path(text, ProbeOutcome::Blocked, make, &path));
         if path.ends_with(&name) {
             fs::remove_file(&path).ok();
         }
     }
-    for path in confinement.quarantined.iter().filter(|path| is_unmade(path)) {
+    for path in confinement.quarantined.iter().filter(|path| is_creatable(path)) {
         let text = format!("make {}, and have it stay", path.display());
-        let mut tried = try_path(text, Outcome::Blocked, Attempt::Create, path);
-        sandbox.tidy();
-        if tried.got == Outcome::Permitted && fs::symlink_metadata(path).is_err() {
-            tried.got = Outcome::Blocked;
+        let mut tried = try_path(text, ProbeOutcome::Blocked, ProbeAttempt::Create, path);
+        sandbox.quarantine();
+        if tried.got == ProbeOutcome::Permitted && fs::symlink_metadata(path).is_err() {
+            tried.got = ProbeOutcome::Blocked;
             tried.detail = "put aside".to_owned();
         }
         remove_traces(path);
@@ -149,28 +149,28 @@ fn files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> Vec<Pr
 }
 
 /// Where programs share memory by a name.
-const MEMORY: &str = "/dev/shm";
+const SHARED_MEMORY_DIR: &str = "/dev/shm";
 
 /// A program outside: it listens at a socket, has a terminal, and shares
 /// memory.
-struct Stranger {
-    folder: PathBuf,
+struct OutsideProgram {
+    directory: PathBuf,
     socket: PathBuf,
-    memory: io::Result<Memory>,
+    memory: io::Result<SharedMemory>,
     named_memory: PathBuf,
     listener: io::Result<UnixListener>,
     terminal: io::Result<(OwnedFd, CString)>,
 }
 
-impl Stranger {
+impl OutsideProgram {
     fn new() -> Self {
         // Several probes may be under way, each with its own.
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!(".hermes-probe-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(&name);
         let socket = folder.join("sock");
-        let named_memory = Path::new(MEMORY).join(&name);
+        let named_memory = Path::new(SHARED_MEMORY_DIR).join(&name);
         // What cannot be made is told when it is tried.
         fs::create_dir(&folder).ok();
         fs::remove_file(&socket).ok();
@@ -183,16 +183,16 @@ impl Stranger {
         };
         Self {
             listener: UnixListener::bind(&socket),
-            memory: Memory::new(),
+            memory: SharedMemory::new(),
             terminal: terminal(),
-            folder,
+            directory: folder,
             socket,
             named_memory,
         }
     }
 
-    fn probes(&self, sandbox: &Sandbox, confinement: &Confinement) -> Vec<Probe> {
-        let wanted = Outcome::Blocked;
+    fn probes(&self, sandbox: &Sandbox, confinement: &Confinement) -> Vec<ProbeResult> {
+        let wanted = ProbeOutcome::Blocked;
         let what = "connect to a socket of another program".to_owned();
         let path = CString::new(self.socket.as_os_str().as_bytes());
         // Bubblewrap runs programs only, and there may be none that connects.
@@ -200,41 +200,41 @@ impl Stranger {
             return Vec::new();
         }
         let connect = match (&self.listener, path) {
-            (Ok(_), Ok(path)) => run(sandbox, what, wanted, Attempt::Reach(path)),
+            (Ok(_), Ok(path)) => run_attempt(sandbox, what, wanted, ProbeAttempt::ConnectUnix(path)),
             (Err(error), _) => untried(what, wanted, error),
             (_, Err(error)) => untried(what, wanted, &error),
         };
         let what = "write to a terminal of another program".to_owned();
         let write = match &self.terminal {
-            Ok((_, name)) => run(sandbox, what, wanted, Attempt::Write(name.clone())),
+            Ok((_, name)) => run_attempt(sandbox, what, wanted, ProbeAttempt::Write(name.clone())),
             Err(error) => untried(what, wanted, error),
         };
         let mut probes = vec![connect, write];
-        probes.extend(self.moving(sandbox));
-        probes.extend(self.sharing(sandbox, confinement));
+        probes.extend(self.probe_move(sandbox));
+        probes.extend(self.probe_shared_memory(sandbox, confinement));
         probes
     }
 
     /// Once moved, the socket would not be found by its name.
-    fn moving(&self, sandbox: &Sandbox) -> Option<Probe> {
+    fn probe_move(&self, sandbox: &Sandbox) -> Option<ProbeResult> {
         let what = "move the folder of a socket of another program".to_owned();
         let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
-        let to = self.elsewhere();
-        let attempt = Attempt::Move(text(&self.folder)?, text(&to)?);
+        let to = self.moved_dir();
+        let attempt = ProbeAttempt::Move(text(&self.directory)?, text(&to)?);
         self.listener.as_ref().ok()?;
-        Some(run(sandbox, what, Outcome::Blocked, attempt))
+        Some(run_attempt(sandbox, what, ProbeOutcome::Blocked, attempt))
     }
 
-    fn sharing(&self, sandbox: &Sandbox, confinement: &Confinement) -> Vec<Probe> {
-        let wanted = Outcome::Blocked;
+    fn probe_shared_memory(&self, sandbox: &Sandbox, confinement: &Confinement) -> Vec<ProbeResult> {
+        let wanted = ProbeOutcome::Blocked;
         let what = "attach shared memory of another program".to_owned();
         let attach = match &self.memory {
-            Ok(memory) => run(sandbox, what, wanted, Attempt::Attach(memory.0)),
+            Ok(memory) => run_attempt(sandbox, what, wanted, ProbeAttempt::AttachSharedMemory(memory.0)),
             Err(error) => untried(what, wanted, error),
         };
         let mut probes = vec![attach];
-        let is_allowed = |tree: &PathBuf| Path::new(MEMORY).starts_with(tree);
-        let is_named = |tree: &PathBuf| tree.starts_with(MEMORY);
+        let is_allowed = |tree: &PathBuf| Path::new(SHARED_MEMORY_DIR).starts_with(tree);
+        let is_named = |tree: &PathBuf| tree.starts_with(SHARED_MEMORY_DIR);
         let trees = [&confinement.read, &confinement.write];
         let is_meant =
             trees.into_iter().flatten().any(is_named) || confinement.write.iter().any(is_allowed);
@@ -244,71 +244,71 @@ impl Stranger {
             && self.named_memory.exists()
         {
             let what = "read a memory file of another program".to_owned();
-            probes.push(run(sandbox, what, wanted, Attempt::Read(path)));
+            probes.push(run_attempt(sandbox, what, wanted, ProbeAttempt::Read(path)));
         }
         probes
     }
 
-    fn elsewhere(&self) -> PathBuf {
-        self.folder.with_extension("moved")
+    fn moved_dir(&self) -> PathBuf {
+        self.directory.with_extension("moved")
     }
 }
 
-impl Drop for Stranger {
+impl Drop for OutsideProgram {
     fn drop(&mut self) {
-        for folder in [&self.folder, &self.elsewhere()] {
+        for folder in [&self.directory, &self.moved_dir()] {
             fs::remove_dir_all(folder).ok();
         }
         fs::remove_file(&self.named_memory).ok();
     }
 }
 
-fn network(sandbox: &Sandbox, confinement: &Confinement) -> Vec<Probe> {
+fn probe_network(sandbox: &Sandbox, confinement: &Confinement) -> Vec<ProbeResult> {
     let is_host = confinement.network == NetworkMode::Host;
-    let wanted = if is_host { Outcome::Permitted } else { Outcome::Blocked };
+    let wanted = if is_host { ProbeOutcome::Permitted } else { ProbeOutcome::Blocked };
     let what = "connect to a TCP port of this machine".to_owned();
     let listener = TcpListener::bind(("127.0.0.1", 0));
     let port = listener.as_ref().ok().and_then(|it| it.local_addr().ok()).map(|it| it.port());
     let connect = match port {
-        Some(port) => run(sandbox, what, wanted, Attempt::Connect(port)),
+        Some(port) => run_attempt(sandbox, what, wanted, ProbeAttempt::Connect(port)),
         None => untried(what, wanted, &"no port to listen on"),
     };
     vec![connect]
 }
 
-fn processes(sandbox: &Sandbox, scratch: &Path) -> Vec<Probe> {
+fn probe_processes(sandbox: &Sandbox, scratch: &Path) -> Vec<ProbeResult> {
     let parent = i32::try_from(std::process::id()).unwrap_or(i32::MAX);
     let mut attempts = vec![
-        ("signal the parent", Attempt::Signal(parent)),
-        ("trace the parent", Attempt::Trace(parent)),
-        ("set a limit of the parent", Attempt::Limit(parent)),
-        ("make a user namespace", Attempt::Unshare),
-        ("set up an io_uring", Attempt::Ring),
+        ("signal the parent", ProbeAttempt::Signal(parent)),
+        ("trace the parent", ProbeAttempt::Trace(parent)),
+        ("set a limit of the parent", ProbeAttempt::SetLimits(parent)),
+        ("make a user namespace", ProbeAttempt::Unshare),
+        ("set up an io_uring", ProbeAttempt::SetUpIoUring),
     ];
     if let Ok(memory) = CString::new(format!("/proc/{parent}/environ")) {
-        attempts.push(("read the environment of the parent", Attempt::Read(memory)));
+        attempts.push(("read the environment of the parent", ProbeAttempt::Read(memory)));
     }
     if let Ok(path) = CString::new(scratch.as_os_str().as_bytes()) {
-        attempts.push(("mount a file system", Attempt::Mount(path)));
+        attempts.push(("mount a file system", ProbeAttempt::Mount(path)));
     }
     attempts
         .into_iter()
-        .map(|(what, attempt)| run(sandbox, what.to_owned(), Outcome::Blocked, attempt))
+        .map(|(what, attempt)| run_attempt(sandbox, what.to_owned(), ProbeOutcome::Blocked, attempt))
         .collect()
 }
 
-fn untried(what: String, wanted: Outcome, why: &impl ToString) -> Probe {
-    Probe { what, wanted, got: Outcome::Untried, detail: why.to_string() }
+fn untried(what: String, wanted: ProbeOutcome, why: &impl ToString) -> ProbeResult {
+    ProbeResult { what, wanted, got: ProbeOutcome::Untried, detail: why.to_string() }
 }
 
-fn run(sandbox: &Sandbox, what: String, wanted: Outcome, attempt: Attempt) -> Probe {
+fn run_attempt(sandbox: &Sandbox, what: String, wanted: ProbeOutcome, attempt: ProbeAttempt) -> ProbeResult {
     let result =
-        if sandbox.is_bubblewrap() { by_shell(sandbox, &attempt) } else { bare(sandbox, attempt) };
+        if sandbox.is_bubblewrap() { run_with_shell(sandbox, &attempt) } else { run_in_child(sandbox, attempt) };
     match result {
-        Ok(0) => Probe { what, wanted, got: Outcome::Permitted, detail: "done".to_owned() },
+        Ok(0) => ProbeResult { what, wanted, got: ProbeOutcome::Permitted, detail: "done".to_owned() },
         Ok(errno) => {
             let detail = io::Error::from_raw_os_error(errno).to_string();
-            Probe { what, wanted, got: Outcome::Blocked, detail }
+            ProbeResult { what, wanted, got: ProbeOutcome::Blocked, detail }
         }
         Err(error) => untried(what, wanted, &error),
     }
@@ -316,11 +316,11 @@ fn run(sandbox: &Sandbox, what: String, wanted: Outcome, attempt: Attempt) -> Pr
 
 /// The attempt happens after the sandbox was entered and in place of running a
 /// program, so it needs no program that the confinement would have to allow.
-fn bare(sandbox: &Sandbox, attempt: Attempt) -> io::Result<i32> {
+fn run_in_child(sandbox: &Sandbox, attempt: ProbeAttempt) -> io::Result<i32> {
     let mut command = Command::new("/");
     sandbox.apply(&mut command);
     child::install_hook(&mut command, move || {
-        Err(io::Error::from_raw_os_error(TOLD | attempt.run()))
+        Err(io::Error::from_raw_os_error(PROBE_RESULT_FLAG | attempt.run()))
     });
     match command.spawn() {
         Ok(mut child) => {
@@ -328,21 +328,21 @@ fn bare(sandbox: &Sandbox, attempt: Attempt) -> io::Result<i32> {
             Err(io::Error::other("the child ran on"))
         }
         Err(error) => match error.raw_os_error() {
-            Some(code) if code & TOLD != 0 => Ok(code & !TOLD),
-            _ => Err(explain(error)),
+            Some(code) if code & PROBE_RESULT_FLAG != 0 => Ok(code & !PROBE_RESULT_FLAG),
+            _ => Err(explain_spawn_error(error)),
         },
     }
 }
 
 /// Bubblewrap runs programs only.
-fn by_shell(sandbox: &Sandbox, attempt: &Attempt) -> io::Result<i32> {
+fn run_with_shell(sandbox: &Sandbox, attempt: &ProbeAttempt) -> io::Result<i32> {
     let (script, path) = match attempt {
-        Attempt::Read(path) => {
+        ProbeAttempt::Read(path) => {
             ("if [ -d \"$0\" ]; then ls -A \"$0\" | grep -q .; else : < \"$0\"; fi", path)
         }
-        Attempt::Write(path) => (": >> \"$0\"", path),
-        Attempt::Create(path) => ("set -C; : > \"$0\"", path),
-        Attempt::Mode(path) => ("chmod 640 \"$0\"", path),
+        ProbeAttempt::Write(path) => (": >> \"$0\"", path),
+        ProbeAttempt::Create(path) => ("set -C; : > \"$0\"", path),
+        ProbeAttempt::Chmod(path) => ("chmod 640 \"$0\"", path),
         _ => return Err(io::ErrorKind::Unsupported.into()),
     };
     let mut command = Command::new("/bin/sh");

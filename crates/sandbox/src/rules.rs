@@ -11,11 +11,11 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, Scope, path_beneath_rules,
 };
 
-use crate::raw::namespace::Namespaces;
-use crate::{SandboxError, den};
+use crate::raw::namespace::ChildNamespaces;
+use crate::{SandboxError, private_dir};
 
 /// Devices that programs take for granted and that carry no state of others.
-const DEVICES: &[&str] = &[
+const ALLOWED_DEVICES: &[&str] = &[
     "/dev/null",
     "/dev/zero",
     "/dev/full",
@@ -26,24 +26,24 @@ const DEVICES: &[&str] = &[
 ];
 
 /// The terminals, where children have none of their own.
-const TERMINALS: &str = "/dev/pts";
+const TERMINAL_DIR: &str = "/dev/pts";
 
 /// Read by the C library, by language runtimes and by `ps`. What belongs to
 /// processes outside of the sandbox stays closed, as Landlock keeps its
 /// children from inspecting them.
-const PROCESS_TREE: &str = "/proc";
+const PROC_DIR: &str = "/proc";
 
 /// Hands the rules to the kernel, for any number of children.
 pub(crate) fn build(
     confinement: &Confinement,
     abi: u32,
-    namespaces: Option<&Namespaces>,
+    namespaces: Option<&ChildNamespaces>,
 ) -> Result<OwnedFd, SandboxError> {
     let terminals = namespaces.and_then(|made| made.terminals.as_ref().ok());
     // Where there is no view of the files, only these rules can leave some out.
     let readable = match namespaces {
         Some(_) => confinement.read.clone(),
-        None => carved(confinement),
+        None => readable_except_hidden(confinement),
     };
     let abi = ABI::from(i32::try_from(abi).unwrap_or(i32::MAX));
     let everything = AccessFs::from_all(abi);
@@ -53,7 +53,7 @@ pub(crate) fn build(
     // To rename is to delete a name, so that the two go together.
     let remove = AccessFs::RemoveFile | AccessFs::RemoveDir;
     let (kept, removable) = match &confinement.delete {
-        Some(trees) => (write & !remove, own_and(trees, confinement)),
+        Some(trees) => (write & !remove, with_private_trees(trees, confinement)),
         None => (write, Vec::new()),
     };
     let device = read & !BitFlags::from(AccessFs::Execute)
@@ -62,49 +62,49 @@ pub(crate) fn build(
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(everything)
-        .map_err(refused)?;
+        .map_err(landlock_error)?;
     let tcp = AccessNet::from_all(abi);
     let is_apart = namespaces.is_some_and(|made| made.network.is_some());
     let is_open = is_apart || confinement.network == NetworkMode::Host;
     if !is_open && !tcp.is_empty() {
-        ruleset = ruleset.handle_access(tcp).map_err(refused)?;
+        ruleset = ruleset.handle_access(tcp).map_err(landlock_error)?;
     }
     let scopes = Scope::from_all(abi);
     if !scopes.is_empty() {
-        ruleset = ruleset.scope(scopes).map_err(refused)?;
+        ruleset = ruleset.scope(scopes).map_err(landlock_error)?;
     }
     let mut created = ruleset
         .create()
-        .map_err(refused)?
+        .map_err(landlock_error)?
         .add_rules(path_beneath_rules(&readable, read))
         .and_then(|it| it.add_rules(path_beneath_rules(&confinement.write, kept)))
         .and_then(|it| it.add_rules(path_beneath_rules(removable, remove)))
-        .and_then(|it| it.add_rules(path_beneath_rules(DEVICES, device)))
-        .and_then(|it| it.add_rules(path_beneath_rules([Path::new(PROCESS_TREE)], read)))
-        .map_err(refused)?;
+        .and_then(|it| it.add_rules(path_beneath_rules(ALLOWED_DEVICES, device)))
+        .and_then(|it| it.add_rules(path_beneath_rules([Path::new(PROC_DIR)], read)))
+        .map_err(landlock_error)?;
     created = match terminals {
         Some(folder) => created.add_rule(PathBeneath::new(folder, device)),
-        None => created.add_rules(path_beneath_rules([Path::new(TERMINALS)], device)),
+        None => created.add_rules(path_beneath_rules([Path::new(TERMINAL_DIR)], device)),
     }
-    .map_err(refused)?;
+    .map_err(landlock_error)?;
     // A view is another directory than the one that it stands for.
     let is_readable = |path: &Path| confinement.read.iter().any(|tree| path.starts_with(tree));
     for (path, folder) in namespaces.into_iter().flat_map(|made| &made.views) {
         if is_readable(path) {
-            created = created.add_rule(PathBeneath::new(folder, read)).map_err(refused)?;
+            created = created.add_rule(PathBeneath::new(folder, read)).map_err(landlock_error)?;
         }
     }
-    let own = namespaces.into_iter().flat_map(|made| made.fresh.iter().chain(&made.overlays));
+    let own = namespaces.into_iter().flat_map(|made| made.fresh_dir.iter().chain(&made.overlays));
     for folder in own {
-        created = created.add_rule(PathBeneath::new(folder, write)).map_err(refused)?;
+        created = created.add_rule(PathBeneath::new(folder, write)).map_err(landlock_error)?;
     }
-    Option::<OwnedFd>::from(created).ok_or_else(|| refused("the kernel gave no ruleset"))
+    Option::<OwnedFd>::from(created).ok_or_else(|| landlock_error("the kernel gave no ruleset"))
 }
 
 /// The readable trees without what is hidden in them. Rules only allow, so a
 /// tree with a hidden place in it is allowed by its entries, and the entries
 /// beside the way to that place.
-fn carved(confinement: &Confinement) -> Vec<PathBuf> {
+fn readable_except_hidden(confinement: &Confinement) -> Vec<PathBuf> {
     let real = |path: &PathBuf| fs::canonicalize(path).ok();
     let mut hidden: Vec<PathBuf> = confinement.hidden.iter().filter_map(real).collect();
     for enclosed in &confinement.partial_dirs {
@@ -130,14 +130,14 @@ fn carved(confinement: &Confinement) -> Vec<PathBuf> {
 }
 
 /// These trees, and those that are the child's alone.
-fn own_and(trees: &[PathBuf], confinement: &Confinement) -> Vec<PathBuf> {
+fn with_private_trees(trees: &[PathBuf], confinement: &Confinement) -> Vec<PathBuf> {
     let mut all = trees.to_vec();
-    if let Ok(den) = den() {
+    if let Ok(den) = private_dir() {
         all.extend(confinement.write.iter().filter(|tree| tree.starts_with(&den)).cloned());
     }
     all
 }
 
-fn refused(why: impl Display) -> SandboxError {
+fn landlock_error(why: impl Display) -> SandboxError {
     SandboxError::Rules { what: "Landlock", why: why.to_string() }
 }

@@ -10,19 +10,19 @@ use std::sync::{Arc, Mutex};
 use hermes_core::{ChildLimits, Confinement, NetworkMode};
 use rustix::fs::{Mode, OFlags, openat};
 
-use crate::aside::Unwelcome;
+use crate::quarantine::ForbiddenPaths;
 use crate::bubblewrap::Bubblewrap;
-use crate::covers::Covers;
-use crate::filter::{self, Shape};
-use crate::lookout::{Plan, Post};
-use crate::network_space::NetworkSpace;
+use crate::mount_masks::MountMasks;
+use crate::seccomp_filter::{self, FilterOptions};
+use crate::mask_watcher::{MaskPlan, WatchGuard};
+use crate::network_namespace::NetworkNamespace;
 use crate::placeholder::Placeholder;
-use crate::raw::child::{self, Entry, Limit, Step};
-use crate::raw::image::{Gate, Image};
-use crate::sockets::Sockets;
+use crate::raw::child::{self, SandboxEntry, ChildRlimit, Step};
+use crate::raw::image::{PreExec, ExecImage};
+use crate::foreign_sockets::ForeignSockets;
 use crate::support::{require_landlock, require_seccomp};
-use crate::watch::Watch;
-use crate::{Held, Launch, SandboxError, rules};
+use crate::path_fingerprint::PathFingerprint;
+use crate::{EnforcementReport, LaunchSpec, SandboxError, rules};
 
 /// Landlock knows truncation from this version on.
 const TRUNCATE_ABI: u32 = 3;
@@ -34,11 +34,11 @@ const SOCKET_ABI: u32 = 9;
 /// What stays of an administrator's rights: files of others, as far as
 /// Landlock allows the path.
 const FILE_CAPABILITIES: u64 = {
-    const CHOWN: u64 = 1 << 0;
-    const DAC_OVERRIDE: u64 = 1 << 1;
-    const FOWNER: u64 = 1 << 3;
-    const FSETID: u64 = 1 << 4;
-    CHOWN | DAC_OVERRIDE | FOWNER | FSETID
+    const CAP_CHOWN: u64 = 1 << 0;
+    const CAP_DAC_OVERRIDE: u64 = 1 << 1;
+    const CAP_FOWNER: u64 = 1 << 3;
+    const CAP_FSETID: u64 = 1 << 4;
+    CAP_CHOWN | CAP_DAC_OVERRIDE | CAP_FOWNER | CAP_FSETID
 };
 
 /// A confinement, ready for any number of children.
@@ -47,70 +47,70 @@ const FILE_CAPABILITIES: u64 = {
 /// keep protected paths from being made.
 #[derive(Debug)]
 pub struct Sandbox {
-    held: Held,
-    mechanism: Mechanism,
+    enforcement: EnforcementReport,
+    mechanism: SandboxMechanism,
 }
 
 #[derive(Debug)]
-enum Mechanism {
-    Own(Box<Own>),
+enum SandboxMechanism {
+    Kernel(Box<KernelSandbox>),
     Bubblewrap(Box<Bubblewrap>),
-    Open,
+    Unconfined,
 }
 
 /// The sandbox made of the kernel's parts.
 #[derive(Debug)]
-struct Own {
+struct KernelSandbox {
     confinement: Confinement,
     abi: u32,
     /// Found once: later, what is on the way may be a child's.
-    unwelcome: Arc<Unwelcome>,
+    forbidden: Arc<ForbiddenPaths>,
     /// The network that children share, if it is not that of this machine.
-    space: Option<Arc<NetworkSpace>>,
-    state: Mutex<State>,
+    network: Option<Arc<NetworkNamespace>>,
+    state: Mutex<PreparedState>,
 }
 
 /// What was prepared, and the files that it was prepared for.
 #[derive(Debug)]
-struct State {
-    entry: Arc<Entry>,
-    watch: Watch,
-    sockets: Sockets,
+struct PreparedState {
+    entry: Arc<SandboxEntry>,
+    fingerprint: PathFingerprint,
+    sockets: ForeignSockets,
     placeholders: Vec<Placeholder>,
     /// Who looks after the covers while children run.
-    _post: Option<Post>,
+    _watch_guard: Option<WatchGuard>,
 }
 
 impl Sandbox {
     /// Prepares all that can be prepared without a child. Fails if the system
     /// cannot hold the files and the network of the confinement; never
     /// prepares less in silence. What else does not hold is in
-    /// [`Held::gaps`].
+    /// [`EnforcementReport::gaps`].
     ///
     /// Children share the network of `space`. Without one, and unless they use
     /// the network of this machine, they get one of their own, with loopback
     /// and no way out.
     pub fn prepare(
         confinement: &Confinement,
-        space: Option<Arc<NetworkSpace>>,
+        space: Option<Arc<NetworkNamespace>>,
     ) -> Result<Self, SandboxError> {
         require_seccomp()?;
         if confinement.bubblewrap {
             let (bubblewrap, held) = Bubblewrap::prepare(confinement)?;
-            return Ok(Self { held, mechanism: Mechanism::Bubblewrap(Box::new(bubblewrap)) });
+            return Ok(Self { enforcement: held, mechanism: SandboxMechanism::Bubblewrap(Box::new(bubblewrap)) });
         }
         let abi = require_landlock()?;
-        let unwelcome = Arc::new(Unwelcome::of(confinement));
+        let unwelcome = Arc::new(ForbiddenPaths::from_spec(confinement));
         let space = match confinement.network {
             NetworkMode::Host => None,
-            _ => space.or_else(|| NetworkSpace::create().ok().map(Arc::new)),
+            _ => space.or_else(|| NetworkNamespace::create().ok().map(Arc::new)),
         };
         // Without a namespace there is no way to judge hosts one by one.
         let is_isolated = confinement.network == NetworkMode::Isolated;
         let is_unjudged = is_isolated && space.is_none() && confinement.reduced;
         let opened = Confinement { network: NetworkMode::Host, ..confinement.clone() };
         let confinement = if is_unjudged { &opened } else { confinement };
-        let (state, mut gaps) = State::prepare(confinement, &unwelcome, space.as_deref(), abi)?;
+        let (state, mut gaps) = PreparedState::prepare(confinement, &unwelcome, space.as_deref(), abi)?;
         if abi < SCOPE_ABI {
             gaps.push(format!(
                 "signals to and abstract sockets of other processes (Landlock ABI {SCOPE_ABI} \
@@ -122,7 +122,7 @@ impl Sandbox {
         }
         let limit_gap = process_limit_gap(&confinement.limits);
         gaps.extend(limit_gap.clone());
-        let held = Held {
+        let held = EnforcementReport {
             landlock: Some(abi),
             seccomp: true,
             mount_namespace: state.entry.namespaces.is_some(),
@@ -135,19 +135,19 @@ impl Sandbox {
             limit_gap,
         };
         let state = Mutex::new(state);
-        let own = Own { confinement: confinement.clone(), abi, unwelcome, space, state };
-        Ok(Self { held, mechanism: Mechanism::Own(Box::new(own)) })
+        let own = KernelSandbox { confinement: confinement.clone(), abi, forbidden: unwelcome, network: space, state };
+        Ok(Self { enforcement: held, mechanism: SandboxMechanism::Kernel(Box::new(own)) })
     }
 
     /// No sandbox: children are launched in the same way, and nothing holds
     /// them. For callers who were told to do without.
-    pub fn open() -> Self {
-        Self { held: Held::default(), mechanism: Mechanism::Open }
+    pub fn unconfined() -> Self {
+        Self { enforcement: EnforcementReport::default(), mechanism: SandboxMechanism::Unconfined }
     }
 
     /// Which mechanisms hold.
-    pub fn held(&self) -> &Held {
-        &self.held
+    pub fn enforcement(&self) -> &EnforcementReport {
+        &self.enforcement
     }
 
     /// Spawns a child in the sandbox, with everything else as the command
@@ -158,7 +158,7 @@ impl Sandbox {
     /// [`Sandbox::launch`] takes the same time always.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         self.install(command).map_err(io::Error::other)?;
-        command.spawn().map_err(explain)
+        command.spawn().map_err(explain_spawn_error)
     }
 
     /// Has the child of `command` enter the sandbox, for callers that spawn
@@ -178,9 +178,9 @@ impl Sandbox {
 
     fn install(&self, command: &mut Command) -> Result<(), SandboxError> {
         match &self.mechanism {
-            Mechanism::Own(own) => child::install(command, own.entry()?),
-            Mechanism::Bubblewrap(bubblewrap) => bubblewrap.apply(command)?,
-            Mechanism::Open => {}
+            SandboxMechanism::Kernel(own) => child::install(command, own.entry()?),
+            SandboxMechanism::Bubblewrap(bubblewrap) => bubblewrap.apply(command)?,
+            SandboxMechanism::Unconfined => {}
         }
         Ok(())
     }
@@ -190,8 +190,8 @@ impl Sandbox {
     ///
     /// # Errors
     /// If the system has none left.
-    pub fn terminal(&self) -> Option<io::Result<OwnedFd>> {
-        let Mechanism::Own(own) = &self.mechanism else { return None };
+    pub fn open_terminal(&self) -> Option<io::Result<OwnedFd>> {
+        let SandboxMechanism::Kernel(own) = &self.mechanism else { return None };
         let entry = match own.entry() {
             Ok(entry) => entry,
             Err(error) => return Some(Err(io::Error::other(error))),
@@ -203,86 +203,86 @@ impl Sandbox {
 
     /// Puts aside what a child has made where nothing is to be. To be called
     /// when one has ended.
-    pub fn tidy(&self) {
+    pub fn quarantine(&self) {
         let unwelcome = match &self.mechanism {
-            Mechanism::Own(own) => &own.unwelcome,
-            Mechanism::Bubblewrap(bubblewrap) => bubblewrap.unwelcome(),
-            Mechanism::Open => return,
+            SandboxMechanism::Kernel(own) => &own.forbidden,
+            SandboxMechanism::Bubblewrap(bubblewrap) => bubblewrap.forbidden(),
+            SandboxMechanism::Unconfined => return,
         };
-        unwelcome.put_aside();
+        unwelcome.quarantine();
     }
 
     /// What a launched child passes, and what it becomes.
-    pub(crate) fn gate(&self, launch: &Launch) -> io::Result<(Gate, Image)> {
+    pub(crate) fn pre_exec(&self, launch: &LaunchSpec) -> io::Result<(PreExec, ExecImage)> {
         match &self.mechanism {
-            Mechanism::Own(own) => {
+            SandboxMechanism::Kernel(own) => {
                 let entry = own.entry().map_err(io::Error::other)?;
-                Ok((Gate::Own(entry), launch.image()?))
+                Ok((PreExec::Direct(entry), launch.exec_image()?))
             }
-            Mechanism::Bubblewrap(bubblewrap) => {
-                Ok(bubblewrap.gate(launch).map_err(io::Error::other)??)
+            SandboxMechanism::Bubblewrap(bubblewrap) => {
+                Ok(bubblewrap.pre_exec(launch).map_err(io::Error::other)??)
             }
-            Mechanism::Open => Ok((Gate::Open, launch.image()?)),
+            SandboxMechanism::Unconfined => Ok((PreExec::Unconfined, launch.exec_image()?)),
         }
     }
 
     /// Whether children are run by bubblewrap.
     pub(crate) fn is_bubblewrap(&self) -> bool {
-        matches!(self.mechanism, Mechanism::Bubblewrap(_))
+        matches!(self.mechanism, SandboxMechanism::Bubblewrap(_))
     }
 }
 
-impl Own {
+impl KernelSandbox {
     /// What a child needs now.
-    fn entry(&self) -> Result<Arc<Entry>, SandboxError> {
+    fn entry(&self) -> Result<Arc<SandboxEntry>, SandboxError> {
         let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if state.watch.has_changed() || state.sockets.has_new(&self.confinement) {
-            let space = self.space.as_deref();
-            let (fresh, _) = State::prepare(&self.confinement, &self.unwelcome, space, self.abi)?;
+        if state.fingerprint.has_changed() || state.sockets.has_new(&self.confinement) {
+            let space = self.network.as_deref();
+            let (fresh, _) = PreparedState::prepare(&self.confinement, &self.forbidden, space, self.abi)?;
             *state = fresh;
         }
         Ok(Arc::clone(&state.entry))
     }
 }
 
-impl State {
+impl PreparedState {
     /// Files may go or be replaced between the look at them and their cover;
     /// then they are looked at again.
     fn prepare(
         confinement: &Confinement,
-        unwelcome: &Arc<Unwelcome>,
-        space: Option<&NetworkSpace>,
+        unwelcome: &Arc<ForbiddenPaths>,
+        space: Option<&NetworkNamespace>,
         abi: u32,
     ) -> Result<(Self, Vec<String>), SandboxError> {
-        const ATTEMPTS: usize = 4;
+        const MAX_ATTEMPTS: usize = 4;
         let is_gone = |error: &SandboxError| matches!(error, SandboxError::Path { source, .. } if source.kind() == io::ErrorKind::NotFound);
-        for _ in 1..ATTEMPTS {
-            match Self::attempt(confinement, unwelcome, space, abi) {
+        for _ in 1..MAX_ATTEMPTS {
+            match Self::try_prepare(confinement, unwelcome, space, abi) {
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(error),
                 Ok((mut state, gaps)) => {
-                    if !state.watch.has_changed() {
+                    if !state.fingerprint.has_changed() {
                         return Ok((state, gaps));
                     }
                 }
             }
         }
-        Self::attempt(confinement, unwelcome, space, abi)
+        Self::try_prepare(confinement, unwelcome, space, abi)
     }
 
-    fn attempt(
+    fn try_prepare(
         confinement: &Confinement,
-        unwelcome: &Arc<Unwelcome>,
-        space: Option<&NetworkSpace>,
+        unwelcome: &Arc<ForbiddenPaths>,
+        space: Option<&NetworkNamespace>,
         abi: u32,
     ) -> Result<(Self, Vec<String>), SandboxError> {
-        let mut covers = Covers::plan(confinement, abi < SOCKET_ABI)?;
+        let mut covers = MountMasks::plan(confinement, abi < SOCKET_ABI)?;
         // Before the rules are made, so that a change in between is noticed.
-        let watch = Watch::new(confinement, &covers);
-        let (sockets, foreign) = Sockets::look(confinement);
-        covers.shut(foreign, confinement);
-        let plan = Plan::new(&covers, &confinement.pending_secrets, unwelcome);
-        let namespaces = covers.build(space.map(NetworkSpace::space), confinement.reduced)?;
+        let watch = PathFingerprint::new(confinement, &covers);
+        let (sockets, foreign) = ForeignSockets::scan(confinement);
+        covers.mask_sockets(foreign, confinement);
+        let plan = MaskPlan::new(&covers, &confinement.pending_secrets, unwelcome);
+        let namespaces = covers.build(space.map(NetworkNamespace::handles), confinement.reduced)?;
         match namespaces.as_ref().map(|made| &made.terminals) {
             Some(Ok(_)) => {}
             Some(Err(errno)) => {
@@ -295,24 +295,24 @@ impl State {
                     .to_owned(),
             ),
         }
-        let shape = Shape {
+        let shape = FilterOptions {
             network: confinement.network == NetworkMode::Host
                 || namespaces.as_ref().is_some_and(|made| made.network.is_some()),
             guard_truncate: abi < TRUNCATE_ABI,
-            shared_memory: namespaces.as_ref().is_none_or(|made| made.memory.is_err()),
+            shares_ipc: namespaces.as_ref().is_none_or(|made| made.ipc.is_err()),
         };
         let root = rustix::process::geteuid().is_root();
         let ruleset = rules::build(confinement, abi, namespaces.as_ref())?;
-        let entry = Entry {
-            limits: limits(&confinement.limits),
+        let entry = SandboxEntry {
+            limits: resource_limits(&confinement.limits),
             namespaces,
             capabilities: if root { FILE_CAPABILITIES } else { 0 },
             ruleset,
-            filter: filter::build(shape),
+            filter: seccomp_filter::build(shape),
         };
         let entry = Arc::new(entry);
         let post = match plan {
-            Ok(plan) => plan.post(&entry),
+            Ok(plan) => plan.register(&entry),
             Err(why) => {
                 let told = format!("what is replaced or made while a child runs ({why})");
                 covers.gaps.push(told);
@@ -320,7 +320,7 @@ impl State {
             }
         };
         let placeholders = std::mem::take(&mut covers.placeholders);
-        Ok((Self { entry, watch, sockets, placeholders, _post: post }, covers.gaps))
+        Ok((Self { entry, fingerprint: watch, sockets, placeholders, _watch_guard: post }, covers.gaps))
     }
 
     fn own_placeholders(&self) -> Vec<PathBuf> {
@@ -332,7 +332,7 @@ impl State {
 /// the child has read.
 // The type of the number depends on the C library.
 #[allow(clippy::unnecessary_cast)]
-pub(crate) fn limits(limits: &ChildLimits) -> Vec<Limit> {
+pub(crate) fn resource_limits(limits: &ChildLimits) -> Vec<ChildRlimit> {
     let wanted = [
         (libc::RLIMIT_NPROC, limits.processes),
         (libc::RLIMIT_AS, limits.memory),
@@ -343,7 +343,7 @@ pub(crate) fn limits(limits: &ChildLimits) -> Vec<Limit> {
     ];
     wanted
         .into_iter()
-        .filter_map(|(resource, most)| Some(Limit { resource: resource as u32, most: most? }))
+        .filter_map(|(resource, most)| Some(ChildRlimit { resource: resource as u32, max: most? }))
         .collect()
 }
 
@@ -363,8 +363,8 @@ pub(crate) fn process_limit_gap(limits: &ChildLimits) -> Option<String> {
 
 /// The error of a spawn in words: which step of entering the sandbox failed.
 /// Other errors stay as they are.
-pub fn explain(error: io::Error) -> io::Error {
-    match child::decode(&error) {
+pub fn explain_spawn_error(error: io::Error) -> io::Error {
+    match child::decode_step(&error) {
         Some((step, errno)) => {
             let cause = io::Error::from_raw_os_error(errno);
             io::Error::new(cause.kind(), format!("sandbox: {step}: {cause}"))

@@ -5,19 +5,19 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::raw::child;
-use crate::raw::namespace::{self, Failure};
-use crate::{SandboxError, Support};
+use crate::raw::namespace::{self, NamespaceError};
+use crate::{SandboxError, SandboxSupport};
 
 /// Asks the kernel what it can do; namespaces by making some.
-pub fn support() -> Support {
+pub fn support() -> SandboxSupport {
     let namespaces = namespace::build(&[], None);
-    Support {
+    SandboxSupport {
         landlock: child::landlock_version().ok(),
         seccomp: child::has_seccomp(),
         user_namespaces: namespaces.is_ok(),
         user_namespaces_error: namespaces.err().map(|failure| match failure {
-            Failure::Refused(error) | Failure::Io(error) => error.to_string(),
-            Failure::Path(path, error) => format!("{}: {error}", path.display()),
+            NamespaceError::Refused(error) | NamespaceError::Io(error) => error.to_string(),
+            NamespaceError::Path(path, error) => format!("{}: {error}", path.display()),
         }),
         bubblewrap: find_bubblewrap(),
     }
@@ -46,17 +46,17 @@ pub(crate) fn require_seccomp() -> Result<(), SandboxError> {
 }
 
 /// The error of a namespace that could not be made.
-pub(crate) fn unsupported(failure: Failure) -> SandboxError {
+pub(crate) fn namespace_error(failure: NamespaceError) -> SandboxError {
     match failure {
-        Failure::Refused(error) => SandboxError::Unsupported {
+        NamespaceError::Refused(error) => SandboxError::Unsupported {
             what: "user namespaces, as paths inside allowed trees are protected or hidden",
             why: error.to_string(),
             hint: "set the sysctls kernel.apparmor_restrict_unprivileged_userns=0 and \
                    user.max_user_namespaces above 0, in a container allow `unshare` and \
                    `mount`, or take the protected and hidden paths out of the allowed trees",
         },
-        Failure::Path(path, source) => SandboxError::Path { path, source },
-        Failure::Io(error) => SandboxError::Io(error),
+        NamespaceError::Path(path, source) => SandboxError::Path { path, source },
+        NamespaceError::Io(error) => SandboxError::Io(error),
     }
 }
 

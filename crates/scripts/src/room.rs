@@ -65,7 +65,7 @@ impl Rooms {
 /// In the place of which a script sees nothing but its own folder, if there is
 /// one.
 fn top() -> io::Result<Fleeting> {
-    if let Ok(den) = hermes_exec::den() {
+    if let Ok(den) = hermes_exec::private_dir() {
         return Fleeting::make(&den);
     }
     let usual = std::env::temp_dir();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use hermes::core::{CancellationToken, ErrorKind};
-use hermes::sandbox::NetworkSpace;
+use hermes::sandbox::NetworkNamespace;
 use hermes_exec::Jobs;
 use hermes_exec::network::{ListeningPort, PublishedPort, on_this_machine, spaces_with};
 use hermes_exec::tree::Table as ProcessTable;
@@ -199,11 +199,11 @@ fn find_listening(
     sessions: &SessionsByProcess,
     meant: Option<&str>,
     port: u16,
-) -> Result<(NetworkSpace, ListeningPort), Failure> {
+) -> Result<(NetworkNamespace, ListeningPort), Failure> {
     let mut found = spaces_with(port);
     found.retain(|(_, listening)| sessions.is_meant(listening, meant));
     if found.len() > 1 {
-        let name = |(_, listening): &(NetworkSpace, ListeningPort)| {
+        let name = |(_, listening): &(NetworkNamespace, ListeningPort)| {
             sessions.session(listening).map_or_else(|| process_label(listening), one_line)
         };
         let names: Vec<String> = found.iter().map(name).collect();

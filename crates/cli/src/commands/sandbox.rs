@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use hermes::core::{ErrorKind, similar};
 use hermes::sandbox::{
-    OverlayApplication, OverlayChange, OverlayChangeKind, OverlayEntry, OverlayStore,
+    OverlayApplyReport, OverlayChange, OverlayChangeKind, OverlayEntry, OverlayStore,
 };
 use serde_json::{Value, json};
 
@@ -275,7 +275,7 @@ fn is_agreed(app: &App, question: &str) -> Result<bool, Failure> {
         .ok_or_else(|| Failure::usage("Nobody is there to ask").hint("Add --yes to do it."))
 }
 
-fn tell_applied(app: &App, entry: &OverlayEntry, done: &OverlayApplication) {
+fn tell_applied(app: &App, entry: &OverlayEntry, done: &OverlayApplyReport) {
     if app.json {
         return;
     }
@@ -317,7 +317,7 @@ fn change_line(terminal: &Terminal, change: &OverlayChange) -> String {
     format!("  {word}  {}", shown(&change.path))
 }
 
-fn applied(done: &OverlayApplication) -> Value {
+fn applied(done: &OverlayApplyReport) -> Value {
     let skipped = done.skipped.iter();
     let skipped = skipped.map(|it| json!({ "path": text(&it.path), "reason": it.reason }));
     json!({

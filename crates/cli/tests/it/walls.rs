@@ -99,7 +99,7 @@ fn a_command_cannot_copy_what_hermes_keeps() {
 #[test]
 fn a_command_does_not_see_what_the_shell_of_another_session_remembers() {
     let Some(context) = repository() else { return };
-    let private = hermes::sandbox::den().expect("a private folder");
+    let private = hermes::sandbox::private_dir().expect("a private folder");
     // Another program, as far as the command can tell, with its own state there.
     let others = tempfile::tempdir_in(&private).expect("a folder");
     std::fs::write(others.path().join("0.state"), "the canary").expect("a file");

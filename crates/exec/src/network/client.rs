@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use hermes_core::{ClientProcess, Confinement, OverlayMount};
 use hermes_net::ClientLookup;
-use hermes_sandbox::{NetworkSpace, overlay_directory, sockets_of};
+use hermes_sandbox::{NetworkNamespace, overlay_directory, process_sockets};
 
 use crate::tree;
 
@@ -23,7 +23,7 @@ const MAX_ARGUMENTS: usize = 64 * 1024;
 
 /// Finds the clients in the network of a session.
 pub(super) struct ClientFinder {
-    space: Arc<NetworkSpace>,
+    space: Arc<NetworkNamespace>,
     /// Those seen last, first.
     recent: Mutex<VecDeque<u32>>,
     writable: RwLock<WritablePlaces>,
@@ -39,7 +39,7 @@ struct WritablePlaces {
 }
 
 impl ClientFinder {
-    pub(super) fn new(space: Arc<NetworkSpace>, confinement: &Confinement) -> Self {
+    pub(super) fn new(space: Arc<NetworkNamespace>, confinement: &Confinement) -> Self {
         let finder = Self { space, recent: Mutex::default(), writable: RwLock::default() };
         finder.confine(confinement);
         finder
@@ -85,7 +85,7 @@ impl ClientFinder {
             }
         };
         let inode = self.space.socket_at(witness, address)?;
-        let holds = |process: &&u32| sockets_of(**process).contains(&inode);
+        let holds = |process: &&u32| process_sockets(**process).contains(&inode);
         if let Some(process) = recent.iter().find(holds) {
             return Some(*process);
         }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use hermes_sandbox::{NetworkSpace, sockets_of};
+use hermes_sandbox::{NetworkNamespace, process_sockets};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -32,12 +32,12 @@ pub struct ListeningPort {
 
 /// What processes of a namespace listen on; what this program listens on there
 /// is not among it.
-pub(super) fn in_space(space: &NetworkSpace) -> Vec<ListeningPort> {
+pub(super) fn in_space(space: &NetworkNamespace) -> Vec<ListeningPort> {
     let processes = space.processes();
     let Some(first) = processes.first() else { return Vec::new() };
     let mut found = Vec::new();
-    for socket in space.listening(*first) {
-        let holds = |process: &&u32| sockets_of(**process).contains(&socket.inode);
+    for socket in space.listening_sockets(*first) {
+        let holds = |process: &&u32| process_sockets(**process).contains(&socket.inode);
         let Some(process) = processes.iter().find(holds).copied() else { continue };
         let program = client::executable(process);
         found.push(ListeningPort {
@@ -76,7 +76,7 @@ pub fn listening_beside(process: u32) -> Vec<ListeningPort> {
 
 /// The networks of sessions in which something listens on a port, each with
 /// what that is.
-pub fn spaces_with(port: u16) -> Vec<(NetworkSpace, ListeningPort)> {
+pub fn spaces_with(port: u16) -> Vec<(NetworkNamespace, ListeningPort)> {
     let found = spaces().into_iter().filter_map(|space| {
         let listening = in_space(&space).into_iter().find(|it| it.port == port)?;
         Some((space, listening))
@@ -85,8 +85,8 @@ pub fn spaces_with(port: u16) -> Vec<(NetworkSpace, ListeningPort)> {
 }
 
 /// The networks of all sessions, by the processes that bear the mark of a job.
-fn spaces() -> Vec<NetworkSpace> {
-    let mut spaces: Vec<NetworkSpace> = Vec::new();
+fn spaces() -> Vec<NetworkNamespace> {
+    let mut spaces: Vec<NetworkNamespace> = Vec::new();
     let Ok(table) = Table::read() else { return spaces };
     for process in table.marked() {
         if !spaces.iter().any(|space| space.has_process(process)) {

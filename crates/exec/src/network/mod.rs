@@ -20,7 +20,7 @@ use hermes_core::{
     ConnectionRequest, ConnectionVerdict, NetworkMode, SessionNetworks,
 };
 use hermes_net::{CurrentJudge, DnsStub, NameTable, ProxyContext, ProxyServer};
-use hermes_sandbox::NetworkSpace;
+use hermes_sandbox::NetworkNamespace;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::client::ClientFinder;
@@ -63,7 +63,7 @@ struct SessionSlot {
 
 /// The network of one session.
 pub struct SessionNetwork {
-    space: Arc<NetworkSpace>,
+    space: Arc<NetworkNamespace>,
     /// None if there is no way out.
     proxy_port: Option<u16>,
     /// Why programs that ignore the proxy have no way out, if they have none.
@@ -106,7 +106,7 @@ impl NetworkTable {
         }
         let space = match slot.survivor.take().and_then(foreign_space) {
             Some(space) => space,
-            None => match NetworkSpace::create() {
+            None => match NetworkNamespace::create() {
                 Ok(space) => space,
                 // Whoever prepares the sandbox says what the system lacks.
                 Err(_) => return Ok(None),
@@ -160,7 +160,7 @@ impl SessionNetworks for NetworkTable {
 
 impl SessionNetwork {
     fn open(
-        space: NetworkSpace,
+        space: NetworkNamespace,
         slot: &SessionSlot,
         confinement: &Confinement,
         ports: &[u16],
@@ -227,7 +227,7 @@ impl SessionNetwork {
     }
 
     /// The namespace.
-    pub fn space(&self) -> &Arc<NetworkSpace> {
+    pub fn space(&self) -> &Arc<NetworkNamespace> {
         &self.space
     }
 
@@ -362,8 +362,8 @@ impl fmt::Debug for SessionNetwork {
 
 /// The network of a process, unless it is that of this program: what was started
 /// there has no network of its own.
-fn foreign_space(process: u32) -> Option<NetworkSpace> {
-    let space = NetworkSpace::of_process(process).ok()?;
+fn foreign_space(process: u32) -> Option<NetworkNamespace> {
+    let space = NetworkNamespace::for_process(process).ok()?;
     (!space.has_process(std::process::id())).then_some(space)
 }
 

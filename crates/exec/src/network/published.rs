@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes_net::publish_port;
-use hermes_sandbox::NetworkSpace;
+use hermes_sandbox::NetworkNamespace;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{runtime, tokio_listener};
@@ -33,7 +33,7 @@ impl PublishedPort {
     ///
     /// # Errors
     /// If nothing listens on the port, or `host_port` cannot be listened on.
-    pub fn open(space: &Arc<NetworkSpace>, port: u16, host_port: Option<u16>) -> io::Result<Self> {
+    pub fn open(space: &Arc<NetworkNamespace>, port: u16, host_port: Option<u16>) -> io::Result<Self> {
         space.connect(port)?;
         let bind = |number| TcpListener::bind((Ipv4Addr::LOCALHOST, number));
         let listener = match host_port {

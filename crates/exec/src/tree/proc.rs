@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 
-use hermes_sandbox::Stamp;
+use hermes_sandbox::ProcessTag;
 use memchr::memmem::Finder;
 use rustix::fs::{Dir, Mode, OFlags, open, openat};
 use rustix::io::Errno;
@@ -178,7 +178,7 @@ impl Source {
         let mut lines = text.split(|byte| *byte == b'\n');
         let words = lines.find_map(|line| std::str::from_utf8(line.strip_prefix(LINE)?).ok());
         let mut words = words.unwrap_or_default().split_ascii_whitespace();
-        let mut next = || words.next().and_then(|it| it.parse().ok()).and_then(Stamp::read);
+        let mut next = || words.next().and_then(|it| it.parse().ok()).and_then(ProcessTag::from_limit);
         let stamps = [next(), next()];
         let is_stamped = stamps.iter().any(Option::is_some);
         Ok(if is_stamped { Seen::Is(Mark::Stamps(stamps)) } else { Seen::Nothing })

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-use hermes_sandbox::Stamp;
+use hermes_sandbox::ProcessTag;
 
 #[cfg(target_os = "linux")]
 use super::proc as read;
@@ -176,7 +176,7 @@ pub(crate) enum Mark {
     /// All of them, in its environment.
     Words(String),
     /// The outermost and the innermost one, where its environment says nothing.
-    Stamps([Option<Stamp>; 2]),
+    Stamps([Option<ProcessTag>; 2]),
 }
 
 impl Mark {
@@ -185,7 +185,7 @@ impl Mark {
         !job.is_empty()
             && match self {
                 Self::Words(mark) => mark.split('/').any(|part| part == job),
-                Self::Stamps(stamps) => stamps.contains(&Some(Stamp::of(job))),
+                Self::Stamps(stamps) => stamps.contains(&Some(ProcessTag::for_job(job))),
             }
     }
 }

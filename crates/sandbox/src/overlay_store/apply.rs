@@ -12,14 +12,14 @@ use rustix::io::Errno;
 
 use super::OverlayEntry;
 use super::diff::open_file;
-use super::tree::{self, Node, NodeKind};
+use super::tree::{self, UpperNode, NodeKind};
 
 /// Mode bits with which a file runs with other rights than its caller's.
 const PRIVILEGE_BITS: u32 = 0o7000;
 
 /// What was carried out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OverlayApplication {
+pub struct OverlayApplyReport {
     /// How many files and symbolic links were written.
     pub written: u64,
     /// How many files, links and directories were deleted.
@@ -37,28 +37,28 @@ pub struct SkippedChange {
     pub reason: String,
 }
 
-pub(super) fn apply(entry: &OverlayEntry, hidden: &[PathBuf]) -> io::Result<OverlayApplication> {
+pub(super) fn apply(entry: &OverlayEntry, hidden: &[PathBuf]) -> io::Result<OverlayApplyReport> {
     let upper = tree::open_root(&entry.upper())?;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&entry.target)?;
     let target = tree::open_root(&entry.target)?;
-    let mut work = Work { hidden, count: 0, done: OverlayApplication::default() };
-    work.directory(upper.as_fd(), target.as_fd(), Path::new(""), 0)?;
-    Ok(work.done)
+    let mut work = OverlayApplier { hidden, count: 0, report: OverlayApplyReport::default() };
+    work.apply_directory(upper.as_fd(), target.as_fd(), Path::new(""), 0)?;
+    Ok(work.report)
 }
 
-struct Work<'a> {
+struct OverlayApplier<'a> {
     hidden: &'a [PathBuf],
     /// How many temporary names were used.
     count: u64,
-    done: OverlayApplication,
+    report: OverlayApplyReport,
 }
 
-impl Work<'_> {
+impl OverlayApplier<'_> {
     fn skip(&mut self, path: &Path, reason: impl Into<String>) {
-        self.done.skipped.push(SkippedChange { path: path.to_owned(), reason: reason.into() });
+        self.report.skipped.push(SkippedChange { path: path.to_owned(), reason: reason.into() });
     }
 
-    fn directory(
+    fn apply_directory(
         &mut self,
         upper: BorrowedFd<'_>,
         target: BorrowedFd<'_>,
@@ -66,27 +66,27 @@ impl Work<'_> {
         depth: usize,
     ) -> io::Result<()> {
         tree::refuse_depth(path, depth)?;
-        let nodes = tree::nodes(upper, path).map_err(|error| tree::named(path, error))?;
+        let nodes = tree::nodes(upper, path).map_err(|error| tree::with_path(path, error))?;
         if tree::is_opaque(upper) {
             let kept = |name: &OsStr| nodes.iter().any(|node| node.name == name);
             for name in tree::names(target)?.into_iter().filter(|name| !kept(name)) {
                 let path = path.join(&name);
                 let deleted = self.delete(target, &name, &path);
-                deleted.map_err(|error| tree::named(&path, error))?;
+                deleted.map_err(|error| tree::with_path(&path, error))?;
             }
         }
         for node in nodes {
-            let applied = self.node(&node, target, depth);
+            let applied = self.apply_node(&node, target, depth);
             // What went wrong in a directory has its path already.
             match node.kind {
                 NodeKind::Directory => applied?,
-                _ => applied.map_err(|error| tree::named(&node.path, error))?,
+                _ => applied.map_err(|error| tree::with_path(&node.path, error))?,
             }
         }
         Ok(())
     }
 
-    fn node(&mut self, node: &Node<'_>, target: BorrowedFd<'_>, depth: usize) -> io::Result<()> {
+    fn apply_node(&mut self, node: &UpperNode<'_>, target: BorrowedFd<'_>, depth: usize) -> io::Result<()> {
         if self.hidden.contains(&node.path) {
             if node.kind != NodeKind::Whiteout {
                 self.skip(&node.path, "it is a protected path, which no child sees");
@@ -95,9 +95,9 @@ impl Work<'_> {
         }
         match node.kind {
             NodeKind::Whiteout => self.delete(target, &node.name, &node.path),
-            NodeKind::Directory => self.enter(node, target, depth),
-            NodeKind::File => self.file(node, target),
-            NodeKind::Link => self.link(node, target),
+            NodeKind::Directory => self.enter_directory(node, target, depth),
+            NodeKind::File => self.copy_file(node, target),
+            NodeKind::Link => self.copy_link(node, target),
             NodeKind::Special => {
                 self.skip(&node.path, "it is a device, a socket or a pipe");
                 Ok(())
@@ -111,7 +111,7 @@ impl Work<'_> {
         }
         if tree::stat(target, name)?.is_some() {
             tree::remove_at(target, name)?;
-            self.done.deleted += 1;
+            self.report.deleted += 1;
         }
         Ok(())
     }
@@ -125,8 +125,8 @@ impl Work<'_> {
         is_held
     }
 
-    fn enter(&mut self, node: &Node<'_>, target: BorrowedFd<'_>, depth: usize) -> io::Result<()> {
-        let at = |error: io::Error| tree::named(&node.path, error);
+    fn enter_directory(&mut self, node: &UpperNode<'_>, target: BorrowedFd<'_>, depth: usize) -> io::Result<()> {
+        let at = |error: io::Error| tree::with_path(&node.path, error);
         let is_new = !is_directory(target, &node.name).map_err(at)?;
         if is_new {
             tree::remove_at(target, &node.name).map_err(at)?;
@@ -140,14 +140,14 @@ impl Work<'_> {
             }
         };
         let child = tree::open_directory(target, &node.name).map_err(at)?;
-        self.directory(upper.as_fd(), child.as_fd(), &node.path, depth + 1)?;
+        self.apply_directory(upper.as_fd(), child.as_fd(), &node.path, depth + 1)?;
         if is_new {
             self.set_mode(node, &File::from(child)).map_err(at)?;
         }
         Ok(())
     }
 
-    fn file(&mut self, node: &Node<'_>, target: BorrowedFd<'_>) -> io::Result<()> {
+    fn copy_file(&mut self, node: &UpperNode<'_>, target: BorrowedFd<'_>) -> io::Result<()> {
         let mut source = match open_file(node.parent, &node.name) {
             Ok(source) => source,
             Err(error) => {
@@ -158,26 +158,26 @@ impl Work<'_> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let owner = Mode::RUSR | Mode::WUSR;
-        let (name, file) = self.temporary(|name| rustix::fs::openat(target, name, flags, owner))?;
+        let (name, file) = self.create_temporary(|name| rustix::fs::openat(target, name, flags, owner))?;
         let mut file = File::from(file);
         let copied = io::copy(&mut source, &mut file)
             .and_then(|_| self.set_mode(node, &file))
             .and_then(|()| file.set_modified(source.metadata()?.modified()?));
-        self.put(target, &name, node, copied)
+        self.rename_into_place(target, &name, node, copied)
     }
 
-    fn link(&mut self, node: &Node<'_>, target: BorrowedFd<'_>) -> io::Result<()> {
+    fn copy_link(&mut self, node: &UpperNode<'_>, target: BorrowedFd<'_>) -> io::Result<()> {
         let leads_to = rustix::fs::readlinkat(node.parent, &node.name, [])?;
-        let name = self.temporary(|name| rustix::fs::symlinkat(&leads_to, target, name))?.0;
-        self.put(target, &name, node, Ok(()))
+        let name = self.create_temporary(|name| rustix::fs::symlinkat(&leads_to, target, name))?.0;
+        self.rename_into_place(target, &name, node, Ok(()))
     }
 
     /// Gives a finished copy its name; what is there under that name goes.
-    fn put(
+    fn rename_into_place(
         &mut self,
         target: BorrowedFd<'_>,
         temporary: &OsStr,
-        node: &Node<'_>,
+        node: &UpperNode<'_>,
         made: io::Result<()>,
     ) -> io::Result<()> {
         let put = made.and_then(|()| {
@@ -191,14 +191,14 @@ impl Work<'_> {
             Ok(true)
         });
         match put {
-            Ok(true) => self.done.written += 1,
+            Ok(true) => self.report.written += 1,
             _ => drop(rustix::fs::unlinkat(target, temporary, AtFlags::empty())),
         }
         put.map(drop)
     }
 
     /// The mode of what was copied, without what would give its callers more rights.
-    fn set_mode(&mut self, node: &Node<'_>, copy: &File) -> io::Result<()> {
+    fn set_mode(&mut self, node: &UpperNode<'_>, copy: &File) -> io::Result<()> {
         let mode = node.mode();
         if node.kind == NodeKind::File && mode & PRIVILEGE_BITS != 0 {
             self.skip(&node.path, "its set-uid, set-gid and sticky bits were left out");
@@ -207,7 +207,7 @@ impl Work<'_> {
     }
 
     /// Makes something under a name that nothing has.
-    fn temporary<T>(
+    fn create_temporary<T>(
         &mut self,
         make: impl Fn(&OsStr) -> Result<T, Errno>,
     ) -> io::Result<(OsString, T)> {

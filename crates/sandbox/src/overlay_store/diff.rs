@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 
 use super::OverlayEntry;
-use super::tree::{self, Node, NodeKind};
+use super::tree::{self, UpperNode, NodeKind};
 
 /// Bytes of two files that are compared at a time.
-const COMPARED_BYTES: usize = 64 * 1024;
+const COMPARE_CHUNK_BYTES: usize = 64 * 1024;
 
 /// One path that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,25 +42,25 @@ pub(super) fn changes(entry: &OverlayEntry, hidden: &[PathBuf]) -> io::Result<Ve
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    let mut comparison = Comparison { hidden, changes: Vec::new() };
-    comparison.directory(upper.as_fd(), target.as_ref(), Path::new(""), 0)?;
+    let mut comparison = OverlayComparison { hidden, changes: Vec::new() };
+    comparison.compare_directory(upper.as_fd(), target.as_ref(), Path::new(""), 0)?;
     comparison.changes.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(comparison.changes)
 }
 
-struct Comparison<'a> {
+struct OverlayComparison<'a> {
     hidden: &'a [PathBuf],
     changes: Vec<OverlayChange>,
 }
 
-impl Comparison<'_> {
+impl OverlayComparison<'_> {
     fn add(&mut self, path: PathBuf, kind: OverlayChangeKind) {
         self.changes.push(OverlayChange { path, kind });
     }
 
     /// Compares a directory of the upper tree with what is below it; none if nothing
     /// is.
-    fn directory(
+    fn compare_directory(
         &mut self,
         upper: BorrowedFd<'_>,
         lower: Option<&OwnedFd>,
@@ -68,7 +68,7 @@ impl Comparison<'_> {
         depth: usize,
     ) -> io::Result<()> {
         tree::refuse_depth(path, depth)?;
-        let nodes = tree::nodes(upper, path).map_err(|error| tree::named(path, error))?;
+        let nodes = tree::nodes(upper, path).map_err(|error| tree::with_path(path, error))?;
         if let Some(lower) = lower.filter(|_| tree::is_opaque(upper)) {
             let kept = |name: &std::ffi::OsStr| nodes.iter().any(|node| node.name == name);
             for name in tree::names(lower)?.into_iter().filter(|name| !kept(name)) {
@@ -77,7 +77,7 @@ impl Comparison<'_> {
         }
         let is_empty = nodes.is_empty();
         for node in nodes {
-            self.node(&node, lower, depth)?;
+            self.compare_node(&node, lower, depth)?;
         }
         if is_empty && lower.is_none() && depth > 0 {
             self.add(path.to_owned(), OverlayChangeKind::Added);
@@ -85,7 +85,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    fn node(&mut self, node: &Node<'_>, lower: Option<&OwnedFd>, depth: usize) -> io::Result<()> {
+    fn compare_node(&mut self, node: &UpperNode<'_>, lower: Option<&OwnedFd>, depth: usize) -> io::Result<()> {
         let below = match lower {
             Some(lower) => tree::stat(lower, &node.name)?,
             None => None,
@@ -110,8 +110,8 @@ impl Comparison<'_> {
                     self.add(node.path.clone(), OverlayChangeKind::Changed);
                 }
                 let upper = tree::open_directory(node.parent, &node.name)
-                    .map_err(|error| tree::named(&node.path, error))?;
-                self.directory(upper.as_fd(), child.as_ref(), &node.path, depth + 1)?;
+                    .map_err(|error| tree::with_path(&node.path, error))?;
+                self.compare_directory(upper.as_fd(), child.as_ref(), &node.path, depth + 1)?;
             }
             (_, None) => self.add(node.path.clone(), OverlayChangeKind::Added),
             (_, Some(below)) => {
@@ -126,7 +126,7 @@ impl Comparison<'_> {
 
 /// Whether the lower directory has the same there, as a copy that was opened and
 /// not changed is. What cannot be read is not the same.
-fn is_same(node: &Node<'_>, lower: &OwnedFd, below: &Stat) -> bool {
+fn is_same(node: &UpperNode<'_>, lower: &OwnedFd, below: &Stat) -> bool {
     if node.stat.st_mode != below.st_mode || node.stat.st_size != below.st_size {
         return false;
     }
@@ -159,8 +159,8 @@ fn has_same_content(mut a: File, mut b: File) -> io::Result<bool> {
     loop {
         ours.clear();
         theirs.clear();
-        a.by_ref().take(COMPARED_BYTES as u64).read_to_end(&mut ours)?;
-        b.by_ref().take(COMPARED_BYTES as u64).read_to_end(&mut theirs)?;
+        a.by_ref().take(COMPARE_CHUNK_BYTES as u64).read_to_end(&mut ours)?;
+        b.by_ref().take(COMPARE_CHUNK_BYTES as u64).read_to_end(&mut theirs)?;
         if ours != theirs {
             return Ok(false);
         }

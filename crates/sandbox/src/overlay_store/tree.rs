@@ -14,8 +14,8 @@ use rustix::io::Errno;
 /// How deep a tree may be. Each level has a directory open.
 const MAX_DEPTH: usize = 200;
 
-const OPAQUE: &str = "user.overlay.opaque";
-const WHITEOUT: &str = "user.overlay.whiteout";
+const OPAQUE_XATTR: &str = "user.overlay.opaque";
+const WHITEOUT_XATTR: &str = "user.overlay.whiteout";
 
 /// What something in an upper directory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) enum NodeKind {
 }
 
 /// Something in an upper directory.
-pub(super) struct Node<'a> {
+pub(super) struct UpperNode<'a> {
     /// The directory that it is in.
     pub(super) parent: BorrowedFd<'a>,
     pub(super) name: OsString,
@@ -40,7 +40,7 @@ pub(super) struct Node<'a> {
     pub(super) stat: Stat,
 }
 
-impl Node<'_> {
+impl UpperNode<'_> {
     pub(super) fn size(&self) -> u64 {
         u64::try_from(self.stat.st_size).unwrap_or_default()
     }
@@ -57,7 +57,7 @@ impl Node<'_> {
 
 /// Opens the top of a tree.
 pub(super) fn open_root(path: &Path) -> io::Result<OwnedFd> {
-    open_directory(CWD, path.as_os_str()).map_err(|error| named(path, error))
+    open_directory(CWD, path.as_os_str()).map_err(|error| with_path(path, error))
 }
 
 /// Opens a directory in a directory; a symbolic link is none.
@@ -90,7 +90,7 @@ pub(super) fn names(directory: impl AsFd) -> io::Result<Vec<OsString>> {
 }
 
 /// What is in a directory of the upper tree, in order.
-pub(super) fn nodes<'a>(directory: BorrowedFd<'a>, path: &Path) -> io::Result<Vec<Node<'a>>> {
+pub(super) fn nodes<'a>(directory: BorrowedFd<'a>, path: &Path) -> io::Result<Vec<UpperNode<'a>>> {
     let mut nodes = Vec::new();
     for name in names(directory)? {
         // What is gone since was never there.
@@ -99,13 +99,13 @@ pub(super) fn nodes<'a>(directory: BorrowedFd<'a>, path: &Path) -> io::Result<Ve
             FileType::Directory => NodeKind::Directory,
             FileType::Symlink => NodeKind::Link,
             FileType::CharacterDevice if stat.st_rdev == 0 => NodeKind::Whiteout,
-            FileType::RegularFile if stat.st_size == 0 && is_marked(directory, &name) => {
+            FileType::RegularFile if stat.st_size == 0 && has_whiteout_xattr(directory, &name) => {
                 NodeKind::Whiteout
             }
             FileType::RegularFile => NodeKind::File,
             _ => NodeKind::Special,
         };
-        nodes.push(Node { parent: directory, path: path.join(&name), name, kind, stat });
+        nodes.push(UpperNode { parent: directory, path: path.join(&name), name, kind, stat });
     }
     Ok(nodes)
 }
@@ -113,7 +113,7 @@ pub(super) fn nodes<'a>(directory: BorrowedFd<'a>, path: &Path) -> io::Result<Ve
 /// Shows everything in a tree, each directory before what is in it.
 pub(super) fn visit(
     root: &OwnedFd,
-    see: &mut dyn FnMut(&Node<'_>) -> io::Result<()>,
+    see: &mut dyn FnMut(&UpperNode<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     visit_below(root.as_fd(), Path::new(""), 0, see)
 }
@@ -122,14 +122,14 @@ fn visit_below(
     directory: BorrowedFd<'_>,
     path: &Path,
     depth: usize,
-    see: &mut dyn FnMut(&Node<'_>) -> io::Result<()>,
+    see: &mut dyn FnMut(&UpperNode<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     refuse_depth(path, depth)?;
-    for node in nodes(directory, path).map_err(|error| named(path, error))? {
+    for node in nodes(directory, path).map_err(|error| with_path(path, error))? {
         see(&node)?;
         if node.kind == NodeKind::Directory {
             let child = open_directory(directory, &node.name);
-            let child = child.map_err(|error| named(&node.path, error))?;
+            let child = child.map_err(|error| with_path(&node.path, error))?;
             visit_below(child.as_fd(), &node.path, depth + 1, see)?;
         }
     }
@@ -142,29 +142,29 @@ pub(super) fn refuse_depth(path: &Path, depth: usize) -> io::Result<()> {
         return Ok(());
     }
     let error = io::Error::other(format!("there are more than {MAX_DEPTH} levels of directories"));
-    Err(named(path, error))
+    Err(with_path(path, error))
 }
 
 /// Whether an overlay shows nothing of the lower directory of that name.
 pub(super) fn is_opaque(directory: impl AsFd) -> bool {
     let mut value = [0; 4];
-    let read = rustix::fs::fgetxattr(directory, OPAQUE, &mut value);
+    let read = rustix::fs::fgetxattr(directory, OPAQUE_XATTR, &mut value);
     read.is_ok_and(|length| value.get(..length) == Some(b"y"))
 }
 
 /// Whether an empty file is a whiteout.
-fn is_marked(directory: BorrowedFd<'_>, name: &OsStr) -> bool {
+fn has_whiteout_xattr(directory: BorrowedFd<'_>, name: &OsStr) -> bool {
     let mut value = [0; 4];
-    rustix::fs::lgetxattr(beside(directory, name), WHITEOUT, &mut value).is_ok()
+    rustix::fs::lgetxattr(proc_fd_path(directory, name), WHITEOUT_XATTR, &mut value).is_ok()
 }
 
 /// A path to something in an open directory, for calls that know no other.
-fn beside(directory: BorrowedFd<'_>, name: &OsStr) -> PathBuf {
+fn proc_fd_path(directory: BorrowedFd<'_>, name: &OsStr) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(name)
 }
 
 /// An error with the path that it is about.
-pub(super) fn named(path: &Path, error: io::Error) -> io::Error {
+pub(super) fn with_path(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
@@ -174,19 +174,19 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let parent = open_root(parent)?;
-    remove_at(parent.as_fd(), name).map_err(|error| named(path, error))
+    remove_at(parent.as_fd(), name).map_err(|error| with_path(path, error))
 }
 
 /// Removes what has that name in a directory, with all that is in it.
 pub(super) fn remove_at(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
-    let mut removal = Removal { root: parent, top: vec![name.to_owned()], moved: 0 };
+    let mut removal = TreeRemoval { root: parent, top: vec![name.to_owned()], moved: 0 };
     while let Some(name) = removal.top.pop() {
         removal.remove(parent, &name, 0)?;
     }
     Ok(())
 }
 
-struct Removal<'a> {
+struct TreeRemoval<'a> {
     root: BorrowedFd<'a>,
     /// What is still to be removed there. Directories that lie too deep are moved
     /// up to it.
@@ -194,13 +194,13 @@ struct Removal<'a> {
     moved: u64,
 }
 
-impl Removal<'_> {
+impl TreeRemoval<'_> {
     fn remove(&mut self, parent: BorrowedFd<'_>, name: &OsStr, depth: usize) -> io::Result<()> {
         let Some(stat) = stat(parent, name)? else { return Ok(()) };
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
-            return ended(rustix::fs::unlinkat(parent, name, AtFlags::empty()));
+            return ignore_missing(rustix::fs::unlinkat(parent, name, AtFlags::empty()));
         }
-        open_up(parent, name)?;
+        grant_owner_access(parent, name)?;
         if depth == MAX_DEPTH {
             self.moved += 1;
             let aside = format!(".removed-{}-{}", std::process::id(), self.moved);
@@ -214,12 +214,12 @@ impl Removal<'_> {
             self.remove(directory.as_fd(), &child, depth + 1)?;
         }
         drop(directory);
-        ended(rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR))
+        ignore_missing(rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR))
     }
 }
 
 /// What is gone already is removed.
-fn ended(removed: Result<(), Errno>) -> io::Result<()> {
+fn ignore_missing(removed: Result<(), Errno>) -> io::Result<()> {
     match removed {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(error.into()),
@@ -227,7 +227,7 @@ fn ended(removed: Result<(), Errno>) -> io::Result<()> {
 }
 
 /// Gives the owner every right to a directory, whatever rights were left.
-fn open_up(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+fn grant_owner_access(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = match rustix::fs::openat(parent, name, flags, Mode::empty()) {
         Ok(directory) => directory,

@@ -7,7 +7,7 @@ use crate::raw::child::errno;
 
 /// Something that a probe tries, in a child that is in the sandbox.
 #[derive(Debug)]
-pub(crate) enum Attempt {
+pub(crate) enum ProbeAttempt {
     /// Opens a file or folder and reads from it.
     Read(CString),
     /// Opens a file for writing, without changing it.
@@ -15,19 +15,19 @@ pub(crate) enum Attempt {
     /// Makes a new file.
     Create(CString),
     /// Sets the mode of a file.
-    Mode(CString),
+    Chmod(CString),
     /// Connects to a TCP port of this machine.
     Connect(u16),
     /// Connects to a socket in the file system.
-    Reach(CString),
+    ConnectUnix(CString),
     /// Asks whether it could signal this process.
     Signal(i32),
     /// Traces this process.
     Trace(i32),
     /// Sets the limits of this process to what they are.
-    Limit(i32),
+    SetLimits(i32),
     /// Attaches the shared memory of this number.
-    Attach(i32),
+    AttachSharedMemory(i32),
     /// Moves the first to the second.
     Move(CString, CString),
     /// Makes a namespace.
@@ -35,10 +35,10 @@ pub(crate) enum Attempt {
     /// Mounts over this folder.
     Mount(CString),
     /// Sets up a ring for asynchronous calls.
-    Ring,
+    SetUpIoUring,
 }
 
-impl Attempt {
+impl ProbeAttempt {
     /// Zero, or the error number. Only system calls.
     pub(crate) fn run(&self) -> i32 {
         // SAFETY: paths end with zeros, structures are live and of the size
@@ -54,15 +54,15 @@ impl Attempt {
                     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
                     libc::open(path.as_ptr(), flags, 0o600) as c_long
                 }
-                Self::Mode(path) => libc::chmod(path.as_ptr(), 0o640) as c_long,
-                Self::Connect(port) => return connect(*port),
-                Self::Reach(path) => return reach(path),
+                Self::Chmod(path) => libc::chmod(path.as_ptr(), 0o640) as c_long,
+                Self::Connect(port) => return connect_tcp(*port),
+                Self::ConnectUnix(path) => return connect_unix(path),
                 Self::Signal(process) => libc::kill(*process, 0) as c_long,
                 Self::Trace(process) => {
                     libc::syscall(libc::SYS_ptrace, libc::PTRACE_SEIZE as c_long, *process, 0, 0)
                 }
-                Self::Limit(process) => return limit(*process),
-                Self::Attach(memory) => {
+                Self::SetLimits(process) => return set_limits(*process),
+                Self::AttachSharedMemory(memory) => {
                     libc::syscall(libc::SYS_shmat, *memory, 0 as c_long, libc::SHM_RDONLY)
                 }
                 Self::Move(from, to) => libc::rename(from.as_ptr(), to.as_ptr()) as c_long,
@@ -72,7 +72,7 @@ impl Attempt {
                     let kind = c"tmpfs".as_ptr();
                     libc::mount(none, path.as_ptr(), kind, 0, std::ptr::null()) as c_long
                 }
-                Self::Ring => {
+                Self::SetUpIoUring => {
                     let mut parameters = [0_u8; 256];
                     libc::syscall(libc::SYS_io_uring_setup, 1 as c_long, parameters.as_mut_ptr())
                 }
@@ -82,7 +82,7 @@ impl Attempt {
     }
 }
 
-fn limit(process: i32) -> i32 {
+fn set_limits(process: i32) -> i32 {
     let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is live and of the right type.
     unsafe {
@@ -98,18 +98,18 @@ fn limit(process: i32) -> i32 {
 
 /// Memory that programs share by a number, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Memory(pub(crate) i32);
+pub(crate) struct SharedMemory(pub(crate) i32);
 
-impl Memory {
+impl SharedMemory {
     pub(crate) fn new() -> std::io::Result<Self> {
-        const SIZE: usize = 4096;
+        const SEGMENT_BYTES: usize = 4096;
         // SAFETY: plain numbers.
-        let number = unsafe { libc::shmget(libc::IPC_PRIVATE, SIZE, 0o600) };
+        let number = unsafe { libc::shmget(libc::IPC_PRIVATE, SEGMENT_BYTES, 0o600) };
         if number < 0 { Err(std::io::Error::last_os_error()) } else { Ok(Self(number)) }
     }
 }
 
-impl Drop for Memory {
+impl Drop for SharedMemory {
     fn drop(&mut self) {
         // SAFETY: the structure is not read with this command.
         unsafe { libc::shmctl(self.0, libc::IPC_RMID, std::ptr::null_mut()) };
@@ -134,16 +134,16 @@ fn read_some(path: &CStr) -> i32 {
             return failed;
         }
         // The two names that every folder has take 24 bytes each.
-        const EMPTY: c_long = 48;
+        const EMPTY_DIR_BYTES: c_long = 48;
         match libc::syscall(libc::SYS_getdents64, file, bytes.as_mut_ptr(), bytes.len()) {
-            size if size > EMPTY => 0,
+            size if size > EMPTY_DIR_BYTES => 0,
             size if size >= 0 => libc::ENOENT,
             _ => errno(),
         }
     }
 }
 
-fn connect(port: u16) -> i32 {
+fn connect_tcp(port: u16) -> i32 {
     // SAFETY: the address is a live structure of the size that is told.
     unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
@@ -159,7 +159,7 @@ fn connect(port: u16) -> i32 {
     }
 }
 
-fn reach(path: &CStr) -> i32 {
+fn connect_unix(path: &CStr) -> i32 {
     // SAFETY: the address is a live structure of the size that is told.
     unsafe {
         let socket = libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);

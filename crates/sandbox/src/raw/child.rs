@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::raw::namespace::Namespaces;
+use crate::raw::namespace::ChildNamespaces;
 
 /// The steps, as they are named in errors. The number travels to the parent in
 /// the upper half of the error code.
@@ -54,13 +54,13 @@ impl Step {
     }
 
     /// The error that carries this step and the last error of this thread.
-    pub(super) fn failed(self) -> io::Error {
+    pub(super) fn last_os_error(self) -> io::Error {
         self.error(errno())
     }
 }
 
-/// The step and the error number of an error made by [`Step::error`].
-pub(crate) fn decode(error: &io::Error) -> Option<(&'static str, i32)> {
+/// The step and the error number of an error made by [`EntryStep::error`].
+pub(crate) fn decode_step(error: &io::Error) -> Option<(&'static str, i32)> {
     let code = error.raw_os_error()?;
     let step = Step::name(code >> STEP_SHIFT)?;
     Some((step, code & ((1 << STEP_SHIFT) - 1)))
@@ -68,16 +68,16 @@ pub(crate) fn decode(error: &io::Error) -> Option<(&'static str, i32)> {
 
 /// One resource and its bound.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limit {
+pub(crate) struct ChildRlimit {
     pub(crate) resource: u32,
-    pub(crate) most: u64,
+    pub(crate) max: u64,
 }
 
 /// All that a child needs in order to enter the sandbox.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) limits: Vec<Limit>,
-    pub(crate) namespaces: Option<Namespaces>,
+pub(crate) struct SandboxEntry {
+    pub(crate) limits: Vec<ChildRlimit>,
+    pub(crate) namespaces: Option<ChildNamespaces>,
     /// The capabilities that stay, if the child has them.
     pub(crate) capabilities: u64,
     pub(crate) ruleset: OwnedFd,
@@ -85,7 +85,7 @@ pub(crate) struct Entry {
 }
 
 /// Has the child of `command` enter the sandbox.
-pub(crate) fn install(command: &mut Command, entry: Arc<Entry>) {
+pub(crate) fn install(command: &mut Command, entry: Arc<SandboxEntry>) {
     // SAFETY: `enter` makes system calls only; what it reads was built before.
     unsafe {
         command.pre_exec(move || {
@@ -107,24 +107,24 @@ pub(crate) fn install_hook(
 }
 
 /// The process that entered last. A child has its own copy.
-static ENTERED: AtomicI32 = AtomicI32::new(0);
+static ENTERED_PID: AtomicI32 = AtomicI32::new(0);
 
 /// A command that is prepared twice would enter one sandbox from within another.
 pub(super) fn enter_once() -> io::Result<()> {
     // SAFETY: takes no argument and cannot fail.
     let own = unsafe { libc::getpid() };
-    if ENTERED.swap(own, Ordering::Relaxed) == own {
+    if ENTERED_PID.swap(own, Ordering::Relaxed) == own {
         return Err(Step::Twice.error(libc::EBUSY));
     }
     Ok(())
 }
 
 /// Enters the sandbox. There is no way back.
-pub(super) fn enter(entry: &Entry) -> io::Result<()> {
+pub(super) fn enter(entry: &SandboxEntry) -> io::Result<()> {
     close_inherited()?;
     set_limits(&entry.limits)?;
     if let Some(namespaces) = &entry.namespaces {
-        join(namespaces)?;
+        join_namespaces(namespaces)?;
     }
     drop_capabilities(entry.capabilities)?;
     forbid_new_privileges()?;
@@ -133,7 +133,7 @@ pub(super) fn enter(entry: &Entry) -> io::Result<()> {
         libc::syscall(libc::SYS_landlock_restrict_self, entry.ruleset.as_raw_fd(), 0 as c_long)
     };
     if restricted != 0 {
-        return Err(Step::Landlock.failed());
+        return Err(Step::Landlock.last_os_error());
     }
     load_filter(&entry.filter)
 }
@@ -151,24 +151,24 @@ pub(super) fn close_inherited() -> io::Result<()> {
             libc::CLOSE_RANGE_CLOEXEC as c_long,
         )
     };
-    if done == 0 { Ok(()) } else { Err(Step::Files.failed()) }
+    if done == 0 { Ok(()) } else { Err(Step::Files.last_os_error()) }
 }
 
-pub(super) fn set_limits(limits: &[Limit]) -> io::Result<()> {
+pub(super) fn set_limits(limits: &[ChildRlimit]) -> io::Result<()> {
     for limit in limits {
         let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: both pointers are to live structures of the right type.
         let done = unsafe {
             if libc::prlimit(0, limit.resource as _, std::ptr::null(), &mut now) != 0 {
-                return Err(Step::Limits.failed());
+                return Err(Step::Limits.last_os_error());
             }
             // Never above what the parent itself is held to.
-            let most = limit.most.min(now.rlim_max);
+            let most = limit.max.min(now.rlim_max);
             let wanted = libc::rlimit { rlim_cur: most.min(now.rlim_cur), rlim_max: most };
             libc::prlimit(0, limit.resource as _, &wanted, std::ptr::null_mut())
         };
         if done != 0 {
-            return Err(Step::Limits.failed());
+            return Err(Step::Limits.last_os_error());
         }
     }
     Ok(())
@@ -176,14 +176,14 @@ pub(super) fn set_limits(limits: &[Limit]) -> io::Result<()> {
 
 /// Joining a mount namespace moves the working directory to its root, so it is
 /// looked up again by name, this time through the covers.
-fn join(namespaces: &Namespaces) -> io::Result<()> {
+fn join_namespaces(namespaces: &ChildNamespaces) -> io::Result<()> {
     let mut directory = [0_u8; libc::PATH_MAX as usize];
     // SAFETY: the kernel writes at most as many bytes as it is told, and ends
     // them with a zero.
     let length =
         unsafe { libc::syscall(libc::SYS_getcwd, directory.as_mut_ptr(), directory.len()) };
     if length < 0 {
-        return Err(Step::Directory.failed());
+        return Err(Step::Directory.last_os_error());
     }
     // A folder that is out of reach has a name that is not absolute.
     if directory[0] != b'/' {
@@ -192,28 +192,28 @@ fn join(namespaces: &Namespaces) -> io::Result<()> {
     // SAFETY: the descriptors are open, the path ends with a zero.
     unsafe {
         if libc::setns(namespaces.user.as_raw_fd(), libc::CLONE_NEWUSER) != 0 {
-            return Err(Step::UserNamespace.failed());
+            return Err(Step::UserNamespace.last_os_error());
         }
         if libc::setns(namespaces.mount.as_raw_fd(), libc::CLONE_NEWNS) != 0 {
-            return Err(Step::MountNamespace.failed());
+            return Err(Step::MountNamespace.last_os_error());
         }
-        if let Ok(memory) = &namespaces.memory
+        if let Ok(memory) = &namespaces.ipc
             && libc::setns(memory.as_raw_fd(), libc::CLONE_NEWIPC) != 0
         {
-            return Err(Step::MemoryNamespace.failed());
+            return Err(Step::MemoryNamespace.last_os_error());
         }
         if let Some(network) = &namespaces.network
             && libc::setns(network.as_raw_fd(), libc::CLONE_NEWNET) != 0
         {
-            return Err(Step::NetworkNamespace.failed());
+            return Err(Step::NetworkNamespace.last_os_error());
         }
-        if let Some(inner) = &namespaces.inner
+        if let Some(inner) = &namespaces.inner_user
             && libc::setns(inner.as_raw_fd(), libc::CLONE_NEWUSER) != 0
         {
-            return Err(Step::UserNamespace.failed());
+            return Err(Step::UserNamespace.last_os_error());
         }
         if libc::chdir(directory.as_ptr().cast()) != 0 {
-            return Err(Step::Directory.failed());
+            return Err(Step::Directory.last_os_error());
         }
     }
     Ok(())
@@ -234,16 +234,16 @@ struct CapabilitySets {
 }
 
 const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
-const SET_PCAP: u64 = 1 << 8;
+const CAP_SETPCAP: u64 = 1 << 8;
 /// No capabilities by being root, and no way to change that.
-const ROOT_IS_NOBODY: c_long = 0b11;
+const SECUREBITS_NO_ROOT: c_long = 0b11;
 
 fn drop_capabilities(keep: u64) -> io::Result<()> {
     let mut header = CapabilityHeader { version: CAPABILITY_VERSION_3, process: 0 };
     let mut sets = [CapabilitySets::default(); 2];
     // SAFETY: version 3 has two sets of three words; both pointers are live.
     if unsafe { libc::syscall(libc::SYS_capget, &mut header, sets.as_mut_ptr()) } != 0 {
-        return Err(Step::Capabilities.failed());
+        return Err(Step::Capabilities.last_os_error());
     }
     let have = u64::from(sets[0].permitted) | u64::from(sets[1].permitted) << 32;
     let effective = u64::from(sets[0].effective) | u64::from(sets[1].effective) << 32;
@@ -255,10 +255,10 @@ fn drop_capabilities(keep: u64) -> io::Result<()> {
         libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
         // From here on the user id of root gives nothing at exec. Without the
         // right to say so, there is still the ban on new privileges.
-        if effective & SET_PCAP != 0 {
-            let bits = c_long::from(libc::prctl(libc::PR_GET_SECUREBITS)) | ROOT_IS_NOBODY;
+        if effective & CAP_SETPCAP != 0 {
+            let bits = c_long::from(libc::prctl(libc::PR_GET_SECUREBITS)) | SECUREBITS_NO_ROOT;
             if libc::prctl(libc::PR_SET_SECUREBITS, bits) != 0 {
-                return Err(Step::Capabilities.failed());
+                return Err(Step::Capabilities.last_os_error());
             }
         }
     }
@@ -269,7 +269,7 @@ fn drop_capabilities(keep: u64) -> io::Result<()> {
     }
     // SAFETY: as above.
     if unsafe { libc::syscall(libc::SYS_capset, &mut header, sets.as_ptr()) } != 0 {
-        return Err(Step::Capabilities.failed());
+        return Err(Step::Capabilities.last_os_error());
     }
     for capability in (0..64).filter(|capability| stays & (1_u64 << capability) != 0) {
         // What stays must be ambient in order to live through exec.
@@ -278,7 +278,7 @@ fn drop_capabilities(keep: u64) -> io::Result<()> {
             libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, capability, 0, 0)
         };
         if raised != 0 {
-            return Err(Step::Capabilities.failed());
+            return Err(Step::Capabilities.last_os_error());
         }
     }
     Ok(())
@@ -287,7 +287,7 @@ fn drop_capabilities(keep: u64) -> io::Result<()> {
 fn forbid_new_privileges() -> io::Result<()> {
     // SAFETY: plain numbers.
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
-        return Err(Step::Privileges.failed());
+        return Err(Step::Privileges.last_os_error());
     }
     Ok(())
 }
@@ -304,19 +304,19 @@ fn load_filter(filter: &[libc::sock_filter]) -> io::Result<()> {
             &program,
         )
     };
-    if loaded == 0 { Ok(()) } else { Err(Step::Seccomp.failed()) }
+    if loaded == 0 { Ok(()) } else { Err(Step::Seccomp.last_os_error()) }
 }
 
 /// The version of Landlock's interface.
 pub(crate) fn landlock_version() -> io::Result<u32> {
-    const VERSION: c_long = 1;
+    const CREATE_RULESET_VERSION: c_long = 1;
     // SAFETY: with this flag the kernel reads no structure.
     let version = unsafe {
         libc::syscall(
             libc::SYS_landlock_create_ruleset,
             std::ptr::null::<c_void>(),
             0 as c_long,
-            VERSION,
+            CREATE_RULESET_VERSION,
         )
     };
     u32::try_from(version).map_err(|_| io::Error::last_os_error())

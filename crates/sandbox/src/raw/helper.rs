@@ -8,11 +8,11 @@ use std::sync::Mutex;
 use super::child::errno;
 
 /// Two at a time would hold the ends of each other's pipes.
-pub(super) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+pub(super) static FORK_LOCK: Mutex<()> = Mutex::new(());
 
 /// The pipe ends of a helper process.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct HelperEnds {
+pub(super) struct HelperPipes {
     pub(super) report: RawFd,
     pub(super) wait: RawFd,
     pub(super) go: RawFd,
@@ -29,11 +29,11 @@ pub(super) struct HelperProcess {
 
 impl HelperProcess {
     /// Forks. `work` makes system calls only and never returns.
-    pub(super) fn fork(work: impl FnOnce(HelperEnds)) -> io::Result<Self> {
+    pub(super) fn fork(work: impl FnOnce(HelperPipes)) -> io::Result<Self> {
         let (reports, report) = io::pipe()?;
         let (wait, go) = io::pipe()?;
         let ends =
-            HelperEnds { report: report.as_raw_fd(), wait: wait.as_raw_fd(), go: go.as_raw_fd() };
+            HelperPipes { report: report.as_raw_fd(), wait: wait.as_raw_fd(), go: go.as_raw_fd() };
         // SAFETY: the new process makes system calls only and never returns here.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
@@ -47,7 +47,7 @@ impl HelperProcess {
     }
 
     /// Steers the process, and waits for its end.
-    pub(super) fn direct<T, E>(
+    pub(super) fn drive<T, E>(
         mut self,
         steer: impl FnOnce(i32, &mut PipeReader, &mut PipeWriter) -> Result<T, E>,
     ) -> Result<T, E> {
@@ -74,14 +74,14 @@ pub(super) fn next_report(reports: &mut PipeReader) -> io::Result<(i32, i32)> {
     Ok((i32::from_ne_bytes([a, b, c, d]), i32::from_ne_bytes([e, f, g, h])))
 }
 
-pub(super) fn tell(report: RawFd, stage: i32, error: i32) {
+pub(super) fn send_report(report: RawFd, stage: i32, error: i32) {
     let words = [stage, error];
     // SAFETY: two words are read from a live array; eight bytes go at once.
     unsafe { libc::write(report, words.as_ptr().cast(), size_of_val(&words)) };
 }
 
 /// Ends the process if the parent is gone.
-pub(super) fn await_byte(wait: RawFd) {
+pub(super) fn wait_for_byte(wait: RawFd) {
     let mut byte = 0_u8;
     // SAFETY: one byte is written to a live variable.
     unsafe {

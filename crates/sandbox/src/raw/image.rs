@@ -7,57 +7,57 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 
-use super::child::{Entry, Limit, Step, close_inherited, enter, enter_once, errno, set_limits};
+use super::child::{SandboxEntry, ChildRlimit, Step, close_inherited, enter, enter_once, errno, set_limits};
 
 /// A program with its arguments and environment.
 #[derive(Debug)]
-pub(crate) struct Image {
+pub(crate) struct ExecImage {
     /// What it becomes if it can.
-    shortcut: Option<Form>,
-    form: Form,
-    environment: Strings,
+    shortcut: Option<ExecCommand>,
+    command: ExecCommand,
+    environment: CStringArray,
 }
 
 /// Where a program may be, in the order of the search, and what it is told.
 #[derive(Debug)]
-struct Form {
+struct ExecCommand {
     programs: Vec<CString>,
-    arguments: Strings,
+    arguments: CStringArray,
 }
 
 /// Texts, and the null-ended list of pointers to them.
 #[derive(Debug)]
-struct Strings {
+struct CStringArray {
     _texts: Vec<CString>,
     pointers: Vec<*const c_char>,
 }
 
 // SAFETY: the pointers lead to the heap memory of the texts beside them, which
 // nobody changes.
-unsafe impl Send for Strings {}
+unsafe impl Send for CStringArray {}
 // SAFETY: as above.
-unsafe impl Sync for Strings {}
+unsafe impl Sync for CStringArray {}
 
-impl Strings {
+impl CStringArray {
     fn new(texts: Vec<CString>) -> Self {
         let pointers = texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
         Self { _texts: texts, pointers }
     }
 }
 
-impl Image {
+impl ExecImage {
     pub(crate) fn new(
         programs: Vec<CString>,
         arguments: Vec<CString>,
         environment: Vec<CString>,
     ) -> Self {
-        let form = Form { programs, arguments: Strings::new(arguments) };
-        Self { shortcut: None, form, environment: Strings::new(environment) }
+        let form = ExecCommand { programs, arguments: CStringArray::new(arguments) };
+        Self { shortcut: None, command: form, environment: CStringArray::new(environment) }
     }
 
     /// Becomes another program, and itself only if that cannot be.
     pub(crate) fn with_shortcut(self, programs: Vec<CString>, arguments: Vec<CString>) -> Self {
-        let shortcut = Form { programs, arguments: Strings::new(arguments) };
+        let shortcut = ExecCommand { programs, arguments: CStringArray::new(arguments) };
         Self { shortcut: Some(shortcut), ..self }
     }
 
@@ -66,12 +66,12 @@ impl Image {
         if let Some(shortcut) = &self.shortcut {
             shortcut.exec(&self.environment);
         }
-        self.form.exec(&self.environment)
+        self.command.exec(&self.environment)
     }
 }
 
-impl Form {
-    fn exec(&self, environment: &Strings) -> i32 {
+impl ExecCommand {
+    fn exec(&self, environment: &CStringArray) -> i32 {
         let mut error = libc::ENOENT;
         for program in &self.programs {
             // SAFETY: the path ends with a zero, the lists with null.
@@ -95,37 +95,37 @@ impl Form {
 
 /// What a child passes before it runs its program.
 #[derive(Debug)]
-pub(crate) enum Gate {
+pub(crate) enum PreExec {
     /// It enters the sandbox by itself.
-    Own(Arc<Entry>),
+    Direct(Arc<SandboxEntry>),
     /// It runs bubblewrap, which does.
-    Bubblewrap(Wrap),
+    Bubblewrap(BubblewrapSetup),
     /// Nothing is held.
-    Open,
+    Unconfined,
 }
 
 /// What bubblewrap does not do by itself.
 #[derive(Debug)]
-pub(crate) struct Wrap {
-    limits: Vec<Limit>,
+pub(crate) struct BubblewrapSetup {
+    limits: Vec<ChildRlimit>,
     filter: Arc<OwnedFd>,
     filter_path: CString,
 }
 
-impl Wrap {
+impl BubblewrapSetup {
     /// The filter is handed over under its own number.
-    pub(crate) fn new(limits: Vec<Limit>, filter: Arc<OwnedFd>) -> io::Result<Self> {
+    pub(crate) fn new(limits: Vec<ChildRlimit>, filter: Arc<OwnedFd>) -> io::Result<Self> {
         let filter_path = CString::new(format!("/proc/self/fd/{}", filter.as_raw_fd()))?;
         Ok(Self { limits, filter, filter_path })
     }
 }
 
-impl Gate {
-    pub(super) fn pass(&self) -> io::Result<()> {
+impl PreExec {
+    pub(super) fn apply(&self) -> io::Result<()> {
         let wrap = match self {
-            Self::Own(entry) => return enter(entry),
+            Self::Direct(entry) => return enter(entry),
             Self::Bubblewrap(wrap) => wrap,
-            Self::Open => return close_inherited(),
+            Self::Unconfined => return close_inherited(),
         };
         close_inherited()?;
         set_limits(&wrap.limits)?;
@@ -134,7 +134,7 @@ impl Gate {
             // A second opening has a position of its own; the copy stays open.
             let again = libc::open(wrap.filter_path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
             if again < 0 || libc::dup2(again, wrap.filter.as_raw_fd()) < 0 {
-                return Err(Step::Bubblewrap.failed());
+                return Err(Step::Bubblewrap.last_os_error());
             }
         }
         Ok(())
@@ -142,12 +142,12 @@ impl Gate {
 }
 
 /// Has the child of `command` run `image` in place of its own program.
-pub(crate) fn install_image(command: &mut Command, gate: Gate, image: Image) {
+pub(crate) fn install_image(command: &mut Command, gate: PreExec, image: ExecImage) {
     // SAFETY: only system calls, on memory that was built before.
     unsafe {
         command.pre_exec(move || {
             enter_once()?;
-            gate.pass()?;
+            gate.apply()?;
             Err(Step::Bubblewrap.error(image.exec()))
         })
     };

@@ -8,25 +8,25 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use crate::raw::child::errno;
-use crate::raw::helper::{HelperEnds, HelperProcess, ONE_AT_A_TIME, await_byte, next_report, tell};
-use crate::raw::space::SpaceHandles;
+use crate::raw::helper::{HelperPipes, HelperProcess, FORK_LOCK, wait_for_byte, next_report, send_report};
+use crate::raw::network::NetworkHandles;
 
 /// The descriptors that children join.
 #[derive(Debug)]
-pub(crate) struct Namespaces {
+pub(crate) struct ChildNamespaces {
     pub(crate) user: OwnedFd,
     pub(crate) mount: OwnedFd,
     /// The network namespace, unless children use that of this process.
     pub(crate) network: Option<OwnedFd>,
     /// That of memory and queues which go by a number.
-    pub(crate) memory: Result<OwnedFd, i32>,
+    pub(crate) ipc: Result<OwnedFd, i32>,
     /// Below the first one, if the user is called root there: here, the user
     /// has the own number again.
-    pub(crate) inner: Option<OwnedFd>,
+    pub(crate) inner_user: Option<OwnedFd>,
     /// The folder of the terminals that only those who join see.
     pub(crate) terminals: Result<OwnedFd, i32>,
     /// The folder that is empty at first, if there is one.
-    pub(crate) fresh: Option<OwnedFd>,
+    pub(crate) fresh_dir: Option<OwnedFd>,
     /// The roots of the overlays.
     pub(crate) overlays: Vec<OwnedFd>,
     /// The directories that are views, with their paths.
@@ -35,7 +35,7 @@ pub(crate) struct Namespaces {
 
 /// One thing to mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Mount {
+pub(crate) enum MountAction {
     /// Everything without writing, but for the trees at these paths: Landlock
     /// knows nothing of modes, owners, times and attributes.
     Seal(Vec<CString>),
@@ -44,15 +44,15 @@ pub(crate) enum Mount {
     /// The path on itself, without writing.
     ReadOnly(CString),
     /// An empty folder on the folder.
-    HideFolder(CString),
+    HideDirectory(CString),
     /// An empty folder on the folder, in which anything may be made.
-    Fresh(CString),
+    FreshTmpfs(CString),
     /// A file that cannot be opened on the file.
     HideFile(CString),
     /// The same on a socket, if it is still there.
     HideSocket(CString),
     /// An empty folder on the folder, with what was at these paths in it.
-    Enclose(CString, Vec<Kept>),
+    PartialDirectory(CString, Vec<ExposedPath>),
     /// An overlay at a directory of ours, from where it is moved to its place.
     Overlay(OverlayPlan),
     /// The mounts at the first path on the second one.
@@ -72,36 +72,36 @@ pub(crate) struct OverlayPlan {
 
 /// What stays in an enclosed folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct ExposedPath {
     /// The folders on the way to it.
-    pub(crate) above: Vec<CString>,
+    pub(crate) parents: Vec<CString>,
     pub(crate) path: CString,
     /// Where it comes from, if that is another place.
     pub(crate) source: Option<CString>,
     /// The target of a symbolic link, which is made anew.
     pub(crate) link: Option<CString>,
-    pub(crate) is_folder: bool,
+    pub(crate) is_directory: bool,
     /// Whether it may be written, where that is for the mount to say.
-    pub(crate) is_written: bool,
+    pub(crate) is_writable: bool,
 }
 
 /// How many paths stay in an enclosed folder.
-pub(crate) const MOST_KEPT: usize = 1024;
+pub(crate) const MAX_EXPOSED_PATHS: usize = 1024;
 /// How many trees stay open where all else is sealed.
-pub(crate) const MOST_OPEN: usize = 64;
+pub(crate) const MAX_WRITABLE_TREES: usize = 64;
 
-impl Mount {
+impl MountAction {
     fn path(&self) -> PathBuf {
         use std::os::unix::ffi::OsStrExt;
         let path = match self {
-            Self::Seal(_) => ROOT,
+            Self::Seal(_) => ROOT_DIR,
             Self::Pin(path)
             | Self::ReadOnly(path)
-            | Self::HideFolder(path)
-            | Self::Fresh(path)
+            | Self::HideDirectory(path)
+            | Self::FreshTmpfs(path)
             | Self::HideFile(path)
             | Self::HideSocket(path)
-            | Self::Enclose(path, _)
+            | Self::PartialDirectory(path, _)
             | Self::Bind(_, path) => path,
             Self::Overlay(plan) => &plan.target,
         };
@@ -109,11 +109,11 @@ impl Mount {
     }
 }
 
-const ROOT: &CStr = c"/";
+const ROOT_DIR: &CStr = c"/";
 
 /// Where the making failed.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum NamespaceError {
     /// The system does not let this user make namespaces.
     Refused(io::Error),
     /// This path could not be covered.
@@ -122,7 +122,7 @@ pub(crate) enum Failure {
     Io(io::Error),
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for NamespaceError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
@@ -130,23 +130,23 @@ impl From<io::Error> for Failure {
 
 /// Reports of the making process: a stage or the number of a mount, and an
 /// error number.
-const MADE: i32 = -1;
-const PRIVATE: i32 = -3;
-const TERMINALS: i32 = -4;
-const INNER: i32 = -5;
-const MEMORY: i32 = -6;
+const STAGE_UNSHARED: i32 = -1;
+const STAGE_PRIVATE_MOUNTS: i32 = -3;
+const STAGE_TERMINALS: i32 = -4;
+const STAGE_INNER_USER: i32 = -5;
+const STAGE_IPC: i32 = -6;
 
 /// What the user is called in the second of two namespaces, as the kernel
 /// wants to be told.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct IdMapLines {
     user: CString,
     group: CString,
 }
 
-impl Names {
+impl IdMapLines {
     /// Those of this user; none for an administrator, who needs no second one.
-    pub(super) fn own() -> Option<Self> {
+    pub(super) fn for_current_user() -> Option<Self> {
         let user = rustix::process::geteuid();
         let line = |id: u32| CString::new(format!("{id} 0 1\n")).ok();
         let group = rustix::process::getegid().as_raw();
@@ -161,69 +161,69 @@ impl Names {
 ///
 /// With a network space, the mounts belong to the user namespace of that
 /// space, so that children can join both.
-pub(crate) fn build(mounts: &[Mount], space: Option<&SpaceHandles>) -> Result<Namespaces, Failure> {
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+pub(crate) fn build(mounts: &[MountAction], space: Option<&NetworkHandles>) -> Result<ChildNamespaces, NamespaceError> {
+    let _turn = FORK_LOCK.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if space.is_none()
-        && let Some(names) = Names::own()
+        && let Some(names) = IdMapLines::for_current_user()
     {
-        match attempt(mounts, Some(&names), None) {
-            Err(Failure::Refused(_) | Failure::Io(_)) => {}
+        match try_build(mounts, Some(&names), None) {
+            Err(NamespaceError::Refused(_) | NamespaceError::Io(_)) => {}
             made => return made,
         }
     }
-    attempt(mounts, None, space)
+    try_build(mounts, None, space)
 }
 
-fn attempt(
-    mounts: &[Mount],
-    names: Option<&Names>,
-    space: Option<&SpaceHandles>,
-) -> Result<Namespaces, Failure> {
+fn try_build(
+    mounts: &[MountAction],
+    names: Option<&IdMapLines>,
+    space: Option<&NetworkHandles>,
+) -> Result<ChildNamespaces, NamespaceError> {
     let user = space.map(|space| space.user.as_raw_fd());
-    let helper = HelperProcess::fork(|ends| make(ends, mounts, names, user))?;
-    helper.direct(|process, reports, go| direct(process, reports, go, mounts, names, space))
+    let helper = HelperProcess::fork(|ends| run_helper(ends, mounts, names, user))?;
+    helper.drive(|process, reports, go| drive_helper(process, reports, go, mounts, names, space))
 }
 
-fn direct(
+fn drive_helper(
     process: i32,
     reports: &mut PipeReader,
     go: &mut impl Write,
-    mounts: &[Mount],
-    names: Option<&Names>,
-    space: Option<&SpaceHandles>,
-) -> Result<Namespaces, Failure> {
+    mounts: &[MountAction],
+    names: Option<&IdMapLines>,
+    space: Option<&NetworkHandles>,
+) -> Result<ChildNamespaces, NamespaceError> {
     match next_report(reports)? {
-        (MADE, 0) => {}
-        (_, error) => return Err(Failure::Refused(io::Error::from_raw_os_error(error))),
+        (STAGE_UNSHARED, 0) => {}
+        (_, error) => return Err(NamespaceError::Refused(io::Error::from_raw_os_error(error))),
     }
     let own = PathBuf::from(format!("/proc/{process}"));
     if space.is_none() {
-        map_ids(&own, names.is_some()).map_err(Failure::Refused)?;
+        map_ids(&own, names.is_some()).map_err(NamespaceError::Refused)?;
     }
     go.write_all(b"m")?;
     let terminals = match next_report(reports)? {
-        (TERMINALS, error) => error,
-        (PRIVATE, error) => return Err(Failure::Refused(io::Error::from_raw_os_error(error))),
+        (STAGE_TERMINALS, error) => error,
+        (STAGE_PRIVATE_MOUNTS, error) => return Err(NamespaceError::Refused(io::Error::from_raw_os_error(error))),
         (number, error) => {
             let path = usize::try_from(number).ok().and_then(|number| mounts.get(number));
-            let path = path.map(Mount::path).unwrap_or_default();
-            return Err(Failure::Path(path, io::Error::from_raw_os_error(error)));
+            let path = path.map(MountAction::path).unwrap_or_default();
+            return Err(NamespaceError::Path(path, io::Error::from_raw_os_error(error)));
         }
     };
     let memory = match next_report(reports)? {
-        (MEMORY, 0) => Ok(File::open(own.join("ns/ipc"))?.into()),
+        (STAGE_IPC, 0) => Ok(File::open(own.join("ns/ipc"))?.into()),
         (_, error) => Err(error),
     };
-    let is_fresh = |mount: &&Mount| matches!(mount, Mount::Fresh(_));
+    let is_fresh = |mount: &&MountAction| matches!(mount, MountAction::FreshTmpfs(_));
     let within = |path: PathBuf| -> io::Result<OwnedFd> {
         let path = path.strip_prefix("/").unwrap_or(&path);
         Ok(File::open(own.join("root").join(path))?.into())
     };
-    let fresh = mounts.iter().find(is_fresh).map(Mount::path).map(within).transpose()?;
-    let overlays = mounts.iter().filter(|mount| matches!(mount, Mount::Overlay(_)));
+    let fresh = mounts.iter().find(is_fresh).map(MountAction::path).map(within).transpose()?;
+    let overlays = mounts.iter().filter(|mount| matches!(mount, MountAction::Overlay(_)));
     let overlays = overlays.map(|mount| within(mount.path())).collect::<io::Result<_>>()?;
-    let is_view = |mount: &&Mount| matches!(mount, Mount::Enclose(_, kept) if !is_private(kept));
-    let views = mounts.iter().filter(is_view).map(Mount::path);
+    let is_view = |mount: &&MountAction| matches!(mount, MountAction::PartialDirectory(_, kept) if !is_all_private(kept));
+    let views = mounts.iter().filter(is_view).map(MountAction::path);
     let views = views.map(|path| Ok((path.clone(), within(path)?))).collect::<io::Result<_>>()?;
     let user = File::open(own.join("ns/user"))?.into();
     let mount = File::open(own.join("ns/mnt"))?.into();
@@ -232,22 +232,22 @@ fn direct(
         error => Err(error),
     };
     let cloned = |fd: &OwnedFd| fd.try_clone();
-    let mut inner = space.and_then(|space| space.inner.as_ref()).map(cloned).transpose()?;
+    let mut inner = space.and_then(|space| space.inner_user.as_ref()).map(cloned).transpose()?;
     let network = space.map(|space| cloned(&space.network)).transpose()?;
     if names.is_some() {
         go.write_all(b"i")?;
         match next_report(reports)? {
-            (INNER, 0) => inner = Some(File::open(own.join("ns/user"))?.into()),
-            (_, error) => return Err(Failure::Refused(io::Error::from_raw_os_error(error))),
+            (STAGE_INNER_USER, 0) => inner = Some(File::open(own.join("ns/user"))?.into()),
+            (_, error) => return Err(NamespaceError::Refused(io::Error::from_raw_os_error(error))),
         }
     }
     go.write_all(b"x")?;
-    Ok(Namespaces { user, mount, network, memory, inner, terminals, fresh, overlays, views })
+    Ok(ChildNamespaces { user, mount, network, ipc: memory, inner_user: inner, terminals, fresh_dir: fresh, overlays, views })
 }
 
 /// Whether all that is kept is the child's own.
-fn is_private(kept: &[Kept]) -> bool {
-    kept.iter().all(|kept| kept.is_written && kept.source.is_none())
+fn is_all_private(kept: &[ExposedPath]) -> bool {
+    kept.iter().all(|kept| kept.is_writable && kept.source.is_none())
 }
 
 /// Every id that this process knows stands for itself. Only an administrator
@@ -282,8 +282,8 @@ pub(super) fn map_ids(process: &Path, as_root: bool) -> io::Result<()> {
 }
 
 /// The making process. Only system calls from here on.
-fn make(ends: HelperEnds, mounts: &[Mount], names: Option<&Names>, user: Option<RawFd>) {
-    let HelperEnds { report, wait, go } = ends;
+fn run_helper(ends: HelperPipes, mounts: &[MountAction], names: Option<&IdMapLines>, user: Option<RawFd>) {
+    let HelperPipes { report, wait, go } = ends;
     // SAFETY: descriptors are open, paths end with zeros, buffers are live.
     unsafe {
         // Else the end of the parent would go unnoticed.
@@ -294,38 +294,38 @@ fn make(ends: HelperEnds, mounts: &[Mount], names: Option<&Names>, user: Option<
             None => libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS),
         };
         if apart != 0 {
-            tell(report, MADE, errno());
+            send_report(report, STAGE_UNSHARED, errno());
             libc::_exit(1);
         }
-        tell(report, MADE, 0);
-        await_byte(wait);
-        let root = ROOT.as_ptr();
+        send_report(report, STAGE_UNSHARED, 0);
+        wait_for_byte(wait);
+        let root = ROOT_DIR.as_ptr();
         let (none, flags) = (std::ptr::null(), libc::MS_REC | libc::MS_SLAVE);
         if libc::mount(none, root, none, flags, std::ptr::null()) != 0 {
-            tell(report, PRIVATE, errno());
+            send_report(report, STAGE_PRIVATE_MOUNTS, errno());
             libc::_exit(1);
         }
         for (number, mount) in mounts.iter().enumerate() {
-            let error = perform(mount);
+            let error = perform_mount(mount);
             if error != 0 {
-                tell(report, number as i32, error);
+                send_report(report, number as i32, error);
                 libc::_exit(1);
             }
         }
-        tell(report, TERMINALS, private_terminals());
+        send_report(report, STAGE_TERMINALS, mount_private_terminals());
         let apart = libc::unshare(libc::CLONE_NEWIPC) == 0;
-        tell(report, MEMORY, if apart { 0 } else { errno() });
-        await_byte(wait);
+        send_report(report, STAGE_IPC, if apart { 0 } else { errno() });
+        wait_for_byte(wait);
         if let Some(names) = names {
-            tell(report, INNER, rename_user(names));
-            await_byte(wait);
+            send_report(report, STAGE_INNER_USER, enter_inner_user_namespace(names));
+            wait_for_byte(wait);
         }
         libc::_exit(0)
     }
 }
 
 /// Makes the second user namespace and says what the user is called there.
-pub(super) fn rename_user(names: &Names) -> i32 {
+pub(super) fn enter_inner_user_namespace(names: &IdMapLines) -> i32 {
     // SAFETY: plain numbers.
     if unsafe { libc::unshare(libc::CLONE_NEWUSER) } != 0 {
         return errno();
@@ -354,7 +354,7 @@ fn write_line(file: &CStr, line: &CStr) -> i32 {
 }
 
 /// Else a child could read what is typed at those of the user.
-fn private_terminals() -> i32 {
+fn mount_private_terminals() -> i32 {
     // SAFETY: all texts end with zeros.
     let done = unsafe {
         libc::mount(
@@ -368,69 +368,69 @@ fn private_terminals() -> i32 {
     if done == 0 { 0 } else { errno() }
 }
 
-pub(super) fn perform(mount: &Mount) -> i32 {
+pub(super) fn perform_mount(mount: &MountAction) -> i32 {
     let none = std::ptr::null();
     match mount {
-        Mount::Seal(open) => return seal(open),
-        Mount::Enclose(folder, kept) => return enclose(folder, kept),
-        Mount::Overlay(plan) => return mount_overlay(plan),
-        Mount::Bind(from, to) => {
-            let tree = taken(from);
-            return if tree < 0 { errno() } else { put(tree, to) };
+        MountAction::Seal(open) => return seal_read_only(open),
+        MountAction::PartialDirectory(folder, kept) => return mount_partial_directory(folder, kept),
+        MountAction::Overlay(plan) => return mount_overlay(plan),
+        MountAction::Bind(from, to) => {
+            let tree = clone_mount_tree(from);
+            return if tree < 0 { errno() } else { attach_mount_tree(tree, to) };
         }
         _ => {}
     }
     // SAFETY: paths end with zeros.
     let done = unsafe {
         match mount {
-            Mount::Pin(path) | Mount::ReadOnly(path) => libc::mount(
+            MountAction::Pin(path) | MountAction::ReadOnly(path) => libc::mount(
                 path.as_ptr(),
                 path.as_ptr(),
                 none,
                 libc::MS_BIND | libc::MS_REC,
                 std::ptr::null(),
             ),
-            Mount::HideFolder(path) => libc::mount(
+            MountAction::HideDirectory(path) => libc::mount(
                 c"tmpfs".as_ptr(),
                 path.as_ptr(),
                 c"tmpfs".as_ptr(),
                 libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
                 c"size=4096,mode=000".as_ptr().cast(),
             ),
-            Mount::Fresh(path) => libc::mount(
+            MountAction::FreshTmpfs(path) => libc::mount(
                 c"tmpfs".as_ptr(),
                 path.as_ptr(),
                 c"tmpfs".as_ptr(),
                 libc::MS_NOSUID | libc::MS_NODEV,
                 c"mode=1777".as_ptr().cast(),
             ),
-            Mount::HideFile(path) | Mount::HideSocket(path) => libc::mount(
+            MountAction::HideFile(path) | MountAction::HideSocket(path) => libc::mount(
                 c"/dev/null".as_ptr(),
                 path.as_ptr(),
                 none,
                 libc::MS_BIND,
                 std::ptr::null(),
             ),
-            Mount::Seal(_) | Mount::Enclose(..) | Mount::Overlay(_) | Mount::Bind(..) => 0,
+            MountAction::Seal(_) | MountAction::PartialDirectory(..) | MountAction::Overlay(_) | MountAction::Bind(..) => 0,
         }
     };
     if done != 0 {
         // With a folder goes what there was to keep in it.
-        let may_go = matches!(mount, Mount::HideSocket(_) | Mount::Pin(_));
+        let may_go = matches!(mount, MountAction::HideSocket(_) | MountAction::Pin(_));
         let gone = may_go && errno() == libc::ENOENT;
         return if gone { 0 } else { errno() };
     }
     match mount {
-        Mount::Seal(_)
-        | Mount::Pin(_)
-        | Mount::HideFolder(_)
-        | Mount::Fresh(_)
-        | Mount::Enclose(..)
-        | Mount::Overlay(_)
-        | Mount::Bind(..) => 0,
-        Mount::ReadOnly(path) => set_attributes(path, READ_ONLY, libc::AT_RECURSIVE),
+        MountAction::Seal(_)
+        | MountAction::Pin(_)
+        | MountAction::HideDirectory(_)
+        | MountAction::FreshTmpfs(_)
+        | MountAction::PartialDirectory(..)
+        | MountAction::Overlay(_)
+        | MountAction::Bind(..) => 0,
+        MountAction::ReadOnly(path) => set_attributes(path, READ_ONLY, libc::AT_RECURSIVE),
         // A device on a mount without devices cannot be opened by anybody.
-        Mount::HideFile(path) | Mount::HideSocket(path) => {
+        MountAction::HideFile(path) | MountAction::HideSocket(path) => {
             set_attributes(path, READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC, 0)
         }
     }
@@ -438,7 +438,7 @@ pub(super) fn perform(mount: &Mount) -> i32 {
 
 /// A copy of the mounts at a path, which is nowhere yet; its descriptor, or a
 /// negative number.
-fn taken(path: &CStr) -> RawFd {
+fn clone_mount_tree(path: &CStr) -> RawFd {
     let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC;
     let flags = c_long::from(flags as i32 | libc::AT_RECURSIVE);
     let at = libc::AT_FDCWD as c_long;
@@ -447,7 +447,7 @@ fn taken(path: &CStr) -> RawFd {
 }
 
 /// Puts such a copy on a path.
-fn put(tree: RawFd, path: &CStr) -> i32 {
+fn attach_mount_tree(tree: RawFd, path: &CStr) -> i32 {
     let flags = c_long::from(libc::MOVE_MOUNT_F_EMPTY_PATH as i32);
     let (empty, at) = (c"".as_ptr(), libc::AT_FDCWD as c_long);
     // SAFETY: paths end with zeros, the descriptor was just made.
@@ -463,31 +463,31 @@ fn put(tree: RawFd, path: &CStr) -> i32 {
 
 /// Takes hold of what stays open before all is closed, so that every mount in
 /// it stays as it was.
-fn seal(open: &[CString]) -> i32 {
-    let mut trees = [-1; MOST_OPEN];
+fn seal_read_only(open: &[CString]) -> i32 {
+    let mut trees = [-1; MAX_WRITABLE_TREES];
     for (tree, path) in trees.iter_mut().zip(open) {
-        *tree = taken(path);
+        *tree = clone_mount_tree(path);
         if *tree < 0 {
             return errno();
         }
     }
-    let error = set_attributes(ROOT, READ_ONLY, libc::AT_RECURSIVE);
+    let error = set_attributes(ROOT_DIR, READ_ONLY, libc::AT_RECURSIVE);
     if error != 0 {
         return error;
     }
     let pairs = trees.iter().zip(open);
-    pairs.map(|(tree, path)| put(*tree, path)).find(|error| *error != 0).unwrap_or(0)
+    pairs.map(|(tree, path)| attach_mount_tree(*tree, path)).find(|error| *error != 0).unwrap_or(0)
 }
 
 /// Takes hold of what is kept before it is covered.
-fn enclose(folder: &CString, kept: &[Kept]) -> i32 {
-    let mut trees = [-1; MOST_KEPT];
+fn mount_partial_directory(folder: &CString, kept: &[ExposedPath]) -> i32 {
+    let mut trees = [-1; MAX_EXPOSED_PATHS];
     // SAFETY: paths end with zeros; the descriptors are those just made.
     unsafe {
         for (tree, kept) in trees.iter_mut().zip(kept).filter(|(_, kept)| kept.link.is_none()) {
-            *tree = taken(kept.source.as_ref().unwrap_or(&kept.path));
+            *tree = clone_mount_tree(kept.source.as_ref().unwrap_or(&kept.path));
             // What has gone since is not missed.
-            if *tree < 0 && (kept.is_written || errno() != libc::ENOENT) {
+            if *tree < 0 && (kept.is_writable || errno() != libc::ENOENT) {
                 return errno();
             }
         }
@@ -505,17 +505,17 @@ fn enclose(folder: &CString, kept: &[Kept]) -> i32 {
             }
         }
         for (tree, kept) in trees.iter().zip(kept).filter(|(tree, _)| **tree >= 0) {
-            let own = kept.is_folder.then_some(&kept.path);
-            for folder in kept.above.iter().chain(own) {
+            let own = kept.is_directory.then_some(&kept.path);
+            for folder in kept.parents.iter().chain(own) {
                 if libc::mkdir(folder.as_ptr(), 0o700) != 0 && errno() != libc::EEXIST {
                     return errno();
                 }
             }
             let file = libc::S_IFREG | 0o600;
-            if !kept.is_folder && libc::mknod(kept.path.as_ptr(), file, 0) != 0 {
+            if !kept.is_directory && libc::mknod(kept.path.as_ptr(), file, 0) != 0 {
                 return errno();
             }
-            let error = put(*tree, &kept.path);
+            let error = attach_mount_tree(*tree, &kept.path);
             if error != 0 {
                 return error;
             }

@@ -7,49 +7,49 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use super::child::{Step, errno};
-use super::image::{Gate, Image};
-use crate::Group;
+use super::image::{PreExec, ExecImage};
+use crate::ProcessGroup;
 
 /// All that the child needs.
 #[derive(Debug)]
-pub(crate) struct Start<'a> {
-    pub(crate) gate: &'a Gate,
-    pub(crate) image: &'a Image,
+pub(crate) struct SpawnRequest<'a> {
+    pub(crate) pre_exec: &'a PreExec,
+    pub(crate) image: &'a ExecImage,
     pub(crate) directory: &'a CStr,
     pub(crate) streams: [RawFd; 3],
-    pub(crate) group: Group,
+    pub(crate) group: ProcessGroup,
     /// The limits on file locks that stamp it.
-    pub(crate) stamp: Option<(u64, u64)>,
+    pub(crate) tag_limits: Option<(u64, u64)>,
 }
 
 /// What parent and child share.
-struct Shared<'a> {
-    start: &'a Start<'a>,
+struct VforkShared<'a> {
+    start: &'a SpawnRequest<'a>,
     mask: libc::sigset_t,
     /// The code of the error that kept the child from running; zero if none.
-    failed: i32,
+    error_code: i32,
 }
 
 /// Enough for the name of a folder and a few calls, with room to spare. More
 /// than twice as much would have the allocator tidy up with every spawn.
-const STACK_SIZE: usize = 32 << 10;
+const STACK_BYTES: usize = 32 << 10;
 
 /// The process and a descriptor for it.
-pub(crate) fn spawn(start: &Start<'_>) -> io::Result<(i32, OwnedFd)> {
+pub(crate) fn spawn(start: &SpawnRequest<'_>) -> io::Result<(i32, OwnedFd)> {
     // Of the size to which every architecture here aligns its stack.
-    let mut stack: Vec<u128> = Vec::with_capacity(STACK_SIZE / size_of::<u128>());
+    let mut stack: Vec<u128> = Vec::with_capacity(STACK_BYTES / size_of::<u128>());
     let mut process_file: c_int = -1;
     // SAFETY: the stack, the shared structure and the descriptor outlive the
     // call, as it returns only when the child has left this memory. With all
     // signals blocked no handler of the parent runs in the child.
     let (process, failed) = unsafe {
-        let mut shared = Shared { start, mask: std::mem::zeroed(), failed: 0 };
+        let mut shared = VforkShared { start, mask: std::mem::zeroed(), error_code: 0 };
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut shared.mask);
         let top = stack.as_mut_ptr().add(stack.capacity());
         let process = libc::clone(
-            child,
+            run_child,
             top.cast(),
             libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD,
             (&raw mut shared).cast(),
@@ -60,7 +60,7 @@ pub(crate) fn spawn(start: &Start<'_>) -> io::Result<(i32, OwnedFd)> {
         if process < 0 {
             return Err(io::Error::from_raw_os_error(cause));
         }
-        (process, (&raw const shared.failed).read_volatile())
+        (process, (&raw const shared.error_code).read_volatile())
     };
     // SAFETY: the kernel has just made the descriptor, and nobody else has it.
     let process_file = unsafe { OwnedFd::from_raw_fd(process_file) };
@@ -74,49 +74,49 @@ pub(crate) fn spawn(start: &Start<'_>) -> io::Result<(i32, OwnedFd)> {
     Ok((process, process_file))
 }
 
-extern "C" fn child(argument: *mut c_void) -> c_int {
+extern "C" fn run_child(argument: *mut c_void) -> c_int {
     // SAFETY: the parent has passed this structure, and waits.
     unsafe {
-        let shared = argument.cast::<Shared<'_>>();
-        let error = match prepare((*shared).start) {
+        let shared = argument.cast::<VforkShared<'_>>();
+        let error = match prepare_child((*shared).start) {
             Ok(()) => {
                 libc::pthread_sigmask(libc::SIG_SETMASK, &(*shared).mask, std::ptr::null_mut());
                 (*shared).start.image.exec()
             }
             Err(error) => error.raw_os_error().unwrap_or(libc::EINVAL),
         };
-        (&raw mut (*shared).failed).write_volatile(error);
+        (&raw mut (*shared).error_code).write_volatile(error);
         libc::_exit(127)
     }
 }
 
-fn prepare(start: &Start<'_>) -> io::Result<()> {
+fn prepare_child(start: &SpawnRequest<'_>) -> io::Result<()> {
     reset_signals();
-    set_stamp(start.stamp);
+    set_process_tag(start.tag_limits);
     set_streams(start.streams)?;
     // SAFETY: plain numbers, and a path that ends with a zero.
     unsafe {
         let grouped = match start.group {
-            Group::Same => 0,
-            Group::New => libc::setpgid(0, 0),
-            Group::Session | Group::Terminal => libc::setsid(),
+            ProcessGroup::Inherit => 0,
+            ProcessGroup::New => libc::setpgid(0, 0),
+            ProcessGroup::NewSession | ProcessGroup::NewTerminalSession => libc::setsid(),
         };
-        let terminal = start.group == Group::Terminal;
+        let terminal = start.group == ProcessGroup::NewTerminalSession;
         if grouped < 0 || (terminal && libc::ioctl(0, libc::TIOCSCTTY, 0) < 0) {
-            return Err(Step::Group.failed());
+            return Err(Step::Group.last_os_error());
         }
         if libc::chdir(start.directory.as_ptr()) < 0 {
             return Err(io::Error::from_raw_os_error(errno()));
         }
     }
-    start.gate.pass()
+    start.pre_exec.apply()
 }
 
 /// What the parent handles would be handled in the parent's memory. A broken
 /// pipe ends the program, as programs expect.
 fn reset_signals() {
-    const LAST: c_int = 64;
-    for signal in 1..=LAST {
+    const MAX_SIGNAL: c_int = 64;
+    for signal in 1..=MAX_SIGNAL {
         // SAFETY: the structures are live; numbers that do not exist fail.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
@@ -135,7 +135,7 @@ fn reset_signals() {
 }
 
 /// Only a help to find it again: where it cannot be set, the child runs without.
-fn set_stamp(stamp: Option<(u64, u64)>) {
+fn set_process_tag(stamp: Option<(u64, u64)>) {
     let Some((current, most)) = stamp else { return };
     let limit = libc::rlimit { rlim_cur: current, rlim_max: most };
     // SAFETY: the structure is live and of the right type.
@@ -151,7 +151,7 @@ fn set_streams(mut streams: [RawFd; 3]) -> io::Result<()> {
                 *stream = libc::fcntl(*stream, libc::F_DUPFD_CLOEXEC, 3);
             }
             if *stream < 0 {
-                return Err(Step::Streams.failed());
+                return Err(Step::Streams.last_os_error());
             }
         }
         for (number, stream) in (0..).zip(streams) {
@@ -161,7 +161,7 @@ fn set_streams(mut streams: [RawFd; 3]) -> io::Result<()> {
                 libc::dup2(stream, number)
             };
             if done < 0 {
-                return Err(Step::Streams.failed());
+                return Err(Step::Streams.last_os_error());
             }
         }
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::process::Command;
 
-use hermes_sandbox::{Launch, Outcome, Probe, Sandbox, probe, support};
+use hermes_sandbox::{LaunchSpec, ProbeOutcome, ProbeResult, Sandbox, probe, support};
 
 use crate::support::{World, has_namespaces, run};
 
@@ -26,7 +26,7 @@ fn bubblewrap_holds_as_well() {
     world.confinement.hidden = vec![world.inside.join(".env")];
     world.confinement.read_only = vec![world.inside.join(".git/hooks")];
     let sandbox = world.sandbox();
-    assert!(sandbox.held().to_string().starts_with("bubblewrap, seccomp, mount namespace"));
+    assert!(sandbox.enforcement().to_string().starts_with("bubblewrap, seccomp, mount namespace"));
     let outside = world.outside.join("secret");
     for script in [
         format!("cat {}", outside.display()),
@@ -54,9 +54,9 @@ fn bubblewrap_holds_as_well() {
     assert!(!run(&sandbox, &world.inside, "cat later").ok);
     let mut command = Command::new("sh");
     command.args(["-c", "cat later; exit 3"]).current_dir(&world.inside);
-    let mut child = sandbox.launch(&Launch::of(&command).unwrap()).unwrap();
+    let mut child = sandbox.launch(&LaunchSpec::from_command(&command).unwrap()).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(3));
     let probes = probe(&world.confinement, &world.inside);
-    let tried = probes.iter().filter(|it| it.got != Outcome::Untried);
-    assert!(probes.len() > 4 && tried.clone().all(Probe::is_held), "{probes:#?}");
+    let tried = probes.iter().filter(|it| it.got != ProbeOutcome::Untried);
+    assert!(probes.len() > 4 && tried.clone().all(ProbeResult::passed), "{probes:#?}");
 }

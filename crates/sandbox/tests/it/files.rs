@@ -115,7 +115,7 @@ fn hidden_files_and_folders_show_nothing() {
     fs::create_dir_all(world.inside.join("deep/keys")).unwrap();
     fs::write(world.inside.join("deep/keys/id"), "KEY=2\n").unwrap();
     world.confinement.hidden = vec![world.inside.join(".env"), world.inside.join("deep/keys")];
-    assert!(world.sandbox().held().mount_namespace);
+    assert!(world.sandbox().enforcement().mount_namespace);
     for script in [
         "cat .env",
         "cat deep/keys/id",
@@ -181,7 +181,7 @@ fn protected_paths_that_are_missing_cannot_be_made() {
     let hooks = world.inside.join(".git/hooks");
     world.confinement.read_only = vec![hooks.clone(), world.inside.join("new/deep/file")];
     let sandbox = world.sandbox();
-    assert_eq!(sandbox.held().placeholders, [hooks.clone(), world.inside.join("new")]);
+    assert_eq!(sandbox.enforcement().placeholders, [hooks.clone(), world.inside.join("new")]);
     for script in [
         "mkdir -p .git/hooks && echo x > .git/hooks/pre-commit",
         "rm -rf .git/hooks && mkdir .git/hooks && echo x > .git/hooks/a",
@@ -207,7 +207,7 @@ fn a_file_that_was_replaced_is_covered_again() {
     world.confinement.hidden = vec![secret.clone(), world.inside.join("later")];
     world.confinement.read_only = vec![config.clone()];
     let sandbox = world.sandbox();
-    assert_eq!(sandbox.held().gaps.iter().filter(|gap| gap.contains("later")).count(), 1);
+    assert_eq!(sandbox.enforcement().gaps.iter().filter(|gap| gap.contains("later")).count(), 1);
     assert!(!run(&sandbox, &world.inside, "cat .env").ok);
     for number in 0..3 {
         fs::write(world.inside.join("next"), format!("KEY={number}\n")).unwrap();

@@ -6,18 +6,18 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::sync::Barrier;
 
-use hermes_sandbox::{Group, Launch, Sandbox};
+use hermes_sandbox::{ProcessGroup, LaunchSpec, Sandbox};
 
 use crate::support::{World, has_namespaces, python};
 
-fn shell(world: &World, script: &str) -> Launch {
+fn shell(world: &World, script: &str) -> LaunchSpec {
     let mut command = Command::new("sh");
     command.arg("-c").arg(script).current_dir(&world.inside);
-    Launch::of(&command).unwrap()
+    LaunchSpec::from_command(&command).unwrap()
 }
 
 /// What it printed, and whether it ended well.
-fn output(sandbox: &Sandbox, mut launch: Launch) -> (String, bool) {
+fn output(sandbox: &Sandbox, mut launch: LaunchSpec) -> (String, bool) {
     let (mut reader, writer) = std::io::pipe().unwrap();
     launch.stdout = Some(writer.into());
     let mut child = sandbox.launch(&launch).unwrap();
@@ -43,14 +43,14 @@ fn a_launch_does_what_it_says() {
         let script = "pwd; echo $A; echo ${HOME-none}; cat; echo bad >&2; exit 7";
         let mut command = Command::new("sh");
         command.args(["-c", script]).env_clear().env("A", "b c").env("PATH", "/no:/usr/bin:/bin");
-        let mut launch = Launch::of(command.current_dir(&world.inside)).unwrap();
+        let mut launch = LaunchSpec::from_command(command.current_dir(&world.inside)).unwrap();
         let (mut out, writer) = std::io::pipe().unwrap();
         let (mut err, errors) = std::io::pipe().unwrap();
         let (input, mut feed) = std::io::pipe().unwrap();
         launch.stdin = Some(input.into());
         launch.stdout = Some(writer.into());
         launch.stderr = Some(errors.into());
-        launch.group = Group::New;
+        launch.group = ProcessGroup::New;
         let mut child = world.sandbox().launch(&launch).unwrap();
         drop(launch);
         feed.write_all(b"from the parent").unwrap();
@@ -116,9 +116,9 @@ fn errors_of_a_launch_are_told() {
     let launch = |program: &str| {
         let mut command = Command::new(program);
         command.env("PATH", "/usr/bin:/bin").current_dir(&world.inside);
-        Launch::of(&command).unwrap()
+        LaunchSpec::from_command(&command).unwrap()
     };
-    let kind = |launch: &Launch| sandbox.launch(launch).unwrap_err().kind();
+    let kind = |launch: &LaunchSpec| sandbox.launch(launch).unwrap_err().kind();
     assert_eq!(kind(&launch("no-such-program")), ErrorKind::NotFound);
     assert_eq!(kind(&launch("/usr/bin/no-such-program")), ErrorKind::NotFound);
     let forbidden = world.outside.join("program");
@@ -128,7 +128,7 @@ fn errors_of_a_launch_are_told() {
     nowhere.directory = world.inside.join("nowhere");
     assert_eq!(kind(&nowhere), ErrorKind::NotFound);
     let mut no_terminal = launch("true");
-    no_terminal.group = Group::Terminal;
+    no_terminal.group = ProcessGroup::NewTerminalSession;
     let error = sandbox.launch(&no_terminal).unwrap_err().to_string();
     assert!(error.starts_with("sandbox: cannot make a group or session"), "{error}");
 }
@@ -152,7 +152,7 @@ fn streams_may_be_given_in_any_order() {
     else {
         return;
     };
-    let mut launch = Launch::of(command.current_dir(&world.inside)).unwrap();
+    let mut launch = LaunchSpec::from_command(command.current_dir(&world.inside)).unwrap();
     let (mut reader, writer) = std::io::pipe().unwrap();
     launch.stderr = Some(writer.try_clone().unwrap().into());
     launch.stdout = Some(writer.into());

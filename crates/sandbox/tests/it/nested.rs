@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use hermes_sandbox::{Launch, Sandbox, support};
+use hermes_sandbox::{LaunchSpec, Sandbox, support};
 
 use crate::support::{Ran, World};
 
@@ -65,6 +65,6 @@ fn leaking() {
     assert!(!bare.status.success());
     let ran = Ran::of(&world.sandbox(), &mut command);
     assert!(ran.ok && ran.out.is_empty(), "{ran:?}");
-    let mut child = world.sandbox().launch(&Launch::of(&command).unwrap()).unwrap();
+    let mut child = world.sandbox().launch(&LaunchSpec::from_command(&command).unwrap()).unwrap();
     assert!(child.wait().unwrap().success());
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use hermes_core::NetworkMode;
-use hermes_sandbox::{NetworkSpace, Sandbox, sockets_of};
+use hermes_sandbox::{NetworkNamespace, Sandbox, process_sockets};
 
 use crate::support::{World, has_namespaces, python};
 
@@ -73,7 +73,7 @@ fn abstract_sockets_of_others_cannot_be_reached() {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixListener};
     let world = World::new();
-    if world.sandbox().held().landlock < Some(6) {
+    if world.sandbox().enforcement().landlock < Some(6) {
         eprintln!("skipped: Landlock ABI 6 is needed");
         return;
     }
@@ -107,7 +107,7 @@ fn children_of_a_space_share_loopback_and_the_host_does_not() {
         return;
     }
     let world = World::new();
-    let space = Arc::new(NetworkSpace::create().unwrap());
+    let space = Arc::new(NetworkNamespace::create().unwrap());
     let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&space))).unwrap();
     let Some(mut server) = python(SERVER) else { return };
     server.current_dir(&world.inside).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -115,10 +115,10 @@ fn children_of_a_space_share_loopback_and_the_host_does_not() {
     let mut ready = [0; 6];
     server.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
 
-    let listening = space.listening(server.id());
+    let listening = space.listening_sockets(server.id());
     let ports: Vec<u16> = listening.iter().map(|it| it.address.port()).collect();
     assert_eq!(ports, [3000]);
-    assert!(sockets_of(server.id()).contains(&listening[0].inode));
+    assert!(process_sockets(server.id()).contains(&listening[0].inode));
     assert!(space.has_process(server.id()) && !space.has_process(std::process::id()));
     assert!(space.processes().contains(&server.id()));
 
@@ -138,7 +138,7 @@ fn this_process_reaches_into_a_space_and_listens_there() {
         return;
     }
     let world = World::new();
-    let space = Arc::new(NetworkSpace::create().unwrap());
+    let space = Arc::new(NetworkNamespace::create().unwrap());
     let listener = space.listen(4000).unwrap();
     let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&space))).unwrap();
     let program = "import socket; socket.create_connection(('127.0.0.1', 4000)).sendall(b'out')";
@@ -158,7 +158,7 @@ fn connections_to_other_hosts_are_redirected() {
         return;
     }
     let world = World::new();
-    let space = Arc::new(NetworkSpace::create().unwrap());
+    let space = Arc::new(NetworkNamespace::create().unwrap());
     let listener = space.listen(0).unwrap();
     let port = listener.local_addr().unwrap().port();
     if let Err(error) = space.redirect_to(port) {
@@ -196,7 +196,7 @@ fn a_space_is_found_again_by_one_of_its_processes() {
         return;
     }
     let world = World::new();
-    let space = Arc::new(NetworkSpace::create().unwrap());
+    let space = Arc::new(NetworkNamespace::create().unwrap());
     let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&space))).unwrap();
     let Some(mut server) = python(SERVER) else { return };
     server.current_dir(&world.inside).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -206,7 +206,7 @@ fn a_space_is_found_again_by_one_of_its_processes() {
     let id = space.id();
     drop((sandbox, space));
 
-    let again = Arc::new(NetworkSpace::of_process(server.id()).unwrap());
+    let again = Arc::new(NetworkNamespace::for_process(server.id()).unwrap());
     assert_eq!(again.id(), id);
     let sandbox = Sandbox::prepare(&world.confinement, Some(again)).unwrap();
     let client = "import socket; print(socket.create_connection(('127.0.0.1', 3000)).recv(9))";

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use hermes_core::HostService;
-use hermes_sandbox::{Group, JOB_VARIABLE, Launch, Outcome, den, probe};
+use hermes_sandbox::{ProcessGroup, JOB_VARIABLE, LaunchSpec, ProbeOutcome, den, probe};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
 use crate::support::{World, has_namespaces, python};
@@ -107,8 +107,8 @@ fn a_terminal_of_another_program_cannot_be_opened() {
     }
     let world = World::new();
     let sandbox = world.sandbox();
-    if sandbox.held().gaps.iter().any(|gap| gap.starts_with("terminals")) {
-        eprintln!("skipped: {}", sandbox.held());
+    if sandbox.enforcement().gaps.iter().any(|gap| gap.starts_with("terminals")) {
+        eprintln!("skipped: {}", sandbox.enforcement());
         return;
     }
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -123,8 +123,8 @@ fn a_terminal_of_another_program_cannot_be_opened() {
 fn a_child_knows_the_name_of_its_own_terminal() {
     let world = World::new();
     let sandbox = world.sandbox();
-    let Some(master) = sandbox.terminal() else {
-        eprintln!("skipped: {}", sandbox.held());
+    let Some(master) = sandbox.open_terminal() else {
+        eprintln!("skipped: {}", sandbox.enforcement());
         return;
     };
     let master = master.unwrap();
@@ -137,10 +137,10 @@ fn a_child_knows_the_name_of_its_own_terminal() {
         .arg("-c")
         .arg("tty; : < /dev/tty && : <> $(tty) && echo controls")
         .current_dir(&world.inside);
-    let mut launch = Launch::of(&command).unwrap();
+    let mut launch = LaunchSpec::from_command(&command).unwrap();
     launch.stdin = Some(slave);
     launch.stdout = Some(stdout.into());
-    launch.group = Group::Terminal;
+    launch.group = ProcessGroup::NewTerminalSession;
     let mut child = sandbox.launch(&launch).unwrap();
     drop(launch);
     let mut text = String::new();
@@ -154,9 +154,9 @@ fn the_folder_of_another_child_cannot_be_seen() {
     if !has_namespaces() {
         return;
     }
-    let den = den().unwrap();
-    let others = tempfile::tempdir_in(&den).unwrap();
-    let own = tempfile::tempdir_in(&den).unwrap();
+    let den = private_dir().unwrap();
+    let others = tempfile::tempdir_in(&private_dir).unwrap();
+    let own = tempfile::tempdir_in(&private_dir).unwrap();
     for folder in [&others, &own] {
         fs::create_dir(folder.path().join("0")).unwrap();
         fs::write(folder.path().join("0/code"), "print()").unwrap();
@@ -167,7 +167,7 @@ fn the_folder_of_another_child_cannot_be_seen() {
     assert_eq!(world.sh(&script).out.lines().count(), 1);
     world.confinement.write.push(own.path().join("0"));
     let sandbox = world.sandbox();
-    let later = tempfile::tempdir_in(&den).unwrap();
+    let later = tempfile::tempdir_in(&private_dir).unwrap();
     let script = format!(
         "echo more >> {0}/0/code && cat {0}/0/code; ls -A {1}; echo x > {2}/a; echo x > {3}/0/code",
         own.path().display(),
@@ -191,11 +191,11 @@ fn outsiders_are_probed() {
     let world = World::new();
     let probes = probe(&world.confinement, &world.inside);
     let about = |what: &str| probes.iter().find(|probe| probe.what.contains(what)).unwrap();
-    assert_eq!(about("a socket of another program").got, Outcome::Blocked);
+    assert_eq!(about("a socket of another program").got, ProbeOutcome::Blocked);
     about("a terminal of another program");
     for what in ["move the folder of a socket", "attach shared memory", "set a limit of the parent"]
     {
-        assert_eq!(about(what).got, Outcome::Blocked, "{what}");
+        assert_eq!(about(what).got, ProbeOutcome::Blocked, "{what}");
     }
 }
 

@@ -42,7 +42,7 @@ fn a_child_changes_its_own_layer_and_the_next_one_sees_it() {
     fs::write(cache.join("credentials"), "secret\n").unwrap();
     fs::write(cache.join("deep/token"), "secret\n").unwrap();
     let sandbox = world.sandbox();
-    assert!(sandbox.held().gaps.iter().all(|gap| !gap.contains("overlay")), "{}", sandbox.held());
+    assert!(sandbox.enforcement().gaps.iter().all(|gap| !gap.contains("overlay")), "{}", sandbox.enforcement());
     let script = format!(
         "cd {cache}; cat old; echo mine > old; echo new > new; ls -A . deep; cat credentials",
         cache = cache.display()

@@ -101,7 +101,7 @@ fn the_parent_is_out_of_reach() {
     assert!(!world.sh(&format!("cat /proc/{parent}/environ")).ok);
     assert!(!world.sh(&format!("readlink /proc/{parent}/fd/0")).ok);
     assert!(!world.sh(&format!("ls /proc/{parent}/root/")).ok);
-    if world.sandbox().held().landlock < Some(6) {
+    if world.sandbox().enforcement().landlock < Some(6) {
         eprintln!("skipped: Landlock ABI 6 is needed for signals");
         return;
     }
@@ -173,7 +173,7 @@ fn a_fork_bomb_ends() {
     let mut world = World::new();
     world.confinement.limits.processes = Some(40);
     if is_root() {
-        let held = world.sandbox().held().to_string();
+        let held = world.sandbox().enforcement().to_string();
         assert!(held.contains("not held: at most 40 processes"), "{held}");
         eprintln!("skipped: the kernel does not count the processes of root");
         return;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Barrier;
 
 use hermes_core::NetworkMode;
-use hermes_sandbox::{Outcome, explain, probe, support};
+use hermes_sandbox::{ProbeOutcome, explain_spawn_error, probe, support};
 
 use crate::support::{Ran, World, has_namespaces, is_root, run};
 
@@ -65,7 +65,7 @@ fn a_step_that_fails_is_named_and_nothing_runs() {
     command.arg("-c").arg("echo > ran").current_dir(&world.inside);
     sandbox.apply(&mut command);
     sandbox.apply(&mut command);
-    let error = explain(command.spawn().unwrap_err());
+    let error = explain_spawn_error(command.spawn().unwrap_err());
     assert!(error.to_string().contains("already has a sandbox"), "{error}");
     assert!(!world.inside.join("ran").exists());
 }
@@ -109,7 +109,7 @@ fn many_spawns_at_once_leave_nothing_behind() {
 fn a_sandbox_can_be_shared_between_threads() {
     fn shared<T: Send + Sync + 'static>() {}
     shared::<hermes_sandbox::Sandbox>();
-    shared::<hermes_sandbox::Launched>();
+    shared::<hermes_sandbox::LaunchedChild>();
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn the_system_and_the_sandbox_tell_about_themselves() {
 
     let world = World::new();
     let sandbox = world.sandbox();
-    let held = sandbox.held();
+    let held = sandbox.enforcement();
     let namespace =
         if support.user_namespaces { ", mount namespace, network namespace" } else { "" };
     let landlock = support.landlock.unwrap();
@@ -151,9 +151,9 @@ fn probes_find_that_it_holds() {
         world.confinement.network = network;
         let probes = probe(&world.confinement, &world.inside);
         assert!(probes.len() >= 10, "{probes:?}");
-        let failed: Vec<_> = probes.iter().filter(|it| !it.is_held()).collect();
+        let failed: Vec<_> = probes.iter().filter(|it| !it.passed()).collect();
         assert!(failed.is_empty(), "{failed:#?}");
-        assert!(probes.iter().any(|it| it.got == Outcome::Permitted));
+        assert!(probes.iter().any(|it| it.got == ProbeOutcome::Permitted));
     }
     assert!(!world.inside.join("unborn").exists());
 }
@@ -164,7 +164,7 @@ fn probes_find_that_it_does_not_hold() {
     fs::write(world.inside.join("open"), "x").unwrap();
     // Scratch space outside of what may be written.
     let probes = probe(&world.confinement, &world.outside);
-    assert!(probes.iter().any(|it| !it.is_held() && it.wanted == Outcome::Permitted), "{probes:?}");
+    assert!(probes.iter().any(|it| !it.passed() && it.wanted == ProbeOutcome::Permitted), "{probes:?}");
     world.confinement.write.clear();
     let ran = Ran::of(&world.sandbox(), Command::new("sh").args(["-c", "exit 0"]));
     assert!(ran.ok);

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use hermes_sandbox::{Outcome, probe};
+use hermes_sandbox::{ProbeOutcome, probe};
 
 use crate::support::{World, has_namespaces, is_root};
 
@@ -41,14 +41,14 @@ fn inner() {
     fs::create_dir(world.inside.join("kept")).unwrap();
     world.confinement.read_only = vec![world.inside.join("kept")];
     let sandbox = world.sandbox();
-    let gaps = &sandbox.held().gaps;
+    let gaps = &sandbox.enforcement().gaps;
     assert!(!gaps.iter().any(|gap| gap.contains("terminals")), "{gaps:?}");
     let ran = world.sh("ls /dev/pts; id -u; echo x > new; mkdir kept/x || echo held");
     assert_eq!(ran.out, format!("ptmx\n{own}\nheld"), "{ran:?}");
     assert_eq!(fs::metadata(world.inside.join("new")).unwrap().uid(), own);
     let probes = probe(&world.confinement, &world.inside);
     let terminal = probes.iter().find(|probe| probe.what.contains("a terminal of another"));
-    assert_eq!(terminal.map(|probe| probe.got), Some(Outcome::Blocked), "{terminal:?}");
-    let loose: Vec<_> = probes.iter().filter(|probe| !probe.is_held()).collect();
+    assert_eq!(terminal.map(|probe| probe.got), Some(ProbeOutcome::Blocked), "{terminal:?}");
+    let loose: Vec<_> = probes.iter().filter(|probe| !probe.passed()).collect();
     assert!(loose.is_empty(), "{loose:?}");
 }

@@ -1,7 +1,7 @@
 //! `hermes permissions verify`: does the sandbox hold?
 
 use hermes::core::ErrorKind;
-use hermes::sandbox::{self, Outcome as Got, Probe};
+use hermes::sandbox::{self, ProbeOutcome as Got, ProbeResult};
 use serde_json::json;
 
 use crate::app::{App, folder};
@@ -64,11 +64,11 @@ enum Verdict {
 }
 
 impl Verdict {
-    fn new(probes: &[Probe]) -> Self {
-        let is_tried = |probe: &Probe| probe.got != Got::Untried;
+    fn new(probes: &[ProbeResult]) -> Self {
+        let is_tried = |probe: &ProbeResult| probe.got != Got::Untried;
         if !probes.iter().any(is_tried) {
             Self::Untried
-        } else if !probes.iter().all(|probe| probe.is_held() || !is_tried(probe)) {
+        } else if !probes.iter().all(|probe| probe.passed() || !is_tried(probe)) {
             Self::Broken
         } else if probes.iter().all(is_tried) {
             Self::Holds
@@ -87,7 +87,7 @@ struct VerifySummary {
     is_reduced: bool,
 }
 
-fn show(app: &App, probes: &[Probe], summary: &VerifySummary) -> Result<(), Failure> {
+fn show(app: &App, probes: &[ProbeResult], summary: &VerifySummary) -> Result<(), Failure> {
     app.terminal.line(&format!("system: {}", sandbox_support::summary()))?;
     if summary.verdict == Verdict::Untried {
         // All of them were kept from being tried by the same.
@@ -98,7 +98,7 @@ fn show(app: &App, probes: &[Probe], summary: &VerifySummary) -> Result<(), Fail
     }
     let mut table = Table::default();
     for probe in probes {
-        let (word, style) = match (probe.got, probe.is_held()) {
+        let (word, style) = match (probe.got, probe.passed()) {
             (Got::Untried, _) => ("untried", Style::Yellow),
             (_, false) => ("WRONG", Style::Red),
             (Got::Blocked, true) => ("blocked", Style::Green),

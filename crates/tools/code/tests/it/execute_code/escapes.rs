@@ -100,7 +100,7 @@ async fn a_script_sees_no_other_scripts_folder_and_no_other_programs_socket() {
     let socket = elsewhere.path().join("agent");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let Some((desk, _secret)) = confined().await else { return };
-    let other = tempfile::tempdir_in(hermes_exec::den().unwrap()).unwrap();
+    let other = tempfile::tempdir_in(hermes_exec::private_dir().unwrap()).unwrap();
     std::fs::write(other.path().join("script.py"), "print()").unwrap();
     let code = format!(
         "import os, socket

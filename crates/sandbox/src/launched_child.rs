@@ -12,26 +12,26 @@ use std::process::ExitStatus;
 
 use rustix::process::{Pid, Resource, Signal, WaitOptions, getrlimit, pidfd_send_signal, waitpid};
 
-use crate::raw::image::{Gate, Image};
-use crate::raw::vfork::{self, Start};
-use crate::{JOB_VARIABLE, Launch, Sandbox, explain, stamp};
+use crate::raw::image::{PreExec, ExecImage};
+use crate::raw::vfork::{self, SpawnRequest};
+use crate::{JOB_VARIABLE, LaunchSpec, Sandbox, explain_spawn_error, process_tag};
 
-impl Launch {
+impl LaunchSpec {
     /// The program as the child would run it without bubblewrap.
-    pub(crate) fn image(&self) -> io::Result<Image> {
+    pub(crate) fn exec_image(&self) -> io::Result<ExecImage> {
         let arguments = [&self.program].into_iter().chain(&self.arguments);
         let arguments = c_strings(arguments)?;
-        let image = Image::new(self.candidates()?, arguments, self.variables()?);
+        let image = ExecImage::new(self.candidates()?, arguments, self.environment_lines()?);
         match self.shortcut.as_deref() {
             Some(words @ [program, ..]) => {
-                Ok(image.with_shortcut(self.candidates_of(program)?, c_strings(words)?))
+                Ok(image.with_shortcut(self.candidates_for(program)?, c_strings(words)?))
             }
             _ => Ok(image),
         }
     }
 
     /// The environment in lines.
-    pub(crate) fn variables(&self) -> io::Result<Vec<CString>> {
+    pub(crate) fn environment_lines(&self) -> io::Result<Vec<CString>> {
         let lines = self.environment.iter().map(|(name, value)| {
             let mut line = name.clone();
             line.push("=");
@@ -43,10 +43,10 @@ impl Launch {
 
     /// Where the program may be.
     pub(crate) fn candidates(&self) -> io::Result<Vec<CString>> {
-        self.candidates_of(&self.program)
+        self.candidates_for(&self.program)
     }
 
-    fn candidates_of(&self, program: &OsStr) -> io::Result<Vec<CString>> {
+    fn candidates_for(&self, program: &OsStr) -> io::Result<Vec<CString>> {
         if program.as_bytes().contains(&b'/') {
             return Ok(vec![c_string(program)?]);
         }
@@ -59,16 +59,16 @@ impl Launch {
     }
 
     /// The limits on file locks that stamp the child as one of its job.
-    fn stamp(&self) -> Option<(u64, u64)> {
+    fn tag_limits(&self) -> Option<(u64, u64)> {
         let mark = self.environment.get(OsStr::new(JOB_VARIABLE))?.to_str()?;
         let job = mark.rsplit('/').next().filter(|job| !job.is_empty())?;
         let ours = getrlimit(Resource::Locks);
         let number = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
-        stamp::limits(job, (number(ours.current), number(ours.maximum)))
+        process_tag::tag_limits(job, (number(ours.current), number(ours.maximum)))
     }
 
     /// Whether the program is anywhere.
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn program_exists(&self) -> bool {
         let exists = |path: &CString| {
             self.directory.join(Path::new(OsStr::from_bytes(path.as_bytes()))).exists()
         };
@@ -79,12 +79,12 @@ impl Launch {
 impl Sandbox {
     /// Spawns a child in the sandbox, in a time that does not depend on how
     /// much memory this process has, unlike [`Sandbox::spawn`].
-    pub fn launch(&self, launch: &Launch) -> io::Result<Launched> {
-        let (gate, image) = self.gate(launch)?;
+    pub fn launch(&self, launch: &LaunchSpec) -> io::Result<LaunchedChild> {
+        let (gate, image) = self.pre_exec(launch)?;
         self.start(launch, &gate, &image)
     }
 
-    fn start(&self, launch: &Launch, gate: &Gate, image: &Image) -> io::Result<Launched> {
+    fn start(&self, launch: &LaunchSpec, gate: &PreExec, image: &ExecImage) -> io::Result<LaunchedChild> {
         let given = [&launch.stdin, &launch.stdout, &launch.stderr];
         let nothing = if given.iter().any(|stream| stream.is_none()) {
             Some(File::options().read(true).write(true).open("/dev/null")?)
@@ -94,23 +94,23 @@ impl Sandbox {
         let nothing = nothing.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         let streams = given.map(|stream| stream.as_ref().map_or(nothing, AsRawFd::as_raw_fd));
         let directory = c_string(launch.directory.as_os_str())?;
-        let stamp = launch.stamp();
+        let stamp = launch.tag_limits();
         let group = launch.group;
-        let start = Start { gate, image, directory: &directory, streams, group, stamp };
-        let (process, file) = vfork::spawn(&start).map_err(explain)?;
-        Ok(Launched { process, file, status: None })
+        let start = SpawnRequest { pre_exec: gate, image, directory: &directory, streams, group, tag_limits: stamp };
+        let (process, file) = vfork::spawn(&start).map_err(explain_spawn_error)?;
+        Ok(LaunchedChild { process, pidfd: file, status: None })
     }
 }
 
 /// A child that was launched. It runs on when this is dropped.
 #[derive(Debug)]
-pub struct Launched {
+pub struct LaunchedChild {
     process: i32,
-    file: OwnedFd,
+    pidfd: OwnedFd,
     status: Option<ExitStatus>,
 }
 
-impl Launched {
+impl LaunchedChild {
     /// Its process id.
     pub fn id(&self) -> u32 {
         self.process.unsigned_abs()
@@ -135,7 +135,7 @@ impl Launched {
         if self.status.is_some() {
             return Ok(());
         }
-        Ok(pidfd_send_signal(&self.file, Signal::KILL)?)
+        Ok(pidfd_send_signal(&self.pidfd, Signal::KILL)?)
     }
 
     fn reap(&mut self, options: WaitOptions) -> io::Result<Option<ExitStatus>> {
@@ -154,9 +154,9 @@ impl Launched {
 }
 
 /// A descriptor of the process, which becomes readable when it ends.
-impl AsFd for Launched {
+impl AsFd for LaunchedChild {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+        self.pidfd.as_fd()
     }
 }
 

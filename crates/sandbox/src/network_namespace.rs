@@ -13,10 +13,10 @@ use rustix::fs::fstat;
 use rustix::net::{bind, connect, listen, sockopt};
 
 use crate::netlink;
-use crate::raw::space::SpaceHandles;
+use crate::raw::network::NetworkHandles;
 
 /// Connections that wait to be accepted.
-const BACKLOG: i32 = 1024;
+const LISTEN_BACKLOG: i32 = 1024;
 
 /// The port of name look-ups.
 const DNS_PORT: u16 = 53;
@@ -24,8 +24,8 @@ const DNS_PORT: u16 = 53;
 /// A network namespace that children share, with the user namespace that owns
 /// it. It lives as long as this value or a process in it does.
 #[derive(Debug)]
-pub struct NetworkSpace {
-    space: SpaceHandles,
+pub struct NetworkNamespace {
+    handles: NetworkHandles,
     id: u64,
 }
 
@@ -38,13 +38,13 @@ pub struct ListeningSocket {
     pub inode: u64,
 }
 
-impl NetworkSpace {
+impl NetworkNamespace {
     /// Makes a namespace with loopback up.
     ///
     /// # Errors
     /// If the system refuses; without user namespaces it does.
     pub fn create() -> io::Result<Self> {
-        let made = Self::with(SpaceHandles::create()?)?;
+        let made = Self::from_handles(NetworkHandles::create()?)?;
         netlink::set_up_loopback(&made.netlink(libc::NETLINK_ROUTE)?)?;
         Ok(made)
     }
@@ -53,13 +53,13 @@ impl NetworkSpace {
     ///
     /// # Errors
     /// If the process is gone, or belongs to somebody else.
-    pub fn of_process(process: u32) -> io::Result<Self> {
-        Self::with(SpaceHandles::of_process(process)?)
+    pub fn for_process(process: u32) -> io::Result<Self> {
+        Self::from_handles(NetworkHandles::for_process(process)?)
     }
 
-    fn with(space: SpaceHandles) -> io::Result<Self> {
+    fn from_handles(space: NetworkHandles) -> io::Result<Self> {
         let id = fstat(&space.network)?.st_ino;
-        Ok(Self { space, id })
+        Ok(Self { handles: space, id })
     }
 
     /// What the kernel calls the namespace: the inode of `/proc/PID/ns/net`.
@@ -67,8 +67,8 @@ impl NetworkSpace {
         self.id
     }
 
-    pub(crate) fn space(&self) -> &SpaceHandles {
-        &self.space
+    pub(crate) fn handles(&self) -> &NetworkHandles {
+        &self.handles
     }
 
     /// Has the kernel redirect connections to other hosts to the proxy's port,
@@ -85,10 +85,10 @@ impl NetworkSpace {
     /// # Errors
     /// If the port is taken.
     pub fn listen(&self, port: u16) -> io::Result<TcpListener> {
-        let socket = self.space.socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+        let socket = self.handles.open_socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
         sockopt::set_socket_reuseaddr(&socket, true)?;
         bind(&socket, &loopback(port))?;
-        listen(&socket, BACKLOG)?;
+        listen(&socket, LISTEN_BACKLOG)?;
         Ok(socket.into())
     }
 
@@ -97,7 +97,7 @@ impl NetworkSpace {
     /// # Errors
     /// If the port is taken.
     pub fn resolver_sockets(&self) -> io::Result<(UdpSocket, TcpListener)> {
-        let datagrams = self.space.socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+        let datagrams = self.handles.open_socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
         bind(&datagrams, &loopback(DNS_PORT))?;
         Ok((datagrams.into(), self.listen(DNS_PORT)?))
     }
@@ -109,7 +109,7 @@ impl NetworkSpace {
     /// If nobody listens there.
     pub fn connect(&self, port: u16) -> io::Result<TcpStream> {
         let attempt = |domain, address: SocketAddr| {
-            let socket = self.space.socket(domain, libc::SOCK_STREAM, 0)?;
+            let socket = self.handles.open_socket(domain, libc::SOCK_STREAM, 0)?;
             connect(&socket, &address)?;
             Ok(TcpStream::from(socket))
         };
@@ -132,7 +132,7 @@ impl NetworkSpace {
     }
 
     /// What listens in the namespace that one of its processes sees.
-    pub fn listening(&self, process: u32) -> Vec<ListeningSocket> {
+    pub fn listening_sockets(&self, process: u32) -> Vec<ListeningSocket> {
         let tables = ["net/tcp", "net/tcp6"].map(|table| proc_path(process).join(table));
         let found = tables.iter().flat_map(|table| read_table(table));
         found
@@ -145,22 +145,22 @@ impl NetworkSpace {
     pub fn socket_at(&self, process: u32, local: SocketAddr) -> Option<u64> {
         // A socket of both families has its address in the table of the newer one.
         let tables = ["net/tcp", "net/tcp6"].map(|table| proc_path(process).join(table));
-        let own = |row: &SocketRow| row.local == local && !row.is_listening && row.inode != 0;
+        let own = |row: &TcpTableRow| row.local == local && !row.is_listening && row.inode != 0;
         tables.iter().flat_map(|table| read_table(table)).find(own).map(|row| row.inode)
     }
 
     fn netlink(&self, protocol: i32) -> io::Result<OwnedFd> {
-        self.space.socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol)
+        self.handles.open_socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol)
     }
 }
 
 /// The sockets that a process holds, as far as this user may look.
-pub fn sockets_of(process: u32) -> BTreeSet<u64> {
-    sockets_in(&proc_path(process))
+pub fn process_sockets(process: u32) -> BTreeSet<u64> {
+    sockets_in_proc_dir(&proc_path(process))
 }
 
 /// The same, by the directory of a process in `/proc`.
-pub(crate) fn sockets_in(process: &Path) -> BTreeSet<u64> {
+pub(crate) fn sockets_in_proc_dir(process: &Path) -> BTreeSet<u64> {
     let files = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
     files.filter_map(|file| socket_inode(&fs::read_link(file.path()).ok()?)).collect()
 }
@@ -183,33 +183,33 @@ pub fn host_ports() -> BTreeSet<u16> {
     let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
     let rows = tables.iter().flat_map(|table| read_table(Path::new(table)));
     let open = rows.filter(|row| row.is_listening);
-    let own = |row: &SocketRow| row.local.ip().is_loopback() || row.local.ip().is_unspecified();
+    let own = |row: &TcpTableRow| row.local.ip().is_loopback() || row.local.ip().is_unspecified();
     open.filter(own).map(|row| row.local.port()).collect()
 }
 
 /// A row of the kernel's table of TCP sockets.
 #[derive(Debug, PartialEq, Eq)]
-struct SocketRow {
+struct TcpTableRow {
     local: SocketAddr,
     is_listening: bool,
     inode: u64,
 }
 
-fn read_table(path: &Path) -> Vec<SocketRow> {
+fn read_table(path: &Path) -> Vec<TcpTableRow> {
     let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines().skip(1).filter_map(SocketRow::parse).collect()
+    text.lines().skip(1).filter_map(TcpTableRow::parse).collect()
 }
 
-impl SocketRow {
+impl TcpTableRow {
     /// The columns are: number, local, remote, state, queues, timer,
     /// retransmits, user, timeout, inode.
     fn parse(line: &str) -> Option<Self> {
-        const LISTEN: &str = "0A";
+        const LISTEN_STATE: &str = "0A";
         let mut columns = line.split_whitespace().skip(1);
         let local = parse_address(columns.next()?)?;
         let state = columns.nth(1)?;
         let inode = columns.nth(5)?.parse().ok()?;
-        Some(Self { local, is_listening: state == LISTEN, inode })
+        Some(Self { local, is_listening: state == LISTEN_STATE, inode })
     }
 }
 
@@ -237,5 +237,5 @@ fn parse_address(text: &str) -> Option<SocketAddr> {
 }
 
 #[cfg(test)]
-#[path = "network_space_tests.rs"]
+#[path = "network_namespace_tests.rs"]
 mod tests;

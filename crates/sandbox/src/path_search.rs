@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::PendingSecrets;
 
-use crate::covers::DEVICES;
+use crate::mount_masks::DEVICE_DIR;
 
 /// How far a hidden folder is searched for sockets.
-const SOCKET_LEVELS: usize = 2;
-const SOCKET_ENTRIES: usize = 4096;
+const MAX_SOCKET_DEPTH: usize = 2;
+const MAX_SOCKET_ENTRIES: usize = 4096;
 /// How many names of a folder are compared with those that are awaited.
-const AWAITED_ENTRIES: usize = 4096;
+const MAX_SECRET_ENTRIES: usize = 4096;
 
 /// The nearest folder that is there, and the first name below it that is not.
 pub(crate) fn first_missing(path: &Path) -> Option<(PathBuf, PathBuf)> {
@@ -27,20 +27,20 @@ pub(crate) fn first_missing(path: &Path) -> Option<(PathBuf, PathBuf)> {
 }
 
 /// What was awaited and is there.
-pub(crate) fn came_to_be(awaited: &PendingSecrets) -> Vec<PathBuf> {
+pub(crate) fn appeared_secrets(awaited: &PendingSecrets) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         awaited.paths.iter().filter(|path| path.exists()).cloned().collect();
     for folder in &awaited.dirs {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let paths = entries.take(AWAITED_ENTRIES).map(|entry| entry.path());
+        let paths = entries.take(MAX_SECRET_ENTRIES).map(|entry| entry.path());
         found.extend(paths.filter(|path| awaited.contains(path)));
     }
     found
 }
 
 /// The disks that this user may read, and with them every file on them.
-pub(crate) fn disks() -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(DEVICES) else { return Vec::new() };
+pub(crate) fn readable_disks() -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(DEVICE_DIR) else { return Vec::new() };
     let blocks = entries
         .flatten()
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_block_device()))
@@ -50,14 +50,14 @@ pub(crate) fn disks() -> Vec<PathBuf> {
 
 /// Whether it is a socket, or a folder with one in it.
 pub(crate) fn holds_socket(path: &Path) -> bool {
-    let mut left = SOCKET_ENTRIES;
+    let mut left = MAX_SOCKET_ENTRIES;
     let mut folders = vec![(path.to_owned(), 0)];
     while let Some((path, level)) = folders.pop() {
         let Ok(kind) = fs::symlink_metadata(&path).map(|it| it.file_type()) else { continue };
         if kind.is_socket() {
             return true;
         }
-        if !kind.is_dir() || level > SOCKET_LEVELS {
+        if !kind.is_dir() || level > MAX_SOCKET_DEPTH {
             continue;
         }
         let Ok(entries) = fs::read_dir(&path) else { continue };

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use libc::{c_long, sock_filter};
 
-use crate::bpf::{self, Check, Rule};
+use crate::bpf::{self, ArgumentCheck, SyscallRule};
 
 /// Refused whatever the arguments are.
-const REFUSED: &[c_long] = &[
+const REFUSED_SYSCALLS: &[c_long] = &[
     // Other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -68,7 +68,7 @@ const REFUSED: &[c_long] = &[
 ];
 
 /// The flags by which `clone` and `unshare` make namespaces.
-const NAMESPACES: u32 = (libc::CLONE_NEWNS
+const NAMESPACE_FLAGS: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWIPC
@@ -76,11 +76,11 @@ const NAMESPACES: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32;
 /// `unshare` only: in `clone` the bit belongs to the signal.
-const TIME_NAMESPACE: u32 = 0x80;
+const TIME_NAMESPACE_FLAG: u32 = 0x80;
 
 /// What goes by a number, which any program of the user may know: memory,
 /// semaphores and queues.
-const NUMBERED: &[c_long] = &[
+const IPC_SYSCALLS: &[c_long] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_shmctl,
@@ -97,9 +97,9 @@ const NUMBERED: &[c_long] = &[
 ];
 
 /// The flags by which a file is made.
-const MAKES: u32 = libc::O_CREAT as u32 | (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
+const CREATE_FLAGS: u32 = libc::O_CREAT as u32 | (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
 /// The same number everywhere.
-const FCHMODAT2: c_long = 452;
+const SYS_FCHMODAT2: c_long = 452;
 
 /// Asks for the current value.
 const PERSONALITY_QUERY: u32 = 0xffff_ffff;
@@ -110,55 +110,55 @@ const IOPRIO_PROCESS: u32 = 1;
 
 /// What the filter depends on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shape {
+pub(crate) struct FilterOptions {
     /// Whether internet sockets are allowed.
     pub(crate) network: bool,
     /// Whether Landlock does not know truncation, so that the filter must.
     pub(crate) guard_truncate: bool,
     /// Whether memory and queues that go by a number are those of everybody.
-    pub(crate) shared_memory: bool,
+    pub(crate) shares_ipc: bool,
 }
 
 /// The program to load in each child.
-pub(crate) fn build(shape: Shape) -> Vec<sock_filter> {
+pub(crate) fn build(shape: FilterOptions) -> Vec<sock_filter> {
     bpf::assemble(&rules(shape))
 }
 
 // The types of these numbers depend on the C library.
 #[allow(clippy::unnecessary_cast)]
-fn rules(shape: Shape) -> BTreeMap<u32, Rule> {
-    use Check::{AnyBit, Equal};
-    let mut rules: BTreeMap<u32, Rule> =
-        REFUSED.iter().map(|call| (*call as u32, Rule::Refuse(libc::EPERM))).collect();
-    let mut when = |call: c_long, alternatives: Vec<Vec<Check>>| {
-        rules.insert(call as u32, Rule::RefuseWhen(alternatives));
+fn rules(shape: FilterOptions) -> BTreeMap<u32, SyscallRule> {
+    use ArgumentCheck::{AnyBit, Equal};
+    let mut rules: BTreeMap<u32, SyscallRule> =
+        REFUSED_SYSCALLS.iter().map(|call| (*call as u32, SyscallRule::Refuse(libc::EPERM))).collect();
+    let mut when = |call: c_long, alternatives: Vec<Vec<ArgumentCheck>>| {
+        rules.insert(call as u32, SyscallRule::RefuseWhen(alternatives));
     };
     let personalities = [0, PER_LINUX32, libc::ADDR_NO_RANDOMIZE as u32, PERSONALITY_QUERY];
-    when(libc::SYS_clone, vec![vec![AnyBit(0, NAMESPACES)]]);
-    when(libc::SYS_unshare, vec![vec![AnyBit(0, NAMESPACES | TIME_NAMESPACE)]]);
+    when(libc::SYS_clone, vec![vec![AnyBit(0, NAMESPACE_FLAGS)]]);
+    when(libc::SYS_unshare, vec![vec![AnyBit(0, NAMESPACE_FLAGS | TIME_NAMESPACE_FLAG)]]);
     when(libc::SYS_personality, vec![none_of(0, &personalities)]);
     // Both put text into the terminal as if it had been typed.
     let typing = [libc::TIOCSTI as u32, libc::TIOCLINUX as u32];
     when(libc::SYS_ioctl, typing.map(|request| vec![Equal(1, request)]).to_vec());
-    when(libc::SYS_socket, sockets(shape.network));
-    owners(&mut when);
-    others(&mut when);
+    when(libc::SYS_socket, socket_checks(shape.network));
+    refuse_setuid(&mut when);
+    refuse_process_control(&mut when);
     if shape.guard_truncate {
         // Truncates, and Landlock sees no more than a file opened for reading.
         let mask = (libc::O_TRUNC | libc::O_ACCMODE) as u32;
         let bad = (libc::O_TRUNC | libc::O_RDONLY) as u32;
-        when(libc::SYS_openat, vec![vec![Check::Masked(2, mask, bad)], made_for_owner(2)]);
+        when(libc::SYS_openat, vec![vec![ArgumentCheck::MaskedEqual(2, mask, bad)], creates_setuid(2)]);
         #[cfg(target_arch = "x86_64")]
-        when(libc::SYS_open, vec![vec![Check::Masked(1, mask, bad)], made_for_owner(1)]);
-        rules.insert(libc::SYS_truncate as u32, Rule::Refuse(libc::EPERM));
+        when(libc::SYS_open, vec![vec![ArgumentCheck::MaskedEqual(1, mask, bad)], creates_setuid(1)]);
+        rules.insert(libc::SYS_truncate as u32, SyscallRule::Refuse(libc::EPERM));
     }
-    if shape.shared_memory {
-        rules.extend(NUMBERED.iter().map(|call| (*call as u32, Rule::Refuse(libc::EPERM))));
+    if shape.shares_ipc {
+        rules.extend(IPC_SYSCALLS.iter().map(|call| (*call as u32, SyscallRule::Refuse(libc::EPERM))));
     }
     // Their arguments are in memory, where no filter sees them; without them, the
     // C library and programs take the older calls.
-    rules.insert(libc::SYS_clone3 as u32, Rule::Refuse(libc::ENOSYS));
-    rules.insert(libc::SYS_openat2 as u32, Rule::Refuse(libc::ENOSYS));
+    rules.insert(libc::SYS_clone3 as u32, SyscallRule::Refuse(libc::ENOSYS));
+    rules.insert(libc::SYS_openat2 as u32, SyscallRule::Refuse(libc::ENOSYS));
     rules
 }
 
@@ -166,28 +166,28 @@ fn rules(shape: Shape) -> BTreeMap<u32, Rule> {
 /// program beside the sandbox could. Of a folder, the bit for the group is
 /// common and harmless, and a filter cannot tell.
 #[allow(clippy::unnecessary_cast)]
-fn owners(when: &mut impl FnMut(c_long, Vec<Vec<Check>>)) {
-    let marked = |argument| vec![vec![Check::AnyBit(argument, libc::S_ISUID as u32)]];
+fn refuse_setuid(when: &mut impl FnMut(c_long, Vec<Vec<ArgumentCheck>>)) {
+    let marked = |argument| vec![vec![ArgumentCheck::AnyBit(argument, libc::S_ISUID as u32)]];
     when(libc::SYS_fchmod, marked(1));
     when(libc::SYS_fchmodat, marked(2));
-    when(FCHMODAT2, marked(2));
+    when(SYS_FCHMODAT2, marked(2));
     when(libc::SYS_mknodat, marked(2));
-    when(libc::SYS_openat, vec![made_for_owner(2)]);
+    when(libc::SYS_openat, vec![creates_setuid(2)]);
     #[cfg(target_arch = "x86_64")]
     {
         when(libc::SYS_chmod, marked(1));
         when(libc::SYS_mknod, marked(1));
         when(libc::SYS_creat, marked(1));
-        when(libc::SYS_open, vec![made_for_owner(1)]);
+        when(libc::SYS_open, vec![creates_setuid(1)]);
     }
 }
 
 /// A file that is made in this way, by its flags and the mode behind them. The
 /// mode means nothing where nothing is made, and may be anything.
 #[allow(clippy::unnecessary_cast)]
-fn made_for_owner(flags: u32) -> Vec<Check> {
-    let makes = Check::AnyBit(flags, MAKES);
-    vec![makes, Check::AnyBit(flags + 1, libc::S_ISUID as u32)]
+fn creates_setuid(flags: u32) -> Vec<ArgumentCheck> {
+    let makes = ArgumentCheck::AnyBit(flags, CREATE_FLAGS);
+    vec![makes, ArgumentCheck::AnyBit(flags + 1, libc::S_ISUID as u32)]
 }
 
 /// What one process may do to another of the same user by its number. Zero is
@@ -195,12 +195,12 @@ fn made_for_owner(flags: u32) -> Vec<Check> {
 /// library tells by number where to run and with which priority; what slows
 /// down others most is refused there, and the rest is not.
 #[allow(clippy::unnecessary_cast)]
-fn others(when: &mut impl FnMut(c_long, Vec<Vec<Check>>)) {
-    use Check::{Differs, Equal, IsLong};
+fn refuse_process_control(when: &mut impl FnMut(c_long, Vec<Vec<ArgumentCheck>>)) {
+    use ArgumentCheck::{Differs, Equal, HasUpperHalf};
     // To read a limit is no harm: the new one is null then.
     when(
         libc::SYS_prlimit64,
-        vec![vec![Differs(0, 0), Differs(2, 0)], vec![Differs(0, 0), IsLong(2)]],
+        vec![vec![Differs(0, 0), Differs(2, 0)], vec![Differs(0, 0), HasUpperHalf(2)]],
     );
     // Of the first argument anything else is a group, or all of the user's.
     when(
@@ -216,8 +216,8 @@ fn others(when: &mut impl FnMut(c_long, Vec<Vec<Check>>)) {
 
 /// Local sockets always; the internet with `network`; of netlink only the list
 /// of interfaces, which `getifaddrs` reads; nothing else, and nothing raw.
-fn sockets(network: bool) -> Vec<Vec<Check>> {
-    use Check::{Differs, Equal, Masked};
+fn socket_checks(network: bool) -> Vec<Vec<ArgumentCheck>> {
+    use ArgumentCheck::{Differs, Equal, MaskedEqual};
     let (netlink, route) = (libc::AF_NETLINK as u32, libc::NETLINK_ROUTE as u32);
     let internet = [libc::AF_INET as u32, libc::AF_INET6 as u32];
     let mut families = vec![libc::AF_UNIX as u32, netlink];
@@ -227,15 +227,15 @@ fn sockets(network: bool) -> Vec<Vec<Check>> {
     let mut alternatives = vec![none_of(0, &families), vec![Equal(0, netlink), Differs(2, route)]];
     for family in internet {
         // The upper bits of the type are flags.
-        alternatives.push(vec![Equal(0, family), Masked(1, 0xf, libc::SOCK_RAW as u32)]);
+        alternatives.push(vec![Equal(0, family), MaskedEqual(1, 0xf, libc::SOCK_RAW as u32)]);
     }
     alternatives
 }
 
-fn none_of(argument: u32, values: &[u32]) -> Vec<Check> {
-    values.iter().map(|value| Check::Differs(argument, *value)).collect()
+fn none_of(argument: u32, values: &[u32]) -> Vec<ArgumentCheck> {
+    values.iter().map(|value| ArgumentCheck::Differs(argument, *value)).collect()
 }
 
 #[cfg(test)]
-#[path = "filter_tests.rs"]
+#[path = "seccomp_filter_tests.rs"]
 mod tests;

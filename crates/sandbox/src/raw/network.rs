@@ -8,32 +8,32 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use super::child::errno;
-use super::helper::{HelperEnds, HelperProcess, ONE_AT_A_TIME, await_byte, next_report, tell};
-use super::namespace::{Names, map_ids, rename_user};
+use super::helper::{HelperPipes, HelperProcess, FORK_LOCK, wait_for_byte, next_report, send_report};
+use super::namespace::{IdMapLines, map_ids, enter_inner_user_namespace};
 
 /// The descriptors of a network space.
 #[derive(Debug)]
-pub(crate) struct SpaceHandles {
+pub(crate) struct NetworkHandles {
     /// The user namespace that owns the network.
     pub(crate) user: OwnedFd,
     pub(crate) network: OwnedFd,
     /// A user namespace below, in which the user has the own id again.
-    pub(crate) inner: Option<OwnedFd>,
+    pub(crate) inner_user: Option<OwnedFd>,
 }
 
 /// Stages that the helper process reports.
-const USER: i32 = 1;
-const NETWORK: i32 = 2;
-const INNER: i32 = 3;
+const STAGE_USER: i32 = 1;
+const STAGE_NETWORK: i32 = 2;
+const STAGE_INNER_USER: i32 = 3;
 
-impl SpaceHandles {
+impl NetworkHandles {
     /// Makes both namespaces. The error says what the system refuses.
     pub(crate) fn create() -> io::Result<Self> {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let names = Names::own();
-        let attempt = |names: Option<&Names>| {
-            let helper = HelperProcess::fork(|ends| make(ends, names))?;
-            helper.direct(|process, reports, go| Self::take(process, reports, go, names.is_some()))
+        let _turn = FORK_LOCK.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let names = IdMapLines::for_current_user();
+        let attempt = |names: Option<&IdMapLines>| {
+            let helper = HelperProcess::fork(|ends| run_helper(ends, names))?;
+            helper.drive(|process, reports, go| Self::from_helper(process, reports, go, names.is_some()))
         };
         match attempt(names.as_ref()) {
             // Where nobody may be called root, the own id has to do.
@@ -42,44 +42,44 @@ impl SpaceHandles {
         }
     }
 
-    fn take(
+    fn from_helper(
         process: i32,
         reports: &mut PipeReader,
         go: &mut PipeWriter,
         is_renamed: bool,
     ) -> io::Result<Self> {
         let own = PathBuf::from(format!("/proc/{process}"));
-        expect(reports, USER)?;
+        expect_stage(reports, STAGE_USER)?;
         map_ids(&own, is_renamed)?;
         let user = open(&own.join("ns/user"))?;
         go.write_all(b"n")?;
-        expect(reports, NETWORK)?;
+        expect_stage(reports, STAGE_NETWORK)?;
         let network = open(&own.join("ns/net"))?;
         go.write_all(b"i")?;
         let inner = match is_renamed {
             true => {
-                expect(reports, INNER)?;
+                expect_stage(reports, STAGE_INNER_USER)?;
                 let inner = open(&own.join("ns/user"))?;
                 go.write_all(b"x")?;
                 Some(inner)
             }
             false => None,
         };
-        Ok(Self { user, network, inner })
+        Ok(Self { user, network, inner_user: inner })
     }
 
     /// The space that a running process lives in.
-    pub(crate) fn of_process(process: u32) -> io::Result<Self> {
+    pub(crate) fn for_process(process: u32) -> io::Result<Self> {
         let own = PathBuf::from(format!("/proc/{process}"));
         let network = open(&own.join("ns/net"))?;
-        let user = owner_of(&network)?;
+        let user = owning_user_namespace(&network)?;
         let inner = open(&own.join("ns/user"))?;
         let is_inner = !rustix::process::geteuid().is_root();
-        Ok(Self { user, network, inner: is_inner.then_some(inner) })
+        Ok(Self { user, network, inner_user: is_inner.then_some(inner) })
     }
 
     /// A socket that lives in the network namespace.
-    pub(crate) fn socket(
+    pub(crate) fn open_socket(
         &self,
         domain: c_int,
         kind: c_int,
@@ -100,7 +100,7 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
     Ok(File::open(path)?.into())
 }
 
-fn expect(reports: &mut PipeReader, stage: i32) -> io::Result<()> {
+fn expect_stage(reports: &mut PipeReader, stage: i32) -> io::Result<()> {
     match next_report(reports)? {
         (reported, 0) if reported == stage => Ok(()),
         (_, error) => Err(io::Error::from_raw_os_error(error)),
@@ -108,7 +108,7 @@ fn expect(reports: &mut PipeReader, stage: i32) -> io::Result<()> {
 }
 
 /// The user namespace that owns another namespace.
-fn owner_of(namespace: &OwnedFd) -> io::Result<OwnedFd> {
+fn owning_user_namespace(namespace: &OwnedFd) -> io::Result<OwnedFd> {
     const NS_GET_USERNS: libc::c_ulong = 0xb701;
     // SAFETY: takes no argument and gives a new descriptor, which nobody else has.
     unsafe {
@@ -120,26 +120,26 @@ fn owner_of(namespace: &OwnedFd) -> io::Result<OwnedFd> {
 }
 
 /// The helper process. Only system calls from here on.
-fn make(ends: HelperEnds, names: Option<&Names>) {
-    let HelperEnds { report, wait, go } = ends;
+fn run_helper(ends: HelperPipes, names: Option<&IdMapLines>) {
+    let HelperPipes { report, wait, go } = ends;
     // SAFETY: plain numbers; descriptors are open.
     unsafe {
         // Else the end of the parent would go unnoticed.
         libc::close(go);
-        step(report, USER, libc::unshare(libc::CLONE_NEWUSER));
-        await_byte(wait);
-        step(report, NETWORK, libc::unshare(libc::CLONE_NEWNET));
-        await_byte(wait);
+        report_stage(report, STAGE_USER, libc::unshare(libc::CLONE_NEWUSER));
+        wait_for_byte(wait);
+        report_stage(report, STAGE_NETWORK, libc::unshare(libc::CLONE_NEWNET));
+        wait_for_byte(wait);
         if let Some(names) = names {
-            tell(report, INNER, rename_user(names));
-            await_byte(wait);
+            send_report(report, STAGE_INNER_USER, enter_inner_user_namespace(names));
+            wait_for_byte(wait);
         }
         libc::_exit(0)
     }
 }
 
-fn step(report: RawFd, stage: i32, done: c_int) {
-    tell(report, stage, if done == 0 { 0 } else { errno() });
+fn report_stage(report: RawFd, stage: i32, done: c_int) {
+    send_report(report, stage, if done == 0 { 0 } else { errno() });
     if done != 0 {
         // SAFETY: ends the process at once.
         unsafe { libc::_exit(1) }
@@ -157,18 +157,18 @@ struct SocketRequest {
 }
 
 /// The request, and what came of it: a descriptor, or an error number below zero.
-struct SocketErrand<'a> {
+struct SocketCall<'a> {
     request: &'a SocketRequest,
     result: c_int,
 }
 
 /// Room for the few calls that are made.
-const STACK_SIZE: usize = 32 << 10;
+const STACK_BYTES: usize = 32 << 10;
 
 impl SocketRequest {
     fn run(&self) -> io::Result<OwnedFd> {
-        let mut stack: Vec<u128> = Vec::with_capacity(STACK_SIZE / size_of::<u128>());
-        let mut errand = SocketErrand { request: self, result: -libc::EINVAL };
+        let mut stack: Vec<u128> = Vec::with_capacity(STACK_BYTES / size_of::<u128>());
+        let mut errand = SocketCall { request: self, result: -libc::EINVAL };
         // SAFETY: the stack and the errand outlive the call, as it returns only
         // when the process has left this memory. With all signals blocked no
         // handler of ours runs in it.
@@ -181,7 +181,7 @@ impl SocketRequest {
             // No signal tells of its end, so that nobody else waits for it.
             let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES;
             let process =
-                libc::clone(open_socket, top.cast(), flags, (&raw mut errand).cast::<c_void>());
+                libc::clone(run_socket_call, top.cast(), flags, (&raw mut errand).cast::<c_void>());
             let cause = errno();
             libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
             if process < 0 {
@@ -200,11 +200,11 @@ impl SocketRequest {
     }
 }
 
-extern "C" fn open_socket(argument: *mut c_void) -> c_int {
+extern "C" fn run_socket_call(argument: *mut c_void) -> c_int {
     // SAFETY: the parent has passed this structure, and waits; descriptors are
     // open.
     unsafe {
-        let errand = argument.cast::<SocketErrand<'_>>();
+        let errand = argument.cast::<SocketCall<'_>>();
         let request = (*errand).request;
         let made = if libc::setns(request.user, libc::CLONE_NEWUSER) != 0
             || libc::setns(request.network, libc::CLONE_NEWNET) != 0

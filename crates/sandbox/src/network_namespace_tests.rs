@@ -4,7 +4,7 @@ use super::*;
 fn reads_rows_of_the_socket_table() {
     let line = "   0: 0100007F:EE98 00000000:0000 0A 00000000:00000000 00:00000000 00000000     \
                 0        0 19430 1 0000000092a7ae2f 100 0 0 10 0";
-    let row = SocketRow::parse(line).unwrap();
+    let row = TcpTableRow::parse(line).unwrap();
     assert_eq!(row.local, "127.0.0.1:61080".parse().unwrap());
     assert!(row.is_listening);
     assert_eq!(row.inode, 19430);

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// The mechanisms of this system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Support {
+pub struct SandboxSupport {
     /// The version of Landlock's interface; none if it is missing or off.
     pub landlock: Option<u32>,
     /// Whether system calls can be filtered.
@@ -21,7 +21,7 @@ pub struct Support {
     pub bubblewrap: Option<PathBuf>,
 }
 
-impl fmt::Display for Support {
+impl fmt::Display for SandboxSupport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.landlock {
             Some(abi) => write!(f, "landlock (ABI {abi})")?,
@@ -42,7 +42,7 @@ impl fmt::Display for Support {
 
 /// The mechanisms that hold the children of one sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Held {
+pub struct EnforcementReport {
     /// The version of Landlock's interface that holds files, TCP and signals.
     pub landlock: Option<u32>,
     /// Whether system calls are filtered.
@@ -68,9 +68,9 @@ pub struct Held {
     pub limit_gap: Option<String>,
 }
 
-impl Held {
+impl EnforcementReport {
     /// The names of what holds, and what is kept from the child; what does not
-    /// hold is in [`Held::gaps`].
+    /// hold is in [`EnforcementReport::gaps`].
     pub fn names(&self) -> String {
         let mut names = Vec::new();
         if self.bubblewrap.is_some() {
@@ -103,7 +103,7 @@ impl Held {
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for EnforcementReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.names())?;
         if !self.gaps.is_empty() {
@@ -116,7 +116,7 @@ impl fmt::Display for Held {
 /// Whether the system lets a child do something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ProbeOutcome {
     /// It was refused.
     Blocked,
     /// It was done.
@@ -125,7 +125,7 @@ pub enum Outcome {
     Untried,
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for ProbeOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Blocked => "blocked",
@@ -137,27 +137,27 @@ impl fmt::Display for Outcome {
 
 /// One thing that a child in the sandbox tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Probe {
+pub struct ProbeResult {
     /// What it tried.
     pub what: String,
     /// What the confinement asks for.
-    pub wanted: Outcome,
+    pub wanted: ProbeOutcome,
     /// What happened.
-    pub got: Outcome,
+    pub got: ProbeOutcome,
     /// What the system said.
     pub detail: String,
 }
 
-impl Probe {
+impl ProbeResult {
     /// Whether the confinement holds here.
-    pub fn is_held(&self) -> bool {
+    pub fn passed(&self) -> bool {
         self.wanted == self.got
     }
 }
 
-impl fmt::Display for Probe {
+impl fmt::Display for ProbeResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mark = if self.is_held() { "ok" } else { "NOT HELD" };
+        let mark = if self.passed() { "ok" } else { "NOT HELD" };
         write!(f, "{mark}: {}: {} ({})", self.what, self.got, self.detail)
     }
 }

@@ -7,10 +7,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::den;
+use crate::private_dir;
 
 /// Longer files are not shown at all.
-const MAX_BYTES: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Parts of the names of settings that are credentials.
 const CREDENTIAL_NAMES: &[&str] =
@@ -23,10 +23,10 @@ const CREDENTIAL_ELEMENTS: &[&str] =
 /// Writes a copy of a file without the credentials in it; where that is.
 pub(crate) fn redacted_copy(file: &Path) -> io::Result<PathBuf> {
     let mut text = String::new();
-    fs::File::open(file)?.take(MAX_BYTES).read_to_string(&mut text)?;
+    fs::File::open(file)?.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
     let is_xml = file.extension().is_some_and(|extension| extension == "xml");
-    let clean = if is_xml { without_elements(&text) } else { without_lines(&text) };
-    let folder = den()?.join("redacted");
+    let clean = if is_xml { strip_credential_elements(&text) } else { strip_credential_lines(&text) };
+    let folder = private_dir()?.join("redacted");
     fs::create_dir_all(&folder)?;
     let name = file.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("_");
     let copy = folder.join(name.replace('/', ""));
@@ -40,21 +40,21 @@ pub(crate) fn redacted_copy(file: &Path) -> io::Result<PathBuf> {
 
 /// `key = value` lines whose key names no credential, without the user part of
 /// addresses.
-fn without_lines(text: &str) -> String {
+fn strip_credential_lines(text: &str) -> String {
     let is_plain = |line: &&str| {
         let key = line.split(['=', ' ']).next().unwrap_or_default().to_lowercase();
         !CREDENTIAL_NAMES.iter().any(|name| key.contains(name))
     };
     let mut clean = String::new();
     for line in text.lines().filter(is_plain) {
-        clean.push_str(&without_users(line));
+        clean.push_str(&strip_url_users(line));
         clean.push('\n');
     }
     clean
 }
 
 /// A document without the content of elements that hold credentials.
-fn without_elements(text: &str) -> String {
+fn strip_credential_elements(text: &str) -> String {
     let mut clean = text.to_owned();
     for element in CREDENTIAL_ELEMENTS {
         let (open, close) = (format!("<{element}>"), format!("</{element}>"));
@@ -68,12 +68,12 @@ fn without_elements(text: &str) -> String {
         kept.push_str(rest);
         clean = kept;
     }
-    without_users(&clean)
+    strip_url_users(&clean)
 }
 
 /// A text whose addresses name no user: `https://me:word@host` is
 /// `https://host`.
-fn without_users(text: &str) -> String {
+fn strip_url_users(text: &str) -> String {
     let mut clean = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("://") {
@@ -89,5 +89,5 @@ fn without_users(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "redacted_tests.rs"]
+#[path = "redacted_copy_tests.rs"]
 mod tests;

@@ -21,44 +21,44 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hermes_core::PendingSecrets;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
-use crate::aside::Unwelcome;
-use crate::covers::{Cover, Covers, mount};
-use crate::raw::child::Entry;
-use crate::raw::mend::mend;
-use crate::raw::namespace::Mount;
+use crate::quarantine::ForbiddenPaths;
+use crate::mount_masks::{MaskKind, MountMasks, mask_mount};
+use crate::raw::child::SandboxEntry;
+use crate::raw::remount::remount;
+use crate::raw::namespace::MountAction;
 
 /// What one sandbox has covered.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    covers: BTreeMap<PathBuf, Cover>,
-    awaited: Arc<PendingSecrets>,
-    unwelcome: Arc<Unwelcome>,
+pub(crate) struct MaskPlan {
+    masks: BTreeMap<PathBuf, MaskKind>,
+    pending_secrets: Arc<PendingSecrets>,
+    forbidden: Arc<ForbiddenPaths>,
 }
 
 /// Somebody who wants to be looked out for. When it goes, no child is started
 /// any more; those that run are still looked after.
 #[derive(Debug)]
-pub(crate) struct Post(Arc<AtomicBool>);
+pub(crate) struct WatchGuard(Arc<AtomicBool>);
 
-impl Drop for Post {
+impl Drop for WatchGuard {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
-        if let Some(lookout) = &mut *lookout() {
+        if let Some(lookout) = &mut *mask_watcher() {
             lookout.prune();
         }
     }
 }
 
 #[derive(Debug)]
-struct Known {
-    plan: Plan,
-    entry: Arc<Entry>,
-    is_left: Arc<AtomicBool>,
+struct WatchedSandbox {
+    plan: MaskPlan,
+    entry: Arc<SandboxEntry>,
+    is_closed: Arc<AtomicBool>,
 }
 
-impl Known {
+impl WatchedSandbox {
     /// Whether its namespace is one of these.
-    fn is_among(&self, used: &[u64]) -> bool {
+    fn uses_namespace_in(&self, used: &[u64]) -> bool {
         let place = self.entry.namespaces.as_ref().and_then(|it| {
             let file = File::from(it.mount.try_clone().ok()?);
             file.metadata().ok().map(|about| about.ino())
@@ -69,97 +69,97 @@ impl Known {
 
 /// All that is looked out for in this process.
 #[derive(Debug)]
-struct Lookout {
-    file: Arc<OwnedFd>,
-    folders: HashMap<i32, PathBuf>,
-    known: Vec<Known>,
+struct MaskWatcher {
+    inotify: Arc<OwnedFd>,
+    directories: HashMap<i32, PathBuf>,
+    sandboxes: Vec<WatchedSandbox>,
 }
 
-static LOOKOUT: Mutex<Option<Lookout>> = Mutex::new(None);
+static MASK_WATCHER: Mutex<Option<MaskWatcher>> = Mutex::new(None);
 
-fn lookout() -> MutexGuard<'static, Option<Lookout>> {
-    LOOKOUT.lock().unwrap_or_else(PoisonError::into_inner)
+fn mask_watcher() -> MutexGuard<'static, Option<MaskWatcher>> {
+    MASK_WATCHER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Plan {
+impl MaskPlan {
     /// Has the folders of all that is covered or awaited watched. To be called
     /// before anything is mounted, so that no change goes unnoticed; the error
     /// says why that cannot be done.
     pub(crate) fn new(
-        covers: &Covers,
+        covers: &MountMasks,
         awaited: &Arc<PendingSecrets>,
-        unwelcome: &Arc<Unwelcome>,
+        unwelcome: &Arc<ForbiddenPaths>,
     ) -> Result<Self, String> {
         let plan = Self {
-            covers: covers.covered().clone(),
-            awaited: Arc::clone(awaited),
-            unwelcome: Arc::clone(unwelcome),
+            masks: covers.masks().clone(),
+            pending_secrets: Arc::clone(awaited),
+            forbidden: Arc::clone(unwelcome),
         };
-        let awaits = *plan.awaited != PendingSecrets::default() || !plan.unwelcome.is_empty();
-        if plan.covers.is_empty() && !awaits {
+        let awaits = *plan.pending_secrets != PendingSecrets::default() || !plan.forbidden.is_empty();
+        if plan.masks.is_empty() && !awaits {
             return Ok(plan);
         }
-        let mut lookout = lookout();
+        let mut lookout = mask_watcher();
         let lookout = match &mut *lookout {
             Some(lookout) => lookout,
-            none => none.insert(Lookout::start().map_err(|error| error.to_string())?),
+            none => none.insert(MaskWatcher::start().map_err(|error| error.to_string())?),
         };
         lookout.prune();
-        lookout.watch(plan.folders()).map_err(|error| error.to_string())?;
+        lookout.watch(plan.watched_dirs()).map_err(|error| error.to_string())?;
         Ok(plan)
     }
 
     /// Has the children of an entry looked after.
-    pub(crate) fn post(self, entry: &Arc<Entry>) -> Option<Post> {
+    pub(crate) fn register(self, entry: &Arc<SandboxEntry>) -> Option<WatchGuard> {
         entry.namespaces.as_ref()?;
         let is_left = Arc::new(AtomicBool::new(false));
-        let known = Known { plan: self, entry: Arc::clone(entry), is_left: Arc::clone(&is_left) };
-        lookout().as_mut()?.known.push(known);
-        Some(Post(is_left))
+        let known = WatchedSandbox { plan: self, entry: Arc::clone(entry), is_closed: Arc::clone(&is_left) };
+        mask_watcher().as_mut()?.sandboxes.push(known);
+        Some(WatchGuard(is_left))
     }
 
     /// The folders in which names of it may appear, as far as they are there.
-    fn folders(&self) -> Vec<PathBuf> {
-        let named = self.covers.keys().chain(&self.awaited.paths).chain(self.unwelcome.paths());
+    fn watched_dirs(&self) -> Vec<PathBuf> {
+        let named = self.masks.keys().chain(&self.pending_secrets.paths).chain(self.forbidden.paths());
         let nearest = |path: &PathBuf| {
             let mut above = path.ancestors().skip(1);
             above.find(|folder| folder.is_dir()).map(Path::to_owned)
         };
         let mut folders: Vec<PathBuf> = named.filter_map(nearest).collect();
-        folders.extend(self.awaited.dirs.iter().cloned());
+        folders.extend(self.pending_secrets.dirs.iter().cloned());
         folders.sort();
         folders.dedup();
         folders
     }
 
     /// What has to be mounted now that something new is at a path.
-    fn mounts(&self, path: &Path) -> Vec<Mount> {
-        let covers = self.covers.range(path.to_owned()..);
+    fn mounts(&self, path: &Path) -> Vec<MountAction> {
+        let covers = self.masks.range(path.to_owned()..);
         let covers = covers.take_while(|(own, _)| own.starts_with(path));
-        let mut mounts: Vec<Mount> = covers.filter_map(|(own, cover)| mount(own, *cover)).collect();
-        let below = self.awaited.paths.iter().filter(|own| own.starts_with(path));
-        mounts.extend(below.filter_map(|own| mount(own, Cover::Hide)));
-        if mounts.is_empty() && self.awaited.contains(path) {
-            mounts.extend(mount(path, Cover::Hide));
+        let mut mounts: Vec<MountAction> = covers.filter_map(|(own, cover)| mask_mount(own, *cover)).collect();
+        let below = self.pending_secrets.paths.iter().filter(|own| own.starts_with(path));
+        mounts.extend(below.filter_map(|own| mask_mount(own, MaskKind::Hide)));
+        if mounts.is_empty() && self.pending_secrets.contains(path) {
+            mounts.extend(mask_mount(path, MaskKind::Hide));
         }
         mounts
     }
 }
 
-impl Lookout {
+impl MaskWatcher {
     fn start() -> std::io::Result<Self> {
         let file = Arc::new(inotify::init(CreateFlags::CLOEXEC)?);
         let own = Arc::clone(&file);
-        std::thread::Builder::new().name("lookout".to_owned()).spawn(move || keep(&own))?;
-        Ok(Self { file, folders: HashMap::new(), known: Vec::new() })
+        std::thread::Builder::new().name("lookout".to_owned()).spawn(move || run_watcher(&own))?;
+        Ok(Self { inotify: file, directories: HashMap::new(), sandboxes: Vec::new() })
     }
 
     fn watch(&mut self, folders: Vec<PathBuf>) -> std::io::Result<()> {
         let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
         for folder in folders {
-            match inotify::add_watch(&self.file, &folder, flags) {
+            match inotify::add_watch(&self.inotify, &folder, flags) {
                 Ok(number) => {
-                    self.folders.insert(number, folder);
+                    self.directories.insert(number, folder);
                 }
                 // What this process may not read, its children may not either; and
                 // what has just gone is told by the folder above.
@@ -172,25 +172,25 @@ impl Lookout {
 
     /// Forgets those whose children are all gone.
     fn prune(&mut self) {
-        let is_left = |known: &Known| known.is_left.load(Ordering::Relaxed);
-        if self.known.iter().any(is_left) {
+        let is_left = |known: &WatchedSandbox| known.is_closed.load(Ordering::Relaxed);
+        if self.sandboxes.iter().any(is_left) {
             let used = namespaces_in_use();
-            self.known.retain(|known| {
+            self.sandboxes.retain(|known| {
                 // One that is just being started has the entry in its hands.
-                let is_used = Arc::strong_count(&known.entry) > 1 || known.is_among(&used);
+                let is_used = Arc::strong_count(&known.entry) > 1 || known.uses_namespace_in(&used);
                 is_used || !is_left(known)
             });
         }
     }
 
     /// Something new is at a path.
-    fn see(&mut self, path: &Path) {
+    fn on_new_path(&mut self, path: &Path) {
         if path.is_dir() {
             // Before anything is covered, so that what comes next is told. What has
             // come before a folder was watched is found by looking again.
             let mut last = Vec::new();
             loop {
-                let all = self.known.iter().flat_map(|known| known.plan.folders());
+                let all = self.sandboxes.iter().flat_map(|known| known.plan.watched_dirs());
                 let below: Vec<PathBuf> = all.filter(|folder| folder.starts_with(path)).collect();
                 if below == last || self.watch(below.clone()).is_err() {
                     break;
@@ -198,39 +198,39 @@ impl Lookout {
                 last = below;
             }
         }
-        for known in &self.known {
+        for known in &self.sandboxes {
             let Some(namespaces) = &known.entry.namespaces else { continue };
             let mounts = known.plan.mounts(path);
             if !mounts.is_empty() {
                 // Nobody can be told; the next child is looked after anew.
-                mend(namespaces, &mounts).ok();
+                remount(namespaces, &mounts).ok();
             }
         }
-        let is_met = |known: &&Known| known.plan.unwelcome.is_met(path);
-        if self.known.iter().any(|known| is_met(&known)) {
+        let is_met = |known: &&WatchedSandbox| known.plan.forbidden.has_violation_below(path);
+        if self.sandboxes.iter().any(|known| is_met(&known)) {
             // Where no child runs, it is somebody else who made it.
             let used = namespaces_in_use();
-            for known in self.known.iter().filter(is_met).filter(|it| it.is_among(&used)) {
-                known.plan.unwelcome.put_aside();
+            for known in self.sandboxes.iter().filter(is_met).filter(|it| it.uses_namespace_in(&used)) {
+                known.plan.forbidden.quarantine();
             }
         }
     }
 
     /// Too much has happened to be told one by one.
-    fn see_all(&mut self) {
+    fn rescan(&mut self) {
         let mut paths: Vec<PathBuf> = Vec::new();
-        for folder in self.folders.values() {
+        for folder in self.directories.values() {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
             paths.extend(entries.map(|entry| entry.path()));
         }
         for path in paths {
-            self.see(&path);
+            self.on_new_path(&path);
         }
     }
 }
 
 /// Waits for what happens, for as long as the process lives.
-fn keep(file: &OwnedFd) {
+fn run_watcher(file: &OwnedFd) {
     let mut room = [MaybeUninit::<u8>::uninit(); 16 << 10];
     let mut reader = inotify::Reader::new(file, &mut room);
     loop {
@@ -239,20 +239,20 @@ fn keep(file: &OwnedFd) {
             Err(rustix::io::Errno::INTR) => continue,
             Err(_) => return,
         };
-        let mut lookout = lookout();
+        let mut lookout = mask_watcher();
         let Some(lookout) = &mut *lookout else { continue };
         if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-            lookout.see_all();
+            lookout.rescan();
             continue;
         }
         if event.events().contains(ReadFlags::IGNORED) {
-            lookout.folders.remove(&event.wd());
+            lookout.directories.remove(&event.wd());
             continue;
         }
-        let Some(folder) = lookout.folders.get(&event.wd()) else { continue };
+        let Some(folder) = lookout.directories.get(&event.wd()) else { continue };
         let Some(name) = event.file_name() else { continue };
         let path = folder.join(OsStr::from_bytes(name.to_bytes()));
-        lookout.see(&path);
+        lookout.on_new_path(&path);
     }
 }
 

@@ -12,17 +12,17 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Confinement, PartialDir};
 
 use crate::overlay::{PreparedOverlay, overlay_gap};
-use crate::placeholder::{Kind, Placeholder};
-use crate::raw::namespace::{self, Failure, Kept, MOST_KEPT, MOST_OPEN, Mount, Namespaces};
-use crate::raw::space::SpaceHandles;
-use crate::redacted::redacted_copy;
-use crate::searches::{came_to_be, disks, first_missing, holds_socket};
-use crate::support::unsupported;
-use crate::{SandboxError, den};
+use crate::placeholder::{PlaceholderKind, Placeholder};
+use crate::raw::namespace::{self, NamespaceError, ExposedPath, MAX_EXPOSED_PATHS, MAX_WRITABLE_TREES, MountAction, ChildNamespaces};
+use crate::raw::network::NetworkHandles;
+use crate::redacted_copy::redacted_copy;
+use crate::path_search::{appeared_secrets, readable_disks, first_missing, holds_socket};
+use crate::support::namespace_error;
+use crate::{SandboxError, private_dir};
 
 /// How a path is covered. A later kind wins over an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Cover {
+pub(crate) enum MaskKind {
     /// Cannot be renamed. A folder on the way to a covered path, once renamed,
     /// would make room for a new one without the cover.
     Pin,
@@ -34,22 +34,22 @@ pub(crate) enum Cover {
 
 /// The covers of a confinement.
 #[derive(Debug, Default)]
-pub(crate) struct Covers {
-    covers: BTreeMap<PathBuf, Cover>,
+pub(crate) struct MountMasks {
+    masks: BTreeMap<PathBuf, MaskKind>,
     /// What stays open where all else is sealed, if anything is.
-    open: Option<Vec<PathBuf>>,
+    writable_trees: Option<Vec<PathBuf>>,
     /// The folder of which a child sees no more than its own part, and that.
-    den: Option<(PathBuf, Vec<PathBuf>)>,
+    private_dir: Option<(PathBuf, Vec<PathBuf>)>,
     /// Folders that are covered as a whole, and what is laid over that.
-    enclosed: Vec<(PathBuf, Vec<PathBuf>)>,
+    partial_dirs: Vec<(PathBuf, Vec<PathBuf>)>,
     /// The sockets of others.
     sockets: Vec<PathBuf>,
     /// The folders on the way to them. One that is renamed would take its
     /// sockets along to where nobody looks for them.
-    ways: BTreeSet<PathBuf>,
+    pinned_parents: BTreeSet<PathBuf>,
     /// The folder of memory that programs share by a name, and that of queues.
-    memory: Option<PathBuf>,
-    queues: Option<PathBuf>,
+    shared_memory_dir: Option<PathBuf>,
+    message_queue_dir: Option<PathBuf>,
     /// Directories whose changes go elsewhere.
     overlays: Vec<PreparedOverlay>,
     /// Files, and the copies that are shown in their places.
@@ -57,26 +57,26 @@ pub(crate) struct Covers {
     /// What stands for protected paths that are not there yet.
     pub(crate) placeholders: Vec<Placeholder>,
     /// Whether some of it has to be covered, and nothing runs without.
-    is_needed: bool,
+    is_required: bool,
     /// What cannot be covered.
     pub(crate) gaps: Vec<String>,
 }
 
 /// Where the disks are.
-pub(crate) const DEVICES: &str = "/dev";
+pub(crate) const DEVICE_DIR: &str = "/dev";
 
 /// Where programs share memory by a name: a file each.
-const MEMORY: &str = "/dev/shm";
+const SHARED_MEMORY_DIR: &str = "/dev/shm";
 /// Where the queues of all programs can be seen, and opened.
-const QUEUES: &str = "/dev/mqueue";
+const MESSAGE_QUEUE_DIR: &str = "/dev/mqueue";
 
 /// What a process has to say about itself.
-const PROCESSES: &str = "/proc";
+const PROC_DIR: &str = "/proc";
 
 /// Where git keeps a repository, in the folder that it is of.
-const REPOSITORY: &str = ".git";
+const GIT_DIR: &str = ".git";
 
-impl Covers {
+impl MountMasks {
     /// Finds what must be covered, and puts placeholders where there is
     /// nothing to cover yet. `sockets` tells whether hidden sockets outside of
     /// the allowed trees need a cover because Landlock lets children connect.
@@ -87,7 +87,7 @@ impl Covers {
         allowed.extend(write.iter().cloned());
 
         for folder in &confinement.partial_dirs {
-            found.close(folder, &write, &allowed);
+            found.mask_partial_dir(folder, &write, &allowed);
         }
         for file in confinement.redacted.iter().filter(|file| file.is_file()) {
             // What cannot be shown clean is not shown: it stays hidden.
@@ -104,11 +104,11 @@ impl Covers {
         }
         for path in &confinement.hidden {
             let real = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-            if !found.is_enclosed(&real) && !found.is_overlaid(&real) {
+            if !found.is_in_partial_dir(&real) && !found.is_overlaid(&real) {
                 found.hide(path, &write, &allowed, sockets);
             }
         }
-        for path in came_to_be(&confinement.pending_secrets) {
+        for path in appeared_secrets(&confinement.pending_secrets) {
             found.hide(&path, &write, &allowed, sockets);
         }
         // What lies over the root would lie over every other cover as well.
@@ -121,28 +121,28 @@ impl Covers {
             found.protect(path, &write)?;
         }
         for path in &confinement.frozen {
-            found.stay(path, &write);
+            found.freeze(path, &write);
         }
-        if allowed.iter().any(|tree| Path::new(DEVICES).starts_with(tree)) {
-            for device in disks() {
-                found.cover(&device, Cover::Hide, &write);
+        if allowed.iter().any(|tree| Path::new(DEVICE_DIR).starts_with(tree)) {
+            for device in readable_disks() {
+                found.add_mask(&device, MaskKind::Hide, &write);
             }
         }
-        found.is_needed = !found.covers.is_empty() || !found.enclosed.is_empty();
+        found.is_required = !found.masks.is_empty() || !found.partial_dirs.is_empty();
         // Inner ones first, as the outer ones take them along.
-        found.enclosed.sort_by_key(|(folder, _)| Reverse(folder.components().count()));
+        found.partial_dirs.sort_by_key(|(folder, _)| Reverse(folder.components().count()));
         for path in &confinement.frozen_nested {
-            found.keep(path, &write);
+            found.freeze_nested(path, &write);
         }
         for path in &confinement.masked_missing {
-            found.forestall(path, &write)?;
+            found.mask_missing(path, &write)?;
         }
         found.simplify();
-        if let Ok(den) = den() {
-            found.enclose(&den, &write, &allowed);
+        if let Ok(den) = private_dir() {
+            found.mask_private_dir(&den, &write, &allowed);
         }
-        found.part(&write, &allowed);
-        found.seal(if confinement.read_only.iter().any(|it| is_root(&it)) {
+        found.isolate_ipc_dirs(&write, &allowed);
+        found.seal_read_only(if confinement.read_only.iter().any(|it| is_root(&it)) {
             Vec::new()
         } else {
             write
@@ -152,64 +152,64 @@ impl Covers {
 
     /// Closes all but the trees that may be written: the mode, the owner and
     /// the times of a file are open to whoever has it, whatever Landlock says.
-    fn seal(&mut self, mut write: Vec<PathBuf>) {
+    fn seal_read_only(&mut self, mut write: Vec<PathBuf>) {
         if write.iter().any(|tree| tree.parent().is_none()) {
             return;
         }
-        write.extend(Path::new(PROCESSES).is_dir().then(|| PathBuf::from(PROCESSES)));
+        write.extend(Path::new(PROC_DIR).is_dir().then(|| PathBuf::from(PROC_DIR)));
         write.sort();
         write.dedup_by(|tree, before| tree.starts_with(before));
-        if write.len() > MOST_OPEN {
+        if write.len() > MAX_WRITABLE_TREES {
             self.gaps.push(format!(
-                "modes and times of files elsewhere (more than {MOST_OPEN} trees may be written)"
+                "modes and times of files elsewhere (more than {MAX_WRITABLE_TREES} trees may be written)"
             ));
             return;
         }
-        self.open = Some(write);
+        self.writable_trees = Some(write);
     }
 
     /// Covers the sockets of others, too, and keeps them in their places.
-    pub(crate) fn shut(&mut self, sockets: Vec<PathBuf>, confinement: &Confinement) {
+    pub(crate) fn mask_sockets(&mut self, sockets: Vec<PathBuf>, confinement: &Confinement) {
         let covered = |path: &PathBuf| {
-            let den = self.den.iter().chain(&self.enclosed).map(|(den, _)| den);
-            let hidden = self.covers.iter().filter(|(_, cover)| **cover == Cover::Hide);
+            let den = self.private_dir.iter().chain(&self.partial_dirs).map(|(den, _)| den);
+            let hidden = self.masks.iter().filter(|(_, cover)| **cover == MaskKind::Hide);
             den.chain(hidden.map(|(path, _)| path)).any(|folder| path.starts_with(folder))
         };
         self.sockets = sockets.into_iter().filter(|path| !covered(path)).collect();
         let write = real_paths(&confinement.write);
-        let held = |folder: &Path| matches!(self.covers.get(folder), Some(Cover::ReadOnly));
+        let held = |folder: &Path| matches!(self.masks.get(folder), Some(MaskKind::ReadOnly));
         for path in self.sockets.iter().filter(|path| !path.ancestors().any(held)) {
-            self.ways.extend(way_to(path, &write).map(Path::to_owned));
+            self.pinned_parents.extend(renamable_parents(path, &write).map(Path::to_owned));
         }
     }
 
     /// Parts the memory and the queues of children from those of others. A
     /// tree in there that is allowed by name is meant to be seen, and where
     /// everything may be written, these may.
-    fn part(&mut self, write: &[PathBuf], allowed: &[PathBuf]) {
+    fn isolate_ipc_dirs(&mut self, write: &[PathBuf], allowed: &[PathBuf]) {
         let of_others = |place: &str| {
             let real = fs::canonicalize(place).ok().filter(|real| real.is_dir())?;
             let is_meant = allowed.iter().any(|tree| tree.starts_with(&real))
                 || write.iter().any(|tree| real.starts_with(tree));
             (!is_meant).then_some(real)
         };
-        self.memory = of_others(MEMORY);
-        self.queues = of_others(QUEUES);
+        self.shared_memory_dir = of_others(SHARED_MEMORY_DIR);
+        self.message_queue_dir = of_others(MESSAGE_QUEUE_DIR);
     }
 
-    fn enclose(&mut self, den: &Path, write: &[PathBuf], allowed: &[PathBuf]) {
-        let hidden = |path: &&Path| self.covers.get(*path) == Some(&Cover::Hide);
+    fn mask_private_dir(&mut self, den: &Path, write: &[PathBuf], allowed: &[PathBuf]) {
+        let hidden = |path: &&Path| self.masks.get(*path) == Some(&MaskKind::Hide);
         let reachable = allowed.iter().any(|tree| den.starts_with(tree) || tree.starts_with(den));
         if !reachable || den.ancestors().any(|path| hidden(&path)) {
             return;
         }
         let own = write.iter().filter(|tree| tree.starts_with(den) && *tree != den);
-        self.den = Some((den.to_owned(), own.take(MOST_KEPT).cloned().collect()));
+        self.private_dir = Some((den.to_owned(), own.take(MAX_EXPOSED_PATHS).cloned().collect()));
     }
 
     /// Covers a folder but for what is open of it. Unlike the cover of a file,
     /// this one stays whatever becomes of what is in it.
-    fn close(&mut self, enclosed: &PartialDir, write: &[PathBuf], allowed: &[PathBuf]) {
+    fn mask_partial_dir(&mut self, enclosed: &PartialDir, write: &[PathBuf], allowed: &[PathBuf]) {
         let Ok(folder) = fs::canonicalize(&enclosed.folder) else { return };
         if !allowed.iter().any(|tree| folder.starts_with(tree) || tree.starts_with(&folder)) {
             return;
@@ -217,22 +217,22 @@ impl Covers {
         let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
         let is_in = |path: &&PathBuf| path.parent() == Some(&enclosed.folder) && is_there(path);
         let open = enclosed.open.iter().filter(is_in).filter_map(|path| path.file_name());
-        if enclosed.open.len() > MOST_KEPT {
+        if enclosed.open.len() > MAX_EXPOSED_PATHS {
             self.gaps.push(format!(
-                "{} has more than {MOST_KEPT} entries, of which a child sees the first ones only",
+                "{} has more than {MAX_EXPOSED_PATHS} entries, of which a child sees the first ones only",
                 folder.display()
             ));
         }
-        let open = open.take(MOST_KEPT).map(|name| folder.join(name)).collect();
-        for above in way_to(&folder, write) {
-            self.covers.entry(above.to_owned()).or_insert(Cover::Pin);
+        let open = open.take(MAX_EXPOSED_PATHS).map(|name| folder.join(name)).collect();
+        for above in renamable_parents(&folder, write) {
+            self.masks.entry(above.to_owned()).or_insert(MaskKind::Pin);
         }
-        self.enclosed.push((folder, open));
+        self.partial_dirs.push((folder, open));
     }
 
     /// Whether a path is covered with the folder that it is in.
-    fn is_enclosed(&self, path: &Path) -> bool {
-        self.enclosed.iter().any(|(folder, open)| {
+    fn is_in_partial_dir(&self, path: &Path) -> bool {
+        self.partial_dirs.iter().any(|(folder, open)| {
             path.starts_with(folder) && !open.iter().any(|open| path.starts_with(open))
         })
     }
@@ -247,26 +247,26 @@ impl Covers {
     /// makes do with what there is.
     pub(crate) fn build(
         &mut self,
-        space: Option<&SpaceHandles>,
+        space: Option<&NetworkHandles>,
         is_reduced: bool,
-    ) -> Result<Option<Namespaces>, SandboxError> {
+    ) -> Result<Option<ChildNamespaces>, SandboxError> {
         loop {
             let failure = match namespace::build(&self.mounts()?, space) {
                 Ok(made) => return Ok(Some(made)),
                 Err(failure) => failure,
             };
             match failure {
-                Failure::Refused(_) if is_reduced || !self.is_needed => {
-                    self.give_up();
+                NamespaceError::Refused(_) if is_reduced || !self.is_required => {
+                    self.drop_masks();
                     return Ok(None);
                 }
                 // One file system cannot be the upper layer of an overlay, or
                 // the kernel has none: the rest is done without.
-                Failure::Path(path, error) if self.is_overlay(&path) => {
+                NamespaceError::Path(path, error) if self.is_overlay(&path) => {
                     self.gaps.push(overlay_gap(&path, &error));
                     self.overlays.retain(|overlay| overlay.target != path);
                 }
-                failure => return Err(unsupported(failure)),
+                failure => return Err(namespace_error(failure)),
             }
         }
     }
@@ -276,96 +276,96 @@ impl Covers {
     }
 
     /// What is covered, by how.
-    pub(crate) fn covered(&self) -> &BTreeMap<PathBuf, Cover> {
-        &self.covers
+    pub(crate) fn masks(&self) -> &BTreeMap<PathBuf, MaskKind> {
+        &self.masks
     }
 
     /// There is no namespace: what else was to be covered is open.
-    pub(crate) fn give_up(&mut self) {
+    pub(crate) fn drop_masks(&mut self) {
         self.placeholders.clear();
-        for path in std::mem::take(&mut self.covers).into_keys() {
+        for path in std::mem::take(&mut self.masks).into_keys() {
             self.gaps.push(format!("{} (user namespaces are needed)", path.display()));
         }
     }
 
     /// The covered paths.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.covers.keys().map(PathBuf::as_path)
+        self.masks.keys().map(PathBuf::as_path)
     }
 
     /// The mounts, outer ones first.
-    pub(crate) fn mounts(&self) -> Result<Vec<Mount>, SandboxError> {
+    pub(crate) fn mounts(&self) -> Result<Vec<MountAction>, SandboxError> {
         let mut mounts = Vec::new();
-        if let Some(open) = &self.open {
+        if let Some(open) = &self.writable_trees {
             let stores = self.overlays.iter().map(|overlay| &overlay.store);
-            let open = open.iter().chain(stores).map(|it| c_name(it));
-            mounts.push(Mount::Seal(open.collect::<Result<_, _>>()?));
+            let open = open.iter().chain(stores).map(|it| c_path(it));
+            mounts.push(MountAction::Seal(open.collect::<Result<_, _>>()?));
         }
         for overlay in &self.overlays {
-            mounts.push(Mount::Overlay(overlay.plan()?));
+            mounts.push(MountAction::Overlay(overlay.plan()?));
             for (file, copy) in &self.redacted {
                 if let Ok(below) = file.strip_prefix(&overlay.target) {
                     let place = overlay.staging.join(below);
-                    mounts.push(Mount::Bind(c_name(copy)?, c_name(&place)?));
+                    mounts.push(MountAction::Bind(c_path(copy)?, c_path(&place)?));
                 }
             }
         }
-        let mut covers = self.covers.clone();
-        for folder in &self.ways {
-            covers.entry(folder.clone()).or_insert(Cover::Pin);
+        let mut covers = self.masks.clone();
+        for folder in &self.pinned_parents {
+            covers.entry(folder.clone()).or_insert(MaskKind::Pin);
         }
         for (path, cover) in &covers {
             let failed = |source| SandboxError::Path { path: path.clone(), source };
-            let name = c_name(path)?;
+            let name = c_path(path)?;
             mounts.push(match cover {
-                Cover::Pin => Mount::Pin(name),
-                Cover::ReadOnly => Mount::ReadOnly(name),
-                Cover::Hide if fs::metadata(path).map_err(failed)?.is_dir() => {
-                    Mount::HideFolder(name)
+                MaskKind::Pin => MountAction::Pin(name),
+                MaskKind::ReadOnly => MountAction::ReadOnly(name),
+                MaskKind::Hide if fs::metadata(path).map_err(failed)?.is_dir() => {
+                    MountAction::HideDirectory(name)
                 }
-                Cover::Hide => Mount::HideFile(name),
+                MaskKind::Hide => MountAction::HideFile(name),
             });
         }
         // With what is kept come its covers, also where a link leads out.
-        for (folder, open) in &self.enclosed {
+        for (folder, open) in &self.partial_dirs {
             let own = |overlay: &&PreparedOverlay| overlay.target.parent() == Some(folder);
             let plain = open.iter().filter(|path| !self.is_overlay(path));
-            let mut kept: Vec<Kept> =
-                plain.map(|path| Kept::of(path, Vec::new())).collect::<Result<_, _>>()?;
+            let mut kept: Vec<ExposedPath> =
+                plain.map(|path| ExposedPath::from_path(path, Vec::new())).collect::<Result<_, _>>()?;
             for overlay in self.overlays.iter().filter(own) {
-                kept.push(overlay.kept()?);
+                kept.push(overlay.exposed_path()?);
             }
             for (file, copy) in self.redacted.iter().filter(|(it, _)| it.parent() == Some(folder)) {
-                kept.push(Kept { path: c_name(file)?, ..Kept::from_copy(copy)? });
+                kept.push(ExposedPath { path: c_path(file)?, ..ExposedPath::from_copy(copy)? });
             }
-            kept.truncate(MOST_KEPT);
-            mounts.push(Mount::Enclose(c_name(folder)?, kept));
+            kept.truncate(MAX_EXPOSED_PATHS);
+            mounts.push(MountAction::PartialDirectory(c_path(folder)?, kept));
         }
-        let is_view = |folder: &Path| self.enclosed.iter().any(|(own, _)| own == folder);
+        let is_view = |folder: &Path| self.partial_dirs.iter().any(|(own, _)| own == folder);
         for overlay in &self.overlays {
             if !overlay.target.parent().is_some_and(is_view) && overlay.target.is_dir() {
-                mounts.push(Mount::Bind(c_name(&overlay.staging)?, c_name(&overlay.target)?));
+                mounts.push(MountAction::Bind(c_path(&overlay.staging)?, c_path(&overlay.target)?));
             }
         }
-        if let Some((den, own)) = &self.den {
+        if let Some((den, own)) = &self.private_dir {
             let mut kept = Vec::new();
             for path in own {
                 let mut above: Vec<&Path> =
                     path.ancestors().skip(1).take_while(|folder| *folder != den).collect();
                 above.reverse();
-                let above = above.into_iter().map(c_name).collect::<Result<_, _>>()?;
-                kept.push(Kept { is_written: true, ..Kept::of(path, above)? });
+                let above = above.into_iter().map(c_path).collect::<Result<_, _>>()?;
+                kept.push(ExposedPath { is_writable: true, ..ExposedPath::from_path(path, above)? });
             }
-            mounts.push(Mount::Enclose(c_name(den)?, kept));
+            mounts.push(MountAction::PartialDirectory(c_path(den)?, kept));
         }
-        if let Some(path) = &self.memory {
-            mounts.push(Mount::Fresh(c_name(path)?));
+        if let Some(path) = &self.shared_memory_dir {
+            mounts.push(MountAction::FreshTmpfs(c_path(path)?));
         }
-        if let Some(path) = &self.queues {
-            mounts.push(Mount::HideFolder(c_name(path)?));
+        if let Some(path) = &self.message_queue_dir {
+            mounts.push(MountAction::HideDirectory(c_path(path)?));
         }
         for path in &self.sockets {
-            mounts.push(Mount::HideSocket(c_name(path)?));
+            mounts.push(MountAction::HideSocket(c_path(path)?));
         }
         Ok(mounts)
     }
@@ -377,7 +377,7 @@ impl Covers {
                 let reachable =
                     allowed.iter().any(|tree| real.starts_with(tree) || tree.starts_with(&real));
                 if reachable || (sockets && holds_socket(&real)) {
-                    self.cover(&real, Cover::Hide, write);
+                    self.add_mask(&real, MaskKind::Hide, write);
                 }
             }
             // It is looked for again before every spawn.
@@ -390,21 +390,21 @@ impl Covers {
 
     /// Covers what is there and leaves the way to it, but for the repository
     /// itself: its folder may be moved with it, and it cannot be exchanged.
-    fn keep(&mut self, path: &Path, write: &[PathBuf]) {
+    fn freeze_nested(&mut self, path: &Path, write: &[PathBuf]) {
         let Ok(real) = fs::canonicalize(path) else { return };
         if !write.iter().any(|tree| real.starts_with(tree)) {
             return;
         }
-        let is_of_repository = |folder: &&Path| folder.iter().any(|name| name == REPOSITORY);
+        let is_of_repository = |folder: &&Path| folder.iter().any(|name| name == GIT_DIR);
         for folder in real.ancestors().skip(1).take_while(is_of_repository) {
-            self.covers.entry(folder.to_owned()).or_insert(Cover::Pin);
+            self.masks.entry(folder.to_owned()).or_insert(MaskKind::Pin);
         }
-        let entry = self.covers.entry(real).or_insert(Cover::ReadOnly);
-        *entry = (*entry).max(Cover::ReadOnly);
+        let entry = self.masks.entry(real).or_insert(MaskKind::ReadOnly);
+        *entry = (*entry).max(MaskKind::ReadOnly);
     }
 
     /// Puts a placeholder where nothing is to be made.
-    fn forestall(&mut self, path: &Path, write: &[PathBuf]) -> Result<(), SandboxError> {
+    fn mask_missing(&mut self, path: &Path, write: &[PathBuf]) -> Result<(), SandboxError> {
         let is_written = |path: &Path| write.iter().any(|tree| path.starts_with(tree));
         if fs::symlink_metadata(path).is_err() {
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -416,27 +416,27 @@ impl Covers {
             if !is_written(&place) {
                 return Ok(());
             }
-            match Placeholder::put(&place, Kind::guess(Path::new(name))) {
+            match Placeholder::create(&place, PlaceholderKind::guess(Path::new(name))) {
                 Ok(placeholder) => self.placeholders.push(placeholder),
-                Err(error) if cannot_be_made(&error) => return Ok(()),
+                Err(error) if is_creation_denied(&error) => return Ok(()),
                 Err(source) => return Err(SandboxError::Path { path: place, source }),
             }
-        } else if let Some(held) = Placeholder::hold(path) {
+        } else if let Some(held) = Placeholder::adopt(path) {
             self.placeholders.push(held);
         }
-        self.keep(path, write);
+        self.freeze_nested(path, write);
         Ok(())
     }
 
     /// Covers what is in a folder that is open for new names. No mount covers a
     /// link.
-    fn stay(&mut self, path: &Path, write: &[PathBuf]) {
+    fn freeze(&mut self, path: &Path, write: &[PathBuf]) {
         match fs::symlink_metadata(path) {
             Ok(about) if about.is_symlink() => self
                 .gaps
                 .push(format!("{} is a symbolic link, which may be replaced", path.display())),
             Ok(_) if write.iter().any(|tree| path.starts_with(tree)) => {
-                self.cover(path, Cover::ReadOnly, write);
+                self.add_mask(path, MaskKind::ReadOnly, write);
             }
             _ => {}
         }
@@ -453,15 +453,15 @@ impl Covers {
                 ));
             }
             if written(&real) {
-                if let Some(held) = Placeholder::hold(&real) {
+                if let Some(held) = Placeholder::adopt(&real) {
                     self.placeholders.push(held);
                 }
-                self.cover(&real, Cover::ReadOnly, write);
+                self.add_mask(&real, MaskKind::ReadOnly, write);
             }
             return Ok(());
         }
-        if let Some(above) = Placeholder::hold_above(path) {
-            self.cover(above.path(), Cover::ReadOnly, write);
+        if let Some(above) = Placeholder::adopt_ancestor(path) {
+            self.add_mask(above.path(), MaskKind::ReadOnly, write);
             self.placeholders.push(above);
             return Ok(());
         }
@@ -479,14 +479,14 @@ impl Covers {
             ));
             return Ok(());
         }
-        let kind = if path.ends_with(&missing) { Kind::guess(&missing) } else { Kind::Folder };
-        match Placeholder::put(&place, kind) {
+        let kind = if path.ends_with(&missing) { PlaceholderKind::guess(&missing) } else { PlaceholderKind::Directory };
+        match Placeholder::create(&place, kind) {
             Ok(placeholder) => {
                 self.placeholders.push(placeholder);
-                self.cover(&place, Cover::ReadOnly, write);
+                self.add_mask(&place, MaskKind::ReadOnly, write);
                 Ok(())
             }
-            Err(error) if cannot_be_made(&error) => Ok(()),
+            Err(error) if is_creation_denied(&error) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                 self.gaps.push(format!(
                     "{} cannot be made now, as {} is no folder, but that may be replaced",
@@ -501,63 +501,63 @@ impl Covers {
 
     /// Covers `path`, and pins the folders on the way to it that a child could
     /// otherwise rename.
-    fn cover(&mut self, path: &Path, cover: Cover, write: &[PathBuf]) {
-        for folder in way_to(path, write) {
-            self.covers.entry(folder.to_owned()).or_insert(Cover::Pin);
+    fn add_mask(&mut self, path: &Path, cover: MaskKind, write: &[PathBuf]) {
+        for folder in renamable_parents(path, write) {
+            self.masks.entry(folder.to_owned()).or_insert(MaskKind::Pin);
         }
-        let entry = self.covers.entry(path.to_owned()).or_insert(cover);
+        let entry = self.masks.entry(path.to_owned()).or_insert(cover);
         *entry = (*entry).max(cover);
     }
 
     /// Drops what an outer cover makes needless.
     fn simplify(&mut self) {
-        let all = self.covers.clone();
-        self.covers.retain(|path, cover| {
+        let all = self.masks.clone();
+        self.masks.retain(|path, cover| {
             !path.ancestors().skip(1).any(|folder| match all.get(folder) {
-                Some(Cover::Hide) => true,
-                Some(Cover::ReadOnly) => *cover != Cover::Hide,
-                Some(Cover::Pin) | None => false,
+                Some(MaskKind::Hide) => true,
+                Some(MaskKind::ReadOnly) => *cover != MaskKind::Hide,
+                Some(MaskKind::Pin) | None => false,
             })
         });
     }
 }
 
-impl Kept {
+impl ExposedPath {
     /// A file that stands for another one.
     fn from_copy(copy: &Path) -> Result<Self, SandboxError> {
-        let own = Self::of(copy, Vec::new())?;
+        let own = Self::from_path(copy, Vec::new())?;
         Ok(Self { source: Some(own.path.clone()), ..own })
     }
 
-    fn of(path: &Path, above: Vec<CString>) -> Result<Self, SandboxError> {
+    fn from_path(path: &Path, above: Vec<CString>) -> Result<Self, SandboxError> {
         let path_of = |source| SandboxError::Path { path: path.to_owned(), source };
         let about = fs::symlink_metadata(path).map_err(path_of)?;
         let link = match about.is_symlink() {
-            true => Some(c_name(&fs::read_link(path).map_err(path_of)?)?),
+            true => Some(c_path(&fs::read_link(path).map_err(path_of)?)?),
             false => None,
         };
-        let (path, is_folder) = (c_name(path)?, about.is_dir());
-        Ok(Self { above, path, source: None, link, is_folder, is_written: false })
+        let (path, is_folder) = (c_path(path)?, about.is_dir());
+        Ok(Self { parents: above, path, source: None, link, is_directory: is_folder, is_writable: false })
     }
 }
 
 /// The mount that covers what is at a path now, by how it is to be covered; none
 /// if there is nothing.
-pub(crate) fn mount(path: &Path, cover: Cover) -> Option<Mount> {
+pub(crate) fn mask_mount(path: &Path, cover: MaskKind) -> Option<MountAction> {
     let real = fs::canonicalize(path).ok()?;
     let is_folder = fs::metadata(&real).ok()?.is_dir();
-    let name = c_name(&real).ok()?;
+    let name = c_path(&real).ok()?;
     Some(match cover {
-        Cover::Pin => Mount::Pin(name),
-        Cover::ReadOnly => Mount::ReadOnly(name),
-        Cover::Hide if is_folder => Mount::HideFolder(name),
-        Cover::Hide => Mount::HideFile(name),
+        MaskKind::Pin => MountAction::Pin(name),
+        MaskKind::ReadOnly => MountAction::ReadOnly(name),
+        MaskKind::Hide if is_folder => MountAction::HideDirectory(name),
+        MaskKind::Hide => MountAction::HideFile(name),
     })
 }
 
 /// The folders on the way to a path that a child could rename, inner ones
 /// first.
-fn way_to<'a>(path: &'a Path, write: &[PathBuf]) -> impl Iterator<Item = &'a Path> {
+fn renamable_parents<'a>(path: &'a Path, write: &[PathBuf]) -> impl Iterator<Item = &'a Path> {
     let trees = write.iter().filter(|tree| path.starts_with(tree));
     let outermost = trees.min_by_key(|tree| tree.components().count()).cloned();
     let above = path.ancestors().skip(1);
@@ -568,11 +568,11 @@ fn way_to<'a>(path: &'a Path, write: &[PathBuf]) -> impl Iterator<Item = &'a Pat
 }
 
 /// What this process may not make, its children may not either.
-fn cannot_be_made(error: &io::Error) -> bool {
+fn is_creation_denied(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-pub(crate) fn c_name(path: &Path) -> Result<CString, SandboxError> {
+pub(crate) fn c_path(path: &Path) -> Result<CString, SandboxError> {
     CString::new(path.as_os_str().as_bytes())
         .map_err(|error| SandboxError::Path { path: path.to_owned(), source: error.into() })
 }
@@ -582,5 +582,5 @@ fn real_paths(paths: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 #[cfg(test)]
-#[path = "covers_tests.rs"]
+#[path = "mount_masks_tests.rs"]
 mod tests;

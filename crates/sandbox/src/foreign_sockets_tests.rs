@@ -3,11 +3,11 @@ use super::*;
 #[test]
 fn the_table_is_read_as_the_kernel_writes_it() {
     let line = b"00000000f16835f8: 00000002 00000000 00010000 0001 01 14333885 /run/a b.sock";
-    let wanted = Socket { inode: 14_333_885, listens: true, path: "/run/a b.sock".into() };
-    assert_eq!(parse(line), Some(wanted));
+    let wanted = UnixSocketRow { inode: 14_333_885, is_listening: true, path: "/run/a b.sock".into() };
+    assert_eq!(parse_row(line), Some(wanted));
     let padded = b"00000000f16835f8: 00000002 00000000 00000000 0002 01    38 /dev/log";
-    let wanted = Socket { inode: 38, listens: false, path: "/dev/log".into() };
-    assert_eq!(parse(padded), Some(wanted));
+    let wanted = UnixSocketRow { inode: 38, is_listening: false, path: "/dev/log".into() };
+    assert_eq!(parse_row(padded), Some(wanted));
     let others: &[&[u8]] = &[
         b"Num       RefCount Protocol Flags    Type St Inode Path",
         b"00000000fce370d0: 00000003 00000000 00000000 0001 03 14769422",
@@ -17,7 +17,7 @@ fn the_table_is_read_as_the_kernel_writes_it() {
         b"",
     ];
     for line in others {
-        assert_eq!(parse(line), None, "{}", String::from_utf8_lossy(line));
+        assert_eq!(parse_row(line), None, "{}", String::from_utf8_lossy(line));
     }
 }
 
@@ -37,7 +37,7 @@ fn a_service_opens_its_own_sockets_only() {
             "/run/nscd/socket",
             "/run/systemd/userdb/io.systemd.DynamicUser",
         ];
-        all.into_iter().filter(|path| is_served(Path::new(path), held)).count()
+        all.into_iter().filter(|path| is_permitted(Path::new(path), held)).count()
     };
     assert_eq!(served(&held), 1, "names of users");
     for service in [HostService::Keys, HostService::Containers, HostService::Databases] {
@@ -53,16 +53,16 @@ fn a_service_opens_its_own_sockets_only() {
 fn a_program_that_starts_to_listen_later_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let held = Confinement::default();
-    let (mut sockets, _) = Sockets::look(&held);
+    let (mut sockets, _) = ForeignSockets::scan(&held);
     let path = folder.path().canonicalize().unwrap().join("late.sock");
     let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-    let listed: Vec<_> = table().into_iter().filter(|it| it.path == path).collect();
-    let [Socket { inode, .. }] = listed[..] else { panic!("{listed:?}") };
+    let listed: Vec<_> = read_table().into_iter().filter(|it| it.path == path).collect();
+    let [UnixSocketRow { inode, .. }] = listed[..] else { panic!("{listed:?}") };
     assert!(!sockets.has_new(&held), "a burst looks once");
-    sockets.looked = Instant::now().checked_sub(FRESH).unwrap();
+    sockets.scanned_at = Instant::now().checked_sub(RESCAN_INTERVAL).unwrap();
     assert!(sockets.has_new(&held));
-    assert!(sockets.known.contains(&inode));
-    assert!(Sockets::look(&held).1.contains(&path));
+    assert!(sockets.known_inodes.contains(&inode));
+    assert!(ForeignSockets::scan(&held).1.contains(&path));
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_socket_with_a_relative_name_is_found_where_its_owner_is() {
     };
     let mut said = [0; 6];
     std::io::Read::read_exact(owner.stdout.as_mut().unwrap(), &mut said).unwrap();
-    let (_, paths) = Sockets::look(&Confinement::default());
+    let (_, paths) = ForeignSockets::scan(&Confinement::default());
     drop(owner.stdin.take());
     owner.wait().unwrap();
     assert!(paths.contains(&folder.join("near.sock")), "{paths:?}");

@@ -3,13 +3,13 @@ use super::*;
 #[test]
 fn lines_with_credentials_are_left_out() {
     let text = "registry=https://me:word@npm.example/\n//npm.example/:_authToken=abc\n_password=x\nfund=false\n";
-    assert_eq!(without_lines(text), "registry=https://npm.example/\nfund=false\n");
+    assert_eq!(strip_credential_lines(text), "registry=https://npm.example/\nfund=false\n");
 }
 
 #[test]
 fn elements_with_credentials_are_left_out() {
     let text = "<server><id>a</id><username>me</username><password>p</password></server><mirror><url>http://127.0.0.1:1/</url></mirror><password>open";
-    let clean = without_elements(text);
+    let clean = strip_credential_elements(text);
     assert_eq!(clean, "<server><id>a</id></server><mirror><url>http://127.0.0.1:1/</url></mirror>");
 }
 

@@ -7,20 +7,20 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use super::child::errno;
-use super::namespace::{Mount, Namespaces, perform};
+use super::namespace::{MountAction, ChildNamespaces, perform_mount};
 
 /// Room for the few calls that are made.
-const STACK_SIZE: usize = 64 << 10;
+const STACK_BYTES: usize = 64 << 10;
 
-struct Order<'a> {
-    namespaces: &'a Namespaces,
-    mounts: &'a [Mount],
+struct RemountRequest<'a> {
+    namespaces: &'a ChildNamespaces,
+    mounts: &'a [MountAction],
 }
 
 /// Mounts in the order given, as far as the paths are still there.
-pub(crate) fn mend(namespaces: &Namespaces, mounts: &[Mount]) -> io::Result<()> {
-    let mut stack: Vec<u128> = Vec::with_capacity(STACK_SIZE / size_of::<u128>());
-    let order = Order { namespaces, mounts };
+pub(crate) fn remount(namespaces: &ChildNamespaces, mounts: &[MountAction]) -> io::Result<()> {
+    let mut stack: Vec<u128> = Vec::with_capacity(STACK_BYTES / size_of::<u128>());
+    let order = RemountRequest { namespaces, mounts };
     // SAFETY: the stack and the order outlive the call, as it returns only when
     // the process has left this memory. With all signals blocked no handler of
     // ours runs in it.
@@ -32,7 +32,7 @@ pub(crate) fn mend(namespaces: &Namespaces, mounts: &[Mount]) -> io::Result<()> 
         let top = stack.as_mut_ptr().add(stack.capacity());
         // No signal tells of its end, so that nobody else waits for it.
         let flags = libc::CLONE_VM | libc::CLONE_VFORK;
-        let process = libc::clone(child, top.cast(), flags, (&raw const order).cast_mut().cast());
+        let process = libc::clone(run_child, top.cast(), flags, (&raw const order).cast_mut().cast());
         let cause = errno();
         libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
         if process < 0 {
@@ -48,12 +48,12 @@ pub(crate) fn mend(namespaces: &Namespaces, mounts: &[Mount]) -> io::Result<()> 
     }
 }
 
-extern "C" fn child(argument: *mut c_void) -> c_int {
+extern "C" fn run_child(argument: *mut c_void) -> c_int {
     // SAFETY: the parent has passed this structure, and waits; descriptors are
     // open.
     unsafe {
-        let order = &*argument.cast::<Order<'_>>();
-        let Namespaces { user, mount, .. } = order.namespaces;
+        let order = &*argument.cast::<RemountRequest<'_>>();
+        let ChildNamespaces { user, mount, .. } = order.namespaces;
         if libc::setns(user.as_raw_fd(), libc::CLONE_NEWUSER) != 0
             || libc::setns(mount.as_raw_fd(), libc::CLONE_NEWNS) != 0
         {
@@ -61,7 +61,7 @@ extern "C" fn child(argument: *mut c_void) -> c_int {
         }
         let mut failed = 0;
         for mount in order.mounts {
-            let error = perform(mount);
+            let error = perform_mount(mount);
             if error != 0 && error != libc::ENOENT {
                 failed = error;
             }

@@ -13,26 +13,26 @@ use std::time::{Duration, SystemTime};
 
 use hermes_core::Confinement;
 
-use crate::covers::Covers;
+use crate::mount_masks::MountMasks;
 
 /// The birth is part of it, as numbers of files are given out again.
-type Identity = (u64, u64, Option<SystemTime>);
+type FileIdentity = (u64, u64, Option<SystemTime>);
 
 /// A change within this time of the last one may leave the stamp as it is.
-const COARSE: Duration = Duration::from_millis(20);
+const MIN_CTIME_AGE: Duration = Duration::from_millis(20);
 
 /// The files as they were, by the folders that they are in.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    folders: Vec<Folder>,
+pub(crate) struct PathFingerprint {
+    directories: Vec<DirFingerprint>,
 }
 
 #[derive(Debug)]
-struct Folder {
+struct DirFingerprint {
     path: PathBuf,
     /// None if it says nothing of what is in the folder.
-    stamp: Option<Stamp>,
-    entries: Vec<(PathBuf, Option<Identity>)>,
+    stamp: Option<DirStamp>,
+    entries: Vec<(PathBuf, Option<FileIdentity>)>,
     /// What is known by its folder: no link, whose other end is elsewhere.
     is_plain: bool,
 }
@@ -40,14 +40,14 @@ struct Folder {
 /// Which folder it is, and when what is in it was last changed. Nobody can put
 /// that back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    folder: (u64, u64),
+struct DirStamp {
+    directory: (u64, u64),
     changed: (i64, i64),
 }
 
-impl Watch {
+impl PathFingerprint {
     /// Looks at all that the confinement names or that is covered.
-    pub(crate) fn new(confinement: &Confinement, covers: &Covers) -> Self {
+    pub(crate) fn new(confinement: &Confinement, covers: &MountMasks) -> Self {
         let named = [
             &confinement.read,
             &confinement.write,
@@ -56,30 +56,30 @@ impl Watch {
             &confinement.hidden,
         ];
         let covered = covers.paths().map(Path::to_owned);
-        Self::of(covered.chain(named.into_iter().flatten().cloned()))
+        Self::from_paths(covered.chain(named.into_iter().flatten().cloned()))
     }
 
-    fn of(paths: impl Iterator<Item = PathBuf>) -> Self {
+    fn from_paths(paths: impl Iterator<Item = PathBuf>) -> Self {
         let mut folders: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
         for path in paths {
             let folder = path.parent().unwrap_or(&path).to_owned();
             folders.entry(folder).or_default().push(path);
         }
-        Self { folders: folders.into_iter().map(Folder::look).collect() }
+        Self { directories: folders.into_iter().map(DirFingerprint::read).collect() }
     }
 
     /// Whether any was replaced, was made or has gone. Editors and git replace
     /// a file with every save, and with the file goes its cover.
     pub(crate) fn has_changed(&mut self) -> bool {
-        self.folders.iter_mut().any(Folder::has_changed)
+        self.directories.iter_mut().any(DirFingerprint::has_changed)
     }
 }
 
-impl Folder {
-    fn look((path, mut paths): (PathBuf, Vec<PathBuf>)) -> Self {
+impl DirFingerprint {
+    fn read((path, mut paths): (PathBuf, Vec<PathBuf>)) -> Self {
         paths.sort();
         paths.dedup();
-        let stamp = Stamp::of(&path);
+        let stamp = DirStamp::read(&path);
         let is_link = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink());
         let is_plain = paths.len() > 1 && !paths.iter().any(is_link);
         let look = |path: PathBuf| {
@@ -91,7 +91,7 @@ impl Folder {
 
     fn has_changed(&mut self) -> bool {
         // A single one is as soon looked at as its folder.
-        let stamp = if self.is_plain { Stamp::of(&self.path) } else { None };
+        let stamp = if self.is_plain { DirStamp::read(&self.path) } else { None };
         if stamp.is_some() && stamp == self.stamp {
             return false;
         }
@@ -103,28 +103,28 @@ impl Folder {
     }
 }
 
-impl Stamp {
+impl DirStamp {
     /// None if the folder is not there, or was changed but now.
-    fn of(folder: &Path) -> Option<Self> {
+    fn read(folder: &Path) -> Option<Self> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
         let about = fs::metadata(folder).ok()?;
         let (seconds, nanos) = (about.ctime(), about.ctime_nsec());
         let then = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
-        let is_settled = now.checked_sub(then).is_some_and(|age| age >= COARSE);
-        is_settled.then_some(Self { folder: place(&about), changed: (seconds, nanos) })
+        let is_settled = now.checked_sub(then).is_some_and(|age| age >= MIN_CTIME_AGE);
+        is_settled.then_some(Self { directory: device_and_inode(&about), changed: (seconds, nanos) })
     }
 }
 
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(path: &Path) -> Option<FileIdentity> {
     let about = fs::metadata(path).ok()?;
-    let (dev, ino) = place(&about);
+    let (dev, ino) = device_and_inode(&about);
     Some((dev, ino, about.created().ok()))
 }
 
-fn place(about: &Metadata) -> (u64, u64) {
+fn device_and_inode(about: &Metadata) -> (u64, u64) {
     (about.dev(), about.ino())
 }
 
 #[cfg(test)]
-#[path = "watch_tests.rs"]
+#[path = "path_fingerprint_tests.rs"]
 mod tests;

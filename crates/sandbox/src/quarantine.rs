@@ -14,33 +14,33 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat_with, stat
 use rustix::io::Errno;
 
 /// How often another name is tried.
-const ATTEMPTS: usize = 8;
+const MAX_RENAME_ATTEMPTS: usize = 8;
 
 /// Places at which nothing is to be made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Unwelcome(Vec<Place>);
+pub(crate) struct ForbiddenPaths(Vec<ForbiddenPath>);
 
 /// A tree that may be written, and the way to the place in it. No link was on
 /// the way when it was looked at: one that is there now is a child's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct ForbiddenPath {
     tree: PathBuf,
     path: PathBuf,
 }
 
-impl Unwelcome {
+impl ForbiddenPaths {
     /// The places of a confinement that are in its trees.
-    pub(crate) fn of(confinement: &Confinement) -> Self {
+    pub(crate) fn from_spec(confinement: &Confinement) -> Self {
         if confinement.quarantined.is_empty() {
             return Self::default();
         }
         let real = |path: &PathBuf| fs::canonicalize(path).ok();
         let trees: Vec<PathBuf> = confinement.write.iter().filter_map(real).collect();
         let place = |path: &PathBuf| {
-            let path = settled(path)?;
+            let path = resolve_parents(path)?;
             let tree = trees.iter().filter(|tree| path.starts_with(tree) && path != **tree);
             let tree = tree.min_by_key(|tree| tree.components().count())?.clone();
-            Some(Place { tree, path })
+            Some(ForbiddenPath { tree, path })
         };
         Self(confinement.quarantined.iter().filter_map(place).collect())
     }
@@ -55,25 +55,25 @@ impl Unwelcome {
     }
 
     /// Whether something is at one of them that is at a path or below it.
-    pub(crate) fn is_met(&self, path: &Path) -> bool {
+    pub(crate) fn has_violation_below(&self, path: &Path) -> bool {
         self.paths().any(|own| own.starts_with(path) && fs::symlink_metadata(own).is_ok())
     }
 
     /// Puts aside what is there.
-    pub(crate) fn put_aside(&self) {
+    pub(crate) fn quarantine(&self) {
         for place in &self.0 {
             if fs::symlink_metadata(&place.path).is_ok() {
                 // Nobody can be told; the next time it is tried again.
-                place.put_aside().ok();
+                place.quarantine().ok();
             }
         }
     }
 }
 
-impl Place {
+impl ForbiddenPath {
     /// Goes there step by step, and never through a link: it would lead us to
     /// what the child itself may not touch.
-    fn put_aside(&self) -> Result<(), Errno> {
+    fn quarantine(&self) -> Result<(), Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(rest) = self.path.strip_prefix(&self.tree) else { return Ok(()) };
         let mut folder: OwnedFd = rustix::fs::open(&self.tree, flags, Mode::empty())?;
@@ -92,7 +92,7 @@ impl Place {
 
 fn rename_away(folder: &OwnedFd, name: &Path) -> Result<(), Errno> {
     let mut last = Err(Errno::EXIST);
-    for attempt in 0..ATTEMPTS {
+    for attempt in 0..MAX_RENAME_ATTEMPTS {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut other = name.as_os_str().to_owned();
         other.push(format!(".refused-{:x}{attempt}", now.as_nanos()));
@@ -105,7 +105,7 @@ fn rename_away(folder: &OwnedFd, name: &Path) -> Result<(), Errno> {
 }
 
 /// The path with the links on the way to it resolved, as far as it is there.
-fn settled(path: &Path) -> Option<PathBuf> {
+fn resolve_parents(path: &Path) -> Option<PathBuf> {
     path.ancestors().skip(1).find_map(|folder| {
         let rest = path.strip_prefix(folder).ok()?;
         fs::canonicalize(folder).ok().map(|folder| folder.join(rest))
@@ -113,5 +113,5 @@ fn settled(path: &Path) -> Option<PathBuf> {
 }
 
 #[cfg(test)]
-#[path = "aside_tests.rs"]
+#[path = "quarantine_tests.rs"]
 mod tests;

@@ -8,28 +8,28 @@
 
 /// The upper bits of a stamp. One within another has smaller ones: without
 /// privileges a limit can only be lowered.
-const OUTERMOST: u64 = 0x4a4f;
-const INNERMOST: u64 = OUTERMOST - 0xff;
+const OUTERMOST_PREFIX: u64 = 0x4a4f;
+const INNERMOST_PREFIX: u64 = OUTERMOST_PREFIX - 0xff;
 /// How many bits are left for the job.
-const BITS: u32 = 48;
+const TAG_BITS: u32 = 48;
 /// A limit that is none.
-const UNLIMITED: u64 = u64::MAX;
+const NO_LIMIT: u64 = u64::MAX;
 
 /// The number of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Stamp(u64);
+pub struct ProcessTag(u64);
 
-impl Stamp {
+impl ProcessTag {
     /// That of a job, by its id.
-    pub fn of(job: &str) -> Self {
+    pub fn for_job(job: &str) -> Self {
         let mix = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let sum = job.bytes().fold(0xcbf2_9ce4_8422_2325, mix);
-        Self((sum ^ (sum >> BITS)) & ((1 << BITS) - 1))
+        Self((sum ^ (sum >> TAG_BITS)) & ((1 << TAG_BITS) - 1))
     }
 
     /// That which a limit on file locks carries, if it does.
-    pub fn read(limit: u64) -> Option<Self> {
-        depth(limit).map(|_| Self(limit & ((1 << BITS) - 1)))
+    pub fn from_limit(limit: u64) -> Option<Self> {
+        tag_prefix(limit).map(|_| Self(limit & ((1 << TAG_BITS) - 1)))
     }
 
     /// The lower 48 bits of such a limit.
@@ -38,22 +38,22 @@ impl Stamp {
     }
 }
 
-fn depth(limit: u64) -> Option<u64> {
-    let upper = limit >> BITS;
-    (INNERMOST..=OUTERMOST).contains(&upper).then_some(upper)
+fn tag_prefix(limit: u64) -> Option<u64> {
+    let upper = limit >> TAG_BITS;
+    (INNERMOST_PREFIX..=OUTERMOST_PREFIX).contains(&upper).then_some(upper)
 }
 
 /// The limits of a child that bears the stamp of a job, where ours are these:
 /// what is in force, and the most that it may be. The outermost job stays in
 /// the second. None where the administrator has set a limit.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-pub(crate) fn limits(job: &str, (current, most): (u64, u64)) -> Option<(u64, u64)> {
-    let upper = depth(current).map_or(OUTERMOST, |upper| upper.saturating_sub(1).max(INNERMOST));
-    let limit = upper << BITS | Stamp::of(job).0;
-    let most = if most == UNLIMITED { limit } else { most };
+pub(crate) fn tag_limits(job: &str, (current, most): (u64, u64)) -> Option<(u64, u64)> {
+    let upper = tag_prefix(current).map_or(OUTERMOST_PREFIX, |upper| upper.saturating_sub(1).max(INNERMOST_PREFIX));
+    let limit = upper << TAG_BITS | ProcessTag::for_job(job).0;
+    let most = if most == NO_LIMIT { limit } else { most };
     (limit <= most).then_some((limit, most))
 }
 
 #[cfg(test)]
-#[path = "stamp_tests.rs"]
+#[path = "process_tag_tests.rs"]
 mod tests;

@@ -17,83 +17,83 @@ use std::time::{Duration, Instant};
 use hermes_core::{Confinement, NetworkMode, HostService};
 
 use crate::JOB_VARIABLE;
-use crate::network_space::sockets_in;
+use crate::network_namespace::sockets_in_proc_dir;
 
 /// Where the kernel lists them.
-const TABLE: &str = "/proc/net/unix";
+const UNIX_SOCKET_TABLE: &str = "/proc/net/unix";
 /// Whether one waits for others to connect.
-const LISTENS: u32 = 1 << 16;
-const DATAGRAM: u32 = libc::SOCK_DGRAM as u32;
+const ACCEPTING_FLAG: u32 = 1 << 16;
+const DATAGRAM_TYPE: u32 = libc::SOCK_DGRAM as u32;
 
 /// How long a look at the table counts.
-const FRESH: Duration = Duration::from_secs(1);
+const RESCAN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Tells names of users, and nothing else.
-const NAMES: &[&str] = &["/run/systemd/userdb", "/var/lib/sss/pipes"];
+const USER_DATABASE_SOCKETS: &[&str] = &["/run/systemd/userdb", "/var/lib/sss/pipes"];
 /// Look up hosts, which tells others something.
-const RESOLVERS: &[&str] = &["/run/nscd", "/run/systemd/resolve"];
+const RESOLVER_SOCKETS: &[&str] = &["/run/nscd", "/run/systemd/resolve"];
 
 /// The sockets of others, as they were at the last look.
 #[derive(Debug)]
-pub(crate) struct Sockets {
-    looked: Instant,
-    known: BTreeSet<u64>,
+pub(crate) struct ForeignSockets {
+    scanned_at: Instant,
+    known_inodes: BTreeSet<u64>,
 }
 
 /// A line of the table.
 #[derive(Debug, PartialEq, Eq)]
-struct Socket {
+struct UnixSocketRow {
     inode: u64,
-    listens: bool,
+    is_listening: bool,
     path: PathBuf,
 }
 
-impl Sockets {
+impl ForeignSockets {
     /// Those that children may not reach.
-    pub(crate) fn look(confinement: &Confinement) -> (Self, Vec<PathBuf>) {
+    pub(crate) fn scan(confinement: &Confinement) -> (Self, Vec<PathBuf>) {
         let looked = Instant::now();
-        let table = table();
+        let table = read_table();
         let known = table.iter().map(|socket| socket.inode).collect();
-        let mut paths = foreign(table, confinement);
+        let mut paths = foreign_paths(table, confinement);
         paths.sort();
         paths.dedup();
-        (Self { looked, known }, paths)
+        (Self { scanned_at: looked, known_inodes: known }, paths)
     }
 
     /// Whether there are others by now. A burst of children looks once.
     pub(crate) fn has_new(&mut self, confinement: &Confinement) -> bool {
-        if self.looked.elapsed() < FRESH {
+        if self.scanned_at.elapsed() < RESCAN_INTERVAL {
             return false;
         }
-        self.looked = Instant::now();
-        let mut fresh = table();
+        self.scanned_at = Instant::now();
+        let mut fresh = read_table();
         // A datagram socket comes with every client.
-        fresh.retain(|socket| socket.listens && self.known.insert(socket.inode));
-        !fresh.is_empty() && !foreign(fresh, confinement).is_empty()
+        fresh.retain(|socket| socket.is_listening && self.known_inodes.insert(socket.inode));
+        !fresh.is_empty() && !foreign_paths(fresh, confinement).is_empty()
     }
 }
 
-fn table() -> Vec<Socket> {
-    let text = fs::read(TABLE).unwrap_or_default();
-    text.split(|byte| *byte == b'\n').filter_map(parse).collect()
+fn read_table() -> Vec<UnixSocketRow> {
+    let text = fs::read(UNIX_SOCKET_TABLE).unwrap_or_default();
+    text.split(|byte| *byte == b'\n').filter_map(parse_row).collect()
 }
 
 /// Sockets with a relative name, by the folders of the processes that have
 /// them open, as far as we may look.
-fn placed(sockets: Vec<Socket>) -> Vec<Socket> {
+fn resolve_relative(sockets: Vec<UnixSocketRow>) -> Vec<UnixSocketRow> {
     let (mut found, sockets): (Vec<_>, Vec<_>) =
         sockets.into_iter().partition(|socket| socket.path.is_absolute());
     if sockets.is_empty() {
         return found;
     }
-    for process in processes() {
+    for process in proc_dirs() {
         let Ok(folder) = fs::read_link(process.join("cwd")) else { continue };
-        for inode in sockets_in(&process) {
+        for inode in sockets_in_proc_dir(&process) {
             let own = sockets.iter().filter(|socket| socket.inode == inode);
-            found.extend(own.map(|socket| Socket {
+            found.extend(own.map(|socket| UnixSocketRow {
                 path: folder.join(&socket.path),
                 inode,
-                listens: socket.listens,
+                is_listening: socket.is_listening,
             }));
         }
     }
@@ -101,7 +101,7 @@ fn placed(sockets: Vec<Socket>) -> Vec<Socket> {
 }
 
 /// The folders of all processes.
-fn processes() -> impl Iterator<Item = PathBuf> {
+fn proc_dirs() -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_process =
         |entry: &fs::DirEntry| entry.file_name().as_bytes().iter().all(u8::is_ascii_digit);
@@ -109,7 +109,7 @@ fn processes() -> impl Iterator<Item = PathBuf> {
 }
 
 /// The columns are: address, count, protocol, flags, type, state, inode, path.
-fn parse(line: &[u8]) -> Option<Socket> {
+fn parse_row(line: &[u8]) -> Option<UnixSocketRow> {
     let mut rest = line;
     let mut columns = [&line[..0]; 7];
     for column in &mut columns {
@@ -121,24 +121,24 @@ fn parse(line: &[u8]) -> Option<Socket> {
         rest.strip_prefix(b" ").filter(|path| !path.is_empty() && !path.starts_with(b"@"))?;
     let text = |column: &'_ [u8]| std::str::from_utf8(column).map(str::to_owned).ok();
     let [.., flags, kind, _, inode] = columns;
-    let listens = u32::from_str_radix(&text(flags)?, 16).ok()? & LISTENS != 0;
+    let listens = u32::from_str_radix(&text(flags)?, 16).ok()? & ACCEPTING_FLAG != 0;
     let kind = u32::from_str_radix(&text(kind)?, 16).ok()?;
     let path = PathBuf::from(OsStr::from_bytes(path));
     let inode = text(inode)?.parse().ok()?;
-    let is_wanted = listens || (kind == DATAGRAM && path.is_absolute());
-    is_wanted.then_some(Socket { inode, listens, path })
+    let is_wanted = listens || (kind == DATAGRAM_TYPE && path.is_absolute());
+    is_wanted.then_some(UnixSocketRow { inode, is_listening: listens, path })
 }
 
 /// Those among them that are there, belong to others and are not served.
-fn foreign(sockets: Vec<Socket>, confinement: &Confinement) -> Vec<PathBuf> {
-    let common: Vec<PathBuf> = common_places();
+fn foreign_paths(sockets: Vec<UnixSocketRow>, confinement: &Confinement) -> Vec<PathBuf> {
+    let common: Vec<PathBuf> = common_socket_dirs();
     let is_own = |tree: &&PathBuf| !common.iter().any(|place| place.starts_with(tree));
     let own: Vec<&PathBuf> = confinement.write.iter().filter(is_own).collect();
     let is_there =
         |path: &Path| fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket());
-    let real = placed(sockets).into_iter().filter_map(|socket| {
+    let real = resolve_relative(sockets).into_iter().filter_map(|socket| {
         let path = fs::canonicalize(&socket.path).ok().filter(|path| is_there(path))?;
-        Some(Socket { path, ..socket })
+        Some(UnixSocketRow { path, ..socket })
     });
     // What was there in a folder before it was opened for something new is not
     // the child's either.
@@ -146,30 +146,30 @@ fn foreign(sockets: Vec<Socket>, confinement: &Confinement) -> Vec<PathBuf> {
         own.iter().any(|tree| path.starts_with(tree))
             && !confinement.frozen.iter().any(|kept| path.starts_with(kept))
     };
-    let mut found: Vec<Socket> = real
+    let mut found: Vec<UnixSocketRow> = real
         .filter(|socket| !is_within(&socket.path))
-        .filter(|socket| !is_served(&socket.path, confinement))
+        .filter(|socket| !is_permitted(&socket.path, confinement))
         .collect();
     let reachable = |path: &Path| confinement.write.iter().any(|tree| path.starts_with(tree));
     if found.iter().any(|socket| reachable(&socket.path)) {
         // What a child has made there, the next one may use.
-        let made = made_by_children();
+        let made = child_sockets();
         found.retain(|socket| !made.contains(&socket.inode));
     }
     found.into_iter().map(|socket| socket.path).collect()
 }
 
 /// Where programs of all kinds put their sockets.
-fn common_places() -> Vec<PathBuf> {
+fn common_socket_dirs() -> Vec<PathBuf> {
     let named = ["HOME", "XDG_RUNTIME_DIR"].into_iter().filter_map(env::var_os);
     let fixed = ["/tmp", "/var/tmp", "/dev/shm", "/run"].map(PathBuf::from);
     let all = named.map(PathBuf::from).chain([env::temp_dir()]).chain(fixed);
     all.filter_map(|place| fs::canonicalize(place).ok()).collect()
 }
 
-fn is_served(path: &Path, confinement: &Confinement) -> bool {
+fn is_permitted(path: &Path, confinement: &Confinement) -> bool {
     let below = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
-    if below(NAMES) || (confinement.network == NetworkMode::Host && below(RESOLVERS)) {
+    if below(USER_DATABASE_SOCKETS) || (confinement.network == NetworkMode::Host && below(RESOLVER_SOCKETS)) {
         return true;
     }
     let named = confinement.sockets.iter().filter_map(|place| fs::canonicalize(place).ok());
@@ -203,17 +203,17 @@ fn is_served(path: &Path, confinement: &Confinement) -> bool {
 }
 
 /// The sockets of processes that carry the mark of a job.
-fn made_by_children() -> BTreeSet<u64> {
+fn child_sockets() -> BTreeSet<u64> {
     let mark = format!("{JOB_VARIABLE}=");
     let is_marked = |process: &Path| {
         let variables = fs::read(process.join("environ")).unwrap_or_default();
         variables.split(|byte| *byte == 0).any(|it| it.starts_with(mark.as_bytes()))
     };
     let own = Path::new("/proc").join(std::process::id().to_string());
-    let children = processes().filter(|process| *process != own && is_marked(process));
-    children.flat_map(|process| sockets_in(&process)).collect()
+    let children = proc_dirs().filter(|process| *process != own && is_marked(process));
+    children.flat_map(|process| sockets_in_proc_dir(&process)).collect()
 }
 
 #[cfg(test)]
-#[path = "sockets_tests.rs"]
+#[path = "foreign_sockets_tests.rs"]
 mod tests;

@@ -34,10 +34,10 @@ const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const EPERM: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
 const ENOSYS: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 
-fn all_shapes() -> impl Iterator<Item = Shape> {
+fn all_shapes() -> impl Iterator<Item = FilterOptions> {
     [false, true].into_iter().flat_map(|network| {
         [(false, false), (true, false), (true, true)].into_iter().map(
-            move |(guard_truncate, shared_memory)| Shape { network, guard_truncate, shared_memory },
+            move |(guard_truncate, shared_memory)| FilterOptions { network, guard_truncate, shares_ipc: shared_memory },
         )
     })
 }
@@ -50,10 +50,10 @@ fn every_number_gets_its_rule_and_no_other_does() {
             let got = run(&program, number, [u64::MAX; 6]);
             match rules.get(&number) {
                 None => assert_eq!(got, ALLOW, "{number}"),
-                Some(Rule::Refuse(error)) => {
+                Some(SyscallRule::Refuse(error)) => {
                     assert_eq!(got, libc::SECCOMP_RET_ERRNO | *error as u32, "{number}");
                 }
-                Some(Rule::RefuseWhen(_)) => {}
+                Some(SyscallRule::RefuseWhen(_)) => {}
             }
         }
     }
@@ -61,7 +61,7 @@ fn every_number_gets_its_rule_and_no_other_does() {
 
 #[test]
 fn arguments_are_judged() {
-    let program = build(Shape { network: false, guard_truncate: true, shared_memory: true });
+    let program = build(FilterOptions { network: false, guard_truncate: true, shares_ipc: true });
     let judge = |call: c_long, arguments: &[u64]| {
         let mut all = [0; 6];
         all[..arguments.len()].copy_from_slice(arguments);
@@ -90,7 +90,7 @@ fn arguments_are_judged() {
 
 #[test]
 fn other_processes_are_left_alone() {
-    let program = build(Shape { network: true, guard_truncate: false, shared_memory: false });
+    let program = build(FilterOptions { network: true, guard_truncate: false, shares_ipc: false });
     let judge = |call: c_long, arguments: [u64; 3]| {
         let [a, b, c] = arguments;
         run(&program, call as u32, [a, b, c, 0, 0, 0])
@@ -124,7 +124,7 @@ fn other_processes_are_left_alone() {
 #[test]
 fn sockets_are_judged_by_family_type_and_protocol() {
     let socket = |network: bool, family: i32, kind: i32, protocol: i32| {
-        let program = build(Shape { network, guard_truncate: false, shared_memory: false });
+        let program = build(FilterOptions { network, guard_truncate: false, shares_ipc: false });
         let arguments = [family as u64, kind as u64, protocol as u64, 0, 0, 0];
         run(&program, libc::SYS_socket as u32, arguments) == ALLOW
     };
@@ -147,7 +147,7 @@ fn sockets_are_judged_by_family_type_and_protocol() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn numbers_of_the_variant_with_short_pointers_do_not_exist() {
-    let program = build(Shape { network: true, guard_truncate: false, shared_memory: false });
+    let program = build(FilterOptions { network: true, guard_truncate: false, shares_ipc: false });
     for number in [0, 39, 101, 521] {
         assert_eq!(run(&program, 0x4000_0000 + number, [0; 6]), ENOSYS);
     }
@@ -155,13 +155,13 @@ fn numbers_of_the_variant_with_short_pointers_do_not_exist() {
 
 #[test]
 fn a_filter_of_many_rules_reaches_all_of_its_ends() {
-    let checks = || vec![vec![Check::Equal(0, 7), Check::Masked(1, 0xf0, 0x30)]];
-    let rules: BTreeMap<u32, Rule> = (0..900)
+    let checks = || vec![vec![ArgumentCheck::Equal(0, 7), ArgumentCheck::MaskedEqual(1, 0xf0, 0x30)]];
+    let rules: BTreeMap<u32, SyscallRule> = (0..900)
         .step_by(2)
         .map(|number| match number % 6 {
-            0 => (number, Rule::Refuse(libc::EPERM)),
-            2 => (number, Rule::Refuse(libc::ENOSYS)),
-            _ => (number, Rule::RefuseWhen(checks())),
+            0 => (number, SyscallRule::Refuse(libc::EPERM)),
+            2 => (number, SyscallRule::Refuse(libc::ENOSYS)),
+            _ => (number, SyscallRule::RefuseWhen(checks())),
         })
         .collect();
     let program = bpf::assemble(&rules);
@@ -171,11 +171,11 @@ fn a_filter_of_many_rules_reaches_all_of_its_ends() {
             (run(&program, number, [0; 6]), run(&program, number, [7, 0x3f, 0, 0, 0, 0]));
         match rules.get(&number) {
             None => assert_eq!((plain, caught), (ALLOW, ALLOW), "{number}"),
-            Some(Rule::Refuse(error)) => {
+            Some(SyscallRule::Refuse(error)) => {
                 let refused = libc::SECCOMP_RET_ERRNO | *error as u32;
                 assert_eq!((plain, caught), (refused, refused), "{number}");
             }
-            Some(Rule::RefuseWhen(_)) => assert_eq!((plain, caught), (ALLOW, EPERM), "{number}"),
+            Some(SyscallRule::RefuseWhen(_)) => assert_eq!((plain, caught), (ALLOW, EPERM), "{number}"),
         }
     }
 }

@@ -20,14 +20,14 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    fn watch(&self, names: &[&str]) -> Watch {
-        Watch::of(names.iter().map(|name| self.at(name)))
+    fn watch(&self, names: &[&str]) -> PathFingerprint {
+        PathFingerprint::from_paths(names.iter().map(|name| self.at(name)))
     }
 }
 
 /// Until the stamps of folders count.
 fn settle() {
-    sleep(3 * COARSE);
+    sleep(3 * MIN_CTIME_AGE);
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn nothing_inside_allowed_trees_needs_no_cover() {
     let mut wanted = confinement(&[&inside], &[&inside]);
     wanted.hidden = vec![outside.clone()];
     wanted.read_only = vec![outside];
-    assert!(!Covers::plan(&wanted, true).unwrap().is_needed);
+    assert!(!MountMasks::plan(&wanted, true).unwrap().is_required);
 }
 
 #[test]
@@ -33,15 +33,15 @@ fn folders_on_the_way_are_pinned_and_outer_covers_win() {
     let mut wanted = confinement(&[], &[&root, &root.join("a/b")]);
     wanted.read_only = vec![root.join("a/b/c"), root.join("a/b/c/d")];
     wanted.hidden = vec![root.join("a/b/c/secret")];
-    let covers = Covers::plan(&wanted, true).unwrap();
-    let found: Vec<_> = covers.covers.into_iter().collect();
+    let covers = MountMasks::plan(&wanted, true).unwrap();
+    let found: Vec<_> = covers.masks.into_iter().collect();
     assert_eq!(
         found,
         [
-            (root.join("a"), Cover::Pin),
-            (root.join("a/b"), Cover::Pin),
-            (root.join("a/b/c"), Cover::ReadOnly),
-            (root.join("a/b/c/secret"), Cover::Hide),
+            (root.join("a"), MaskKind::Pin),
+            (root.join("a/b"), MaskKind::Pin),
+            (root.join("a/b/c"), MaskKind::ReadOnly),
+            (root.join("a/b/c/secret"), MaskKind::Hide),
         ]
     );
 }
@@ -51,10 +51,10 @@ fn what_is_missing_gets_a_placeholder_that_goes_with_the_last_user() {
     let (_keep, root) = folder();
     let mut wanted = confinement(&[], &[&root]);
     wanted.read_only = vec![root.join(".git/hooks"), root.join(".tool.json")];
-    let first = Covers::plan(&wanted, true).unwrap();
+    let first = MountMasks::plan(&wanted, true).unwrap();
     assert!(root.join(".git").is_dir());
     assert!(root.join(".tool.json").is_file());
-    let second = Covers::plan(&wanted, true).unwrap();
+    let second = MountMasks::plan(&wanted, true).unwrap();
     drop(first);
     assert!(root.join(".git").is_dir());
     drop(second);
@@ -67,7 +67,7 @@ fn a_placeholder_that_was_filled_stays() {
     let (_keep, root) = folder();
     let mut wanted = confinement(&[], &[&root]);
     wanted.read_only = vec![root.join("hooks")];
-    let covers = Covers::plan(&wanted, true).unwrap();
+    let covers = MountMasks::plan(&wanted, true).unwrap();
     fs::write(root.join("hooks/own"), "x").unwrap();
     drop(covers);
     assert!(root.join("hooks/own").exists());
@@ -81,8 +81,8 @@ fn a_hidden_socket_is_covered_wherever_it_is() {
     let _listener = std::os::unix::net::UnixListener::bind(folder.join("agent")).unwrap();
     let mut wanted = confinement(&[], &[]);
     wanted.hidden = vec![root.join("run")];
-    assert!(Covers::plan(&wanted, true).unwrap().is_needed);
-    assert!(!Covers::plan(&wanted, false).unwrap().is_needed);
+    assert!(MountMasks::plan(&wanted, true).unwrap().is_required);
+    assert!(!MountMasks::plan(&wanted, false).unwrap().is_required);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_protected_link_is_followed_and_told_about() {
     std::os::unix::fs::symlink("real", root.join("link")).unwrap();
     let mut wanted = confinement(&[], &[&root]);
     wanted.read_only = vec![root.join("link")];
-    let covers = Covers::plan(&wanted, true).unwrap();
+    let covers = MountMasks::plan(&wanted, true).unwrap();
     assert_eq!(covers.paths().collect::<Vec<_>>(), [root.join("real")]);
     assert_eq!(covers.gaps.len(), 1);
 }
@@ -103,14 +103,14 @@ fn a_protected_link_to_nowhere_is_told_about() {
     std::os::unix::fs::symlink("nowhere", root.join("link")).unwrap();
     let mut wanted = confinement(&[], &[&root]);
     wanted.read_only = vec![root.join("link")];
-    let covers = Covers::plan(&wanted, true).unwrap();
-    assert!(!covers.is_needed);
+    let covers = MountMasks::plan(&wanted, true).unwrap();
+    assert!(!covers.is_required);
     assert_eq!(covers.gaps.len(), 1);
 }
 
 #[test]
 fn disks_are_covered_where_all_may_be_read() {
-    let covers = Covers::plan(&confinement(&[Path::new("/")], &[]), true).unwrap();
+    let covers = MountMasks::plan(&confinement(&[Path::new("/")], &[]), true).unwrap();
     let covered: Vec<_> = covers.paths().map(Path::to_owned).collect();
     let entries = fs::read_dir("/dev").unwrap().map(|entry| entry.unwrap());
     let mut disks: Vec<_> = entries
@@ -123,7 +123,7 @@ fn disks_are_covered_where_all_may_be_read() {
         return;
     }
     assert_eq!(covered, disks);
-    assert!(!Covers::plan(&confinement(&[Path::new("/usr")], &[]), true).unwrap().is_needed);
+    assert!(!MountMasks::plan(&confinement(&[Path::new("/usr")], &[]), true).unwrap().is_required);
 }
 
 #[test]
@@ -134,15 +134,15 @@ fn a_repository_within_another_is_kept_and_its_folder_is_not_pinned() {
     fs::write(root.join("a/c/.git"), "gitdir: ../x").unwrap();
     let mut wanted = confinement(&[], &[&root]);
     wanted.frozen_nested = ["a/b/.git/hooks", "a/c/.git", "a/gone"].map(|name| root.join(name)).to_vec();
-    let covers = Covers::plan(&wanted, true).unwrap();
-    assert!(!covers.is_needed);
-    let found: Vec<_> = covers.covers.into_iter().collect();
+    let covers = MountMasks::plan(&wanted, true).unwrap();
+    assert!(!covers.is_required);
+    let found: Vec<_> = covers.masks.into_iter().collect();
     assert_eq!(
         found,
         [
-            (root.join("a/b/.git"), Cover::Pin),
-            (root.join("a/b/.git/hooks"), Cover::ReadOnly),
-            (root.join("a/c/.git"), Cover::ReadOnly),
+            (root.join("a/b/.git"), MaskKind::Pin),
+            (root.join("a/b/.git/hooks"), MaskKind::ReadOnly),
+            (root.join("a/c/.git"), MaskKind::ReadOnly),
         ]
     );
 }
@@ -152,9 +152,9 @@ fn what_is_not_to_be_made_is_told_about_where_nothing_can_be_covered() {
     let (_keep, root) = folder();
     let mut wanted = confinement(&[], &[&root]);
     wanted.masked_missing = vec![root.join(".tool"), root.join("no/folder/file")];
-    let mut covers = Covers::plan(&wanted, true).unwrap();
-    assert!(root.join(".tool").is_dir() && !covers.is_needed);
-    covers.give_up();
+    let mut covers = MountMasks::plan(&wanted, true).unwrap();
+    assert!(root.join(".tool").is_dir() && !covers.is_required);
+    covers.drop_masks();
     assert!(!root.join(".tool").exists());
     assert_eq!(covers.gaps.len(), 1, "{:?}", covers.gaps);
 }

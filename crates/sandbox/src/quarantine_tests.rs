@@ -1,7 +1,7 @@
 use super::*;
 
-fn unwelcome(tree: &Path, names: &[&str]) -> Unwelcome {
-    Unwelcome::of(&Confinement {
+fn unwelcome(tree: &Path, names: &[&str]) -> ForbiddenPaths {
+    ForbiddenPaths::from_spec(&Confinement {
         write: vec![tree.to_owned()],
         quarantined: names.iter().map(|name| tree.join(name)).collect(),
         ..Confinement::default()
@@ -21,14 +21,14 @@ fn what_is_made_gets_another_name_and_is_not_lost() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path().canonicalize().unwrap();
     let places = unwelcome(&root, &[".zshrc", ".config/fish", "absent"]);
-    assert!(!places.is_met(&root));
+    assert!(!places.has_violation_below(&root));
     for text in ["one", "two"] {
         fs::write(root.join(".zshrc"), text).unwrap();
         fs::create_dir_all(root.join(".config/fish")).unwrap();
         fs::write(root.join(".config/fish/config.fish"), text).unwrap();
-        assert!(places.is_met(&root.join(".config")) && places.is_met(&root.join(".zshrc")));
-        places.put_aside();
-        assert!(!places.is_met(&root));
+        assert!(places.has_violation_below(&root.join(".config")) && places.has_violation_below(&root.join(".zshrc")));
+        places.quarantine();
+        assert!(!places.has_violation_below(&root));
     }
     let top = names(&root);
     assert_eq!(top.len(), 3, "{top:?}");
@@ -47,11 +47,11 @@ fn a_link_on_the_way_is_put_aside_and_not_followed() {
     let places = unwelcome(&tree, &[".config/fish", ".zshrc"]);
     std::os::unix::fs::symlink(&other, tree.join(".config")).unwrap();
     std::os::unix::fs::symlink("/nowhere", tree.join(".zshrc")).unwrap();
-    places.put_aside();
+    places.quarantine();
     assert_eq!(names(&other), ["fish"]);
     assert!(names(&tree).iter().all(|name| name.contains(".refused-")), "{:?}", names(&tree));
     // Nor what is in nobody's tree.
-    let outside = Unwelcome::of(&Confinement {
+    let outside = ForbiddenPaths::from_spec(&Confinement {
         write: vec![tree.clone()],
         quarantined: vec![other.join("fish")],
         ..Confinement::default()

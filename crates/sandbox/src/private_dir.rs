@@ -8,15 +8,15 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// A socket's name may have about a hundred bytes, all in all.
-const LONGEST: usize = 60;
+const MAX_TEMP_DIR_BYTES: usize = 60;
 
 /// The folder, which is the user's alone. Every sandbox covers it.
 ///
 /// # Errors
 /// If it cannot be made, or somebody else has made it.
-pub fn den() -> io::Result<PathBuf> {
+pub fn private_dir() -> io::Result<PathBuf> {
     let usual = env::temp_dir();
-    let above = if usual.as_os_str().len() > LONGEST { Path::new("/tmp") } else { &usual };
+    let above = if usual.as_os_str().len() > MAX_TEMP_DIR_BYTES { Path::new("/tmp") } else { &usual };
     let user = rustix::process::geteuid().as_raw();
     let path = fs::canonicalize(above)?.join(format!("hermes-private-{user}"));
     match DirBuilder::new().mode(0o700).create(&path) {
