@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hermes_core::{AccessMode, Effect, Resource, Scope, ToolCall, ToolResult};
-use hermes_shell::Extent;
+use hermes_shell::SideEffects;
 
 use crate::extent;
 use crate::pipeline::{Flight, Prepared};
@@ -150,7 +150,7 @@ fn keep_within_budget(flight: &Flight, results: &mut [ToolResult]) {
 pub(crate) fn next_group<T>(
     batch: &mut VecDeque<T>,
     footing: impl Fn(&T) -> Footing<'_>,
-    extent: impl Fn(&T) -> Extent,
+    extent: impl Fn(&T) -> SideEffects,
 ) -> Vec<T> {
     if batch.len() < 2 {
         return batch.drain(..).collect();
@@ -168,7 +168,7 @@ pub(crate) fn next_group<T>(
         }
         inside = is_inside;
         let far = effects.iter().any(reaches_anything);
-        let extent = if far { extent(item) } else { Extent::Open };
+        let extent = if far { extent(item) } else { SideEffects::Unknown };
         let told = effects.iter().filter(|e| counts(e, extent) && !(inside && reaches_anything(e)));
         let own: Vec<Effect> = told.map(|e| paths.resolve(e)).collect();
         let meets = |effect: &Effect| occupied.meets(effect, unordered);
@@ -186,11 +186,11 @@ pub(crate) fn next_group<T>(
 }
 
 /// Whether an effect still says something beside what is certain of a command.
-fn counts(effect: &Effect, extent: Extent) -> bool {
+fn counts(effect: &Effect, extent: SideEffects) -> bool {
     match extent {
-        Extent::Open => true,
-        Extent::Looks => !reaches_anything(effect),
-        Extent::Waits => !reaches_anything(effect) && effect.scope.access() == AccessMode::Exclusive,
+        SideEffects::Unknown => true,
+        SideEffects::ReadOnly => !reaches_anything(effect),
+        SideEffects::None => !reaches_anything(effect) && effect.scope.access() == AccessMode::Exclusive,
     }
 }
 
@@ -322,17 +322,17 @@ struct Ground {
 impl Occupied {
     /// Whether a command of this extent cannot be among them. Whoever only
     /// waits does so for what comes after it, so the order is kept.
-    fn excludes(&self, extent: Extent) -> bool {
+    fn excludes(&self, extent: SideEffects) -> bool {
         match extent {
-            Extent::Open => false,
-            Extent::Looks => self.everything || self.changed || self.waited,
-            Extent::Waits => self.used || self.looked,
+            SideEffects::Unknown => false,
+            SideEffects::ReadOnly => self.everything || self.changed || self.waited,
+            SideEffects::None => self.used || self.looked,
         }
     }
 
-    fn note(&mut self, extent: Extent) {
-        self.looked |= extent == Extent::Looks;
-        self.waited |= extent == Extent::Waits;
+    fn note(&mut self, extent: SideEffects) {
+        self.looked |= extent == SideEffects::ReadOnly;
+        self.waited |= extent == SideEffects::None;
     }
 
     fn meets(&self, effect: &Effect, unordered: bool) -> bool {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Effects, whether it must be alone, and what is certain of its command.
-type Call = (Vec<Effect>, bool, Extent);
+type Call = (Vec<Effect>, bool, SideEffects);
 
 fn stand((_, call): &(usize, Call)) -> Footing<'_> {
     Footing { effects: &call.0, alone: call.1, unordered: false }
@@ -21,7 +21,7 @@ fn plan_with(batch: &[Call]) -> Vec<Vec<usize>> {
 }
 
 fn plan_of(batch: &[Vec<Effect>]) -> Vec<Vec<usize>> {
-    let open = batch.iter().map(|effects| (effects.clone(), false, Extent::Open));
+    let open = batch.iter().map(|effects| (effects.clone(), false, SideEffects::Unknown));
     plan_with(&open.collect::<Vec<_>>())
 }
 
@@ -62,7 +62,7 @@ fn groups_are_as_large_as_they_can_be() {
 
 #[test]
 fn what_must_be_alone_is_alone() {
-    let call = |alone, effects| (effects, alone, Extent::Open);
+    let call = |alone, effects| (effects, alone, SideEffects::Unknown);
     let batch = [
         call(false, read("/a")),
         call(true, vec![]),
@@ -75,10 +75,10 @@ fn what_must_be_alone_is_alone() {
 
 #[test]
 fn commands_that_are_known_to_change_nothing_run_side_by_side() {
-    let open = || (shell(), false, Extent::Open);
-    let looks = || (shell(), false, Extent::Looks);
-    let waits = || (shell(), false, Extent::Waits);
-    let call = |effects: Vec<Effect>| (effects, false, Extent::Open);
+    let open = || (shell(), false, SideEffects::Unknown);
+    let looks = || (shell(), false, SideEffects::ReadOnly);
+    let waits = || (shell(), false, SideEffects::None);
+    let call = |effects: Vec<Effect>| (effects, false, SideEffects::Unknown);
     let commit = || vec![Effect::path(Scope::GIT_WRITE, "/repo")];
     let fetch = || vec![Effect::any(Scope::NETWORK_FETCH)];
     for (batch, groups) in [
@@ -134,7 +134,7 @@ fn calls_to_one_server_run_side_by_side_unless_one_must_keep_its_place() {
         let mut rest: VecDeque<(Vec<Effect>, bool)> = batch.iter().cloned().collect();
         let mut planned = Vec::new();
         while !rest.is_empty() {
-            planned.push(next_group(&mut rest, stand_at_server, |_| Extent::Looks).len());
+            planned.push(next_group(&mut rest, stand_at_server, |_| SideEffects::ReadOnly).len());
         }
         assert_eq!(planned, sizes, "{batch:?}");
     }
@@ -162,9 +162,9 @@ fn interpreters_run_beside_each_other_and_beside_nothing_else() {
             Effect::path(Scope::FILE_READ, "/nowhere"),
             Effect::name(Scope::PROCESS_MANAGE, name),
         ];
-        (effects, false, Extent::Open)
+        (effects, false, SideEffects::Unknown)
     };
-    let read = (vec![Effect::path(Scope::FILE_READ, "/nowhere/a")], false, Extent::Open);
+    let read = (vec![Effect::path(Scope::FILE_READ, "/nowhere/a")], false, SideEffects::Unknown);
     let batch = vec![code("a"), code("b"), code("a"), read.clone(), code("c"), read];
     assert_eq!(plan_with(&batch), [vec![0, 1], vec![2], vec![3], vec![4], vec![5]]);
 }
@@ -190,14 +190,14 @@ fn any_effect() -> impl Strategy<Value = Effect> {
     (scope, resource).prop_map(|(scope, resource)| Effect { scope, resource })
 }
 
-fn any_extent() -> impl Strategy<Value = Extent> {
-    prop::sample::select(vec![Extent::Open, Extent::Looks, Extent::Waits])
+fn any_extent() -> impl Strategy<Value = SideEffects> {
+    prop::sample::select(vec![SideEffects::Unknown, SideEffects::ReadOnly, SideEffects::None])
 }
 
 /// What a call comes to: its effects that count, and what is certain of it.
-fn standing(call: &Call) -> (Vec<&Effect>, Extent) {
+fn standing(call: &Call) -> (Vec<&Effect>, SideEffects) {
     let far = call.0.iter().any(reaches_anything);
-    let extent = if far { call.2 } else { Extent::Open };
+    let extent = if far { call.2 } else { SideEffects::Unknown };
     (call.0.iter().filter(|effect| counts(effect, extent)).collect(), extent)
 }
 
@@ -207,10 +207,10 @@ fn meet(a: &Call, b: &Call) -> bool {
         let ((_, a), (effects, b)) = (standing(a), standing(b));
         let changes = effects.iter().any(|e| e.scope.access() == AccessMode::Exclusive);
         match (a, b) {
-            (Extent::Waits, Extent::Looks) => true,
-            (Extent::Waits, _) => !effects.is_empty(),
-            (Extent::Looks, _) => changes,
-            (Extent::Open, _) => false,
+            (SideEffects::None, SideEffects::ReadOnly) => true,
+            (SideEffects::None, _) => !effects.is_empty(),
+            (SideEffects::ReadOnly, _) => changes,
+            (SideEffects::Unknown, _) => false,
         }
     };
     let (x, y) = (standing(a).0, standing(b).0);

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Resource, Scope, WorkingDir};
-use hermes_shell::{Arrival, Landing, Leaf};
+use hermes_shell::{Transfer, TargetMode, LeafCommand};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -53,14 +53,14 @@ pub(crate) fn named(flight: &Flight, call: &Known) -> Named {
 }
 
 impl Named {
-    fn by(leaves: impl Iterator<Item = Leaf>) -> Self {
+    fn by(leaves: impl Iterator<Item = LeafCommand>) -> Self {
         let mut named = Self::default();
         let mut patterns = Patterns::default();
         for leaf in leaves {
             // Of a pattern the effects have only the folder. If it is known
             // what it finds there, the rest is left alone.
             let mut bases = Vec::new();
-            for (scope, pattern) in leaf.globs.iter().chain(&leaf.supposed) {
+            for (scope, pattern) in leaf.globs.iter().chain(&leaf.runtime_globs) {
                 if let Some(places) = patterns.places(pattern) {
                     bases.push(patterns::base(pattern));
                     places.into_iter().for_each(|place| named.change(scope, place));
@@ -73,7 +73,7 @@ impl Named {
                     named.change(&effect.scope, path);
                 }
             }
-            leaf.arrivals.iter().for_each(|arrival| named.arrive(arrival, &mut patterns));
+            leaf.transfers.iter().for_each(|arrival| named.arrive(arrival, &mut patterns));
         }
         for list in [&mut named.places, &mut named.filled] {
             list.retain(|path| can_hold_files(path));
@@ -91,15 +91,15 @@ impl Named {
 
     /// What something that is put somewhere makes and replaces: of a folder
     /// all that has the same name as something in it.
-    fn arrive(&mut self, arrival: &Arrival, patterns: &mut Patterns) {
+    fn arrive(&mut self, arrival: &Transfer, patterns: &mut Patterns) {
         let target = &arrival.target;
         let sources = arrival.source.as_ref().and_then(|source| patterns.places(source));
         let Some(sources) = sources else { return self.filled.push(target.clone()) };
         for source in sources {
-            let is_inside = match arrival.landing {
-                Landing::Inside => true,
-                Landing::Either => target.is_dir(),
-                Landing::Instead => false,
+            let is_inside = match arrival.target_mode {
+                TargetMode::Into => true,
+                TargetMode::IntoIfDir => target.is_dir(),
+                TargetMode::Replace => false,
             };
             let top = match source.file_name().filter(|_| is_inside) {
                 Some(name) => target.join(name),

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use hermes_core::{Resource, Scope, WorkingDir};
-use hermes_shell::Extent;
+use hermes_shell::SideEffects;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::pipeline::{Flight, Known};
 
 /// What is certain of the command that a call runs, if it runs one and does
 /// nothing else.
-pub(crate) fn of(flight: &Flight, call: &Known) -> Extent {
+pub(crate) fn of(flight: &Flight, call: &Known) -> SideEffects {
     /// What the session's shell remembers, as text in front of a command.
     #[derive(Default, Deserialize)]
     struct Shell {
@@ -21,7 +21,7 @@ pub(crate) fn of(flight: &Flight, call: &Known) -> Extent {
         text: String,
     }
     let mut far = call.effects.iter().filter(|effect| batch::reaches_anything(effect));
-    let (Some(effect), None) = (far.next(), far.next()) else { return Extent::Open };
+    let (Some(effect), None) = (far.next(), far.next()) else { return SideEffects::Unknown };
     let at = flight.workplace.load();
     let (command, at) = match &effect.resource {
         Resource::Command(command) => (command, Cow::Borrowed(&**at)),
@@ -29,7 +29,7 @@ pub(crate) fn of(flight: &Flight, call: &Known) -> Extent {
             let folder = script.cwd.as_deref().unwrap_or_else(|| at.cwd());
             (&script.text, Cow::Owned(WorkingDir::new(folder, at.home().map(Into::into))))
         }
-        _ => return Extent::Open,
+        _ => return SideEffects::Unknown,
     };
     // A switch may make more of a call than its command.
     let is_plain = call
@@ -37,10 +37,10 @@ pub(crate) fn of(flight: &Flight, call: &Known) -> Extent {
         .as_object()
         .is_some_and(|fields| !fields.values().any(|value| matches!(value, Value::Bool(true))));
     if !is_plain || effect.scope != Scope::TERMINAL_EXECUTE {
-        return Extent::Open;
+        return SideEffects::Unknown;
     }
     match flight.caller.session.read::<Shell>("shell") {
-        Ok(shell) => hermes_shell::extent(&shell.text, command, &at),
-        Err(_) => Extent::Open,
+        Ok(shell) => hermes_shell::side_effects(&shell.text, command, &at),
+        Err(_) => SideEffects::Unknown,
     }
 }

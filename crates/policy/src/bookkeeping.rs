@@ -1,7 +1,7 @@
 //! Which commands of git write settings. Most of those that change a repository
 //! leave them as they are.
 
-use hermes_shell::{Leaf, Word};
+use hermes_shell::{LeafCommand, ShellWord};
 
 /// Verbs that write settings only with one of these options, or never.
 const HARDLY: &[(&str, &[&str])] = &[
@@ -26,7 +26,7 @@ const OTHERWISE: &[(&str, &[&str])] = &[
 ];
 
 /// Whether a simple command is git, and called to write settings.
-pub(crate) fn writes_settings(leaf: &Leaf) -> bool {
+pub(crate) fn writes_settings(leaf: &LeafCommand) -> bool {
     if leaf.program != "git" || !hermes_shell::changes_settings(leaf) {
         return false;
     }
@@ -51,7 +51,7 @@ pub(crate) fn writes_settings(leaf: &Leaf) -> bool {
 }
 
 /// Whether a word is one of these, or has such a letter among its options.
-fn is_said(word: &Word, listed: &[&str]) -> bool {
+fn is_said(word: &ShellWord, listed: &[&str]) -> bool {
     let flags = word.text.strip_prefix('-').filter(|flags| !flags.starts_with('-'));
     let is_flag = |one: &str| {
         let letter = one.strip_prefix('-').filter(|letter| letter.len() == 1 && *letter != "-");

@@ -3,7 +3,7 @@
 //! that runs is known by name to do nothing but what the command says.
 
 use hermes_core::{Scope, HostService};
-use hermes_shell::{Analysis, Leaf};
+use hermes_shell::{CommandAnalysis, LeafCommand};
 
 use crate::bookkeeping::writes_settings;
 
@@ -203,8 +203,8 @@ const SIGNING: &[&str] = &[
 
 impl Clients {
     /// Hears of a command.
-    pub(crate) fn add(&mut self, analysis: &Analysis) {
-        self.with_strangers |= !analysis.findings.is_empty() || analysis.reads_code;
+    pub(crate) fn add(&mut self, analysis: &CommandAnalysis) {
+        self.with_strangers |= !analysis.findings.is_empty() || analysis.runs_stdin;
         for leaf in &analysis.leaves {
             self.with_strangers = self.with_strangers || !is_known(leaf);
             self.needs.extend(needs(leaf));
@@ -242,7 +242,7 @@ impl Clients {
 }
 
 /// Whether all that a simple command runs is what it is called.
-fn is_known(leaf: &Leaf) -> bool {
+fn is_known(leaf: &LeafCommand) -> bool {
     let name = leaf.program.as_str();
     let is_listed = |list: &[&str]| is_among(list, name);
     if name.is_empty() {
@@ -253,11 +253,11 @@ fn is_known(leaf: &Leaf) -> bool {
     if own.is_some_and(|own| own.contains('/')) {
         return false;
     }
-    if leaf.via.iter().any(|via| is_among(ELSEWHERE, via)) {
+    if leaf.wrappers.iter().any(|via| is_among(ELSEWHERE, via)) {
         return true;
     }
     let is_wrapper = |via: &String| is_among(WRAPPERS, via) || is_client(via);
-    if !leaf.via.iter().all(is_wrapper) {
+    if !leaf.wrappers.iter().all(is_wrapper) {
         return false;
     }
     if is_client(name) {
@@ -289,7 +289,7 @@ fn is_among(list: &[&str], name: &str) -> bool {
 }
 
 /// Whose sockets a simple command needs by what it is.
-fn needs(leaf: &Leaf) -> Vec<HostService> {
+fn needs(leaf: &LeafCommand) -> Vec<HostService> {
     let is_of = |family: &str| leaf.effects.iter().any(|it| it.scope.family() == family);
     // Git has the user's keys sign for it when it speaks to others or makes a
     // commit, and not when it looks.

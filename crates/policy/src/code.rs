@@ -2,7 +2,7 @@
 //! on a large scale. All else that code can do is for the sandbox.
 
 use hermes_core::{CallProposal, ShellScript, WorkingDir};
-use hermes_shell::{CommentStyle, Finding, destructive_code};
+use hermes_shell::{CommentStyle, CommandFinding, destructive_code};
 
 /// The code of a call and its language, if it has some.
 pub(crate) fn of<'a>(proposal: &CallProposal<'a>) -> Option<(&'a str, &'a str)> {
@@ -11,7 +11,7 @@ pub(crate) fn of<'a>(proposal: &CallProposal<'a>) -> Option<(&'a str, &'a str)> 
 }
 
 /// What is dangerous in it.
-pub(crate) fn dangers(language: &str, code: &str, at: &WorkingDir) -> Vec<Finding> {
+pub(crate) fn dangers(language: &str, code: &str, at: &WorkingDir) -> Vec<CommandFinding> {
     match language {
         "python" => destructive_code(code, CommentStyle::Hash, at),
         "javascript" | "typescript" => destructive_code(code, CommentStyle::Slashes, at),
@@ -21,7 +21,7 @@ pub(crate) fn dangers(language: &str, code: &str, at: &WorkingDir) -> Vec<Findin
     }
 }
 
-fn in_sql(code: &str, at: &WorkingDir) -> Vec<Finding> {
+fn in_sql(code: &str, at: &WorkingDir) -> Vec<CommandFinding> {
     let script = ShellScript {
         text: "sqlite3 database".to_owned(),
         stdin: Some(code.to_owned()),

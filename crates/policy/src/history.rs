@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{Effect, Scope};
-use hermes_shell::{is_history, takes_history};
+use hermes_shell::{is_history_entry, damages_history};
 
 use crate::judge::Finding;
 use crate::level::{Answer, Opinion, Origin, Subject};
@@ -22,7 +22,7 @@ pub(crate) fn is_lost(subject: &Subject<'_>, real: &Path) -> bool {
     }
     let Some(leaf) = subject.leaf else { return takes("", scope, real) };
     let written = subject.effect.resource.as_path();
-    if written.is_some_and(|written| takes_history(&leaf.program, scope, written)) {
+    if written.is_some_and(|written| damages_history(&leaf.program, scope, written)) {
         return false;
     }
     // A link is deleted, not what it leads to, unless something in there is meant.
@@ -52,7 +52,7 @@ pub(crate) fn concerns(finding: &Finding) -> bool {
 }
 
 fn takes(program: &str, scope: &Scope, real: &Path) -> bool {
-    changes(scope) && repository(real).is_some_and(|path| takes_history(program, scope, &path))
+    changes(scope) && repository(real).is_some_and(|path| damages_history(program, scope, &path))
 }
 
 fn changes(scope: &Scope) -> bool {
@@ -66,7 +66,7 @@ fn repository(real: &Path) -> Option<PathBuf> {
     if parts().any(|part| part.eq_ignore_ascii_case(b".git")) {
         return Some(real.to_owned());
     }
-    let is_named = |part: &[u8]| std::str::from_utf8(part).is_ok_and(is_history);
+    let is_named = |part: &[u8]| std::str::from_utf8(part).is_ok_and(is_history_entry);
     // Nearly every path has no such name in it.
     if !parts().any(is_named) {
         return None;

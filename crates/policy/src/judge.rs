@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use hermes_core::{Effect, Grant, NetworkMode, CallProposal, Resource, Scope, Taint, UNRESOLVABLE_PATH_RULE};
 use hermes_net::{AddressReach, host_reach};
-use hermes_shell::{Analysis, Leaf, SYNTAX_ERROR, UNKNOWN_PROGRAM};
+use hermes_shell::{CommandAnalysis, LeafCommand, SYNTAX_ERROR, UNKNOWN_PROGRAM};
 
 use crate::approvals::{Unit, identity};
 use crate::clients::Clients;
@@ -58,7 +58,7 @@ pub struct Finding {
 /// A simple command, and the whole one that it is part of.
 #[derive(Clone, Copy)]
 struct Part<'a> {
-    leaf: &'a Leaf,
+    leaf: &'a LeafCommand,
     text: &'a Arc<str>,
     command: &'a str,
     /// What sets the whole one apart from others.
@@ -83,7 +83,7 @@ pub struct Examination {
     /// Whether commands are typed into them later.
     pub typed: bool,
     /// What its commands put somewhere.
-    pub arrivals: Vec<hermes_shell::Arrival>,
+    pub arrivals: Vec<hermes_shell::Transfer>,
 }
 
 impl Examination {
@@ -418,13 +418,13 @@ fn executes(command: &str) -> Effect {
 
 /// What a dangerous command comes to. A hard block stays one.
 fn danger(
-    found: &hermes_shell::Finding,
+    found: &hermes_shell::CommandFinding,
     answer: Answer,
     effect: &Effect,
-    leaf: Option<&Leaf>,
+    leaf: Option<&LeafCommand>,
     command: &str,
 ) -> Finding {
-    let hard = found.level == hermes_shell::Level::Block;
+    let hard = found.level == hermes_shell::FindingLevel::Block;
     let answer = if hard { Answer::Deny } else { answer };
     let kind = if hard { "hard block" } else { "dangerous command" };
     let origin = Origin { rule: format!("{kind}: {}", found.category), place: None };
@@ -466,7 +466,7 @@ fn new_host(
 
 /// Whether an effect on a host that is not known yet is for those who see the
 /// connection. That something is published or sent, they do not always see.
-fn is_left_to_proxy(effect: &Effect, leaf: &Leaf) -> bool {
+fn is_left_to_proxy(effect: &Effect, leaf: &LeafCommand) -> bool {
     let listens = || leaf.findings.iter().any(|found| found.category == LISTENING);
     effect.resource == Resource::Any
         && (effect.scope == Scope::NETWORK_FETCH

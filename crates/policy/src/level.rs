@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hermes_config::Place;
 use hermes_core::{Effect, Resource, Scope};
 use hermes_net::{AddressReach, canonical_host, host_reach};
-use hermes_shell::{CommandPattern, Leaf};
+use hermes_shell::{CommandPattern, LeafCommand};
 
 use crate::pattern::{NamePattern, PathPattern, ScopePattern};
 
@@ -70,7 +70,7 @@ pub struct Subject<'a> {
     /// The same, folded for loose comparison, and as it was written.
     pub folded: Option<(&'a Path, &'a Path)>,
     /// For what a shell command does: the simple command that does it.
-    pub leaf: Option<&'a Leaf>,
+    pub leaf: Option<&'a LeafCommand>,
     /// The whole command that the leaf is part of.
     pub command: Option<&'a str>,
     /// Whether it is a host of this machine, and the child processes that reach
@@ -133,7 +133,7 @@ impl Selectors {
 
     /// Whether it is done by one of the commands.
     fn names_command(&self, subject: &Subject<'_>, loose: bool) -> bool {
-        let of_leaf = |pattern: &CommandPattern, leaf: &Leaf| {
+        let of_leaf = |pattern: &CommandPattern, leaf: &LeafCommand| {
             let whole = subject.command.is_some_and(|text| matches_whole(pattern, text, loose));
             whole || if loose { pattern.matches(leaf) } else { pattern.permits(leaf) }
         };
@@ -201,7 +201,7 @@ pub(crate) fn led(path: &Path, real: Option<&Path>) -> String {
 /// Whether a pattern with shell syntax is about the whole command. To refuse,
 /// it is enough that the command contains it; to allow, it must be all of it.
 fn matches_whole(pattern: &CommandPattern, text: &str, loose: bool) -> bool {
-    if loose { pattern.matches_text(text) } else { pattern.is_whole(text) }
+    if loose { pattern.matches_text(text) } else { pattern.is_exact_command(text) }
 }
 
 impl Rule {

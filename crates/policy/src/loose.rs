@@ -4,11 +4,11 @@
 //! same text may mean another tree the next time.
 
 use hermes_core::{Effect, Resource, WorkingDir};
-use hermes_shell::{Analysis, Leaf};
+use hermes_shell::{CommandAnalysis, LeafCommand};
 
 /// The same command read without a folder, if it may be in another.
 #[derive(Debug)]
-pub(crate) struct Loose(Option<Analysis>);
+pub(crate) struct Loose(Option<CommandAnalysis>);
 
 impl Loose {
     /// Reads code that is for a shell which lasts and has run this, and nothing
@@ -22,7 +22,7 @@ impl Loose {
     }
 
     /// Whether what a simple command does depends on the folder.
-    pub(crate) fn has_leaf(&self, index: usize, leaf: &Leaf) -> bool {
+    pub(crate) fn has_leaf(&self, index: usize, leaf: &LeafCommand) -> bool {
         let Some(analysis) = &self.0 else { return false };
         let same = analysis.leaves.get(index).filter(|other| other.text == leaf.text);
         same.is_none_or(|other| other.effects != leaf.effects)
@@ -30,7 +30,7 @@ impl Loose {
 
     /// Whether one of its effects does. A repository is part of every effect
     /// that git has.
-    pub(crate) fn has_effect(&self, index: usize, leaf: &Leaf, effect: &Effect) -> bool {
+    pub(crate) fn has_effect(&self, index: usize, leaf: &LeafCommand, effect: &Effect) -> bool {
         let Some(analysis) = &self.0 else { return false };
         let same = analysis.leaves.get(index).filter(|other| other.text == leaf.text);
         let is_there = same.is_some_and(|other| other.effects.contains(effect));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{CallProposal, Resource, Scope};
-use hermes_shell::Leaf;
+use hermes_shell::LeafCommand;
 
 use crate::permissions::Permissions;
 
@@ -49,8 +49,8 @@ impl Permissions {
         &self,
         proposal: &CallProposal<'_>,
         texts: [&str; 2],
-        leaf: &Leaf,
-        before: &[Leaf],
+        leaf: &LeafCommand,
+        before: &[LeafCommand],
     ) -> bool {
         let Some(name) = literal_program(leaf) else { return false };
         // A search path of its own, or something that has just been installed.
@@ -84,14 +84,14 @@ impl Permissions {
 
 /// The program of a simple command, if it stands there letter by letter: what
 /// the shell puts together may be another name than it seems.
-fn literal_program(leaf: &Leaf) -> Option<&str> {
+fn literal_program(leaf: &LeafCommand) -> Option<&str> {
     let program = leaf.words.first().filter(|word| word.known && !word.glob)?;
     let name = program.text.as_str();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
     let is_literal = !name.is_empty()
         && name.chars().all(is_plain)
         && leaf.text.split_whitespace().any(|word| word == name)
-        && leaf.via.iter().all(|via| PLAIN_WRAPPERS.contains(&via.as_str()));
+        && leaf.wrappers.iter().all(|via| PLAIN_WRAPPERS.contains(&via.as_str()));
     is_literal.then_some(name)
 }
 
@@ -100,7 +100,7 @@ fn is_there(path: &Path) -> bool {
 }
 
 /// Whether a simple command may bring a program that was not there before.
-fn may_install(leaf: &Leaf) -> bool {
+fn may_install(leaf: &LeafCommand) -> bool {
     leaf.effects.iter().any(|effect| {
         effect.scope.family() == "network"
             || effect.scope == Scope::FILE_WRITE && effect.resource == Resource::Any

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Confinement, Scope};
-use hermes_shell::{Arrival, Landing, is_pattern};
+use hermes_shell::{Transfer, TargetMode, is_pattern};
 
 use crate::judge::{Examination, Finding};
 use crate::level::Answer;
@@ -82,7 +82,7 @@ enum Need {
 }
 
 impl Need {
-    fn of(finding: &Finding, place: &Path, arrivals: &[Arrival]) -> Self {
+    fn of(finding: &Finding, place: &Path, arrivals: &[Transfer]) -> Self {
         let about = fs::symlink_metadata(place);
         let deletes = finding.effect.scope == Scope::FILE_DELETE;
         if about.as_ref().is_ok_and(|about| about.is_dir()) && !deletes {
@@ -108,7 +108,7 @@ impl Need {
 /// program of the command can make others there.
 pub(crate) fn extent(
     finding: &Finding,
-    arrivals: &[Arrival],
+    arrivals: &[Transfer],
     confinement: Option<&Confinement>,
 ) -> Option<String> {
     let beside = &confinement.filter(|it| !it.frozen.is_empty())?.frozen;
@@ -141,14 +141,14 @@ fn replaces(finding: &Finding) -> bool {
 }
 
 /// The names that come to be in a folder, if all of them are known.
-fn arriving(folder: &Path, arrivals: &[Arrival]) -> Option<Vec<PathBuf>> {
-    let is_here = |arrival: &&Arrival| {
+fn arriving(folder: &Path, arrivals: &[Transfer]) -> Option<Vec<PathBuf>> {
+    let is_here = |arrival: &&Transfer| {
         hermes_files::real_path(&arrival.target).is_ok_and(|target| target == folder)
     };
     let mut here = arrivals.iter().filter(is_here).peekable();
     here.peek()?;
-    let name = |arrival: &Arrival| {
-        let source = arrival.source.as_ref().filter(|_| arrival.landing != Landing::Instead)?;
+    let name = |arrival: &Transfer| {
+        let source = arrival.source.as_ref().filter(|_| arrival.target_mode != TargetMode::Replace)?;
         let name = source.file_name()?;
         let is_known = !is_pattern(&source.to_string_lossy());
         is_known.then(|| folder.join(name))

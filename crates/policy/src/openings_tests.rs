@@ -17,7 +17,7 @@ fn finding(scope: Scope, place: &Path, leaf: &str) -> Finding {
     }
 }
 
-fn opened(findings: Vec<Finding>, arrivals: Vec<Arrival>, trees: &[PathBuf]) -> Openings {
+fn opened(findings: Vec<Finding>, arrivals: Vec<Transfer>, trees: &[PathBuf]) -> Openings {
     let mut found =
         Openings::of(&Examination { findings, arrivals, ..Examination::default() }, trees);
     found.beside.sort();
@@ -73,20 +73,20 @@ fn a_tree_that_is_open_anyway_stays_open() {
 fn what_is_put_into_a_folder_opens_it_for_that_name() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
-    let arrival = |source: &str, landing| Arrival {
+    let arrival = |source: &str, landing| Transfer {
         source: Some(source.into()),
         target: folder.path().to_owned(),
-        landing,
+        target_mode: landing,
     };
     let copied = |arrivals| {
         let copied = finding(Scope::FILE_WRITE, folder.path(), "cp a folder");
         opened(vec![copied], arrivals, &[])
     };
-    let found = copied(vec![arrival("/w/old", Landing::Either)]);
+    let found = copied(vec![arrival("/w/old", TargetMode::IntoIfDir)]);
     assert_eq!(found.beside, ["deep", "other"].map(at));
     // All of it may be meant.
     for arrivals in
-        [vec![], vec![arrival("/w/*", Landing::Either)], vec![arrival("/w", Landing::Instead)]]
+        [vec![], vec![arrival("/w/*", TargetMode::IntoIfDir)], vec![arrival("/w", TargetMode::Replace)]]
     {
         assert_eq!(copied(arrivals).beside, Vec::<PathBuf>::new());
     }

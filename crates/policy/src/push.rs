@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Effect, Resource, Scope};
-use hermes_shell::Leaf;
+use hermes_shell::LeafCommand;
 
 use crate::approvals::Unit;
 
@@ -15,15 +15,15 @@ const PUSH: &str = "git push";
 const LARGEST: u64 = 1 << 20;
 
 /// Whether an effect is that of a push to a remote.
-pub(crate) fn is_push(effect: &Effect, leaf: &Leaf) -> bool {
+pub(crate) fn is_push(effect: &Effect, leaf: &LeafCommand) -> bool {
     let named = matches!(&effect.resource, Resource::Name(name) if name == PUSH);
     named && effect.scope == Scope::NETWORK_SEND && leaf.prefix().iter().any(|it| it == "push")
 }
 
 /// What an agreement to a push is about; nothing if it cannot be told where
 /// that goes, so that every one is asked about.
-pub(crate) fn unit(effect: &Effect, leaf: &Leaf) -> Option<Unit> {
-    let remote = hermes_shell::pushed_to(leaf)?;
+pub(crate) fn unit(effect: &Effect, leaf: &LeafCommand) -> Option<Unit> {
+    let remote = hermes_shell::push_remote(leaf)?;
     let mut effects = leaf.effects.iter().filter(|effect| effect.scope == Scope::GIT_WRITE);
     let folder = effects.find_map(|effect| effect.resource.as_path())?;
     let destination = destination(&remote, folder)?;

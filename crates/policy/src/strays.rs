@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use hermes_core::{Effect, Resource, Scope};
-use hermes_shell::{Leaf, is_pattern, may_match};
+use hermes_shell::{LeafCommand, is_pattern, may_match};
 
 /// How many entries of folders are looked at for one command.
 const MOST: usize = 20_000;
@@ -24,7 +24,7 @@ impl Default for Strays {
 impl Strays {
     /// Adds what the patterns of a simple command change outside the folder
     /// that they are in.
-    pub(crate) fn add(&mut self, leaf: &mut Leaf) {
+    pub(crate) fn add(&mut self, leaf: &mut LeafCommand) {
         for (scope, pattern) in std::mem::take(&mut leaf.globs) {
             let found = match self.led_out(&scope, &pattern) {
                 Some(places) => places.into_iter().map(Resource::Path).collect(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use hermes_core::{Resource, Scope, WorkingDir};
-use hermes_shell::Leaf;
+use hermes_shell::LeafCommand;
 
 use crate::pattern::escape;
 
@@ -167,7 +167,7 @@ fn commands(rule: &str, command: &str) -> Vec<Wanted> {
     named.flat_map(|leaf| part(rule, leaf, command)).collect()
 }
 
-fn part(rule: &str, leaf: &Leaf, command: &str) -> Vec<Wanted> {
+fn part(rule: &str, leaf: &LeafCommand, command: &str) -> Vec<Wanted> {
     let is_known = leaf.words.iter().all(|word| word.known && !word.glob);
     let is_dangerous = leaf
         .findings

@@ -38,7 +38,7 @@ fn what_was_done_before_does_not() {
 fn a_shell_without_a_script_runs_its_input() {
     let reads = |source: &str| {
         let at = WorkingDir::new("/ws", Some(PathBuf::from("/home/u")));
-        analyze_after("b () { bash; }", source, &at).reads_code
+        analyze_after("b () { bash; }", source, &at).runs_stdin
     };
     for source in ["bash", "sh -s", "zsh -i", "nohup bash --norc", "ls; dash", "b", ". /dev/stdin"]
     {

@@ -3,68 +3,68 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::leaf::Word;
+use crate::leaf::ShellWord;
 
 /// The arguments of a program, sorted.
 #[derive(Debug, Default)]
-pub(crate) struct Args<'w> {
-    flags: Vec<(Flag<'w>, Option<Cow<'w, Word>>)>,
+pub(crate) struct CommandArgs<'w> {
+    flags: Vec<(OptionName<'w>, Option<Cow<'w, ShellWord>>)>,
     /// Mostly they stand side by side, and nothing needs to be copied.
-    pub(crate) operands: Cow<'w, [Word]>,
+    pub(crate) operands: Cow<'w, [ShellWord]>,
     /// Where they stand, as long as they do.
     span: Range<usize>,
 }
 
 /// The name of an option.
 #[derive(Debug, Clone, Copy)]
-enum Flag<'w> {
+enum OptionName<'w> {
     /// One letter after a dash, maybe among others.
     Letter(char),
     /// With all its dashes.
-    Whole(&'w str),
+    Full(&'w str),
 }
 
-impl Flag<'_> {
+impl OptionName<'_> {
     fn is(self, name: &str) -> bool {
         match self {
             // The names are our own, and plain.
-            Flag::Letter(letter) => {
+            OptionName::Letter(letter) => {
                 matches!(name.as_bytes(), [b'-', own] if char::from(*own) == letter)
             }
-            Flag::Whole(flag) => flag == name,
+            OptionName::Full(flag) => flag == name,
         }
     }
 
     /// A long one may be cut short, as GNU programs allow.
     fn means(self, name: &str) -> bool {
         match self {
-            Flag::Letter(_) => self.is(name),
-            Flag::Whole(flag) => {
+            OptionName::Letter(_) => self.is(name),
+            OptionName::Full(flag) => {
                 flag == name || flag.len() > 3 && flag.starts_with("--") && name.starts_with(flag)
             }
         }
     }
 }
 
-impl<'w> Args<'w> {
+impl<'w> CommandArgs<'w> {
     /// Sorts `words`. The options in `valued` (`-o`, `--output`) take the next
     /// word, or the rest of their own, as their value.
-    pub(crate) fn parse(words: &'w [Word], valued: &[&str]) -> Self {
-        Self::sort(words, valued, |_| false)
+    pub(crate) fn parse(words: &'w [ShellWord], valued: &[&str]) -> Self {
+        Self::parse_with(words, valued, |_| false)
     }
 
     /// The same where the name of a long option with a value may be cut short,
     /// as long as it is not that of one of the `bare` ones.
-    pub(crate) fn parse_cut(words: &'w [Word], valued: &[&str], bare: &[&str]) -> Self {
-        Self::sort(words, valued, |text| {
+    pub(crate) fn parse_abbreviated(words: &'w [ShellWord], valued: &[&str], bare: &[&str]) -> Self {
+        Self::parse_with(words, valued, |text| {
             text.len() > 3
                 && !bare.contains(&text)
                 && valued.iter().any(|option| option.starts_with(text))
         })
     }
 
-    fn sort(words: &'w [Word], valued: &[&str], is_cut: impl Fn(&str) -> bool) -> Self {
-        let mut args = Args::default();
+    fn parse_with(words: &'w [ShellWord], valued: &[&str], is_cut: impl Fn(&str) -> bool) -> Self {
+        let mut args = CommandArgs::default();
         let mut at = 0;
         while let Some(word) = words.get(at) {
             let text = word.text.as_str();
@@ -83,20 +83,20 @@ impl<'w> Args<'w> {
             } else if let Some((name, value)) =
                 text.split_once('=').filter(|_| text.starts_with("--"))
             {
-                let value = Word { text: value.to_owned(), ..word.clone() };
-                args.flags.push((Flag::Whole(name), Some(Cow::Owned(value))));
+                let value = ShellWord { text: value.to_owned(), ..word.clone() };
+                args.flags.push((OptionName::Full(name), Some(Cow::Owned(value))));
             } else if valued.contains(&text) {
-                args.flags.push((Flag::Whole(text), next()));
+                args.flags.push((OptionName::Full(text), next()));
             } else if text.starts_with("--") {
-                args.flags.push((Flag::Whole(text), is_cut(text).then(&mut next).flatten()));
+                args.flags.push((OptionName::Full(text), is_cut(text).then(&mut next).flatten()));
             } else {
-                args.cluster(word, valued, next);
+                args.add_cluster(word, valued, next);
             }
         }
         args
     }
 
-    fn add_operands(&mut self, words: &'w [Word], new: Range<usize>) {
+    fn add_operands(&mut self, words: &'w [ShellWord], new: Range<usize>) {
         if self.span.is_empty() {
             self.span = new.start..new.start;
         }
@@ -109,15 +109,15 @@ impl<'w> Args<'w> {
         }
     }
 
-    fn cluster(
+    fn add_cluster(
         &mut self,
-        word: &'w Word,
+        word: &'w ShellWord,
         valued: &[&str],
-        mut next: impl FnMut() -> Option<Cow<'w, Word>>,
+        mut next: impl FnMut() -> Option<Cow<'w, ShellWord>>,
     ) {
         let letters = word.text.get(1..).unwrap_or("");
         for (at, letter) in letters.char_indices() {
-            let flag = Flag::Letter(letter);
+            let flag = OptionName::Letter(letter);
             if !valued.iter().any(|name| flag.is(name)) {
                 self.flags.push((flag, None));
                 continue;
@@ -126,7 +126,7 @@ impl<'w> Args<'w> {
             let value = if rest.is_empty() {
                 next()
             } else {
-                Some(Cow::Owned(Word { text: rest.to_owned(), ..word.clone() }))
+                Some(Cow::Owned(ShellWord { text: rest.to_owned(), ..word.clone() }))
             };
             self.flags.push((flag, value));
             return;
@@ -139,17 +139,17 @@ impl<'w> Args<'w> {
     }
 
     /// The values of these options.
-    pub(crate) fn values(&self, names: &[&str]) -> Vec<Word> {
-        self.given(names).cloned().collect()
+    pub(crate) fn values(&self, names: &[&str]) -> Vec<ShellWord> {
+        self.given_values(names).cloned().collect()
     }
 
     /// The first value of these options.
-    pub(crate) fn value(&self, names: &[&str]) -> Option<Word> {
-        self.given(names).next().cloned()
+    pub(crate) fn value(&self, names: &[&str]) -> Option<ShellWord> {
+        self.given_values(names).next().cloned()
     }
 
-    fn given(&self, names: &[&str]) -> impl Iterator<Item = &Word> {
-        let named = move |flag: &Flag<'_>| names.iter().any(|name| flag.means(name));
+    fn given_values(&self, names: &[&str]) -> impl Iterator<Item = &ShellWord> {
+        let named = move |flag: &OptionName<'_>| names.iter().any(|name| flag.means(name));
         let flags = self.flags.iter().filter(move |(flag, _)| named(flag));
         flags.filter_map(|(_, value)| value.as_deref())
     }
@@ -161,7 +161,7 @@ impl<'w> Args<'w> {
 }
 
 /// Whether help or the version is asked for, and nothing else.
-pub(crate) fn asks_for_help(words: &[Word]) -> bool {
+pub(crate) fn asks_for_help(words: &[ShellWord]) -> bool {
     words.get(1..).unwrap_or(&[]).iter().any(|word| {
         matches!(word.text.as_str(), "--help" | "--version" | "-help" | "-h" | "-V" | "--usage")
     })

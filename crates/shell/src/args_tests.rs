@@ -1,14 +1,14 @@
-use super::Args;
-use crate::leaf::Word;
+use super::CommandArgs;
+use crate::leaf::ShellWord;
 
-fn words(texts: &[&str]) -> Vec<Word> {
-    texts.iter().map(|text| Word::literal(*text)).collect()
+fn words(texts: &[&str]) -> Vec<ShellWord> {
+    texts.iter().map(|text| ShellWord::literal(*text)).collect()
 }
 
 #[test]
 fn options_and_operands() {
     let words = words(&["-rf", "a", "-o", "out", "-Cdir", "--long=x", "--other", "y", "--", "-z"]);
-    let args = Args::parse(&words, &["-o", "-C", "--other"]);
+    let args = CommandArgs::parse(&words, &["-o", "-C", "--other"]);
     assert!(args.has(&["-r"]) && args.has(&["-f"]) && !args.has(&["-z"]));
     assert_eq!(args.value(&["-o"]).map(|word| word.text).as_deref(), Some("out"));
     assert_eq!(args.value(&["-C"]).map(|word| word.text).as_deref(), Some("dir"));
@@ -19,15 +19,15 @@ fn options_and_operands() {
 
 #[test]
 fn long_options_may_be_cut_short() {
-    assert!(Args::parse(&words(&["--recurs"]), &[]).has(&["--recursive"]));
-    assert!(!Args::parse(&words(&["--force-with-lease"]), &[]).has(&["--force"]));
+    assert!(CommandArgs::parse(&words(&["--recurs"]), &[]).has(&["--recursive"]));
+    assert!(!CommandArgs::parse(&words(&["--force-with-lease"]), &[]).has(&["--force"]));
 }
 
 #[test]
 fn a_long_option_that_is_cut_short_takes_its_value() {
     let words = words(&["--upload-f", "a", "--head", "b", "--header=c"]);
     let valued = ["--upload-file", "--header"];
-    let args = Args::parse_cut(&words, &valued, &["--head"]);
+    let args = CommandArgs::parse_abbreviated(&words, &valued, &["--head"]);
     assert_eq!(args.value(&["--upload-file"]).map(|word| word.text).as_deref(), Some("a"));
     assert_eq!(args.value(&["--header"]).map(|word| word.text).as_deref(), Some("c"));
     assert_eq!((args.operand(0), args.operand(1)), ("b", ""));
@@ -35,7 +35,7 @@ fn a_long_option_that_is_cut_short_takes_its_value() {
 
 #[test]
 fn operands_are_the_same_side_by_side_or_apart() {
-    let texts = |args: &Args<'_>| -> Vec<String> {
+    let texts = |args: &CommandArgs<'_>| -> Vec<String> {
         args.operands.iter().map(|word| word.text.clone()).collect()
     };
     for (given, expected) in [
@@ -48,6 +48,6 @@ fn operands_are_the_same_side_by_side_or_apart() {
         (&["a", "-o", "v", "b", "-", "c"], &["a", "b", "-", "c"]),
         (&["--"], &[]),
     ] {
-        assert_eq!(texts(&Args::parse(&words(given), &["-o"])), expected, "{given:?}");
+        assert_eq!(texts(&CommandArgs::parse(&words(given), &["-o"])), expected, "{given:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Brace expansion: `{a,b}` and `{1..3}`.
 
-use crate::syntax::{Part, Raw};
+use crate::syntax::{WordPart, RawWord};
 
 /// More results are not made.
 const MAX_RESULTS: usize = 64;
@@ -9,21 +9,21 @@ const MAX_TOKENS: usize = 512;
 
 /// A piece of a word after brace expansion.
 #[derive(Debug, Clone)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum BracePiece<'a> {
     Unquoted(char),
-    Part(&'a Part),
+    Part(&'a WordPart),
 }
 
 /// Whether the word has something to expand.
-pub(crate) fn has_braces(raw: &Raw) -> bool {
-    let braced = |part: &Part| matches!(part, Part::Text { text, quoted: false } if text.bytes().any(|b| b == b'{'));
+pub(crate) fn has_braces(raw: &RawWord) -> bool {
+    let braced = |part: &WordPart| matches!(part, WordPart::Text { text, quoted: false } if text.bytes().any(|b| b == b'{'));
     if !raw.parts.iter().any(braced) {
         return false;
     }
     let mut open = false;
     let mut separated = false;
     for part in raw.parts.iter() {
-        if let Part::Text { text, quoted: false } = part {
+        if let WordPart::Text { text, quoted: false } = part {
             open |= text.contains('{');
             separated |= text.contains(',') || text.contains("..");
             if open && separated && text.contains('}') {
@@ -35,12 +35,12 @@ pub(crate) fn has_braces(raw: &Raw) -> bool {
 }
 
 /// All words that this one stands for; None if there are too many.
-pub(crate) fn expand(raw: &Raw) -> Option<Vec<Vec<Piece<'_>>>> {
+pub(crate) fn expand(raw: &RawWord) -> Option<Vec<Vec<BracePiece<'_>>>> {
     let mut start = Vec::new();
     for part in raw.parts.iter() {
         match part {
-            Part::Text { text, quoted: false } => start.extend(text.chars().map(Piece::Unquoted)),
-            part => start.push(Piece::Part(part)),
+            WordPart::Text { text, quoted: false } => start.extend(text.chars().map(BracePiece::Unquoted)),
+            part => start.push(BracePiece::Part(part)),
         }
         if start.len() > MAX_TOKENS {
             return None;
@@ -75,24 +75,24 @@ pub(crate) fn expand(raw: &Raw) -> Option<Vec<Vec<Piece<'_>>>> {
     Some(done)
 }
 
-type Choices<'a> = (usize, usize, Vec<Vec<Piece<'a>>>);
+type BraceChoices<'a> = (usize, usize, Vec<Vec<BracePiece<'a>>>);
 
 /// The first braces that expand: where they open and close, and into what.
-fn alternatives<'a>(word: &[Piece<'a>]) -> Option<Choices<'a>> {
+fn alternatives<'a>(word: &[BracePiece<'a>]) -> Option<BraceChoices<'a>> {
     for (from, piece) in word.iter().enumerate() {
-        if !matches!(piece, Piece::Unquoted('{')) {
+        if !matches!(piece, BracePiece::Unquoted('{')) {
             continue;
         }
         let mut open = 0usize;
-        let mut choices: Vec<Vec<Piece<'a>>> = vec![Vec::new()];
+        let mut choices: Vec<Vec<BracePiece<'a>>> = vec![Vec::new()];
         for (to, piece) in word.iter().enumerate().skip(from + 1) {
             match piece {
-                Piece::Unquoted(',') if open == 0 => {
+                BracePiece::Unquoted(',') if open == 0 => {
                     choices.push(Vec::new());
                     continue;
                 }
-                Piece::Unquoted('{') => open += 1,
-                Piece::Unquoted('}') if open == 0 => {
+                BracePiece::Unquoted('{') => open += 1,
+                BracePiece::Unquoted('}') if open == 0 => {
                     if choices.len() > 1 {
                         return Some((from, to, choices));
                     }
@@ -101,7 +101,7 @@ fn alternatives<'a>(word: &[Piece<'a>]) -> Option<Choices<'a>> {
                     }
                     break;
                 }
-                Piece::Unquoted('}') => open -= 1,
+                BracePiece::Unquoted('}') => open -= 1,
                 _ => {}
             }
             if let Some(last) = choices.last_mut() {
@@ -113,17 +113,17 @@ fn alternatives<'a>(word: &[Piece<'a>]) -> Option<Choices<'a>> {
 }
 
 /// `1..5` or `a..e`.
-fn range<'a>(inside: &[Piece<'a>]) -> Option<Vec<Vec<Piece<'a>>>> {
+fn range<'a>(inside: &[BracePiece<'a>]) -> Option<Vec<Vec<BracePiece<'a>>>> {
     let mut text = String::new();
     for piece in inside {
         match piece {
-            Piece::Unquoted(c) => text.push(*c),
-            Piece::Part(_) => return None,
+            BracePiece::Unquoted(c) => text.push(*c),
+            BracePiece::Part(_) => return None,
         }
     }
     let (low, high) = text.split_once("..")?;
     let high = high.split("..").next().unwrap_or(high);
-    let letters = |text: String| text.chars().map(Piece::Unquoted).collect::<Vec<_>>();
+    let letters = |text: String| text.chars().map(BracePiece::Unquoted).collect::<Vec<_>>();
     if let (Ok(low), Ok(high)) = (low.parse::<i64>(), high.parse::<i64>()) {
         let (first, last) = (low.min(high), low.max(high));
         if last.checked_sub(first)? > MAX_RESULTS as i64 {

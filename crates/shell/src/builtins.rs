@@ -2,15 +2,15 @@
 
 use hermes_core::Scope as Permission;
 
-use crate::flow::{self, Stream};
-use crate::leaf::{Finding, Leaf, Taint, Word};
+use crate::text_stream::{self, TextStream};
+use crate::leaf::{CommandFinding, LeafCommand, TextTaint, ShellWord};
 use crate::programs;
-use crate::scope::Value;
-use crate::site::Act;
-use crate::walk::Walk;
+use crate::shell_scope::ShellValue;
+use crate::eval_context::EffectBuilder;
+use crate::walk::ShellWalk;
 
 /// Builtins that compute what is in brackets.
-const EVALUATING: &[&str] = &[
+const EVALUATING_BUILTINS: &[&str] = &[
     "let",
     "test",
     "[",
@@ -27,23 +27,23 @@ const EVALUATING: &[&str] = &[
     "getopts",
 ];
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Runs a builtin; None if the leaf is none.
-    pub(crate) fn builtin(&mut self, leaf: &mut Leaf, input: &Stream) -> Option<Stream> {
+    pub(crate) fn builtin(&mut self, leaf: &mut LeafCommand, input: &TextStream) -> Option<TextStream> {
         // A path names a program, never a builtin.
         if leaf.words.first().is_some_and(|word| word.text.contains('/')) {
             return None;
         }
-        if EVALUATING.contains(&leaf.program.as_str()) {
+        if EVALUATING_BUILTINS.contains(&leaf.program.as_str()) {
             for word in leaf.words.clone().iter().skip(1) {
-                self.evaluated_index(word);
+                self.evaluate_index(word);
                 if leaf.program == "let" {
-                    self.computed_names(&word.text);
+                    self.evaluate_names(&word.text);
                 }
             }
         }
         match leaf.program.as_str() {
-            "cd" | "pushd" | "popd" => self.change_folder(leaf),
+            "cd" | "pushd" | "popd" => self.change_dir(leaf),
             "eval" => return Some(self.evaluate(leaf, input)),
             "source" | "." => {
                 let leaf = std::mem::take(leaf);
@@ -54,10 +54,10 @@ impl Walk<'_> {
             "read" | "mapfile" | "readarray" | "getopts" => self.read_into(leaf, input),
             "printf" if leaf.words.get(1).is_some_and(|word| word.text == "-v") => {
                 let name = leaf.words.get(2).cloned().unwrap_or_default();
-                self.evaluated_index(&name);
+                self.evaluate_index(&name);
                 let words = leaf.words.get(2..).unwrap_or(&[]);
-                let printed = flow::output("printf", words, input, None);
-                let value = Value { text: printed.text, taint: printed.taint, ..Value::default() };
+                let printed = text_stream::output("printf", words, input, None);
+                let value = ShellValue { text: printed.text, taint: printed.taint, ..ShellValue::default() };
                 self.assign(&name.text, value);
             }
             "alias" => self.alias(leaf),
@@ -65,12 +65,12 @@ impl Walk<'_> {
             "set" => self.set_options(leaf),
             "shift" => self.scope.positional = None,
             "fc" if leaf.words.iter().any(|word| matches!(word.text.as_str(), "-s" | "-e")) => {
-                leaf.find(Finding::ask("dynamic-code", "Runs an earlier command again"));
+                leaf.add_finding(CommandFinding::ask("dynamic-code", "Runs an earlier command again"));
             }
             "shopt" => {
                 let on = leaf.words.iter().any(|word| word.text == "-s");
                 if leaf.words.iter().any(|word| word.text == "dotglob") {
-                    self.scope.hidden = on;
+                    self.scope.dotglob = on;
                 }
             }
             "history" => {
@@ -78,10 +78,10 @@ impl Walk<'_> {
                     let flag = pair[0].text.strip_prefix('-').unwrap_or("");
                     !pair[1].text.starts_with('-') && flag.contains(['a', 'r', 'w', 'n'])
                 });
-                let files: Vec<Word> = files.map(|pair| pair[1].clone()).collect();
+                let files: Vec<ShellWord> = files.map(|pair| pair[1].clone()).collect();
                 let cwd = self.scope.cwd.clone();
-                let site = self.site(cwd.as_deref(), input);
-                let mut act = Act::bare(leaf, &site);
+                let site = self.eval_context(cwd.as_deref(), input);
+                let mut act = EffectBuilder::without_program(leaf, &site);
                 for file in &files {
                     act.read(file);
                     act.write(file);
@@ -91,18 +91,18 @@ impl Walk<'_> {
                     .iter()
                     .any(|word| word.text.starts_with('-') && word.text.contains(['c', 'd', 'w']));
                 if wipes {
-                    leaf.find(Finding::ask("history-tampering", "Changes the shell's history"));
+                    leaf.add_finding(CommandFinding::ask("history-tampering", "Changes the shell's history"));
                 }
             }
             "enable" | "hash" | "complete" | "compgen" | "bind" => {
                 let flags = ["-f", "-p", "-C", "-F", "-x"];
                 if leaf.words.iter().any(|word| flags.contains(&word.text.as_str())) {
                     let reason = "Gives a command another meaning";
-                    leaf.find(Finding::ask("shadowing", reason));
+                    leaf.add_finding(CommandFinding::ask("shadowing", reason));
                 }
                 let at = leaf.words.iter().position(|word| word.text == "-W");
                 if let Some(words) = at.and_then(|at| leaf.words.get(at + 1)).cloned() {
-                    self.evaluated(&words.text);
+                    self.evaluate_text(&words.text);
                 }
             }
             "umask" => {
@@ -110,7 +110,7 @@ impl Walk<'_> {
                 let number = u32::from_str_radix(mask, 8);
                 if number.is_ok_and(|mask| mask & 0o2 == 0) {
                     let reason = "Lets everybody write to what is made from now on";
-                    leaf.find(Finding::ask("world-writable", reason));
+                    leaf.add_finding(CommandFinding::ask("world-writable", reason));
                 }
             }
             "unalias" | "ulimit" | "wait" | "jobs" | "fg" | "bg" | "disown" | "exit" | "return"
@@ -118,37 +118,37 @@ impl Walk<'_> {
             | "type" | "pwd" | "dirs" | "times" | "help" | "caller" | "suspend" | "echo" => {}
             _ => return None,
         }
-        let out = flow::output(&leaf.program, &leaf.words, input, self.scope.cwd.as_deref());
+        let out = text_stream::output(&leaf.program, &leaf.words, input, self.scope.cwd.as_deref());
         let mut leaf = std::mem::take(leaf);
         leaf.reads_only = true;
-        self.push(leaf);
+        self.push_leaf(leaf);
         Some(out)
     }
 
-    fn change_folder(&mut self, leaf: &Leaf) {
+    fn change_dir(&mut self, leaf: &LeafCommand) {
         let target =
             leaf.words.iter().skip(1).find(|word| word.text == "-" || !word.text.starts_with('-'));
         let home = self.at.home().map(|home| home.to_string_lossy().into_owned());
         match (leaf.program.as_str(), target) {
-            ("cd", None) => self.scope.enter(home.as_deref(), self.at),
+            ("cd", None) => self.scope.change_dir(home.as_deref(), self.at),
             // Another variable may say where it is looked for.
             ("cd", Some(word))
                 if self.scope.get("CDPATH").is_some()
                     && !word.text.starts_with('/')
                     && !matches!(word.text.split('/').next(), Some("." | "..")) =>
             {
-                self.scope.enter(None, self.at);
+                self.scope.change_dir(None, self.at);
             }
             ("cd" | "pushd", Some(word)) if word.text != "-" && !word.glob => {
-                let folder = word.known().map(str::to_owned);
-                self.scope.enter(folder.as_deref(), self.at);
+                let folder = word.known_text().map(str::to_owned);
+                self.scope.change_dir(folder.as_deref(), self.at);
             }
-            _ => self.scope.enter(None, self.at),
+            _ => self.scope.change_dir(None, self.at),
         }
     }
 
-    fn evaluate(&mut self, leaf: &mut Leaf, input: &Stream) -> Stream {
-        let mut joined = Word::literal("");
+    fn evaluate(&mut self, leaf: &mut LeafCommand, input: &TextStream) -> TextStream {
+        let mut joined = ShellWord::literal("");
         for word in leaf.words.iter().skip(1) {
             if !joined.text.is_empty() {
                 joined.text.push(' ');
@@ -158,20 +158,20 @@ impl Walk<'_> {
             joined.taint = joined.taint.with(word.taint);
         }
         let mut leaf = std::mem::take(leaf);
-        self.code(&joined, &mut leaf);
+        self.check_code(&joined, &mut leaf);
         leaf.reads_only = true;
         let outer = leaf.words.clone();
-        self.push(leaf);
+        self.push_leaf(leaf);
         if !joined.known && joined.text.contains('…') {
-            return Stream::unknown();
+            return TextStream::unknown();
         }
-        self.enter_via("eval".to_owned(), outer);
-        let out = self.source_with(&joined.text, input);
-        self.leave_via();
+        self.push_wrapper("eval".to_owned(), outer);
+        let out = self.walk_source_with(&joined.text, input);
+        self.pop_wrapper();
         out
     }
 
-    fn declare(&mut self, leaf: &mut Leaf) {
+    fn declare(&mut self, leaf: &mut LeafCommand) {
         let mut assigns = false;
         let refers = leaf.words.iter().skip(1).any(|word| {
             word.text.starts_with('-') && word.text.contains('n') && leaf.program != "export"
@@ -183,7 +183,7 @@ impl Walk<'_> {
                 .skip(1)
                 .any(|word| word.text.starts_with('-') && word.text.contains('x'));
         let flagged =
-            |word: &Word, flag: char| word.text.starts_with('-') && word.text.contains(flag);
+            |word: &ShellWord, flag: char| word.text.starts_with('-') && word.text.contains(flag);
         let computes = leaf.program != "export" && leaf.words.iter().any(|word| flagged(word, 'i'));
         for word in leaf.words.clone().iter().skip(1) {
             if computes && !word.text.starts_with('-') {
@@ -193,44 +193,44 @@ impl Walk<'_> {
                 self.scope.export(word.text.split('=').next().unwrap_or(""));
             }
             if let Some((name, value)) = word.text.split_once('=') {
-                let mut value = Word { text: value.to_owned(), ..word.clone() };
+                let mut value = ShellWord { text: value.to_owned(), ..word.clone() };
                 if let (Some(rest), Some(home)) = (value.text.strip_prefix("~/"), self.at.home()) {
                     value.text = home.join(rest).to_string_lossy().into_owned();
                 }
                 if let Some(finding) = programs::environment_override(name, &value) {
-                    leaf.find(finding);
+                    leaf.add_finding(finding);
                 }
                 leaf.effects.extend(programs::proxy_effect(name, &value));
                 assigns = true;
                 if refers {
-                    self.scope.refer(name, &value.text);
+                    self.scope.set_reference(name, &value.text);
                     continue;
                 }
-                self.scope.lead(name, &value, self.at);
-                let value = Value::of(&value);
-                self.computed_for(name, &value);
+                self.scope.note_path_variable(name, &value, self.at);
+                let value = ShellValue::from_word(&value);
+                self.evaluate_assignment(name, &value);
                 self.scope.set(name, value);
             }
         }
         let prints = leaf.words.len() == 1 || leaf.words.iter().any(|word| word.text == "-p");
         if prints && !assigns {
-            leaf.effect(hermes_core::Effect::any(Permission::ENV_READ));
+            leaf.add_effect(hermes_core::Effect::any(Permission::ENV_READ));
         }
     }
 
-    fn unset(&mut self, leaf: &mut Leaf) {
+    fn unset(&mut self, leaf: &mut LeafCommand) {
         for word in leaf.words.clone().iter().skip(1) {
             if word.text.starts_with("HIST") {
-                leaf.find(Finding::ask("history-tampering", "Switches the shell's history off"));
+                leaf.add_finding(CommandFinding::ask("history-tampering", "Switches the shell's history off"));
             }
             self.scope.unset(&word.text);
         }
     }
 
-    fn read_into(&mut self, leaf: &mut Leaf, input: &Stream) {
+    fn read_into(&mut self, leaf: &mut LeafCommand, input: &TextStream) {
         let at = leaf.words.iter().position(|word| word.text == "-C");
         if let Some(callback) = at.and_then(|at| leaf.words.get(at + 1)).cloned() {
-            leaf.find(Finding::ask("program-option", "Runs a command for every line that is read"));
+            leaf.add_finding(CommandFinding::ask("program-option", "Runs a command for every line that is read"));
             self.nested_source(&callback, input);
         }
         let own = if leaf.program == "getopts" { 2 } else { 1 };
@@ -239,10 +239,10 @@ impl Walk<'_> {
             input.text.iter().flat_map(|text| text.lines()).take(16).map(str::to_owned).collect();
         let certain = self.repeats == 0 && input.text.is_some();
         if leaf.program != "read" {
-            let all = |text: &String| Word { taint: input.taint, ..Word::literal(text.as_str()) };
+            let all = |text: &String| ShellWord { taint: input.taint, ..ShellWord::literal(text.as_str()) };
             let name = names.first().copied().unwrap_or("MAPFILE");
             if certain && leaf.words.len() <= 3 {
-                self.assign(name, Value::unknown());
+                self.assign(name, ShellValue::unknown());
                 self.scope.set_array(name, lines.iter().map(all).collect(), false);
                 return;
             }
@@ -266,24 +266,24 @@ impl Walk<'_> {
             let text = (certain && plain).then(|| field.to_owned());
             rest = next;
             let once = text.is_none() && self.repeats == 0 && input.connected;
-            let taint = if once { input.taint.with(Taint::FOREIGN) } else { input.taint };
+            let taint = if once { input.taint.with(TextTaint::FOREIGN) } else { input.taint };
             let shape = input.shape.filter(|_| text.is_none()).map(str::to_owned);
-            self.assign(name, Value { text, hints: hints.clone(), taint, shape });
+            self.assign(name, ShellValue { text, hints: hints.clone(), taint, shape });
         }
     }
 
-    fn alias(&mut self, leaf: &mut Leaf) {
+    fn alias(&mut self, leaf: &mut LeafCommand) {
         for word in leaf.words.clone().iter().skip(1) {
             let Some((name, body)) = word.text.split_once('=') else { continue };
             if programs::is_well_known(name) {
                 let reason = format!("Gives the command {name} another meaning");
-                leaf.find(Finding::ask("shadowing", reason));
+                leaf.add_finding(CommandFinding::ask("shadowing", reason));
             }
-            self.scope.alias(name.to_owned(), body.to_owned());
+            self.scope.set_alias(name.to_owned(), body.to_owned());
         }
     }
 
-    fn trap(&mut self, leaf: &mut Leaf) -> Stream {
+    fn trap(&mut self, leaf: &mut LeafCommand) -> TextStream {
         let mut leaf = std::mem::take(leaf);
         let action = leaf.words.iter().skip(1).find(|word| word.text != "--").cloned();
         let signals = leaf.words.len() > 2;
@@ -292,28 +292,28 @@ impl Walk<'_> {
         let outer = leaf.words.clone();
         leaf.reads_only = true;
         if let Some(word) = &code {
-            self.code(word, &mut leaf);
+            self.check_code(word, &mut leaf);
         }
-        self.push(leaf);
+        self.push_leaf(leaf);
         let at_the_end =
             outer.iter().skip(2).all(|word| matches!(word.text.as_str(), "EXIT" | "0"));
         if let Some(word) = code {
             // What it does depends on what is known by then.
             if at_the_end && self.is_outermost() && self.traps.len() < 16 {
                 self.traps.push(word);
-                return Stream::text("");
+                return TextStream::text("");
             }
-            self.enter_via("trap".to_owned(), outer);
-            self.nested_source(&word, &Stream::unknown());
-            self.leave_via();
+            self.push_wrapper("trap".to_owned(), outer);
+            self.nested_source(&word, &TextStream::unknown());
+            self.pop_wrapper();
         }
-        Stream::text("")
+        TextStream::text("")
     }
 
-    fn set_options(&mut self, leaf: &mut Leaf) {
+    fn set_options(&mut self, leaf: &mut LeafCommand) {
         let texts: Vec<&str> = leaf.words.iter().skip(1).map(|word| word.text.as_str()).collect();
         if texts.contains(&"history") && texts.contains(&"+o") {
-            leaf.find(Finding::ask("history-tampering", "Switches the shell's history off"));
+            leaf.add_finding(CommandFinding::ask("history-tampering", "Switches the shell's history off"));
             return;
         }
         self.scope.exports_all |= texts.contains(&"allexport")
@@ -324,13 +324,13 @@ impl Walk<'_> {
             self.scope.positional = Some(leaf.words.iter().skip(1).cloned().collect());
         }
         if leaf.words.len() == 1 {
-            leaf.effect(hermes_core::Effect::any(Permission::ENV_READ));
+            leaf.add_effect(hermes_core::Effect::any(Permission::ENV_READ));
         }
     }
 }
 
 /// The variables that `read` and its like fill.
-fn read_names<'w>(program: &str, words: &'w [Word]) -> Vec<&'w str> {
+fn read_names<'w>(program: &str, words: &'w [ShellWord]) -> Vec<&'w str> {
     // The letters of `read` and of `mapfile` mean different things.
     let valued: &[&str] = match program {
         "read" => &["-p", "-d", "-n", "-N", "-t", "-u", "-i"],

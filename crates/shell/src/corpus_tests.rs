@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use hermes_core::WorkingDir;
 
-use crate::{Analysis, Level, analyze};
+use crate::{CommandAnalysis, FindingLevel, analyze};
 
 pub(crate) fn at() -> WorkingDir {
     WorkingDir::new("/home/user/project", Some(PathBuf::from("/home/user")))
 }
 
-pub(crate) fn look(source: &str) -> Analysis {
+pub(crate) fn look(source: &str) -> CommandAnalysis {
     analyze(source, &at())
 }
 
@@ -512,6 +512,6 @@ fn dangerous_commands_ask_in_their_category() {
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     for (source, _) in asked {
-        assert_eq!(look(source).level(), Some(Level::Ask), "{source}");
+        assert_eq!(look(source).level(), Some(FindingLevel::Ask), "{source}");
     }
 }

@@ -4,14 +4,14 @@
 
 use hermes_core::WorkingDir;
 
-use crate::leaf::{Analysis, Finding};
+use crate::leaf::{CommandAnalysis, CommandFinding};
 
 /// How many texts of a program are looked at, and how long they may be.
 const MAX_TEXTS: usize = 64;
 const MAX_TEXT_BYTES: usize = 2000;
 
 /// What tells that a program runs commands.
-const RUNNERS: &[&str] = &[
+const COMMAND_RUNNERS: &[&str] = &[
     "system",
     "popen",
     "Popen",
@@ -40,15 +40,15 @@ const RUNNERS: &[&str] = &[
 ];
 
 /// What deletes whole trees, by its name alone.
-const DESTROYERS: &[&str] =
+const TREE_DELETERS: &[&str] =
     &["rmtree", "removedirs", "rimraf", "rimrafSync", "removeSync", "emptyDirSync"];
 
 /// The same, if it is told to go all the way down.
-const DEEP: &[&str] = &["rm", "rmSync", "rmdir", "rmdirSync"];
+const RECURSIVE_DELETERS: &[&str] = &["rm", "rmSync", "rmdir", "rmdirSync"];
 
 /// What is said of a text because it cannot be told, not because it is bad: a
 /// text in a program need not be a command.
-const UNCERTAIN: &[&str] = &[
+const UNCERTAIN_CATEGORIES: &[&str] = &[
     "interpreter-code",
     "dynamic-code",
     "dynamic-program",
@@ -79,33 +79,33 @@ pub enum CommentStyle {
 }
 
 /// What in a program destroys on a large scale.
-pub fn destructive_code(code: &str, comments: CommentStyle, at: &WorkingDir) -> Vec<Finding> {
-    let (bare, texts) = split(code, comments);
-    let words: Vec<&str> = words(&bare).collect();
+pub fn destructive_code(code: &str, comments: CommentStyle, at: &WorkingDir) -> Vec<CommandFinding> {
+    let (bare, texts) = split_strings(code, comments);
+    let words: Vec<&str> = identifiers(&bare).collect();
     let says = |list: &[&str]| words.iter().find(|word| list.contains(word)).copied();
     let mut found = Vec::new();
-    let deep = says(DEEP).filter(|_| words.contains(&"recursive"));
-    if let Some(name) = says(DESTROYERS).or(deep) {
-        found.push(deletes_tree(name));
+    let deep = says(RECURSIVE_DELETERS).filter(|_| words.contains(&"recursive"));
+    if let Some(name) = says(TREE_DELETERS).or(deep) {
+        found.push(tree_deletion_finding(name));
     }
-    if says(RUNNERS).is_some() {
-        commands(&texts, at, &mut found, &mut |_| {});
+    if says(COMMAND_RUNNERS).is_some() {
+        find_dangerous_commands(&texts, at, &mut found, &mut |_| {});
     }
     found
 }
 
-pub(crate) fn deletes_tree(name: &str) -> Finding {
+pub(crate) fn tree_deletion_finding(name: &str) -> CommandFinding {
     let reason = format!("Deletes a whole tree from inside a program ({name})");
-    Finding::ask("recursive-delete", reason)
+    CommandFinding::ask("recursive-delete", reason)
 }
 
 /// Adds what would be dangerous about these texts if they were run as
 /// commands. `look` sees each analysis.
-pub(crate) fn commands(
+pub(crate) fn find_dangerous_commands(
     texts: &[String],
     at: &WorkingDir,
-    found: &mut Vec<Finding>,
-    look: &mut dyn FnMut(&Analysis),
+    found: &mut Vec<CommandFinding>,
+    look: &mut dyn FnMut(&CommandAnalysis),
 ) {
     for text in texts.iter().filter(|text| text.len() <= MAX_TEXT_BYTES).take(MAX_TEXTS) {
         let analysis = crate::analyze_text_in_code(text, at);
@@ -113,21 +113,21 @@ pub(crate) fn commands(
         let leaves = analysis.leaves.into_iter().flat_map(|leaf| leaf.findings);
         for danger in leaves.chain(analysis.findings) {
             let is_known = found.iter().any(|known| known.category == danger.category);
-            if !is_known && !UNCERTAIN.contains(&danger.category) {
+            if !is_known && !UNCERTAIN_CATEGORIES.contains(&danger.category) {
                 found.push(danger);
             }
         }
     }
 }
 
-pub(crate) fn words(code: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn identifiers(code: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     code.split(move |c| !is_part(c)).filter(|word| !word.is_empty())
 }
 
 /// The code without its texts and comments, and the texts: each for itself, and
 /// those that stand in a list as one, as the words of a command do.
-pub(crate) fn split(code: &str, comments: CommentStyle) -> (String, Vec<String>) {
+pub(crate) fn split_strings(code: &str, comments: CommentStyle) -> (String, Vec<String>) {
     let mut bare = String::with_capacity(code.len());
     let (mut texts, mut list) = (Vec::new(), Vec::new());
     let mut rest = code;
@@ -143,7 +143,7 @@ pub(crate) fn split(code: &str, comments: CommentStyle) -> (String, Vec<String>)
         } else if comments == CommentStyle::Slashes && rest.starts_with("/*") {
             rest = rest.split_once("*/").map_or("", |(_, next)| next);
         } else if matches!(c, '"' | '\'') || (c == '`' && comments != CommentStyle::Hash) {
-            let (text, next) = text(rest, c);
+            let (text, next) = quoted_text(rest, c);
             texts.push(text.clone());
             list.push(text);
             bare.push(' ');
@@ -151,17 +151,17 @@ pub(crate) fn split(code: &str, comments: CommentStyle) -> (String, Vec<String>)
         } else {
             // Words of a command stand beside one another.
             if !(c.is_whitespace() || matches!(c, ',' | '[')) {
-                join(&mut texts, &mut list);
+                join_list(&mut texts, &mut list);
             }
             bare.push(c);
             rest = rest.get(c.len_utf8()..).unwrap_or_default();
         }
     }
-    join(&mut texts, &mut list);
+    join_list(&mut texts, &mut list);
     (bare, texts)
 }
 
-fn join(texts: &mut Vec<String>, list: &mut Vec<String>) {
+fn join_list(texts: &mut Vec<String>, list: &mut Vec<String>) {
     if list.len() > 1 {
         texts.push(list.join(" "));
     }
@@ -169,7 +169,7 @@ fn join(texts: &mut Vec<String>, list: &mut Vec<String>) {
 }
 
 /// The text that begins here with a quotation mark, and what comes after it.
-fn text(code: &str, mark: char) -> (String, &str) {
+fn quoted_text(code: &str, mark: char) -> (String, &str) {
     let triple = String::from_iter([mark; 3]);
     let end = if code.starts_with(&triple) { triple } else { mark.to_string() };
     let mut rest = code.get(end.len()..).unwrap_or_default();

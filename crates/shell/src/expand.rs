@@ -3,19 +3,19 @@
 use std::ffi::OsStr;
 use std::rc::Rc;
 
-use crate::braces::{self, Piece};
-use crate::flow::Stream;
-use crate::leaf::{NEAR, NUMBER, Open, Taint, Word};
-use crate::scope::Value;
-use crate::syntax::{Operator, Parameter, Part, Raw};
+use crate::braces::{self, BracePiece};
+use crate::text_stream::TextStream;
+use crate::leaf::{NEAR_PATH_PLACEHOLDER, NUMBER_PLACEHOLDER, RuntimeExtent, TextTaint, ShellWord};
+use crate::shell_scope::ShellValue;
+use crate::syntax::{ParameterOperator, ParameterExpansion, WordPart, RawWord};
 use crate::text::{glob_match, has_glob};
-use crate::walk::Walk;
+use crate::walk::ShellWalk;
 
 /// Builds the words that one written word becomes.
 #[derive(Default)]
-struct Fields {
-    done: Vec<Word>,
-    current: Option<Word>,
+struct WordBuilder {
+    done: Vec<ShellWord>,
+    current: Option<ShellWord>,
     /// Where unquoted values are split; None if they are not split at all.
     separators: Option<Rc<str>>,
     /// The globs of the current word stand for all of it so far, so what
@@ -23,27 +23,27 @@ struct Fields {
     grows: bool,
 }
 
-impl Fields {
-    fn word(&mut self) -> &mut Word {
-        self.current.get_or_insert_with(|| Word::literal(""))
+impl WordBuilder {
+    fn current_word(&mut self) -> &mut ShellWord {
+        self.current.get_or_insert_with(|| ShellWord::literal(""))
     }
 
-    fn text(&mut self, text: &str, quoted: bool) {
-        let word = self.word();
-        if word.open == Open::Whole && !text.is_empty() {
-            word.open = Open::Start;
+    fn push_text(&mut self, text: &str, quoted: bool) {
+        let word = self.current_word();
+        if word.runtime_extent == RuntimeExtent::Whole && !text.is_empty() {
+            word.runtime_extent = RuntimeExtent::Start;
         }
         word.text.push_str(text);
         word.glob |= !quoted && has_glob(text);
         if self.grows {
-            self.word().hints.iter_mut().for_each(|hint| hint.push_str(text));
+            self.current_word().hints.iter_mut().for_each(|hint| hint.push_str(text));
         }
     }
 
-    fn unknown(&mut self, shown: &str, taint: Taint) {
-        let word = self.word();
+    fn push_unknown(&mut self, shown: &str, taint: TextTaint) {
+        let word = self.current_word();
         if word.text.is_empty() {
-            word.open = Open::Whole;
+            word.runtime_extent = RuntimeExtent::Whole;
         }
         word.text.push_str(shown);
         word.known = false;
@@ -52,11 +52,11 @@ impl Fields {
         self.grows = false;
     }
 
-    fn value(&mut self, value: &Value, shown: &str, quoted: bool) {
+    fn push_value(&mut self, value: &ShellValue, shown: &str, quoted: bool) {
         let Some(text) = &value.text else {
-            let first = self.word().text.is_empty();
-            self.word().hints.extend_from_slice(&value.hints);
-            let word = self.word();
+            let first = self.current_word().text.is_empty();
+            self.current_word().hints.extend_from_slice(&value.hints);
+            let word = self.current_word();
             let certain = word.known || word.named;
             let is_split = |text: &str| {
                 let separators = self.separators.as_deref().filter(|_| !quoted);
@@ -64,15 +64,15 @@ impl Fields {
             };
             let shape = value.shape.as_deref().filter(|shape| !is_split(shape));
             let is_shaped = shape.is_some();
-            self.unknown(shape.unwrap_or(shown), value.taint);
-            self.word().named = certain && is_shaped;
+            self.push_unknown(shape.unwrap_or(shown), value.taint);
+            self.current_word().named = certain && is_shaped;
             self.grows = first;
             return;
         };
         let Some(separators) = self.separators.clone().filter(|_| !quoted) else {
-            self.text(text, quoted);
+            self.push_text(text, quoted);
             let taint = value.taint;
-            let word = self.word();
+            let word = self.current_word();
             word.taint = word.taint.with(taint);
             return;
         };
@@ -83,9 +83,9 @@ impl Fields {
             }
             first = false;
             if !piece.is_empty() {
-                self.text(piece, false);
+                self.push_text(piece, false);
                 let taint = value.taint;
-                let word = self.word();
+                let word = self.current_word();
                 word.taint = word.taint.with(taint);
             }
         }
@@ -93,19 +93,19 @@ impl Fields {
 }
 
 /// The word that a written one is, if there is nothing to expand in it.
-fn plain(raw: &Raw) -> Option<Word> {
-    let [Part::Text { text, quoted }] = &*raw.parts else { return None };
+fn plain_word(raw: &RawWord) -> Option<ShellWord> {
+    let [WordPart::Text { text, quoted }] = &*raw.parts else { return None };
     let expands = !quoted && (text.starts_with('~') || text.bytes().any(|byte| byte == b'{'));
     let glob = !quoted && has_glob(text);
-    (!expands).then(|| Word { glob, ..Word::literal(text.as_str()) })
+    (!expands).then(|| ShellWord { glob, ..ShellWord::literal(text.as_str()) })
 }
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Adds all words that a written word becomes: none, one or many.
-    pub(crate) fn expand_into(&mut self, raw: &Raw, words: &mut Vec<Word>) {
+    pub(crate) fn expand_into(&mut self, raw: &RawWord, words: &mut Vec<ShellWord>) {
         // Most words stand for themselves.
-        if let Some(word) = plain(raw) {
-            self.spend(word.text.len() / 64 + 1);
+        if let Some(word) = plain_word(raw) {
+            self.use_fuel(word.text.len() / 64 + 1);
             words.push(word);
             return;
         }
@@ -114,11 +114,11 @@ impl Walk<'_> {
         }
         let before = words.len();
         // Only values are split.
-        let literal = raw.parts.iter().all(|part| matches!(part, Part::Text { .. }));
+        let literal = raw.parts.iter().all(|part| matches!(part, WordPart::Text { .. }));
         let separators = if literal { Rc::clone(&self.blanks) } else { self.separators() };
         let separators = Some(separators);
         let mut fields =
-            Fields { done: std::mem::take(words), current: None, separators, grows: false };
+            WordBuilder { done: std::mem::take(words), current: None, separators, grows: false };
         if braces::has_braces(raw) {
             self.expand_braces(raw, &mut fields);
         } else {
@@ -126,27 +126,27 @@ impl Walk<'_> {
         }
         fields.done.extend(fields.current.take());
         let new = fields.done.iter().skip(before);
-        self.spend(new.map(|word| word.text.len() / 64 + 1).sum());
+        self.use_fuel(new.map(|word| word.text.len() / 64 + 1).sum());
         *words = fields.done;
     }
 
     /// `"$@"` without arguments is no word at all.
-    fn is_no_argument(&self, raw: &Raw) -> bool {
-        let [Part::Text { text, quoted: true }, Part::Parameter(parameter)] = &*raw.parts else {
+    fn is_no_argument(&self, raw: &RawWord) -> bool {
+        let [WordPart::Text { text, quoted: true }, WordPart::Parameter(parameter)] = &*raw.parts else {
             return false;
         };
         text.is_empty()
             && parameter.name == "@"
-            && parameter.operator == Operator::Plain
+            && parameter.operator == ParameterOperator::Plain
             && self.scope.positional.as_ref().is_some_and(Vec::is_empty)
     }
 
     /// The one word that an assignment or a quoted text becomes.
-    pub(crate) fn expand_whole(&mut self, raw: &Raw) -> Word {
-        let mut fields = Fields::default();
+    pub(crate) fn expand_whole(&mut self, raw: &RawWord) -> ShellWord {
+        let mut fields = WordBuilder::default();
         self.expand_parts(raw, &mut fields);
-        let word = fields.current.take().unwrap_or_else(|| Word::literal(""));
-        self.spend(word.text.len() / 64 + 1);
+        let word = fields.current.take().unwrap_or_else(|| ShellWord::literal(""));
+        self.use_fuel(word.text.len() / 64 + 1);
         word
     }
 
@@ -157,12 +157,12 @@ impl Walk<'_> {
         }
     }
 
-    fn expand_parts(&mut self, raw: &Raw, fields: &mut Fields) {
+    fn expand_parts(&mut self, raw: &RawWord, fields: &mut WordBuilder) {
         for (index, part) in raw.parts.iter().enumerate() {
             match part {
-                Part::Text { text, quoted: false } if index == 0 && text.starts_with('~') => {
+                WordPart::Text { text, quoted: false } if index == 0 && text.starts_with('~') => {
                     let alone = raw.parts.len() == 1;
-                    self.tilde(text, alone, fields);
+                    self.expand_tilde(text, alone, fields);
                 }
                 part => self.expand_part(part, fields),
             }
@@ -170,7 +170,7 @@ impl Walk<'_> {
     }
 
     /// `~` and `~/…` are the home folder, `~name` is somebody else's.
-    fn tilde(&mut self, text: &str, alone: bool, fields: &mut Fields) {
+    fn expand_tilde(&mut self, text: &str, alone: bool, fields: &mut WordBuilder) {
         let end = text.find('/').unwrap_or(text.len());
         let (user, rest) = text.split_at(end);
         let home = match user {
@@ -186,39 +186,39 @@ impl Walk<'_> {
         };
         match home {
             Some(home) if alone || !rest.is_empty() => {
-                fields.text(&home, true);
-                fields.text(rest, false);
+                fields.push_text(&home, true);
+                fields.push_text(rest, false);
             }
             _ if user.len() > 1 && !user.starts_with("~/") && alone => {
-                fields.text(text, false);
-                fields.word().known = user.contains(['~', '.']) && user.ends_with('~');
-                fields.word().named = false;
+                fields.push_text(text, false);
+                fields.current_word().known = user.contains(['~', '.']) && user.ends_with('~');
+                fields.current_word().named = false;
             }
             // The home folder of somebody whom nobody knows.
             None if user.len() > 1 && !rest.is_empty() => {
-                fields.text(text, false);
-                fields.word().known = false;
+                fields.push_text(text, false);
+                fields.current_word().known = false;
             }
-            _ => fields.text(text, false),
+            _ => fields.push_text(text, false),
         }
     }
 
-    fn expand_braces(&mut self, raw: &Raw, fields: &mut Fields) {
+    fn expand_braces(&mut self, raw: &RawWord, fields: &mut WordBuilder) {
         let Some(words) = braces::expand(raw) else {
-            self.spend(3000);
+            self.use_fuel(3000);
             self.expand_parts(raw, fields);
-            fields.word().known = false;
-            fields.word().named = false;
+            fields.current_word().known = false;
+            fields.current_word().named = false;
             return;
         };
-        self.spend(words.iter().map(Vec::len).sum());
+        self.use_fuel(words.iter().map(Vec::len).sum());
         for pieces in words {
             let mut text = String::new();
             let mut start = true;
             for piece in &pieces {
                 match piece {
-                    Piece::Unquoted(c) => text.push(*c),
-                    Piece::Part(part) => {
+                    BracePiece::Unquoted(c) => text.push(*c),
+                    BracePiece::Part(part) => {
                         self.plain_text(&mut text, start, false, fields);
                         start = false;
                         self.expand_part(part, fields);
@@ -230,34 +230,34 @@ impl Walk<'_> {
         }
     }
 
-    fn plain_text(&mut self, text: &mut String, start: bool, last: bool, fields: &mut Fields) {
+    fn plain_text(&mut self, text: &mut String, start: bool, last: bool, fields: &mut WordBuilder) {
         if text.is_empty() {
             return;
         }
         if start && text.starts_with('~') {
-            self.tilde(text, last, fields);
+            self.expand_tilde(text, last, fields);
         } else {
-            fields.text(text, false);
+            fields.push_text(text, false);
         }
         text.clear();
     }
 
-    fn expand_part(&mut self, part: &Part, fields: &mut Fields) {
+    fn expand_part(&mut self, part: &WordPart, fields: &mut WordBuilder) {
         match part {
-            Part::Text { text, quoted } => fields.text(text, *quoted),
-            Part::Parameter(parameter) => self.expand_parameter(parameter, fields),
-            Part::Output { body, quoted } => {
-                let stream = self.capture(body, &Stream::unknown());
+            WordPart::Text { text, quoted } => fields.push_text(text, *quoted),
+            WordPart::Parameter(parameter) => self.expand_parameter(parameter, fields),
+            WordPart::CommandSubstitution { body, quoted } => {
+                let stream = self.capture(body, &TextStream::unknown());
                 let text = stream.text.map(|text| text.trim_end_matches('\n').to_owned());
                 let shape = stream.shape.map(str::to_owned);
-                let value = Value { text, taint: stream.taint, hints: stream.names, shape };
-                fields.value(&value, "$(…)", *quoted);
+                let value = ShellValue { text, taint: stream.taint, hints: stream.names, shape };
+                fields.push_value(&value, "$(…)", *quoted);
             }
-            Part::Process { body, writes } => {
+            WordPart::ProcessSubstitution { body, writes } => {
                 // Whatever is written there is the input of what is inside.
-                let input = Stream { connected: *writes, ..Stream::unknown() };
+                let input = TextStream { connected: *writes, ..TextStream::unknown() };
                 let stream = self.capture(body, &input);
-                let word = fields.word();
+                let word = fields.current_word();
                 word.text.push_str("/dev/fd/63");
                 if !writes {
                     word.taint = word.taint.with(stream.taint);
@@ -266,20 +266,20 @@ impl Walk<'_> {
                     word.prints = stream.shape;
                 }
             }
-            Part::Arithmetic(inner) => {
-                let mut aside = Fields::default();
+            WordPart::Arithmetic(inner) => {
+                let mut aside = WordBuilder::default();
                 for part in inner {
                     match part {
-                        Part::Text { text, .. } => self.computed_names(text),
+                        WordPart::Text { text, .. } => self.evaluate_names(text),
                         part => self.expand_part(part, &mut aside),
                     }
                 }
                 aside.done.extend(aside.current.take());
-                self.computed_values(&aside.done);
-                let number = Value { shape: Some(NUMBER.to_owned()), ..Value::unknown() };
-                fields.value(&number, NUMBER, true);
+                self.evaluate_values(&aside.done);
+                let number = ShellValue { shape: Some(NUMBER_PLACEHOLDER.to_owned()), ..ShellValue::unknown() };
+                fields.push_value(&number, NUMBER_PLACEHOLDER, true);
             }
-            Part::Array(elements) => {
+            WordPart::Array(elements) => {
                 let mut texts = Vec::new();
                 let mut known = true;
                 let mut words = Vec::new();
@@ -288,142 +288,142 @@ impl Walk<'_> {
                     known &= word.known;
                     texts.push(word.text);
                 }
-                fields.text(&texts.join(" "), true);
-                fields.word().known &= known;
-                fields.word().named &= known;
+                fields.push_text(&texts.join(" "), true);
+                fields.current_word().known &= known;
+                fields.current_word().named &= known;
             }
         }
     }
 
-    fn expand_parameter(&mut self, parameter: &Parameter, fields: &mut Fields) {
+    fn expand_parameter(&mut self, parameter: &ParameterExpansion, fields: &mut WordBuilder) {
         let name = parameter.name.as_str();
         let shown = format!("${name}");
         let found = self.scope.parameter(name, self.at);
-        let taint = if is_secret(name) { Taint::SECRET } else { Taint::default() };
+        let taint = if is_secret_name(name) { TextTaint::SECRET } else { TextTaint::default() };
         let quoted = parameter.quoted;
         match parameter.operator {
-            Operator::Plain if name.ends_with(']') => self.expand_element(name, quoted, fields),
-            Operator::Plain if name == "@" && found.as_ref().is_some_and(|v| v.text.is_some()) => {
+            ParameterOperator::Plain if name.ends_with(']') => self.expand_element(name, quoted, fields),
+            ParameterOperator::Plain if name == "@" && found.as_ref().is_some_and(|v| v.text.is_some()) => {
                 let all = self.scope.positional.clone().unwrap_or_default();
                 for (index, word) in all.into_iter().enumerate() {
                     if index > 0 {
                         fields.done.extend(fields.current.take());
                     }
-                    fields.value(&Value::of(&word), &shown, quoted);
+                    fields.push_value(&ShellValue::from_word(&word), &shown, quoted);
                 }
             }
-            Operator::Plain => match found {
-                Some(value) => fields.value(&value, &shown, quoted),
-                None => fields.unknown(&shown, taint),
+            ParameterOperator::Plain => match found {
+                Some(value) => fields.push_value(&value, &shown, quoted),
+                None => fields.push_unknown(&shown, taint),
             },
-            Operator::Indirect => {
+            ParameterOperator::Indirect => {
                 let name = found.and_then(|value| value.text);
                 if let Some(name) = &name {
-                    self.evaluated_index(&Word::literal(name.as_str()));
+                    self.evaluate_index(&ShellWord::literal(name.as_str()));
                 }
                 match name.and_then(|name| self.scope.parameter(&name, self.at)) {
-                    Some(value) => fields.value(&value, &shown, quoted),
-                    None => fields.unknown(&shown, taint),
+                    Some(value) => fields.push_value(&value, &shown, quoted),
+                    None => fields.push_unknown(&shown, taint),
                 }
             }
-            Operator::Default | Operator::Assign => match found {
+            ParameterOperator::Default | ParameterOperator::Assign => match found {
                 Some(value) if value.text.as_ref().is_some_and(|text| !text.is_empty()) => {
-                    fields.value(&value, &shown, quoted);
+                    fields.push_value(&value, &shown, quoted);
                 }
                 Some(value) if value.text.is_none() => {
                     self.expand_whole(&parameter.argument);
-                    fields.value(&value, &shown, quoted);
+                    fields.push_value(&value, &shown, quoted);
                 }
                 _ => {
                     let value = self.expand_argument(parameter, fields);
-                    if parameter.operator == Operator::Assign {
+                    if parameter.operator == ParameterOperator::Assign {
                         self.assign(name, value);
                     }
                 }
             },
-            Operator::Alternate => match found {
-                Some(Value { text: Some(text), .. }) if !text.is_empty() => {
+            ParameterOperator::Alternate => match found {
+                Some(ShellValue { text: Some(text), .. }) if !text.is_empty() => {
                     self.expand_argument(parameter, fields);
                 }
-                Some(Value { text: Some(_), .. }) => {}
+                Some(ShellValue { text: Some(_), .. }) => {}
                 _ => {
                     let word = self.expand_whole(&parameter.argument);
-                    fields.unknown(&shown, word.taint);
+                    fields.push_unknown(&shown, word.taint);
                 }
             },
-            Operator::Other => {
+            ParameterOperator::Other => {
                 let word = self.expand_whole(&parameter.argument);
-                self.computed_part(&parameter.argument);
+                self.evaluate_part(&parameter.argument);
                 if let (Some(text), true) = (
                     found.as_ref().and_then(|value| value.text.clone()),
                     word.text.starts_with('@'),
                 ) {
-                    self.evaluated(&text);
+                    self.evaluate_text(&text);
                 }
                 let own = found.as_ref().map_or(taint, |value| value.taint);
                 let taint = word.taint.with(own);
                 let text = found.as_ref().and_then(|value| value.text.as_deref());
-                let length = text.map_or(0, str::len).min(MAX_CUT);
-                self.spend(length * length / 4);
-                if let Some(text) = text.and_then(|text| cut(text, &word)) {
-                    let value = Value { text: Some(text.to_owned()), taint, ..Value::default() };
-                    return fields.value(&value, &shown, quoted);
+                let length = text.map_or(0, str::len).min(MAX_CUT_BYTES);
+                self.use_fuel(length * length / 4);
+                if let Some(text) = text.and_then(|text| apply_cut(text, &word)) {
+                    let value = ShellValue { text: Some(text.to_owned()), taint, ..ShellValue::default() };
+                    return fields.push_value(&value, &shown, quoted);
                 }
-                match found.filter(|value| stays_near(value, &word)) {
+                match found.filter(|value| stays_below_cwd(value, &word)) {
                     Some(_) => {
-                        let shape = Some(NEAR.to_owned());
-                        fields.value(&Value { taint, shape, ..Value::unknown() }, &shown, quoted);
+                        let shape = Some(NEAR_PATH_PLACEHOLDER.to_owned());
+                        fields.push_value(&ShellValue { taint, shape, ..ShellValue::unknown() }, &shown, quoted);
                     }
-                    None => fields.unknown(&shown, taint),
+                    None => fields.push_unknown(&shown, taint),
                 }
             }
         }
     }
 
     /// `name[@]` and `name[0]`.
-    fn expand_element(&mut self, name: &str, quoted: bool, fields: &mut Fields) {
+    fn expand_element(&mut self, name: &str, quoted: bool, fields: &mut WordBuilder) {
         let (array, index) = name.split_once('[').unwrap_or((name, ""));
         let shown = format!("${{{name}}}");
-        let Some(words) = self.scope.array(array).map(<[Word]>::to_vec) else {
+        let Some(words) = self.scope.array(array).map(<[ShellWord]>::to_vec) else {
             // What was read into it is of one kind.
             let read = self.scope.get(array).filter(|value| value.text.is_none()).cloned();
-            return fields.value(&read.unwrap_or_else(Value::unknown), &shown, quoted);
+            return fields.push_value(&read.unwrap_or_else(ShellValue::unknown), &shown, quoted);
         };
         let index = index.trim_end_matches(']');
         if let Ok(index) = index.parse::<usize>() {
             return match words.get(index) {
-                Some(word) => fields.value(&Value::of(word), &shown, quoted),
-                None => fields.unknown(&shown, Taint::default()),
+                Some(word) => fields.push_value(&ShellValue::from_word(word), &shown, quoted),
+                None => fields.push_unknown(&shown, TextTaint::default()),
             };
         }
         for (at, word) in words.into_iter().enumerate() {
             if at > 0 && fields.separators.is_some() {
                 fields.done.extend(fields.current.take());
             } else if at > 0 {
-                fields.text(" ", true);
+                fields.push_text(" ", true);
             }
             let glob = word.glob;
-            fields.value(&Value::of(&word), &shown, quoted);
+            fields.push_value(&ShellValue::from_word(&word), &shown, quoted);
             if let Some(current) = &mut fields.current {
                 current.glob |= glob;
             }
         }
     }
 
-    fn expand_argument(&mut self, parameter: &Parameter, fields: &mut Fields) -> Value {
+    fn expand_argument(&mut self, parameter: &ParameterExpansion, fields: &mut WordBuilder) -> ShellValue {
         let word = self.expand_whole(&parameter.argument);
-        let value = Value::of(&word);
-        fields.value(&value, &word.text, parameter.quoted);
+        let value = ShellValue::from_word(&word);
+        fields.push_value(&value, &word.text, parameter.quoted);
         value
     }
 }
 
 /// Longer values are not cut.
-const MAX_CUT: usize = 256;
+const MAX_CUT_BYTES: usize = 256;
 
 /// What `${name%pattern}` and its like leave of a text.
-fn cut<'t>(text: &'t str, operation: &Word) -> Option<&'t str> {
-    let written = operation.known().filter(|_| text.len() <= MAX_CUT)?;
+fn apply_cut<'t>(text: &'t str, operation: &ShellWord) -> Option<&'t str> {
+    let written = operation.known_text().filter(|_| text.len() <= MAX_CUT_BYTES)?;
     let places = || text.char_indices().map(|(at, _)| at).chain([text.len()]);
     let (front, longest, pattern) = if let Some(pattern) = written.strip_prefix("##") {
         (true, true, pattern)
@@ -453,25 +453,25 @@ fn cut<'t>(text: &'t str, operation: &Word) -> Option<&'t str> {
 
 /// Whether a path stays below the folder when a part of it is cut off or
 /// replaced.
-fn stays_near(value: &Value, operation: &Word) -> bool {
+fn stays_below_cwd(value: &ShellValue, operation: &ShellWord) -> bool {
     let near = value.shape.as_deref().is_some_and(|shape| {
-        let word = Word { text: shape.to_owned(), named: true, ..Word::default() };
-        word.is_near()
+        let word = ShellWord { text: shape.to_owned(), named: true, ..ShellWord::default() };
+        word.is_below_cwd()
     });
     let text = operation.text.as_str();
     let put_in = match text.strip_prefix('/') {
         Some(rest) => rest.trim_start_matches('/').split_once('/').map_or("", |(_, new)| new),
         None => "",
     };
-    near && (operation.known || operation.is_near())
+    near && (operation.known || operation.is_below_cwd())
         && text.starts_with(['%', '#', ',', '^', '/'])
         && !put_in.starts_with('/')
         && !put_in.contains("..")
 }
 
 /// Whether a variable's name says that its value is a secret.
-pub(crate) fn is_secret(name: &str) -> bool {
-    const MARKS: &[&str] = &[
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    const SECRET_NAME_MARKS: &[&str] = &[
         "TOKEN",
         "SECRET",
         "PASSWORD",
@@ -483,5 +483,5 @@ pub(crate) fn is_secret(name: &str) -> bool {
         "ACCESS_KEY",
     ];
     let name = name.to_ascii_uppercase();
-    MARKS.iter().any(|mark| name.contains(mark))
+    SECRET_NAME_MARKS.iter().any(|mark| name.contains(mark))
 }

@@ -4,98 +4,98 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::flow::{self, Stream};
-use crate::leaf::{Finding, Leaf, Level, Taint, Word};
-use crate::site::{Act, Inner, Site};
-use crate::text::{looks_alike, program_name};
-use crate::walk::Walk;
+use crate::text_stream::{self, TextStream};
+use crate::leaf::{CommandFinding, LeafCommand, FindingLevel, TextTaint, ShellWord};
+use crate::eval_context::{EffectBuilder, InnerCommand, EvalContext};
+use crate::text::{has_lookalike_letters, program_name};
+use crate::walk::ShellWalk;
 use crate::{programs, wrappers};
 
 /// More commands inside one other are not looked at.
-const MAX_INNER: usize = 32;
+const MAX_INNER_COMMANDS: usize = 32;
 
-impl<'a> Walk<'a> {
+impl<'a> ShellWalk<'a> {
     /// The surroundings of a leaf in this directory, with this input.
-    pub(crate) fn site<'s>(&self, cwd: Option<&'s Path>, input: &'s Stream) -> Site<'s>
+    pub(crate) fn eval_context<'s>(&self, cwd: Option<&'s Path>, input: &'s TextStream) -> EvalContext<'s>
     where
         'a: 's,
     {
-        let (hidden, in_code) = (self.scope.hidden, self.in_code);
-        Site { at: self.at, cwd, input, hidden, in_code }
+        let (hidden, in_code) = (self.scope.dotglob, self.in_code);
+        EvalContext { at: self.at, cwd, input, dotglob: hidden, in_code }
     }
 }
 
-impl Walk<'_> {
+impl ShellWalk<'_> {
     /// Runs a command by its words.
-    pub(crate) fn invoke(&mut self, words: Vec<Word>, mut leaf: Leaf, input: &Stream) -> Stream {
-        let Some(first) = words.first() else { return Stream::unknown() };
+    pub(crate) fn invoke(&mut self, words: Vec<ShellWord>, mut leaf: LeafCommand, input: &TextStream) -> TextStream {
+        let Some(first) = words.first() else { return TextStream::unknown() };
         if !first.known || first.glob || first.text.is_empty() {
-            return self.dynamic(words, leaf, input);
+            return self.invoke_dynamic(words, leaf, input);
         }
         if let Some(body) = self.scope.function(&first.text).cloned() {
             let name = first.text.clone();
             self.called.insert(name.clone());
             let arguments = words.get(1..).unwrap_or(&[]).to_vec();
-            let or_else = self.scope.doubt(&name).map(|other| (other, leaf.clone(), words.clone()));
+            let or_else = self.scope.uncertain_function(&name).map(|other| (other, leaf.clone(), words.clone()));
             leaf.program.clone_from(&name);
             leaf.words = words.into();
             leaf.reads_only = true;
-            self.push(leaf);
-            let out = self.call(&name, &body, Some(arguments.clone()), input);
+            self.push_leaf(leaf);
+            let out = self.call_function(&name, &body, Some(arguments.clone()), input);
             return match or_else {
                 None => out,
-                Some((Some(old), ..)) => out.and(self.call(&name, &old, Some(arguments), input)),
-                Some((None, leaf, words)) => out.and(self.execute(words, leaf, input)),
+                Some((Some(old), ..)) => out.concat(self.call_function(&name, &old, Some(arguments), input)),
+                Some((None, leaf, words)) => out.concat(self.execute(words, leaf, input)),
             };
         }
         if let Some((name, text)) = self.scope.take_alias(&first.text) {
             let rest: Vec<_> = words.iter().skip(1).map(|word| word.text.as_str()).collect();
             let source = format!("{text} {}", rest.join(" "));
-            let out = self.source_with(&source, input);
+            let out = self.walk_source_with(&source, input);
             self.aliased.insert(name.clone());
-            self.scope.alias(name, text);
+            self.scope.set_alias(name, text);
             return out;
         }
         self.execute(words, leaf, input)
     }
 
     /// Runs a program or a builtin, whatever functions and aliases there are.
-    fn execute(&mut self, mut words: Vec<Word>, mut leaf: Leaf, input: &Stream) -> Stream {
-        self.recall(&mut words);
+    fn execute(&mut self, mut words: Vec<ShellWord>, mut leaf: LeafCommand, input: &TextStream) -> TextStream {
+        self.fill_contents(&mut words);
         let Some(first) =
             words.first().filter(|first| first.known && !first.glob && !first.text.is_empty())
         else {
-            return self.dynamic(words, leaf, input);
+            return self.invoke_dynamic(words, leaf, input);
         };
-        self.spend(words.len());
-        if self.fuel == 0 || self.via.len() > 12 {
-            self.note(Finding::ask("too-complex", "The command is nested too deeply"));
-            return Stream::unknown();
+        self.use_fuel(words.len());
+        if self.fuel == 0 || self.wrappers.len() > 12 {
+            self.add_finding(CommandFinding::ask("too-complex", "The command is nested too deeply"));
+            return TextStream::unknown();
         }
-        if looks_alike(&first.text) {
+        if has_lookalike_letters(&first.text) {
             let reason =
                 format!("The program name “{}” is written with look-alike letters", first.text);
-            leaf.find(Finding::ask("obfuscation", reason));
+            leaf.add_finding(CommandFinding::ask("obfuscation", reason));
         }
         if let Some(place) = self.local_program(first) {
-            return self.as_local(place, words.into(), leaf, input);
+            return self.invoke_local(place, words.into(), leaf, input);
         }
-        let (seen, _) = self.mark();
-        let out = self.as_named(words.into(), leaf, input);
-        if self.scope.own_programs {
-            self.leaves_since(seen).for_each(programs::doubt_name);
+        let (seen, _) = self.checkpoint();
+        let out = self.invoke_named(words.into(), leaf, input);
+        if self.scope.prefers_project_programs {
+            self.leaves_since(seen).for_each(programs::check_shadowing);
         }
         out
     }
 
     /// Where a program is that is not installed.
-    fn local_program(&self, first: &Word) -> Option<String> {
+    fn local_program(&self, first: &ShellWord) -> Option<String> {
         if !first.text.contains('/') {
             return None;
         }
         let cwd = self.scope.cwd.clone();
-        let input = Stream::unknown();
-        let site = self.site(cwd.as_deref(), &input);
+        let input = TextStream::unknown();
+        let site = self.eval_context(cwd.as_deref(), &input);
         programs::is_local(&site, first).then(|| match site.absolute(first) {
             Some(path) => path.to_string_lossy().into_owned(),
             None => first.text.clone(),
@@ -106,27 +106,27 @@ impl Walk<'_> {
     /// What the known one does is still looked at, since it may be a copy of it,
     /// but it is given nothing for its name.
     #[inline(never)]
-    fn as_local(
+    fn invoke_local(
         &mut self,
         place: String,
-        words: Arc<[Word]>,
-        leaf: Leaf,
-        input: &Stream,
-    ) -> Stream {
-        let (seen, _) = self.mark();
-        let out = self.apart(|walk| walk.as_named(words, leaf, input));
-        self.leaves_since(seen).for_each(|leaf| programs::without_name(leaf, &place));
-        Stream {
+        words: Arc<[ShellWord]>,
+        leaf: LeafCommand,
+        input: &TextStream,
+    ) -> TextStream {
+        let (seen, _) = self.checkpoint();
+        let out = self.in_subshell(|walk| walk.invoke_named(words, leaf, input));
+        self.leaves_since(seen).for_each(|leaf| programs::drop_name_trust(leaf, &place));
+        TextStream {
             text: None,
             shape: None,
             connected: true,
-            taint: out.taint.with(Taint::COMPUTED),
+            taint: out.taint.with(TextTaint::COMPUTED),
             ..out
         }
     }
 
     /// Runs what is known by this name.
-    fn as_named(&mut self, words: Arc<[Word]>, mut leaf: Leaf, input: &Stream) -> Stream {
+    fn invoke_named(&mut self, words: Arc<[ShellWord]>, mut leaf: LeafCommand, input: &TextStream) -> TextStream {
         let program = words.first().map(|first| program_name(&first.text)).unwrap_or_default();
         leaf.program = program.as_ref().to_owned();
         leaf.words = Arc::clone(&words);
@@ -134,208 +134,208 @@ impl Walk<'_> {
             return out;
         }
         if crate::shells::is_shell(&leaf.program) {
-            return self.shell(leaf, input);
+            return self.run_shell(leaf, input);
         }
         let cwd = self.scope.cwd.clone();
-        let site = self.site(cwd.as_deref(), input);
-        let peeled = wrappers::peel(&mut Act::of(&mut leaf, &site, &program, &words));
+        let site = self.eval_context(cwd.as_deref(), input);
+        let peeled = wrappers::unwrap_command(&mut EffectBuilder::new(&mut leaf, &site, &program, &words));
         if let Some(inner) = peeled {
-            let plain = wrappers::folder(&leaf).is_none() && wrappers::given(&leaf).is_empty();
+            let plain = wrappers::working_dir(&leaf).is_none() && wrappers::given_variables(&leaf).is_empty();
             return match plain {
-                true => self.under(leaf, inner, input),
-                false => self.under_given(leaf, inner, input),
+                true => self.run_wrapped(leaf, inner, input),
+                false => self.run_wrapped_with_env(leaf, inner, input),
             };
         }
-        self.describe(leaf, &program, &words, input)
+        self.describe_leaf(leaf, &program, &words, input)
     }
 
     /// What runs next runs under this program.
-    pub(crate) fn enter_via(&mut self, program: String, words: Arc<[Word]>) {
-        self.via.push(program);
-        self.outer.push(words);
+    pub(crate) fn push_wrapper(&mut self, program: String, words: Arc<[ShellWord]>) {
+        self.wrappers.push(program);
+        self.unwrapped_words.push(words);
     }
 
     /// The end of that.
-    pub(crate) fn leave_via(&mut self) {
-        self.via.pop();
-        self.outer.pop();
+    pub(crate) fn pop_wrapper(&mut self) {
+        self.wrappers.pop();
+        self.unwrapped_words.pop();
     }
 
     /// Goes on with what a wrapper runs, in the folder and with the variables
     /// that it is given.
     #[inline(never)]
-    fn under_given(&mut self, leaf: Leaf, inner: Inner, input: &Stream) -> Stream {
-        let given = wrappers::given(&leaf);
+    fn run_wrapped_with_env(&mut self, leaf: LeafCommand, inner: InnerCommand, input: &TextStream) -> TextStream {
+        let given = wrappers::given_variables(&leaf);
         let given: Vec<_> =
             given.iter().map(|(name, word)| (name.as_str(), word.clone())).collect();
-        let own_programs = self.scope.own_programs;
+        let own_programs = self.scope.prefers_project_programs;
         for (name, value) in &given {
-            self.scope.lead(name, value, self.at);
+            self.scope.note_path_variable(name, value, self.at);
         }
-        let lent = self.scope.lend(&given);
-        let folder = wrappers::folder(&leaf);
+        let lent = self.scope.set_temporary(&given);
+        let folder = wrappers::working_dir(&leaf);
         let cwd = self.scope.cwd.clone();
         if let Some(folder) = &folder {
-            self.scope.enter(folder.known(), self.at);
+            self.scope.change_dir(folder.known_text(), self.at);
         }
-        let out = self.under(leaf, inner, input);
+        let out = self.run_wrapped(leaf, inner, input);
         if folder.is_some() {
             self.scope.cwd = cwd;
         }
-        self.scope.take_back(lent);
-        self.scope.own_programs = own_programs;
+        self.scope.restore(lent);
+        self.scope.prefers_project_programs = own_programs;
         out
     }
 
     /// Goes on with what a wrapper runs; the wrapper itself is no leaf.
-    fn under(&mut self, leaf: Leaf, inner: Inner, input: &Stream) -> Stream {
+    fn run_wrapped(&mut self, leaf: LeafCommand, inner: InnerCommand, input: &TextStream) -> TextStream {
         let name = leaf.program.clone();
         let outer = leaf.words.clone();
-        self.enter_via(name, outer);
+        self.push_wrapper(name, outer);
         let mut next = self.new_leaf(&leaf.text);
         next.effects = leaf.effects;
         next.findings = leaf.findings;
         let out = match inner {
-            Inner::Words(words) if words.is_empty() => {
+            InnerCommand::Words(words) if words.is_empty() => {
                 next.program = leaf.program;
                 next.words = leaf.words;
                 next.reads_only = leaf.reads_only;
-                self.leave_via();
-                next.via.pop();
-                next.outer.pop();
+                self.pop_wrapper();
+                next.wrappers.pop();
+                next.unwrapped_words.pop();
                 let taint = match next.program.as_str() {
-                    "env" | "genv" => Taint::SECRET.with(Taint::COMPUTED),
-                    _ => Taint::default(),
+                    "env" | "genv" => TextTaint::SECRET.with(TextTaint::COMPUTED),
+                    _ => TextTaint::default(),
                 };
-                self.push(next);
-                return Stream { taint, ..Stream::unknown() };
+                self.push_leaf(next);
+                return TextStream { taint, ..TextStream::unknown() };
             }
             // Only the shell itself knows functions and aliases.
-            Inner::Words(words) => self.execute(words, next, input),
-            Inner::Source(word) => {
+            InnerCommand::Words(words) => self.execute(words, next, input),
+            InnerCommand::Source(word) => {
                 next.program = leaf.program;
                 next.words = leaf.words;
-                next.via.pop();
-                next.outer.pop();
-                self.code(&word, &mut next);
-                self.push(next);
+                next.wrappers.pop();
+                next.unwrapped_words.pop();
+                self.check_code(&word, &mut next);
+                self.push_leaf(next);
                 self.nested_source(&word, input)
             }
         };
-        self.leave_via();
+        self.pop_wrapper();
         out
     }
 
     /// Walks through source that a program is given, in a shell of its own.
-    pub(crate) fn nested_source(&mut self, word: &Word, input: &Stream) -> Stream {
+    pub(crate) fn nested_source(&mut self, word: &ShellWord, input: &TextStream) -> TextStream {
         if !word.known && word.text.contains('…') {
-            return Stream::unknown();
+            return TextStream::unknown();
         }
-        self.apart(|walk| walk.source_with(&word.text, input))
+        self.in_subshell(|walk| walk.walk_source_with(&word.text, input))
     }
 
     /// Findings about code that is not known before it runs.
-    pub(crate) fn code(&mut self, word: &Word, leaf: &mut Leaf) {
-        let nothing = Stream::unknown();
-        let site = self.site(None, &nothing);
-        let mut act = Act::bare(leaf, &site);
-        if !act.tainted_code(word.taint) && !word.known {
+    pub(crate) fn check_code(&mut self, word: &ShellWord, leaf: &mut LeafCommand) {
+        let nothing = TextStream::unknown();
+        let site = self.eval_context(None, &nothing);
+        let mut act = EffectBuilder::without_program(leaf, &site);
+        if !act.check_tainted_code(word.taint) && !word.known {
             act.ask("dynamic-code", "Runs code that is only known when it runs");
         }
     }
 
-    fn dynamic(&mut self, words: Vec<Word>, mut leaf: Leaf, input: &Stream) -> Stream {
+    fn invoke_dynamic(&mut self, words: Vec<ShellWord>, mut leaf: LeafCommand, input: &TextStream) -> TextStream {
         let first = words.first().cloned().unwrap_or_default();
-        if first.known && first.glob && !self.guesses {
-            let blocked = self.blocked_under_a_glob(&words, input);
-            blocked.into_iter().for_each(|finding| leaf.find(finding));
+        if first.known && first.glob && !self.is_guess {
+            let blocked = self.blocked_by_glob(&words, input);
+            blocked.into_iter().for_each(|finding| leaf.add_finding(finding));
         }
-        self.code(&Word { known: true, ..first.clone() }, &mut leaf);
+        self.check_code(&ShellWord { known: true, ..first.clone() }, &mut leaf);
         let reason = format!("Which program “{}” is can only be known when it runs", first.text);
-        leaf.find(Finding::ask("dynamic-program", reason));
+        leaf.add_finding(CommandFinding::ask("dynamic-program", reason));
         leaf.program = first.text;
         leaf.words = words.into();
-        self.push(leaf);
-        Stream { connected: true, ..Stream::unknown() }
+        self.push_leaf(leaf);
+        TextStream { connected: true, ..TextStream::unknown() }
     }
 
     /// What must not be, whichever of the programs that can do such things the
     /// glob names.
-    fn blocked_under_a_glob(&mut self, words: &[Word], input: &Stream) -> Vec<Finding> {
+    fn blocked_by_glob(&mut self, words: &[ShellWord], input: &TextStream) -> Vec<CommandFinding> {
         let Some((first, rest)) = words.split_first() else { return Vec::new() };
         let mut found = Vec::new();
         let could_be = |program: &&&str| programs::may_be_named(&first.text, program);
-        for program in programs::CAN_BE_BLOCKED.iter().filter(could_be) {
-            let words = std::iter::once(Word::literal(*program)).chain(rest.iter().cloned());
+        for program in programs::BLOCKABLE_PROGRAMS.iter().filter(could_be) {
+            let words = std::iter::once(ShellWord::literal(*program)).chain(rest.iter().cloned());
             let blank = self.new_leaf("");
-            let (words, seen) = (words.collect(), self.mark());
-            self.guesses = true;
-            self.apart(|walk| walk.execute(words, blank, input));
-            self.guesses = false;
-            found.extend(self.undo_to(seen).filter(|finding| finding.level == Level::Block));
+            let (words, seen) = (words.collect(), self.checkpoint());
+            self.is_guess = true;
+            self.in_subshell(|walk| walk.execute(words, blank, input));
+            self.is_guess = false;
+            found.extend(self.roll_back_to(seen).filter(|finding| finding.level == FindingLevel::Block));
         }
         found
     }
 
-    fn describe(
+    fn describe_leaf(
         &mut self,
-        mut leaf: Leaf,
+        mut leaf: LeafCommand,
         program: &str,
-        words: &Arc<[Word]>,
-        input: &Stream,
-    ) -> Stream {
+        words: &Arc<[ShellWord]>,
+        input: &TextStream,
+    ) -> TextStream {
         let cwd = self.scope.cwd.clone();
-        let out = flow::output(program, words, input, cwd.as_deref());
-        let site = self.site(cwd.as_deref(), input);
-        let mut act = Act::of(&mut leaf, &site, program, words);
+        let out = text_stream::output(program, words, input, cwd.as_deref());
+        let site = self.eval_context(cwd.as_deref(), input);
+        let mut act = EffectBuilder::new(&mut leaf, &site, program, words);
         programs::describe(&mut act);
-        programs::describe_given(&mut act, self.scope.given());
+        programs::describe_given(&mut act, self.scope.exported_vars());
         let mut followed = Vec::new();
         let mut weight = 0;
-        if !self.added.is_empty() && programs::recipes::follows(program) {
-            weight = self.added.values().flatten().map(String::len).sum();
-            for (path, text) in &self.added {
+        if !self.added_contents.is_empty() && programs::build_files::uses_build_files(program) {
+            weight = self.added_contents.values().flatten().map(String::len).sum();
+            for (path, text) in &self.added_contents {
                 let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-                if programs::recipes::judge(&mut act, &name, text.as_deref()) {
+                if programs::build_files::judge(&mut act, &name, text.as_deref()) {
                     followed.push(path.clone());
                 }
             }
         }
         let inner = act.inner;
-        self.spend(weight / 4);
-        self.rewritten(&leaf, &out);
+        self.use_fuel(weight / 4);
+        self.record_writes(&leaf, &out);
         if inner.is_empty() {
-            self.push(leaf);
+            self.push_leaf(leaf);
             return out;
         }
-        if inner.len() > MAX_INNER {
-            self.note(Finding::ask("too-complex", "The command runs too many others to analyse"));
+        if inner.len() > MAX_INNER_COMMANDS {
+            self.add_finding(CommandFinding::ask("too-complex", "The command runs too many others to analyse"));
         }
         let text = leaf.text.clone();
         for word in inner.iter().filter_map(|inner| match inner {
-            Inner::Source(word) => Some(word),
-            Inner::Words(_) => None,
+            InnerCommand::Source(word) => Some(word),
+            InnerCommand::Words(_) => None,
         }) {
-            self.code(word, &mut leaf);
+            self.check_code(word, &mut leaf);
         }
-        self.push(leaf);
+        self.push_leaf(leaf);
         // What a recipe runs may follow the same recipe again.
         let followed: Vec<_> =
-            followed.into_iter().filter_map(|path| self.added.remove_entry(&path)).collect();
-        self.enter_via(program.to_owned(), Arc::clone(words));
-        for next in inner.into_iter().take(MAX_INNER) {
+            followed.into_iter().filter_map(|path| self.added_contents.remove_entry(&path)).collect();
+        self.push_wrapper(program.to_owned(), Arc::clone(words));
+        for next in inner.into_iter().take(MAX_INNER_COMMANDS) {
             match next {
-                Inner::Words(words) => {
+                InnerCommand::Words(words) => {
                     let leaf = self.new_leaf(&text);
-                    self.apart(|walk| walk.execute(words, leaf, input));
+                    self.in_subshell(|walk| walk.execute(words, leaf, input));
                 }
-                Inner::Source(word) => {
+                InnerCommand::Source(word) => {
                     self.nested_source(&word, input);
                 }
             }
         }
-        self.leave_via();
-        self.added.extend(followed);
+        self.pop_wrapper();
+        self.added_contents.extend(followed);
         out
     }
 }

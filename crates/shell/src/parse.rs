@@ -5,9 +5,9 @@
 
 use std::rc::Rc;
 
-use crate::redirects::Pending;
-use crate::syntax::{Assignment, Command, Part, Problem, Raw, Simple};
-use crate::words::assignment_name;
+use crate::redirects::PendingHeredoc;
+use crate::syntax::{VariableAssignment, ShellCommand, WordPart, ParseProblem, RawWord, SimpleCommand};
+use crate::word_parser::assignment_name;
 
 /// How deep commands may nest, over all kinds of nesting.
 pub(crate) const MAX_DEPTH: u32 = 90;
@@ -17,14 +17,14 @@ const MAX_COMMANDS: usize = 4000;
 
 /// What was read, and what was wrong with it.
 #[derive(Debug)]
-pub(crate) struct Script {
-    pub(crate) body: Command,
-    pub(crate) problem: Option<Problem>,
+pub(crate) struct ParsedScript {
+    pub(crate) body: ShellCommand,
+    pub(crate) problem: Option<ParseProblem>,
 }
 
 /// Reads a whole script that is already `depth` levels deep.
-pub(crate) fn parse(source: &str, depth: u32) -> Script {
-    let mut reader = Reader::new(source, depth);
+pub(crate) fn parse(source: &str, depth: u32) -> ParsedScript {
+    let mut reader = ShellParser::new(source, depth);
     let mut all = Vec::new();
     loop {
         all.push(reader.list(&[]));
@@ -32,27 +32,27 @@ pub(crate) fn parse(source: &str, depth: u32) -> Script {
             break;
         }
         // Something that closes what was never opened.
-        reader.fail(Problem::Syntax);
+        reader.fail(ParseProblem::Syntax);
         reader.pos += reader.rest().chars().next().map_or(1, char::len_utf8);
     }
-    reader.heredocs();
-    let body = if all.len() == 1 { all.remove(0) } else { Command::Sequence(all) };
-    Script { body, problem: reader.problem }
+    reader.read_heredocs();
+    let body = if all.len() == 1 { all.remove(0) } else { ShellCommand::Sequence(all) };
+    ParsedScript { body, problem: reader.problem }
 }
 
 /// The place in the source.
-pub(crate) struct Reader<'s> {
+pub(crate) struct ShellParser<'s> {
     pub(crate) source: &'s str,
     pub(crate) pos: usize,
     pub(crate) depth: u32,
-    pub(crate) problem: Option<Problem>,
-    pub(crate) pending: Vec<Pending>,
+    pub(crate) problem: Option<ParseProblem>,
+    pub(crate) pending: Vec<PendingHeredoc>,
     commands: usize,
 }
 
-const RESERVED: &[&str] = &["then", "do", "done", "fi", "else", "elif", "esac", "}", "]]", "in"];
+const RESERVED_WORDS: &[&str] = &["then", "do", "done", "fi", "else", "elif", "esac", "}", "]]", "in"];
 
-impl<'s> Reader<'s> {
+impl<'s> ShellParser<'s> {
     pub(crate) fn new(source: &'s str, depth: u32) -> Self {
         Self { source, pos: 0, depth, problem: None, pending: Vec::new(), commands: 0 }
     }
@@ -73,7 +73,7 @@ impl<'s> Reader<'s> {
         self.pos >= self.source.len()
     }
 
-    pub(crate) fn eat(&mut self, text: &str) -> bool {
+    pub(crate) fn consume(&mut self, text: &str) -> bool {
         let found = self.rest().starts_with(text);
         if found {
             self.pos += text.len();
@@ -81,7 +81,7 @@ impl<'s> Reader<'s> {
         found
     }
 
-    pub(crate) fn fail(&mut self, problem: Problem) {
+    pub(crate) fn fail(&mut self, problem: ParseProblem) {
         // The first one is the cause of the others.
         self.problem.get_or_insert(problem);
     }
@@ -105,12 +105,12 @@ impl<'s> Reader<'s> {
     }
 
     fn give_up(&mut self) {
-        self.problem = Some(Problem::TooComplex);
+        self.problem = Some(ParseProblem::TooComplex);
         self.pos = self.source.len();
     }
 
     /// Spaces, joined lines and a comment.
-    pub(crate) fn blanks(&mut self) {
+    pub(crate) fn skip_blanks(&mut self) {
         loop {
             match self.byte() {
                 Some(b' ' | b'\t') => self.pos += 1,
@@ -126,35 +126,35 @@ impl<'s> Reader<'s> {
     }
 
     /// Blanks and line ends; the bodies of waiting heredocs come after a line end.
-    pub(crate) fn newlines(&mut self) {
+    pub(crate) fn skip_newlines(&mut self) {
         loop {
-            self.blanks();
-            if !self.eat("\n") {
+            self.skip_blanks();
+            if !self.consume("\n") {
                 return;
             }
-            self.heredocs();
+            self.read_heredocs();
         }
     }
 
     /// The bare word that comes next, without taking it.
     fn keyword(&self) -> &'s str {
-        const LONGEST: usize = 16;
+        const MAX_KEYWORD_BYTES: usize = 16;
         let rest = self.rest();
         let ends = |b: u8| {
             b.is_ascii_whitespace() || matches!(b, b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
         };
-        let end = rest.bytes().take(LONGEST).position(ends);
-        rest.get(..end.unwrap_or(rest.len().min(LONGEST))).unwrap_or("")
+        let end = rest.bytes().take(MAX_KEYWORD_BYTES).position(ends);
+        rest.get(..end.unwrap_or(rest.len().min(MAX_KEYWORD_BYTES))).unwrap_or("")
     }
 
     /// Commands up to one of the words in `until`, a `)`, or the end.
-    pub(crate) fn list(&mut self, until: &[&str]) -> Command {
+    pub(crate) fn list(&mut self, until: &[&str]) -> ShellCommand {
         if !self.enter() {
-            return Command::empty();
+            return ShellCommand::empty();
         }
         let mut all = Vec::new();
         loop {
-            self.newlines();
+            self.skip_newlines();
             match self.byte() {
                 None | Some(b')') => break,
                 Some(b';') => {
@@ -163,7 +163,7 @@ impl<'s> Reader<'s> {
                     }
                     // A stray separator does nothing.
                     if !all.is_empty() && self.rest().starts_with(";;") {
-                        self.fail(Problem::Syntax);
+                        self.fail(ParseProblem::Syntax);
                     }
                     self.pos += 1;
                     continue;
@@ -176,73 +176,73 @@ impl<'s> Reader<'s> {
             }
             let before = self.pos;
             let command = self.and_or();
-            self.blanks();
+            self.skip_blanks();
             match self.byte() {
                 Some(b'&') => {
                     self.pos += 1;
-                    all.push(Command::Background(Box::new(command)));
+                    all.push(ShellCommand::Background(Box::new(command)));
                 }
                 _ => all.push(command),
             }
             if self.pos == before {
-                self.fail(Problem::Syntax);
+                self.fail(ParseProblem::Syntax);
                 self.pos += self.rest().chars().next().map_or(1, char::len_utf8);
             }
         }
         self.depth -= 1;
-        if all.len() == 1 { all.remove(0) } else { Command::Sequence(all) }
+        if all.len() == 1 { all.remove(0) } else { ShellCommand::Sequence(all) }
     }
 
-    fn and_or(&mut self) -> Command {
+    fn and_or(&mut self) -> ShellCommand {
         let first = self.pipeline();
         let mut more = Vec::new();
         // What comes behind `&&` sees all that ran before it there.
         let mut then = Vec::new();
-        let gather = |then: &mut Vec<Command>, more: &mut Vec<Command>| {
+        let gather = |then: &mut Vec<ShellCommand>, more: &mut Vec<ShellCommand>| {
             let mut all = std::mem::take(then);
             if !all.is_empty() {
                 let first = all.remove(0);
-                more.push(Command::Then(Box::new(chain(first, all, Command::Sequence))));
+                more.push(ShellCommand::AndThen(Box::new(combine(first, all, ShellCommand::Sequence))));
             }
         };
         loop {
-            self.blanks();
-            let otherwise = self.eat("||");
-            if !(otherwise || self.eat("&&")) {
+            self.skip_blanks();
+            let otherwise = self.consume("||");
+            if !(otherwise || self.consume("&&")) {
                 break;
             }
-            self.newlines();
+            self.skip_newlines();
             let next = self.pipeline();
             if otherwise {
                 gather(&mut then, &mut more);
-                more.push(Command::maybe(next));
+                more.push(ShellCommand::conditional(next));
             } else {
                 then.push(next);
             }
         }
         gather(&mut then, &mut more);
-        chain(first, more, Command::Sequence)
+        combine(first, more, ShellCommand::Sequence)
     }
 
-    fn pipeline(&mut self) -> Command {
+    fn pipeline(&mut self) -> ShellCommand {
         let first = self.command();
         let mut more = Vec::new();
         loop {
-            self.blanks();
-            if self.rest().starts_with("||") || !(self.eat("|&") || self.eat("|")) {
+            self.skip_blanks();
+            if self.rest().starts_with("||") || !(self.consume("|&") || self.consume("|")) {
                 break;
             }
-            self.newlines();
+            self.skip_newlines();
             more.push(self.command());
         }
-        chain(first, more, Command::Pipeline)
+        combine(first, more, ShellCommand::Pipeline)
     }
 
-    fn command(&mut self) -> Command {
-        self.blanks();
+    fn command(&mut self) -> ShellCommand {
+        self.skip_blanks();
         while self.keyword() == "!" {
             self.pos += 1;
-            self.blanks();
+            self.skip_blanks();
         }
         if self.byte() == Some(b'(') {
             return self.parenthesised();
@@ -250,34 +250,34 @@ impl<'s> Reader<'s> {
         let word = self.keyword();
         match word {
             "{" => self.keyword_body("{", &["}"]),
-            "if" => self.branches(),
-            "while" | "until" => self.looped(word),
+            "if" => self.if_branches(),
+            "while" | "until" => self.while_loop(word),
             "for" | "select" => self.for_loop(word),
             "case" => self.case(),
             "function" => self.function_keyword(),
-            "[[" => self.test(),
-            "time" if self.times_a_pipeline() => self.command(),
+            "[[" => self.double_bracket_test(),
+            "time" if self.consume_time_keyword() => self.command(),
             "coproc" => {
                 self.pos += word.len();
-                Command::Coproc(Box::new(self.nested_command()))
+                ShellCommand::Coproc(Box::new(self.nested_command()))
             }
-            _ if RESERVED.contains(&word) && word != "in" => {
-                self.fail(Problem::Syntax);
+            _ if RESERVED_WORDS.contains(&word) && word != "in" => {
+                self.fail(ParseProblem::Syntax);
                 self.pos += word.len();
-                Command::empty()
+                ShellCommand::empty()
             }
             _ => self.simple(),
         }
     }
 
     /// Takes the word `time`, unless options for a program of that name follow.
-    fn times_a_pipeline(&mut self) -> bool {
+    fn consume_time_keyword(&mut self) -> bool {
         let start = self.pos;
         self.pos += "time".len();
-        self.blanks();
+        self.skip_blanks();
         if self.keyword() == "-p" {
             self.pos += 2;
-            self.blanks();
+            self.skip_blanks();
         }
         let next = self.keyword();
         // A second one in a row would be read again and again.
@@ -289,78 +289,78 @@ impl<'s> Reader<'s> {
         true
     }
 
-    fn nested_command(&mut self) -> Command {
+    fn nested_command(&mut self) -> ShellCommand {
         if !self.enter() {
-            return Command::empty();
+            return ShellCommand::empty();
         }
         let command = self.command();
         self.depth -= 1;
         command
     }
 
-    fn parenthesised(&mut self) -> Command {
+    fn parenthesised(&mut self) -> ShellCommand {
         if self.rest().starts_with("((") && self.closes_arithmetic(2) {
             self.pos += 2;
-            let words = vec![Part::Arithmetic(self.arithmetic(b'(', b')', 2)).into()];
+            let words = vec![WordPart::Arithmetic(self.arithmetic(b'(', b')', 2)).into()];
             let redirects = self.redirects();
-            return Command::compound(words, Command::empty(), redirects);
+            return ShellCommand::compound(words, ShellCommand::empty(), redirects);
         }
         self.pos += 1;
         let body = self.list(&[]);
-        self.close(")");
+        self.expect(")");
         let redirects = self.redirects();
-        Command::Subshell(Box::new(body), redirects)
+        ShellCommand::Subshell(Box::new(body), redirects)
     }
 
-    fn close(&mut self, text: &str) {
-        self.newlines();
-        if !self.eat(text) {
-            self.fail(Problem::Syntax);
+    fn expect(&mut self, text: &str) {
+        self.skip_newlines();
+        if !self.consume(text) {
+            self.fail(ParseProblem::Syntax);
         }
     }
 
-    fn keyword_body(&mut self, open: &str, until: &[&str]) -> Command {
+    fn keyword_body(&mut self, open: &str, until: &[&str]) -> ShellCommand {
         self.pos += open.len();
         let body = self.list(until);
         for word in until {
-            self.close(word);
+            self.expect(word);
         }
         let redirects = self.redirects();
-        Command::compound(Vec::new(), body, redirects)
+        ShellCommand::compound(Vec::new(), body, redirects)
     }
 
-    fn branches(&mut self) -> Command {
+    fn if_branches(&mut self) -> ShellCommand {
         self.pos += 2;
         let mut all = vec![self.list(&["then"])];
-        self.close("then");
+        self.expect("then");
         loop {
             all.push(self.list(&["elif", "else", "fi"]));
-            if self.eat("elif") {
+            if self.consume("elif") {
                 all.push(self.list(&["then"]));
-                self.close("then");
-            } else if !self.eat("else") {
+                self.expect("then");
+            } else if !self.consume("else") {
                 break;
             }
         }
-        self.close("fi");
+        self.expect("fi");
         let redirects = self.redirects();
-        Command::compound(Vec::new(), Command::maybe(Command::Sequence(all)), redirects)
+        ShellCommand::compound(Vec::new(), ShellCommand::conditional(ShellCommand::Sequence(all)), redirects)
     }
 
-    fn looped(&mut self, word: &str) -> Command {
+    fn while_loop(&mut self, word: &str) -> ShellCommand {
         self.pos += word.len();
         let condition = self.list(&["do"]);
-        self.close("do");
+        self.expect("do");
         let body = self.list(&["done"]);
-        self.close("done");
+        self.expect("done");
         let redirects = self.redirects();
-        let body = Command::Loop { condition: Box::new(condition), body: Box::new(body) };
-        Command::compound(Vec::new(), body, redirects)
+        let body = ShellCommand::Loop { condition: Box::new(condition), body: Box::new(body) };
+        ShellCommand::compound(Vec::new(), body, redirects)
     }
 
-    fn for_loop(&mut self, word: &str) -> Command {
+    fn for_loop(&mut self, word: &str) -> ShellCommand {
         self.pos += word.len();
-        self.blanks();
+        self.skip_blanks();
         let mut words = Vec::new();
         let mut name = String::new();
         let mut endless = false;
@@ -368,45 +368,45 @@ impl<'s> Reader<'s> {
             self.pos += 2;
             let head = self.rest().bytes().take(64).filter(|byte| *byte != b' ');
             endless = head.take(2).eq(*b";;");
-            words.push(Part::Arithmetic(self.arithmetic(b'(', b')', 2)).into());
+            words.push(WordPart::Arithmetic(self.arithmetic(b'(', b')', 2)).into());
         } else {
             self.keyword().clone_into(&mut name);
             self.pos += name.len();
-            self.newlines();
+            self.skip_newlines();
             if self.keyword() == "in" {
                 self.pos += 2;
                 words = self.plain_words();
             } else {
                 // Without a list it runs over the arguments.
-                words.push(positional());
+                words.push(positional_args());
             }
         }
-        self.newlines();
-        while self.eat(";") {
-            self.newlines();
+        self.skip_newlines();
+        while self.consume(";") {
+            self.skip_newlines();
         }
         let body = if self.keyword() == "{" {
             self.nested_command()
         } else {
-            self.close("do");
+            self.expect("do");
             let body = self.list(&["done"]);
-            self.close("done");
+            self.expect("done");
             body
         };
         let redirects = self.redirects();
         if endless {
-            let condition = Box::new(Command::Sequence(Vec::new()));
-            let body = Command::Loop { condition, body: Box::new(body) };
-            return Command::compound(words, body, redirects);
+            let condition = Box::new(ShellCommand::Sequence(Vec::new()));
+            let body = ShellCommand::Loop { condition, body: Box::new(body) };
+            return ShellCommand::compound(words, body, redirects);
         }
-        Command::For { name, words, body: Box::new(body), redirects }
+        ShellCommand::For { name, words, body: Box::new(body), redirects }
     }
 
     /// Words up to the end of the command.
-    fn plain_words(&mut self) -> Vec<Raw> {
+    fn plain_words(&mut self) -> Vec<RawWord> {
         let mut words = Vec::new();
         loop {
-            self.blanks();
+            self.skip_blanks();
             match self.byte() {
                 None | Some(b';' | b'\n' | b'&' | b'|' | b')' | b'(') => return words,
                 Some(b'<' | b'>') if self.byte_at(1) != Some(b'(') => return words,
@@ -415,70 +415,70 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn case(&mut self) -> Command {
+    fn case(&mut self) -> ShellCommand {
         self.pos += 4;
-        self.blanks();
+        self.skip_blanks();
         let mut words = vec![self.word()];
-        self.newlines();
-        if !self.eat("in") {
-            self.fail(Problem::Syntax);
+        self.skip_newlines();
+        if !self.consume("in") {
+            self.fail(ParseProblem::Syntax);
         }
         let mut bodies = Vec::new();
         loop {
-            self.newlines();
+            self.skip_newlines();
             if self.at_end() || self.keyword() == "esac" {
                 break;
             }
-            self.eat("(");
+            self.consume("(");
             loop {
                 let before = self.pos;
                 words.extend(self.plain_words());
-                if !self.eat("|") || self.pos == before {
+                if !self.consume("|") || self.pos == before {
                     break;
                 }
             }
-            if !self.eat(")") {
-                self.fail(Problem::Syntax);
+            if !self.consume(")") {
+                self.fail(ParseProblem::Syntax);
                 self.pos += self.rest().chars().next().map_or(0, char::len_utf8);
                 continue;
             }
             bodies.push(self.list(&["esac"]));
-            if !(self.eat(";;&") || self.eat(";;")) {
-                self.eat(";&");
+            if !(self.consume(";;&") || self.consume(";;")) {
+                self.consume(";&");
             }
             if self.byte() == Some(b')') {
-                self.fail(Problem::Syntax);
+                self.fail(ParseProblem::Syntax);
                 self.pos += 1;
             }
         }
-        self.close("esac");
+        self.expect("esac");
         let redirects = self.redirects();
-        Command::compound(words, Command::maybe(Command::Sequence(bodies)), redirects)
+        ShellCommand::compound(words, ShellCommand::conditional(ShellCommand::Sequence(bodies)), redirects)
     }
 
-    fn function_keyword(&mut self) -> Command {
+    fn function_keyword(&mut self) -> ShellCommand {
         self.pos += "function".len();
-        self.blanks();
+        self.skip_blanks();
         let name = self.keyword().to_owned();
         self.pos += name.len();
-        self.blanks();
-        if self.eat("(") {
-            self.blanks();
-            self.eat(")");
+        self.skip_blanks();
+        if self.consume("(") {
+            self.skip_blanks();
+            self.consume(")");
         }
-        self.newlines();
-        Command::Function { name, body: Rc::new(self.nested_command()) }
+        self.skip_newlines();
+        ShellCommand::Function { name, body: Rc::new(self.nested_command()) }
     }
 
     /// `[[ … ]]`: only what its words expand to matters.
-    fn test(&mut self) -> Command {
+    fn double_bracket_test(&mut self) -> ShellCommand {
         self.pos += 2;
         let mut words = Vec::new();
         loop {
-            self.newlines();
+            self.skip_newlines();
             match self.byte() {
                 None => {
-                    self.fail(Problem::Syntax);
+                    self.fail(ParseProblem::Syntax);
                     break;
                 }
                 Some(b'&' | b'|' | b'(' | b')' | b'<' | b'>' | b';') => self.pos += 1,
@@ -490,21 +490,21 @@ impl<'s> Reader<'s> {
             }
         }
         let redirects = self.redirects();
-        Command::compound(words, Command::empty(), redirects)
+        ShellCommand::compound(words, ShellCommand::empty(), redirects)
     }
 
-    fn simple(&mut self) -> Command {
+    fn simple(&mut self) -> ShellCommand {
         self.count_command();
         let start = self.pos;
         let mut end = start;
-        let mut simple = Simple {
+        let mut simple = SimpleCommand {
             assignments: Vec::new(),
             words: Vec::new(),
             redirects: Vec::new(),
             text: String::new(),
         };
         loop {
-            self.blanks();
+            self.skip_blanks();
             if let Some(redirect) = self.redirect() {
                 simple.redirects.push(redirect);
                 end = self.pos;
@@ -514,13 +514,13 @@ impl<'s> Reader<'s> {
                 None | Some(b';' | b'\n' | b'&' | b'|' | b')') => break,
                 Some(b'(') => {
                     if let ([name], true) = (simple.words.as_slice(), simple.redirects.is_empty())
-                        && let Some(name) = name.bare().map(str::to_owned)
+                        && let Some(name) = name.unquoted_text().map(str::to_owned)
                         && self.empty_parentheses()
                     {
-                        self.newlines();
-                        return Command::Function { name, body: Rc::new(self.nested_command()) };
+                        self.skip_newlines();
+                        return ShellCommand::Function { name, body: Rc::new(self.nested_command()) };
                     }
-                    self.fail(Problem::Syntax);
+                    self.fail(ParseProblem::Syntax);
                     break;
                 }
                 _ => {}
@@ -533,13 +533,13 @@ impl<'s> Reader<'s> {
             }
             match assignment_name(&raw) {
                 Some((name, append, value)) if simple.words.is_empty() => {
-                    simple.assignments.push(Assignment { name, append, value: strip(raw, value) });
+                    simple.assignments.push(VariableAssignment { name, append, value: strip_bytes(raw, value) });
                 }
                 _ => simple.words.push(raw),
             }
         }
         simple.text = self.source.get(start..end).unwrap_or("").to_owned();
-        Command::Simple(simple)
+        ShellCommand::Simple(simple)
     }
 
     fn empty_parentheses(&mut self) -> bool {
@@ -553,7 +553,7 @@ impl<'s> Reader<'s> {
 }
 
 /// One command by itself, or all of them together.
-fn chain(first: Command, mut more: Vec<Command>, all: fn(Vec<Command>) -> Command) -> Command {
+fn combine(first: ShellCommand, mut more: Vec<ShellCommand>, all: fn(Vec<ShellCommand>) -> ShellCommand) -> ShellCommand {
     if more.is_empty() {
         return first;
     }
@@ -562,8 +562,8 @@ fn chain(first: Command, mut more: Vec<Command>, all: fn(Vec<Command>) -> Comman
 }
 
 /// The word without the first `cut` bytes of its first part.
-fn strip(mut raw: Raw, cut: usize) -> Raw {
-    if let Some(Part::Text { text, .. }) = raw.parts.first_mut() {
+fn strip_bytes(mut raw: RawWord, cut: usize) -> RawWord {
+    if let Some(WordPart::Text { text, .. }) = raw.parts.first_mut() {
         text.drain(..cut.min(text.len()));
         if text.is_empty() {
             raw.parts.remove_first();
@@ -572,10 +572,10 @@ fn strip(mut raw: Raw, cut: usize) -> Raw {
     raw
 }
 
-fn positional() -> Raw {
+fn positional_args() -> RawWord {
     let name = "@".to_owned();
-    let operator = crate::syntax::Operator::Plain;
-    let argument = Raw::default();
-    let parameter = crate::syntax::Parameter { name, operator, argument, quoted: true };
-    Part::Parameter(Box::new(parameter)).into()
+    let operator = crate::syntax::ParameterOperator::Plain;
+    let argument = RawWord::default();
+    let parameter = crate::syntax::ParameterExpansion { name, operator, argument, quoted: true };
+    WordPart::Parameter(Box::new(parameter)).into()
 }

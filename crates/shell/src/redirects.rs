@@ -3,13 +3,13 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use crate::parse::Reader;
-use crate::syntax::{Part, Problem, Raw, Redirect, RedirectKind};
+use crate::parse::ShellParser;
+use crate::syntax::{WordPart, ParseProblem, RawWord, ShellRedirect, RedirectKind};
 
-const OPERATORS: &[(&str, RedirectKind)] = &[
-    ("<<<", RedirectKind::Line),
-    ("<<-", RedirectKind::Text),
-    ("<<", RedirectKind::Text),
+const REDIRECT_OPERATORS: &[(&str, RedirectKind)] = &[
+    ("<<<", RedirectKind::HereString),
+    ("<<-", RedirectKind::Heredoc),
+    ("<<", RedirectKind::Heredoc),
     ("<>", RedirectKind::ReadWrite),
     ("<&", RedirectKind::Duplicate),
     ("<", RedirectKind::Read),
@@ -22,16 +22,16 @@ const OPERATORS: &[(&str, RedirectKind)] = &[
 ];
 
 /// A heredoc whose body is still to come.
-pub(crate) struct Pending {
+pub(crate) struct PendingHeredoc {
     delimiter: String,
     literal: bool,
     strip_tabs: bool,
-    body: Rc<OnceCell<Raw>>,
+    body: Rc<OnceCell<RawWord>>,
 }
 
-impl Reader<'_> {
+impl ShellParser<'_> {
     /// The bodies of all heredocs that the last line announced.
-    pub(crate) fn heredocs(&mut self) {
+    pub(crate) fn read_heredocs(&mut self) {
         for waiting in std::mem::take(&mut self.pending) {
             self.count_command();
             let mut body = String::new();
@@ -39,7 +39,7 @@ impl Reader<'_> {
             while !self.at_end() {
                 let mut line = self.line().to_owned();
                 // Joined lines are joined before the end is looked for.
-                while !waiting.literal && continues(&line) && !self.at_end() {
+                while !waiting.literal && is_continued(&line) && !self.at_end() {
                     line.pop();
                     line.push_str(self.line());
                 }
@@ -53,12 +53,12 @@ impl Reader<'_> {
                 body.push('\n');
             }
             if !closed {
-                self.fail(Problem::Syntax);
+                self.fail(ParseProblem::Syntax);
             }
             let raw = if waiting.literal {
-                Raw::literal(body)
+                RawWord::literal(body)
             } else {
-                let mut inner = Reader::new(&body, self.depth);
+                let mut inner = ShellParser::new(&body, self.depth);
                 let raw = inner.heredoc_body();
                 if let Some(problem) = inner.problem {
                     self.fail(problem);
@@ -77,10 +77,10 @@ impl Reader<'_> {
     }
 
     /// All redirects that come next.
-    pub(crate) fn redirects(&mut self) -> Vec<Redirect> {
+    pub(crate) fn redirects(&mut self) -> Vec<ShellRedirect> {
         let mut all = Vec::new();
         loop {
-            self.blanks();
+            self.skip_blanks();
             match self.redirect() {
                 Some(redirect) => all.push(redirect),
                 None => return all,
@@ -89,7 +89,7 @@ impl Reader<'_> {
     }
 
     /// A redirect, if one is next.
-    pub(crate) fn redirect(&mut self) -> Option<Redirect> {
+    pub(crate) fn redirect(&mut self) -> Option<ShellRedirect> {
         let rest = self.rest();
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let name = rest.bytes().skip(1).take_while(|b| b.is_ascii_alphanumeric() || *b == b'_');
@@ -98,48 +98,48 @@ impl Reader<'_> {
         let skip = if braced { named + 2 } else { digits };
         let operator = rest.get(skip..)?;
         operator.strip_prefix(['<', '>', '&'])?;
-        let (sign, kind) = OPERATORS.iter().find(|(sign, _)| operator.starts_with(sign))?;
+        let (sign, kind) = REDIRECT_OPERATORS.iter().find(|(sign, _)| operator.starts_with(sign))?;
         if (*sign == "<" || *sign == ">") && operator.get(1..2) == Some("(") {
             return None;
         }
         self.count_command();
         self.pos = (self.pos + skip + sign.len()).min(self.source.len());
-        self.blanks();
+        self.skip_blanks();
         let target = Rc::new(OnceCell::new());
-        if *kind == RedirectKind::Text {
+        if *kind == RedirectKind::Heredoc {
             let from = self.pos;
             let word = self.word();
             let written = self.source.get(from..self.pos).unwrap_or("");
             let literal = written.contains(['\'', '"', '\\']);
             // Nothing is expanded in it: `<<$x` ends at a line that says `$x`.
-            let plain = word.parts.iter().all(|part| matches!(part, Part::Text { .. }));
+            let plain = word.parts.iter().all(|part| matches!(part, WordPart::Text { .. }));
             let delimiter = if plain {
-                word.parts.iter().map(text_of).collect()
+                word.parts.iter().map(part_text).collect()
             } else {
                 written.replace(['\'', '"', '\\'], "")
             };
             let body = Rc::clone(&target);
-            self.pending.push(Pending { delimiter, literal, strip_tabs: *sign == "<<-", body });
+            self.pending.push(PendingHeredoc { delimiter, literal, strip_tabs: *sign == "<<-", body });
         } else {
             let before = self.pos;
             let word = self.word();
             if self.pos == before {
-                self.fail(Problem::Syntax);
+                self.fail(ParseProblem::Syntax);
             }
             let _ = target.set(word);
         }
-        Some(Redirect { kind: *kind, target })
+        Some(ShellRedirect { kind: *kind, target })
     }
 }
 
-fn text_of(part: &Part) -> &str {
+fn part_text(part: &WordPart) -> &str {
     match part {
-        Part::Text { text, .. } => text,
+        WordPart::Text { text, .. } => text,
         _ => "",
     }
 }
 
 /// Whether a line ends with a backslash that is not itself protected.
-fn continues(line: &str) -> bool {
+fn is_continued(line: &str) -> bool {
     line.bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 1
 }

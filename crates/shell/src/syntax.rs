@@ -7,73 +7,73 @@ use std::rc::Rc;
 
 /// A command of any kind.
 #[derive(Debug)]
-pub(crate) enum Command {
+pub(crate) enum ShellCommand {
     /// Words, assignments and redirects.
-    Simple(Simple),
+    Simple(SimpleCommand),
     /// `a | b`: every stage runs by itself.
-    Pipeline(Vec<Command>),
+    Pipeline(Vec<ShellCommand>),
     /// One after the other in the same shell.
-    Sequence(Vec<Command>),
+    Sequence(Vec<ShellCommand>),
     /// `a &`.
-    Background(Box<Command>),
+    Background(Box<ShellCommand>),
     /// `( … )`.
-    Subshell(Box<Command>, Vec<Redirect>),
+    Subshell(Box<ShellCommand>, Vec<ShellRedirect>),
     /// May run or not: what it changes in the shell is not certain afterwards.
-    Maybe(Box<Command>),
+    Conditional(Box<ShellCommand>),
     /// Runs if what stands before it has succeeded, as it mostly does.
-    Then(Box<Command>),
+    AndThen(Box<ShellCommand>),
     /// `while` and `until`: the body runs as long as the condition wishes.
-    Loop { condition: Box<Command>, body: Box<Command> },
+    Loop { condition: Box<ShellCommand>, body: Box<ShellCommand> },
     /// `coproc a`: somebody will speak to it later.
-    Coproc(Box<Command>),
+    Coproc(Box<ShellCommand>),
     /// `{ … }`, `if`, `case`: the words are read, the body runs.
-    Compound { words: Vec<Raw>, body: Box<Command>, redirects: Vec<Redirect> },
+    Compound { words: Vec<RawWord>, body: Box<ShellCommand>, redirects: Vec<ShellRedirect> },
     /// `for name in words`.
-    For { name: String, words: Vec<Raw>, body: Box<Command>, redirects: Vec<Redirect> },
+    For { name: String, words: Vec<RawWord>, body: Box<ShellCommand>, redirects: Vec<ShellRedirect> },
     /// `name() body`.
-    Function { name: String, body: Rc<Command> },
+    Function { name: String, body: Rc<ShellCommand> },
 }
 
-impl Command {
+impl ShellCommand {
     /// Nothing at all.
     pub(crate) fn empty() -> Self {
-        Command::Sequence(Vec::new())
+        ShellCommand::Sequence(Vec::new())
     }
 
     /// A command that may be left out.
-    pub(crate) fn maybe(inner: Command) -> Self {
-        Command::Maybe(Box::new(inner))
+    pub(crate) fn conditional(inner: ShellCommand) -> Self {
+        ShellCommand::Conditional(Box::new(inner))
     }
 
     /// A compound of these.
-    pub(crate) fn compound(words: Vec<Raw>, body: Command, redirects: Vec<Redirect>) -> Self {
-        Command::Compound { words, body: Box::new(body), redirects }
+    pub(crate) fn compound(words: Vec<RawWord>, body: ShellCommand, redirects: Vec<ShellRedirect>) -> Self {
+        ShellCommand::Compound { words, body: Box::new(body), redirects }
     }
 }
 
 /// A simple command.
 #[derive(Debug)]
-pub(crate) struct Simple {
-    pub(crate) assignments: Vec<Assignment>,
-    pub(crate) words: Vec<Raw>,
-    pub(crate) redirects: Vec<Redirect>,
+pub(crate) struct SimpleCommand {
+    pub(crate) assignments: Vec<VariableAssignment>,
+    pub(crate) words: Vec<RawWord>,
+    pub(crate) redirects: Vec<ShellRedirect>,
     /// The source of it.
     pub(crate) text: String,
 }
 
 /// `name=value`, before a command or alone.
 #[derive(Debug)]
-pub(crate) struct Assignment {
+pub(crate) struct VariableAssignment {
     pub(crate) name: String,
     pub(crate) append: bool,
-    pub(crate) value: Raw,
+    pub(crate) value: RawWord,
 }
 
 /// `> file`, `<< EOF` and the like.
 #[derive(Debug, Clone)]
-pub(crate) struct Redirect {
+pub(crate) struct ShellRedirect {
     pub(crate) kind: RedirectKind,
-    pub(crate) target: Rc<OnceCell<Raw>>,
+    pub(crate) target: Rc<OnceCell<RawWord>>,
 }
 
 /// What a redirect does with its target.
@@ -87,59 +87,59 @@ pub(crate) enum RedirectKind {
     /// `>&word`: a file unless the word is a number or `-`.
     Duplicate,
     /// `<<`: the target is the text itself.
-    Text,
+    Heredoc,
     /// `<<<`: the target is the text, with a line end after it.
-    Line,
+    HereString,
 }
 
 /// A word as written.
 #[derive(Debug, Default)]
-pub(crate) struct Raw {
-    pub(crate) parts: Parts,
+pub(crate) struct RawWord {
+    pub(crate) parts: WordParts,
 }
 
 /// The parts of a word. Most words have but one, which needs no memory of its
 /// own.
 #[derive(Debug)]
-pub(crate) enum Parts {
-    One(Part),
-    Many(Vec<Part>),
+pub(crate) enum WordParts {
+    One(WordPart),
+    Many(Vec<WordPart>),
 }
 
-impl Default for Parts {
+impl Default for WordParts {
     fn default() -> Self {
-        Parts::Many(Vec::new())
+        WordParts::Many(Vec::new())
     }
 }
 
-impl Deref for Parts {
-    type Target = [Part];
+impl Deref for WordParts {
+    type Target = [WordPart];
 
-    fn deref(&self) -> &[Part] {
+    fn deref(&self) -> &[WordPart] {
         match self {
-            Parts::One(part) => std::slice::from_ref(part),
-            Parts::Many(parts) => parts,
+            WordParts::One(part) => std::slice::from_ref(part),
+            WordParts::Many(parts) => parts,
         }
     }
 }
 
-impl DerefMut for Parts {
-    fn deref_mut(&mut self) -> &mut [Part] {
+impl DerefMut for WordParts {
+    fn deref_mut(&mut self) -> &mut [WordPart] {
         match self {
-            Parts::One(part) => std::slice::from_mut(part),
-            Parts::Many(parts) => parts,
+            WordParts::One(part) => std::slice::from_mut(part),
+            WordParts::Many(parts) => parts,
         }
     }
 }
 
-impl Parts {
-    pub(crate) fn push(&mut self, part: Part) {
+impl WordParts {
+    pub(crate) fn push(&mut self, part: WordPart) {
         *self = match std::mem::take(self) {
-            Parts::One(first) => Parts::Many(vec![first, part]),
-            Parts::Many(parts) if parts.is_empty() => Parts::One(part),
-            Parts::Many(mut parts) => {
+            WordParts::One(first) => WordParts::Many(vec![first, part]),
+            WordParts::Many(parts) if parts.is_empty() => WordParts::One(part),
+            WordParts::Many(mut parts) => {
                 parts.push(part);
-                Parts::Many(parts)
+                WordParts::Many(parts)
             }
         };
     }
@@ -147,77 +147,77 @@ impl Parts {
     /// Takes the first one away.
     pub(crate) fn remove_first(&mut self) {
         match self {
-            Parts::Many(parts) if !parts.is_empty() => drop(parts.remove(0)),
-            _ => *self = Parts::default(),
+            WordParts::Many(parts) if !parts.is_empty() => drop(parts.remove(0)),
+            _ => *self = WordParts::default(),
         }
     }
 
     /// All of them, as a list.
-    pub(crate) fn into_vec(self) -> Vec<Part> {
+    pub(crate) fn into_vec(self) -> Vec<WordPart> {
         match self {
-            Parts::One(part) => vec![part],
-            Parts::Many(parts) => parts,
+            WordParts::One(part) => vec![part],
+            WordParts::Many(parts) => parts,
         }
     }
 }
 
-impl Raw {
+impl RawWord {
     /// The text, if the word has no quotes and nothing to expand.
-    pub(crate) fn bare(&self) -> Option<&str> {
+    pub(crate) fn unquoted_text(&self) -> Option<&str> {
         match &*self.parts {
-            [Part::Text { text, quoted: false }] => Some(text),
+            [WordPart::Text { text, quoted: false }] => Some(text),
             _ => None,
         }
     }
 
     /// A word that stands for exactly this text.
     pub(crate) fn literal(text: impl Into<String>) -> Self {
-        Part::Text { text: text.into(), quoted: true }.into()
+        WordPart::Text { text: text.into(), quoted: true }.into()
     }
 }
 
-impl From<Part> for Raw {
-    fn from(part: Part) -> Self {
-        Raw { parts: Parts::One(part) }
+impl From<WordPart> for RawWord {
+    fn from(part: WordPart) -> Self {
+        RawWord { parts: WordParts::One(part) }
     }
 }
 
 /// A piece of a word.
 #[derive(Debug)]
-pub(crate) enum Part {
+pub(crate) enum WordPart {
     Text {
         text: String,
         quoted: bool,
     },
-    Parameter(Box<Parameter>),
+    Parameter(Box<ParameterExpansion>),
     /// `$(…)` or backticks.
-    Output {
-        body: Box<Command>,
+    CommandSubstitution {
+        body: Box<ShellCommand>,
         quoted: bool,
     },
     /// `<(…)` or `>(…)`.
-    Process {
-        body: Box<Command>,
+    ProcessSubstitution {
+        body: Box<ShellCommand>,
         writes: bool,
     },
     /// `$((…))`: what is inside may run commands.
-    Arithmetic(Vec<Part>),
+    Arithmetic(Vec<WordPart>),
     /// `(a b c)` after `name=`.
-    Array(Vec<Raw>),
+    Array(Vec<RawWord>),
 }
 
 /// `$name` or `${name…}`.
 #[derive(Debug)]
-pub(crate) struct Parameter {
+pub(crate) struct ParameterExpansion {
     pub(crate) name: String,
-    pub(crate) operator: Operator,
-    pub(crate) argument: Raw,
+    pub(crate) operator: ParameterOperator,
+    pub(crate) argument: RawWord,
     pub(crate) quoted: bool,
 }
 
 /// What is done to a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operator {
+pub(crate) enum ParameterOperator {
     Plain,
     /// `${!name}`: what the variable of that name holds.
     Indirect,
@@ -233,7 +233,7 @@ pub(crate) enum Operator {
 
 /// Why a script could not be read as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Problem {
+pub(crate) enum ParseProblem {
     /// Not valid shell.
     Syntax,
     /// Nested further, or longer, than anybody writes.

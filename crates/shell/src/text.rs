@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::leaf::Finding;
+use crate::leaf::CommandFinding;
 
 /// Whether a glob (`*`, `?`, `[…]`) matches all of `text`.
 pub(crate) fn glob_match(glob: &str, text: &str) -> bool {
@@ -61,13 +61,13 @@ fn match_one(glob: &[char], at: usize, c: char) -> Option<usize> {
             if negated {
                 set = set.get(1..).unwrap_or(&[]);
             }
-            (in_set(set, c) != negated).then_some(end + 1)
+            (is_in_set(set, c) != negated).then_some(end + 1)
         }
         literal => (*literal == c).then_some(at + 1),
     }
 }
 
-fn in_set(set: &[char], c: char) -> bool {
+fn is_in_set(set: &[char], c: char) -> bool {
     let mut at = 0;
     while let Some(low) = set.get(at) {
         match (set.get(at + 1), set.get(at + 2)) {
@@ -112,7 +112,7 @@ pub(crate) fn program_name(word: &str) -> Cow<'_, str> {
 }
 
 /// Whether a name is written with letters that look like plain ones.
-pub(crate) fn looks_alike(name: &str) -> bool {
+pub(crate) fn has_lookalike_letters(name: &str) -> bool {
     if name.is_ascii() {
         return false;
     }
@@ -126,7 +126,7 @@ pub(crate) fn looks_alike(name: &str) -> bool {
 
 /// A finding if the source has characters that cannot be seen or that reorder
 /// what is seen.
-pub(crate) fn hidden_characters(source: &str) -> Option<Finding> {
+pub(crate) fn hidden_characters(source: &str) -> Option<CommandFinding> {
     // Every byte is looked at, which a processor does many at a time.
     let is_shown = |b: u8| matches!(b, b' '..=b'~') | (b == b'\n') | (b == b'\t');
     if source.bytes().fold(true, |shown, b| shown & is_shown(b)) {
@@ -146,7 +146,7 @@ pub(crate) fn hidden_characters(source: &str) -> Option<Finding> {
         if control(c) || (hidden(c) && !joins) {
             let code = u32::from(c);
             let reason = format!("The command contains an invisible character (U+{code:04X})");
-            return Some(Finding::ask("obfuscation", reason));
+            return Some(CommandFinding::ask("obfuscation", reason));
         }
         if c == '\r' && previous != '\r' {
             previous = c;
@@ -155,7 +155,7 @@ pub(crate) fn hidden_characters(source: &str) -> Option<Finding> {
         // A lone carriage return overwrites what is shown before it.
         if previous == '\r' && c != '\n' {
             let reason = "The command contains a carriage return that hides a part of it";
-            return Some(Finding::ask("obfuscation", reason));
+            return Some(CommandFinding::ask("obfuscation", reason));
         }
         previous = c;
     }

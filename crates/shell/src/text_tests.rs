@@ -1,4 +1,4 @@
-use super::{glob_match, has_glob, hidden_characters, looks_alike, program_name, unescape};
+use super::{glob_match, has_glob, hidden_characters, has_lookalike_letters, program_name, unescape};
 
 #[test]
 fn globs() {
@@ -34,8 +34,8 @@ fn brackets_alone_are_no_glob() {
 fn names_are_folded() {
     assert_eq!(program_name("/usr/bin/rm"), "rm");
     assert_eq!(program_name("ｒｍ"), "rm");
-    assert!(looks_alike("ｒｍ") && looks_alike("\u{440}m"));
-    assert!(!looks_alike("rm") && !looks_alike("größe"));
+    assert!(has_lookalike_letters("ｒｍ") && has_lookalike_letters("\u{440}m"));
+    assert!(!has_lookalike_letters("rm") && !has_lookalike_letters("größe"));
 }
 
 #[test]

@@ -205,7 +205,7 @@ fn reading_is_told_from_doing() {
         "cd sub",
         "[ -f x ]",
     ] {
-        assert!(look(source).leaves.iter().all(crate::Leaf::is_read_only), "{source}");
+        assert!(look(source).leaves.iter().all(crate::LeafCommand::is_read_only), "{source}");
     }
     for source in [
         "touch x",
@@ -220,14 +220,14 @@ fn reading_is_told_from_doing() {
         "ls; touch x",
         "$X",
     ] {
-        assert!(!look(source).leaves.iter().all(crate::Leaf::is_read_only), "{source}");
+        assert!(!look(source).leaves.iter().all(crate::LeafCommand::is_read_only), "{source}");
     }
 }
 
 #[test]
 fn wrappers_are_named() {
     let via =
-        |source: &str| look(source).leaves.last().map(|leaf| leaf.via.clone()).unwrap_or_default();
+        |source: &str| look(source).leaves.last().map(|leaf| leaf.wrappers.clone()).unwrap_or_default();
     assert_eq!(via("sudo xargs rm"), ["sudo", "xargs"]);
     assert_eq!(via("bash -c 'sudo ls'"), ["bash", "sudo"]);
     assert_eq!(via("ls"), Vec::<String>::new());

@@ -2,39 +2,39 @@
 
 use hermes_core::{Effect, Scope as Permission};
 
-use crate::flow::Stream;
-use crate::leaf::{Finding, Leaf, Word};
-use crate::site::{Act, Inner};
-use crate::wrapping::{Wrapper, XARGS, entry};
-use crate::xargs::{self, PARALLEL};
+use crate::text_stream::TextStream;
+use crate::leaf::{CommandFinding, LeafCommand, ShellWord};
+use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::wrapper_table::{WrapperSpec, XARGS_VALUED, find_wrapper};
+use crate::xargs::{self, PARALLEL_VALUED};
 
 /// What a wrapper runs; None if the leaf is no wrapper. Empty words stand for
 /// a wrapper that runs nothing.
-pub(crate) fn peel(act: &mut Act<'_>) -> Option<Inner> {
+pub(crate) fn unwrap_command(act: &mut EffectBuilder<'_>) -> Option<InnerCommand> {
     let arguments = act.arguments();
     let listed = match act.program {
-        "xargs" | "gxargs" => xargs::listed(act, arguments, XARGS),
-        "parallel" | "sem" => xargs::listed(act, arguments, PARALLEL),
+        "xargs" | "gxargs" => xargs::list_source(act, arguments, XARGS_VALUED),
+        "parallel" | "sem" => xargs::list_source(act, arguments, PARALLEL_VALUED),
         _ => None,
     };
-    let input = listed.as_ref().unwrap_or(act.site.input);
+    let input = listed.as_ref().unwrap_or(act.context.input);
     let leaf = &mut *act.leaf;
     match leaf.program.as_str() {
         "watch" | "parallel" | "flock" | "script" | "entr" | "hyperfine" => {
-            return joined(leaf, input);
+            return joined_shell_source(leaf, input);
         }
         "su" | "runuser" | "sg" | "newgrp" => return Some(switch_user(leaf)),
-        "gdb" | "lldb" | "cgdb" => return debugged(leaf),
+        "gdb" | "lldb" | "cgdb" => return debugger_command(leaf),
         "capsh" => return Some(after_dashes(leaf, Some("bash"))),
-        "bwrap" | "start-stop-daemon" | "guix" | "nix-shell" | "nix" => return sandboxed(leaf),
+        "bwrap" | "start-stop-daemon" | "guix" | "nix-shell" | "nix" => return sandbox_command(leaf),
         "yarn" | "bun" | "libtool" => {
-            if let Some(inner) = handed_on(&leaf.program, arguments) {
+            if let Some(inner) = passthrough_command(&leaf.program, arguments) {
                 return Some(inner);
             }
         }
-        "nodemon" | "cargo-watch" | "onchange" | "chokidar" => return watched(leaf),
+        "nodemon" | "cargo-watch" | "onchange" | "chokidar" => return watcher_command(leaf),
         "screen" if !arguments.iter().any(|word| matches!(word.text.as_str(), "-X" | "-Q")) => {
-            const SCREEN: Wrapper = Wrapper {
+            const SCREEN_WRAPPER: WrapperSpec = WrapperSpec {
                 names: &["screen"],
                 valued: &["-S", "-c", "-e", "-h", "-p", "-s", "-t", "-T", "-L", "-Logfile", "-r"],
                 own: 0,
@@ -42,12 +42,12 @@ pub(crate) fn peel(act: &mut Act<'_>) -> Option<Inner> {
                 verb: &[],
                 source: false,
             };
-            let rest = strip(&SCREEN, arguments, leaf);
-            return (!rest.is_empty()).then_some(Inner::Words(rest));
+            let rest = strip_wrapper(&SCREEN_WRAPPER, arguments, leaf);
+            return (!rest.is_empty()).then_some(InnerCommand::Words(rest));
         }
         _ => {}
     }
-    let wrapper = entry(&leaf.program, arguments)?;
+    let wrapper = find_wrapper(&leaf.program, arguments)?;
     let arguments = match wrapper.verb {
         [] => arguments,
         _ => {
@@ -55,58 +55,58 @@ pub(crate) fn peel(act: &mut Act<'_>) -> Option<Inner> {
             arguments.get(at + 1..).unwrap_or(&[])
         }
     };
-    if let Some(inner) = special(leaf, arguments) {
+    if let Some(inner) = special_wrapper(leaf, arguments) {
         return Some(inner);
     }
-    let mut rest = strip(wrapper, arguments, leaf);
+    let mut rest = strip_wrapper(wrapper, arguments, leaf);
     let own = arguments.get(..arguments.len().saturating_sub(rest.len())).unwrap_or(&[]);
     if leaf.program == "uv" && own.iter().any(|word| word.text.starts_with("--with")) {
-        leaf.effect(Effect::any(Permission::NETWORK_FETCH));
+        leaf.add_effect(Effect::any(Permission::NETWORK_FETCH));
         let reason = "Fetches and runs packages that are not a part of the project";
-        leaf.find(Finding::ask("remote-code", reason));
+        leaf.add_finding(CommandFinding::ask("remote-code", reason));
     }
     if wrapper.names.contains(&"xargs") {
         if rest.is_empty() {
-            rest.push(Word::literal("echo"));
+            rest.push(ShellWord::literal("echo"));
         }
-        xargs::supply(&mut rest, arguments, input);
+        xargs::append_inputs(&mut rest, arguments, input);
     }
     if rest.is_empty() {
-        alone(leaf);
+        describe_bare_wrapper(leaf);
     }
     if wrapper.source && rest.len() == 1 {
-        return rest.pop().map(Inner::Source);
+        return rest.pop().map(InnerCommand::Source);
     }
     if wrapper.names.contains(&"concurrently") {
-        return Some(Inner::Source(lines(&rest)));
+        return Some(InnerCommand::Source(join_lines(&rest)));
     }
-    Some(Inner::Words(rest))
+    Some(InnerCommand::Words(rest))
 }
 
 /// What programs with many verbs hand on as it is.
-fn handed_on(program: &str, arguments: &[Word]) -> Option<Inner> {
+fn passthrough_command(program: &str, arguments: &[ShellWord]) -> Option<InnerCommand> {
     let at = arguments.iter().position(|word| !word.text.starts_with('-'))?;
     let (own, rest) = arguments.split_at(at);
     let (verb, words) = rest.split_first()?;
     match (program, verb.text.as_str()) {
-        ("yarn", "node") => Some(Inner::Words(rest.to_vec())),
-        ("bun", "exec") => words.first().cloned().map(Inner::Source),
+        ("yarn", "node") => Some(InnerCommand::Words(rest.to_vec())),
+        ("bun", "exec") => words.first().cloned().map(InnerCommand::Source),
         ("bun", "run") => {
             let named = words.first()?;
             let runs = crate::programs::is_command(&named.text) && words.len() > 1;
-            runs.then(|| Inner::Words(words.to_vec()))
+            runs.then(|| InnerCommand::Words(words.to_vec()))
         }
         ("libtool", _) => {
             let executes = own.iter().any(|word| word.text == "--mode=execute");
-            executes.then(|| Inner::Words(rest.to_vec()))
+            executes.then(|| InnerCommand::Words(rest.to_vec()))
         }
         _ => None,
     }
 }
 
 /// Commands one below the other.
-pub(crate) fn lines(words: &[Word]) -> Word {
-    let mut all = Word::literal("");
+pub(crate) fn join_lines(words: &[ShellWord]) -> ShellWord {
+    let mut all = ShellWord::literal("");
     for word in words {
         all.text = format!("{}{}\n", all.text, word.text);
         all.known &= word.known;
@@ -116,61 +116,61 @@ pub(crate) fn lines(words: &[Word]) -> Word {
 }
 
 /// What comes after two dashes, under a program if one is named.
-fn after_dashes(leaf: &mut Leaf, program: Option<&str>) -> Inner {
+fn after_dashes(leaf: &mut LeafCommand, program: Option<&str>) -> InnerCommand {
     let at = leaf.words.iter().position(|word| matches!(word.text.as_str(), "--" | "=="));
     let Some(at) = at else {
         leaf.reads_only = true;
-        return Inner::Words(Vec::new());
+        return InnerCommand::Words(Vec::new());
     };
-    let mut words: Vec<Word> = program.map(Word::literal).into_iter().collect();
+    let mut words: Vec<ShellWord> = program.map(ShellWord::literal).into_iter().collect();
     words.extend(leaf.words.iter().skip(at + 1).cloned());
-    Inner::Words(words)
+    InnerCommand::Words(words)
 }
 
 /// A debugger, if it is given a program with arguments.
-fn debugged(leaf: &mut Leaf) -> Option<Inner> {
+fn debugger_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
     let marks = ["--args", "-args", "--"];
     let at = leaf.words.iter().position(|word| marks.contains(&word.text.as_str()))?;
     let own = leaf.words.get(..at).unwrap_or(&[]);
     if own.iter().any(|word| word.text.contains(' ')) {
-        leaf.find(Finding::ask("interpreter-code", "Runs programs from a debugger"));
+        leaf.add_finding(CommandFinding::ask("interpreter-code", "Runs programs from a debugger"));
     }
-    Some(Inner::Words(leaf.words.iter().skip(at + 1).cloned().collect()))
+    Some(InnerCommand::Words(leaf.words.iter().skip(at + 1).cloned().collect()))
 }
 
 /// Programs with options of many words, which end at two dashes.
-fn sandboxed(leaf: &mut Leaf) -> Option<Inner> {
-    let code = crate::args::Args::parse(
+fn sandbox_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
+    let code = crate::args::CommandArgs::parse(
         leaf.words.get(1..).unwrap_or(&[]),
         &["--run", "--command", "-c", "--exec", "--startas"],
     );
     if leaf.program == "nix-shell"
         && let Some(code) = code.value(&["--run", "--command"])
     {
-        return Some(Inner::Source(code));
+        return Some(InnerCommand::Source(code));
     }
     let at = leaf.words.iter().position(|word| word.text == "--");
     let program = code.value(&["--exec", "--startas"]).filter(|_| leaf.program != "nix");
     match (at, program) {
         (Some(at), program) => {
-            let mut words: Vec<Word> = program.into_iter().collect();
+            let mut words: Vec<ShellWord> = program.into_iter().collect();
             words.extend(leaf.words.iter().skip(at + 1).cloned());
-            Some(Inner::Words(words))
+            Some(InnerCommand::Words(words))
         }
-        (None, Some(program)) => Some(Inner::Words(vec![program])),
+        (None, Some(program)) => Some(InnerCommand::Words(vec![program])),
         (None, None) => {
             let marks = ["-c", "--command"];
             let at = leaf.words.iter().position(|word| marks.contains(&word.text.as_str()));
             if let Some(at) = at.filter(|_| leaf.program == "nix") {
-                return Some(Inner::Words(leaf.words.iter().skip(at + 1).cloned().collect()));
+                return Some(InnerCommand::Words(leaf.words.iter().skip(at + 1).cloned().collect()));
             }
             if leaf.program == "bwrap" {
                 // Where the options end is not told; the first path to a program is.
                 let at = leaf.words.iter().skip(1).position(|word| !word.text.starts_with('-'));
                 let last = leaf.words.iter().rposition(|word| word.text.starts_with("--"));
                 let from = last.map_or(at.unwrap_or(0), |last| last) + 1;
-                leaf.find(Finding::ask("privilege", "Runs a program with other bounds"));
-                return Some(Inner::Words(leaf.words.iter().skip(from + 1).cloned().collect()));
+                leaf.add_finding(CommandFinding::ask("privilege", "Runs a program with other bounds"));
+                return Some(InnerCommand::Words(leaf.words.iter().skip(from + 1).cloned().collect()));
             }
             None
         }
@@ -178,19 +178,19 @@ fn sandboxed(leaf: &mut Leaf) -> Option<Inner> {
 }
 
 /// Programs that run a command whenever a file changes.
-fn watched(leaf: &mut Leaf) -> Option<Inner> {
+fn watcher_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
     let valued =
         ["-x", "--exec", "-s", "--shell", "-c", "--command", "-w", "--watch", "-e", "--ext"];
-    let args = crate::args::Args::parse(leaf.words.get(1..).unwrap_or(&[]), &valued);
+    let args = crate::args::CommandArgs::parse(leaf.words.get(1..).unwrap_or(&[]), &valued);
     match args.value(&["--exec", "--shell", "--command"]) {
-        Some(code) => Some(Inner::Source(code)),
+        Some(code) => Some(InnerCommand::Source(code)),
         None => {
             let short = if leaf.program == "chokidar" { "-c" } else { "-x" };
             let code = args.value(&[short]).filter(|_| leaf.program != "cargo-watch");
             match code.or_else(|| args.value(&["-s"])) {
-                Some(code) => Some(Inner::Source(code)),
+                Some(code) => Some(InnerCommand::Source(code)),
                 None => match after_dashes(leaf, None) {
-                    Inner::Words(words) if !words.is_empty() => Some(Inner::Words(words)),
+                    InnerCommand::Words(words) if !words.is_empty() => Some(InnerCommand::Words(words)),
                     _ => None,
                 },
             }
@@ -199,7 +199,7 @@ fn watched(leaf: &mut Leaf) -> Option<Inner> {
 }
 
 /// Takes off the wrapper's own words.
-fn strip(wrapper: &Wrapper, arguments: &[Word], leaf: &mut Leaf) -> Vec<Word> {
+fn strip_wrapper(wrapper: &WrapperSpec, arguments: &[ShellWord], leaf: &mut LeafCommand) -> Vec<ShellWord> {
     let mut rest = arguments;
     let mut own = wrapper.own;
     while let Some((first, others)) = rest.split_first() {
@@ -216,9 +216,9 @@ fn strip(wrapper: &Wrapper, arguments: &[Word], leaf: &mut Leaf) -> Vec<Word> {
         if wrapper.assigns
             && let Some((name, value)) = text.split_once('=')
         {
-            let value = Word { text: value.to_owned(), ..first.clone() };
+            let value = ShellWord { text: value.to_owned(), ..first.clone() };
             if let Some(finding) = crate::programs::environment_override(name, &value) {
-                leaf.find(finding);
+                leaf.add_finding(finding);
             }
             leaf.effects.extend(crate::programs::proxy_effect(name, &value));
             rest = others;
@@ -235,7 +235,7 @@ fn strip(wrapper: &Wrapper, arguments: &[Word], leaf: &mut Leaf) -> Vec<Word> {
 }
 
 /// The folder that a wrapper goes to first.
-pub(crate) fn folder(leaf: &Leaf) -> Option<Word> {
+pub(crate) fn working_dir(leaf: &LeafCommand) -> Option<ShellWord> {
     let (short, long) = match leaf.program.as_str() {
         "env" | "genv" => ("-C", "--chdir"),
         "sudo" | "run0" => ("-D", "--chdir"),
@@ -246,7 +246,7 @@ pub(crate) fn folder(leaf: &Leaf) -> Option<Word> {
         _ => return None,
     };
     let arguments = leaf.words.get(1..).unwrap_or(&[]);
-    let own = arguments.get(..leading(arguments, &[short, long])).unwrap_or(&[]);
+    let own = arguments.get(..leading_option_count(arguments, &[short, long])).unwrap_or(&[]);
     own.iter().enumerate().find_map(|(index, word)| {
         let text = word.text.as_str();
         if text == short || text == long {
@@ -256,25 +256,25 @@ pub(crate) fn folder(leaf: &Leaf) -> Option<Word> {
             .strip_prefix(long)
             .and_then(|rest| rest.strip_prefix('='))
             .or_else(|| text.strip_prefix(short).filter(|rest| !rest.is_empty()))?;
-        Some(Word { text: value.to_owned(), ..word.clone() })
+        Some(ShellWord { text: value.to_owned(), ..word.clone() })
     })
 }
 
 /// The variables that a wrapper sets for what it runs.
-pub(crate) fn given(leaf: &Leaf) -> Vec<(String, Word)> {
+pub(crate) fn given_variables(leaf: &LeafCommand) -> Vec<(String, ShellWord)> {
     if !matches!(leaf.program.as_str(), "env" | "genv" | "sudo" | "doas") {
         return Vec::new();
     }
     let arguments = leaf.words.get(1..).unwrap_or(&[]);
-    let assigns = |word: &&Word| {
+    let assigns = |word: &&ShellWord| {
         word.text.split_once('=').is_some_and(|(name, _)| {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         })
     };
     let assignments = arguments.iter().take(64).filter(assigns);
-    let pair = |word: &Word| {
+    let pair = |word: &ShellWord| {
         let (name, value) = word.text.split_once('=')?;
-        Some((name.to_owned(), Word { text: value.to_owned(), ..word.clone() }))
+        Some((name.to_owned(), ShellWord { text: value.to_owned(), ..word.clone() }))
     };
     assignments.filter_map(pair).collect()
 }
@@ -293,7 +293,7 @@ fn takes_next(text: &str, valued: &[&str]) -> bool {
 }
 
 /// Wrappers that do not always run something, or run text.
-fn special(leaf: &mut Leaf, arguments: &[Word]) -> Option<Inner> {
+fn special_wrapper(leaf: &mut LeafCommand, arguments: &[ShellWord]) -> Option<InnerCommand> {
     let has = |names: &[&str]| {
         arguments
             .iter()
@@ -305,8 +305,8 @@ fn special(leaf: &mut Leaf, arguments: &[Word]) -> Option<Inner> {
             if has(&["-p", "--pid", "-pc", "-cp"])
                 || arguments.iter().any(|word| word.text.starts_with("--pid=")) =>
         {
-            leaf.effect(Effect::any(Permission::PROCESS_MANAGE));
-            Some(Inner::Words(Vec::new()))
+            leaf.add_effect(Effect::any(Permission::PROCESS_MANAGE));
+            Some(InnerCommand::Words(Vec::new()))
         }
         "setarch" => {
             let named = arguments.iter().find(|word| !word.text.starts_with('-'))?;
@@ -316,28 +316,28 @@ fn special(leaf: &mut Leaf, arguments: &[Word]) -> Option<Inner> {
             // Without the name of an architecture the command comes at once.
             (!is_arch).then(|| {
                 let words = arguments.iter().skip_while(|word| word.text.starts_with('-'));
-                Inner::Words(words.cloned().collect())
+                InnerCommand::Words(words.cloned().collect())
             })
         }
         "ip" if arguments.first().is_none_or(|word| word.text != "exec") => {
             if arguments.first().is_some_and(|word| !matches!(word.text.as_str(), "list" | "show"))
             {
-                leaf.find(Finding::ask("network-setting", "Changes the network of the machine"));
+                leaf.add_finding(CommandFinding::ask("network-setting", "Changes the network of the machine"));
             }
-            Some(Inner::Words(Vec::new()))
+            Some(InnerCommand::Words(Vec::new()))
         }
         "npm" | "pnpm" | "yarn" => {
             let valued = ["-c", "--call", "-p", "--package", "-w"];
-            let args = crate::args::Args::parse(arguments, &valued);
-            args.value(&["-c", "--call"]).map(Inner::Source)
+            let args = crate::args::CommandArgs::parse(arguments, &valued);
+            args.value(&["-c", "--call"]).map(InnerCommand::Source)
         }
         "sudo" if has(&["-e", "--edit"]) => {
-            leaf.find(Finding::ask("privilege", "Edits files as another user"));
-            Some(Inner::Words(Vec::new()))
+            leaf.add_finding(CommandFinding::ask("privilege", "Edits files as another user"));
+            Some(InnerCommand::Words(Vec::new()))
         }
         "command" if has(&["-v", "-V", "-pv"]) => {
             leaf.reads_only = true;
-            Some(Inner::Words(Vec::new()))
+            Some(InnerCommand::Words(Vec::new()))
         }
         "env" => {
             let at = arguments.iter().position(|word| {
@@ -347,16 +347,16 @@ fn special(leaf: &mut Leaf, arguments: &[Word]) -> Option<Inner> {
             let inline =
                 flag.text.strip_prefix("-S").or_else(|| flag.text.strip_prefix("--split-string="));
             let mut text = match inline.filter(|text| !text.is_empty()) {
-                Some(text) => Word { text: text.to_owned(), ..flag.clone() },
+                Some(text) => ShellWord { text: text.to_owned(), ..flag.clone() },
                 None => arguments.get(at + 1)?.clone(),
             };
             for word in arguments.iter().skip(at + 2) {
                 text.text = format!("{} {}", text.text, word.text);
             }
-            Some(Inner::Source(text))
+            Some(InnerCommand::Source(text))
         }
         "sudo" | "doas" if has(&["-s", "-i", "--shell", "--login", "-si", "-is"]) => {
-            leaf.find(Finding::ask("privilege", "Opens a shell as another user"));
+            leaf.add_finding(CommandFinding::ask("privilege", "Opens a shell as another user"));
             None
         }
         "sudo"
@@ -374,45 +374,45 @@ fn special(leaf: &mut Leaf, arguments: &[Word]) -> Option<Inner> {
             ]) && !arguments.iter().any(|word| !word.text.starts_with('-')) =>
         {
             leaf.reads_only = true;
-            Some(Inner::Words(Vec::new()))
+            Some(InnerCommand::Words(Vec::new()))
         }
         _ => None,
     }
 }
 
 /// A wrapper that was given no command.
-fn alone(leaf: &mut Leaf) {
+fn describe_bare_wrapper(leaf: &mut LeafCommand) {
     match leaf.program.as_str() {
         "env" => {
-            leaf.effect(Effect::any(Permission::ENV_READ));
+            leaf.add_effect(Effect::any(Permission::ENV_READ));
             leaf.reads_only = true;
         }
         "sudo" | "doas" | "pkexec" | "run0" => {
-            leaf.find(Finding::ask("privilege", "Acts as another user"));
+            leaf.add_finding(CommandFinding::ask("privilege", "Acts as another user"));
         }
         "chroot" | "unshare" | "nsenter" => {
-            leaf.find(Finding::ask("privilege", "Opens a shell with other bounds"));
+            leaf.add_finding(CommandFinding::ask("privilege", "Opens a shell with other bounds"));
         }
         _ => leaf.reads_only = true,
     }
 }
 
 /// Wrappers that hand their words to a shell.
-fn joined(leaf: &mut Leaf, input: &Stream) -> Option<Inner> {
+fn joined_shell_source(leaf: &mut LeafCommand, input: &TextStream) -> Option<InnerCommand> {
     let valued: &[&str] = match leaf.program.as_str() {
         "watch" => &["-n", "--interval"],
-        "parallel" => PARALLEL,
+        "parallel" => PARALLEL_VALUED,
         "script" => &["-c", "--command", "-O", "-I", "-T", "-E", "-o", "-B", "-m"],
-        "hyperfine" => HYPERFINE,
+        "hyperfine" => HYPERFINE_VALUED,
         "entr" => &[],
         _ => &["-w", "-E", "--timeout", "--conflict-exit-code"],
     };
     let arguments = leaf.words.get(1..).unwrap_or(&[]);
-    let end = leading(arguments, valued);
-    let args = crate::args::Args::parse(arguments.get(..end).unwrap_or(&[]), valued);
-    let mut rest: Vec<Word> = arguments.get(end..).unwrap_or(&[]).to_vec();
+    let end = leading_option_count(arguments, valued);
+    let args = crate::args::CommandArgs::parse(arguments.get(..end).unwrap_or(&[]), valued);
+    let mut rest: Vec<ShellWord> = arguments.get(end..).unwrap_or(&[]).to_vec();
     if let Some(code) = args.value(&["-c", "--command"]) {
-        return Some(Inner::Source(code));
+        return Some(InnerCommand::Source(code));
     }
     match leaf.program.as_str() {
         "flock" => {
@@ -422,33 +422,33 @@ fn joined(leaf: &mut Leaf, input: &Stream) -> Option<Inner> {
             let code =
                 rest.first().is_some_and(|word| matches!(word.text.as_str(), "-c" | "--command"));
             if code {
-                return rest.get(1).cloned().map(Inner::Source);
+                return rest.get(1).cloned().map(InnerCommand::Source);
             }
-            Some(Inner::Words(rest))
+            Some(InnerCommand::Words(rest))
         }
         "script" => {
             // The code may come after the file as well.
             let late = rest.iter().position(|word| takes_next(&word.text, &["-c", "--command"]));
             if let Some(code) = late.and_then(|at| rest.get(at + 1)) {
-                return Some(Inner::Source(code.clone()));
+                return Some(InnerCommand::Source(code.clone()));
             }
             let dashes = arguments.iter().take(end).any(|word| word.text == "--");
             leaf.reads_only = rest.is_empty();
-            Some(Inner::Words(rest.get(usize::from(!dashes)..).unwrap_or(&[]).to_vec()))
+            Some(InnerCommand::Words(rest.get(usize::from(!dashes)..).unwrap_or(&[]).to_vec()))
         }
-        "entr" if args.has(&["-s"]) => rest.into_iter().next().map(Inner::Source),
-        "entr" => Some(Inner::Words(rest)),
-        "parallel" => Some(xargs::parallel(rest, input)),
+        "entr" if args.has(&["-s"]) => rest.into_iter().next().map(InnerCommand::Source),
+        "entr" => Some(InnerCommand::Words(rest)),
+        "parallel" => Some(xargs::parallel_commands(rest, input)),
         "hyperfine" => {
             rest.extend(args.values(&["-p", "--prepare", "-c", "--cleanup", "-s", "--setup"]));
-            Some(Inner::Source(lines(&rest)))
+            Some(InnerCommand::Source(join_lines(&rest)))
         }
-        _ if rest.len() == 1 => rest.into_iter().next().map(Inner::Source),
-        _ => Some(Inner::Words(rest)),
+        _ if rest.len() == 1 => rest.into_iter().next().map(InnerCommand::Source),
+        _ => Some(InnerCommand::Words(rest)),
     }
 }
 
-const HYPERFINE: &[&str] = &[
+const HYPERFINE_VALUED: &[&str] = &[
     "-w",
     "-r",
     "-N",
@@ -473,7 +473,7 @@ const HYPERFINE: &[&str] = &[
 ];
 
 /// How many words are options, with their values.
-pub(crate) fn leading(arguments: &[Word], valued: &[&str]) -> usize {
+pub(crate) fn leading_option_count(arguments: &[ShellWord], valued: &[&str]) -> usize {
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
         if !word.text.starts_with('-') || word.text.len() == 1 {
@@ -487,30 +487,30 @@ pub(crate) fn leading(arguments: &[Word], valued: &[&str]) -> usize {
     at.min(arguments.len())
 }
 
-fn switch_user(leaf: &mut Leaf) -> Inner {
-    leaf.find(Finding::ask("privilege", "Acts as another user"));
+fn switch_user(leaf: &mut LeafCommand) -> InnerCommand {
+    leaf.add_finding(CommandFinding::ask("privilege", "Acts as another user"));
     let arguments = leaf.words.get(1..).unwrap_or(&[]);
     let code = ["-c", "--command", "--session-command"];
     let valued = [&code[..], &["-s", "-g", "-G", "-u"]].concat();
-    let args = crate::args::Args::parse(arguments, &valued);
+    let args = crate::args::CommandArgs::parse(arguments, &valued);
     if let Some(code) = args.value(&code) {
-        return Inner::Source(code);
+        return InnerCommand::Source(code);
     }
     // The group comes first, and a shell reads what follows.
     if leaf.program == "sg" {
         let named = args.operands.iter().filter(|word| word.text != "-");
-        let words: Vec<Word> = named.skip(1).cloned().collect();
+        let words: Vec<ShellWord> = named.skip(1).cloned().collect();
         if words.is_empty() {
-            return Inner::Words(words);
+            return InnerCommand::Words(words);
         }
-        let mut line = lines(&words);
+        let mut line = join_lines(&words);
         line.text = line.text.trim_end().replace('\n', " ");
-        return Inner::Source(line);
+        return InnerCommand::Source(line);
     }
     let Some(at) = arguments.iter().position(|word| word.text == "--") else {
-        return Inner::Words(Vec::new());
+        return InnerCommand::Words(Vec::new());
     };
     // The words after the dashes are for the shell of the other user.
-    let shell = (leaf.program == "su").then(|| Word::literal("sh"));
-    Inner::Words(shell.into_iter().chain(arguments.iter().skip(at + 1).cloned()).collect())
+    let shell = (leaf.program == "su").then(|| ShellWord::literal("sh"));
+    InnerCommand::Words(shell.into_iter().chain(arguments.iter().skip(at + 1).cloned()).collect())
 }

@@ -11,7 +11,7 @@ use hermes_core::{
     ProgressUpdate, ChangeReporter, Resource, Scope, ToolError, WorkingDir,
 };
 
-use hermes_shell::Extent;
+use hermes_shell::SideEffects;
 
 use super::{Flight, Judged, Known};
 use crate::{elsewhere, extent};
@@ -107,7 +107,7 @@ impl Flight {
         let (mut places, mut open_ended) = reach(call, judged, self.workplace.load().cwd());
         let named = elsewhere::named(self, call);
         places.extend(named.places);
-        if open_ended && extent::of(self, call) != Extent::Open {
+        if open_ended && extent::of(self, call) != SideEffects::Unknown {
             open_ended = false;
         }
         if places.is_empty() && named.filled.is_empty() && !open_ended {

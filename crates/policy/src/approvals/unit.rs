@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Effect, CallProposal, Resource, Scope};
-use hermes_shell::Leaf;
+use hermes_shell::LeafCommand;
 use serde::{Deserialize, Serialize};
 
 use super::tickets::fingerprint;
@@ -81,7 +81,7 @@ impl Unit {
     }
 
     /// An effect of a simple command.
-    pub fn of_effect_in(effect: &Effect, real: Option<&Path>, leaf: &Leaf, command: &str) -> Self {
+    pub fn of_effect_in(effect: &Effect, real: Option<&Path>, leaf: &LeafCommand, command: &str) -> Self {
         let mut unit = Self::of_effect(effect, real);
         match &effect.resource {
             Resource::Any => unit.exact = Some(hash(command)),
@@ -95,7 +95,7 @@ impl Unit {
     pub fn of_leaf(
         scope: &Scope,
         category: Option<&str>,
-        leaf: Option<&Leaf>,
+        leaf: Option<&LeafCommand>,
         command: &str,
     ) -> Self {
         let mut unit = Self {
@@ -106,10 +106,10 @@ impl Unit {
         // What is done to a repository is meant for this one.
         let changing = [Scope::FILE_WRITE, Scope::FILE_DELETE, Scope::GIT_WRITE];
         let changes = |e: &&Effect| changing.contains(&e.scope);
-        let blind = |leaf: &Leaf| {
+        let blind = |leaf: &LeafCommand| {
             leaf.effects.iter().filter(changes).any(|e| e.resource.as_path().is_none())
         };
-        let nowhere = |leaf: &Leaf| !leaf.effects.iter().any(|effect| changes(&effect));
+        let nowhere = |leaf: &LeafCommand| !leaf.effects.iter().any(|effect| changes(&effect));
         let is_of = |list: &[&str]| category.is_some_and(|category| list.contains(&category));
         let only_exact = is_of(ONLY_EXACT)
             || leaf.is_some_and(blind)

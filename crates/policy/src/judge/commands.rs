@@ -17,20 +17,20 @@ impl Permissions {
         let earlier = if apart { remembered(proposal) } else { earlier(proposal) };
         let known = earlier.as_deref().unwrap_or_default();
         let at = proposal.working_dir;
-        let mut analysis: Analysis = match resource {
+        let mut analysis: CommandAnalysis = match resource {
             Resource::Script(script) => hermes_shell::analyze_script(known, script, at),
             _ => hermes_shell::analyze_after(known, command, at),
         };
         let loose = Loose::of(known, resource, at);
         let is_given = matches!(resource, Resource::Script(script) if script.stdin.is_some());
-        exam.typed |= apart || (analysis.reads_code && !is_given);
+        exam.typed |= apart || (analysis.runs_stdin && !is_given);
         if earlier.is_none() {
             let reason = "What earlier commands left in the session's shell cannot be read";
-            analysis.findings.push(hermes_shell::Finding::ask("unknown-shell", reason));
+            analysis.findings.push(hermes_shell::CommandFinding::ask("unknown-shell", reason));
         }
         let whole = executes(command);
         let mut runs = false;
-        let danger = |found, effect: &Effect, leaf: Option<&Leaf>| {
+        let danger = |found, effect: &Effect, leaf: Option<&LeafCommand>| {
             let subject = Subject {
                 effect,
                 real: None,
@@ -51,7 +51,7 @@ impl Permissions {
         exam.findings.reserve(count + analysis.all_findings().count());
         // What the shell refuses needs no answer, but in one that lasts it may be
         // the beginning of something else.
-        let is_asked = |found: &&hermes_shell::Finding| found.category != SYNTAX_ERROR || apart;
+        let is_asked = |found: &&hermes_shell::CommandFinding| found.category != SYNTAX_ERROR || apart;
         let asked = analysis.findings.iter().filter(is_asked);
         exam.findings.extend(asked.map(|found| danger(found, &whole, None)));
         let by_command = self.layers().any(Profile::judges_files_by_command);
@@ -62,7 +62,7 @@ impl Permissions {
         for (index, leaf) in analysis.leaves.iter().enumerate() {
             let text: Arc<str> = leaf.text.as_str().into();
             let before = analysis.leaves.get(..index).unwrap_or_default();
-            let is_heard = |found: &&hermes_shell::Finding| match found.category {
+            let is_heard = |found: &&hermes_shell::CommandFinding| match found.category {
                 LISTENING => !is_apart,
                 UNKNOWN_PROGRAM => {
                     !self.is_missing_program(proposal, [known, command], leaf, before)
@@ -104,7 +104,7 @@ impl Permissions {
             exam.clients.add(&analysis);
         }
         for leaf in &mut analysis.leaves {
-            exam.arrivals.append(&mut leaf.arrivals);
+            exam.arrivals.append(&mut leaf.transfers);
         }
         let effects = analysis.leaves.into_iter().flat_map(|leaf| leaf.effects).zip(heard);
         let effects = effects.filter(|(_, heard)| *heard && !apart).map(|(effect, _)| effect);
@@ -146,7 +146,7 @@ impl Permissions {
     ) {
         let value = proposal.arguments.get("value").and_then(serde_json::Value::as_str);
         let (Resource::Name(name), Some(value)) = (&effect.resource, value) else { return };
-        let (found, reached) = hermes_shell::variable(name, value);
+        let (found, reached) = hermes_shell::variable_effects(name, value);
         if let Some(found) = found {
             let answer = self.dangerous(proposal.tool, taint.is_some());
             let command = format!("export {name}={value}");

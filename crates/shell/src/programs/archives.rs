@@ -2,25 +2,25 @@
 
 use hermes_core::Scope;
 
-use super::trees;
-use crate::args::Args;
-use crate::leaf::Word;
-use crate::site::Act;
+use super::recursive_reads;
+use crate::args::CommandArgs;
+use crate::leaf::ShellWord;
+use crate::eval_context::EffectBuilder;
 
 /// Describes programs that pack and unpack.
-pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     match act.program {
         "tar" | "gtar" | "bsdtar" => tar(act, words),
         "zip" => zip(act, words),
         "unzip" => {
-            let args = Args::parse(words, &["-d", "-x", "-P"]);
+            let args = CommandArgs::parse(words, &["-d", "-x", "-P"]);
             if let Some(archive) = args.operands.first() {
                 act.read(archive);
             }
             if args.has(&["-l", "-t", "-p", "-Z", "-v"]) {
                 return true;
             }
-            target(act, args.value(&["-d"]));
+            extract_into(act, args.value(&["-d"]));
         }
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" | "lz4"
         | "compress" | "brotli" | "pigz" => {
@@ -28,15 +28,15 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         }
         "7z" | "7za" | "7zz" | "rar" | "unrar" => {
             match words.first().map(|word| word.text.as_str()) {
-                Some("l" | "t") => act.only_reads(),
+                Some("l" | "t") => act.mark_read_only(),
                 Some("a" | "u") => {
-                    let files: Vec<&Word> =
+                    let files: Vec<&ShellWord> =
                         words.iter().skip(1).filter(|word| !word.text.starts_with('-')).collect();
                     if let Some((archive, rest)) = files.split_first() {
                         act.write(archive);
                         rest.iter().for_each(|word| act.read(word));
-                        let roots: Vec<Word> = rest.iter().map(|word| (*word).clone()).collect();
-                        trees::read_whole(act, &roots);
+                        let roots: Vec<ShellWord> = rest.iter().map(|word| (*word).clone()).collect();
+                        recursive_reads::check_recursive_read(act, &roots);
                     }
                 }
                 _ => {
@@ -48,35 +48,35 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
                         .for_each(|word| act.read(word));
                     let into = words.iter().find_map(|word| {
                         let text = word.text.strip_prefix("-o").filter(|text| !text.is_empty())?;
-                        Some(Word { text: text.to_owned(), ..word.clone() })
+                        Some(ShellWord { text: text.to_owned(), ..word.clone() })
                     });
-                    target(act, into);
+                    extract_into(act, into);
                 }
             }
         }
         "cpio" => {
             let valued =
                 &["-D", "--directory", "-F", "-I", "-O", "-H", "--file", "--rsh-command", "-R"];
-            let args = Args::parse(words, valued);
+            let args = CommandArgs::parse(words, valued);
             args.values(&["--rsh-command"]).iter().for_each(|code| act.program_option(code));
             args.values(&["-I"]).iter().for_each(|word| act.read(word));
             args.values(&["-O"]).iter().for_each(|word| act.write(word));
             if args.has(&["-o", "--create"]) {
-                let listed = act.site.input.text.clone();
+                let listed = act.context.input.text.clone();
                 read_list(act, listed.as_deref());
             } else if !args.has(&["-t", "--list"]) {
                 if args.has(&["--absolute-filenames"]) {
-                    act.any(Scope::FILE_WRITE);
+                    act.affect_any(Scope::FILE_WRITE);
                 }
                 let folder = args.value(&["-D", "--directory"]);
-                target(act, folder.or_else(|| args.operands.first().cloned()));
+                extract_into(act, folder.or_else(|| args.operands.first().cloned()));
             }
         }
-        "pax" => act.here(Scope::FILE_WRITE),
+        "pax" => act.affect_cwd(Scope::FILE_WRITE),
         "ar" => {
-            let args = Args::parse(words, &[]);
+            let args = CommandArgs::parse(words, &[]);
             args.operands.iter().skip(1).for_each(|word| act.read(word));
-            act.here(Scope::FILE_WRITE);
+            act.affect_cwd(Scope::FILE_WRITE);
             args.operands.iter().skip(1).take(1).for_each(|word| act.write(word));
         }
         _ => return false,
@@ -86,8 +86,8 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
 
 /// Programs that put one file in the place of another, and those that only do
 /// so if they are told to.
-fn compress(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-o", "-S", "-T", "-p"]);
+fn compress(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-o", "-S", "-T", "-p"]);
     let prints = ["-c", "--stdout", "-l", "--list", "-t", "--test", "--to-stdout"];
     let keeps = match act.program {
         "zstd" | "unzstd" | "lz4" => !args.has(&["--rm"]),
@@ -102,26 +102,26 @@ fn compress(act: &mut Act<'_>, words: &[Word]) {
         match word.known || !args.has(&["-k", "--keep"]) {
             true => act.write(word),
             // What is made stands beside what is there.
-            false => act.here(Scope::FILE_WRITE),
+            false => act.affect_cwd(Scope::FILE_WRITE),
         }
         if !keeps {
-            act.take(word);
+            act.move_away(word);
         }
     }
     args.values(&["-o"]).iter().for_each(|word| act.write(word));
     if args.operands.is_empty() {
-        act.only_reads();
+        act.mark_read_only();
     }
 }
 
 /// `zip`, which may take away what it packs.
-fn zip(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-x", "-i", "-P", "-TT", "--unzip-command", "-b"]);
+fn zip(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-x", "-i", "-P", "-TT", "--unzip-command", "-b"]);
     if let Some((archive, files)) = args.operands.split_first() {
         act.write(archive);
         files.iter().for_each(|word| act.read(word));
-        if trees::goes_down(words, &['r', 'R'], &["--recurse-paths"]) {
-            trees::read_whole(act, files);
+        if recursive_reads::is_recursive(words, &['r', 'R'], &["--recurse-paths"]) {
+            recursive_reads::check_recursive_read(act, files);
         }
         let moves = words.iter().any(|word| {
             word.text == "--move"
@@ -130,31 +130,31 @@ fn zip(act: &mut Act<'_>, words: &[Word]) {
                     && word.text.contains('m'))
         });
         if moves {
-            if !crate::blocks::guard(act, files, "root-delete", "Deletes") {
+            if !crate::blocked_operations::block_if_protected(act, files, "root-delete", "Deletes") {
                 act.ask("recursive-delete", "Deletes what was packed");
             }
             files.iter().for_each(|word| act.delete(word));
         }
     }
     if words.iter().any(|word| word.text.starts_with('-') && word.text.contains('@')) {
-        let listed = act.site.input.text.clone();
+        let listed = act.context.input.text.clone();
         read_list(act, listed.as_deref());
     }
 }
 
 /// Files that a list names, one on each line.
-fn read_list(act: &mut Act<'_>, list: Option<&str>) {
+fn read_list(act: &mut EffectBuilder<'_>, list: Option<&str>) {
     for line in list.unwrap_or("").lines().take(256).filter(|line| !line.is_empty()) {
-        act.read(&Word::literal(line));
+        act.read(&ShellWord::literal(line));
     }
 }
 
-fn target(act: &mut Act<'_>, folder: Option<Word>) {
-    super::outside::unpacks(act, folder.as_ref());
-    act.fill(folder.as_ref());
+fn extract_into(act: &mut EffectBuilder<'_>, folder: Option<ShellWord>) {
+    super::external_code::check_unpack(act, folder.as_ref());
+    act.fill_dir(folder.as_ref());
     match folder {
         Some(folder) => act.write(&folder),
-        None => act.here(Scope::FILE_WRITE),
+        None => act.affect_cwd(Scope::FILE_WRITE),
     }
 }
 
@@ -188,7 +188,7 @@ const TAR_VALUED: &[&str] = &[
     "--mode",
 ];
 
-fn tar(act: &mut Act<'_>, words: &[Word]) {
+fn tar(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     // The first word may be options without a dash: `tar czf a.tgz x`.
     let mut words = words.to_vec();
     if let Some(first) = words.first_mut()
@@ -198,7 +198,7 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
     {
         first.text.insert(0, '-');
     }
-    let args = Args::parse(&words, TAR_VALUED);
+    let args = CommandArgs::parse(&words, TAR_VALUED);
     for code in args.values(&[
         "--to-command",
         "--use-compress-program",
@@ -215,7 +215,7 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
     args.values(&["-g", "--listed-incremental"]).iter().for_each(|file| act.write(file));
     for action in args.values(&["--checkpoint-action"]) {
         if let Some(code) = action.text.strip_prefix("exec=") {
-            act.program_option(&Word { text: code.to_owned(), ..action.clone() });
+            act.program_option(&ShellWord { text: code.to_owned(), ..action.clone() });
         }
     }
     let archive = args.value(&["-f", "--file"]);
@@ -228,14 +228,14 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
             act.read(&list);
             read_list(act, list.content.as_deref());
         }
-        let roots: Vec<Word> =
-            args.operands.iter().map(|word| super::gitloss::under(folder.as_ref(), word)).collect();
-        trees::read_whole(act, &roots);
+        let roots: Vec<ShellWord> =
+            args.operands.iter().map(|word| super::git_losses::in_dir(folder.as_ref(), word)).collect();
+        recursive_reads::check_recursive_read(act, &roots);
         for word in args.operands.iter() {
             match &folder {
                 Some(folder) if !word.text.starts_with('/') => {
                     let text = format!("{}/{}", folder.text, word.text);
-                    act.read(&Word { text, known: word.known && folder.known, ..word.clone() });
+                    act.read(&ShellWord { text, known: word.known && folder.known, ..word.clone() });
                 }
                 _ => act.read(word),
             }
@@ -250,11 +250,11 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
         act.read(archive);
     }
     if args.has(&["-t", "--list", "-d", "--diff", "--compare"]) {
-        return act.only_reads();
+        return act.mark_read_only();
     }
     if args.has(&["-x", "--extract", "--get"]) && !args.has(&["-O", "--to-stdout"]) {
         if args.has(&["-P", "--absolute-names"]) {
-            act.any(Scope::FILE_WRITE);
+            act.affect_any(Scope::FILE_WRITE);
         }
         if args.has(&["--recursive-unlink"]) {
             act.ask("recursive-delete", "Deletes the folders that are in the archive first");
@@ -262,8 +262,8 @@ fn tar(act: &mut Act<'_>, words: &[Word]) {
         let top = args.value(&["--one-top-level"]);
         let folder = args.value(&["-C", "--directory"]);
         match top {
-            Some(top) => target(act, Some(super::gitloss::under(folder.as_ref(), &top))),
-            None => target(act, folder),
+            Some(top) => extract_into(act, Some(super::git_losses::in_dir(folder.as_ref(), &top))),
+            None => extract_into(act, folder),
         }
     }
 }

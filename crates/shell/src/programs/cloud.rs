@@ -2,12 +2,12 @@
 
 use hermes_core::Scope;
 
-use crate::args::Args;
-use crate::leaf::Word;
-use crate::site::{Act, Inner};
+use crate::args::CommandArgs;
+use crate::leaf::ShellWord;
+use crate::eval_context::{EffectBuilder, InnerCommand};
 
 /// Describes the command lines of clusters and clouds.
-pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     match act.program {
         "kubectl" | "oc" | "k3s" | "k" => kubectl(act, words),
         "helm" => helm(act, words),
@@ -23,9 +23,9 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
                 )
             });
             if check {
-                act.any(Scope::CLOUD_READ);
+                act.affect_any(Scope::CLOUD_READ);
             } else {
-                act.any(Scope::CLOUD_WRITE);
+                act.affect_any(Scope::CLOUD_WRITE);
                 act.ask("infrastructure-change", "Changes other machines");
             }
         }
@@ -34,22 +34,22 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     true
 }
 
-fn looks(act: &mut Act<'_>) {
-    act.any(Scope::CLOUD_READ);
-    act.only_reads();
+fn describe_read(act: &mut EffectBuilder<'_>) {
+    act.affect_any(Scope::CLOUD_READ);
+    act.mark_read_only();
 }
 
-fn changes(act: &mut Act<'_>, category: &'static str, reason: &str) {
-    act.any(Scope::CLOUD_WRITE);
+fn describe_change(act: &mut EffectBuilder<'_>, category: &'static str, reason: &str) {
+    act.affect_any(Scope::CLOUD_WRITE);
     act.ask(category, reason);
 }
 
-fn helps(words: &[Word]) -> bool {
+fn asks_for_help(words: &[ShellWord]) -> bool {
     words.iter().any(|word| matches!(word.text.as_str(), "--help" | "--version" | "help"))
 }
 
-fn kubectl(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(
+fn kubectl(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(
         words,
         &[
             "-n",
@@ -74,28 +74,28 @@ fn kubectl(act: &mut Act<'_>, words: &[Word]) {
     match args.operand(0) {
         "get" | "describe" | "logs" | "top" | "explain" | "version" | "cluster-info"
         | "api-resources" | "api-versions" | "diff" | "events" | "auth" | "wait" | "completion"
-        | "options" | "" => looks(act),
+        | "options" | "" => describe_read(act),
         "config"
             if matches!(
                 args.operand(1),
                 "view" | "get-contexts" | "current-context" | "get-clusters"
             ) =>
         {
-            looks(act)
+            describe_read(act)
         }
-        "rollout" if matches!(args.operand(1), "status" | "history") => looks(act),
-        _ if dry || helps(words) => looks(act),
-        "port-forward" | "proxy" => changes(act, "tunnel", "Opens a way into the cluster"),
+        "rollout" if matches!(args.operand(1), "status" | "history") => describe_read(act),
+        _ if dry || asks_for_help(words) => describe_read(act),
+        "port-forward" | "proxy" => describe_change(act, "tunnel", "Opens a way into the cluster"),
         "exec" => {
-            changes(act, "cluster-change", "Runs a command inside the cluster");
+            describe_change(act, "cluster-change", "Runs a command inside the cluster");
             if let Some(at) = words.iter().position(|word| word.text == "--") {
-                let command: Vec<Word> = words.iter().skip(at + 1).cloned().collect();
-                act.inner.push(Inner::Words(command));
+                let command: Vec<ShellWord> = words.iter().skip(at + 1).cloned().collect();
+                act.inner.push(InnerCommand::Words(command));
             }
         }
         verb => {
             let reason = format!("Changes the cluster ({verb})");
-            changes(act, "cluster-change", &reason);
+            describe_change(act, "cluster-change", &reason);
         }
     }
     args.values(&["-f"]).iter().for_each(|word| act.read(word));
@@ -107,15 +107,15 @@ fn kubectl(act: &mut Act<'_>, words: &[Word]) {
 }
 
 /// The machine that is asked in place of the usual one.
-fn reach_server(act: &mut Act<'_>, servers: &[Word]) {
+fn reach_server(act: &mut EffectBuilder<'_>, servers: &[ShellWord]) {
     for server in servers {
         let host = super::network::proxy_host(&server.text).filter(|_| server.known);
-        act.reach(Scope::NETWORK_FETCH, host.as_deref());
+        act.affect_host(Scope::NETWORK_FETCH, host.as_deref());
     }
 }
 
-fn helm(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(
+fn helm(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(
         words,
         &[
             "-n",
@@ -132,48 +132,48 @@ fn helm(act: &mut Act<'_>, words: &[Word]) {
     reach_server(act, &args.values(&["--kube-apiserver"]));
     match args.operand(0) {
         "list" | "ls" | "status" | "get" | "history" | "show" | "template" | "lint" | "version"
-        | "search" | "env" | "verify" | "" => looks(act),
-        "repo" | "dependency" | "pull" => act.any(Scope::NETWORK_FETCH),
+        | "search" | "env" | "verify" | "" => describe_read(act),
+        "repo" | "dependency" | "pull" => act.affect_any(Scope::NETWORK_FETCH),
         "create" | "package" => {}
-        _ if args.has(&["--dry-run"]) || helps(words) => looks(act),
+        _ if args.has(&["--dry-run"]) || asks_for_help(words) => describe_read(act),
         verb => {
             let reason = format!("Changes the cluster ({verb})");
-            changes(act, "cluster-change", &reason);
+            describe_change(act, "cluster-change", &reason);
         }
     }
 }
 
-fn infrastructure(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-s", "--stack", "-C", "--cwd", "-target"]);
+fn infrastructure(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-s", "--stack", "-C", "--cwd", "-target"]);
     match args.operand(0) {
         "plan" | "validate" | "fmt" | "show" | "output" | "version" | "graph" | "providers"
         | "preview" | "diff" | "synth" | "ls" | "list" | "whoami" | "about" | "console" | "get"
-        | "login" | "" => looks(act),
+        | "login" | "" => describe_read(act),
         "init" if words.iter().any(|word| word.text.starts_with("-from-module")) => {
-            act.any(Scope::NETWORK_FETCH);
+            act.affect_any(Scope::NETWORK_FETCH);
             act.ask("remote-code", "Takes the description of the infrastructure from elsewhere");
         }
-        "init" => act.any(Scope::NETWORK_FETCH),
-        "state" if matches!(args.operand(1), "list" | "show" | "pull") => looks(act),
+        "init" => act.affect_any(Scope::NETWORK_FETCH),
+        "state" if matches!(args.operand(1), "list" | "show" | "pull") => describe_read(act),
         "stack" | "workspace" | "config"
             if matches!(
                 args.operand(1),
                 "" | "ls" | "list" | "show" | "select" | "output" | "get"
             ) =>
         {
-            looks(act)
+            describe_read(act)
         }
-        _ if helps(words) => looks(act),
+        _ if asks_for_help(words) => describe_read(act),
         verb => {
             let reason = format!("Changes the infrastructure ({verb})");
-            changes(act, "infrastructure-change", &reason);
+            describe_change(act, "infrastructure-change", &reason);
         }
     }
 }
 
 /// `aws s3 cp` and `sync` from the cloud to here; false for all the rest.
-fn downloads(act: &mut Act<'_>, words: &[Word]) -> bool {
-    let args = Args::parse(
+fn downloads(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
+    let args = CommandArgs::parse(
         words,
         &[
             "--profile",
@@ -190,7 +190,7 @@ fn downloads(act: &mut Act<'_>, words: &[Word]) -> bool {
     if !verb || !far(2) || far(3) || args.has(&["--delete", "--endpoint-url"]) {
         return false;
     }
-    act.any(Scope::CLOUD_READ);
+    act.affect_any(Scope::CLOUD_READ);
     args.operands.iter().skip(3).for_each(|word| act.write(word));
     true
 }

@@ -2,12 +2,12 @@
 
 use hermes_core::Scope;
 
-use crate::args::Args;
-use crate::blocks;
-use crate::leaf::Word;
-use crate::site::{Act, Inner};
+use crate::args::CommandArgs;
+use crate::blocked_operations;
+use crate::leaf::ShellWord;
+use crate::eval_context::{EffectBuilder, InnerCommand};
 
-const READING: &[&str] = &[
+const READ_ONLY_VERBS: &[&str] = &[
     "ps",
     "images",
     "logs",
@@ -32,7 +32,7 @@ const READING: &[&str] = &[
     "",
 ];
 
-const VALUED: &[&str] = &[
+const VALUED_OPTIONS: &[&str] = &[
     "-e",
     "-v",
     "-p",
@@ -85,18 +85,18 @@ const VALUED: &[&str] = &[
 ];
 
 /// Describes docker and its kin.
-pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     let program = act.program;
     if !matches!(program, "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose") {
         return false;
     }
     let (global, rest) = split(words, 0);
     if global.iter().any(|word| matches!(word.text.as_str(), "--version" | "--help")) {
-        act.any(Scope::DOCKER_READ);
-        act.only_reads();
+        act.affect_any(Scope::DOCKER_READ);
+        act.mark_read_only();
         return true;
     }
-    let far = Args::parse(global, VALUED).values(&["-H", "--host", "-c", "--context", "--url"]);
+    let far = CommandArgs::parse(global, VALUED_OPTIONS).values(&["-H", "--host", "-c", "--context", "--url"]);
     if far.iter().any(|word| !word.text.starts_with("unix:") && word.text != "default") {
         act.ask("infrastructure-change", "Speaks to containers of another machine");
     }
@@ -129,45 +129,45 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     } else if program.ends_with("-compose") {
         "compose".clone_into(&mut group);
     }
-    if READING.contains(&verb.as_str()) {
-        act.any(Scope::DOCKER_READ);
-        act.only_reads();
+    if READ_ONLY_VERBS.contains(&verb.as_str()) {
+        act.affect_any(Scope::DOCKER_READ);
+        act.mark_read_only();
         return true;
     }
-    act.any(Scope::DOCKER_RUN);
-    run(act, &group, &verb, arguments);
+    act.affect_any(Scope::DOCKER_RUN);
+    describe_verb(act, &group, &verb, arguments);
     true
 }
 
 /// Splits off the options at the start and `own` words.
-fn split(words: &[Word], own: usize) -> (&[Word], &[Word]) {
+fn split(words: &[ShellWord], own: usize) -> (&[ShellWord], &[ShellWord]) {
     let mut at = 0;
     while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
-        at += 1 + usize::from(VALUED.contains(&word.text.as_str()));
+        at += 1 + usize::from(VALUED_OPTIONS.contains(&word.text.as_str()));
     }
     words.split_at((at + own).min(words.len()))
 }
 
-fn run(act: &mut Act<'_>, group: &str, verb: &str, arguments: &[Word]) {
+fn describe_verb(act: &mut EffectBuilder<'_>, group: &str, verb: &str, arguments: &[ShellWord]) {
     match verb {
         "exec" | "run" => {
             let (options, rest) = split(arguments, 0);
-            mounts(act, options);
+            check_mounts(act, options);
             let command = rest.get(1..).unwrap_or(&[]).to_vec();
             if !command.is_empty() {
                 // What runs in there has other files than what runs here.
-                inside(act, command);
+                run_inside(act, command);
             }
         }
         "pull" | "push" | "login" => {
             let scope = if verb == "pull" { Scope::NETWORK_FETCH } else { Scope::NETWORK_SEND };
-            act.any(scope);
+            act.affect_any(scope);
         }
-        "build" => act.any(Scope::NETWORK_FETCH),
+        "build" => act.affect_any(Scope::NETWORK_FETCH),
         "cp" => copy(act, arguments),
         _ => {}
     }
-    let args = Args::parse(arguments, &["-t", "--time", "-s", "--signal"]);
+    let args = CommandArgs::parse(arguments, &["-t", "--time", "-s", "--signal"]);
     let lost = match (group, verb) {
         (_, "rm" | "rmi" | "remove" | "prune") => "Removes containers, images or what they hold",
         ("compose", "down") if args.has(&["-v", "--volumes", "--rmi"]) => {
@@ -180,8 +180,8 @@ fn run(act: &mut Act<'_>, group: &str, verb: &str, arguments: &[Word]) {
     act.ask("container-loss", lost);
 }
 
-fn mounts(act: &mut Act<'_>, options: &[Word]) {
-    let args = Args::parse(options, VALUED);
+fn check_mounts(act: &mut EffectBuilder<'_>, options: &[ShellWord]) {
+    let args = CommandArgs::parse(options, VALUED_OPTIONS);
     if args.has(&["--privileged"])
         || args.values(&["--pid", "--ipc"]).iter().any(|word| word.text == "host")
     {
@@ -196,14 +196,14 @@ fn mounts(act: &mut Act<'_>, options: &[Word]) {
         if !source.starts_with(['/', '.', '~', '$']) {
             continue;
         }
-        let word = Word { text: source.to_owned(), ..volume.clone() };
+        let word = ShellWord { text: source.to_owned(), ..volume.clone() };
         let read_only = volume.text.ends_with(":ro") || volume.text.contains("readonly");
         if source == "/var/run/docker.sock" || source == "/run/docker.sock" {
             act.ask("privilege", "Gives a container control over all containers");
         } else if read_only {
             act.read(&word);
         } else {
-            if blocks::protected(act.site, &word)
+            if blocked_operations::protected_place(act.context, &word)
                 .is_some_and(|place| place.contains("system") || place.starts_with("/etc"))
             {
                 act.ask("privilege", "Gives a container the files of the system");
@@ -213,13 +213,13 @@ fn mounts(act: &mut Act<'_>, options: &[Word]) {
     }
 }
 
-fn inside(act: &mut Act<'_>, command: Vec<Word>) {
-    act.inner.push(Inner::Words(command));
+fn run_inside(act: &mut EffectBuilder<'_>, command: Vec<ShellWord>) {
+    act.inner.push(InnerCommand::Words(command));
 }
 
-fn copy(act: &mut Act<'_>, arguments: &[Word]) {
-    let args = Args::parse(arguments, &[]);
-    let remote = |word: &Word| super::network::remote_host(&word.text).is_some();
+fn copy(act: &mut EffectBuilder<'_>, arguments: &[ShellWord]) {
+    let args = CommandArgs::parse(arguments, &[]);
+    let remote = |word: &ShellWord| super::network::remote_host(&word.text).is_some();
     if let (Some(from), Some(to)) = (args.operands.first(), args.operands.get(1)) {
         if !remote(from) {
             act.read(from);

@@ -4,13 +4,13 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
-use crate::args::Args;
-use crate::leaf::Word;
-use crate::site::Act;
-use crate::table::{Table, by_name};
+use crate::args::CommandArgs;
+use crate::leaf::ShellWord;
+use crate::eval_context::EffectBuilder;
+use crate::static_names::{StaticNameMap, by_name};
 
 /// How a client is given statements.
-struct Client {
+struct DatabaseClient {
     names: &'static [&'static str],
     code: &'static [&'static str],
     valued: &'static [&'static str],
@@ -18,8 +18,8 @@ struct Client {
     operand: Option<usize>,
 }
 
-const CLIENTS: &[Client] = &[
-    Client {
+const DATABASE_CLIENTS: &[DatabaseClient] = &[
+    DatabaseClient {
         names: &["psql", "cockroach", "pgcli"],
         code: &["-c", "--command", "-e", "--execute"],
         valued: &[
@@ -45,7 +45,7 @@ const CLIENTS: &[Client] = &[
         ],
         operand: None,
     },
-    Client {
+    DatabaseClient {
         names: &["mysql", "mariadb", "mycli"],
         code: &["-e", "--execute"],
         valued: &[
@@ -63,13 +63,13 @@ const CLIENTS: &[Client] = &[
         ],
         operand: None,
     },
-    Client {
+    DatabaseClient {
         names: &["sqlite3", "sqlite", "duckdb"],
         code: &["-cmd", "-c"],
         valued: &["-cmd", "-separator", "-init", "-c", "-nullvalue"],
         operand: Some(1),
     },
-    Client {
+    DatabaseClient {
         names: &["clickhouse-client", "clickhouse", "snowsql", "sqlcmd", "usql", "trino", "presto"],
         code: &["-q", "--query", "-Q", "--execute", "-e"],
         valued: &[
@@ -90,46 +90,46 @@ const CLIENTS: &[Client] = &[
     },
 ];
 
-static BY_NAME: LazyLock<Table<&'static Client>> =
-    LazyLock::new(|| by_name(CLIENTS, |client| client.names));
+static CLIENTS_BY_NAME: LazyLock<StaticNameMap<&'static DatabaseClient>> =
+    LazyLock::new(|| by_name(DATABASE_CLIENTS, |client| client.names));
 
 /// Describes database clients.
-pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     let program = act.program;
     match program {
         "redis-cli" | "valkey-cli" => redis(act, words),
         "mongosh" | "mongo" => mongo(act, words),
         "pg_dump" | "pg_dumpall" | "mysqldump" | "mongodump" => {
-            let args = Args::parse(
+            let args = CommandArgs::parse(
                 words,
                 &["-f", "--file", "-h", "-U", "-p", "-d", "-o", "--out", "-u", "-r"],
             );
             args.values(&["-f", "--file", "-o", "--out"]).iter().for_each(|word| act.write(word));
-            act.any(Scope::DATABASE_READ);
+            act.affect_any(Scope::DATABASE_READ);
         }
         "dropdb" | "dropuser" => {
-            act.any(Scope::DATABASE_WRITE);
+            act.affect_any(Scope::DATABASE_WRITE);
             act.ask("sql-loss", "Deletes a database or a user of one");
         }
         "createdb" | "createuser" | "pg_restore" | "mongorestore" | "mongoimport" => {
-            act.any(Scope::DATABASE_WRITE)
+            act.affect_any(Scope::DATABASE_WRITE)
         }
-        "pg_isready" | "mysqladmin" if program == "pg_isready" => act.only_reads(),
+        "pg_isready" | "mysqladmin" if program == "pg_isready" => act.mark_read_only(),
         _ => {
-            let Some(client) = BY_NAME.get(program) else { return false };
+            let Some(client) = CLIENTS_BY_NAME.get(program) else { return false };
             sql(act, client, words);
         }
     }
     true
 }
 
-fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
+fn sql(act: &mut EffectBuilder<'_>, client: &DatabaseClient, words: &[ShellWord]) {
     // sqlite writes its long options with one dash.
     let single = words
         .iter()
         .map(|word| word.text.as_str())
         .any(|text| text == "-cmd" || text == "-json" || text == "-header" || text == "-csv");
-    let kept: Vec<Word>;
+    let kept: Vec<ShellWord>;
     let args = if single {
         kept = words
             .iter()
@@ -148,15 +148,15 @@ fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
             })
             .cloned()
             .collect();
-        Args::parse(&kept, client.valued)
+        CommandArgs::parse(&kept, client.valued)
     } else {
-        Args::parse(words, client.valued)
+        CommandArgs::parse(words, client.valued)
     };
     if args.has(&["--version", "--help", "-V"])
         || (args.has(&["-l", "--list"]) && act.program == "psql")
     {
-        act.any(Scope::DATABASE_READ);
-        return act.only_reads();
+        act.affect_any(Scope::DATABASE_READ);
+        return act.mark_read_only();
     }
     let mut statements = args.values(client.code);
     if let Some(index) = client.operand {
@@ -168,12 +168,12 @@ fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
     let mut files = args.values(&["-f", "--file", "--init-file"]);
     files.extend(word_after(words, "-init"));
     files.iter().for_each(|word| act.read(word));
-    let input = act.site.input;
+    let input = act.context.input;
     if statements.is_empty() && input.connected {
         let text = input.text.clone();
         statements.push(match text {
-            Some(text) => Word::literal(text),
-            None => Word { text: String::new(), ..Word::default() },
+            Some(text) => ShellWord::literal(text),
+            None => ShellWord { text: String::new(), ..ShellWord::default() },
         });
     }
     args.values(&["-o", "--output", "-L", "--log-file", "--tee"])
@@ -181,12 +181,12 @@ fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
         .for_each(|word| act.write(word));
     let certain =
         !statements.is_empty() && files.is_empty() && statements.iter().all(|word| word.known);
-    let reads = certain && statements.iter().all(|word| only_reads(&word.text));
+    let reads = certain && statements.iter().all(|word| is_read_only(&word.text));
     if reads {
-        act.any(Scope::DATABASE_READ);
-        act.only_reads();
+        act.affect_any(Scope::DATABASE_READ);
+        act.mark_read_only();
     } else {
-        act.any(Scope::DATABASE_WRITE);
+        act.affect_any(Scope::DATABASE_WRITE);
         if let Some(index) = client.operand
             && let Some(file) =
                 args.operands.get(index.saturating_sub(1)).filter(|word| word.text != ":memory:")
@@ -196,14 +196,14 @@ fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
     }
     if matches!(act.program, "duckdb" | "clickhouse-local" | "clickhouse" | "sqlite3") {
         let quoted = statements.iter().flat_map(|word| word.text.split('\'').skip(1).step_by(2));
-        let paths: Vec<Word> = quoted
+        let paths: Vec<ShellWord> = quoted
             .filter(|text| text.contains(['/', '.']) && !text.contains(char::is_whitespace))
-            .map(Word::literal)
+            .map(ShellWord::literal)
             .collect();
         paths.iter().for_each(|word| act.read(word));
     }
     for word in &statements {
-        if let Some(reason) = loses(&word.text) {
+        if let Some(reason) = loss_reason(&word.text) {
             act.ask("sql-loss", reason);
         }
         if runs_programs(&word.text) {
@@ -212,7 +212,7 @@ fn sql(act: &mut Act<'_>, client: &Client, words: &[Word]) {
     }
 }
 
-fn word_after(words: &[Word], option: &str) -> Option<Word> {
+fn word_after(words: &[ShellWord], option: &str) -> Option<ShellWord> {
     let at = words.iter().position(|word| word.text == option)?;
     words.get(at + 1).cloned()
 }
@@ -267,7 +267,7 @@ fn tokens(statement: &str) -> Vec<&str> {
 }
 
 /// Functions that write, run or reach something from inside a query.
-const ACTING: &[&str] = &[
+const ACTING_FUNCTIONS: &[&str] = &[
     "WRITEFILE",
     "READFILE",
     "LOAD_EXTENSION",
@@ -302,15 +302,15 @@ const ACTING: &[&str] = &[
     "FILE",
 ];
 
-fn only_reads(text: &str) -> bool {
+fn is_read_only(text: &str) -> bool {
     statements(text).iter().all(|statement| {
         let words = tokens(statement);
         let first = words.first().copied().unwrap_or("");
         let changes = words.iter().any(|word| {
             matches!(*word, "INSERT" | "UPDATE" | "DELETE" | "INTO" | "DROP" | "MERGE" | "TRUNCATE")
         });
-        let acts = words.iter().zip(words.iter().skip(1)).any(|(word, _)| ACTING.contains(word))
-            || words.last().is_some_and(|word| ACTING.contains(word));
+        let acts = words.iter().zip(words.iter().skip(1)).any(|(word, _)| ACTING_FUNCTIONS.contains(word))
+            || words.last().is_some_and(|word| ACTING_FUNCTIONS.contains(word));
         // An order to the client in the middle of a query.
         let ordered = words.iter().skip(1).any(|word| word.starts_with('\\'));
         match first {
@@ -361,7 +361,7 @@ fn only_reads(text: &str) -> bool {
     })
 }
 
-pub(super) fn loses(text: &str) -> Option<&'static str> {
+pub(super) fn loss_reason(text: &str) -> Option<&'static str> {
     statements(text).iter().find_map(|statement| {
         let words = tokens(statement);
         let at = |name: &str| words.iter().position(|word| *word == name);
@@ -386,21 +386,21 @@ pub(super) fn loses(text: &str) -> Option<&'static str> {
 
 /// Whether the client, not the database, is told to run or write something.
 fn runs_programs(text: &str) -> bool {
-    const ORDERS: &[&str] = &[
+    const CLIENT_COMMANDS: &[&str] = &[
         ".shell", ".system", ".load", ".output", ".once", ".excel", ".import", ".log", ".read",
         ".backup", ".save", ".clone", ".archive", ".trace", "\\!", "\\i ", "\\ir", "\\o", "\\w",
         "\\g |", "\\g|", "\\copy", "\\lo_", "\\e", "\\setenv", "system ", "pager ", "tee ",
         "source ", "edit",
     ];
     let lower = text.to_ascii_lowercase();
-    lower.lines().map(str::trim).any(|line| ORDERS.iter().any(|order| line.starts_with(order)))
+    lower.lines().map(str::trim).any(|line| CLIENT_COMMANDS.iter().any(|order| line.starts_with(order)))
         || ["from program", "to program", "load_extension(", "writefile(", "\\g |", "\\gexec"]
             .iter()
             .any(|mark| lower.contains(mark))
 }
 
-fn redis(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-h", "-p", "-a", "-n", "-u", "-r", "-i", "--user", "--pass"]);
+fn redis(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-h", "-p", "-a", "-n", "-u", "-r", "-i", "--user", "--pass"]);
     let verb = args.operand(0).to_ascii_uppercase();
     let reads = [
         "GET", "MGET", "KEYS", "SCAN", "INFO", "PING", "TTL", "TYPE", "EXISTS", "HGET", "HGETALL",
@@ -408,17 +408,17 @@ fn redis(act: &mut Act<'_>, words: &[Word]) {
         "PTTL",
     ];
     if reads.contains(&verb.as_str()) {
-        act.any(Scope::DATABASE_READ);
-        return act.only_reads();
+        act.affect_any(Scope::DATABASE_READ);
+        return act.mark_read_only();
     }
-    act.any(Scope::DATABASE_WRITE);
+    act.affect_any(Scope::DATABASE_WRITE);
     if matches!(verb.as_str(), "FLUSHALL" | "FLUSHDB" | "SHUTDOWN" | "CONFIG" | "EVAL") {
         act.ask("sql-loss", "Deletes all keys or changes the server");
     }
 }
 
-fn mongo(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["--eval", "-u", "-p", "--host", "--port", "-f", "--file"]);
+fn mongo(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["--eval", "-u", "-p", "--host", "--port", "-f", "--file"]);
     let code: String = args.values(&["--eval"]).iter().map(|word| word.text.as_str()).collect();
     // Calls that are known to look; the rest may change something.
     let looking = [
@@ -461,10 +461,10 @@ fn mongo(act: &mut Act<'_>, words: &[Word]) {
         && !code.contains("$out")
         && !code.contains("$merge")
     {
-        act.any(Scope::DATABASE_READ);
-        return act.only_reads();
+        act.affect_any(Scope::DATABASE_READ);
+        return act.mark_read_only();
     }
-    act.any(Scope::DATABASE_WRITE);
+    act.affect_any(Scope::DATABASE_WRITE);
     let marks = [
         "dropDatabase",
         ".drop(",

@@ -3,13 +3,13 @@
 
 use hermes_core::{Effect, Resource, Scope};
 
-use crate::args::Args;
-use crate::leaf::Word;
-use crate::sensitive;
-use crate::site::Act;
+use crate::args::CommandArgs;
+use crate::leaf::ShellWord;
+use crate::secret_paths;
+use crate::eval_context::EffectBuilder;
 
 /// Programs whose input may name files to be put in.
-const INCLUDING: &[&str] = &[
+const INCLUDING_PROGRAMS: &[&str] = &[
     "asciidoctor",
     "asciidoctor-pdf",
     "asciidoc",
@@ -39,13 +39,13 @@ const INCLUDING: &[&str] = &[
 ];
 
 /// Longer texts are not looked through.
-const MAX_TEXT: usize = 64 * 1024;
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// Looks for files that are shown in such a way.
-pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     match act.program {
         "rg" | "ripgrep" | "ag" | "ack" | "grep" | "egrep" | "ugrep" => whole_search(act, words),
-        "ffmpeg" | "ffprobe" | "ffplay" => media(act, words),
+        "ffmpeg" | "ffprobe" | "ffplay" => describe_media(act, words),
         "ps" => {
             let bsd = words.first().filter(|word| !word.text.starts_with('-'));
             if bsd.is_some_and(|word| {
@@ -55,27 +55,27 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
             }
         }
         "wl-paste" | "pbpaste" => shows_clipboard(act),
-        "xclip" | "xsel" if is_pasted(act, words) => shows_clipboard(act),
+        "xclip" | "xsel" if prints_clipboard(act, words) => shows_clipboard(act),
         "git" => ignored_files(act, words),
-        "docker" | "podman" => containers(act, words),
-        "dd" | "cat" | "strings" | "xxd" | "head" | "tail" => memory(act, words),
-        program if INCLUDING.contains(&program) => included(act, words),
+        "docker" | "podman" => check_container_env(act, words),
+        "dd" | "cat" | "strings" | "xxd" | "head" | "tail" => check_process_memory(act, words),
+        program if INCLUDING_PROGRAMS.contains(&program) => read_included_files(act, words),
         _ => {}
     }
 }
 
-fn shows_clipboard(act: &mut Act<'_>) {
-    act.any(Scope::CLIPBOARD_READ);
+fn shows_clipboard(act: &mut EffectBuilder<'_>) {
+    act.affect_any(Scope::CLIPBOARD_READ);
     act.ask("secret-exposure", "Shows what was copied last");
 }
 
 /// Whether a tool for the clipboard prints it. One that is neither told to nor
 /// given anything does as well.
-fn is_pasted(act: &Act<'_>, words: &[Word]) -> bool {
+fn prints_clipboard(act: &EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     if act.program == "xclip" {
         return words.iter().any(|word| matches!(&*word.text, "-o" | "-ou" | "-out"));
     }
-    const TAKING: &[&str] = &[
+    const CLIPBOARD_INPUT_OPTIONS: &[&str] = &[
         "-i",
         "--input",
         "-a",
@@ -93,46 +93,46 @@ fn is_pasted(act: &Act<'_>, words: &[Word]) -> bool {
         "-h",
         "--help",
     ];
-    let args = Args::parse(words, &["-t", "--selectionTimeout", "-l", "--logfile", "--display"]);
-    args.has(&["-o", "--output"]) || !act.site.input.connected && !args.has(TAKING)
+    let args = CommandArgs::parse(words, &["-t", "--selectionTimeout", "-l", "--logfile", "--display"]);
+    args.has(&["-o", "--output"]) || !act.context.input.connected && !args.has(CLIPBOARD_INPUT_OPTIONS)
 }
 
 /// Files that a text names.
-fn included(act: &mut Act<'_>, words: &[Word]) {
-    let piped = act.site.input.text.clone();
+fn read_included_files(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let piped = act.context.input.text.clone();
     let contents = words.iter().filter_map(|word| word.content.clone());
     // Only what is a text, not a name: that is read anyway.
     let given = words.iter().filter(|word| word.text.contains(['"', '{', '(', ' ']));
     let texts: Vec<String> =
         piped.into_iter().chain(contents).chain(given.map(|word| word.text.clone())).collect();
-    for text in texts.iter().filter(|text| text.len() <= MAX_TEXT) {
+    for text in texts.iter().filter(|text| text.len() <= MAX_TEXT_BYTES) {
         let cuts = |c: char| c.is_whitespace() || "\"'`()[]{}<>;,|".contains(c);
         for piece in text.split(cuts).filter(|piece| !piece.is_empty()).take(512) {
             let name = piece.rsplit("::").next().unwrap_or(piece);
             let name = name.strip_prefix("file://").unwrap_or(name);
-            let home = act.site.at.home().map(|home| home.to_string_lossy().into_owned());
+            let home = act.context.at.home().map(|home| home.to_string_lossy().into_owned());
             let path = match (name.strip_prefix("~/"), home) {
                 (Some(rest), Some(home)) => format!("{home}/{rest}"),
                 _ => name.to_owned(),
             };
             let far = path.starts_with('/') && path.len() > 1 && !path.starts_with("//");
-            if far || path.starts_with("../") || sensitive::tells(&path) {
+            if far || path.starts_with("../") || secret_paths::names_secret(&path) {
                 read_as_file(act, &path);
             }
         }
     }
 }
 
-fn read_as_file(act: &mut Act<'_>, path: &str) {
-    let resource = act.site.resource(&Word::literal(path));
+fn read_as_file(act: &mut EffectBuilder<'_>, path: &str) {
+    let resource = act.context.resource(&ShellWord::literal(path));
     if resource != Resource::Any {
-        act.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
+        act.leaf.add_effect(Effect { scope: Scope::FILE_READ, resource });
     }
 }
 
 /// A search for everything that goes into hidden files shows all of them.
-fn whole_search(act: &mut Act<'_>, words: &[Word]) {
-    let flag = |letters: &[char], long: &[&str]| super::trees::goes_down(words, letters, long);
+fn whole_search(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let flag = |letters: &[char], long: &[&str]| super::recursive_reads::is_recursive(words, letters, long);
     let deep = match act.program {
         "grep" | "egrep" | "ugrep" => {
             flag(&['r', 'R'], &["--recursive", "--dereference-recursive"])
@@ -153,7 +153,7 @@ fn whole_search(act: &mut Act<'_>, words: &[Word]) {
 }
 
 /// Names with a protocol before them, which ffmpeg looks behind.
-fn media(act: &mut Act<'_>, words: &[Word]) {
+fn describe_media(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     // What stands alone at the end is what is made.
     if let Some(made) = words.last().filter(|_| act.program == "ffmpeg")
         && !made.text.starts_with('-')
@@ -162,7 +162,7 @@ fn media(act: &mut Act<'_>, words: &[Word]) {
     {
         act.write(made);
     }
-    const SENDING: &[&str] =
+    const SENDING_PROTOCOLS: &[&str] =
         &["tcp", "udp", "rtmp", "rtp", "srt", "ftp", "sftp", "icecast", "tls", "rtsp"];
     let last = words.len().saturating_sub(1);
     for (at, word) in words.iter().enumerate().filter(|(_, word)| word.known) {
@@ -171,10 +171,10 @@ fn media(act: &mut Act<'_>, words: &[Word]) {
         let listed =
             at > 0 && words.get(at - 1).is_some_and(|before| before.text.ends_with("_list"));
         let scheme = text.split([':', ',']).next().unwrap_or("");
-        if let (Some(host), true) = (text.split("://").nth(1), SENDING.contains(&scheme) && !input)
+        if let (Some(host), true) = (text.split("://").nth(1), SENDING_PROTOCOLS.contains(&scheme) && !input)
         {
             let host = host.split(['/', ':']).next().unwrap_or("").to_owned();
-            act.reach(Scope::NETWORK_SEND, Some(&host));
+            act.affect_host(Scope::NETWORK_SEND, Some(&host));
             act.ask("network-send", "Sends a recording to another machine");
             continue;
         }
@@ -189,8 +189,8 @@ fn media(act: &mut Act<'_>, words: &[Word]) {
         };
         let Some(path) = behind.filter(|path| !path.is_empty()) else { continue };
         let reads = input || text.contains("textfile=") || act.program != "ffmpeg";
-        let paths: Vec<Word> =
-            path.split('|').map(|path| Word { text: path.to_owned(), ..word.clone() }).collect();
+        let paths: Vec<ShellWord> =
+            path.split('|').map(|path| ShellWord { text: path.to_owned(), ..word.clone() }).collect();
         for path in &paths {
             match reads {
                 true => read_as_file(act, &path.text),
@@ -201,7 +201,7 @@ fn media(act: &mut Act<'_>, words: &[Word]) {
 }
 
 /// Whether a program looks into another process.
-pub(super) fn attaches(program: &str, words: &[Word]) -> bool {
+pub(super) fn attaches_to_process(program: &str, words: &[ShellWord]) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let names_one = || {
         words.iter().any(|word| {
@@ -220,8 +220,8 @@ pub(super) fn attaches(program: &str, words: &[Word]) -> bool {
     }
 }
 
-fn memory(act: &mut Act<'_>, words: &[Word]) {
-    let inside = |word: &Word| {
+fn check_process_memory(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let inside = |word: &ShellWord| {
         let text = word.text.strip_prefix("if=").unwrap_or(&word.text);
         text.starts_with("/proc/") && (text.ends_with("/mem") || text.ends_with("/environ"))
     };
@@ -231,7 +231,7 @@ fn memory(act: &mut Act<'_>, words: &[Word]) {
 }
 
 /// Files that git was told to leave out are mostly secret or large.
-fn ignored_files(act: &mut Act<'_>, words: &[Word]) {
+fn ignored_files(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let verb =
         words.iter().find(|word| !word.text.starts_with('-')).map_or("", |w| w.text.as_str());
     let short = |letter: char| {
@@ -242,14 +242,14 @@ fn ignored_files(act: &mut Act<'_>, words: &[Word]) {
     let has = |text: &str| words.iter().any(|word| word.text == text);
     let forced = verb == "add" && (short('f') || has("--force"));
     let all = short('A') || ["--all", ".", "*"].iter().any(|text| has(text));
-    let secret = words.iter().any(|word| sensitive::tells(&word.text));
+    let secret = words.iter().any(|word| secret_paths::names_secret(&word.text));
     let stashed = verb == "stash" && (has("-a") || has("--all"));
     if (forced && (all || secret)) || stashed {
         act.ask("secret-path", "Takes files into the repository that it was told to leave out");
     }
 }
 
-fn containers(act: &mut Act<'_>, words: &[Word]) {
+fn check_container_env(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let verb =
         words.iter().find(|word| !word.text.starts_with('-')).map_or("", |w| w.text.as_str());
     let shows = verb == "inspect"

@@ -1,36 +1,36 @@
 //! Programs that change files.
 
-use super::trees;
-use crate::args::Args;
-use crate::blocks;
-use crate::leaf::{Landing, Word};
-use crate::site::Act;
+use super::recursive_reads;
+use crate::args::CommandArgs;
+use crate::blocked_operations;
+use crate::leaf::{TargetMode, ShellWord};
+use crate::eval_context::EffectBuilder;
 
 /// Describes the programs that make, change and remove files.
-pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     match act.program {
         "rm" | "grm" | "srm" => remove(act, words),
         "unlink" | "rmdir" | "trash" | "trash-put" | "rip" | "gtrash" | "safe-rm" | "del" => {
-            let operands = Args::parse(words, &[]).operands;
-            everything(act, &operands, "Deletes");
+            let operands = CommandArgs::parse(words, &[]).operands;
+            check_match_all(act, &operands, "Deletes");
             operands.iter().for_each(|word| act.delete(word));
         }
         "trash-empty" | "trash-rm" => act.ask("data-loss", "Deletes what was thrown away before"),
-        "trash-list" => act.only_reads(),
+        "trash-list" => act.mark_read_only(),
         "gio" => desktop(act, words),
         "mv" | "gmv" => relocate(act, words),
         "cp" | "gcp" | "install" | "ginstall" => copy(act, words),
         "ln" | "gln" | "link" => link(act, words),
         "rsync" => synchronise(act, words),
         "tee" | "sponge" => {
-            Args::parse(words, &[]).operands.iter().for_each(|word| act.write(word));
+            CommandArgs::parse(words, &[]).operands.iter().for_each(|word| act.write(word));
         }
         "touch" => {
-            let args = Args::parse(words, &["-d", "-r", "-t", "--date", "--reference"]);
+            let args = CommandArgs::parse(words, &["-d", "-r", "-t", "--date", "--reference"]);
             args.operands.iter().for_each(|word| act.write(word));
         }
         "mkdir" | "mkfifo" | "mknod" => {
-            let args = Args::parse(words, &["-m", "--mode"]);
+            let args = CommandArgs::parse(words, &["-m", "--mode"]);
             if let Some(mode) = args.value(&["-m", "--mode"]) {
                 judge_mode(act, &mode.text, false);
             }
@@ -44,10 +44,10 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         "chmod" | "chown" | "chgrp" | "setfacl" | "chattr" | "gchmod" | "gchown" => {
             change_mode(act, words);
         }
-        "split" | "csplit" | "gsplit" => cut_up(act, words),
+        "split" | "csplit" | "gsplit" => split_file(act, words),
         "patch" => apply_patch(act, words),
         "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "rustc" | "ld" | "as" => {
-            let args = Args::parse(words, &["-o", "-I", "-L", "-D", "-x", "-include", "-isystem"]);
+            let args = CommandArgs::parse(words, &["-o", "-I", "-L", "-D", "-x", "-include", "-isystem"]);
             args.values(&["-o"]).iter().for_each(|word| act.write(word));
             args.operands.iter().for_each(|word| act.read(word));
         }
@@ -56,11 +56,11 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     true
 }
 
-fn remove(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &[]);
+fn remove(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &[]);
     let recursive = args.has(&["-r", "-R", "--recursive"]);
     if recursive {
-        if !blocks::guard(act, &args.operands, "root-delete", "Deletes")
+        if !blocked_operations::block_if_protected(act, &args.operands, "root-delete", "Deletes")
             && !args.operands.is_empty()
         {
             let reason = match args.operands.iter().find(|word| !word.known) {
@@ -75,19 +75,19 @@ fn remove(act: &mut Act<'_>, words: &[Word]) {
         let everything = args
             .operands
             .iter()
-            .find(|word| word.glob && blocks::protected(act.site, word).is_some());
+            .find(|word| word.glob && blocked_operations::protected_place(act.context, word).is_some());
         if let Some(word) = everything {
             let reason = format!("Deletes all files that match {}", word.text);
             act.ask("delete-with-glob", reason);
         }
     }
-    everything(act, &args.operands, "Deletes");
-    if act.leaf.via.iter().any(|via| via.ends_with("xargs") || via == "parallel") {
+    check_match_all(act, &args.operands, "Deletes");
+    if act.leaf.wrappers.iter().any(|via| via.ends_with("xargs") || via == "parallel") {
         act.ask("recursive-delete", "Deletes a list of files that another command makes");
     }
     for word in args.operands.iter() {
         act.delete(word);
-        if let Some(finding) = word.known().filter(|path| blocks::is_disk(path)) {
+        if let Some(finding) = word.known_text().filter(|path| blocked_operations::is_disk(path)) {
             let reason = format!("Removes the device {finding}");
             act.ask("disk", reason);
         }
@@ -95,13 +95,13 @@ fn remove(act: &mut Act<'_>, words: &[Word]) {
 }
 
 /// All that is in the working folder, or above it.
-fn everything(act: &mut Act<'_>, words: &[Word], does: &str) {
+fn check_match_all(act: &mut EffectBuilder<'_>, words: &[ShellWord], does: &str) {
     let found = words.iter().filter(|word| word.glob).find(|word| {
-        let Some(path) = act.site.absolute(word) else { return false };
+        let Some(path) = act.context.absolute(word) else { return false };
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let all = matches!(name.as_deref(), Some("*" | "**" | ".*" | "?*" | "*.*" | "[!.]*"));
         let folder = path.parent().unwrap_or(&path);
-        all && (act.site.at.cwd().starts_with(folder) || act.site.cwd == Some(folder))
+        all && (act.context.at.cwd().starts_with(folder) || act.context.cwd == Some(folder))
     });
     if let Some(word) = found {
         let reason = format!("{does} all files that match {}", word.text);
@@ -110,17 +110,17 @@ fn everything(act: &mut Act<'_>, words: &[Word], does: &str) {
 }
 
 /// The desktop's own tool for files.
-fn desktop(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-a", "--attributes"]);
+fn desktop(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-a", "--attributes"]);
     let verb = args.operand(0).to_owned();
-    let rest: Vec<Word> = args.operands.iter().skip(1).cloned().collect();
+    let rest: Vec<ShellWord> = args.operands.iter().skip(1).cloned().collect();
     match verb.as_str() {
         "info" | "list" | "tree" | "cat" | "mime" | "version" | "help" | "monitor" | "" => {
-            act.only_reads();
+            act.mark_read_only();
             rest.iter().for_each(|word| act.read(word));
         }
         "trash" | "remove" => {
-            if !blocks::guard(act, &rest, "root-delete", "Deletes") {
+            if !blocked_operations::block_if_protected(act, &rest, "root-delete", "Deletes") {
                 act.ask("recursive-delete", "Deletes files or folders");
             }
             rest.iter().for_each(|word| act.delete(word));
@@ -129,7 +129,7 @@ fn desktop(act: &mut Act<'_>, words: &[Word]) {
             if let Some((target, sources)) = rest.split_last() {
                 sources.iter().for_each(|word| act.read(word));
                 act.write(target);
-                sources.iter().for_each(|word| act.put(word, target, Landing::Either));
+                sources.iter().for_each(|word| act.transfer(word, target, TargetMode::IntoIfDir));
             }
         }
         "mkdir" | "save" => rest.iter().for_each(|word| act.write(word)),
@@ -138,7 +138,7 @@ fn desktop(act: &mut Act<'_>, words: &[Word]) {
 }
 
 /// Sources and target of `cp`, `mv` and the like.
-fn ends(args: &Args) -> (Vec<Word>, Option<Word>) {
+fn sources_and_target(args: &CommandArgs) -> (Vec<ShellWord>, Option<ShellWord>) {
     if let Some(target) = args.value(&["-t", "--target-directory"]) {
         return (args.operands.to_vec(), Some(target));
     }
@@ -149,47 +149,47 @@ fn ends(args: &Args) -> (Vec<Word>, Option<Word>) {
 }
 
 /// Notes where each of the sources comes to lie.
-fn lands(act: &mut Act<'_>, args: &Args, sources: &[Word], target: &Word) {
+fn record_transfers(act: &mut EffectBuilder<'_>, args: &CommandArgs, sources: &[ShellWord], target: &ShellWord) {
     for source in sources {
         // `src/.` is what is in the folder.
         let contents = source.text == "." || source.text.ends_with("/.");
         let landing = if contents || args.has(&["-T", "--no-target-directory"]) {
-            Landing::Instead
+            TargetMode::Replace
         } else if args.has(&["-t", "--target-directory"]) || target.text.ends_with('/') {
-            Landing::Inside
+            TargetMode::Into
         } else {
-            Landing::Either
+            TargetMode::IntoIfDir
         };
-        act.put(source, target, landing);
+        act.transfer(source, target, landing);
     }
 }
 
-fn relocate(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-t", "--target-directory", "-S", "--suffix"]);
-    let (sources, target) = ends(&args);
-    blocks::guard(act, &sources, "root-move", "Moves away");
-    everything(act, &sources, "Moves");
+fn relocate(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-t", "--target-directory", "-S", "--suffix"]);
+    let (sources, target) = sources_and_target(&args);
+    blocked_operations::block_if_protected(act, &sources, "root-move", "Moves away");
+    check_match_all(act, &sources, "Moves");
     // Without the slash it may be the one name that all of them get.
-    let inside = |target: &Word| {
-        let path = act.site.absolute(target).filter(|_| target.text.ends_with('/'));
-        target.is_near() || path.is_some_and(|path| path.starts_with(act.site.at.cwd()))
+    let inside = |target: &ShellWord| {
+        let path = act.context.absolute(target).filter(|_| target.text.ends_with('/'));
+        target.is_below_cwd() || path.is_some_and(|path| path.starts_with(act.context.at.cwd()))
     };
     let stays = target.as_ref().is_some_and(inside);
     for word in &sources {
-        if stays { act.take(word) } else { act.delete(word) }
+        if stays { act.move_away(word) } else { act.delete(word) }
     }
     if let Some(target) = target {
-        overwrites(act, &sources, &target);
+        check_overwrite(act, &sources, &target);
         if target.text == "/dev/null" {
             act.ask("data-loss", "Moves files to where they are lost");
         }
         act.write(&target);
-        lands(act, &args, &sources, &target);
+        record_transfers(act, &args, &sources, &target);
     }
 }
 
-fn copy(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(
+fn copy(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(
         words,
         &[
             "-t",
@@ -207,46 +207,46 @@ fn copy(act: &mut Act<'_>, words: &[Word]) {
     if act.program.ends_with("install") && args.has(&["-d", "--directory"]) {
         return args.operands.iter().for_each(|word| act.write(word));
     }
-    let (sources, target) = ends(&args);
+    let (sources, target) = sources_and_target(&args);
     sources.iter().for_each(|word| act.read(word));
-    if trees::goes_down(words, &['r', 'R', 'a'], &["--recursive", "--archive"]) {
-        trees::read_whole(act, &sources);
+    if recursive_reads::is_recursive(words, &['r', 'R', 'a'], &["--recursive", "--archive"]) {
+        recursive_reads::check_recursive_read(act, &sources);
     }
     if let Some(mode) = args.value(&["-m", "--mode"]) {
         judge_mode(act, &mode.text, args.operands.len() > 2);
     }
     if let Some(target) = target {
-        overwrites(act, &sources, &target);
+        check_overwrite(act, &sources, &target);
         act.write(&target);
-        lands(act, &args, &sources, &target);
+        record_transfers(act, &args, &sources, &target);
     }
 }
 
 /// One file for all that are found, each of which it replaces.
-fn overwrites(act: &mut Act<'_>, sources: &[Word], target: &Word) {
-    if target.is_found() && !sources.iter().any(Word::is_near) {
+fn check_overwrite(act: &mut EffectBuilder<'_>, sources: &[ShellWord], target: &ShellWord) {
+    if target.is_found_path() && !sources.iter().any(ShellWord::is_below_cwd) {
         act.ask("mass-change", "Overwrites every file that is found");
     }
 }
 
-fn link(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-t", "--target-directory", "-S", "--suffix"]);
-    let (sources, target) = ends(&args);
+fn link(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-t", "--target-directory", "-S", "--suffix"]);
+    let (sources, target) = sources_and_target(&args);
     match (sources.is_empty(), target) {
         (true, Some(source)) => {
             // The link has the name of what it leads to.
-            act.here(hermes_core::Scope::FILE_WRITE);
+            act.affect_cwd(hermes_core::Scope::FILE_WRITE);
             act.read(&source);
             let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or("");
-            leads(act, &Word::literal(name), &source);
+            record_link(act, &ShellWord::literal(name), &source);
         }
         (false, Some(target)) => {
             sources.iter().for_each(|word| act.read(word));
-            overwrites(act, &sources, &target);
+            check_overwrite(act, &sources, &target);
             act.write(&target);
-            lands(act, &args, &sources, &target);
+            record_transfers(act, &args, &sources, &target);
             for source in &sources {
-                leads(act, &target, source);
+                record_link(act, &target, source);
             }
         }
         _ => {}
@@ -254,18 +254,18 @@ fn link(act: &mut Act<'_>, words: &[Word]) {
 }
 
 /// Notes where a link leads, so that later paths can be followed.
-fn leads(act: &mut Act<'_>, target: &Word, source: &Word) {
-    let Some(link) = act.site.absolute(target) else { return };
+fn record_link(act: &mut EffectBuilder<'_>, target: &ShellWord, source: &ShellWord) {
+    let Some(link) = act.context.absolute(target) else { return };
     // What a symbolic link says counts from the folder that it is in.
     let from = link.parent().map_or_else(|| link.clone(), std::path::Path::to_path_buf);
-    let Some(to) = source.known().map(|text| act.site.at.normalize(&from.join(text))) else { return };
+    let Some(to) = source.known_text().map(|text| act.context.at.normalize(&from.join(text))) else { return };
     let inside = to.file_name().map(|name| link.join(name));
     act.leaf.links.extend(inside.map(|inside| (inside, to.clone())));
     act.leaf.links.push((link, to));
 }
 
-fn cut_up(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(
+fn split_file(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(
         words,
         &[
             "-b",
@@ -294,12 +294,12 @@ fn cut_up(act: &mut Act<'_>, words: &[Word]) {
     };
     match prefix {
         Some(prefix) => act.write(&prefix),
-        None => act.here(hermes_core::Scope::FILE_WRITE),
+        None => act.affect_cwd(hermes_core::Scope::FILE_WRITE),
     }
 }
 
-fn synchronise(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(
+fn synchronise(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(
         words,
         &[
             "-e",
@@ -315,18 +315,18 @@ fn synchronise(act: &mut Act<'_>, words: &[Word]) {
         ],
     );
     let Some((target, sources)) = args.operands.split_last() else { return };
-    let machine = |word: &Word| {
-        let daemon = word.text.strip_prefix("rsync://").and_then(super::network::host_of);
+    let machine = |word: &ShellWord| {
+        let daemon = word.text.strip_prefix("rsync://").and_then(super::network::authority_host);
         daemon.or_else(|| super::network::remote_host(&word.text))
     };
     for source in sources {
         match machine(source) {
-            Some(host) => act.reach(hermes_core::Scope::NETWORK_FETCH, Some(&host)),
+            Some(host) => act.affect_host(hermes_core::Scope::NETWORK_FETCH, Some(&host)),
             None => act.read(source),
         }
     }
-    let near: Vec<Word> = sources.iter().filter(|word| machine(word).is_none()).cloned().collect();
-    trees::read_whole(act, &near);
+    let near: Vec<ShellWord> = sources.iter().filter(|word| machine(word).is_none()).cloned().collect();
+    recursive_reads::check_recursive_read(act, &near);
     args.values(&["--files-from", "--exclude-from", "--password-file"])
         .iter()
         .for_each(|word| act.read(word));
@@ -336,28 +336,28 @@ fn synchronise(act: &mut Act<'_>, words: &[Word]) {
         act.ask("recursive-delete", "Deletes what was copied");
     }
     if deletes && !dry {
-        blocks::guard(act, std::slice::from_ref(target), "root-delete", "Deletes");
+        blocked_operations::block_if_protected(act, std::slice::from_ref(target), "root-delete", "Deletes");
         act.ask("recursive-delete", "Deletes what is not in the source");
     }
     match machine(target) {
-        Some(host) => act.reach(hermes_core::Scope::NETWORK_SEND, Some(&host)),
+        Some(host) => act.affect_host(hermes_core::Scope::NETWORK_SEND, Some(&host)),
         None => {
             act.write(target);
             if deletes || near.len() < sources.len() {
-                act.fill(Some(target));
+                act.fill_dir(Some(target));
             }
             for source in &near {
                 let contents =
                     source.text == "." || source.text.ends_with('/') || source.text.ends_with("/.");
-                act.put(source, target, if contents { Landing::Instead } else { Landing::Either });
+                act.transfer(source, target, if contents { TargetMode::Replace } else { TargetMode::IntoIfDir });
             }
         }
     }
 }
 
-fn truncate(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-s", "--size", "-r", "--reference"]);
-    let log = |word: &Word| [".log", ".out", ".tmp"].iter().any(|end| word.text.ends_with(end));
+fn truncate(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-s", "--size", "-r", "--reference"]);
+    let log = |word: &ShellWord| [".log", ".out", ".tmp"].iter().any(|end| word.text.ends_with(end));
     let logs = args.operands.iter().all(|word| word.known && !word.glob && log(word));
     if !logs && args.value(&["-s", "--size"]).is_some_and(|size| size.text == "0") {
         act.ask("data-loss", "Empties files");
@@ -366,8 +366,8 @@ fn truncate(act: &mut Act<'_>, words: &[Word]) {
 }
 
 /// Room for a file, or a part of it that is taken away.
-fn allocate(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-o", "--offset", "-l", "--length"]);
+fn allocate(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-o", "--offset", "-l", "--length"]);
     let takes = ["-p", "--punch-hole", "-z", "--zero-range", "-c", "--collapse-range"];
     if args.has(&takes) {
         act.ask("data-loss", "Empties a part of files");
@@ -375,29 +375,29 @@ fn allocate(act: &mut Act<'_>, words: &[Word]) {
     args.operands.iter().for_each(|word| act.write(word));
 }
 
-fn shred(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-n", "-s", "--iterations", "--size", "--random-source"]);
+fn shred(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-n", "-s", "--iterations", "--size", "--random-source"]);
     if args.has(&["--help", "--version"]) {
-        return act.only_reads();
+        return act.mark_read_only();
     }
     act.ask("data-loss", "Overwrites files so that they cannot be restored");
     args.operands.iter().for_each(|word| act.write(word));
 }
 
-fn copy_blocks(act: &mut Act<'_>, words: &[Word]) {
+fn copy_blocks(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     for word in words {
         if let Some(path) = word.text.strip_prefix("of=") {
-            act.write(&Word { text: path.to_owned(), ..word.clone() });
+            act.write(&ShellWord { text: path.to_owned(), ..word.clone() });
         } else if let Some(path) = word.text.strip_prefix("if=") {
-            act.read(&Word { text: path.to_owned(), ..word.clone() });
-            if blocks::is_disk(path) {
+            act.read(&ShellWord { text: path.to_owned(), ..word.clone() });
+            if blocked_operations::is_disk(path) {
                 act.ask("disk", format!("Reads the raw disk {path}"));
             }
         }
     }
 }
 
-fn change_mode(act: &mut Act<'_>, words: &[Word]) {
+fn change_mode(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let program = act.program;
     let recursive = words.iter().any(|word| {
         let long = word.text.len() > 4 && "--recursive".starts_with(word.text.as_str());
@@ -405,23 +405,23 @@ fn change_mode(act: &mut Act<'_>, words: &[Word]) {
             word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains('R');
         long || short
     });
-    let mut operands: Vec<Word> = words
+    let mut operands: Vec<ShellWord> = words
         .iter()
         .filter(|word| !word.text.starts_with('-') || is_symbolic_mode(program, &word.text))
         .cloned()
         .collect();
     let referenced = words.iter().any(|word| word.text.starts_with("--reference"));
-    let mode = if referenced || operands.is_empty() { Word::default() } else { operands.remove(0) };
+    let mode = if referenced || operands.is_empty() { ShellWord::default() } else { operands.remove(0) };
     if recursive {
-        blocks::guard(act, &operands, "root-mode", "Changes the rights of everything in");
+        blocked_operations::block_if_protected(act, &operands, "root-mode", "Changes the rights of everything in");
     }
     if program.ends_with("chmod") {
         if judge_mode(act, &mode.text, recursive) {
-            blocks::guard(act, &operands, "root-mode", "Lets everybody write to");
+            blocked_operations::block_if_protected(act, &operands, "root-mode", "Lets everybody write to");
         }
         if mode.text.contains('x') || mode.text.bytes().any(|b| matches!(b, b'7' | b'5' | b'1')) {
-            let made: Vec<_> = operands.iter().filter_map(|word| act.site.absolute(word)).collect();
-            act.leaf.enables.extend(made);
+            let made: Vec<_> = operands.iter().filter_map(|word| act.context.absolute(word)).collect();
+            act.leaf.made_executable.extend(made);
         }
     } else if recursive
         && (mode.text == "root"
@@ -434,7 +434,7 @@ fn change_mode(act: &mut Act<'_>, words: &[Word]) {
         act.ask("mass-change", "Changes who may read and write many files");
     }
     operands.iter().for_each(|word| act.write(word));
-    operands.iter().filter(|_| recursive).for_each(|word| act.fill(Some(word)));
+    operands.iter().filter(|_| recursive).for_each(|word| act.fill_dir(Some(word)));
 }
 
 /// `chmod -x file` takes a mode that looks like an option.
@@ -445,7 +445,7 @@ fn is_symbolic_mode(program: &str, text: &str) -> bool {
 }
 
 /// Asks about a mode that lets more happen; whether everybody may write then.
-fn judge_mode(act: &mut Act<'_>, mode: &str, recursive: bool) -> bool {
+fn judge_mode(act: &mut EffectBuilder<'_>, mode: &str, recursive: bool) -> bool {
     let number = mode.trim_start_matches(['=', '+']);
     let digits = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
     let (mut world, mut set) = (false, false);
@@ -478,8 +478,8 @@ fn judge_mode(act: &mut Act<'_>, mode: &str, recursive: bool) -> bool {
     world
 }
 
-fn apply_patch(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(
+fn apply_patch(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(
         words,
         &[
             "-i",
@@ -497,11 +497,11 @@ fn apply_patch(act: &mut Act<'_>, words: &[Word]) {
     );
     args.values(&["-i", "--input"]).iter().for_each(|word| act.read(word));
     if args.has(&["--dry-run"]) {
-        return act.only_reads();
+        return act.mark_read_only();
     }
     args.values(&["-o", "--output", "-r", "--reject-file"]).iter().for_each(|word| act.write(word));
-    let tainted = act.site.input.taint.has(crate::leaf::Taint::REMOTE)
-        || args.operands.iter().any(|word| word.taint.has(crate::leaf::Taint::REMOTE));
+    let tainted = act.context.input.taint.has(crate::leaf::TextTaint::REMOTE)
+        || args.operands.iter().any(|word| word.taint.has(crate::leaf::TextTaint::REMOTE));
     if tainted {
         act.ask("remote-to-shell", "Changes files as something downloaded says");
     }
@@ -509,7 +509,7 @@ fn apply_patch(act: &mut Act<'_>, words: &[Word]) {
         Some(file) => act.write(file),
         None => match args.value(&["-d", "--directory"]) {
             Some(folder) => act.write(&folder),
-            None => act.here(hermes_core::Scope::FILE_WRITE),
+            None => act.affect_cwd(hermes_core::Scope::FILE_WRITE),
         },
     }
     if let Some(patch) = args.operands.get(1) {

@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
-use crate::leaf::Word;
-use crate::site::Act;
-use crate::table::Table;
+use crate::leaf::ShellWord;
+use crate::eval_context::EffectBuilder;
+use crate::static_names::StaticNameMap;
 
 /// Scripts by name, and their orders that lose data or open a shell.
-const SCRIPTS: &[(&str, &str)] = &[
+const SCRIPT_ORDERS: &[(&str, &str)] = &[
     (
         "artisan",
         "migrate:fresh migrate:reset migrate:refresh migrate:rollback db:wipe tinker queue:flush \
@@ -40,21 +40,21 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("yarn npm pnpm bun", "db:drop db:reset"),
 ];
 
-static BY_NAME: LazyLock<Table<&'static str>> = LazyLock::new(|| {
-    let entries = SCRIPTS.iter();
+static ORDERS_BY_SCRIPT: LazyLock<StaticNameMap<&'static str>> = LazyLock::new(|| {
+    let entries = SCRIPT_ORDERS.iter();
     entries.flat_map(|(names, orders)| names.split(' ').map(|name| (name, *orders))).collect()
 });
 
 /// Asks about orders that lose data.
-pub(super) fn describe(act: &mut Act<'_>) {
+pub(super) fn describe(act: &mut EffectBuilder<'_>) {
     let words = act.words;
     let first = words.iter().enumerate().take(4);
     let script = first.filter(|(_, word)| !word.text.starts_with('-')).find_map(|(at, word)| {
         let name = crate::text::base_name(&word.text);
-        BY_NAME.get(name).map(|orders| (at, name, *orders))
+        ORDERS_BY_SCRIPT.get(name).map(|orders| (at, name, *orders))
     });
     let Some((at, name, orders)) = script else { return };
-    let given: Vec<&Word> =
+    let given: Vec<&ShellWord> =
         words.iter().skip(at + 1).filter(|word| !word.text.starts_with('-')).take(3).collect();
     let loses = orders.split_whitespace().any(|order| {
         let parts: Vec<&str> = order.split('/').collect();
@@ -64,7 +64,7 @@ pub(super) fn describe(act: &mut Act<'_>) {
     });
     if loses {
         let reason = format!("May delete data or run other code ({name})");
-        act.any(Scope::DATABASE_WRITE);
+        act.affect_any(Scope::DATABASE_WRITE);
         act.ask("sql-loss", reason);
     }
 }

@@ -2,12 +2,12 @@
 
 use hermes_core::Scope;
 
-use super::{gitloss, gitoptions, gitsettings};
-use crate::args::Args;
-use crate::leaf::{Leaf, Word};
-use crate::site::Act;
+use super::{git_losses, git_options, git_settings};
+use crate::args::CommandArgs;
+use crate::leaf::{LeafCommand, ShellWord};
+use crate::eval_context::EffectBuilder;
 
-const READING: &[&str] = &[
+const READ_ONLY_VERBS: &[&str] = &[
     "status",
     "log",
     "diff",
@@ -55,20 +55,20 @@ const READING: &[&str] = &[
     "",
 ];
 
-const GLOBAL_VALUED: &[&str] =
+const GLOBAL_VALUED_OPTIONS: &[&str] =
     &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"];
 
 /// Whether a tool is a path. Git runs the script there.
-pub(super) fn is_path_of_tool(tool: &Word) -> bool {
+pub(super) fn is_path_of_tool(tool: &ShellWord) -> bool {
     !tool.known || tool.text.contains('/')
 }
 
 /// Said of a repository that anybody may have put there.
-pub(super) const FOREIGN: &str = "Works in a repository whose settings may run programs (git)";
+pub(super) const FOREIGN_REPO_REASON: &str = "Works in a repository whose settings may run programs (git)";
 
 /// Whether anybody may have put a repository there.
-fn is_foreign(act: &Act<'_>, path: &std::path::Path) -> bool {
-    let cwd = act.site.at.cwd();
+fn is_foreign_repo(act: &EffectBuilder<'_>, path: &std::path::Path) -> bool {
+    let cwd = act.context.at.cwd();
     // Mostly it is the project, written the same way.
     let (own, here) = (cwd.as_os_str().as_encoded_bytes(), path.as_os_str().as_encoded_bytes());
     if here.strip_prefix(own).is_some_and(|rest| matches!(rest, [] | [b'/', ..])) {
@@ -80,27 +80,27 @@ fn is_foreign(act: &Act<'_>, path: &std::path::Path) -> bool {
 }
 
 /// Describes git.
-pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     match act.program {
         "git" => {}
         "gh" | "glab" | "hub" => {
-            forge(act);
+            describe_forge(act);
             return true;
         }
         "tig" | "gitk" => {
-            act.here(Scope::GIT_READ);
+            act.affect_cwd(Scope::GIT_READ);
             return true;
         }
         _ => return false,
     }
     let (global, rest) = split_global(words);
-    let globals = Args::parse(global, GLOBAL_VALUED);
+    let globals = CommandArgs::parse(global, GLOBAL_VALUED_OPTIONS);
     for setting in globals.values(&["-c", "--config-env"]) {
-        gitsettings::judge(act, &setting);
+        git_settings::judge(act, &setting);
     }
     let folder = globals.value(&["-C", "--work-tree"]);
     for path in globals.values(&["--git-dir"]) {
-        let far = act.site.absolute(&path).is_none_or(|path| is_foreign(act, &path));
+        let far = act.context.absolute(&path).is_none_or(|path| is_foreign_repo(act, &path));
         if !path.text.ends_with(".git") || far {
             act.ask("env-override", "Takes settings that may run programs from elsewhere (git)");
         }
@@ -112,49 +112,49 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
     let verb = rest.first().map_or("", |word| word.text.as_str()).to_owned();
     let arguments = rest.get(1..).unwrap_or(&[]);
     if arguments.iter().any(|word| word.text == "--help") {
-        act.only_reads();
+        act.mark_read_only();
         return true;
     }
-    let looks = READING.contains(&verb.as_str()) || gitloss::only_looks(&verb);
-    let reads = looks && !changes(&verb, arguments);
-    if !looks && !gitloss::is_known_verb(&verb) {
+    let looks = READ_ONLY_VERBS.contains(&verb.as_str()) || git_losses::is_read_only_verb(&verb);
+    let reads = looks && !changes_repo(&verb, arguments);
+    if !looks && !git_losses::is_known_verb(&verb) {
         act.ask("unknown-subcommand", format!("Nobody knows what “git {verb}” does"));
     }
     let place = match &folder {
-        Some(folder) => act.site.absolute(folder),
-        None => act.site.cwd.map(std::path::Path::to_path_buf),
+        Some(folder) => act.context.absolute(folder),
+        None => act.context.cwd.map(std::path::Path::to_path_buf),
     };
     let own = matches!(verb.as_str(), "clone" | "init" | "ls-remote" | "version" | "help" | "");
-    if !own && place.is_some_and(|path| is_foreign(act, &path)) {
-        act.ask("env-override", FOREIGN);
+    if !own && place.is_some_and(|path| is_foreign_repo(act, &path)) {
+        act.ask("env-override", FOREIGN_REPO_REASON);
     }
     let scope = if reads { Scope::GIT_READ } else { Scope::GIT_WRITE };
     match &folder {
         Some(path) => {
-            let resource = act.site.resource(path);
-            act.leaf.effect(hermes_core::Effect { scope, resource });
+            let resource = act.context.resource(path);
+            act.leaf.add_effect(hermes_core::Effect { scope, resource });
             if !reads {
                 act.write(path);
             }
         }
-        None => act.here(scope),
+        None => act.affect_cwd(scope),
     }
     if reads {
-        act.only_reads();
+        act.mark_read_only();
     }
-    reach(act, &verb, arguments, folder.as_ref());
+    describe_verb(act, &verb, arguments, folder.as_ref());
     if let (Some(folder), "add" | "stage" | "commit" | "stash") = (&folder, verb.as_str()) {
-        super::trees::read_whole(act, std::slice::from_ref(folder));
+        super::recursive_reads::check_recursive_read(act, std::slice::from_ref(folder));
     }
-    gitloss::losses(act, &verb, arguments);
-    gitloss::files(act, &verb, arguments, folder.as_ref());
-    gitoptions::options(act, &verb, arguments, folder.as_ref());
+    git_losses::describe_losses(act, &verb, arguments);
+    git_losses::describe_files(act, &verb, arguments, folder.as_ref());
+    git_options::options(act, &verb, arguments, folder.as_ref());
     true
 }
 
 /// Verbs that change a repository and leave its settings as they are, those of
 /// the repositories within it included.
-const WITHOUT_SETTINGS: &[&str] = &[
+const SETTINGS_PRESERVING_VERBS: &[&str] = &[
     "add",
     "am",
     "apply",
@@ -184,20 +184,20 @@ const WITHOUT_SETTINGS: &[&str] = &[
 ];
 
 /// Whether a command that changes a repository may change its settings, too.
-pub fn changes_settings(leaf: &Leaf) -> bool {
+pub fn changes_settings(leaf: &LeafCommand) -> bool {
     let words = leaf.words.get(1..).filter(|_| leaf.program == "git").unwrap_or_default();
     let verb = split_global(words).1.first();
-    let is_plain = |word: &Word| word.known && WITHOUT_SETTINGS.contains(&word.text.as_str());
+    let is_plain = |word: &ShellWord| word.known && SETTINGS_PRESERVING_VERBS.contains(&word.text.as_str());
     leaf.effects.iter().any(|effect| effect.scope == Scope::GIT_WRITE)
         && !verb.is_some_and(is_plain)
 }
 
 /// Options of a push that have a value.
-const PUSH_VALUED: &[&str] = &["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
+const PUSH_VALUED_OPTIONS: &[&str] = &["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
 
 /// The remote that a `git push` names, which is empty if it names none. None
 /// if it is no push, or if it is only known when it runs where that leads.
-pub fn pushed_to(leaf: &Leaf) -> Option<String> {
+pub fn push_remote(leaf: &LeafCommand) -> Option<String> {
     let words = leaf.words.get(1..).filter(|_| leaf.program == "git")?;
     let (global, rest) = split_global(words);
     let (verb, rest) = rest.split_first()?;
@@ -209,34 +209,34 @@ pub fn pushed_to(leaf: &Leaf) -> Option<String> {
     if verb.text != "push" || !is_plain || is_glued("--git-dir=") || is_glued("--config-env=") {
         return None;
     }
-    let args = Args::parse(rest, PUSH_VALUED);
+    let args = CommandArgs::parse(rest, PUSH_VALUED_OPTIONS);
     let named = args.value(&["--repo"]);
     match args.operands.first().or(named.as_ref()) {
         None => Some(String::new()),
-        Some(remote) => remote.known().filter(|_| !remote.glob).map(str::to_owned),
+        Some(remote) => remote.known_text().filter(|_| !remote.glob).map(str::to_owned),
     }
 }
 
 /// The options before the verb, and the rest.
-pub(crate) fn split_global(words: &[Word]) -> (&[Word], &[Word]) {
+pub(crate) fn split_global(words: &[ShellWord]) -> (&[ShellWord], &[ShellWord]) {
     let mut at = 0;
     while let Some(word) = words.get(at) {
         if !word.text.starts_with('-') || matches!(word.text.as_str(), "--version" | "--help") {
             break;
         }
-        at += 1 + usize::from(GLOBAL_VALUED.contains(&word.text.as_str()));
+        at += 1 + usize::from(GLOBAL_VALUED_OPTIONS.contains(&word.text.as_str()));
     }
     words.split_at(at.min(words.len()))
 }
 
 /// Whether a verb that mostly reads is told to change something.
-fn changes(verb: &str, arguments: &[Word]) -> bool {
+fn changes_repo(verb: &str, arguments: &[ShellWord]) -> bool {
     let first =
         arguments.iter().find(|word| !word.text.starts_with('-')).map_or("", |word| &word.text);
     let has = |names: &[&str]| arguments.iter().any(|word| names.contains(&word.text.as_str()));
     match verb {
         "reflog" => matches!(first, "expire" | "delete"),
-        "config" => gitsettings::stores(arguments),
+        "config" => git_settings::changes_config(arguments),
         "remote" => !matches!(first, "" | "show" | "get-url"),
         "worktree" => first != "list",
         "submodule" => !matches!(first, "" | "status" | "summary"),
@@ -248,7 +248,7 @@ fn changes(verb: &str, arguments: &[Word]) -> bool {
 }
 
 /// Network and files of a verb.
-fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word>) {
+fn describe_verb(act: &mut EffectBuilder<'_>, verb: &str, arguments: &[ShellWord], folder: Option<&ShellWord>) {
     let host = arguments.iter().find_map(|word| {
         super::network::url_host(&word.text).or_else(|| super::network::remote_host(&word.text))
     });
@@ -256,10 +256,10 @@ fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word
         "clone" => {
             let unknown = arguments.iter().find(|word| !word.known && !word.text.starts_with('-'));
             if let (None, Some(word)) = (&host, unknown) {
-                super::network::reaches_blindly(act, &word.text);
+                super::network::ask_dynamic_host(act, &word.text);
             }
-            act.reach(Scope::NETWORK_FETCH, host.as_deref());
-            let args = Args::parse(
+            act.affect_host(Scope::NETWORK_FETCH, host.as_deref());
+            let args = CommandArgs::parse(
                 arguments,
                 &[
                     "-b",
@@ -275,53 +275,53 @@ fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word
                 ],
             );
             for setting in args.values(&["-c", "--config"]) {
-                gitsettings::judge(act, &setting);
+                git_settings::judge(act, &setting);
             }
             match args.operands.get(1) {
-                Some(target) => act.write(&gitloss::under(folder, target)),
+                Some(target) => act.write(&git_losses::in_dir(folder, target)),
                 None => match args.operands.first().filter(|word| word.known) {
                     Some(source) => {
                         let name = source.text.trim_end_matches('/').trim_end_matches(".git");
                         let name = name.rsplit(['/', ':']).next().unwrap_or(name);
-                        act.write(&gitloss::under(folder, &Word::literal(name)));
+                        act.write(&git_losses::in_dir(folder, &ShellWord::literal(name)));
                     }
-                    None => act.here(Scope::FILE_WRITE),
+                    None => act.affect_cwd(Scope::FILE_WRITE),
                 },
             }
         }
         "archive" => {
-            for remote in Args::parse(arguments, &["--remote"]).values(&["--remote"]) {
+            for remote in CommandArgs::parse(arguments, &["--remote"]).values(&["--remote"]) {
                 let host = super::network::url_host(&remote.text)
                     .or_else(|| super::network::remote_host(&remote.text));
-                act.reach(Scope::NETWORK_FETCH, host.as_deref());
+                act.affect_host(Scope::NETWORK_FETCH, host.as_deref());
             }
         }
-        "fetch" | "pull" | "ls-remote" => act.reach(Scope::NETWORK_FETCH, host.as_deref()),
-        "lfs" | "svn" | "p4" => bridged(act, verb, arguments, host.as_deref()),
+        "fetch" | "pull" | "ls-remote" => act.affect_host(Scope::NETWORK_FETCH, host.as_deref()),
+        "lfs" | "svn" | "p4" => describe_bridge(act, verb, arguments, host.as_deref()),
         "submodule"
             if arguments.iter().any(|word| matches!(word.text.as_str(), "update" | "add")) =>
         {
-            act.reach(Scope::NETWORK_FETCH, host.as_deref());
+            act.affect_host(Scope::NETWORK_FETCH, host.as_deref());
         }
         "remote" if arguments.iter().any(|word| word.text == "update") => {
-            act.reach(Scope::NETWORK_FETCH, None);
+            act.affect_host(Scope::NETWORK_FETCH, None);
         }
         "push" => {
-            act.name(Scope::NETWORK_SEND, "git push");
-            let args = Args::parse(arguments, PUSH_VALUED);
+            act.affect_named(Scope::NETWORK_SEND, "git push");
+            let args = CommandArgs::parse(arguments, PUSH_VALUED_OPTIONS);
             let named = args.value(&["--repo"]);
             // Further operands such as HEAD:main only look like hosts.
             if let Some(remote) = args.operands.first().or(named.as_ref()) {
                 let host = super::network::url_host(&remote.text)
                     .or_else(|| super::network::remote_host(&remote.text));
                 if host.is_some() || !remote.known {
-                    act.reach(Scope::NETWORK_SEND, host.as_deref());
+                    act.affect_host(Scope::NETWORK_SEND, host.as_deref());
                 }
             }
         }
-        "send-email" => act.name(Scope::NETWORK_SEND, "git push"),
+        "send-email" => act.affect_named(Scope::NETWORK_SEND, "git push"),
         "rm" => {
-            let args = Args::parse(arguments, &[]);
+            let args = CommandArgs::parse(arguments, &[]);
             if !args.has(&["--cached"]) {
                 args.operands.iter().for_each(|word| act.delete(word));
                 if args.has(&["-r"]) && args.has(&["-f", "--force"]) {
@@ -334,29 +334,29 @@ fn reach(act: &mut Act<'_>, verb: &str, arguments: &[Word], folder: Option<&Word
 }
 
 /// Verbs of its additions that talk to another machine.
-fn bridged(act: &mut Act<'_>, verb: &str, arguments: &[Word], host: Option<&str>) {
-    let args = Args::parse(arguments, &["-I", "-X", "--include", "--exclude", "-r", "--revision"]);
+fn describe_bridge(act: &mut EffectBuilder<'_>, verb: &str, arguments: &[ShellWord], host: Option<&str>) {
+    let args = CommandArgs::parse(arguments, &["-I", "-X", "--include", "--exclude", "-r", "--revision"]);
     match (verb, args.operand(0)) {
         ("lfs", "push" | "lock" | "unlock")
         | ("svn", "dcommit" | "commit-diff" | "set-tree" | "branch" | "tag")
         | ("p4", "submit" | "unshelve") => {
-            act.name(Scope::NETWORK_SEND, "git push");
+            act.affect_named(Scope::NETWORK_SEND, "git push");
             if host.is_some() {
-                act.reach(Scope::NETWORK_SEND, host);
+                act.affect_host(Scope::NETWORK_SEND, host);
             }
         }
         ("lfs", "pull" | "fetch" | "clone" | "locks")
         | ("svn", "clone" | "fetch" | "rebase" | "info" | "log" | "blame" | "init")
-        | ("p4", "clone" | "sync" | "rebase") => act.reach(Scope::NETWORK_FETCH, host),
+        | ("p4", "clone" | "sync" | "rebase") => act.affect_host(Scope::NETWORK_FETCH, host),
         _ => {}
     }
 }
 
 /// Command lines of code forges.
-fn forge(act: &mut Act<'_>) {
+fn describe_forge(act: &mut EffectBuilder<'_>) {
     let words = act.arguments();
     let args =
-        Args::parse(words, &["-R", "--repo", "-X", "--method", "-f", "-F", "-H", "-b", "-t"]);
+        CommandArgs::parse(words, &["-R", "--repo", "-X", "--method", "-f", "-F", "-H", "-b", "-t"]);
     let verb = args.operand(1).to_owned();
     let api = args.operand(0) == "api";
     let writes = args.has(&["-X", "--method", "-f", "-F", "--input"])
@@ -377,9 +377,9 @@ fn forge(act: &mut Act<'_>) {
     ) || matches!(args.operand(0), "search" | "status" | "browse" | "help" | "version")
         || (api && !writes);
     if reads {
-        act.any(Scope::NETWORK_FETCH);
+        act.affect_any(Scope::NETWORK_FETCH);
     } else {
-        act.any(Scope::NETWORK_SEND);
+        act.affect_any(Scope::NETWORK_SEND);
     }
     if verb == "delete" {
         act.ask("infrastructure-change", "Deletes something at the code forge");

@@ -2,15 +2,15 @@
 
 use hermes_core::Scope;
 
-use super::code::{self, Language};
-use crate::args::Args;
-use crate::leaf::Word;
-use crate::site::{Act, Inner};
+use super::code_check::{self, CodeLanguage};
+use crate::args::CommandArgs;
+use crate::leaf::ShellWord;
+use crate::eval_context::{EffectBuilder, InnerCommand};
 
 /// How an interpreter is told what to run.
-struct Interpreter {
+struct InterpreterOptions {
     name: &'static str,
-    language: Language,
+    language: CodeLanguage,
     /// Options whose value is code.
     code: &'static [&'static str],
     valued: &'static [&'static str],
@@ -18,17 +18,17 @@ struct Interpreter {
     quiet: &'static [&'static str],
 }
 
-const INTERPRETERS: &[Interpreter] = &[
-    Interpreter {
+const INTERPRETER_OPTIONS: &[InterpreterOptions] = &[
+    InterpreterOptions {
         name: "python",
-        language: Language::Python,
+        language: CodeLanguage::Python,
         code: &["-c"],
         valued: &["-c", "-W", "-X", "-m", "--check-hash-based-pycs"],
         quiet: &["--version", "-V", "--help", "-h"],
     },
-    Interpreter {
+    InterpreterOptions {
         name: "node",
-        language: Language::JavaScript,
+        language: CodeLanguage::JavaScript,
         code: &["-e", "-p", "--eval", "--print", "-pe"],
         valued: &[
             "-e",
@@ -44,86 +44,86 @@ const INTERPRETERS: &[Interpreter] = &[
         ],
         quiet: &["--version", "-v", "--help", "-h", "--check", "-c"],
     },
-    Interpreter {
+    InterpreterOptions {
         name: "bun",
-        language: Language::JavaScript,
+        language: CodeLanguage::JavaScript,
         code: &["-e", "--eval", "-p", "--print"],
         valued: &["-e", "--eval", "-p", "--print", "-r", "--preload"],
         quiet: &["--version", "-v", "--help"],
     },
-    Interpreter {
+    InterpreterOptions {
         name: "perl",
-        language: Language::Perl,
+        language: CodeLanguage::Perl,
         code: &["-e", "-E"],
         valued: &["-e", "-E", "-I", "-M", "-m", "-x"],
         quiet: &["-v", "--version", "--help", "-V", "-c"],
     },
-    Interpreter {
+    InterpreterOptions {
         name: "ruby",
-        language: Language::Ruby,
+        language: CodeLanguage::Ruby,
         code: &["-e"],
         valued: &["-e", "-r", "-I", "-C", "-E"],
         quiet: &["-v", "--version", "--help", "-h", "-c"],
     },
-    Interpreter {
+    InterpreterOptions {
         name: "php",
-        language: Language::Php,
+        language: CodeLanguage::Php,
         code: &["-r", "-B", "-E", "-R"],
         valued: &["-r", "-B", "-E", "-R", "-d", "-c", "-f", "-S", "-t", "-z"],
         quiet: &["-v", "--version", "--help", "-h", "-i", "-m", "-l"],
     },
-    Interpreter {
+    InterpreterOptions {
         name: "lua",
-        language: Language::Lua,
+        language: CodeLanguage::Lua,
         code: &["-e"],
         valued: &["-e", "-l"],
         quiet: &["-v"],
     },
-    Interpreter {
+    InterpreterOptions {
         name: "osascript",
-        language: Language::Opaque,
+        language: CodeLanguage::Opaque,
         code: &["-e"],
         valued: &["-e", "-l"],
         quiet: &[],
     },
-    Interpreter {
+    InterpreterOptions {
         name: "pwsh",
-        language: Language::Opaque,
+        language: CodeLanguage::Opaque,
         code: &["-c", "-Command", "-EncodedCommand", "-enc"],
         valued: &["-c", "-Command", "-EncodedCommand", "-enc", "-File"],
         quiet: &["--version", "-Version"],
     },
-    Interpreter {
+    InterpreterOptions {
         name: "Rscript",
-        language: Language::R,
+        language: CodeLanguage::R,
         code: &["-e"],
         valued: &["-e"],
         quiet: &["--version"],
     },
-    Interpreter {
+    InterpreterOptions {
         name: "julia",
-        language: Language::Julia,
+        language: CodeLanguage::Julia,
         code: &["-e", "-E"],
         valued: &["-e", "-E"],
         quiet: &["--version"],
     },
-    Interpreter {
+    InterpreterOptions {
         name: "elixir",
-        language: Language::Elixir,
+        language: CodeLanguage::Elixir,
         code: &["-e"],
         valued: &["-e"],
         quiet: &["--version"],
     },
-    Interpreter {
+    InterpreterOptions {
         name: "octave",
-        language: Language::Octave,
+        language: CodeLanguage::Octave,
         code: &["--eval"],
         valued: &["--eval", "-p", "--path"],
         quiet: &["--version", "--help", "-h", "-v"],
     },
-    Interpreter {
+    InterpreterOptions {
         name: "R",
-        language: Language::R,
+        language: CodeLanguage::R,
         code: &["-e"],
         valued: &["-e", "-f", "--file"],
         quiet: &["--version", "--help"],
@@ -135,7 +135,7 @@ const HARMLESS_MODULES: &[&str] =
     &["json.tool", "this", "calendar", "platform", "site", "tokenize", "ast", "dis", "sysconfig"];
 
 /// Describes interpreters.
-pub(super) fn describe(act: &mut Act<'_>, _words: &[Word]) -> bool {
+pub(super) fn describe(act: &mut EffectBuilder<'_>, _words: &[ShellWord]) -> bool {
     let program = act.program;
     match program {
         "vim" | "vi" | "nvim" | "ex" | "view" | "ed" | "red" | "emacs" | "emacsclient" | "nano"
@@ -156,7 +156,7 @@ pub(super) fn describe(act: &mut Act<'_>, _words: &[Word]) -> bool {
         return false;
     }
     let base = base_name(program);
-    let Some(interpreter) = INTERPRETERS.iter().find(|known| known.name == base) else {
+    let Some(interpreter) = INTERPRETER_OPTIONS.iter().find(|known| known.name == base) else {
         return false;
     };
     interpret(act, interpreter);
@@ -164,10 +164,10 @@ pub(super) fn describe(act: &mut Act<'_>, _words: &[Word]) -> bool {
 }
 
 /// Whether bun is given code or a file, not a verb.
-fn runs_code(words: &[Word]) -> bool {
-    const CODE: &[&str] = &["-e", "--eval", "-p", "--print"];
+fn runs_code(words: &[ShellWord]) -> bool {
+    const CODE_OPTIONS: &[&str] = &["-e", "--eval", "-p", "--print"];
     let script = words.iter().find(|word| !word.text.starts_with('-'));
-    words.iter().any(|word| CODE.contains(&word.text.as_str()))
+    words.iter().any(|word| CODE_OPTIONS.contains(&word.text.as_str()))
         || script.is_some_and(|word| word.text.contains(['.', '/']))
         || script.is_none()
 }
@@ -185,16 +185,16 @@ fn base_name(program: &str) -> &str {
     }
 }
 
-fn interpret(act: &mut Act<'_>, interpreter: &Interpreter) {
+fn interpret(act: &mut EffectBuilder<'_>, interpreter: &InterpreterOptions) {
     let words = act.arguments();
     // What comes after the script belongs to the script.
     let own = own_words(words, interpreter);
-    let args = Args::parse(words.get(..own).unwrap_or(&[]), interpreter.valued);
+    let args = CommandArgs::parse(words.get(..own).unwrap_or(&[]), interpreter.valued);
     let rest = words.get(own..).unwrap_or(&[]);
     if interpreter.name == "python"
         && let Some(module) = args.value(&["-m"])
     {
-        return module_run(act, &module, rest);
+        return run_module(act, &module, rest);
     }
     if matches!(interpreter.name, "perl" | "ruby") && args.has(&["-i"]) {
         rest.iter().for_each(|word| act.write(word));
@@ -202,10 +202,10 @@ fn interpret(act: &mut Act<'_>, interpreter: &Interpreter) {
     let code = args.values(interpreter.code);
     if !code.is_empty() {
         let mut quiet = true;
-        let loaded = modules(act, interpreter, &args);
+        let loaded = load_modules(act, interpreter, &args);
         for word in &code {
-            let word = Word { text: format!("{loaded}{}", word.text), ..word.clone() };
-            quiet &= code::judge_with(act, interpreter.language, &word, rest);
+            let word = ShellWord { text: format!("{loaded}{}", word.text), ..word.clone() };
+            quiet &= code_check::judge_with(act, interpreter.language, &word, rest);
         }
         act.leaf.reads_only = quiet && !args.has(&["-i", "-r", "--require", "--import"]);
         if interpreter.name == "perl" {
@@ -217,34 +217,34 @@ fn interpret(act: &mut Act<'_>, interpreter: &Interpreter) {
         return;
     }
     if args.has(interpreter.quiet) {
-        return act.only_reads();
+        return act.mark_read_only();
     }
     match rest.first() {
-        Some(script) if script.text != "-" && !crate::shells::is_input(&script.text) => {
-            act.tainted_code(script.taint);
-            if script.is_listed() {
+        Some(script) if script.text != "-" && !crate::shells::is_stdin_path(&script.text) => {
+            act.check_tainted_code(script.taint);
+            if script.is_list_input() {
                 act.ask("dynamic-code", "Runs what a list says that is only known then");
             }
             match &script.content {
                 Some(text) => {
-                    code::judge(act, interpreter.language, &Word::literal(text.clone()));
+                    code_check::judge(act, interpreter.language, &ShellWord::literal(text.clone()));
                 }
-                None => act.runs(script),
+                None => act.run_file(script),
             }
         }
-        _ => from_input(act, interpreter.language),
+        _ => check_input_code(act, interpreter.language),
     }
 }
 
 /// The modules that options make perl load, as the code would say it; those
 /// from outside the project are asked about.
-fn modules(act: &mut Act<'_>, interpreter: &Interpreter, args: &Args<'_>) -> String {
+fn load_modules(act: &mut EffectBuilder<'_>, interpreter: &InterpreterOptions, args: &CommandArgs<'_>) -> String {
     if !matches!(interpreter.name, "perl" | "ruby") {
         return String::new();
     }
     for folder in args.values(&["-I"]) {
-        let place = act.site.absolute(&folder);
-        if place.is_some_and(|place| super::is_elsewhere(act.site.at, &place)) {
+        let place = act.context.absolute(&folder);
+        if place.is_some_and(|place| super::is_outside_code(act.context.at, &place)) {
             let reason = format!("Runs code from outside the project ({})", folder.text);
             act.ask("outside-code", reason);
         }
@@ -255,36 +255,36 @@ fn modules(act: &mut Act<'_>, interpreter: &Interpreter, args: &Args<'_>) -> Str
 
 /// Perl opens a name that begins or ends with `|` as a command, and keeps of a
 /// file that it edits only what is printed.
-fn perl_operands(act: &mut Act<'_>, args: &Args<'_>, code: &[Word], rest: &[Word]) {
+fn perl_operands(act: &mut EffectBuilder<'_>, args: &CommandArgs<'_>, code: &[ShellWord], rest: &[ShellWord]) {
     for word in rest {
         let text = word.text.trim();
         let command = text.strip_suffix('|').or_else(|| text.strip_prefix('|'));
         if let Some(command) = command {
             act.ask("interpreter-code", "Runs programs from a perl script");
             let text = command.trim().to_owned();
-            act.inner.push(Inner::Source(Word { text, ..word.clone() }));
+            act.inner.push(InnerCommand::Source(ShellWord { text, ..word.clone() }));
         } else if let Some(file) = text.strip_prefix('>') {
-            act.write(&Word {
+            act.write(&ShellWord {
                 text: file.trim_start_matches('>').trim().to_owned(),
                 ..word.clone()
             });
         }
     }
-    let prints = |word: &Word| ["print", "say"].iter().any(|verb| word.text.contains(verb));
+    let prints = |word: &ShellWord| ["print", "say"].iter().any(|verb| word.text.contains(verb));
     if args.has(&["-i"]) && !args.has(&["-p"]) && !code.iter().any(prints) {
         act.ask("mass-change", "Empties every file that it is given");
     }
 }
 
-pub(super) fn from_input(act: &mut Act<'_>, language: Language) {
-    let input = act.site.input;
+pub(super) fn check_input_code(act: &mut EffectBuilder<'_>, language: CodeLanguage) {
+    let input = act.context.input;
     if !input.connected {
         return;
     }
-    let tainted = act.tainted_code(input.taint);
+    let tainted = act.check_tainted_code(input.taint);
     match input.text.clone() {
         Some(text) => {
-            act.leaf.reads_only = code::judge(act, language, &Word::literal(text)) && !tainted;
+            act.leaf.reads_only = code_check::judge(act, language, &ShellWord::literal(text)) && !tainted;
         }
         None if !tainted => {
             act.ask("interpreter-code", "Runs code that is only known when it runs")
@@ -294,7 +294,7 @@ pub(super) fn from_input(act: &mut Act<'_>, language: Language) {
 }
 
 /// How many words are the interpreter's own.
-fn own_words(words: &[Word], interpreter: &Interpreter) -> usize {
+fn own_words(words: &[ShellWord], interpreter: &InterpreterOptions) -> usize {
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let text = word.text.as_str();
@@ -320,21 +320,21 @@ fn own_words(words: &[Word], interpreter: &Interpreter) -> usize {
     at.min(words.len())
 }
 
-fn module_run(act: &mut Act<'_>, module: &Word, rest: &[Word]) {
-    if super::tools::asks_about_itself(rest) {
-        return act.only_reads();
+fn run_module(act: &mut EffectBuilder<'_>, module: &ShellWord, rest: &[ShellWord]) {
+    if super::verb_tools::asks_about_itself(rest) {
+        return act.mark_read_only();
     }
     match module.text.as_str() {
         "pip" | "pip3" => {
-            let mut words = vec![Word::literal("pip")];
+            let mut words = vec![ShellWord::literal("pip")];
             words.extend(rest.iter().cloned());
-            act.inner.push(Inner::Words(words));
+            act.inner.push(InnerCommand::Words(words));
         }
         "timeit" => {
-            let args = Args::parse(rest, &["-s", "--setup", "-n", "-r", "-u"]);
+            let args = CommandArgs::parse(rest, &["-s", "--setup", "-n", "-r", "-u"]);
             let mut quiet = true;
             for code in args.values(&["-s", "--setup"]).iter().chain(args.operands.iter()) {
-                quiet &= code::judge(act, Language::Python, code);
+                quiet &= code_check::judge(act, CodeLanguage::Python, code);
             }
             act.leaf.reads_only = quiet;
         }
@@ -344,8 +344,8 @@ fn module_run(act: &mut Act<'_>, module: &Word, rest: &[Word]) {
                 Some(script) if script.text.contains(['(', ' ', ';']) => {
                     act.ask("interpreter-code", "Runs code that may act on its own");
                 }
-                Some(script) => act.runs(script),
-                None => from_input(act, Language::Python),
+                Some(script) => act.run_file(script),
+                None => check_input_code(act, CodeLanguage::Python),
             }
         }
         "smtpd" | "aiosmtpd" | "pyftpdlib" | "xmlrpc.server" | "pydoc" | "uploadserver"
@@ -353,27 +353,27 @@ fn module_run(act: &mut Act<'_>, module: &Word, rest: &[Word]) {
                 || rest.iter().any(|word| word.text == "-p" || word.text == "-n") =>
         {
             act.ask("network-listen", "Waits for connections from the network");
-            act.any(Scope::NETWORK_SEND);
+            act.affect_any(Scope::NETWORK_SEND);
         }
         "http.server" | "SimpleHTTPServer" => {
             act.ask("network-listen", "Offers the folder's files to the network");
-            act.any(Scope::NETWORK_SEND);
+            act.affect_any(Scope::NETWORK_SEND);
         }
-        "venv" | "virtualenv" => super::installs::environment(act, rest),
+        "venv" | "virtualenv" => super::install_sources::create_venv(act, rest),
         name if HARMLESS_MODULES.contains(&name) => {
-            act.only_reads();
+            act.mark_read_only();
             rest.iter().filter(|word| !word.text.starts_with('-')).for_each(|word| act.read(word));
         }
         _ => {}
     }
 }
 
-fn deno(act: &mut Act<'_>) {
+fn deno(act: &mut EffectBuilder<'_>) {
     let words = act.arguments();
     match words.first().map(|word| word.text.as_str()) {
         Some("eval") => {
             if let Some(code) = words.iter().skip(1).find(|word| !word.text.starts_with('-')) {
-                act.leaf.reads_only = code::judge(act, Language::JavaScript, code);
+                act.leaf.reads_only = code_check::judge(act, CodeLanguage::JavaScript, code);
             }
         }
         Some("run") => {
@@ -381,20 +381,20 @@ fn deno(act: &mut Act<'_>) {
                 words.iter().skip(1).find(|word| !word.text.starts_with('-') || word.text == "-")
             {
                 if let Some(host) = super::network::url_host(&script.text) {
-                    act.reach(Scope::NETWORK_FETCH, Some(&host));
+                    act.affect_host(Scope::NETWORK_FETCH, Some(&host));
                     act.ask("remote-to-shell", "Runs code that is downloaded by the same command");
                 } else if script.text == "-" {
-                    from_input(act, Language::JavaScript);
+                    check_input_code(act, CodeLanguage::JavaScript);
                 } else {
-                    act.runs(script);
+                    act.run_file(script);
                 }
             } else {
-                from_input(act, Language::JavaScript);
+                check_input_code(act, CodeLanguage::JavaScript);
             }
         }
-        Some("--version" | "info" | "lint" | "check") => act.only_reads(),
+        Some("--version" | "info" | "lint" | "check") => act.mark_read_only(),
         Some("publish" | "deploy") => {
-            act.any(Scope::NETWORK_SEND);
+            act.affect_any(Scope::NETWORK_SEND);
             act.ask("publish", "Hands something out to everybody");
         }
         Some("install" | "x" | "jupyter" | "compile")
@@ -402,7 +402,7 @@ fn deno(act: &mut Act<'_>) {
                 matches!(word.text.as_str(), "-g" | "--global") || word.text.contains("://")
             }) =>
         {
-            act.any(Scope::NETWORK_FETCH);
+            act.affect_any(Scope::NETWORK_FETCH);
             act.ask("remote-code", "Installs or runs code from elsewhere");
         }
         Some(first) if first.contains("://") => {
@@ -412,7 +412,7 @@ fn deno(act: &mut Act<'_>) {
     }
 }
 
-fn editor(act: &mut Act<'_>) {
+fn editor(act: &mut EffectBuilder<'_>) {
     let words = act.arguments();
     let valued =
         ["-c", "--cmd", "-S", "-u", "--eval", "-l", "--load", "-s", "-f", "--funcall", "--script"];
@@ -421,7 +421,7 @@ fn editor(act: &mut Act<'_>) {
         program if is_emacs(program) => &valued[4..],
         _ => &valued[..6],
     };
-    let args = Args::parse(words, valued);
+    let args = CommandArgs::parse(words, valued);
     let mut commands = args.values(&["-c", "--cmd"]);
     commands.extend(args.operands.iter().filter(|word| word.text.starts_with('+')).cloned());
     for command in commands {
@@ -434,18 +434,18 @@ fn editor(act: &mut Act<'_>) {
         act.ask("interpreter-code", "Runs code inside an editor");
     }
     for script in args.values(&["-S", "-u"]).iter().filter(|word| word.text != "NONE") {
-        act.runs(script);
+        act.run_file(script);
         if script.text.starts_with(['/', '~']) {
             act.ask("interpreter-code", "Runs a script inside an editor");
         }
     }
-    let input = act.site.input;
+    let input = act.context.input;
     let batch = matches!(act.program, "ed" | "ex" | "red") || args.has(&["-e", "-E"]);
     if input.connected && batch {
         match &input.text {
             Some(text) => {
                 for line in text.lines().take(256).filter(|line| line.contains('!')) {
-                    editor_command(act, &Word::literal(line));
+                    editor_command(act, &ShellWord::literal(line));
                 }
                 editor_files(act, text);
             }
@@ -458,16 +458,16 @@ fn editor(act: &mut Act<'_>) {
 }
 
 /// Files that orders of an editor name.
-fn editor_files(act: &mut Act<'_>, orders: &str) {
+fn editor_files(act: &mut EffectBuilder<'_>, orders: &str) {
     for line in orders.lines().take(256) {
         let order = line.trim_start_matches(|c: char| c.is_ascii_digit() || ":%,$.+- ".contains(c));
         let Some((verb, file)) = order.split_once(' ') else { continue };
         let file = file.trim();
-        let path = match (file.strip_prefix("~/"), act.site.at.home()) {
+        let path = match (file.strip_prefix("~/"), act.context.at.home()) {
             (Some(below), Some(home)) => home.join(below).to_string_lossy().into_owned(),
             _ => file.to_owned(),
         };
-        let word = Word::literal(path);
+        let word = ShellWord::literal(path);
         match verb {
             "r" | "e" | "E" | "read" | "edit" | "so" | "source" => act.read(&word),
             "w" | "W" | "wq" | "write" | "saveas" => act.write(&word),
@@ -482,27 +482,27 @@ fn is_emacs(program: &str) -> bool {
 
 /// One order to an editor: moving, saving and replacing is fine, the rest may
 /// run anything.
-fn editor_command(act: &mut Act<'_>, command: &Word) {
+fn editor_command(act: &mut EffectBuilder<'_>, command: &ShellWord) {
     let text = command.text.trim_start_matches(['+', ':', ' ']);
     if let Some((left, code)) = text.split_once('!') {
         let before = left.trim_end();
         let runs = before.is_empty()
             || before.ends_with(['r', 'w', '%', 'd', 'e', 't'])
             || before.bytes().all(|b| b.is_ascii_digit() || b",.$%".contains(&b));
-        if runs && !code.trim().is_empty() && !is_plain_order(text) {
+        if runs && !code.trim().is_empty() && !is_harmless_editor_command(text) {
             act.ask("interpreter-code", "Runs programs from an editor");
             let text = code.to_owned();
-            act.inner.push(Inner::Source(Word { text, ..command.clone() }));
+            act.inner.push(InnerCommand::Source(ShellWord { text, ..command.clone() }));
             return;
         }
     }
-    if !is_plain_order(text) {
+    if !is_harmless_editor_command(text) {
         act.ask("interpreter-code", "Runs code inside an editor");
     }
 }
 
-fn is_plain_order(text: &str) -> bool {
-    const ORDERS: &[&str] = &[
+fn is_harmless_editor_command(text: &str) -> bool {
+    const HARMLESS_EDITOR_COMMANDS: &[&str] = &[
         "q",
         "qa",
         "qall",
@@ -534,7 +534,7 @@ fn is_plain_order(text: &str) -> bool {
     let starts = ["set ", "setlocal ", "/", "colorscheme ", "filetype "];
     let replaces = text.trim_start_matches(|c: char| c.is_ascii_digit() || "%,$.'".contains(c));
     let harmless = !text.contains(['!', '`', '|']) && !text.contains("\\=");
-    ORDERS.contains(&text)
+    HARMLESS_EDITOR_COMMANDS.contains(&text)
         || number
         || (harmless && starts.iter().any(|start| text.starts_with(start)))
         || (harmless && replaces.starts_with("s/"))

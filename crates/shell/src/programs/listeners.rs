@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
-use crate::leaf::Word;
-use crate::site::Act;
-use crate::table::Names;
+use crate::leaf::ShellWord;
+use crate::eval_context::EffectBuilder;
+use crate::static_names::StaticNameSet;
 
 /// Programs that open a way in from outside.
-const TUNNELS: &[&str] = &[
+const TUNNEL_PROGRAMS: &[&str] = &[
     "ngrok",
     "cloudflared",
     "localtunnel",
@@ -63,7 +63,7 @@ const TUNNELS: &[&str] = &[
 ];
 
 /// Programs that offer files or a shell to the network.
-const SERVERS: &[&str] = &[
+const SERVER_PROGRAMS: &[&str] = &[
     "http-server",
     "serve",
     "live-server",
@@ -91,11 +91,11 @@ const SERVERS: &[&str] = &[
     "updog",
 ];
 
-static OPENING: LazyLock<Names> = LazyLock::new(|| TUNNELS.iter().copied().collect());
-static SERVING: LazyLock<Names> = LazyLock::new(|| SERVERS.iter().copied().collect());
+static TUNNEL_NAMES: LazyLock<StaticNameSet> = LazyLock::new(|| TUNNEL_PROGRAMS.iter().copied().collect());
+static SERVER_NAMES: LazyLock<StaticNameSet> = LazyLock::new(|| SERVER_PROGRAMS.iter().copied().collect());
 
 /// Asks about servers on all interfaces and about tunnels.
-pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let program = act.program;
     let first = words.iter().find(|word| !word.text.starts_with('-'));
     let verb = first.map_or("", |word| word.text.as_str());
@@ -104,15 +104,15 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
             && words.first().is_some_and(|word| matches!(word.text.as_str(), "-t" | "-T"))
         || matches!(verb, "status" | "version" | "help" | "ip" | "ping" | "netcheck");
     let through = matches!(program, "npx" | "bunx" | "pnpx" | "uvx" | "pipx")
-        && (OPENING.contains(verb) || SERVING.contains(verb));
+        && (TUNNEL_NAMES.contains(verb) || SERVER_NAMES.contains(verb));
     let editor = program == "code" && verb == "tunnel";
-    if (OPENING.contains(program) || through || editor) && !looks {
-        act.any(Scope::NETWORK_SEND);
+    if (TUNNEL_NAMES.contains(program) || through || editor) && !looks {
+        act.affect_any(Scope::NETWORK_SEND);
         act.ask("tunnel", "Opens a way in from another network");
         return;
     }
-    if SERVING.contains(program) && !looks {
-        act.any(Scope::NETWORK_SEND);
+    if SERVER_NAMES.contains(program) && !looks {
+        act.affect_any(Scope::NETWORK_SEND);
         act.ask("network-listen", "Waits for connections from the network");
         return;
     }
@@ -125,14 +125,14 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
         "adb" => verb == "tcpip",
         _ => false,
     };
-    if serves || (!quotes(act, program) && words.iter().any(|word| is_everywhere(word, program))) {
+    if serves || (!only_mentions(act, program) && words.iter().any(|word| is_any_address(word, program))) {
         act.ask("network-listen", "Waits for connections from every network");
-        act.any(Scope::NETWORK_SEND);
+        act.affect_any(Scope::NETWORK_SEND);
     }
 }
 
 /// Programs that only speak of addresses.
-fn quotes(act: &Act<'_>, program: &str) -> bool {
+fn only_mentions(act: &EffectBuilder<'_>, program: &str) -> bool {
     act.leaf.reads_only
         || matches!(
             program,
@@ -157,7 +157,7 @@ fn quotes(act: &Act<'_>, program: &str) -> bool {
 }
 
 /// Whether a word means all addresses of this machine.
-fn is_everywhere(word: &Word, program: &str) -> bool {
+fn is_any_address(word: &ShellWord, program: &str) -> bool {
     let text = word.text.rsplit('=').next().unwrap_or(&word.text);
     let text = text.split_once("://").map_or(text, |(_, rest)| rest);
     let text = if program == "socat" { text.rsplit("bind=").next().unwrap_or(text) } else { text };

@@ -1,95 +1,95 @@
 //! What programs do, family by family.
 
-mod aliases;
+mod verb_aliases;
 mod archives;
-mod calls;
+mod code_calls;
 mod cloud;
-mod code;
+mod code_check;
 mod containers;
 mod databases;
 mod disclosure;
-mod edits;
-mod environment;
-mod expression;
+mod inline_writes;
+mod env_overrides;
+mod find_expression;
 mod files;
-mod fixers;
+mod formatters;
 mod frameworks;
 mod git;
-mod gitloss;
-mod gitmade;
-mod gitoptions;
-mod gitsettings;
-mod given;
-mod inline;
-mod installed;
-mod installs;
+mod git_losses;
+mod git_new_repos;
+mod git_options;
+mod git_settings;
+mod program_env;
+mod inline_code;
+mod installed_dirs;
+mod install_sources;
 mod interpreters;
-mod known;
-mod languages;
+mod known_programs;
+mod other_languages;
 mod listeners;
-mod loading;
-mod loss;
+mod code_loading;
+mod destructive;
 mod network;
-mod openings;
-mod options;
-mod outputs;
-mod outside;
+mod dynamic_options;
+mod exec_options;
+mod output_options;
+mod external_code;
 mod packages;
 mod readers;
-pub(crate) mod recipes;
-mod remote;
+pub(crate) mod build_files;
+mod remote_input;
 mod runners;
-mod scripts;
-mod search;
+mod sed_awk;
+mod file_search;
 mod secrets;
-mod sed;
-mod sends;
-mod sequels;
-mod strangers;
+mod sed_script;
+mod request_payloads;
+mod dataflow;
+mod unknown;
 mod system;
-mod toolbox;
-mod tools;
-mod trees;
-mod variables;
-mod versions;
-mod vocabulary;
-mod web;
+mod remote_tool_table;
+mod verb_tools;
+mod recursive_reads;
+mod env_var_tables;
+mod version_control;
+mod code_names;
+mod http_clients;
 mod wget;
-pub(crate) mod wholesale;
-mod workbench;
+pub(crate) mod bulk_delete;
+mod project_tool_table;
 
 use std::path::Path;
 use std::sync::LazyLock;
 
 use hermes_core::{Effect, Scope};
 
-use crate::leaf::{Finding, Word};
-use crate::sensitive;
-use crate::site::{Act, Inner};
-use crate::table::Names;
+use crate::leaf::{CommandFinding, ShellWord};
+use crate::secret_paths;
+use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::static_names::StaticNameSet;
 use crate::text::glob_match;
 
-pub(crate) use aliases::is_same_verb;
-pub(crate) use environment::{environment_override, proxy_effect};
-pub use git::{changes_settings, pushed_to};
-pub(crate) use given::describe as describe_given;
-pub(crate) use loading::is_elsewhere;
-pub(crate) use loss::{bounds as bounds_output, is_endless, never_ends};
-pub(crate) use sequels::over_several;
-pub(crate) use strangers::{doubt_name, is_command, is_local, without_name};
+pub(crate) use verb_aliases::is_same_verb;
+pub(crate) use env_overrides::{environment_override, proxy_effect};
+pub use git::{changes_settings, push_remote};
+pub(crate) use program_env::describe as describe_given;
+pub(crate) use code_loading::is_outside_code;
+pub(crate) use destructive::{bounds as bounds_output, is_endless, never_ends};
+pub(crate) use dataflow::analyze_dataflow;
+pub(crate) use unknown::{check_shadowing, is_command, is_local, drop_name_trust};
 
 /// A family: true if the program is one of its own.
-type Family = fn(&mut Act<'_>, &[Word]) -> bool;
+type ProgramFamily = fn(&mut EffectBuilder<'_>, &[ShellWord]) -> bool;
 
-const FAMILIES: &[Family] = &[
+const PROGRAM_FAMILIES: &[ProgramFamily] = &[
     files::describe,
     readers::describe,
-    search::describe,
+    file_search::describe,
     git::describe,
     interpreters::describe,
-    languages::describe,
+    other_languages::describe,
     network::describe,
-    web::describe,
+    http_clients::describe,
     packages::describe,
     containers::describe,
     databases::describe,
@@ -99,58 +99,58 @@ const FAMILIES: &[Family] = &[
 ];
 
 /// Fills in effects and findings of a leaf.
-pub(crate) fn describe(act: &mut Act<'_>) {
+pub(crate) fn describe(act: &mut EffectBuilder<'_>) {
     if let Some(first) = act.words.first().filter(|first| first.text.contains('/')) {
         match &first.content {
             Some(text) => runs_script(act, text),
-            None => act.leaf.runs.extend(act.site.absolute(first)),
+            None => act.leaf.run_files.extend(act.context.absolute(first)),
         }
         system::init_script(act, first);
     }
     let words = act.arguments();
-    if is_named_only(act, words) {
-        return act.only_reads();
+    if only_asks_version(act, words) {
+        return act.mark_read_only();
     }
-    options::describe(act, words);
-    openings::describe(act, words);
+    exec_options::describe(act, words);
+    dynamic_options::describe(act, words);
     secrets::describe(act);
     runners::describe(act);
-    runners::wrapped(act);
-    let home = strangers::home_of(act);
-    if home == strangers::Home::Project {
-        environment::own_libraries(act.leaf);
+    runners::describe_wrapper_outputs(act);
+    let home = unknown::program_location(act);
+    if home == unknown::ProgramLocation::Project {
+        env_overrides::allow_own_libraries(act.leaf);
     }
-    let known = FAMILIES.iter().any(|family| family(act, words));
-    let known = (known || tools::describe(act) || strangers::by_kind(act))
-        && home != strangers::Home::Elsewhere;
-    outputs::of_its_own(act);
-    web::opened(act, words);
-    loading::describe(act, words);
-    outside::describe(act, words);
-    loss::describe(act, words);
-    wholesale::describe(act, words);
-    versions::describe(act, words);
+    let known = PROGRAM_FAMILIES.iter().any(|family| family(act, words));
+    let known = (known || verb_tools::describe(act) || unknown::describe_by_kind(act))
+        && home != unknown::ProgramLocation::Outside;
+    output_options::describe_own(act);
+    http_clients::describe_opened_urls(act, words);
+    code_loading::describe(act, words);
+    external_code::describe(act, words);
+    destructive::describe(act, words);
+    bulk_delete::describe(act, words);
+    version_control::describe(act, words);
     disclosure::describe(act, words);
-    fixers::describe(act, words);
+    formatters::describe(act, words);
     listeners::describe(act, words);
     if !known {
-        strangers::describe(act, home);
+        unknown::describe(act, home);
     }
     frameworks::describe(act);
-    remote::describe(act);
-    sends::describe(act);
-    tells_of_secrets(act);
+    remote_input::describe(act);
+    request_payloads::describe(act);
+    read_named_secrets(act);
 }
 
 /// Whether a program that the shell looks up says nothing but what it is.
-fn is_named_only(act: &Act<'_>, words: &[Word]) -> bool {
+fn only_asks_version(act: &EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     matches!(words, [only] if matches!(only.text.as_str(), "--version" | "--help"))
         && !act.program.starts_with('-')
         && act.words.first().is_some_and(|first| !first.text.contains('/') && first.known)
 }
 
 /// Programs that do not read what their arguments name, or say so themselves.
-const NAMES_ONLY: &[&str] = &[
+const NON_READING_PROGRAMS: &[&str] = &[
     "",
     "echo",
     "printf",
@@ -198,9 +198,9 @@ const NAMES_ONLY: &[&str] = &[
 
 /// An argument that names a secret counts as read, whatever the program is:
 /// nobody knows them all.
-fn tells_of_secrets(act: &mut Act<'_>) {
-    static QUIET: LazyLock<Names> = LazyLock::new(|| NAMES_ONLY.iter().copied().collect());
-    if QUIET.contains(act.program) {
+fn read_named_secrets(act: &mut EffectBuilder<'_>) {
+    static NON_READING_SET: LazyLock<StaticNameSet> = LazyLock::new(|| NON_READING_PROGRAMS.iter().copied().collect());
+    if NON_READING_SET.contains(act.program) {
         return;
     }
     for word in act.arguments().iter().filter(|word| word.known && !word.glob) {
@@ -213,20 +213,20 @@ fn tells_of_secrets(act: &mut Act<'_>) {
         let last = last.filter(|last| last.len() < word.text.len());
         let texts = [Some(word.text.as_str()), after('='), after('@'), last];
         for text in texts.into_iter().flatten() {
-            if sensitive::tells(text) && !text.contains(char::is_whitespace) {
-                let resource = act.site.resource(&Word::literal(text));
-                act.leaf.effect(Effect { scope: Scope::FILE_READ, resource });
+            if secret_paths::names_secret(text) && !text.contains(char::is_whitespace) {
+                let resource = act.context.resource(&ShellWord::literal(text));
+                act.leaf.add_effect(Effect { scope: Scope::FILE_READ, resource });
             }
         }
     }
 }
 
 /// A script that the same command wrote and now starts.
-fn runs_script(act: &mut Act<'_>, text: &str) {
+fn runs_script(act: &mut EffectBuilder<'_>, text: &str) {
     let first = text.lines().next().unwrap_or("");
     let shell = !first.starts_with("#!") || first.trim_end().ends_with("sh");
     if shell {
-        act.inner.push(Inner::Source(Word::literal(text)));
+        act.inner.push(InnerCommand::Source(ShellWord::literal(text)));
     } else {
         act.ask("written-then-run", "Runs a file that the same command writes");
     }
@@ -279,7 +279,7 @@ pub(crate) fn is_well_known(name: &str) -> bool {
 }
 
 /// Programs that can do what is never done, on their own or by running another.
-pub(crate) const CAN_BE_BLOCKED: &[&str] = &[
+pub(crate) const BLOCKABLE_PROGRAMS: &[&str] = &[
     "rm",
     "find",
     "mv",
@@ -326,7 +326,7 @@ pub(crate) const CAN_BE_BLOCKED: &[&str] = &[
 /// Whether a glob may be the name of a program, or the path of one where the
 /// system has them. One that says nothing of the name means no program.
 pub(crate) fn may_be_named(glob: &str, program: &str) -> bool {
-    const FOLDERS: &[&str] =
+    const BIN_DIRS: &[&str] =
         &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
     let (folder, name) = match glob.rsplit_once('/') {
         Some((folder, name)) => (Some(folder), name),
@@ -340,12 +340,12 @@ pub(crate) fn may_be_named(glob: &str, program: &str) -> bool {
     };
     name.contains(|c: char| c.is_ascii_alphanumeric())
         && glob_match(name, program)
-        && (folder.is_none() || FOLDERS.iter().any(is_in))
+        && (folder.is_none() || BIN_DIRS.iter().any(is_in))
 }
 
 /// A finding if writing here makes something run later.
-pub(crate) fn sensitive_write(path: &Path, home: Option<&Path>) -> Option<Finding> {
-    const STARTUP: &[&str] = &[
+pub(crate) fn sensitive_write(path: &Path, home: Option<&Path>) -> Option<CommandFinding> {
+    const STARTUP_FILES: &[&str] = &[
         ".bashrc",
         ".bash_profile",
         ".bash_login",
@@ -365,16 +365,16 @@ pub(crate) fn sensitive_write(path: &Path, home: Option<&Path>) -> Option<Findin
     };
     let below = home.and_then(|home| path.strip_prefix(home).ok());
     if let Some(below) = below.filter(|below| starts(below, &[".", "Library"])) {
-        if STARTUP.iter().any(|name| below == Path::new(name)) {
+        if STARTUP_FILES.iter().any(|name| below == Path::new(name)) {
             let reason = format!("Changes what every new shell runs ({})", path.display());
-            return Some(Finding::ask("shell-startup", reason));
+            return Some(CommandFinding::ask("shell-startup", reason));
         }
         let services = [".config/systemd", ".config/autostart", "Library/LaunchAgents"];
         if services.iter().any(|folder| below.starts_with(folder)) {
-            return Some(Finding::ask("persistence", "Makes something start by itself"));
+            return Some(CommandFinding::ask("persistence", "Makes something start by itself"));
         }
         if below.starts_with(".ssh") {
-            return Some(Finding::ask("persistence", "Changes who may log in, or where to"));
+            return Some(CommandFinding::ask("persistence", "Changes who may log in, or where to"));
         }
     }
     // All that follows is in one of these.
@@ -390,7 +390,7 @@ pub(crate) fn sensitive_write(path: &Path, home: Option<&Path>) -> Option<Findin
         "/etc/ld.so.preload",
     ];
     if shared.iter().any(|place| path.starts_with(place)) {
-        return Some(Finding::ask("shell-startup", "Changes what every new shell runs"));
+        return Some(CommandFinding::ask("shell-startup", "Changes what every new shell runs"));
     }
     let services = [
         "/etc/systemd",
@@ -406,16 +406,16 @@ pub(crate) fn sensitive_write(path: &Path, home: Option<&Path>) -> Option<Findin
         "/etc/rc.local",
     ];
     if services.iter().any(|place| path.starts_with(place)) {
-        return Some(Finding::ask("persistence", "Makes something start by itself"));
+        return Some(CommandFinding::ask("persistence", "Makes something start by itself"));
     }
     let accounts = ["/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/group"];
     accounts
         .iter()
         .any(|place| path.starts_with(place))
-        .then(|| Finding::ask("users", format!("Changes accounts ({})", path.display())))
+        .then(|| CommandFinding::ask("users", format!("Changes accounts ({})", path.display())))
 }
 
 /// The options of git itself, and the rest.
-pub(crate) fn split_git(words: &[Word]) -> (&[Word], &[Word]) {
+pub(crate) fn split_git(words: &[ShellWord]) -> (&[ShellWord], &[ShellWord]) {
     git::split_global(words)
 }

@@ -2,17 +2,17 @@
 
 use hermes_core::Scope;
 
-use crate::args::Args;
-use crate::leaf::{Taint, Word};
-use crate::site::{Act, Inner};
+use crate::args::CommandArgs;
+use crate::leaf::{TextTaint, ShellWord};
+use crate::eval_context::{EffectBuilder, InnerCommand};
 
 /// The host of a URL: lower case, without user, port and brackets.
 pub(crate) fn url_host(text: &str) -> Option<String> {
     let (_, rest) = text.split_once("://")?;
-    host_of(rest)
+    authority_host(rest)
 }
 
-pub(super) fn host_of(rest: &str) -> Option<String> {
+pub(super) fn authority_host(rest: &str) -> Option<String> {
     let ends = |c: char| matches!(c, '/' | '?' | '#' | '\\') || c.is_whitespace();
     let authority = rest.split(ends).next().unwrap_or("");
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
@@ -38,27 +38,27 @@ pub(crate) fn remote_host(text: &str) -> Option<String> {
 
 /// The host of a proxy, which may lack a scheme.
 pub(super) fn proxy_host(text: &str) -> Option<String> {
-    url_host(text).or_else(|| host_of(text))
+    url_host(text).or_else(|| authority_host(text))
 }
 
 /// Somebody should be asked about a machine that is only known at run time:
 /// it may be any, this one as well.
-pub(super) fn reaches_blindly(act: &mut Act<'_>, written: &str) {
+pub(super) fn ask_dynamic_host(act: &mut EffectBuilder<'_>, written: &str) {
     let reason = format!("Which machine {written} leads to can only be known when it runs");
     act.ask("dynamic-host", reason);
 }
 
 /// Describes network programs.
-pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     match act.program {
         "ssh" | "autossh" | "mosh" => ssh(act, words),
         "scp" | "sftp" => copy(act, words),
         "nc" | "ncat" | "netcat" | "nc.openbsd" | "nc.traditional" => netcat(act, words),
         "socat" => socat(act, words),
         "telnet" | "ftp" | "lftp" | "tftp" => {
-            let args = Args::parse(words, &["-e", "-u", "-p"]);
+            let args = CommandArgs::parse(words, &["-e", "-u", "-p"]);
             let host = args.operand(0).to_ascii_lowercase();
-            act.reach(Scope::NETWORK_SEND, Some(&host));
+            act.affect_host(Scope::NETWORK_SEND, Some(&host));
         }
         "ping" | "ping6" | "dig" | "nslookup" | "host" | "whois" | "traceroute" | "tracepath"
         | "mtr" | "nmap" | "drill" | "kdig" | "dog" | "doggo" => {
@@ -67,33 +67,33 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
                 "dig" | "kdig" => &["-b", "-c", "-f", "-k", "-p", "-t", "-y"],
                 _ => &["-c", "-i", "-W", "-w", "-p", "-t", "-s", "-I", "-m"],
             };
-            let args = Args::parse(words, valued);
+            let args = CommandArgs::parse(words, valued);
             let many = act.program == "nmap";
             let mut hosts = args.operands.iter().filter(|word| !word.text.starts_with(['@', '+']));
             let host = hosts.next();
             if let Some(word) = host.filter(|word| !word.known) {
-                reaches_blindly(act, &word.text);
+                ask_dynamic_host(act, &word.text);
             }
-            let first = host.and_then(Word::known).map(str::to_ascii_lowercase);
-            act.reach(Scope::NETWORK_FETCH, first.as_deref().map(first_of_range).as_deref());
+            let first = host.and_then(ShellWord::known_text).map(str::to_ascii_lowercase);
+            act.affect_host(Scope::NETWORK_FETCH, first.as_deref().map(first_of_range).as_deref());
             for word in hosts.filter(|word| many && word.known) {
-                act.reach(Scope::NETWORK_FETCH, Some(&first_of_range(&word.text)));
+                act.affect_host(Scope::NETWORK_FETCH, Some(&first_of_range(&word.text)));
             }
             // Another machine is asked in place of the usual one.
             for server in words.iter().filter_map(|word| word.text.strip_prefix('@')) {
-                act.reach(Scope::NETWORK_FETCH, Some(&server.to_ascii_lowercase()));
+                act.affect_host(Scope::NETWORK_FETCH, Some(&server.to_ascii_lowercase()));
             }
         }
         "mail" | "mailx" | "sendmail" | "mutt" | "swaks" | "msmtp" | "ssmtp" => {
-            act.any(Scope::EMAIL_SEND);
-            act.any(Scope::NETWORK_SEND);
+            act.affect_any(Scope::EMAIL_SEND);
+            act.affect_any(Scope::NETWORK_SEND);
         }
         "ssh-keygen" => keygen(act, words),
         "ssh-add" | "ssh-agent" => {}
         "ssh-copy-id" => {
-            let args = Args::parse(words, &["-i", "-p", "-o"]);
+            let args = CommandArgs::parse(words, &["-i", "-p", "-o"]);
             let host = args.operand(0).rsplit('@').next().unwrap_or("").to_ascii_lowercase();
-            act.reach(Scope::NETWORK_SEND, Some(&host));
+            act.affect_host(Scope::NETWORK_SEND, Some(&host));
         }
         "openssl" => openssl(act, words),
         "ip" | "ifconfig" | "route" => interfaces(act, words),
@@ -116,69 +116,69 @@ fn first_of_range(text: &str) -> String {
     address.split('.').map(first).collect::<Vec<_>>().join(".")
 }
 
-fn ssh(act: &mut Act<'_>, words: &[Word]) {
-    const VALUED: &[&str] = &[
+fn ssh(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    const SSH_VALUED_OPTIONS: &[&str] = &[
         "-p", "-i", "-l", "-o", "-F", "-L", "-R", "-D", "-J", "-b", "-c", "-e", "-m", "-S", "-W",
         "-w", "-E", "-B", "-I", "-O", "-Q",
     ];
     let mut at = 0;
     while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
-        at += 1 + usize::from(VALUED.contains(&word.text.as_str()));
+        at += 1 + usize::from(SSH_VALUED_OPTIONS.contains(&word.text.as_str()));
     }
-    let args = Args::parse(words.get(..at.min(words.len())).unwrap_or(&[]), VALUED);
+    let args = CommandArgs::parse(words.get(..at.min(words.len())).unwrap_or(&[]), SSH_VALUED_OPTIONS);
     args.values(&["-i", "-F"]).iter().for_each(|word| act.read(word));
     if args.has(&["-V"]) {
-        return act.only_reads();
+        return act.mark_read_only();
     }
     let Some(target) = words.get(at) else { return };
     let name = target.text.split_once("://").map_or(target.text.as_str(), |(_, rest)| rest);
     let host = name.rsplit('@').next().unwrap_or("").to_ascii_lowercase();
-    act.reach(Scope::NETWORK_SEND, target.known.then_some(host.as_str()));
+    act.affect_host(Scope::NETWORK_SEND, target.known.then_some(host.as_str()));
     if args.has(&["-R", "-D", "-L"]) {
         act.ask("tunnel", "Opens a tunnel to another network");
     }
     let command = words.get(at + 1..).unwrap_or(&[]);
-    let input = act.site.input;
-    if command.is_empty() && input.connected && !act.tainted_code(input.taint) {
+    let input = act.context.input;
+    if command.is_empty() && input.connected && !act.check_tainted_code(input.taint) {
         // The shell over there runs what comes through the pipe.
         let text = input.text.clone().unwrap_or_default();
-        act.inner.push(Inner::Source(Word {
+        act.inner.push(InnerCommand::Source(ShellWord {
             text,
             known: input.text.is_some(),
-            ..Word::default()
+            ..ShellWord::default()
         }));
     }
     if !command.is_empty() {
-        let mut joined = Word::literal("");
+        let mut joined = ShellWord::literal("");
         for word in command {
             joined.known &= word.known;
             joined.text = format!("{} {}", joined.text, word.text).trim_start().to_owned();
         }
         // A variable in it is harder to judge there than here, but no more dangerous.
         joined.known |= !joined.text.contains('…');
-        act.inner.push(Inner::Source(joined));
+        act.inner.push(InnerCommand::Source(joined));
     }
 }
 
-fn copy(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-P", "-i", "-o", "-F", "-S", "-c", "-l", "-J", "-b", "-D"]);
+fn copy(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-P", "-i", "-o", "-F", "-S", "-c", "-l", "-J", "-b", "-D"]);
     args.values(&["-i", "-F"]).iter().for_each(|word| act.read(word));
     let last = args.operands.len().saturating_sub(1);
     for (index, word) in args.operands.iter().enumerate() {
         match remote_host(&word.text) {
-            Some(host) => act.reach(Scope::NETWORK_SEND, Some(&host)),
+            Some(host) => act.affect_host(Scope::NETWORK_SEND, Some(&host)),
             None if act.program == "sftp" => {
                 let host = word.text.rsplit('@').next().unwrap_or("").to_ascii_lowercase();
-                act.reach(Scope::NETWORK_SEND, Some(&host));
+                act.affect_host(Scope::NETWORK_SEND, Some(&host));
             }
             None if index == last => act.write(word),
-            None => super::web::upload(act, word),
+            None => super::http_clients::upload(act, word),
         }
     }
 }
 
-fn netcat(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(
+fn netcat(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(
         words,
         &["-p", "-w", "-s", "-e", "-c", "-X", "-x", "-i", "-q", "--exec", "--sh-exec"],
     );
@@ -188,19 +188,19 @@ fn netcat(act: &mut Act<'_>, words: &[Word]) {
     if args.has(&["-l"]) {
         act.ask("network-listen", "Waits for connections from the network");
     }
-    let host = args.operands.first().and_then(Word::known).map(str::to_ascii_lowercase);
+    let host = args.operands.first().and_then(ShellWord::known_text).map(str::to_ascii_lowercase);
     if args.has(&["-z"]) {
-        act.reach(Scope::NETWORK_FETCH, host.as_deref());
+        act.affect_host(Scope::NETWORK_FETCH, host.as_deref());
     } else {
-        act.reach(Scope::NETWORK_SEND, host.as_deref());
+        act.affect_host(Scope::NETWORK_SEND, host.as_deref());
     }
-    if act.site.input.taint.has(Taint::SECRET) {
+    if act.context.input.taint.has(TextTaint::SECRET) {
         act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
     }
 }
 
-fn socat(act: &mut Act<'_>, words: &[Word]) {
-    act.any(Scope::NETWORK_SEND);
+fn socat(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    act.affect_any(Scope::NETWORK_SEND);
     let runs = words.iter().any(|word| {
         let lower = word.text.to_ascii_lowercase();
         lower.starts_with("exec:") || lower.starts_with("system:") || lower.starts_with("shell:")
@@ -210,20 +210,20 @@ fn socat(act: &mut Act<'_>, words: &[Word]) {
     }
 }
 
-fn keygen(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-f", "-t", "-b", "-C", "-N", "-P", "-R", "-F", "-E", "-m"]);
+fn keygen(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-f", "-t", "-b", "-C", "-N", "-P", "-R", "-F", "-E", "-m"]);
     let files = args.values(&["-f"]);
     if args.has(&["-l", "-y", "-F", "-B", "-e"]) {
-        act.only_reads();
+        act.mark_read_only();
         files.iter().for_each(|word| act.read(word));
     } else {
         files.iter().for_each(|word| act.write(word));
     }
 }
 
-fn openssl(act: &mut Act<'_>, words: &[Word]) {
-    if super::tools::asks_about_itself(words) {
-        return act.only_reads();
+fn openssl(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    if super::verb_tools::asks_about_itself(words) {
+        return act.mark_read_only();
     }
     let after = |name: &str| {
         words.iter().position(|word| word.text == name).and_then(|at| words.get(at + 1)).cloned()
@@ -240,21 +240,21 @@ fn openssl(act: &mut Act<'_>, words: &[Word]) {
     }
     match words.first().map(|word| word.text.as_str()) {
         Some("s_client") => {
-            let host = after("-connect").and_then(|word| host_of(&word.text));
-            let input = act.site.input;
+            let host = after("-connect").and_then(|word| authority_host(&word.text));
+            let input = act.context.input;
             let says = input.connected && input.text.as_deref() != Some("");
             let scope = if says { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
-            act.reach(scope, host.as_deref());
+            act.affect_host(scope, host.as_deref());
         }
         Some("s_server") => act.ask("network-listen", "Waits for connections from the network"),
         Some(
             "version" | "dgst" | "x509" | "ciphers" | "list" | "rand" | "verify" | "asn1parse",
-        ) => act.only_reads(),
+        ) => act.mark_read_only(),
         _ => {}
     }
 }
 
-fn interfaces(act: &mut Act<'_>, words: &[Word]) {
+fn interfaces(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let changes = words.iter().any(|word| {
         matches!(
             word.text.as_str(),
@@ -264,6 +264,6 @@ fn interfaces(act: &mut Act<'_>, words: &[Word]) {
     if changes {
         act.ask("network-setting", "Changes the network of the machine");
     } else {
-        act.only_reads();
+        act.mark_read_only();
     }
 }

@@ -4,14 +4,14 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
-use super::installs;
-use crate::args::Args;
-use crate::leaf::Word;
-use crate::site::{Act, Inner};
-use crate::table::{Table, by_name};
+use super::install_sources;
+use crate::args::CommandArgs;
+use crate::leaf::ShellWord;
+use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::static_names::{StaticNameMap, by_name};
 
 /// What the verbs of a package manager do.
-struct Manager {
+struct ManagerVerbs {
     names: &'static [&'static str],
     /// Verbs that fetch something.
     fetch: &'static [&'static str],
@@ -25,8 +25,8 @@ struct Manager {
     system: bool,
 }
 
-const MANAGERS: &[Manager] = &[
-    Manager {
+const PACKAGE_MANAGER_VERBS: &[ManagerVerbs] = &[
+    ManagerVerbs {
         names: &["npm", "pnpm", "yarn", "bun"],
         fetch: &[
             "install",
@@ -101,7 +101,7 @@ const MANAGERS: &[Manager] = &[
         ],
         system: false,
     },
-    Manager {
+    ManagerVerbs {
         names: &["pip", "pip3", "pipx"],
         fetch: &["install", "download", "wheel", "index", "upgrade", "search", "inject", "run"],
         send: &[],
@@ -109,7 +109,7 @@ const MANAGERS: &[Manager] = &[
         read: &["list", "show", "freeze", "check", "--version", "-V", "help", "debug", "inspect"],
         system: false,
     },
-    Manager {
+    ManagerVerbs {
         names: &[
             "uv",
             "rye",
@@ -131,7 +131,7 @@ const MANAGERS: &[Manager] = &[
         read: &["--version", "show", "tree", "info", "list", "check", "env"],
         system: false,
     },
-    Manager {
+    ManagerVerbs {
         names: &["cargo"],
         fetch: &[
             "install",
@@ -161,7 +161,7 @@ const MANAGERS: &[Manager] = &[
         ],
         system: false,
     },
-    Manager {
+    ManagerVerbs {
         names: &["go"],
         fetch: &["get", "install", "mod", "work"],
         send: &[],
@@ -169,7 +169,7 @@ const MANAGERS: &[Manager] = &[
         read: &["version", "env", "list", "doc", "vet", "help"],
         system: false,
     },
-    Manager {
+    ManagerVerbs {
         names: &["gem", "bundle", "bundler"],
         fetch: &["install", "update", "fetch", "outdated", "add", "lock"],
         send: &["push", "yank", "owner"],
@@ -177,7 +177,7 @@ const MANAGERS: &[Manager] = &[
         read: &["list", "show", "env", "--version", "-v", "check", "info"],
         system: false,
     },
-    Manager {
+    ManagerVerbs {
         names: &[
             "composer", "mix", "rebar3", "cabal", "stack", "opam", "nuget", "dotnet", "mvn",
             "mvnw", "gradle", "gradlew", "sbt", "lein", "swift", "flutter", "dart", "pod",
@@ -201,7 +201,7 @@ const MANAGERS: &[Manager] = &[
         read: &["--version", "show", "info", "list", "-version", "-v"],
         system: false,
     },
-    Manager {
+    ManagerVerbs {
         names: &["apt", "apt-get", "aptitude"],
         fetch: &[
             "install",
@@ -229,7 +229,7 @@ const MANAGERS: &[Manager] = &[
         ],
         system: true,
     },
-    Manager {
+    ManagerVerbs {
         names: &[
             "dnf",
             "yum",
@@ -272,7 +272,7 @@ const MANAGERS: &[Manager] = &[
         ],
         system: true,
     },
-    Manager {
+    ManagerVerbs {
         names: &["brew"],
         fetch: &["install", "update", "upgrade", "fetch", "tap", "reinstall"],
         send: &[],
@@ -292,7 +292,7 @@ const MANAGERS: &[Manager] = &[
         ],
         system: false,
     },
-    Manager {
+    ManagerVerbs {
         names: &["rustup", "nix-env", "nix"],
         fetch: &[
             "install",
@@ -326,24 +326,24 @@ const MANAGERS: &[Manager] = &[
     },
 ];
 
-static BY_NAME: LazyLock<Table<&'static Manager>> =
-    LazyLock::new(|| by_name(MANAGERS, |manager| manager.names));
+static MANAGERS_BY_NAME: LazyLock<StaticNameMap<&'static ManagerVerbs>> =
+    LazyLock::new(|| by_name(PACKAGE_MANAGER_VERBS, |manager| manager.names));
 
 /// Describes package managers and what they build with.
-pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     let program = act.program;
     match program {
         "npx" | "bunx" | "pnpx" | "uvx" => {
-            act.any(Scope::NETWORK_FETCH);
-            let args = Args::parse(words, &["-p", "--package", "-c", "--call", "--from", "--with"]);
+            act.affect_any(Scope::NETWORK_FETCH);
+            let args = CommandArgs::parse(words, &["-p", "--package", "-c", "--call", "--from", "--with"]);
             match args.value(&["-c", "--call"]) {
-                Some(code) => act.inner.push(Inner::Source(code)),
-                None => installs::fetched_program(act, words),
+                Some(code) => act.inner.push(InnerCommand::Source(code)),
+                None => install_sources::fetched_program(act, words),
             }
             return true;
         }
         "virtualenv" => {
-            installs::environment(act, words);
+            install_sources::create_venv(act, words);
             return true;
         }
         "pacman" | "yay" | "paru" => {
@@ -351,7 +351,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
             return true;
         }
         "dpkg" | "rpm" => {
-            orders(act, words);
+            check_macros(act, words);
             let text = words.first().map_or("", |word| word.text.as_str());
             match text {
                 "-i" | "--install" | "-U" | "-Uvh" | "-ivh" | "--unpack" | "--configure" => {
@@ -361,30 +361,30 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
                 "-r" | "-P" | "--remove" | "--purge" | "-e" | "--erase" => {
                     act.ask("package-removal", "Removes packages from the system");
                 }
-                _ => act.only_reads(),
+                _ => act.mark_read_only(),
             }
             return true;
         }
         "apt-cache" | "apt-mark" | "dpkg-query" | "apt-key" => {
             apt_settings(act, words);
             if program.ends_with("cache") || program.ends_with("query") {
-                act.only_reads();
+                act.mark_read_only();
             }
             return true;
         }
         _ => {}
     }
     // `pip3.11` is pip.
-    let plain = super::known::without_version(program).unwrap_or(program);
-    let Some(manager) = BY_NAME.get(program).or_else(|| BY_NAME.get(plain)) else { return false };
+    let plain = super::known_programs::without_version(program).unwrap_or(program);
+    let Some(manager) = MANAGERS_BY_NAME.get(program).or_else(|| MANAGERS_BY_NAME.get(plain)) else { return false };
     manage(act, manager);
     true
 }
 
 /// Options of rpm and dpkg that run commands, and what rpm works out: a macro
 /// may be a command.
-fn orders(act: &mut Act<'_>, words: &[Word]) {
-    const RUN: &[&str] = &[
+fn check_macros(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    const EXEC_OPTIONS: &[&str] = &[
         "--pipe",
         "--load",
         "--macros",
@@ -393,24 +393,24 @@ fn orders(act: &mut Act<'_>, words: &[Word]) {
         "--post-invoke",
         "--status-logger",
     ];
-    const WORKED_OUT: &[&str] = &["--eval", "-E", "--define", "-D", "--queryformat", "--qf"];
-    let is = |word: &Word, names: &[&str]| {
+    const MACRO_OPTIONS: &[&str] = &["--eval", "-E", "--define", "-D", "--queryformat", "--qf"];
+    let is = |word: &ShellWord, names: &[&str]| {
         names.iter().any(|name| match word.text.strip_prefix(name) {
             Some(rest) => rest.is_empty() || rest.starts_with('=') || !name.starts_with("--"),
             None => false,
         })
     };
-    let works_out = act.program == "rpm" && words.iter().any(|word| is(word, WORKED_OUT));
+    let works_out = act.program == "rpm" && words.iter().any(|word| is(word, MACRO_OPTIONS));
     let is_open =
-        |word: &Word| !word.known || word.text.contains("%(") || word.text.contains("%{lua");
-    if words.iter().any(|word| is(word, RUN)) || works_out && words.iter().any(is_open) {
+        |word: &ShellWord| !word.known || word.text.contains("%(") || word.text.contains("%{lua");
+    if words.iter().any(|word| is(word, EXEC_OPTIONS)) || works_out && words.iter().any(is_open) {
         act.ask("program-option", format!("Has {} run a command", act.program));
     }
 }
 
 /// Settings of apt in the command line that name programs or places of its own.
-fn apt_settings(act: &mut Act<'_>, words: &[Word]) {
-    const TELLING: &[&str] = &[
+fn apt_settings(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    const RISKY_APT_SETTINGS: &[&str] = &[
         "invoke",
         "dir::",
         "dir=",
@@ -429,11 +429,11 @@ fn apt_settings(act: &mut Act<'_>, words: &[Word]) {
         "--pre-",
         "--post-",
     ];
-    let args = Args::parse(words, &["-o", "--option", "-c", "--config-file", "-t"]);
+    let args = CommandArgs::parse(words, &["-o", "--option", "-c", "--config-file", "-t"]);
     let mut given = args.values(&["-o", "--option"]).into_iter();
-    let tells = |word: Word| {
+    let tells = |word: ShellWord| {
         let text = word.text.to_ascii_lowercase();
-        !word.known || TELLING.iter().any(|name| text.contains(name))
+        !word.known || RISKY_APT_SETTINGS.iter().any(|name| text.contains(name))
     };
     if given.any(tells) {
         act.ask("program-option", "Has apt run or trust something else by a setting");
@@ -442,21 +442,21 @@ fn apt_settings(act: &mut Act<'_>, words: &[Word]) {
 }
 
 /// What a build or an install runs is whatever the folder says.
-pub(super) fn runs_here(act: &mut Act<'_>) {
+pub(super) fn run_project_code(act: &mut EffectBuilder<'_>) {
     // Which files those are is not told: a name that no file has stands for them.
-    act.leaf.runs.extend(act.site.cwd.map(|cwd| cwd.join("*")));
+    act.leaf.run_files.extend(act.context.cwd.map(|cwd| cwd.join("*")));
 }
 
-fn manage(act: &mut Act<'_>, manager: &Manager) {
+fn manage(act: &mut EffectBuilder<'_>, manager: &ManagerVerbs) {
     let words = act.arguments();
     if manager.names.contains(&"apt-get") {
         apt_settings(act, words);
     }
     if !manager.system {
-        runs_here(act);
+        run_project_code(act);
     }
-    let dry = words.iter().any(|word| installs::is_rehearsal(act.program, &word.text));
-    let args = Args::parse(
+    let dry = words.iter().any(|word| install_sources::is_dry_run(act.program, &word.text));
+    let args = CommandArgs::parse(
         words,
         &[
             "-C",
@@ -478,16 +478,16 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
     };
     let verb = verb.as_str();
     let bare_install = matches!(act.program, "yarn" | "bundle") && verb.is_empty();
-    installs::from_elsewhere(act, verb, words);
+    install_sources::check_source(act, verb, words);
     let second = args.operand(1 + usize::from(toolchain));
     let everywhere = args.has(&["-g", "--global"]) || second == "global";
-    let removes = installs::removes(act.program, verb, second, everywhere);
+    let removes = install_sources::removes_for_good(act.program, verb, second, everywhere);
     if manager.read.contains(&verb) && !removes {
-        return act.only_reads();
+        return act.mark_read_only();
     }
     let known = [manager.fetch, manager.send, manager.remove];
     if !known.iter().any(|list| list.contains(&verb)) {
-        installs::unknown_verb(act, verb);
+        install_sources::check_verb(act, verb);
     }
     let fetches = matches!(
         (act.program, verb),
@@ -495,17 +495,17 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
     );
     if fetches {
         let at = words.iter().position(|word| word.text == verb).map_or(0, |at| at + 1);
-        installs::fetched_program(act, words.get(at..).unwrap_or(&[]));
+        install_sources::fetched_program(act, words.get(at..).unwrap_or(&[]));
     }
     if act.program == "cargo" && matches!(verb, "run" | "r") {
-        super::strangers::looks_like_hermes(act);
+        super::unknown::looks_like_hermes(act);
     }
     if matches!(act.program, "cpan" | "cpanm") && !args.operands.is_empty() {
         act.ask("remote-code", "Installs code that is not a part of the project");
     }
     let mut tasks = args.operands.iter().map(|word| word.text.as_str());
-    if !manager.send.contains(&verb) && tasks.any(|task| hands_out(act.program, task)) {
-        act.any(Scope::NETWORK_SEND);
+    if !manager.send.contains(&verb) && tasks.any(|task| publishes(act.program, task)) {
+        act.affect_any(Scope::NETWORK_SEND);
         act.ask("publish", "Hands something out to everybody");
     }
     if (verb == "npm" && second == "publish") || verb.starts_with("exec:") {
@@ -515,15 +515,15 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
         act.ask("package-removal", "Removes packages that something may rely on");
     }
     if act.program == "dotnet" && verb == "ef" && !dry {
-        installs::drops_database(act, &args);
+        install_sources::check_database_drop(act, &args);
     }
     if manager.send.contains(&verb) && !dry {
-        act.any(Scope::NETWORK_SEND);
+        act.affect_any(Scope::NETWORK_SEND);
         if matches!(verb, "publish" | "unpublish" | "yank" | "upload" | "push" | "deploy") {
             act.ask("publish", "Hands something out to everybody");
         }
     } else if manager.fetch.contains(&verb) || bare_install {
-        act.any(Scope::NETWORK_FETCH);
+        act.affect_any(Scope::NETWORK_FETCH);
         if manager.system
             && !matches!(verb, "update" | "download" | "source" | "refresh" | "fetch")
             && !dry
@@ -533,25 +533,25 @@ fn manage(act: &mut Act<'_>, manager: &Manager) {
     }
     if act.program == "uv" && verb == "venv" {
         let at = words.iter().position(|word| word.text == verb).map_or(0, |at| at + 1);
-        installs::environment(act, words.get(at..).unwrap_or(&[]));
+        install_sources::create_venv(act, words.get(at..).unwrap_or(&[]));
     }
     // Without a name it packs the folder; with one, what is fetched by it.
-    if verb == "pack" && args.operands.iter().skip(1).any(|word| !is_place(&word.text)) {
-        act.any(Scope::NETWORK_FETCH);
+    if verb == "pack" && args.operands.iter().skip(1).any(|word| !is_path_operand(&word.text)) {
+        act.affect_any(Scope::NETWORK_FETCH);
     }
     if act.program == "npm" && verb == "exec" || verb == "x" {
-        act.any(Scope::NETWORK_FETCH);
+        act.affect_any(Scope::NETWORK_FETCH);
     }
 }
 
 /// Whether an operand names a folder or a file, not a package.
-fn is_place(text: &str) -> bool {
+fn is_path_operand(text: &str) -> bool {
     text.starts_with(['.', '/', '~']) || text.ends_with(".tgz")
 }
 
 /// Whether a task of a build, which may stand anywhere among others, gives
 /// away what was built.
-fn hands_out(program: &str, task: &str) -> bool {
+fn publishes(program: &str, task: &str) -> bool {
     let name = task.trim_start_matches('+').rsplit(':').next().unwrap_or(task);
     let is_local = ["Local", "M2", "LocalSnapshot"].iter().any(|end| name.ends_with(end));
     let begins = |words: &[&str]| words.iter().any(|word| name.starts_with(word)) && !is_local;
@@ -571,7 +571,7 @@ fn hands_out(program: &str, task: &str) -> bool {
     }
 }
 
-fn arch(act: &mut Act<'_>) {
+fn arch(act: &mut EffectBuilder<'_>) {
     let words = act.arguments();
     let flags = words.first().map_or("", |word| word.text.as_str());
     if flags.starts_with("-Q")
@@ -579,11 +579,11 @@ fn arch(act: &mut Act<'_>) {
         || flags.starts_with("-Si")
         || flags.starts_with("-F")
     {
-        act.only_reads();
+        act.mark_read_only();
     } else if flags.starts_with("-R") {
         act.ask("package-removal", "Removes packages from the system");
     } else if flags.starts_with("-S") || flags.starts_with("-U") {
-        act.any(Scope::NETWORK_FETCH);
+        act.affect_any(Scope::NETWORK_FETCH);
         act.ask("system-packages", "Changes the packages of the system");
     }
 }

@@ -4,14 +4,14 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
-use super::trees;
-use crate::args::Args;
-use crate::leaf::Word;
-use crate::site::Act;
-use crate::table::{Names, Table, by_name};
+use super::recursive_reads;
+use crate::args::CommandArgs;
+use crate::leaf::ShellWord;
+use crate::eval_context::EffectBuilder;
+use crate::static_names::{StaticNameSet, StaticNameMap, by_name};
 
 /// A program whose operands are files that it reads.
-struct Reader {
+struct ReaderProgram {
     names: &'static [&'static str],
     valued: &'static [&'static str],
     /// Operands that come before the files, such as a pattern.
@@ -20,11 +20,11 @@ struct Reader {
     instead: &'static [&'static str],
 }
 
-const fn files(names: &'static [&'static str], valued: &'static [&'static str]) -> Reader {
-    Reader { names, valued, skip: 0, instead: &[] }
+const fn files(names: &'static [&'static str], valued: &'static [&'static str]) -> ReaderProgram {
+    ReaderProgram { names, valued, skip: 0, instead: &[] }
 }
 
-const READERS: &[Reader] = &[
+const READER_PROGRAMS: &[ReaderProgram] = &[
     files(
         &[
             "cat",
@@ -146,7 +146,7 @@ const READERS: &[Reader] = &[
     files(&["head", "tail"], &["-n", "-c", "--lines", "--bytes", "--pid", "-s"]),
     files(&["cut"], &["-d", "-f", "-c", "-b", "--delimiter", "--fields", "--output-delimiter"]),
     files(&["uniq"], &["-f", "-s", "-w"]),
-    Reader {
+    ReaderProgram {
         names: &["grep", "egrep", "fgrep", "zgrep", "ggrep", "ag", "ack", "ugrep"],
         valued: &[
             "-e",
@@ -166,7 +166,7 @@ const READERS: &[Reader] = &[
         skip: 1,
         instead: &["-e", "-f", "--regexp", "--file"],
     },
-    Reader {
+    ReaderProgram {
         names: &["rg", "ripgrep"],
         valued: &[
             "-e",
@@ -200,7 +200,7 @@ const READERS: &[Reader] = &[
         skip: 1,
         instead: &["-e", "-f", "--regexp", "--file", "--files"],
     },
-    Reader {
+    ReaderProgram {
         names: &["jq", "gojq", "yq", "xq", "dasel", "htmlq", "mlr"],
         valued: &["--indent", "-f", "--from-file", "-L"],
         skip: 1,
@@ -210,7 +210,7 @@ const READERS: &[Reader] = &[
 ];
 
 /// Programs that look at the system and at no file in particular.
-const LOOKERS: &[&str] = &[
+const SYSTEM_INFO_PROGRAMS: &[&str] = &[
     "date",
     "cal",
     "whoami",
@@ -303,19 +303,19 @@ const LOOKERS: &[&str] = &[
     "sensors",
 ];
 
-static READING: LazyLock<Table<&'static Reader>> =
-    LazyLock::new(|| by_name(READERS, |reader| reader.names));
-static LOOKING: LazyLock<Names> = LazyLock::new(|| LOOKERS.iter().copied().collect());
+static READERS_BY_NAME: LazyLock<StaticNameMap<&'static ReaderProgram>> =
+    LazyLock::new(|| by_name(READER_PROGRAMS, |reader| reader.names));
+static SYSTEM_INFO_SET: LazyLock<StaticNameSet> = LazyLock::new(|| SYSTEM_INFO_PROGRAMS.iter().copied().collect());
 
 /// Describes the programs that look.
-pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     let program = act.program;
     match program {
-        "sed" | "gsed" => super::scripts::sed(act, words),
-        "awk" | "gawk" | "mawk" | "nawk" | "goawk" | "frawk" => super::scripts::awk(act, words),
+        "sed" | "gsed" => super::sed_awk::sed(act, words),
+        "awk" | "gawk" | "mawk" | "nawk" | "goawk" | "frawk" => super::sed_awk::awk(act, words),
         "sort" | "gsort" => sort(act, words),
         "mktemp" => make_temporary(act, words),
-        "hostname" | "date" if sets(program, words) => {
+        "hostname" | "date" if changes_system(program, words) => {
             act.ask("system-setting", format!("Sets the {program} of the machine"));
         }
         "dmesg"
@@ -334,31 +334,31 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
             if words.iter().any(|word| word.text.starts_with('-') && word.text.contains('k')) =>
         {
             act.ask("force-kill", "Kills every process that uses a file");
-            act.any(Scope::PROCESS_MANAGE);
+            act.affect_any(Scope::PROCESS_MANAGE);
         }
         "printenv" => {
-            act.any(Scope::ENV_READ);
-            act.only_reads();
+            act.affect_any(Scope::ENV_READ);
+            act.mark_read_only();
         }
-        _ if LOOKING.contains(program) => act.only_reads(),
+        _ if SYSTEM_INFO_SET.contains(program) => act.mark_read_only(),
         _ => {
-            let Some(reader) = READING.get(program) else { return false };
+            let Some(reader) = READERS_BY_NAME.get(program) else { return false };
             read_files(act, reader, words);
         }
     }
     true
 }
 
-fn sets(program: &str, words: &[Word]) -> bool {
+fn changes_system(program: &str, words: &[ShellWord]) -> bool {
     match program {
         "date" => words.iter().any(|word| word.text == "-s" || word.text.starts_with("--set")),
         _ => words.iter().any(|word| !word.text.starts_with('-')),
     }
 }
 
-fn read_files(act: &mut Act<'_>, reader: &Reader, words: &[Word]) {
-    let args = Args::parse(words, reader.valued);
-    act.only_reads();
+fn read_files(act: &mut EffectBuilder<'_>, reader: &ReaderProgram, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, reader.valued);
+    act.mark_read_only();
     let skip = if args.has(reader.instead) { 0 } else { reader.skip };
     let given = args.operands.get(skip..).unwrap_or(&[]);
     args.values(&["--file", "--from-file", "--to-file", "--files0-from", "--exclude-from"])
@@ -369,19 +369,19 @@ fn read_files(act: &mut Act<'_>, reader: &Reader, words: &[Word]) {
     }
     let hidden = match act.program {
         "grep" | "egrep" | "fgrep" | "zgrep" | "ggrep" | "ugrep" => {
-            trees::goes_down(words, &['r', 'R'], &["--recursive", "--dereference-recursive"])
+            recursive_reads::is_recursive(words, &['r', 'R'], &["--recursive", "--dereference-recursive"])
         }
         "rg" | "ripgrep" | "ag" | "ack" => {
             let all = ["--hidden", "--no-ignore", "--unrestricted", "--all-types", "-."];
-            trees::goes_down(words, &['u', '.'], &all)
+            recursive_reads::is_recursive(words, &['u', '.'], &all)
         }
         _ => false,
     };
     if hidden {
-        trees::read_whole(act, given);
+        recursive_reads::check_recursive_read(act, given);
     }
-    orders(act, words);
-    let mut operands: Vec<&Word> = match reader.skip {
+    read_query_files(act, words);
+    let mut operands: Vec<&ShellWord> = match reader.skip {
         // Whether an option takes the next word differs too much between them.
         0 => words.iter().filter(|word| !word.text.starts_with('-')).collect(),
         _ => given.iter().collect(),
@@ -396,7 +396,7 @@ fn read_files(act: &mut Act<'_>, reader: &Reader, words: &[Word]) {
         "less" | "more" => {
             for word in words.iter().filter(|word| word.text.starts_with("+!")) {
                 let text = word.text.get(2..).unwrap_or("").to_owned();
-                act.program_option(&Word { text, ..word.clone() });
+                act.program_option(&ShellWord { text, ..word.clone() });
             }
         }
         "ls" | "tree" | "du" | "df" | "eza" | "lsof" => {
@@ -409,17 +409,17 @@ fn read_files(act: &mut Act<'_>, reader: &Reader, words: &[Word]) {
 }
 
 /// `mktemp`: the files that nobody else has the names of.
-fn make_temporary(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-p", "--suffix"]);
-    act.only_reads();
+fn make_temporary(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-p", "--suffix"]);
+    act.mark_read_only();
     let placed = args.has(&["-t", "-p", "--tmpdir", "-u", "--dry-run"]);
     if let Some(template) = args.operands.first().filter(|_| !placed) {
         act.write(template);
     }
 }
 
-fn sort(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(
+fn sort(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(
         words,
         &[
             "-o",
@@ -434,13 +434,13 @@ fn sort(act: &mut Act<'_>, words: &[Word]) {
             "--parallel",
         ],
     );
-    act.only_reads();
+    act.mark_read_only();
     args.values(&["-o", "--output"]).iter().for_each(|word| act.write(word));
     args.operands.iter().for_each(|word| act.read(word));
 }
 
 /// Files that a query names: `load("x")`, `--rawfile x FILE`.
-fn orders(act: &mut Act<'_>, words: &[Word]) {
+fn read_query_files(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if !matches!(act.program, "jq" | "gojq" | "jaq" | "yq" | "dasel") {
         return;
     }
@@ -453,11 +453,11 @@ fn orders(act: &mut Act<'_>, words: &[Word]) {
         for call in word.text.split("load").skip(1) {
             let inside = call.split_once('(').map_or("", |(_, rest)| rest);
             if let Some(path) = inside.split(['"', '\'']).nth(1) {
-                act.read(&Word { text: path.to_owned(), ..word.clone() });
+                act.read(&ShellWord { text: path.to_owned(), ..word.clone() });
             }
         }
     }
     if words.iter().any(|word| word.text.contains("env") || word.text.contains("$ENV")) {
-        act.any(Scope::ENV_READ);
+        act.affect_any(Scope::ENV_READ);
     }
 }

@@ -3,13 +3,13 @@
 
 use std::sync::LazyLock;
 
-use crate::leaf::Word;
-use crate::site::{Act, Inner};
-use crate::table::Table;
+use crate::leaf::ShellWord;
+use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::static_names::StaticNameMap;
 use crate::text::program_name;
 
 /// Verbs after which another command comes.
-const VERBS: &[(&str, &str)] = &[
+const RUN_VERBS: &[(&str, &str)] = &[
     ("nvm", "exec run"),
     ("volta", "run"),
     ("fnm n", "exec"),
@@ -26,17 +26,17 @@ const VERBS: &[(&str, &str)] = &[
     ("i3-msg swaymsg hyprctl", "exec"),
 ];
 
-static BY_NAME: LazyLock<Table<&'static str>> = LazyLock::new(|| {
-    let entries = VERBS.iter();
+static VERBS_BY_NAME: LazyLock<StaticNameMap<&'static str>> = LazyLock::new(|| {
+    let entries = RUN_VERBS.iter();
     entries.flat_map(|(names, verbs)| names.split(' ').map(|name| (name, *verbs))).collect()
 });
 
 /// Finds what such a program runs. They are no family: what they do beside is
 /// judged elsewhere.
-pub(super) fn describe(act: &mut Act<'_>) {
+pub(super) fn describe(act: &mut EffectBuilder<'_>) {
     let program = act.program;
     let own = ["cmake", "pee", "mispipe", "bazel", "bazelisk", "just", "vagrant"];
-    if !own.contains(&program) && !BY_NAME.contains_key(program) {
+    if !own.contains(&program) && !VERBS_BY_NAME.contains_key(program) {
         return;
     }
     let words = act.arguments();
@@ -44,33 +44,33 @@ pub(super) fn describe(act: &mut Act<'_>) {
         "cmake" => cmake(act, words),
         "pee" | "mispipe" => {
             for code in words.iter().filter(|word| !word.text.starts_with('-')) {
-                act.inner.push(Inner::Source(code.clone()));
+                act.inner.push(InnerCommand::Source(code.clone()));
             }
         }
         "bazel" | "bazelisk" => {
             for word in words {
                 if let Some(code) = word.text.strip_prefix("--run_under=") {
-                    act.program_option(&Word { text: code.to_owned(), ..word.clone() });
+                    act.program_option(&ShellWord { text: code.to_owned(), ..word.clone() });
                 }
             }
         }
-        "just" => after(act, words, &["--shell", "--command", "-c"]),
+        "just" => option_command(act, words, &["--shell", "--command", "-c"]),
         "vagrant" if words.first().is_some_and(|word| word.text == "ssh") => {
-            after(act, words, &["-c", "--command"]);
+            option_command(act, words, &["-c", "--command"]);
         }
-        _ => verbs(act, program, words),
+        _ => verb_command(act, program, words),
     }
 }
 
-fn after(act: &mut Act<'_>, words: &[Word], options: &[&str]) {
+fn option_command(act: &mut EffectBuilder<'_>, words: &[ShellWord], options: &[&str]) {
     let at = words.iter().position(|word| options.contains(&word.text.as_str()));
     if let Some(code) = at.and_then(|at| words.get(at + 1)).cloned() {
         act.program_option(&code);
     }
 }
 
-fn verbs(act: &mut Act<'_>, program: &str, words: &[Word]) {
-    let Some(verbs) = BY_NAME.get(program) else { return };
+fn verb_command(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord]) {
+    let Some(verbs) = VERBS_BY_NAME.get(program) else { return };
     let mut rest = words;
     if !verbs.is_empty() {
         let Some(at) = words.iter().position(|word| !word.text.starts_with('-')) else { return };
@@ -83,22 +83,22 @@ fn verbs(act: &mut Act<'_>, program: &str, words: &[Word]) {
     let command = match dashes {
         Some(at) => rest.get(at + 1..).unwrap_or(&[]),
         None => {
-            let own = |word: &&Word| word.text.starts_with('-') || is_version(&word.text);
+            let own = |word: &&ShellWord| word.text.starts_with('-') || is_version(&word.text);
             rest.get(rest.iter().take_while(own).count()..).unwrap_or(&[])
         }
     };
     // A word of its own may come first; then the second one is the command.
     let named = command.first().map(|word| program_name(&word.text)).unwrap_or_default();
     let skip = usize::from(
-        super::known::kind(&named).is_none() && !super::is_well_known(&named) && dashes.is_none(),
+        super::known_programs::program_kind(&named).is_none() && !super::is_well_known(&named) && dashes.is_none(),
     );
-    let inner: Vec<Word> = if command.len() > skip {
+    let inner: Vec<ShellWord> = if command.len() > skip {
         command.get(skip..).unwrap_or(&[]).to_vec()
     } else {
         command.to_vec()
     };
     if !inner.is_empty() {
-        act.inner.push(Inner::Words(inner));
+        act.inner.push(InnerCommand::Words(inner));
     }
 }
 
@@ -111,10 +111,10 @@ fn is_version(text: &str) -> bool {
 }
 
 /// The commands that cmake has for every system, as the ones of this system.
-fn cmake(act: &mut Act<'_>, words: &[Word]) {
+fn cmake(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if let Some(script) = word_after(words, "-P") {
-        act.tainted_code(script.taint);
-        act.runs(&script);
+        act.check_tainted_code(script.taint);
+        act.run_file(&script);
     }
     let Some(at) = words.iter().position(|word| word.text == "-E") else { return };
     let verb = words.get(at + 1).map_or("", |word| word.text.as_str());
@@ -136,27 +136,27 @@ fn cmake(act: &mut Act<'_>, words: &[Word]) {
         "cat" => &["cat"],
         "chdir" => {
             if let Some(command) = rest.get(1..).filter(|command| !command.is_empty()) {
-                act.inner.push(Inner::Words(command.to_vec()));
+                act.inner.push(InnerCommand::Words(command.to_vec()));
             }
             return;
         }
         _ => return,
     };
-    let mut command: Vec<Word> = like.iter().map(|word| Word::literal(*word)).collect();
+    let mut command: Vec<ShellWord> = like.iter().map(|word| ShellWord::literal(*word)).collect();
     command.extend(rest.iter().cloned());
-    act.inner.push(Inner::Words(command));
+    act.inner.push(InnerCommand::Words(command));
 }
 
-fn word_after(words: &[Word], option: &str) -> Option<Word> {
+fn word_after(words: &[ShellWord], option: &str) -> Option<ShellWord> {
     let at = words.iter().position(|word| word.text == option)?;
     words.get(at + 1).cloned()
 }
 
 /// Options of the program that a leaf runs under which write files.
-pub(super) fn wrapped(act: &mut Act<'_>) {
-    let Some(outer) = act.leaf.outer.last().cloned() else { return };
+pub(super) fn describe_wrapper_outputs(act: &mut EffectBuilder<'_>) {
+    let Some(outer) = act.leaf.unwrapped_words.last().cloned() else { return };
     let name = outer.first().map(|word| program_name(&word.text)).unwrap_or_default();
     let own = act.words.first().and_then(|first| outer.iter().position(|word| word == first));
     let own = outer.get(1..own.unwrap_or(0).max(1)).unwrap_or(&[]);
-    super::outputs::of_wrapper(act, &name, own);
+    super::output_options::describe_wrapper(act, &name, own);
 }

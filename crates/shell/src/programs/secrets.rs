@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::leaf::Word;
-use crate::site::Act;
-use crate::table::Table;
+use crate::leaf::ShellWord;
+use crate::eval_context::EffectBuilder;
+use crate::static_names::StaticNameMap;
 
 /// Words that together make a tool show a secret; `a|b` is a choice, a word
 /// that ends with `*` may go on.
-const SHOWING: &[(&str, &[&str])] = &[
+const SECRET_SHOWING_WORDS: &[(&str, &[&str])] = &[
     ("kubectl|oc|k", &["config", "view", "--raw|--flatten"]),
     ("kubectl|oc|k", &["get", "secret*", "-o*|--output*|-ojson|--template*"]),
     ("kubectl|oc|k", &["get", "*,secret*|secret*,*", "-o*|--output*|--template*"]),
@@ -70,7 +70,7 @@ const SHOWING: &[(&str, &[&str])] = &[
     ("wg", &["show", "private-key|preshared-keys"]),
     ("nmcli", &["-s|--show-secrets"]),
     ("nmcli", &["device", "wifi", "show-password"]),
-    (HELPER, &["get|list"]),
+    (DOCKER_HELPER_PREFIX, &["get|list"]),
     ("aws-vault", &["export"]),
     ("saml2aws", &["script"]),
     ("ykman", &["oath", "accounts", "code"]),
@@ -80,11 +80,11 @@ const SHOWING: &[(&str, &[&str])] = &[
 ];
 
 /// How the names of docker's helpers begin.
-const HELPER: &str = "docker-credential-";
+const DOCKER_HELPER_PREFIX: &str = "docker-credential-";
 
-static BY_NAME: LazyLock<Table<Vec<&'static [&'static str]>>> = LazyLock::new(|| {
-    let mut by_name: Table<Vec<&'static [&'static str]>> = Table::default();
-    for (names, wanted) in SHOWING {
+static WORDS_BY_NAME: LazyLock<StaticNameMap<Vec<&'static [&'static str]>>> = LazyLock::new(|| {
+    let mut by_name: StaticNameMap<Vec<&'static [&'static str]>> = StaticNameMap::default();
+    for (names, wanted) in SECRET_SHOWING_WORDS {
         for name in names.split('|') {
             by_name.entry(name).or_default().push(wanted);
         }
@@ -93,13 +93,13 @@ static BY_NAME: LazyLock<Table<Vec<&'static [&'static str]>>> = LazyLock::new(||
 });
 
 /// Asks if the words of a command show a secret.
-pub(super) fn describe(act: &mut Act<'_>) {
+pub(super) fn describe(act: &mut EffectBuilder<'_>) {
     let program = act.program;
     let words = act.words.get(1..).unwrap_or(&[]);
-    let name = if program.starts_with(HELPER) { HELPER } else { program };
-    let shows = BY_NAME
+    let name = if program.starts_with(DOCKER_HELPER_PREFIX) { DOCKER_HELPER_PREFIX } else { program };
+    let shows = WORDS_BY_NAME
         .get(name)
-        .is_some_and(|entries| entries.iter().any(|wanted| in_order(wanted, words)));
+        .is_some_and(|entries| entries.iter().any(|wanted| contains_in_order(wanted, words)));
     // A name alone is a request to show it.
     let bare = matches!(program, "pass" | "gopass")
         && words.first().is_some_and(|word| word.text.contains('/') && !word.text.starts_with('-'));
@@ -122,7 +122,7 @@ fn lowercase(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether all of these occur, the ones without a dash in this order.
-fn in_order(wanted: &[&str], words: &[Word]) -> bool {
+fn contains_in_order(wanted: &[&str], words: &[ShellWord]) -> bool {
     let mut from = 0;
     wanted.iter().all(|choice| {
         let start = if choice.starts_with('-') { 0 } else { from };

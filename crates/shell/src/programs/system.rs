@@ -4,13 +4,13 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
-use crate::args::{Args, asks_for_help};
-use crate::leaf::Word;
-use crate::site::{Act, Inner};
-use crate::table::{Table, by_name};
+use crate::args::{CommandArgs, asks_for_help};
+use crate::leaf::ShellWord;
+use crate::eval_context::{EffectBuilder, InnerCommand};
+use crate::static_names::{StaticNameMap, by_name};
 
 /// Programs that ask whatever they are told, with their category and reason.
-const ALWAYS_ASK: &[(&[&str], &str, &str)] = &[
+const ALWAYS_ASK_PROGRAMS: &[(&[&str], &str, &str)] = &[
     (&["insmod", "rmmod", "modprobe", "kexec", "depmod"], "kernel", "Changes the running kernel"),
     (
         &["umount", "swapoff", "swapon", "losetup", "pivot_root"],
@@ -93,16 +93,16 @@ const ALWAYS_ASK: &[(&[&str], &str, &str)] = &[
 ];
 
 /// Describes programs that manage the machine.
-pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     let program = act.program;
-    if formats(program) {
+    if is_mkfs(program) {
         format_disk(act, words);
         return true;
     }
     match program {
         "shutdown" | "reboot" | "halt" | "poweroff" => power(act, words),
         "init" | "telinit" => {
-            if matches!(Args::parse(words, &[]).operand(0), "0" | "6") {
+            if matches!(CommandArgs::parse(words, &[]).operand(0), "0" | "6") {
                 act.block("power-off", "Brings the machine down");
             } else if !words.is_empty() {
                 act.ask("service-control", "Changes the state of the whole machine");
@@ -114,34 +114,34 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         }
         "kill" => kill(act, words),
         "pkill" | "killall" | "skill" | "xkill" | "killall5" => kill_by_name(act, words),
-        "renice" => act.any(Scope::PROCESS_MANAGE),
+        "renice" => act.affect_any(Scope::PROCESS_MANAGE),
         "crontab" => crontab(act, words),
         "at" | "batch" | "atrm" | "anacron" => {
             if !words.iter().any(|word| word.text == "-l" || word.text == "-V") {
-                act.any(Scope::SCHEDULE_WRITE);
+                act.affect_any(Scope::SCHEDULE_WRITE);
                 act.ask("persistence", "Makes something run later by itself");
             }
         }
-        "atq" => act.only_reads(),
+        "atq" => act.mark_read_only(),
         "sysctl" => {
             let writes = words.iter().any(|word| {
                 word.text.contains('=')
                     || matches!(word.text.as_str(), "-w" | "-p" | "--system" | "--write")
             });
-            if writes { act.ask("kernel", "Changes the running kernel") } else { act.only_reads() }
+            if writes { act.ask("kernel", "Changes the running kernel") } else { act.mark_read_only() }
         }
         "mount" => {
             if words.iter().any(|word| !word.text.starts_with('-')) {
                 act.ask("kernel", "Changes what is mounted");
             } else {
-                act.only_reads();
+                act.mark_read_only();
             }
         }
         "fdisk" | "sfdisk" | "sgdisk" | "parted" | "diskutil" | "wipefs" | "blkdiscard"
         | "mkswap" | "hdiutil" => {
             disks(act, program, words);
         }
-        "hermes" => itself(act, words),
+        "hermes" => check_hermes(act, words),
         "make" | "gmake" | "ninja" | "just" | "task" | "cmake" | "meson" | "bazel" => {
             build(act, words)
         }
@@ -149,7 +149,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
         "xdg-open" | "open" => {
             let host = words.iter().find_map(|word| super::network::url_host(&word.text));
             if host.is_some() {
-                act.reach(Scope::NETWORK_FETCH, host.as_deref());
+                act.affect_host(Scope::NETWORK_FETCH, host.as_deref());
             }
         }
         "gdb" | "lldb" | "cgdb" | "rust-gdb" | "rust-lldb" => debugger(act, words),
@@ -158,7 +158,7 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
                 matches!(word.text.as_str(), "list" | "tree" | "introspect" | "status" | "monitor")
             }) && !words.iter().any(|word| word.text == "call");
             if reads {
-                act.only_reads()
+                act.mark_read_only()
             } else {
                 act.ask("service-control", "Gives a service of the machine an order")
             }
@@ -170,14 +170,14 @@ pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) -> bool {
                 .filter(|word| !word.text.starts_with('-'))
                 .for_each(|word| act.write(word));
         }
-        _ => return always(act, program),
+        _ => return check_always_ask(act, program),
     }
     true
 }
 
 /// A debugger: what it is told must only look at the program.
-fn debugger(act: &mut Act<'_>, words: &[Word]) {
-    const CODE: &[&str] = &[
+fn debugger(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    const DEBUGGER_CODE_OPTIONS: &[&str] = &[
         "-ex",
         "-iex",
         "-eval-command",
@@ -193,14 +193,14 @@ fn debugger(act: &mut Act<'_>, words: &[Word]) {
         "--one-line-before-file",
         "--one-line-on-crash",
     ];
-    const HARMLESS: &str = "bt backtrace where run r start quit q continue c next n step s finish \
+    const HARMLESS_DEBUGGER_COMMANDS: &str = "bt backtrace where run r start quit q continue c next n step s finish \
         info i break b list l frame f up down thread disassemble disas x/ watch display detach \
         delete until register image process target help version bt; set";
     let harmless = |text: &str| {
         let first = text.split_whitespace().next().unwrap_or("");
         let set = first == "set" && !text.contains("pagination") && !text.contains("confirm");
         !set && !text.contains(['!', '|', '`'])
-            && HARMLESS.split_whitespace().any(|own| own == first)
+            && HARMLESS_DEBUGGER_COMMANDS.split_whitespace().any(|own| own == first)
     };
     let given = words.iter().enumerate().filter_map(|(at, word)| {
         let (name, glued) = match word.text.split_once('=') {
@@ -208,20 +208,20 @@ fn debugger(act: &mut Act<'_>, words: &[Word]) {
             None => (word.text.as_str(), None),
         };
         let next = || words.get(at + 1).map(|word| word.text.clone());
-        CODE.contains(&name).then(|| glued.or_else(next).unwrap_or_default())
+        DEBUGGER_CODE_OPTIONS.contains(&name).then(|| glued.or_else(next).unwrap_or_default())
     });
     let orders = given.into_iter().any(|order| !harmless(order.trim()));
     let files = ["-p", "-x", "--command", "--pid", "-s", "--source", "-S", "-ix"];
     let flags = words.iter().any(|word| files.contains(&word.text.as_str()));
-    if orders || flags || act.site.input.connected {
+    if orders || flags || act.context.input.connected {
         act.ask("interpreter-code", "Runs programs from a debugger");
     }
 }
 
-fn always(act: &mut Act<'_>, program: &str) -> bool {
-    static BY_NAME: LazyLock<Table<&'static (&[&str], &str, &str)>> =
-        LazyLock::new(|| by_name(ALWAYS_ASK, |(names, _, _)| names));
-    let Some((_, category, reason)) = BY_NAME.get(program) else { return false };
+fn check_always_ask(act: &mut EffectBuilder<'_>, program: &str) -> bool {
+    static ALWAYS_ASK_BY_NAME: LazyLock<StaticNameMap<&'static (&[&str], &str, &str)>> =
+        LazyLock::new(|| by_name(ALWAYS_ASK_PROGRAMS, |(names, _, _)| names));
+    let Some((_, category, reason)) = ALWAYS_ASK_BY_NAME.get(program) else { return false };
     let texts: Vec<&str> = act.arguments().iter().map(|word| word.text.as_str()).collect();
     let looks = asks_for_help(act.words)
         || match program {
@@ -272,29 +272,29 @@ fn always(act: &mut Act<'_>, program: &str) -> bool {
             _ => false,
         };
     if looks {
-        act.only_reads();
+        act.mark_read_only();
     } else {
         act.ask(category, *reason);
     }
     true
 }
 
-fn formats(program: &str) -> bool {
+fn is_mkfs(program: &str) -> bool {
     program == "mkfs"
         || program.starts_with("mkfs.")
         || matches!(program, "mke2fs" | "mkntfs" | "mkdosfs" | "newfs")
 }
 
-fn format_disk(act: &mut Act<'_>, words: &[Word]) {
-    if asks_for_help(act.words) || Args::parse(words, &[]).operands.is_empty() {
-        return act.only_reads();
+fn format_disk(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    if asks_for_help(act.words) || CommandArgs::parse(words, &[]).operands.is_empty() {
+        return act.mark_read_only();
     }
     act.block("format-disk", "Formats a disk, which deletes all that is on it");
 }
 
-fn disks(act: &mut Act<'_>, program: &str, words: &[Word]) {
+fn disks(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord]) {
     if asks_for_help(act.words) {
-        return act.only_reads();
+        return act.mark_read_only();
     }
     let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.text.as_str()));
     let operands = words.iter().any(|word| !word.text.starts_with('-'));
@@ -343,29 +343,29 @@ fn disks(act: &mut Act<'_>, program: &str, words: &[Word]) {
         {
             act.block("format-disk", "Deletes all that is on a disk");
         }
-        "diskutil" if has(&["list", "info"]) => act.only_reads(),
+        "diskutil" if has(&["list", "info"]) => act.mark_read_only(),
         "parted" | "fdisk" | "sfdisk" | "sgdisk"
             if short(&['l', 'p', 'd', 'J']) || has(&["print", "--list"]) =>
         {
-            act.only_reads()
+            act.mark_read_only()
         }
-        "wipefs" => act.only_reads(),
+        "wipefs" => act.mark_read_only(),
         _ if operands => act.ask("disk", "Changes the partitions of a disk"),
         _ => {}
     }
 }
 
-fn power(act: &mut Act<'_>, words: &[Word]) {
+fn power(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.text.as_str()));
     if has(&["--help", "--version", "-c", "--show"]) {
-        return act.only_reads();
+        return act.mark_read_only();
     }
     act.block("power-off", "Brings the machine down");
 }
 
-fn services(act: &mut Act<'_>, words: &[Word]) {
+fn services(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let args =
-        Args::parse(words, &["-t", "-p", "-H", "-M", "-n", "--type", "--property", "--state"]);
+        CommandArgs::parse(words, &["-t", "-p", "-H", "-M", "-n", "--type", "--property", "--state"]);
     let by_place = match act.program {
         "service" | "rc-service" => args.operand(1),
         _ => args.operand(0),
@@ -389,10 +389,10 @@ fn services(act: &mut Act<'_>, words: &[Word]) {
         | "list-unit-files" | "list-timers" | "list-sockets" | "list-dependencies" | "list"
         | "get-default" | "help" | "print" | "blame" | "show-environment" | "ls" | "logs"
         | "info" | "describe" | "prettylist" | "jlist" | "list-sessions" | "list-users"
-        | "show-session" | "" => act.only_reads(),
+        | "show-session" | "" => act.mark_read_only(),
         verb => {
             let reason = format!("Changes services of the machine ({verb})");
-            act.any(Scope::PROCESS_MANAGE);
+            act.affect_any(Scope::PROCESS_MANAGE);
             act.ask("service-control", reason);
             if matches!(verb, "enable" | "load" | "bootstrap") {
                 act.ask("persistence", "Makes something start by itself");
@@ -401,17 +401,17 @@ fn services(act: &mut Act<'_>, words: &[Word]) {
     }
 }
 
-fn kill(act: &mut Act<'_>, words: &[Word]) {
+fn kill(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let mut rest = words;
     match words.first().map(|word| word.text.as_str()) {
-        Some("-l" | "-L" | "--list" | "--help" | "--version") => return act.only_reads(),
+        Some("-l" | "-L" | "--list" | "--help" | "--version") => return act.mark_read_only(),
         Some("-s" | "-n" | "--signal") => rest = words.get(2..).unwrap_or(&[]),
         Some(text) if text.starts_with('-') && text != "--" && words.len() > 1 => {
             rest = words.get(1..).unwrap_or(&[]);
         }
         _ => {}
     }
-    act.any(Scope::PROCESS_MANAGE);
+    act.affect_any(Scope::PROCESS_MANAGE);
     let alone = words.len() == 1;
     for word in rest.iter().filter(|word| word.text != "--") {
         match word.text.as_str() {
@@ -423,13 +423,13 @@ fn kill(act: &mut Act<'_>, words: &[Word]) {
     }
 }
 
-fn kill_by_name(act: &mut Act<'_>, words: &[Word]) {
-    act.any(Scope::PROCESS_MANAGE);
+fn kill_by_name(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    act.affect_any(Scope::PROCESS_MANAGE);
     if words
         .iter()
         .any(|word| matches!(word.text.as_str(), "-l" | "--list" | "--help" | "--version" | "-V"))
     {
-        return act.only_reads();
+        return act.mark_read_only();
     }
     if words.iter().any(|word| !word.text.starts_with('-') && word.text.contains("hermes")) {
         act.ask("hermes-itself", "Stops hermes");
@@ -437,13 +437,13 @@ fn kill_by_name(act: &mut Act<'_>, words: &[Word]) {
     act.ask("force-kill", "Kills processes by their name");
 }
 
-fn crontab(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["-u"]);
+fn crontab(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["-u"]);
     if args.has(&["-l"]) {
-        act.any(Scope::SCHEDULE_READ);
-        return act.only_reads();
+        act.affect_any(Scope::SCHEDULE_READ);
+        return act.mark_read_only();
     }
-    act.any(Scope::SCHEDULE_WRITE);
+    act.affect_any(Scope::SCHEDULE_WRITE);
     let reason = if args.has(&["-r"]) {
         "Deletes everything that is scheduled"
     } else {
@@ -455,8 +455,8 @@ fn crontab(act: &mut Act<'_>, words: &[Word]) {
 
 /// The agent must not change its own bounds, nor start another one without
 /// them: only what is known to look is let through.
-fn itself(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse(words, &["--profile", "--home", "--config"]);
+fn check_hermes(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse(words, &["--profile", "--home", "--config"]);
     let loose = args.has(&["--yolo", "--permissions", "--home"]);
     let looks = match (args.operand(0), args.operand(1)) {
         (
@@ -473,7 +473,7 @@ fn itself(act: &mut Act<'_>, words: &[Word]) {
         ("checkpoints", "list" | "show" | "diff" | "status") => true,
         _ => false,
     };
-    let bare = args.operands.is_empty() && !super::tools::asks_about_itself(words);
+    let bare = args.operands.is_empty() && !super::verb_tools::asks_about_itself(words);
     let reason = match args.operand(0) {
         "permissions" | "config" | "audit" | "profile" | "approvals" => {
             "Changes the settings of hermes"
@@ -487,9 +487,9 @@ fn itself(act: &mut Act<'_>, words: &[Word]) {
     }
 }
 
-fn build(act: &mut Act<'_>, words: &[Word]) {
-    super::packages::runs_here(act);
-    let args = Args::parse(
+fn build(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    super::packages::run_project_code(act);
+    let args = CommandArgs::parse(
         words,
         &["-C", "-f", "-B", "-S", "--file", "--makefile", "--directory", "-G", "-I", "-o", "-W"],
     );
@@ -508,7 +508,7 @@ fn build(act: &mut Act<'_>, words: &[Word]) {
         act.ask("interpreter-code", "Gives a build rules that are written in the command");
     }
     for file in &rules {
-        act.runs(file);
+        act.run_file(file);
     }
     let shell = words.iter().any(|word| word.text.starts_with("SHELL="));
     if shell {
@@ -519,58 +519,58 @@ fn build(act: &mut Act<'_>, words: &[Word]) {
     }
 }
 
-fn multiplexer(act: &mut Act<'_>, words: &[Word]) {
+fn multiplexer(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if act.program == "screen" {
         if words.iter().any(|word| word.text == "-X") {
             act.ask("interpreter-code", "Types commands into another terminal");
         }
         return;
     }
-    const OWN: &[&str] = &["-L", "-S", "-f", "-c", "-T"];
+    const TMUX_VALUED_OPTIONS: &[&str] = &["-L", "-S", "-f", "-c", "-T"];
     let mut at = 0;
     while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
-        at += 1 + usize::from(OWN.contains(&word.text.as_str()));
+        at += 1 + usize::from(TMUX_VALUED_OPTIONS.contains(&word.text.as_str()));
     }
-    let global = Args::parse(words.get(..at.min(words.len())).unwrap_or(&[]), OWN);
+    let global = CommandArgs::parse(words.get(..at.min(words.len())).unwrap_or(&[]), TMUX_VALUED_OPTIONS);
     for code in global.values(&["-c"]) {
-        act.inner.push(Inner::Source(code));
+        act.inner.push(InnerCommand::Source(code));
     }
     let Some(verb) = words.get(at) else { return };
     let rest = words.get(at + 1..).unwrap_or(&[]);
     match verb.text.as_str() {
         "ls" | "list-sessions" | "capture-pane" | "list-windows" | "display-message" => {
-            act.only_reads()
+            act.mark_read_only()
         }
         "send-keys" | "send" => {
-            let args = Args::parse(rest, &["-t", "-N"]);
+            let args = CommandArgs::parse(rest, &["-t", "-N"]);
             let keys = args
                 .operands
                 .iter()
                 .filter(|word| !matches!(word.text.as_str(), "Enter" | "C-m" | "C-c"));
             for code in keys {
-                act.inner.push(Inner::Source(code.clone()));
+                act.inner.push(InnerCommand::Source(code.clone()));
             }
         }
-        "kill-server" | "kill-session" => act.any(Scope::PROCESS_MANAGE),
+        "kill-server" | "kill-session" => act.affect_any(Scope::PROCESS_MANAGE),
         "source-file" | "source" | "load-buffer" | "paste-buffer" | "set-hook" => {
             act.ask("interpreter-code", "Gives a terminal orders to run");
         }
         "if-shell" | "if" | "bind-key" | "bind" | "set-option" | "set" => {
             for code in rest.iter().filter(|word| word.text.contains([' ', '!'])) {
-                act.inner.push(Inner::Source(code.clone()));
+                act.inner.push(InnerCommand::Source(code.clone()));
             }
         }
         "new" | "new-session" | "new-window" | "neww" | "split-window" | "splitw" | "run-shell"
         | "run" | "respawn-pane" | "respawnp" | "respawn-window" | "pipe-pane" | "pipep"
         | "display-popup" | "popup" | "confirm-before" => {
-            let args = Args::parse(
+            let args = CommandArgs::parse(
                 rest,
                 &["-s", "-n", "-c", "-t", "-x", "-y", "-e", "-F", "-l", "-p", "-w", "-h", "-T"],
             );
             match &*args.operands {
                 [] => {}
-                [only] => act.inner.push(Inner::Source(only.clone())),
-                all => act.inner.push(Inner::Words(all.to_vec())),
+                [only] => act.inner.push(InnerCommand::Source(only.clone())),
+                all => act.inner.push(InnerCommand::Words(all.to_vec())),
             }
         }
         _ => {}
@@ -578,14 +578,14 @@ fn multiplexer(act: &mut Act<'_>, words: &[Word]) {
 }
 
 /// Scripts of the system that start and stop services.
-pub(super) fn init_script(act: &mut Act<'_>, program: &Word) {
+pub(super) fn init_script(act: &mut EffectBuilder<'_>, program: &ShellWord) {
     let places = ["/etc/init.d/", "/etc/rc.d/", "/usr/local/etc/rc.d/"];
     if !places.iter().any(|place| program.text.starts_with(place)) {
         return;
     }
     let verb = act.words.get(1).map_or("", |word| word.text.as_str());
     if !matches!(verb, "status" | "") {
-        act.any(Scope::PROCESS_MANAGE);
+        act.affect_any(Scope::PROCESS_MANAGE);
         act.ask("service-control", "Changes services of the machine");
     }
 }

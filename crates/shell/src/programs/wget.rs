@@ -5,19 +5,19 @@ use std::sync::LazyLock;
 
 use hermes_core::Scope;
 
-use super::web::{follow_list, reach_urls, upload};
-use crate::args::Args;
-use crate::leaf::{Taint, Word};
-use crate::site::Act;
-use crate::table::{Names, Table};
+use super::http_clients::{follow_list, reach_urls, upload};
+use crate::args::CommandArgs;
+use crate::leaf::{TextTaint, ShellWord};
+use crate::eval_context::EffectBuilder;
+use crate::static_names::{StaticNameSet, StaticNameMap};
 
 /// Options that take a value.
-static VALUED: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let plain = PLAIN.split_whitespace();
-    plain.chain(ORDERS.iter().map(|(_, option)| *option)).chain(["--config"]).collect()
+static VALUED_OPTIONS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let plain = PLAIN_OPTIONS.split_whitespace();
+    plain.chain(ORDER_OPTIONS.iter().map(|(_, option)| *option)).chain(["--config"]).collect()
 });
 
-const PLAIN: &str = "-O -o -P -U -t -T -i -a -e -A -R -l -Q -B -w -D -I -X --append-output --execute \
+const PLAIN_OPTIONS: &str = "-O -o -P -U -t -T -i -a -e -A -R -l -Q -B -w -D -I -X --append-output --execute \
     --user-agent --tries --timeout --header --referer --user --password --limit-rate --http-user \
     --http-password --proxy-user --proxy-password --ftp-user --ftp-password --bind-address --wait \
     --waitretry --quota --level --domains --exclude-domains --accept --reject --accept-regex \
@@ -29,7 +29,7 @@ const PLAIN: &str = "-O -o -P -U -t -T -i -a -e -A -R -l -Q -B -w -D -I -X --app
     --preferred-location --follow-tags --ignore-tags --retry-on-http-error --metalink-index";
 
 /// Orders that stand for an option which matters, without `_` and `-`.
-const ORDERS: &[(&str, &str)] = &[
+const ORDER_OPTIONS: &[(&str, &str)] = &[
     ("base", "--base"),
     ("bodydata", "--body-data"),
     ("bodyfile", "--body-file"),
@@ -59,7 +59,7 @@ const ORDERS: &[(&str, &str)] = &[
 
 /// Orders that change how something is fetched, not what is read, sent or
 /// written, nor whom it comes from.
-const HARMLESS: &str = "accept acceptregex addhostdir adjustextension background backupconverted \
+const HARMLESS_ORDERS: &str = "accept acceptregex addhostdir adjustextension background backupconverted \
     backups cache certificatetype ciphers compression connecttimeout contentdisposition \
     contentonerror continue convertfileonly convertlinks cookies cutdirs debug defaultpage \
     deleteafter dirstruct dnscache dnstimeout domains dotbytes dotsinline dotspacing dotstyle \
@@ -74,37 +74,37 @@ const HARMLESS: &str = "accept acceptregex addhostdir adjustextension background
     showprogress spanhosts spider startpos strictcomments timeout timestamping tries \
     trustservernames unlink useproxy useragent useservertimestamps verbose wait waitretry xattr";
 
-static OPTIONS: LazyLock<Table<&'static str>> = LazyLock::new(|| ORDERS.iter().copied().collect());
-static PASSED: LazyLock<Names> = LazyLock::new(|| HARMLESS.split_whitespace().collect());
+static OPTIONS_BY_ORDER: LazyLock<StaticNameMap<&'static str>> = LazyLock::new(|| ORDER_OPTIONS.iter().copied().collect());
+static HARMLESS_ORDER_SET: LazyLock<StaticNameSet> = LazyLock::new(|| HARMLESS_ORDERS.split_whitespace().collect());
 
 /// Describes a call of wget.
-pub(super) fn describe(act: &mut Act<'_>, words: &[Word]) {
-    let orders = Args::parse_cut(words, &VALUED, &[]).values(&["-e", "--execute"]);
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let orders = CommandArgs::parse_abbreviated(words, &VALUED_OPTIONS, &[]).values(&["-e", "--execute"]);
     if orders.is_empty() {
         return transfer(act, words);
     }
-    let mut all: Vec<Word> = orders.iter().filter_map(|order| obey(act, order)).collect();
+    let mut all: Vec<ShellWord> = orders.iter().filter_map(|order| order_as_option(act, order)).collect();
     all.extend_from_slice(words);
     transfer(act, &all);
 }
 
 /// What an order says, written as an option.
-fn obey(act: &mut Act<'_>, order: &Word) -> Option<Word> {
+fn order_as_option(act: &mut EffectBuilder<'_>, order: &ShellWord) -> Option<ShellWord> {
     let (name, value) = order.text.split_once('=').unwrap_or((&order.text, ""));
     let (name, value) = (name.trim(), value.trim());
     let plain = name.to_ascii_lowercase().replace(['_', '-'], "");
-    if let Some(option) = OPTIONS.get(plain.as_str()).filter(|_| order.known) {
-        return Some(Word { text: format!("{option}={value}"), ..order.clone() });
+    if let Some(option) = OPTIONS_BY_ORDER.get(plain.as_str()).filter(|_| order.known) {
+        return Some(ShellWord { text: format!("{option}={value}"), ..order.clone() });
     }
-    if !order.known || !PASSED.contains(plain.as_str()) {
+    if !order.known || !HARMLESS_ORDER_SET.contains(plain.as_str()) {
         act.ask("program-option", format!("Gives wget an order that may be any ({})", order.text));
     }
-    let proxy = Word { text: value.to_owned(), ..order.clone() };
+    let proxy = ShellWord { text: value.to_owned(), ..order.clone() };
     act.leaf.effects.extend(super::proxy_effect(name, &proxy));
     None
 }
 
-const READS: &[&str] = &[
+const READ_OPTIONS: &[&str] = &[
     "--load-cookies",
     "--certificate",
     "--private-key",
@@ -114,7 +114,7 @@ const READS: &[&str] = &[
     "--warc-dedup",
 ];
 
-const WRITES: &[&str] = &[
+const WRITE_OPTIONS: &[&str] = &[
     "-o",
     "-a",
     "--output-file",
@@ -126,22 +126,22 @@ const WRITES: &[&str] = &[
 ];
 
 /// Whether a method only asks for something.
-fn asks(method: &str) -> bool {
+fn is_safe_method(method: &str) -> bool {
     ["get", "head"].iter().any(|own| method.eq_ignore_ascii_case(own))
 }
 
-fn transfer(act: &mut Act<'_>, words: &[Word]) {
-    let args = Args::parse_cut(words, &VALUED, &[]);
+fn transfer(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let args = CommandArgs::parse_abbreviated(words, &VALUED_OPTIONS, &[]);
     if args.has(&["--help", "--version"]) {
-        return act.only_reads();
+        return act.mark_read_only();
     }
     let files = args.values(&["--post-file", "--body-file"]);
     let sends = !files.is_empty()
         || args.has(&["--post-data", "--body-data"])
-        || args.values(&["--method"]).iter().any(|method| !asks(&method.text));
+        || args.values(&["--method"]).iter().any(|method| !is_safe_method(&method.text));
     let scope = if sends { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
     let lists = args.values(&["-i", "--input-file"]);
-    let far: Vec<Word> = lists.iter().filter(|word| word.text.contains("://")).cloned().collect();
+    let far: Vec<ShellWord> = lists.iter().filter(|word| word.text.contains("://")).cloned().collect();
     if !far.is_empty() {
         act.ask("obfuscation", "Fetches whatever a list on another machine says");
         reach_urls(act, &scope, &far);
@@ -153,12 +153,12 @@ fn transfer(act: &mut Act<'_>, words: &[Word]) {
     if lists.is_empty() || !args.operands.is_empty() {
         reach_urls(act, &scope, &args.operands);
     } else {
-        act.any(scope.clone());
+        act.affect_any(scope.clone());
     }
     for file in &files {
         upload(act, file);
     }
-    if words.iter().any(|word| word.taint.has(Taint::SECRET)) {
+    if words.iter().any(|word| word.taint.has(TextTaint::SECRET)) {
         act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
     }
     if args.has(&["--use-askpass"]) {
@@ -167,8 +167,8 @@ fn transfer(act: &mut Act<'_>, words: &[Word]) {
     if args.value(&["--config"]).is_some() {
         act.ask("program-option", "Takes its orders from elsewhere (wget)");
     }
-    args.values(READS).iter().for_each(|word| act.read(word));
-    args.values(WRITES).iter().for_each(|word| act.write(word));
+    args.values(READ_OPTIONS).iter().for_each(|word| act.read(word));
+    args.values(WRITE_OPTIONS).iter().for_each(|word| act.write(word));
     let target = args.value(&["-O", "--output-document"]);
     match (target, args.value(&["-P", "--directory-prefix"])) {
         (Some(file), _) => act.write(&file),
@@ -180,7 +180,7 @@ fn transfer(act: &mut Act<'_>, words: &[Word]) {
                 let name = name.split_once("://").map_or(name, |(_, rest)| rest);
                 let name = name.split_once('/').map_or("index.html", |(_, path)| path);
                 let name = name.rsplit('/').next().filter(|name| !name.is_empty());
-                act.write(&Word::literal(name.unwrap_or("index.html")));
+                act.write(&ShellWord::literal(name.unwrap_or("index.html")));
             }
         }
     }

@@ -217,7 +217,7 @@ pub(crate) fn protection(name: &str) -> Option<&'static str> {
 /// somebody should see it by itself. What a command puts in front of another is
 /// judged by the same list.
 pub(crate) fn redirects(name: &str, value: &str) -> bool {
-    let (found, reached) = hermes_shell::variable(name, value);
+    let (found, reached) = hermes_shell::variable_effects(name, value);
     found.is_some() || reached.is_some()
 }
 

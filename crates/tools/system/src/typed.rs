@@ -20,7 +20,7 @@ pub(crate) fn is_shell(id: &str) -> bool {
 /// Whether a command of the session starts a shell that runs what is typed.
 pub(crate) fn runs_input(command: &str, session: &Session, at: &WorkingDir) -> bool {
     let earlier = session.read::<Kept>(DOCUMENT).map(|kept| kept.text).unwrap_or_default();
-    hermes_shell::analyze_after(&earlier, command, at).reads_code
+    hermes_shell::analyze_after(&earlier, command, at).runs_stdin
 }
 
 /// The text that keys type.

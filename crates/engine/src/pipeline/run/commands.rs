@@ -33,7 +33,7 @@ pub(super) fn filled(
         // What is only read may hold anything.
         let code = judged.stdin.as_deref().filter(|_| {
             let alone = ShellScript { stdin: None, ..judged.clone() };
-            hermes_shell::analyze_script("", &alone, at).reads_code
+            hermes_shell::analyze_script("", &alone, at).runs_stdin
         });
         if !all_plain(&judged.text) || !code.is_none_or(all_plain) {
             return Err(refused("A secret with blanks or signs cannot stand in a command"));
@@ -82,7 +82,7 @@ fn does_the_same(judged: &ShellScript, run: &ShellScript, at: &WorkingDir) -> bo
         && judged.leaves.len() == run.leaves.len()
         && judged.leaves.iter().zip(&run.leaves).all(|(judged, run)| {
             judged.program == run.program
-                && judged.via == run.via
+                && judged.wrappers == run.wrappers
                 && judged.findings.len() == run.findings.len()
                 && places(&judged.effects).eq(places(&run.effects))
         })

@@ -1,0 +1,378 @@
+//! What only shows over several commands: a file that is made and then run, a
+//! link that later paths lead through.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use hermes_core::{Effect, Resource, Scope};
+
+use crate::git_history::damages_history;
+use crate::leaf::{CommandFinding, LeafCommand};
+use crate::eval_context::history_loss_reason;
+
+/// Adds what follows from the order of the leaves.
+pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Path) {
+    let mut fetched: HashSet<PathBuf> = HashSet::new();
+    let mut enabled: HashSet<PathBuf> = HashSet::new();
+    let mut made: HashSet<PathBuf> = HashSet::new();
+    let mut links: HashMap<PathBuf, PathBuf> = HashMap::new();
+    let mut brought: Vec<PathBuf> = Vec::new();
+    let mut built: HashSet<PathBuf> = HashSet::new();
+    let mut repositories = super::git_new_repos::NewRepositories::default();
+    let mut dubious = false;
+    let mut hunted = false;
+    for leaf in leaves {
+        repositories.follow(leaf);
+        follow_links(leaf, &links);
+        check_privileges(leaf);
+        if super::disclosure::attaches_to_process(&leaf.program, &leaf.words) {
+            leaf.add_finding(CommandFinding::ask("secret-exposure", "Looks into another process"));
+        }
+        describe_wrappers(leaf);
+        if leaf.run_files.iter().any(|path| built.contains(path)) {
+            leaf.findings.retain(|found| found.category != crate::UNKNOWN_PROGRAM);
+        }
+        let runs = |files: &HashSet<PathBuf>| leaf.run_files.iter().any(|path| files.contains(path));
+        let within = |path: &PathBuf| brought.iter().any(|folder| path.starts_with(folder));
+        let loads = leaf.loaded_code.iter().any(|path| {
+            fetched.contains(path) || brought.iter().any(|folder| path.starts_with(folder))
+        });
+        let enables = || {
+            let far = |path: &&PathBuf| enabled.contains(*path) && !path.starts_with(root);
+            leaf.run_files.iter().find(far).is_some()
+        };
+        let found = if runs(&fetched) || loads || leaf.run_files.iter().any(within) {
+            Some(("remote-to-shell", "Runs a file that the same command downloads"))
+        } else if enables() {
+            Some(("chmod-then-run", "Runs a file that the same command makes executable"))
+        } else if runs(&made) || (dubious && leaf.run_files.iter().any(|path| !path.ends_with("*"))) {
+            Some(("written-then-run", "Runs a file that the same command writes"))
+        } else {
+            None
+        };
+        if let Some((category, reason)) = found {
+            leaf.add_finding(CommandFinding::ask(category, reason));
+        }
+        dubious |= leaf.suspicious_build;
+        if leaf.program == "kill" && hunted {
+            leaf.add_finding(CommandFinding::ask("force-kill", "Stops the program that runs this command"));
+        }
+        hunted |= matches!(leaf.program.as_str(), "pgrep" | "pidof" | "ps")
+            && leaf.words.iter().any(|w| w.text.contains("hermes") || w.text.contains("ppid"));
+        enabled.extend(leaf.made_executable.iter().cloned());
+        let fetches = leaf.effects.iter().any(|effect| effect.scope == Scope::NETWORK_FETCH);
+        let written = leaf.effects.iter().filter_map(written_path);
+        brought.extend(leaf.downloads_into.iter().cloned());
+        // What is made of something downloaded is no better.
+        let derived = !fetched.is_empty()
+            && leaf.effects.iter().any(|effect| match &effect.resource {
+                Resource::Path(path) if effect.scope == Scope::FILE_READ => fetched.contains(path),
+                _ => false,
+            });
+        if derived && unpacks(&leaf.program) {
+            brought.extend(written.clone().take(8));
+        } else if derived {
+            fetched.extend(written.clone().take(64));
+        }
+        if fetches && leaf.program == "git" {
+            brought.extend(written.take(8));
+        } else if fetches
+            && matches!(
+                leaf.program.as_str(),
+                "curl" | "wget" | "wget2" | "fetch" | "http" | "xh" | "aria2c"
+            )
+        {
+            // A build runs what is written in these without naming them.
+            let written: Vec<PathBuf> = written.collect();
+            brought.extend(
+                written
+                    .iter()
+                    .filter(|path| is_build_file(path))
+                    .filter_map(|path| path.parent().map(std::path::Path::to_path_buf)),
+            );
+            fetched.extend(written);
+        } else if builds(&leaf.program) {
+            built.extend(written);
+        } else {
+            made.extend(written);
+        }
+        for (link, target) in leaf.links.iter().take(64) {
+            made.insert(link.clone());
+            if links.len() < 64 {
+                links.insert(link.clone(), target.clone());
+            }
+        }
+    }
+}
+
+/// Files that a build, a test or an install runs without being told.
+fn is_build_file(path: &std::path::Path) -> bool {
+    const BUILD_FILE_NAMES: &[&str] = &[
+        "makefile",
+        "gnumakefile",
+        "justfile",
+        "rakefile",
+        "gemfile",
+        "dockerfile",
+        "build.rs",
+        "cargo.toml",
+        "package.json",
+        "conftest.py",
+        "setup.py",
+        "setup.cfg",
+        "pyproject.toml",
+        "tox.ini",
+        "noxfile.py",
+        "cmakelists.txt",
+        "meson.build",
+        "build.gradle",
+        "build.gradle.kts",
+        "settings.gradle",
+        "pom.xml",
+        "build.xml",
+        "build.sbt",
+        "mix.exs",
+        "composer.json",
+        "jest.config.js",
+        "vite.config.js",
+        "webpack.config.js",
+        ".eslintrc.js",
+        "taskfile.yml",
+        "requirements.txt",
+        "go.mod",
+        "build.zig",
+        "dune",
+        "workspace",
+        "build.bazel",
+        "configure",
+        "sitecustomize.py",
+        ".npmrc",
+        ".pre-commit-config.yaml",
+    ];
+    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
+    name.is_some_and(|name| BUILD_FILE_NAMES.contains(&name.as_str()))
+}
+
+/// Programs that change who one is or what holds one back.
+const PRIVILEGE_PROGRAMS: &[&str] = &[
+    "pkexec",
+    "run0",
+    "doas",
+    "setpriv",
+    "unshare",
+    "nsenter",
+    "capsh",
+    "chroot",
+    "machinectl",
+    "systemd-nspawn",
+    "su-exec",
+    "gosu",
+    "runuser",
+    "sg",
+    "newgrp",
+    "setuidgid",
+    "s6-setuidgid",
+    "systemd-run",
+];
+
+/// What is done with the rights of somebody else: reading files that one may
+/// not read oneself is no less than writing.
+fn check_privileges(leaf: &mut LeafCommand) {
+    let unbound = leaf.wrappers.iter().find(|via| PRIVILEGE_PROGRAMS.contains(&via.as_str())).cloned();
+    if let Some(via) = unbound {
+        leaf.add_finding(CommandFinding::ask(
+            "privilege",
+            format!("Runs {} with other rights ({via})", leaf.program),
+        ));
+        return;
+    }
+    let loader =
+        |via: &String| via.starts_with("ld-") || via.starts_with("ld.") || via.starts_with("ld64");
+    if leaf.wrappers.iter().any(loader) {
+        leaf.add_finding(CommandFinding::ask(
+            "env-override",
+            "Starts a program through the loader of the system",
+        ));
+    }
+    if crate::shells::is_shell(&leaf.program)
+        && leaf.words.iter().any(|word| {
+            let name = word.text.split('=').next().unwrap_or("");
+            matches!(name, "--rcfile" | "--init-file")
+        })
+    {
+        leaf.add_finding(CommandFinding::ask("env-override", "Makes a shell run another file first"));
+    }
+    let sudo = leaf.wrappers.iter().position(|via| via == "sudo");
+    let Some(words) = sudo.and_then(|at| leaf.unwrapped_words.get(at)) else { return };
+    let other = words
+        .iter()
+        .skip(1)
+        .take_while(|word| {
+            word.text.starts_with('-')
+                || word.text.contains('=')
+                || !word.known
+                || word.text.len() < 24
+        })
+        .take(12)
+        .any(|word| {
+            let text = word.text.as_str();
+            (text.starts_with("-u") && text != "-uroot")
+                || text.starts_with("--user")
+                || text.starts_with("-g")
+                || text.starts_with("--group")
+                || matches!(text, "-D" | "-R" | "-i" | "-s" | "-C")
+                || text.starts_with("--ch")
+        });
+    let other = other && words.get(1).is_some_and(|word| word.text.starts_with('-'));
+    let lists = matches!(
+        leaf.program.as_str(),
+        "ls" | "lsof"
+            | "stat"
+            | "du"
+            | "df"
+            | "file"
+            | "fuser"
+            | "lsblk"
+            | "find"
+            | "tree"
+            | "wc"
+            | "systemctl"
+            | "journalctl"
+            | "service"
+            | "docker"
+            | "ss"
+            | "netstat"
+            | "dmesg"
+    );
+    let reads = !lists && leaf.effects.iter().any(reads_private);
+    if other || reads {
+        let reason = format!("Runs {} as another user", leaf.program);
+        leaf.add_finding(CommandFinding::ask("privilege", reason));
+    }
+}
+
+/// What the programs around a leaf write, and how often they start it. The
+/// builtins of a shell are read without them.
+fn describe_wrappers(leaf: &mut LeafCommand) {
+    let outer: Vec<_> = leaf.wrappers.iter().cloned().zip(leaf.unwrapped_words.iter().cloned()).collect();
+    for (via, words) in outer {
+        let inner = leaf.words.first().and_then(|first| words.iter().position(|w| w == first));
+        let own = words.get(1..inner.unwrap_or(words.len()).max(1)).unwrap_or(&[]);
+        for path in super::output_options::wrapper_targets(&via, own) {
+            leaf.add_effect(Effect::path(Scope::FILE_WRITE, &path));
+        }
+        let texts: Vec<&str> = own.iter().map(|word| word.text.as_str()).collect();
+        let without_bound = texts.contains(&"-P0")
+            || texts.contains(&"--max-procs=0")
+            || texts.windows(2).any(|pair| matches!(pair, ["-P" | "--max-procs", "0"]));
+        if via.ends_with("xargs") && without_bound {
+            leaf.add_finding(CommandFinding::ask("fork-bomb", "Starts as many processes as there are lines"));
+        }
+    }
+}
+
+/// Whether a file is read where others keep what is theirs.
+fn reads_private(effect: &Effect) -> bool {
+    const PRIVATE_DIRS: &[&str] = &[
+        "/root",
+        "/home",
+        "/Users",
+        "/var/lib",
+        "/var/spool",
+        "/srv",
+        "/mnt",
+        "/media",
+        "/boot",
+        "/run",
+        "/var/mail",
+        "/var/backups",
+    ];
+    match &effect.resource {
+        Resource::Path(path) if effect.scope == Scope::FILE_READ => {
+            PRIVATE_DIRS.iter().any(|place| path.starts_with(place))
+        }
+        Resource::Any => effect.scope == Scope::FILE_READ,
+        _ => false,
+    }
+}
+
+/// Programs that take an archive apart.
+fn unpacks(program: &str) -> bool {
+    matches!(program, "tar" | "gtar" | "bsdtar" | "unzip" | "7z" | "7za" | "7zz" | "cpio" | "unrar")
+}
+
+/// Programs whose product is meant to be run, or that change no contents.
+fn builds(program: &str) -> bool {
+    matches!(
+        program,
+        "gcc"
+            | "g++"
+            | "cc"
+            | "c++"
+            | "clang"
+            | "clang++"
+            | "rustc"
+            | "ld"
+            | "as"
+            | "go"
+            | "make"
+            | "cargo"
+            | "javac"
+            | "tsc"
+            | "chmod"
+            | "chown"
+            | "touch"
+            | "mkdir"
+            | "git"
+            | "tar"
+            | "unzip"
+            | "python"
+            | "python3"
+            | "vim"
+            | "vi"
+            | "nano"
+    )
+}
+
+/// The same effects where the links that were made before lead to.
+fn follow_links(leaf: &mut LeafCommand, links: &HashMap<PathBuf, PathBuf>) {
+    if links.is_empty() {
+        return;
+    }
+    let mut more = Vec::new();
+    let mut losses = Vec::new();
+    let goes_in = leaf.words.iter().any(|word| word.glob || word.text.ends_with('/'));
+    for effect in leaf.effects.iter().take(256) {
+        let Resource::Path(path) = &effect.resource else { continue };
+        for (link, target) in links {
+            if let Ok(below) = path.strip_prefix(link) {
+                let path =
+                    if below.as_os_str().is_empty() { target.clone() } else { target.join(below) };
+                // A link is deleted, not what it leads to.
+                let is_meant =
+                    !below.as_os_str().is_empty() || effect.scope != Scope::FILE_DELETE || goes_in;
+                if is_meant
+                    && is_change(&effect.scope)
+                    && damages_history(&leaf.program, &effect.scope, &path)
+                {
+                    losses.push(history_loss_reason(&effect.scope, &path.to_string_lossy()));
+                }
+                let resource = Resource::Path(path);
+                more.push(Effect { scope: effect.scope.clone(), resource });
+            }
+        }
+    }
+    more.into_iter().for_each(|effect| leaf.add_effect(effect));
+    losses.into_iter().for_each(|loss| leaf.add_finding(CommandFinding::ask("git-history-loss", loss)));
+}
+
+fn is_change(scope: &Scope) -> bool {
+    [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(scope)
+}
+
+fn written_path(effect: &Effect) -> Option<PathBuf> {
+    match &effect.resource {
+        Resource::Path(path) if effect.scope == Scope::FILE_WRITE => Some(path.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,154 @@
+//! Words that are only known when a command runs and may turn out to be
+//! options or verbs. For most programs that is not worth a question, as what
+//! they can do is held by others; for some, an option makes all the difference.
+
+use crate::leaf::{RuntimeExtent, TextTaint, ShellWord};
+use crate::eval_context::EffectBuilder;
+
+/// Programs with options that delete, overwrite or run something.
+const OPTION_SENSITIVE_PROGRAMS: &[&str] = &[
+    "find", "gfind", "bfs", "fd", "fdfind", "tar", "gtar", "bsdtar", "dd", "rsync", "gdb", "lldb",
+    "sort", "gsort", "rg", "man", "zip", "ssh", "scp", "chmod", "chown", "xargs", "env",
+];
+
+/// Verbs of git with such options.
+const OPTION_SENSITIVE_GIT_VERBS: &[&str] = &[
+    "clean",
+    "reset",
+    "checkout",
+    "restore",
+    "switch",
+    "branch",
+    "push",
+    "pull",
+    "fetch",
+    "clone",
+    "stash",
+    "rm",
+    "reflog",
+    "gc",
+    "update-ref",
+    "remote",
+    "rebase",
+    "config",
+    "submodule",
+    "bisect",
+    "difftool",
+    "mergetool",
+    "worktree",
+    "prune",
+    "archive",
+    "grep",
+    "ls-remote",
+];
+
+/// Programs that only show their arguments, or look at them.
+const HARMLESS_PROGRAMS: &[&str] = &[
+    "echo",
+    "printf",
+    "test",
+    "[",
+    "[[",
+    "expr",
+    "basename",
+    "dirname",
+    "cat",
+    "ls",
+    "wc",
+    "head",
+    "tail",
+    "grep",
+    "egrep",
+    "fgrep",
+    "jq",
+    "diff",
+    "cmp",
+    "file",
+    "stat",
+    "du",
+    "sleep",
+    "kill",
+    "mkdir",
+    "touch",
+    "rm",
+    "cp",
+    "mv",
+    "export",
+    "local",
+    "declare",
+    "return",
+    "exit",
+    "date",
+    "curl",
+    "wget",
+    "awk",
+    "sed",
+    "cut",
+    "tr",
+    "seq",
+    "base64",
+    "sha256sum",
+    "md5sum",
+    "true",
+    "xdg-open",
+    "jo",
+    "yq",
+    "tee",
+    "python",
+    "python3",
+    "node",
+    "ruby",
+    "perl",
+    "bash",
+    "sh",
+];
+
+/// Asks about such words.
+pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    if words.iter().all(|word| word.known) {
+        return;
+    }
+    if matches!(act.program, "gh" | "glab") {
+        return describe_forge(act, words);
+    }
+    let own = words.iter().take_while(|word| word.text != "--");
+    let mut open = own.clone().filter(|word| may_be_option(word));
+    let unread = TextTaint::REMOTE.with(TextTaint::DECODED);
+    let found = match act.program {
+        program if HARMLESS_PROGRAMS.contains(&program) => None,
+        "git" if is_sensitive_git_verb(words) => open.next(),
+        "chmod" | "chown" => own.clone().next().filter(|word| may_be_option(word)),
+        program if OPTION_SENSITIVE_PROGRAMS.contains(&program) => open.next(),
+        _ => open.find(|word| word.taint.has(unread) && word.runtime_extent == RuntimeExtent::Whole),
+    };
+    if let Some(word) = found {
+        let reason = format!(
+            "{} is given words that are only known when it runs ({})",
+            act.program, word.text
+        );
+        act.ask("dynamic-option", reason);
+    }
+}
+
+/// Whether a word may begin with a dash: it comes from what somebody else has
+/// written, and is not known to be a number, a name or a path.
+fn may_be_option(word: &ShellWord) -> bool {
+    let written = TextTaint::COMPUTED.with(TextTaint::FOREIGN).with(TextTaint::REMOTE).with(TextTaint::DECODED);
+    !word.known && !word.named && word.runtime_extent != RuntimeExtent::NotAtStart && word.taint.has(written)
+}
+
+fn is_sensitive_git_verb(words: &[ShellWord]) -> bool {
+    let verb = super::git::split_global(words).1.first();
+    verb.is_some_and(|verb| OPTION_SENSITIVE_GIT_VERBS.contains(&verb.text.as_str()))
+}
+
+/// What a code forge is asked for is said by its first two words.
+fn describe_forge(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
+    let verbs = || words.iter().filter(|word| !word.text.starts_with('-')).take(2);
+    let tells = verbs().all(|word| word.known);
+    let orders = verbs().next().is_some_and(|word| word.text == "api");
+    if !tells || (orders && words.iter().any(may_be_option)) {
+        let reason = format!("Which order {} is given is only known when it runs", act.program);
+        act.ask("dynamic-option", reason);
+    }
+}

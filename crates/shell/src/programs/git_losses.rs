@@ -1,0 +1,350 @@
+//! What git loses for good, and which files it reads and writes beside its own.
+
+use std::sync::LazyLock;
+
+use hermes_core::Scope;
+
+use crate::args::CommandArgs;
+use crate::leaf::ShellWord;
+use crate::secret_paths;
+use crate::eval_context::EffectBuilder;
+use crate::static_names::StaticNameMap;
+
+/// Verbs that change the repository or the working tree, and are known.
+const WRITING_VERBS: &str = "add am apply archive bisect branch bundle checkout checkout-index cherry-pick \
+    citool clean clone commit commit-graph commit-tree difftool fetch filter-branch filter-repo \
+    format-patch gc gui hash-object index-pack init instaweb daemon lfs ls-remote maintenance merge \
+    merge-file merge-index mergetool multi-pack-index mv notes pack-objects pack-refs prune \
+    prune-packed pull push read-tree rebase reflog remote repack replace request-pull rerere reset \
+    restore revert rm send-email sparse-checkout stage stash submodule svn switch symbolic-ref tag \
+    update-index update-ref update-server-info worktree write-tree scalar backfill \
+    absorb flow town branchless cliff machete revise p4";
+
+/// More that only looks.
+const READ_ONLY_VERBS: &str = "bugreport check-mailmap check-ref-format column diagnose diff-pairs \
+    for-each-ref fmt-merge-msg get-tar-commit-id interpret-trailers mailinfo merge-tree patch-id \
+    show-index stripspace verify-pack last-modified repo refs";
+
+static KNOWN_VERBS: LazyLock<StaticNameMap<bool>> = LazyLock::new(|| {
+    let writing = WRITING_VERBS.split_whitespace().map(|verb| (verb, false));
+    writing.chain(READ_ONLY_VERBS.split_whitespace().map(|verb| (verb, true))).collect()
+});
+
+/// Whether a verb belongs to git, or to one of its well-known additions.
+pub(super) fn is_known_verb(verb: &str) -> bool {
+    KNOWN_VERBS.contains_key(verb)
+}
+
+/// Whether it is one of those that only look.
+pub(super) fn is_read_only_verb(verb: &str) -> bool {
+    KNOWN_VERBS.get(verb).is_some_and(|looks| *looks)
+}
+
+/// A word as seen from the folder that git was sent to.
+pub(super) fn in_dir(folder: Option<&ShellWord>, word: &ShellWord) -> ShellWord {
+    match folder {
+        Some(folder) if !word.text.starts_with('/') => ShellWord {
+            text: format!("{}/{}", folder.text.trim_end_matches('/'), word.text),
+            known: word.known && folder.known,
+            named: word.named && folder.known,
+            ..word.clone()
+        },
+        _ => word.clone(),
+    }
+}
+
+/// Files that options of a verb read or write, and secrets that are in the
+/// repository itself.
+pub(super) fn describe_files(act: &mut EffectBuilder<'_>, verb: &str, arguments: &[ShellWord], folder: Option<&ShellWord>) {
+    const MESSAGE_OPTIONS: &[&str] = &["-F", "--file", "-t", "--template", "-m", "--message"];
+    let args = CommandArgs::parse(
+        arguments,
+        &[
+            "-F",
+            "--file",
+            "-f",
+            "--contents",
+            "--prefix",
+            "--separate-git-dir",
+            "-m",
+            "--message",
+            "-b",
+            "-B",
+            "--pathspec-from-file",
+            "--blob",
+            "-L",
+            "-S",
+            "-G",
+            "--author",
+            "--since",
+            "--until",
+            "--grep",
+            "-n",
+        ],
+    );
+    let here = |word: &ShellWord| in_dir(folder, word);
+    let read = |act: &mut EffectBuilder<'_>, words: &[ShellWord]| words.iter().for_each(|w| act.read(&here(w)));
+    match verb {
+        "commit" | "tag" | "notes" | "merge" => {
+            let args = CommandArgs::parse(arguments, MESSAGE_OPTIONS);
+            read(act, &args.values(&["-F", "--file"]));
+            if verb == "commit" {
+                read(act, &args.values(&["-t", "--template"]));
+            }
+        }
+        "config" => {
+            for file in args.values(&["-f", "--file"]) {
+                if super::git_settings::changes_config(arguments) {
+                    act.write(&here(&file));
+                } else {
+                    act.read(&here(&file));
+                }
+            }
+        }
+        "blame" | "annotate" => read(act, &args.values(&["--contents"])),
+        "apply" | "am" | "mailinfo" => {
+            let tainted =
+                args.operands.iter().any(|word| word.taint.has(crate::leaf::TextTaint::REMOTE));
+            if tainted || act.context.input.taint.has(crate::leaf::TextTaint::REMOTE) {
+                act.ask("remote-to-shell", "Changes files as something downloaded says");
+            }
+            read(act, &args.operands);
+        }
+        "bundle" => {
+            let file = args.operands.get(1).cloned();
+            match (args.operand(0), file) {
+                ("create", Some(file)) => act.write(&here(&file)),
+                (_, Some(file)) => act.read(&here(&file)),
+                _ => {}
+            }
+        }
+        "checkout-index" => {
+            args.values(&["--prefix"]).iter().for_each(|word| act.write(&here(word)));
+        }
+        "init" => {
+            args.values(&["--separate-git-dir"]).iter().for_each(|word| act.write(&here(word)));
+            args.operands.iter().for_each(|word| act.write(&here(word)));
+            if let (true, Some(folder)) = (args.operands.is_empty(), folder) {
+                act.write(folder);
+            }
+        }
+        "worktree" if args.operand(0) == "add" => {
+            args.operands.iter().skip(1).take(1).for_each(|word| act.write(&here(word)));
+        }
+        _ => {}
+    }
+    read(act, &args.values(&["--pathspec-from-file"]));
+    stored_secrets(act, verb, &args, folder);
+}
+
+/// Secrets that the repository itself holds.
+fn stored_secrets(act: &mut EffectBuilder<'_>, verb: &str, args: &CommandArgs, folder: Option<&ShellWord>) {
+    let shows = matches!(
+        verb,
+        "show"
+            | "diff"
+            | "log"
+            | "cat-file"
+            | "archive"
+            | "blame"
+            | "annotate"
+            | "grep"
+            | "whatchanged"
+            | "add"
+            | "stage"
+            | "update-index"
+            | "hash-object"
+            | "mv"
+            | "diff-index"
+            | "diff-files"
+            | "checkout-index"
+            | "stash"
+            | "diff-tree"
+            | "commit"
+    );
+    for word in args.operands.iter().filter(|_| shows) {
+        // `HEAD:.env` and `:0:.env` are the file as the repository has it.
+        let path = word.text.rsplit(':').next().unwrap_or(&word.text);
+        if secret_paths::names_secret(path) {
+            act.read(&in_dir(folder, &ShellWord { text: path.to_owned(), ..word.clone() }));
+        }
+    }
+}
+
+/// What cannot be brought back.
+pub(super) fn describe_losses(act: &mut EffectBuilder<'_>, verb: &str, arguments: &[ShellWord]) {
+    // The most common ones, which lose nothing.
+    if matches!(verb, "add" | "commit" | "status" | "log" | "diff" | "show" | "ls-files") {
+        return;
+    }
+    let args = CommandArgs::parse(arguments, &["-m", "-b", "-B", "-c", "-C", "-u", "-o", "--exec", "-x"]);
+    let first = args.operand(0);
+    if verb == "remote" && first == "set-url" {
+        act.ask("git-remote", "Changes where this repository pushes to and pulls from");
+    }
+    if verb == "clean" && loses_untracked(arguments) {
+        act.ask("recursive-delete", "Deletes all files that git does not know");
+        act.affect_cwd(Scope::FILE_DELETE);
+    }
+    let reason = tree_loss(verb, arguments, &args).or_else(|| reference_loss(verb, arguments, &args));
+    if let Some(reason) = reason {
+        act.ask("git-history-loss", reason);
+    }
+}
+
+/// Whether an option is given. The name of a long one may be cut short.
+fn has_option(arguments: &[ShellWord], names: &[&str]) -> bool {
+    let options = arguments.iter().map(|word| word.text.as_str());
+    let mut options = options.filter(|text| text.starts_with('-'));
+    options.any(|text| {
+        let cut = text.len() > 3 && text.starts_with("--");
+        names.iter().any(|name| text == *name || cut && name.starts_with(text))
+    })
+}
+
+fn has_short_option(arguments: &[ShellWord], letter: char) -> bool {
+    arguments.iter().any(|word| {
+        word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(letter)
+    })
+}
+
+/// Whether git may hold files that it does not know for worth deleting, which
+/// a setting can make it do without being forced.
+fn loses_untracked(arguments: &[ShellWord]) -> bool {
+    !CommandArgs::parse(arguments, &["-e", "--exclude"]).has(&["-n", "--dry-run", "-h"])
+}
+
+/// Changes of files that are not committed yet.
+fn tree_loss(verb: &str, arguments: &[ShellWord], args: &CommandArgs) -> Option<&'static str> {
+    const LOST_CHANGES_REASON: &str = "Throws away changes that are not committed";
+    let forced = has_short_option(arguments, 'f') || has_option(arguments, &["--force"]);
+    let lost = match verb {
+        "reset" => args.has(&["--hard"]) || has_option(arguments, &["--merge", "--keep"]),
+        "clean" => loses_untracked(arguments),
+        "checkout" => forced || checks_out_files(arguments, args),
+        "switch" => forced || has_option(arguments, &["--discard-changes"]),
+        "restore" => {
+            !has_option(arguments, &["--staged", "-S"]) || has_option(arguments, &["--worktree", "-W", "-SW"])
+        }
+        "checkout-index" => forced,
+        "read-tree" => has_option(arguments, &["--reset", "-u"]),
+        "submodule" => {
+            forced && matches!(args.operand(0), "deinit" | "update")
+                || args.operand(0) == "deinit" && has_option(arguments, &["--all"])
+        }
+        "rm" => {
+            forced && !has_option(arguments, &["--cached"])
+                || args.has(&["-r"]) && !has_option(arguments, &["--cached", "-n", "--dry-run"])
+        }
+        _ => false,
+    };
+    lost.then_some(if verb == "clean" {
+        "Deletes all files that git does not know"
+    } else {
+        LOST_CHANGES_REASON
+    })
+}
+
+/// Whether `checkout` is given files, not a branch.
+fn checks_out_files(arguments: &[ShellWord], args: &CommandArgs) -> bool {
+    if has_option(arguments, &["--help", "--orphan"]) {
+        return false;
+    }
+    let dashes = arguments.iter().position(|word| word.text == "--");
+    let branches = args.has(&["-b", "-t", "--track", "--detach", "-d"]);
+    if dashes.is_some_and(|at| at + 1 < arguments.len())
+        || has_option(arguments, &["-p", "--patch", "--ours", "--theirs"])
+        || args.has(&["--pathspec-from-file"])
+    {
+        return true;
+    }
+    if args.has(&["-b", "-B"]) || branches {
+        return false;
+    }
+    args.operands.len() > 1 || args.operands.iter().any(looks_like_file)
+}
+
+/// Whether a word is rather a file than a branch or a tag.
+fn looks_like_file(word: &ShellWord) -> bool {
+    let text = word.text.as_str();
+    let name = text.rsplit('/').next().unwrap_or(text);
+    let ends = name.rsplit_once('.').is_some_and(|(stem, end)| {
+        !stem.is_empty()
+            && (1..=5).contains(&end.len())
+            && end.starts_with(|c: char| c.is_ascii_alphabetic())
+            && end.bytes().all(|b| b.is_ascii_alphanumeric())
+            && !(end == "x" && stem.ends_with(|c: char| c.is_ascii_digit()))
+    });
+    word.glob
+        || ends
+        || matches!(text, "." | ":/" | "*" | ":/*")
+        || text.starts_with("./")
+        || text.ends_with('/')
+        || text.starts_with("../")
+}
+
+/// Branches, tags and what no branch holds.
+fn reference_loss(verb: &str, arguments: &[ShellWord], args: &CommandArgs) -> Option<&'static str> {
+    let first = args.operand(0);
+    let forced = has_short_option(arguments, 'f') || has_option(arguments, &["--force"]);
+    let deletes = has_short_option(arguments, 'd') || has_option(arguments, &["--delete"]);
+    let is_first_branch = || match &*args.operands {
+        [only] => matches!(only.text.as_str(), "main" | "master" | "trunk"),
+        _ => false,
+    };
+    let reason = match verb {
+        "push"
+            if forced
+                || deletes
+                || has_option(arguments, &["--mirror", "--prune"])
+                || args.operands.iter().skip(1).any(|word| {
+                    word.text.starts_with('+')
+                        || (word.text.starts_with(':') && word.text.len() > 1)
+                }) =>
+        {
+            "Overwrites or deletes branches on the remote"
+        }
+        "branch" if has_short_option(arguments, 'D') || (deletes && forced) => {
+            "Deletes branches that are not merged"
+        }
+        // What every forge says to do with a new repository.
+        "branch" if has_short_option(arguments, 'M') && is_first_branch() => return None,
+        "branch" if forced || has_short_option(arguments, 'C') || has_short_option(arguments, 'M') => {
+            "Moves a branch away from its commits"
+        }
+        "branch" if deletes && (has_short_option(arguments, 'r') || has_option(arguments, &["--remotes"])) => {
+            "Deletes what is known of a remote branch"
+        }
+        "checkout" if args.has(&["-B"]) => "Moves a branch away from its commits",
+        "switch" if args.has(&["-C", "--force-create"]) => "Moves a branch away from its commits",
+        "stash" if matches!(first, "drop" | "clear") => "Deletes stashed changes",
+        "reflog" if matches!(first, "expire" | "delete") => "Deletes the record of earlier states",
+        "filter-branch" | "filter-repo" => "Rewrites the whole history",
+        "gc" if arguments
+            .iter()
+            .any(|word| matches!(word.text.as_str(), "--prune=now" | "--prune=all")) =>
+        {
+            "Deletes everything that no branch holds"
+        }
+        "prune" if !has_option(arguments, &["-n", "--dry-run"]) => {
+            "Deletes everything that no branch holds"
+        }
+        "lfs" if first == "prune" => "Deletes large files that no branch holds",
+        "update-ref" => "Moves or deletes a reference",
+        "replace" if deletes => "Deletes a reference",
+        "replace" if !args.operands.is_empty() || has_option(arguments, &["--graft", "--edit"]) => {
+            "Puts other commits in the place of some"
+        }
+        "symbolic-ref" if deletes || args.operands.len() > 1 => "Points a reference elsewhere",
+        "sparse-checkout" if first == "set" => "Takes files out of the working tree",
+        "remote" if matches!(first, "remove" | "rm") => "Forgets a remote with all its branches",
+        "update-index" if has_option(arguments, &["--force-remove", "--index-info"]) => {
+            "Takes files out of what is committed next"
+        }
+        "notes" if matches!(first, "remove" | "prune") => "Deletes notes",
+        "worktree" if first == "remove" && forced => "Deletes a worktree with its changes",
+        "tag" if deletes || forced => "Deletes or moves tags",
+        _ => return None,
+    };
+    Some(reason)
+}

@@ -1,0 +1,70 @@
+//! Programs that read or copy all that is below a folder: of the home folder,
+//! of the whole machine or of somebody else that is more than anybody means.
+
+use std::path::{Component, Path};
+
+use crate::leaf::ShellWord;
+use crate::eval_context::EffectBuilder;
+
+/// Folders below the home folder that hold secrets somewhere.
+const SECRET_HOLDING_DIRS: &[&str] =
+    &[".config", ".local", ".local/share", ".docker", ".cargo", ".gem", ".mozilla", "Library"];
+
+/// Folders whose parts are the home folders of people.
+const HOME_PARENT_DIRS: &[&str] = &["/home", "/Users", "/root"];
+
+/// Asks if all that is below one of these is read.
+pub(super) fn check_recursive_read(act: &mut EffectBuilder<'_>, roots: &[ShellWord]) {
+    for root in roots {
+        let Some(path) = act.context.absolute(root) else { continue };
+        // `~/*` is as good as the folder.
+        let mut path = path.as_path();
+        while root.glob && path.file_name().is_some_and(|name| is_match_all(&name.to_string_lossy())) {
+            path = path.parent().unwrap_or(path);
+        }
+        let hidden = root.glob
+            && path.parent() == act.context.at.home()
+            && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if hidden {
+            return act
+                .ask("tree-read", "Reads hidden folders of the home folder, secrets and all");
+        }
+        if let Some(place) = is_too_much(path, act.context.at.home(), act.context.at.cwd()) {
+            let reason = format!("Reads everything in {place}, secrets and all");
+            act.ask("tree-read", reason);
+            return;
+        }
+    }
+}
+
+fn is_match_all(name: &str) -> bool {
+    matches!(name, "*" | "**" | ".*" | ".[!.]*" | ".??*" | "{*,.*}" | "?*")
+}
+
+fn is_too_much(path: &Path, home: Option<&Path>, workspace: &Path) -> Option<String> {
+    let shown = || path.display().to_string();
+    if let Some(home) = home {
+        if home.starts_with(path) {
+            return Some(if path == home { "the home folder".to_owned() } else { shown() });
+        }
+        if SECRET_HOLDING_DIRS.iter().any(|folder| path == home.join(folder)) {
+            return Some(shown());
+        }
+    }
+    if path.components().count() <= 1 || matches!(path.to_str(), Some("/etc" | "/proc" | "/var")) {
+        return Some(shown());
+    }
+    // The home folder of somebody else, all of it.
+    let parts = path.components().filter(|part| matches!(part, Component::Normal(_))).count();
+    let person = HOME_PARENT_DIRS.iter().any(|folder| path.starts_with(folder)) && parts <= 2;
+    let own = workspace.starts_with(path) && home.is_some_and(|home| path.starts_with(home));
+    (person && !own && home.is_none_or(|home| !path.starts_with(home))).then(shown)
+}
+
+/// Whether an option makes a program go down into folders.
+pub(super) fn is_recursive(words: &[ShellWord], letters: &[char], long: &[&str]) -> bool {
+    words.iter().take_while(|word| word.text != "--").any(|word| {
+        let short = word.text.starts_with('-') && !word.text.starts_with("--");
+        (short && word.text.contains(letters)) || long.contains(&word.text.as_str())
+    })
+}

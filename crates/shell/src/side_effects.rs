@@ -1,0 +1,123 @@
+//! Commands of which it is certain that they change nothing: neither a file,
+//! nor the shell, nor anything else that a later command could meet.
+
+use hermes_core::{Scope, WorkingDir};
+
+use crate::leaf::{CommandAnalysis, LeafCommand};
+use crate::parse::parse;
+use crate::syntax::{ShellCommand, ParameterOperator, WordPart, RawWord, ShellRedirect, SimpleCommand};
+
+/// How much of what a command could do it is known to do. Commands are put in
+/// order by it; nothing is permitted by it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SideEffects {
+    /// It may do anything.
+    #[default]
+    Unknown,
+    /// It may look at anything, and leaves everything as it was.
+    ReadOnly,
+    /// It touches nothing at all; time passes.
+    None,
+}
+
+/// Programs that touch nothing.
+const NO_EFFECT_PROGRAMS: &str = "echo false sleep true";
+
+/// Programs that only look, unless an option says otherwise, which the
+/// analysis knows. A program that is not here may do anything.
+const READ_ONLY_PROGRAMS: &str = "\
+    arch basename cat cksum cmp column comm cut date df diff dirname du egrep expand factor \
+    fgrep find fold free git grep head hexdump hostname id jq join ls lsblk lscpu md5sum nl \
+    nproc od paste pgrep printenv ps pstree pwd readlink realpath rev rg sed seq sha1sum \
+    sha256sum sha512sum sort stat strings tac tail tr uname uniq uptime wc whereis which \
+    who whoami xxd";
+
+/// What is certain of a command in a shell that remembers `earlier`. In doubt
+/// it may do anything.
+pub fn side_effects(earlier: &str, source: &str, at: &WorkingDir) -> SideEffects {
+    // Far more than anybody looks with, and cheaper than reading it.
+    if source.len() > 4096 {
+        return SideEffects::Unknown;
+    }
+    let script = parse(source, 0);
+    let simple = match (script.problem, plain_commands(&script.body)) {
+        (None, Some(simple)) if !simple.is_empty() => simple,
+        _ => return SideEffects::Unknown,
+    };
+    let analysis = crate::analyze_after(earlier, source, at);
+    if !is_read_only_as_written(&analysis, &simple) {
+        return SideEffects::Unknown;
+    }
+    let waits = |leaf: &LeafCommand| {
+        is_in(NO_EFFECT_PROGRAMS, &leaf.program)
+            && leaf.effects.iter().all(|effect| effect.scope == Scope::TERMINAL_EXECUTE)
+    };
+    let leaves = &analysis.leaves;
+    if leaves.iter().all(waits) && leaves.iter().any(|leaf| leaf.program == "sleep") {
+        SideEffects::None
+    } else {
+        SideEffects::ReadOnly
+    }
+}
+
+/// Whether the commands are exactly those that are written there, no function
+/// and no alias behind them, and all of them harmless.
+fn is_read_only_as_written(analysis: &CommandAnalysis, simple: &[&SimpleCommand]) -> bool {
+    let harmless = |(leaf, simple): (&LeafCommand, &&SimpleCommand)| {
+        leaf.text == simple.text
+            && simple.words.first().and_then(RawWord::unquoted_text) == Some(leaf.program.as_str())
+            && leaf.wrappers.is_empty()
+            && leaf.is_read_only()
+            && leaf.run_files.is_empty()
+    };
+    analysis.findings.is_empty()
+        && analysis.leaves.len() == simple.len()
+        && analysis.leaves.iter().zip(simple).all(harmless)
+}
+
+/// The simple commands of a list of pipelines in which the shell does nothing
+/// but start programs; none if there is more to it.
+fn plain_commands(body: &ShellCommand) -> Option<Vec<&SimpleCommand>> {
+    let mut found = Vec::new();
+    let mut rest = vec![body];
+    while let Some(command) = rest.pop() {
+        match command {
+            ShellCommand::Simple(simple) if is_plain(simple) => found.push(simple),
+            ShellCommand::Pipeline(inner) | ShellCommand::Sequence(inner) => rest.extend(inner.iter().rev()),
+            ShellCommand::Conditional(inner) | ShellCommand::AndThen(inner) => rest.push(inner),
+            _ => return None,
+        }
+    }
+    Some(found)
+}
+
+fn is_plain(simple: &SimpleCommand) -> bool {
+    let known = |name: &str| is_in(NO_EFFECT_PROGRAMS, name) || is_in(READ_ONLY_PROGRAMS, name);
+    let target = |redirect: &ShellRedirect| redirect.target.get().is_some_and(is_text);
+    simple.assignments.is_empty()
+        && simple.words.first().and_then(RawWord::unquoted_text).is_some_and(known)
+        && simple.words.iter().all(is_text)
+        // `{name}>file` sets a variable.
+        && !["}>", "}<"].iter().any(|mark| simple.text.contains(mark))
+        && simple.redirects.iter().all(target)
+}
+
+/// Whether a word is text and plain variables: other expansions can assign,
+/// and run commands.
+fn is_text(word: &RawWord) -> bool {
+    word.parts.iter().all(|part| match part {
+        WordPart::Text { .. } => true,
+        WordPart::Parameter(parameter) => {
+            parameter.operator == ParameterOperator::Plain && parameter.argument.parts.is_empty()
+        }
+        _ => false,
+    })
+}
+
+fn is_in(names: &str, name: &str) -> bool {
+    names.split_ascii_whitespace().any(|known| known == name)
+}
+
+#[cfg(test)]
+#[path = "side_effects_tests.rs"]
+mod tests;
