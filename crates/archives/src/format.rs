@@ -8,7 +8,7 @@ use hermes_core::ToolError;
 
 /// A format that can be written and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum ArchiveFormat {
     /// Zip, with deflate.
     Zip,
     /// Tar without compression.
@@ -26,26 +26,26 @@ pub enum Format {
 }
 
 /// The part of a file's beginning that tells its format.
-pub(crate) const HEAD: usize = 64 * 1024;
+pub(crate) const FORMAT_HEAD_BYTES: usize = 64 * 1024;
 /// A block of a tar archive, which begins with a header.
-const BLOCK: usize = 512;
+const TAR_BLOCK_BYTES: usize = 512;
 
 /// Endings of names, the longest first.
-const ENDINGS: &[(&str, Format)] = &[
-    (".tar.zst", Format::TarZst),
-    (".tar.gz", Format::TarGz),
-    (".tzst", Format::TarZst),
-    (".tgz", Format::TarGz),
-    (".zip", Format::Zip),
-    (".jar", Format::Zip),
-    (".tar", Format::Tar),
-    (".zst", Format::Zst),
-    (".gz", Format::Gz),
-    (".7z", Format::SevenZip),
+const FORMAT_EXTENSIONS: &[(&str, ArchiveFormat)] = &[
+    (".tar.zst", ArchiveFormat::TarZst),
+    (".tar.gz", ArchiveFormat::TarGz),
+    (".tzst", ArchiveFormat::TarZst),
+    (".tgz", ArchiveFormat::TarGz),
+    (".zip", ArchiveFormat::Zip),
+    (".jar", ArchiveFormat::Zip),
+    (".tar", ArchiveFormat::Tar),
+    (".zst", ArchiveFormat::Zst),
+    (".gz", ArchiveFormat::Gz),
+    (".7z", ArchiveFormat::SevenZip),
 ];
 
 /// What is recognised and not read, and what reads it.
-const FOREIGN: &[(&[u8], &str, &str)] = &[
+const UNSUPPORTED_FORMATS: &[(&[u8], &str, &str)] = &[
     (b"BZh", "bzip2 data", "`tar -xjf` or `bunzip2`"),
     (b"\xFD7zXZ\0", "xz data", "`tar -xJf` or `unxz`"),
     (b"Rar!\x1A\x07", "a RAR archive", "`unrar` or `bsdtar`"),
@@ -56,7 +56,7 @@ const FOREIGN: &[(&[u8], &str, &str)] = &[
     (b"MSCF", "a cabinet file", "`cabextract`"),
 ];
 
-impl Format {
+impl ArchiveFormat {
     /// Every format.
     pub const ALL: &'static [Self] =
         &[Self::Zip, Self::Tar, Self::TarGz, Self::TarZst, Self::Gz, Self::Zst, Self::SevenZip];
@@ -75,14 +75,14 @@ impl Format {
     }
 
     /// The format that a file of this name should have.
-    pub fn of_name(path: &Path) -> Option<Self> {
+    pub fn from_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_lowercase();
-        ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)).map(|&(_, format)| format)
+        FORMAT_EXTENSIONS.iter().find(|(ending, _)| name.ends_with(ending)).map(|&(_, format)| format)
     }
 
     /// The format of a file that begins with `head`; the name decides only
     /// what the content leaves open.
-    pub fn of_content(head: &[u8], path: &Path) -> Result<Self, ToolError> {
+    pub fn from_content(head: &[u8], path: &Path) -> Result<Self, ToolError> {
         if [&b"PK\x03\x04"[..], b"PK\x05\x06", b"PK\x07\x08"].iter().any(|s| head.starts_with(s)) {
             return Ok(Self::Zip);
         }
@@ -91,34 +91,34 @@ impl Format {
         }
         if head.starts_with(b"\x1F\x8B") {
             let holds_tar = is_tar(&first_block(MultiGzDecoder::new(head)));
-            return Ok(if holds_tar { Self::TarGz } else { Self::by_name(path, Self::Gz) });
+            return Ok(if holds_tar { Self::TarGz } else { Self::refine_by_name(path, Self::Gz) });
         }
         if head.starts_with(b"\x28\xB5\x2F\xFD") || is_skippable(head) {
             let block = zstd::stream::read::Decoder::with_buffer(head).map(first_block);
             let holds_tar = block.is_ok_and(|block| is_tar(&block));
-            return Ok(if holds_tar { Self::TarZst } else { Self::by_name(path, Self::Zst) });
+            return Ok(if holds_tar { Self::TarZst } else { Self::refine_by_name(path, Self::Zst) });
         }
         if is_tar(head) {
             return Ok(Self::Tar);
         }
         let shown = path.display();
-        if let Some((_, what, reader)) = FOREIGN.iter().find(|(s, ..)| head.starts_with(s)) {
+        if let Some((_, what, reader)) = UNSUPPORTED_FORMATS.iter().find(|(s, ..)| head.starts_with(s)) {
             return Err(ToolError::invalid(format!("{shown} is {what}, which is not supported"))
                 .with_hint(format!("A program such as {reader} unpacks it.")));
         }
         // An archive with something in front of it, such as a self-extracting
         // zip, or an empty tar, which is all zeros.
-        match Self::of_name(path) {
+        match Self::from_name(path) {
             Some(Self::Zip) => Ok(Self::Zip),
             Some(Self::Tar) if !head.is_empty() && head.iter().all(|&b| b == 0) => Ok(Self::Tar),
-            _ => Err(not_an_archive(path)),
+            _ => Err(unknown_format_error(path)),
         }
     }
 
     /// A compressed file whose content is no plain tar: the name may still
     /// say that it is an empty or damaged one.
-    fn by_name(path: &Path, single: Self) -> Self {
-        match (Self::of_name(path), single) {
+    fn refine_by_name(path: &Path, single: Self) -> Self {
+        match (Self::from_name(path), single) {
             (Some(Self::TarGz), Self::Gz) => Self::TarGz,
             (Some(Self::TarZst), Self::Zst) => Self::TarZst,
             _ => single,
@@ -131,7 +131,7 @@ impl Format {
     }
 
     /// The levels of compression that it knows; none if it does not compress.
-    pub fn levels(self) -> Option<std::ops::RangeInclusive<u32>> {
+    pub fn compression_levels(self) -> Option<std::ops::RangeInclusive<u32>> {
         match self {
             Self::Tar => None,
             Self::Zip | Self::TarGz | Self::Gz | Self::SevenZip => Some(0..=9),
@@ -140,14 +140,14 @@ impl Format {
     }
 }
 
-impl std::fmt::Display for Format {
+impl std::fmt::Display for ArchiveFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
 }
 
-fn not_an_archive(path: &Path) -> ToolError {
-    let known: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+fn unknown_format_error(path: &Path) -> ToolError {
+    let known: Vec<&str> = ArchiveFormat::ALL.iter().map(|format| format.name()).collect();
     ToolError::invalid(format!("{} is not an archive of a known format", path.display()))
         .with_hint(format!("Known are {}.", known.join(", ")))
 }
@@ -155,7 +155,7 @@ fn not_an_archive(path: &Path) -> ToolError {
 /// What the stream begins with; less than a block where it is damaged.
 fn first_block(stream: impl Read) -> Vec<u8> {
     let mut block = Vec::new();
-    let _ = stream.take(BLOCK as u64).read_to_end(&mut block);
+    let _ = stream.take(TAR_BLOCK_BYTES as u64).read_to_end(&mut block);
     block
 }
 
@@ -166,7 +166,7 @@ fn is_skippable(head: &[u8]) -> bool {
 
 /// A tar header has the sum of its own bytes in it, the sum counted as blanks.
 fn is_tar(head: &[u8]) -> bool {
-    let (Some(block), Some(stated)) = (head.get(..BLOCK), head.get(148..156)) else { return false };
+    let (Some(block), Some(stated)) = (head.get(..TAR_BLOCK_BYTES), head.get(148..156)) else { return false };
     let digits = stated.iter().skip_while(|b| **b == b' ').take_while(|b| b.is_ascii_digit());
     let stated = digits
         .fold(0_u32, |sum, digit| sum.saturating_mul(8).saturating_add(u32::from(digit - b'0')));

@@ -16,25 +16,25 @@ fn gz(content: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory")
 }
 
-fn of(head: &[u8], name: &str) -> Result<Format, ToolError> {
-    Format::of_content(head, Path::new(name))
+fn of(head: &[u8], name: &str) -> Result<ArchiveFormat, ToolError> {
+    ArchiveFormat::from_content(head, Path::new(name))
 }
 
 #[test]
 fn content_comes_before_the_name() {
     let zst = |content: &[u8]| zstd::stream::encode_all(content, 1).expect("memory");
     for (head, name, format) in [
-        (b"PK\x03\x04....".to_vec(), "x.tar", Format::Zip),
-        (b"7z\xBC\xAF\x27\x1C".to_vec(), "x.zip", Format::SevenZip),
-        (tar(), "x.zip", Format::Tar),
-        (gz(&tar()), "x.zip", Format::TarGz),
-        (gz(b"text"), "x.log.gz", Format::Gz),
-        (gz(b"text"), "x.gz", Format::Gz),
-        (gz(b""), "x.tgz", Format::TarGz),
-        (zst(&tar()), "x", Format::TarZst),
-        (zst(b"text"), "x", Format::Zst),
-        (vec![0; 1024], "empty.tar", Format::Tar),
-        (b"#!/bin/sh\n".to_vec(), "self.zip", Format::Zip),
+        (b"PK\x03\x04....".to_vec(), "x.tar", ArchiveFormat::Zip),
+        (b"7z\xBC\xAF\x27\x1C".to_vec(), "x.zip", ArchiveFormat::SevenZip),
+        (tar(), "x.zip", ArchiveFormat::Tar),
+        (gz(&tar()), "x.zip", ArchiveFormat::TarGz),
+        (gz(b"text"), "x.log.gz", ArchiveFormat::Gz),
+        (gz(b"text"), "x.gz", ArchiveFormat::Gz),
+        (gz(b""), "x.tgz", ArchiveFormat::TarGz),
+        (zst(&tar()), "x", ArchiveFormat::TarZst),
+        (zst(b"text"), "x", ArchiveFormat::Zst),
+        (vec![0; 1024], "empty.tar", ArchiveFormat::Tar),
+        (b"#!/bin/sh\n".to_vec(), "self.zip", ArchiveFormat::Zip),
     ] {
         assert_eq!(of(&head, name).expect(name), format, "{name}");
     }
@@ -57,13 +57,13 @@ fn what_is_not_read_is_named() {
 #[test]
 fn names_tell_formats() {
     for (name, format) in [
-        ("a.tar.gz", Some(Format::TarGz)),
-        ("A.TGZ", Some(Format::TarGz)),
-        ("a.tar.zst", Some(Format::TarZst)),
-        ("a.b.gz", Some(Format::Gz)),
-        ("a.7z", Some(Format::SevenZip)),
+        ("a.tar.gz", Some(ArchiveFormat::TarGz)),
+        ("A.TGZ", Some(ArchiveFormat::TarGz)),
+        ("a.tar.zst", Some(ArchiveFormat::TarZst)),
+        ("a.b.gz", Some(ArchiveFormat::Gz)),
+        ("a.7z", Some(ArchiveFormat::SevenZip)),
         ("a.txt", None),
     ] {
-        assert_eq!(Format::of_name(Path::new(name)), format, "{name}");
+        assert_eq!(ArchiveFormat::from_name(Path::new(name)), format, "{name}");
     }
 }

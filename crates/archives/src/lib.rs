@@ -2,29 +2,29 @@
 //!
 //! What an archive says of itself is never believed. Names are checked before
 //! they become paths ([`SafeName`]), sizes are counted while bytes arrive
-//! ([`Limits`]), and a tree is unpacked beside its place and moved there when
+//! ([`ArchiveLimits`]), and a tree is unpacked beside its place and moved there when
 //! all of it has arrived, so that a failure leaves nothing behind.
 
-mod choice;
+mod filter;
 mod format;
-mod gauge;
+mod progress;
 mod limits;
 mod list;
 mod member;
 mod name;
 mod pack;
 mod read;
-mod rules;
-mod unkept;
+mod ignore_rules;
+mod dropped_attributes;
 mod unpack;
 
-pub use choice::Choice;
-pub use format::Format;
-pub use gauge::Oversight;
-pub use limits::Limits;
-pub use list::{Listing, Page, list};
-pub use member::{Member, Nature, Skipped};
+pub use filter::GlobFilter;
+pub use format::ArchiveFormat;
+pub use progress::ProgressHooks;
+pub use limits::ArchiveLimits;
+pub use list::{ArchiveListing, ListPage, list};
+pub use member::{ArchiveMember, MemberKind, SkippedEntry};
 pub use name::SafeName;
-pub use pack::{Created, Packing, Source, create};
-pub use unkept::NotKept;
-pub use unpack::{Existing, Extracted, Unpacking, extract, extract_telling};
+pub use pack::{PackReport, PackRequest, PackSource, create};
+pub use dropped_attributes::DroppedAttribute;
+pub use unpack::{UnpackConflictPolicy, UnpackReport, UnpackRequest, extract, extract_announcing};

@@ -5,14 +5,14 @@ use std::io::{self, Read};
 
 use hermes_core::ToolError;
 
-use crate::gauge::Gauge;
+use crate::progress::ProgressTracker;
 
 /// Levels of folders in a name.
-pub(crate) const LEVELS: usize = 256;
+pub(crate) const MAX_DIR_LEVELS: usize = 256;
 
 /// How much may come out of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ArchiveLimits {
     /// Bytes altogether.
     pub bytes: u64,
     /// Entries.
@@ -20,31 +20,31 @@ pub struct Limits {
     /// Bytes for each byte of the archive.
     pub ratio: u64,
     /// Bytes that may come out whatever the ratio.
-    pub free: u64,
+    pub free_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for ArchiveLimits {
     fn default() -> Self {
-        Self { bytes: 2 << 30, entries: 100_000, ratio: 100, free: 10 << 20 }
+        Self { bytes: 2 << 30, entries: 100_000, ratio: 100, free_bytes: 10 << 20 }
     }
 }
 
 /// What has come out so far.
 #[derive(Debug)]
-pub(crate) struct Budget {
-    limits: Limits,
+pub(crate) struct UnpackBudget {
+    limits: ArchiveLimits,
     /// Bytes of the archive.
     packed: u64,
     /// Bytes that were kept.
     bytes: Cell<u64>,
     /// Bytes that came out, kept or passed over.
-    seen: Cell<u64>,
+    seen_bytes: Cell<u64>,
     entries: Cell<u64>,
 }
 
-impl Budget {
-    pub(crate) fn new(limits: Limits, packed: u64) -> Self {
-        Self { limits, packed, bytes: Cell::new(0), seen: Cell::new(0), entries: Cell::new(0) }
+impl UnpackBudget {
+    pub(crate) fn new(limits: ArchiveLimits, packed: u64) -> Self {
+        Self { limits, packed, bytes: Cell::new(0), seen_bytes: Cell::new(0), entries: Cell::new(0) }
     }
 
     /// Counts an entry.
@@ -79,15 +79,15 @@ impl Budget {
                  part of it with include."
             )));
         }
-        self.pass(bytes)
+        self.pass_over(bytes)
     }
 
     /// Counts bytes that only stand in the way: a bomb that nobody wants is
     /// a bomb all the same.
-    pub(crate) fn pass(&self, bytes: u64) -> Result<(), ToolError> {
-        let all = self.seen.get().saturating_add(bytes);
-        self.seen.set(all);
-        let Limits { ratio, free, .. } = self.limits;
+    pub(crate) fn pass_over(&self, bytes: u64) -> Result<(), ToolError> {
+        let all = self.seen_bytes.get().saturating_add(bytes);
+        self.seen_bytes.set(all);
+        let ArchiveLimits { ratio, free_bytes: free, .. } = self.limits;
         if all > free && all > self.packed.saturating_mul(ratio) {
             let packed = self.packed;
             return Err(ToolError::limit(format!(
@@ -105,29 +105,29 @@ impl Budget {
 
 /// Content of an entry that is counted while it is read. An error is left
 /// with the gauge, where it survives the libraries that pass it on.
-pub(crate) struct Spending<'a, R> {
+pub(crate) struct BudgetedReader<'a, R> {
     pub(crate) inner: R,
-    pub(crate) purpose: Purpose,
-    pub(crate) budget: &'a Budget,
-    pub(crate) gauge: &'a Gauge<'a>,
+    pub(crate) purpose: ReadPurpose,
+    pub(crate) budget: &'a UnpackBudget,
+    pub(crate) gauge: &'a ProgressTracker<'a>,
 }
 
 /// What content is read for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum ReadPurpose {
     /// Somebody keeps it.
     Keep,
     /// It stands in the way.
-    Pass,
+    PassOver,
 }
 
-impl<R: Read> Read for Spending<'_, R> {
+impl<R: Read> Read for BudgetedReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.gauge.check()?;
         let read = self.inner.read(buffer)?;
         let counted = match self.purpose {
-            Purpose::Keep => self.budget.spend(read as u64),
-            Purpose::Pass => self.budget.pass(read as u64),
+            ReadPurpose::Keep => self.budget.spend(read as u64),
+            ReadPurpose::PassOver => self.budget.pass_over(read as u64),
         };
         counted.map_err(|error| self.gauge.stop(error))?;
         Ok(read)

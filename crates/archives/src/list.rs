@@ -5,19 +5,19 @@ use std::path::Path;
 use hermes_core::ToolError;
 use hermes_files::FileAccess;
 
-use crate::choice::Choice;
-use crate::format::Format;
-use crate::gauge::Oversight;
-use crate::limits::Limits;
-use crate::member::{Member, Nature, Skipped};
-use crate::read::{Appetite, Opened};
+use crate::filter::GlobFilter;
+use crate::format::ArchiveFormat;
+use crate::progress::ProgressHooks;
+use crate::limits::ArchiveLimits;
+use crate::member::{ArchiveMember, MemberKind, SkippedEntry};
+use crate::read::{VisitMode, OpenArchive};
 
 /// Entries of a list. Only those of a page are kept.
-const ENTRIES: u64 = 2_000_000;
+const MAX_LISTED_ENTRIES: u64 = 2_000_000;
 
 /// Which of the entries are told.
 #[derive(Debug, Clone, Copy)]
-pub struct Page {
+pub struct ListPage {
     /// How many are passed over.
     pub offset: u64,
     /// How many are told.
@@ -26,11 +26,11 @@ pub struct Page {
 
 /// The entries of an archive, and sums over all of them.
 #[derive(Debug)]
-pub struct Listing {
+pub struct ArchiveListing {
     /// The format.
-    pub format: Format,
+    pub format: ArchiveFormat,
     /// The entries of the page, in the order of the archive.
-    pub members: Vec<Member>,
+    pub members: Vec<ArchiveMember>,
     /// How many there are that were asked for.
     pub total: u64,
     /// How many of those are files.
@@ -44,7 +44,7 @@ pub struct Listing {
     /// Whether any of them needs a password.
     pub encrypted: bool,
     /// Entries that are not told, and why.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedEntry>,
 }
 
 /// Lists the entries of the archive at `path`. Their content is read only
@@ -52,13 +52,13 @@ pub struct Listing {
 pub fn list(
     files: &FileAccess<'_>,
     path: &Path,
-    choice: &Choice,
-    page: Page,
-    limits: Limits,
-    oversight: Oversight<'_>,
-) -> Result<Listing, ToolError> {
-    let opened = Opened::new(files, path)?;
-    let mut listing = Listing {
+    choice: &GlobFilter,
+    page: ListPage,
+    limits: ArchiveLimits,
+    oversight: ProgressHooks<'_>,
+) -> Result<ArchiveListing, ToolError> {
+    let opened = OpenArchive::new(files, path)?;
+    let mut listing = ArchiveListing {
         format: opened.format,
         members: Vec::new(),
         total: 0,
@@ -70,28 +70,28 @@ pub fn list(
         skipped: Vec::new(),
     };
     // Nothing is kept, so that a bomb is only passed, up to a bound.
-    let free = limits.free.max(limits.bytes);
-    let limits = Limits { entries: limits.entries.max(ENTRIES), free, ..limits };
-    let replaced = opened.visit(limits, oversight, Appetite::Names, &mut |member, _| {
-        if choice.takes(Path::new(&member.shown())) {
-            listing.add(member, page);
+    let free = limits.free_bytes.max(limits.bytes);
+    let limits = ArchiveLimits { entries: limits.entries.max(MAX_LISTED_ENTRIES), free_bytes: free, ..limits };
+    let replaced = opened.visit(limits, oversight, VisitMode::Names, &mut |member, _| {
+        if choice.includes(Path::new(&member.display_name())) {
+            listing.add_member(member, page);
         }
         Ok(())
     })?;
-    listing.skipped = Skipped::replaced(replaced, choice).collect();
+    listing.skipped = SkippedEntry::replaced_by_later(replaced, choice).collect();
     Ok(listing)
 }
 
-impl Listing {
-    fn add(&mut self, member: Member, page: Page) {
+impl ArchiveListing {
+    fn add_member(&mut self, member: ArchiveMember, page: ListPage) {
         let is_shown = self.total >= page.offset && (self.members.len() as u64) < page.limit;
         self.total += 1;
-        match member.nature {
-            Nature::File => {
+        match member.kind {
+            MemberKind::File => {
                 self.files += 1;
                 self.bytes = self.bytes.saturating_add(member.size.unwrap_or(0));
             }
-            Nature::Folder => self.folders += 1,
+            MemberKind::Directory => self.folders += 1,
             _ => {}
         }
         self.encrypted |= member.encrypted;

@@ -5,15 +5,15 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::choice::Choice;
+use crate::filter::GlobFilter;
 
 /// An entry, as the archive tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct ArchiveMember {
     /// The name, byte by byte.
     pub name: Vec<u8>,
     /// What it is.
-    pub nature: Nature,
+    pub kind: MemberKind,
     /// Bytes of content, where the archive says so.
     pub size: Option<u64>,
     /// Bytes that it takes in the archive, where it is kept by itself.
@@ -28,11 +28,11 @@ pub struct Member {
 
 /// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Nature {
+pub enum MemberKind {
     /// A regular file.
     File,
     /// A folder.
-    Folder,
+    Directory,
     /// A symbolic link; its target, where that is known.
     Link(Vec<u8>),
     /// Another name of an earlier entry.
@@ -41,12 +41,12 @@ pub enum Nature {
     Special,
 }
 
-impl Nature {
+impl MemberKind {
     /// Its name in lists.
     pub fn name(&self) -> &'static str {
         match self {
             Self::File => "file",
-            Self::Folder => "dir",
+            Self::Directory => "dir",
             Self::Link(_) => "symlink",
             Self::HardLink(_) => "hardlink",
             Self::Special => "other",
@@ -54,9 +54,9 @@ impl Nature {
     }
 }
 
-impl Member {
+impl ArchiveMember {
     /// The name for people; bytes that are no UTF-8 become U+FFFD.
-    pub fn shown(&self) -> String {
+    pub fn display_name(&self) -> String {
         String::from_utf8_lossy(&self.name).into_owned()
     }
 
@@ -68,31 +68,31 @@ impl Member {
 
 /// An entry that was left out, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedEntry {
     /// Its name.
     pub path: PathBuf,
     /// Why.
     pub reason: String,
 }
 
-impl Skipped {
+impl SkippedEntry {
     /// Entries in whose place later ones of the same name came, as far as they
     /// were chosen.
-    pub(crate) fn replaced(names: Vec<Vec<u8>>, choice: &Choice) -> impl Iterator<Item = Self> {
+    pub(crate) fn replaced_by_later(names: Vec<Vec<u8>>, choice: &GlobFilter) -> impl Iterator<Item = Self> {
         let paths = names.into_iter().map(|name| PathBuf::from(OsString::from_vec(name)));
-        let chosen = paths.filter(|path| choice.takes(path));
-        chosen.map(|path| Self { path, reason: REPLACED.to_owned() })
+        let chosen = paths.filter(|path| choice.includes(path));
+        chosen.map(|path| Self { path, reason: REPLACED_REASON.to_owned() })
     }
 }
 
 /// Why an earlier entry of two was left out.
-pub(crate) const REPLACED: &str = "a later entry has the same name";
+pub(crate) const REPLACED_REASON: &str = "a later entry has the same name";
 
 /// Unix file types in the upper bits of a mode.
 pub(crate) const TYPE_BITS: u32 = 0o170_000;
 pub(crate) const TYPE_FILE: u32 = 0o100_000;
-pub(crate) const TYPE_FOLDER: u32 = 0o040_000;
+pub(crate) const TYPE_DIRECTORY: u32 = 0o040_000;
 pub(crate) const TYPE_LINK: u32 = 0o120_000;
 pub(crate) const TYPE_PIPE: u32 = 0o010_000;
 /// Targets of links are no longer than a path can be.
-pub(crate) const LONGEST_TARGET: u64 = 4096;
+pub(crate) const MAX_LINK_TARGET_BYTES: u64 = 4096;

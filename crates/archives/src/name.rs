@@ -6,12 +6,12 @@ use std::path::{Component, Path, PathBuf};
 
 use hermes_core::ToolError;
 
-use crate::limits::LEVELS;
+use crate::limits::MAX_DIR_LEVELS;
 
 /// Bytes of one part of a path.
-const LONGEST_PART: usize = 255;
+const MAX_COMPONENT_BYTES: usize = 255;
 /// Bytes of a path.
-const LONGEST: usize = 4095;
+const MAX_PATH_BYTES: usize = 4095;
 
 /// A relative path of plain names. It is not empty and stays below the folder
 /// that it is joined to, as long as no link is followed.
@@ -21,8 +21,8 @@ pub struct SafeName(PathBuf);
 impl SafeName {
     /// Checks a name. None stands for the top folder itself, as in `./`.
     pub fn new(raw: &[u8]) -> Result<Option<Self>, ToolError> {
-        if let Some(why) = Self::objection(raw) {
-            return Err(refuse(raw, why));
+        if let Some(why) = Self::rejection_reason(raw) {
+            return Err(unsafe_name_error(raw, why));
         }
         let parts: PathBuf = raw
             .split(|&byte| byte == b'/')
@@ -33,7 +33,7 @@ impl SafeName {
     }
 
     /// Why a name cannot be one, as the end of a sentence about it.
-    pub(crate) fn objection(raw: &[u8]) -> Option<&'static str> {
+    pub(crate) fn rejection_reason(raw: &[u8]) -> Option<&'static str> {
         if raw.is_empty() {
             return Some("is empty");
         }
@@ -54,17 +54,17 @@ impl SafeName {
         if parts.any(|part| part == b"..") {
             return Some("leads up with ..");
         }
-        if raw.len() > LONGEST || raw.split(|&b| b == b'/').any(|part| part.len() > LONGEST_PART) {
+        if raw.len() > MAX_PATH_BYTES || raw.split(|&b| b == b'/').any(|part| part.len() > MAX_COMPONENT_BYTES) {
             return Some("is too long");
         }
-        if raw.split(|&b| b == b'/').count() > LEVELS {
+        if raw.split(|&b| b == b'/').count() > MAX_DIR_LEVELS {
             return Some("has too many levels of folders");
         }
         None
     }
 
     /// The name without its first parts; none if nothing is left.
-    pub fn strip(&self, count: usize) -> Option<Self> {
+    pub fn strip_components(&self, count: usize) -> Option<Self> {
         let rest: PathBuf = self.0.iter().skip(count).collect();
         (!rest.as_os_str().is_empty()).then_some(Self(rest))
     }
@@ -75,16 +75,16 @@ impl SafeName {
     }
 
     /// The folder that it is in, and its own name there.
-    pub(crate) fn split(&self) -> (&Path, &OsStr) {
+    pub(crate) fn parent_and_name(&self) -> (&Path, &OsStr) {
         (self.0.parent().unwrap_or(Path::new("")), self.0.file_name().unwrap_or_default())
     }
 
     /// Whether a link of this name with this target stays below the folder.
     /// Only the parts at its beginning may lead up: those go through folders
     /// that are known to be folders, while later ones could go through links.
-    pub(crate) fn may_point_to(&self, target: &[u8]) -> Result<(), &'static str> {
+    pub(crate) fn check_link_target(&self, target: &[u8]) -> Result<(), &'static str> {
         let path = Path::new(OsStr::from_bytes(target));
-        if target.is_empty() || target.contains(&0) || target.len() > LONGEST {
+        if target.is_empty() || target.contains(&0) || target.len() > MAX_PATH_BYTES {
             return Err("a link without a usable target");
         }
         if path.is_absolute() {
@@ -101,7 +101,7 @@ impl SafeName {
 
     /// The first part of the path that is git's own folder, with what is
     /// above it.
-    pub(crate) fn git_folder(&self) -> Option<PathBuf> {
+    pub(crate) fn git_dir(&self) -> Option<PathBuf> {
         let is_git = |part: &&OsStr| {
             let name = part.as_bytes();
             name.eq_ignore_ascii_case(b".git") || name.eq_ignore_ascii_case(b"git~1")
@@ -111,7 +111,7 @@ impl SafeName {
     }
 }
 
-fn refuse(raw: &[u8], why: &str) -> ToolError {
+fn unsafe_name_error(raw: &[u8], why: &str) -> ToolError {
     let mut shown = String::from_utf8_lossy(raw).into_owned();
     if shown.chars().count() > 200 {
         shown = shown.chars().take(200).chain("…".chars()).collect();

@@ -54,15 +54,15 @@ fn names_that_lead_elsewhere_are_refused() {
 #[test]
 fn stripping_may_leave_nothing() {
     let name = SafeName::new(b"a/b/c").expect("safe").expect("not empty");
-    assert_eq!(name.strip(1).map(|n| n.0), Some(PathBuf::from("b/c")));
-    assert_eq!(name.strip(3), None);
+    assert_eq!(name.strip_components(1).map(|n| n.0), Some(PathBuf::from("b/c")));
+    assert_eq!(name.strip_components(3), None);
 }
 
 #[test]
 fn links_stay_below_the_top() {
     let at = |name: &str, target: &str| {
         let name = SafeName::new(name.as_bytes()).expect("safe").expect("not empty");
-        name.may_point_to(target.as_bytes()).is_ok()
+        name.check_link_target(target.as_bytes()).is_ok()
     };
     for (name, target) in
         [("l", "a"), ("l", "a/b"), ("d/l", "../a"), ("a/b/l", "../../c"), ("l", ".")]
@@ -85,7 +85,7 @@ fn links_stay_below_the_top() {
 
 #[test]
 fn gits_own_folder_is_seen_in_every_spelling() {
-    let git = |raw: &str| SafeName::new(raw.as_bytes()).ok().flatten().and_then(|n| n.git_folder());
+    let git = |raw: &str| SafeName::new(raw.as_bytes()).ok().flatten().and_then(|n| n.git_dir());
     assert_eq!(git("a/.git/hooks/x"), Some(PathBuf::from("a/.git")));
     assert_eq!(git(".GIT/config"), Some(PathBuf::from(".GIT")));
     assert_eq!(git("GIT~1/config"), Some(PathBuf::from("GIT~1")));

@@ -13,28 +13,28 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Grants, Scope, ToolError};
 use hermes_files::{ExistingFile, FileAccess, WriteOptions, real_path};
 
-use crate::choice::Choice;
-use crate::format::Format;
-use crate::gauge::{Gauge, Oversight};
-use crate::member::Skipped;
-use crate::unkept::NotKept;
+use crate::filter::GlobFilter;
+use crate::format::ArchiveFormat;
+use crate::progress::{ProgressTracker, ProgressHooks};
+use crate::member::SkippedEntry;
+use crate::dropped_attributes::DroppedAttribute;
 
-pub use sources::Source;
-use sources::{Item, Plan};
+pub use sources::PackSource;
+use sources::{PackEntry, PackPlan};
 
 /// What goes into an archive, and how.
 #[derive(Debug)]
-pub struct Packing<'a> {
+pub struct PackRequest<'a> {
     /// What is packed, each under its name.
-    pub sources: &'a [Source],
+    pub sources: &'a [PackSource],
     /// Where the archive goes.
     pub archive: &'a Path,
     /// The format.
-    pub format: Format,
+    pub format: ArchiveFormat,
     /// How hard to compress; the usual if none.
     pub level: Option<u32>,
     /// Which of the files.
-    pub choice: &'a Choice,
+    pub choice: &'a GlobFilter,
     /// Whether what git ignores is left out.
     pub gitignore: bool,
     /// What happens to an archive that is there already.
@@ -43,7 +43,7 @@ pub struct Packing<'a> {
 
 /// An archive that was made.
 #[derive(Debug)]
-pub struct Created {
+pub struct PackReport {
     /// Files in it.
     pub files: u64,
     /// Folders in it.
@@ -57,18 +57,18 @@ pub struct Created {
     /// The names of what is in it.
     pub names: Vec<PathBuf>,
     /// What was left out, and why.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedEntry>,
     /// What is not in it of that which was not left out.
-    pub not_kept: Vec<NotKept>,
+    pub not_kept: Vec<DroppedAttribute>,
 }
 
 /// Makes an archive. It appears under its name when it is complete; until
 /// then, and after a failure, what was there before is still there.
 pub fn create(
     grants: &Grants,
-    packing: &Packing<'_>,
-    oversight: Oversight<'_>,
-) -> Result<Created, ToolError> {
+    packing: &PackRequest<'_>,
+    oversight: ProgressHooks<'_>,
+) -> Result<PackReport, ToolError> {
     let files = FileAccess::with_grants(grants);
     check_level(packing)?;
     let own = match grants.real_path(&Scope::FILE_WRITE, packing.archive)? {
@@ -76,32 +76,32 @@ pub fn create(
         None => real_path(packing.archive)
             .map_err(|error| hermes_files::explain_error("write", packing.archive, &error))?,
     };
-    let mut plan = Plan::make(&files, packing, &own, oversight)?;
-    plan.drop_unfit(packing.format);
-    if plan.items.is_empty() {
-        return Err(plan.nothing());
+    let mut plan = PackPlan::build(&files, packing, &own, oversight)?;
+    plan.drop_unsupported(packing.format);
+    if plan.entries.is_empty() {
+        return Err(plan.nothing_to_pack_error());
     }
     if packing.format.is_single() {
         single::require_one_file(packing, &plan)?;
     }
-    let gauge = Gauge::new(oversight, plan.bytes);
-    let job = Job { files: &files, plan: &plan, packing, gauge: &gauge };
+    let gauge = ProgressTracker::new(oversight, plan.bytes);
+    let job = PackJob { files: &files, plan: &plan, packing, gauge: &gauge };
     let mode = WriteOptions { existing: packing.existing, ..WriteOptions::default() };
     let mut packed = 0;
     files
         .write_with(packing.archive, mode, |file| {
-            job.fill(file)?;
+            job.write_archive(file)?;
             packed = file.metadata()?.len();
             Ok(())
         })
-        .map_err(|error| gauge.reason(|| error))?;
-    Ok(plan.into_created(packed))
+        .map_err(|error| gauge.stop_reason_or(|| error))?;
+    Ok(plan.into_report(packed))
 }
 
-fn check_level(packing: &Packing<'_>) -> Result<(), ToolError> {
+fn check_level(packing: &PackRequest<'_>) -> Result<(), ToolError> {
     let Some(level) = packing.level else { return Ok(()) };
     let format = packing.format;
-    match format.levels() {
+    match format.compression_levels() {
         Some(levels) if levels.contains(&level) => Ok(()),
         Some(levels) => Err(ToolError::invalid(format!(
             "{format} knows the levels {} to {}, not {level}",
@@ -113,24 +113,24 @@ fn check_level(packing: &Packing<'_>) -> Result<(), ToolError> {
 }
 
 /// The writing of one archive.
-struct Job<'a> {
+struct PackJob<'a> {
     files: &'a FileAccess<'a>,
-    plan: &'a Plan,
-    packing: &'a Packing<'a>,
-    gauge: &'a Gauge<'a>,
+    plan: &'a PackPlan,
+    packing: &'a PackRequest<'a>,
+    gauge: &'a ProgressTracker<'a>,
 }
 
-impl Job<'_> {
-    fn fill(&self, file: &mut File) -> io::Result<()> {
+impl PackJob<'_> {
+    fn write_archive(&self, file: &mut File) -> io::Result<()> {
         match self.packing.format {
-            Format::Zip => zipfile::write(self, BufWriter::new(file)),
-            Format::SevenZip => seven::write(self, BufWriter::new(file)),
-            Format::Tar => {
+            ArchiveFormat::Zip => zipfile::write(self, BufWriter::new(file)),
+            ArchiveFormat::SevenZip => seven::write(self, BufWriter::new(file)),
+            ArchiveFormat::Tar => {
                 let mut out = BufWriter::new(file);
                 tarball::write(self, &mut out)?;
                 out.flush()
             }
-            Format::TarGz | Format::TarZst | Format::Gz | Format::Zst => {
+            ArchiveFormat::TarGz | ArchiveFormat::TarZst | ArchiveFormat::Gz | ArchiveFormat::Zst => {
                 let mut out = BufWriter::new(file);
                 single::write(self, &mut out)?;
                 out.flush()
@@ -140,26 +140,26 @@ impl Job<'_> {
 
     /// The content of a file: as many bytes as were there when it was looked
     /// at, no more and no less.
-    fn content(&self, item: &Item) -> io::Result<Content<'_>> {
+    fn open_content(&self, item: &PackEntry) -> io::Result<SourceReader<'_>> {
         let file = self.plan.open(self.files, item).map_err(|error| self.gauge.stop(error))?;
-        Ok(Content { file, left: item.size, path: item.shown(), gauge: self.gauge })
+        Ok(SourceReader { file, left: item.size, path: item.display_name(), gauge: self.gauge })
     }
 
-    fn failed(&self, error: impl std::fmt::Display) -> io::Error {
+    fn write_error(&self, error: impl std::fmt::Display) -> io::Error {
         let what = format!("Cannot write the {} archive: {error}", self.packing.format);
         self.gauge.stop(ToolError::internal(what))
     }
 }
 
 /// What is read of a file that is packed.
-struct Content<'a> {
+struct SourceReader<'a> {
     file: File,
     left: u64,
     path: String,
-    gauge: &'a Gauge<'a>,
+    gauge: &'a ProgressTracker<'a>,
 }
 
-impl Read for Content<'_> {
+impl Read for SourceReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.gauge.check()?;
         let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());

@@ -5,16 +5,16 @@ use std::io::{self, Write};
 use flate2::{Compression, GzBuilder};
 use hermes_core::ToolError;
 
-use super::sources::{Plan, What};
-use super::{Job, Packing, tarball};
-use crate::format::Format;
+use super::sources::{PackPlan, PackEntryKind};
+use super::{PackJob, PackRequest, tarball};
+use crate::format::ArchiveFormat;
 
-const USUAL_GZIP: u32 = 6;
-const USUAL_ZSTD: u32 = 3;
+const DEFAULT_GZIP_LEVEL: u32 = 6;
+const DEFAULT_ZSTD_LEVEL: u32 = 3;
 
 /// These formats hold one file and not even its name.
-pub(super) fn require_one_file(packing: &Packing<'_>, plan: &Plan) -> Result<(), ToolError> {
-    if matches!(plan.items.as_slice(), [only] if only.what == What::File) {
+pub(super) fn require_one_file(packing: &PackRequest<'_>, plan: &PackPlan) -> Result<(), ToolError> {
+    if matches!(plan.entries.as_slice(), [only] if only.kind == PackEntryKind::File) {
         return Ok(());
     }
     let format = packing.format;
@@ -22,33 +22,33 @@ pub(super) fn require_one_file(packing: &Packing<'_>, plan: &Plan) -> Result<(),
         .with_hint(format!("Use tar.{format} instead.")))
 }
 
-pub(super) fn write(job: &Job<'_>, out: impl Write) -> io::Result<()> {
+pub(super) fn write(job: &PackJob<'_>, out: impl Write) -> io::Result<()> {
     let level = job.packing.level;
     match job.packing.format {
-        Format::Gz | Format::TarGz => {
-            let only = job.plan.items.first().filter(|_| job.packing.format == Format::Gz);
-            let seconds = only.map_or(0, |item| u32::try_from(item.seconds()).unwrap_or(0));
-            let level = Compression::new(level.unwrap_or(USUAL_GZIP));
+        ArchiveFormat::Gz | ArchiveFormat::TarGz => {
+            let only = job.plan.entries.first().filter(|_| job.packing.format == ArchiveFormat::Gz);
+            let seconds = only.map_or(0, |item| u32::try_from(item.unix_seconds()).unwrap_or(0));
+            let level = Compression::new(level.unwrap_or(DEFAULT_GZIP_LEVEL));
             let mut encoder = GzBuilder::new().mtime(seconds).write(out, level);
-            fill(job, &mut encoder)?;
+            write_content(job, &mut encoder)?;
             encoder.finish()?.flush()
         }
         _ => {
-            let level = i32::try_from(level.unwrap_or(USUAL_ZSTD)).unwrap_or(3);
+            let level = i32::try_from(level.unwrap_or(DEFAULT_ZSTD_LEVEL)).unwrap_or(3);
             let mut encoder = zstd::stream::write::Encoder::new(out, level)?;
             encoder.include_checksum(true)?;
-            fill(job, &mut encoder)?;
+            write_content(job, &mut encoder)?;
             encoder.finish()?.flush()
         }
     }
 }
 
-fn fill(job: &Job<'_>, out: &mut impl Write) -> io::Result<()> {
+fn write_content(job: &PackJob<'_>, out: &mut impl Write) -> io::Result<()> {
     if !job.packing.format.is_single() {
         return tarball::write(job, out);
     }
-    for item in &job.plan.items {
-        io::copy(&mut job.content(item)?, out)?;
+    for item in &job.plan.entries {
+        io::copy(&mut job.open_content(item)?, out)?;
     }
     Ok(())
 }

@@ -11,21 +11,21 @@ use std::time::SystemTime;
 use hermes_core::ToolError;
 use hermes_files::{FileMetadata, FileAccess, OpenDir, FileKind, explain_error};
 
-use super::{Created, Packing};
-use crate::format::Format;
-use crate::gauge::Oversight;
-use crate::limits::LEVELS;
-use crate::member::Skipped;
+use super::{PackReport, PackRequest};
+use crate::format::ArchiveFormat;
+use crate::progress::ProgressHooks;
+use crate::limits::MAX_DIR_LEVELS;
+use crate::member::SkippedEntry;
 use crate::name::SafeName;
-use crate::rules::Rules;
-use crate::unkept::Unkept;
+use crate::ignore_rules::PackIgnoreRules;
+use crate::dropped_attributes::DroppedAttributes;
 
 /// Entries of an archive that is made.
-const ENTRIES: usize = 500_000;
+const MAX_PACKED_ENTRIES: usize = 500_000;
 
 /// A file or folder to be packed.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct PackSource {
     /// Where it is; absolute.
     pub path: PathBuf,
     /// Its name in the archive; empty for a folder of which only the content
@@ -35,13 +35,13 @@ pub struct Source {
 
 /// One entry to be.
 #[derive(Debug)]
-pub(super) struct Item {
+pub(super) struct PackEntry {
     pub(super) name: PathBuf,
-    pub(super) what: What,
+    pub(super) kind: PackEntryKind,
     pub(super) size: u64,
     pub(super) mode: u32,
     /// All of the bits, of which only those of the mode are packed.
-    bits: u32,
+    full_mode: u32,
     pub(super) modified: Option<SystemTime>,
     /// Which source it comes from, and where below.
     source: usize,
@@ -49,26 +49,26 @@ pub(super) struct Item {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum PackEntryKind {
     File,
-    Folder,
+    Directory,
     Link(PathBuf),
 }
 
 /// Everything that is packed.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) items: Vec<Item>,
+pub(super) struct PackPlan {
+    pub(super) entries: Vec<PackEntry>,
     pub(super) bytes: u64,
-    skipped: Vec<Skipped>,
+    skipped: Vec<SkippedEntry>,
     /// Files and links that were found, and that `include` does not choose.
-    passed: u64,
-    roots: Vec<Root>,
+    unmatched: u64,
+    roots: Vec<SourceRoot>,
 }
 
 /// A source that was found.
 #[derive(Debug)]
-enum Root {
+enum SourceRoot {
     /// A folder, held open.
     Folder(OpenDir),
     /// A file, by its path.
@@ -76,88 +76,88 @@ enum Root {
 }
 
 /// A folder that is packed.
-struct Top<'a> {
-    number: usize,
-    source: &'a Source,
+struct SourceDir<'a> {
+    index: usize,
+    source: &'a PackSource,
     facts: FileMetadata,
     /// Where it really is.
     place: &'a Path,
     /// The archive itself, if it is below.
-    own: Option<&'a Path>,
+    archive: Option<&'a Path>,
 }
 
 /// A folder on the way down.
-struct Level {
+struct WalkLevel {
     folder: OpenDir,
     relative: PathBuf,
     left: std::vec::IntoIter<(OsString, FileKind)>,
-    rules: Option<Rules>,
+    rules: Option<PackIgnoreRules>,
 }
 
-impl Item {
-    pub(super) fn shown(&self) -> String {
+impl PackEntry {
+    pub(super) fn display_name(&self) -> String {
         self.name.to_string_lossy().into_owned()
     }
 
     /// Seconds since 1970.
-    pub(super) fn seconds(&self) -> u64 {
+    pub(super) fn unix_seconds(&self) -> u64 {
         let since = |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).ok();
         self.modified.and_then(since).map_or(0, |since| since.as_secs())
     }
 }
 
-impl Plan {
+impl PackPlan {
     /// Finds everything. `own` is the real place of the archive, which is
     /// never packed into itself.
-    pub(super) fn make(
+    pub(super) fn build(
         files: &FileAccess<'_>,
-        packing: &Packing<'_>,
+        packing: &PackRequest<'_>,
         own: &Path,
-        oversight: Oversight<'_>,
+        oversight: ProgressHooks<'_>,
     ) -> Result<Self, ToolError> {
         let (found, skipped) = (BTreeMap::new(), Vec::new());
-        let mut search = Search { files, packing, own, oversight, found, skipped, passed: 0 };
+        let mut search = SourceWalker { files, packing, archive: own, oversight, found, skipped, unmatched: 0 };
         let mut roots = Vec::new();
         for (number, source) in packing.sources.iter().enumerate() {
-            roots.push(search.add(number, source)?);
+            roots.push(search.add_source(number, source)?);
         }
-        let items: Vec<Item> = search.found.into_values().collect();
+        let items: Vec<PackEntry> = search.found.into_values().collect();
         let bytes = items.iter().map(|item| item.size).sum();
-        Ok(Self { items, bytes, skipped: search.skipped, passed: search.passed, roots })
+        Ok(Self { entries: items, bytes, skipped: search.skipped, unmatched: search.unmatched, roots })
     }
 
     /// Opens a file that was found.
-    pub(super) fn open(&self, files: &FileAccess<'_>, item: &Item) -> Result<File, ToolError> {
+    pub(super) fn open(&self, files: &FileAccess<'_>, item: &PackEntry) -> Result<File, ToolError> {
         match self.roots.get(item.source) {
-            Some(Root::Folder(folder)) => {
+            Some(SourceRoot::Folder(folder)) => {
                 folder.open(&item.relative).map_err(|error| explain_error("read", &item.name, &error))
             }
-            Some(Root::File(path)) => files.open(path),
+            Some(SourceRoot::File(path)) => files.open(path),
             None => Err(ToolError::internal("A file of the plan has no source")),
         }
     }
 
     /// Leaves out what the format cannot hold.
-    pub(super) fn drop_unfit(&mut self, format: Format) {
+    pub(super) fn drop_unsupported(&mut self, format: ArchiveFormat) {
         // In 7z they are characters.
-        let needs_text = format == Format::SevenZip;
-        let longest = if format == Format::Zip { usize::from(u16::MAX) } else { usize::MAX };
+        let needs_text = format == ArchiveFormat::SevenZip;
+        let longest = if format == ArchiveFormat::Zip { usize::from(u16::MAX) } else { usize::MAX };
         let (mut skipped, mut bytes) = (Vec::new(), 0);
-        self.items.retain(|item| {
+        self.entries.retain(|item| {
             let is_text = item.name.to_str().is_some()
-                && !matches!(&item.what, What::Link(target) if target.to_str().is_none());
+                && !matches!(&item.kind, PackEntryKind::Link(target) if target.to_str().is_none());
             let reason = if needs_text && !is_text {
                 Some(format!("{format} cannot hold a name that is not valid UTF-8"))
             } else if item.name.as_os_str().len() >= longest {
                 Some(format!("the name is too long for {format}"))
             } else {
-                let why = SafeName::objection(item.name.as_os_str().as_bytes());
+                let why = SafeName::rejection_reason(item.name.as_os_str().as_bytes());
                 let why = why.filter(|_| !format.is_single());
                 why.map(|why| format!("its name {why}, so that nobody could unpack it"))
             };
             let keeps = reason.is_none();
             let path = || item.name.clone();
-            skipped.extend(reason.map(|reason| Skipped { path: path(), reason }));
+            skipped.extend(reason.map(|reason| SkippedEntry { path: path(), reason }));
             bytes += if keeps { item.size } else { 0 };
             keeps
         });
@@ -165,9 +165,9 @@ impl Plan {
         self.skipped.append(&mut skipped);
     }
 
-    pub(super) fn nothing(&self) -> ToolError {
-        if self.passed > 0 {
-            let count = match self.passed {
+    pub(super) fn nothing_to_pack_error(&self) -> ToolError {
+        if self.unmatched > 0 {
+            let count = match self.unmatched {
                 1 => "the file".to_owned(),
                 many => format!("any of the {many} files"),
             };
@@ -189,57 +189,57 @@ impl Plan {
         }
     }
 
-    pub(super) fn into_created(self, packed: u64) -> Created {
-        let count = |what: fn(&What) -> bool| {
-            self.items.iter().filter(|item| what(&item.what)).count() as u64
+    pub(super) fn into_report(self, packed: u64) -> PackReport {
+        let count = |what: fn(&PackEntryKind) -> bool| {
+            self.entries.iter().filter(|item| what(&item.kind)).count() as u64
         };
-        let mut unkept = Unkept::default();
-        self.items.iter().for_each(|item| unkept.see_special(&item.name, item.bits));
-        Created {
-            files: count(|what| *what == What::File),
-            folders: count(|what| *what == What::Folder),
-            links: count(|what| matches!(what, What::Link(_))),
+        let mut unkept = DroppedAttributes::default();
+        self.entries.iter().for_each(|item| unkept.note_special(&item.name, item.full_mode));
+        PackReport {
+            files: count(|what| *what == PackEntryKind::File),
+            folders: count(|what| *what == PackEntryKind::Directory),
+            links: count(|what| matches!(what, PackEntryKind::Link(_))),
             bytes: self.bytes,
             packed,
-            names: self.items.into_iter().map(|item| item.name).collect(),
+            names: self.entries.into_iter().map(|item| item.name).collect(),
             skipped: self.skipped,
-            not_kept: unkept.into_told(),
+            not_kept: unkept.into_list(),
         }
     }
 }
 
-struct Search<'a> {
+struct SourceWalker<'a> {
     files: &'a FileAccess<'a>,
-    packing: &'a Packing<'a>,
-    own: &'a Path,
-    oversight: Oversight<'a>,
+    packing: &'a PackRequest<'a>,
+    archive: &'a Path,
+    oversight: ProgressHooks<'a>,
     /// By the bytes of the name, so that the order is the same everywhere.
-    found: BTreeMap<Vec<u8>, Item>,
-    skipped: Vec<Skipped>,
-    passed: u64,
+    found: BTreeMap<Vec<u8>, PackEntry>,
+    skipped: Vec<SkippedEntry>,
+    unmatched: u64,
 }
 
-impl Search<'_> {
-    fn add(&mut self, number: usize, source: &Source) -> Result<Root, ToolError> {
+impl SourceWalker<'_> {
+    fn add_source(&mut self, number: usize, source: &PackSource) -> Result<SourceRoot, ToolError> {
         let facts = self.files.metadata(&source.path)?;
         let place = self.files.real_path(&source.path)?;
         match facts.kind {
             FileKind::Directory => {
                 let folder = self.files.open_dir(&source.path)?;
-                let own = self.own.strip_prefix(&place).ok().map(Path::to_path_buf);
-                let top = Top { number, source, facts, place: &place, own: own.as_deref() };
+                let own = self.archive.strip_prefix(&place).ok().map(Path::to_path_buf);
+                let top = SourceDir { index: number, source, facts, place: &place, archive: own.as_deref() };
                 self.walk(&top, &folder)?;
-                Ok(Root::Folder(folder))
+                Ok(SourceRoot::Folder(folder))
             }
-            FileKind::File if place == self.own => {
+            FileKind::File if place == self.archive => {
                 Err(ToolError::invalid("The archive cannot be packed into itself")
                     .with_hint("Give the archive another path."))
             }
             FileKind::File => {
                 let item =
-                    Item::new(source.name.clone(), What::File, facts, number, PathBuf::new());
-                self.keep(item)?;
-                Ok(Root::File(source.path.clone()))
+                    PackEntry::new(source.name.clone(), PackEntryKind::File, facts, number, PathBuf::new());
+                self.add_entry(item)?;
+                Ok(SourceRoot::File(source.path.clone()))
             }
             other => Err(ToolError::invalid(format!(
                 "{} is {} and cannot be packed",
@@ -249,13 +249,13 @@ impl Search<'_> {
         }
     }
 
-    fn walk(&mut self, top: &Top<'_>, opened: &OpenDir) -> Result<(), ToolError> {
-        let &Top { number, source, facts, place, own } = top;
-        let is_open = self.packing.choice.is_open();
+    fn walk(&mut self, top: &SourceDir<'_>, opened: &OpenDir) -> Result<(), ToolError> {
+        let &SourceDir { index: number, source, facts, place, archive: own } = top;
+        let is_open = self.packing.choice.includes_all();
         if !source.name.as_os_str().is_empty() && is_open {
-            self.keep(Item::new(source.name.clone(), What::Folder, facts, number, PathBuf::new()))?;
+            self.add_entry(PackEntry::new(source.name.clone(), PackEntryKind::Directory, facts, number, PathBuf::new()))?;
         }
-        let rules = self.packing.gitignore.then(|| Rules::above(self.files, &source.path));
+        let rules = self.packing.gitignore.then(|| PackIgnoreRules::for_ancestors(self.files, &source.path));
         let failed = |error: std::io::Error| explain_error("pack", &source.path, &error);
         let top = opened.try_clone().map_err(failed)?;
         let mut levels = Vec::new();
@@ -273,8 +273,8 @@ impl Search<'_> {
             let relative = level.relative.join(&entry);
             let name = source.name.join(&relative);
             let is_ignored =
-                |rules: &Rules| entry == ".git" || rules.leave_out(&relative, kind == FileKind::Directory);
-            if level.rules.as_ref().is_some_and(is_ignored) || self.packing.choice.leaves_out(&name)
+                |rules: &PackIgnoreRules| entry == ".git" || rules.is_ignored(&relative, kind == FileKind::Directory);
+            if level.rules.as_ref().is_some_and(is_ignored) || self.packing.choice.excludes(&name)
             {
                 continue;
             }
@@ -295,12 +295,12 @@ impl Search<'_> {
                 self.skip(&name, "it is another name of a protected file");
                 continue;
             }
-            let item = |what| Item::new(name.clone(), what, facts, number, relative.clone());
+            let item = |what| PackEntry::new(name.clone(), what, facts, number, relative.clone());
             match facts.kind {
-                FileKind::Directory if depth >= LEVELS => self.skip(&name, "it is nested too deep"),
+                FileKind::Directory if depth >= MAX_DIR_LEVELS => self.skip(&name, "it is nested too deep"),
                 FileKind::Directory => {
-                    if is_open || self.packing.choice.takes(&name) {
-                        self.keep(item(What::Folder))?;
+                    if is_open || self.packing.choice.includes(&name) {
+                        self.add_entry(item(PackEntryKind::Directory))?;
                     }
                     let rules = level.rules.clone();
                     match level.folder.open_dir(found) {
@@ -308,14 +308,14 @@ impl Search<'_> {
                         Err(error) => self.skip(&name, &error.to_string()),
                     }
                 }
-                FileKind::File if self.packing.choice.takes(&name) => self.keep(item(What::File))?,
-                FileKind::Link if self.packing.choice.takes(&name) => {
+                FileKind::File if self.packing.choice.includes(&name) => self.add_entry(item(PackEntryKind::File))?,
+                FileKind::Link if self.packing.choice.includes(&name) => {
                     match level.folder.read_link(found) {
-                        Ok(Some(target)) => self.keep(item(What::Link(target)))?,
+                        Ok(Some(target)) => self.add_entry(item(PackEntryKind::Link(target)))?,
                         _ => self.skip(&name, "it went away"),
                     }
                 }
-                FileKind::File | FileKind::Link => self.passed += 1,
+                FileKind::File | FileKind::Link => self.unmatched += 1,
                 other => self.skip(&name, &format!("it is {}", other.describe())),
             }
         }
@@ -324,11 +324,11 @@ impl Search<'_> {
 
     fn enter(
         &mut self,
-        levels: &mut Vec<Level>,
+        levels: &mut Vec<WalkLevel>,
         folder: OpenDir,
         relative: PathBuf,
-        above: Option<Rules>,
-        source: &Source,
+        above: Option<PackIgnoreRules>,
+        source: &PackSource,
     ) {
         let listed = folder.entries().and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
         let left: Vec<_> = match listed {
@@ -338,21 +338,21 @@ impl Search<'_> {
                 return;
             }
         };
-        let rules = above.map(|above| above.within(&folder, &relative));
-        levels.push(Level { folder, relative, left: left.into_iter(), rules });
+        let rules = above.map(|above| above.for_subdir(&folder, &relative));
+        levels.push(WalkLevel { folder, relative, left: left.into_iter(), rules });
     }
 
-    fn keep(&mut self, item: Item) -> Result<(), ToolError> {
+    fn add_entry(&mut self, item: PackEntry) -> Result<(), ToolError> {
         let key = item.name.as_os_str().as_bytes().to_vec();
-        let is_folder = item.what == What::Folder;
-        let shown = item.shown();
+        let is_folder = item.kind == PackEntryKind::Directory;
+        let shown = item.display_name();
         match self.found.insert(key, item) {
-            Some(old) if !(is_folder && old.what == What::Folder) => {
+            Some(old) if !(is_folder && old.kind == PackEntryKind::Directory) => {
                 Err(ToolError::invalid(format!("Two of the paths would both be {shown:?}"))
                     .with_hint("Pack them one by one, or pack the folder above them."))
             }
-            _ if self.found.len() > ENTRIES => {
-                Err(ToolError::limit(format!("There are more than {ENTRIES} files to pack"))
+            _ if self.found.len() > MAX_PACKED_ENTRIES => {
+                Err(ToolError::limit(format!("There are more than {MAX_PACKED_ENTRIES} files to pack"))
                     .with_hint("Pack a part of them; exclude or gitignore=true leaves some out."))
             }
             _ => Ok(()),
@@ -360,18 +360,18 @@ impl Search<'_> {
     }
 
     fn skip(&mut self, name: &Path, reason: &str) {
-        self.skipped.push(Skipped { path: name.to_path_buf(), reason: reason.to_owned() });
+        self.skipped.push(SkippedEntry { path: name.to_path_buf(), reason: reason.to_owned() });
     }
 }
 
-impl Item {
-    fn new(name: PathBuf, what: What, facts: FileMetadata, source: usize, relative: PathBuf) -> Self {
+impl PackEntry {
+    fn new(name: PathBuf, what: PackEntryKind, facts: FileMetadata, source: usize, relative: PathBuf) -> Self {
         Self {
             name,
-            size: if what == What::File { facts.len } else { 0 },
-            what,
+            size: if what == PackEntryKind::File { facts.len } else { 0 },
+            kind: what,
             mode: facts.mode & 0o777,
-            bits: facts.mode,
+            full_mode: facts.mode,
             modified: facts.modified,
             source,
             relative,

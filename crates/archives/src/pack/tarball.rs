@@ -5,32 +5,32 @@ use std::path::Path;
 
 use tar::{Builder, EntryType, Header};
 
-use super::Job;
-use super::sources::What;
+use super::PackJob;
+use super::sources::PackEntryKind;
 
-pub(super) fn write(job: &Job<'_>, out: impl Write) -> io::Result<()> {
+pub(super) fn write(job: &PackJob<'_>, out: impl Write) -> io::Result<()> {
     let mut builder = Builder::new(out);
-    for item in &job.plan.items {
+    for item in &job.plan.entries {
         job.gauge.check()?;
         let mut header = Header::new_gnu();
         header.set_mode(item.mode);
-        header.set_mtime(item.seconds());
+        header.set_mtime(item.unix_seconds());
         header.set_uid(0);
         header.set_gid(0);
         header.set_size(item.size);
-        match &item.what {
-            What::File => {
+        match &item.kind {
+            PackEntryKind::File => {
                 header.set_entry_type(EntryType::Regular);
-                let content = job.content(item)?;
+                let content = job.open_content(item)?;
                 builder.append_data(&mut header, &item.name, content)?;
             }
-            What::Folder => {
+            PackEntryKind::Directory => {
                 header.set_entry_type(EntryType::Directory);
                 // A slash at the end is how folders are written.
                 let name = Path::new(&item.name).join("");
                 builder.append_data(&mut header, name, io::empty())?;
             }
-            What::Link(target) => {
+            PackEntryKind::Link(target) => {
                 header.set_entry_type(EntryType::Symlink);
                 builder.append_link(&mut header, &item.name, target)?;
             }

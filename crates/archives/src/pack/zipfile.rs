@@ -9,37 +9,37 @@ use zip::result::ZipError;
 use zip::write::{ExtendedFileOptions, FileOptions};
 use zip::{CompressionMethod, DateTime, System, ZipWriter};
 
-use super::Job;
-use super::sources::{Item, What};
-use crate::member::{TYPE_FILE, TYPE_FOLDER, TYPE_LINK};
+use super::PackJob;
+use super::sources::{PackEntry, PackEntryKind};
+use crate::member::{TYPE_FILE, TYPE_DIRECTORY, TYPE_LINK};
 
 /// The field for times as Unix counts them, and the bit for the first of them.
-const UNIX_TIMES: u16 = 0x5455;
-const HAS_MODIFIED: u8 = 1;
+const UNIX_TIMES_FIELD: u16 = 0x5455;
+const HAS_MODIFIED_FLAG: u8 = 1;
 /// The attribute of a folder.
-const IS_FOLDER: u32 = 0x10;
+const DIRECTORY_ATTRIBUTE: u32 = 0x10;
 /// From here on the sizes need the larger fields.
-const LARGE: u64 = 0xF000_0000;
+const ZIP64_THRESHOLD_BYTES: u64 = 0xF000_0000;
 
-pub(super) fn write(job: &Job<'_>, out: impl Write + Seek) -> io::Result<()> {
-    let mut writer = ZipWriter::new(Brittle { out, is_broken: false });
+pub(super) fn write(job: &PackJob<'_>, out: impl Write + Seek) -> io::Result<()> {
+    let mut writer = ZipWriter::new(FailFastWriter { out, is_broken: false });
     let failed = |error: ZipError| match error {
         ZipError::Io(error) => error,
-        other => job.failed(other),
+        other => job.write_error(other),
     };
-    for item in &job.plan.items {
+    for item in &job.plan.entries {
         job.gauge.check()?;
-        let options = options(job, item).map_err(failed)?;
+        let options = entry_options(job, item).map_err(failed)?;
         // A name is bytes, which the system that wrote it knows how to read.
         let mut name = item.name.as_os_str().as_bytes().to_vec();
-        if matches!(item.what, What::Folder) {
+        if matches!(item.kind, PackEntryKind::Directory) {
             name.push(b'/');
         }
         writer.start_file_with_options(options.name(&name)).map_err(failed)?;
-        match &item.what {
-            What::File => drop(io::copy(&mut job.content(item)?, &mut writer)?),
-            What::Folder => {}
-            What::Link(target) => writer.write_all(target.as_os_str().as_bytes())?,
+        match &item.kind {
+            PackEntryKind::File => drop(io::copy(&mut job.open_content(item)?, &mut writer)?),
+            PackEntryKind::Directory => {}
+            PackEntryKind::Link(target) => writer.write_all(target.as_os_str().as_bytes())?,
         }
     }
     writer.finish().map_err(failed)?.out.flush()
@@ -48,26 +48,26 @@ pub(super) fn write(job: &Job<'_>, out: impl Write + Seek) -> io::Result<()> {
 /// A file on which nothing is tried any more once it has failed: the writer
 /// would finish the archive when it is dropped, and complain to the terminal
 /// that it cannot.
-struct Brittle<W> {
+struct FailFastWriter<W> {
     out: W,
     is_broken: bool,
 }
 
-impl<W> Brittle<W> {
-    fn noting<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+impl<W> FailFastWriter<W> {
+    fn track_failure<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
         let is_final = |error: &io::Error| error.kind() != io::ErrorKind::Interrupted;
         self.is_broken |= done.as_ref().is_err_and(is_final);
         done
     }
 }
 
-impl<W: Write> Write for Brittle<W> {
+impl<W: Write> Write for FailFastWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.is_broken {
             return Ok(bytes.len());
         }
         let written = self.out.write(bytes);
-        self.noting(written)
+        self.track_failure(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -75,32 +75,32 @@ impl<W: Write> Write for Brittle<W> {
             return Ok(());
         }
         let flushed = self.out.flush();
-        self.noting(flushed)
+        self.track_failure(flushed)
     }
 }
 
-impl<W: Seek> Seek for Brittle<W> {
+impl<W: Seek> Seek for FailFastWriter<W> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         if self.is_broken {
             return Ok(0);
         }
         let moved = self.out.seek(to);
-        self.noting(moved)
+        self.track_failure(moved)
     }
 }
 
-fn options(
-    job: &Job<'_>,
-    item: &Item,
+fn entry_options(
+    job: &PackJob<'_>,
+    item: &PackEntry,
 ) -> Result<FileOptions<'static, 'static, ExtendedFileOptions>, ZipError> {
     let level = job.packing.level;
-    let (kind, flags) = match item.what {
-        What::File => (TYPE_FILE, 0),
-        What::Folder => (TYPE_FOLDER, IS_FOLDER),
-        What::Link(_) => (TYPE_LINK, 0),
+    let (kind, flags) = match item.kind {
+        PackEntryKind::File => (TYPE_FILE, 0),
+        PackEntryKind::Directory => (TYPE_DIRECTORY, DIRECTORY_ATTRIBUTE),
+        PackEntryKind::Link(_) => (TYPE_LINK, 0),
     };
-    let method = match (&item.what, level) {
-        (What::File, Some(1..) | None) => CompressionMethod::Deflated,
+    let method = match (&item.kind, level) {
+        (PackEntryKind::File, Some(1..) | None) => CompressionMethod::Deflated,
         _ => CompressionMethod::Stored,
     };
     let level = level.filter(|level| *level > 0 && method == CompressionMethod::Deflated);
@@ -109,18 +109,18 @@ fn options(
         .compression_level(level.map(i64::from))
         .external_attributes((kind | item.mode & 0o777) << 16 | flags)
         .system(System::Unix)
-        .large_file(item.size >= LARGE)
-        .last_modified_time(coarse(item.seconds()).unwrap_or_default());
-    if let Ok(seconds) = u32::try_from(item.seconds()) {
-        let mut times = vec![HAS_MODIFIED];
+        .large_file(item.size >= ZIP64_THRESHOLD_BYTES)
+        .last_modified_time(dos_time(item.unix_seconds()).unwrap_or_default());
+    if let Ok(seconds) = u32::try_from(item.unix_seconds()) {
+        let mut times = vec![HAS_MODIFIED_FLAG];
         times.extend(seconds.to_le_bytes());
-        options.add_extra_field(UNIX_TIMES, times, false)?;
+        options.add_extra_field(UNIX_TIMES_FIELD, times, false)?;
     }
     Ok(options)
 }
 
 /// The time as zip knows it, from 1980 on and to two seconds.
-fn coarse(seconds: u64) -> Option<DateTime> {
+fn dos_time(seconds: u64) -> Option<DateTime> {
     let at = Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?;
     let at = at.to_zoned(TimeZone::UTC);
     let part = |number: i8| u8::try_from(number).ok();

@@ -22,7 +22,7 @@ impl Seek for Full {
 
 #[test]
 fn what_has_failed_is_not_tried_again() {
-    let mut brittle = Brittle { out: Full(5), is_broken: false };
+    let mut brittle = FailFastWriter { out: Full(5), is_broken: false };
     assert!(brittle.write_all(b"four").is_ok());
     let failed = brittle.write_all(b"four");
     assert!(failed.is_err_and(|error| error.kind() == io::ErrorKind::StorageFull));

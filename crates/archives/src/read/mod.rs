@@ -1,12 +1,12 @@
 //! Going through an archive, whatever its format: each entry once, in order.
 
-mod members;
+mod gzip_members;
 mod pax;
 mod seven;
 mod seven_header;
 mod single;
 mod sparse;
-mod tape;
+mod tar_reader;
 mod tarball;
 mod zip_directory;
 mod zipfile;
@@ -18,23 +18,23 @@ use std::path::{Path, PathBuf};
 use hermes_core::ToolError;
 use hermes_files::{FileAccess, explain_error};
 
-use crate::format::{Format, HEAD};
-use crate::gauge::{Gauge, Oversight};
-use crate::limits::{Budget, Limits};
-use crate::member::Member;
+use crate::format::{ArchiveFormat, FORMAT_HEAD_BYTES};
+use crate::progress::{ProgressTracker, ProgressHooks};
+use crate::limits::{UnpackBudget, ArchiveLimits};
+use crate::member::ArchiveMember;
 
 /// An archive that is open for reading.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenArchive {
     pub(crate) path: PathBuf,
     pub(crate) file: File,
     pub(crate) len: u64,
-    pub(crate) format: Format,
+    pub(crate) format: ArchiveFormat,
 }
 
 /// What is wanted of the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Appetite {
+pub(crate) enum VisitMode {
     /// What the archive tells of them.
     Names,
     /// Their content as well.
@@ -42,28 +42,28 @@ pub(crate) enum Appetite {
 }
 
 /// Whoever is shown the entries, each with its content.
-pub(crate) type Visitor<'v> = dyn FnMut(Member, &mut dyn Read) -> Result<(), ToolError> + 'v;
+pub(crate) type MemberVisitor<'v> = dyn FnMut(ArchiveMember, &mut dyn Read) -> Result<(), ToolError> + 'v;
 
 /// One way through an archive.
-pub(crate) struct Tour<'a> {
-    pub(crate) archive: &'a Opened,
-    pub(crate) gauge: &'a Gauge<'a>,
-    pub(crate) budget: &'a Budget,
-    pub(crate) appetite: Appetite,
+pub(crate) struct ArchiveVisit<'a> {
+    pub(crate) archive: &'a OpenArchive,
+    pub(crate) gauge: &'a ProgressTracker<'a>,
+    pub(crate) budget: &'a UnpackBudget,
+    pub(crate) mode: VisitMode,
 }
 
-impl Opened {
+impl OpenArchive {
     pub(crate) fn new(files: &FileAccess<'_>, path: &Path) -> Result<Self, ToolError> {
         let mut file = files.open(path)?;
         let failed = |error: io::Error| explain_error("read", path, &error);
         let len = file.metadata().map_err(failed)?.len();
         let mut head = Vec::new();
-        (&mut file).take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
+        (&mut file).take(FORMAT_HEAD_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
         if head.is_empty() {
             return Err(ToolError::invalid(format!("{} is empty", path.display()))
                 .with_hint("It is no archive; check how it was made."));
         }
-        let format = Format::of_content(&head, path)?;
+        let format = ArchiveFormat::from_content(&head, path)?;
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
         Ok(Self { path: path.to_path_buf(), file, len, format })
     }
@@ -72,28 +72,28 @@ impl Opened {
     /// entries that could not be shown, since a later one has the same.
     pub(crate) fn visit(
         &self,
-        limits: Limits,
-        oversight: Oversight<'_>,
-        appetite: Appetite,
-        each: &mut Visitor<'_>,
+        limits: ArchiveLimits,
+        oversight: ProgressHooks<'_>,
+        appetite: VisitMode,
+        each: &mut MemberVisitor<'_>,
     ) -> Result<Vec<Vec<u8>>, ToolError> {
-        let gauge = Gauge::new(oversight, self.len);
-        let budget = Budget::new(limits, self.len);
-        let tour = Tour { archive: self, gauge: &gauge, budget: &budget, appetite };
+        let gauge = ProgressTracker::new(oversight, self.len);
+        let budget = UnpackBudget::new(limits, self.len);
+        let tour = ArchiveVisit { archive: self, gauge: &gauge, budget: &budget, mode: appetite };
         let visited = match self.format {
-            Format::Zip => zipfile::visit(&tour, each),
-            Format::SevenZip => seven::visit(&tour, each).map(|()| Vec::new()),
-            Format::Gz | Format::Zst => single::visit(&tour, each).map(|()| Vec::new()),
-            Format::Tar | Format::TarGz | Format::TarZst => {
+            ArchiveFormat::Zip => zipfile::visit(&tour, each),
+            ArchiveFormat::SevenZip => seven::visit(&tour, each).map(|()| Vec::new()),
+            ArchiveFormat::Gz | ArchiveFormat::Zst => single::visit(&tour, each).map(|()| Vec::new()),
+            ArchiveFormat::Tar | ArchiveFormat::TarGz | ArchiveFormat::TarZst => {
                 tarball::visit(&tour, each).map(|()| Vec::new())
             }
         };
         // What stopped the work comes before what failed because of it.
-        visited.map_err(|error| gauge.reason(|| error))
+        visited.map_err(|error| gauge.stop_reason_or(|| error))
     }
 
     /// The name of the one file in it: that of the archive, less its ending.
-    pub(crate) fn inner_name(&self) -> Vec<u8> {
+    pub(crate) fn single_member_name(&self) -> Vec<u8> {
         use std::os::unix::ffi::OsStrExt;
         let stem = self.path.file_stem().filter(|_| self.path.extension().is_some());
         let plain = || self.path.file_name().map(|name| [name.as_bytes(), b".out"].concat());
@@ -101,9 +101,9 @@ impl Opened {
     }
 }
 
-impl Tour<'_> {
+impl ArchiveVisit<'_> {
     /// The archive's file from its beginning, counted.
-    pub(crate) fn source(&self) -> Result<File, ToolError> {
+    pub(crate) fn rewound_file(&self) -> Result<File, ToolError> {
         let opened = || {
             let mut file = self.archive.file.try_clone()?;
             file.seek(SeekFrom::Start(0))?;
@@ -113,8 +113,8 @@ impl Tour<'_> {
     }
 
     /// The answer to an archive that cannot be read on.
-    pub(crate) fn broken(&self, error: &dyn std::fmt::Display) -> ToolError {
-        self.gauge.reason(|| {
+    pub(crate) fn damaged_error(&self, error: &dyn std::fmt::Display) -> ToolError {
+        self.gauge.stop_reason_or(|| {
             let (path, format) = (self.archive.path.display(), self.archive.format);
             ToolError::invalid(format!("{path} is a damaged {format} archive: {error}"))
                 .with("damaged", true)
@@ -123,8 +123,8 @@ impl Tour<'_> {
     }
 
     /// The answer to an archive that needs what we do not have.
-    pub(crate) fn unsupported(&self, what: &str) -> ToolError {
-        self.gauge.reason(|| {
+    pub(crate) fn unsupported_error(&self, what: &str) -> ToolError {
+        self.gauge.stop_reason_or(|| {
             let path = self.archive.path.display();
             ToolError::invalid(format!("{path} cannot be unpacked: {what}"))
                 .with_hint("A program such as `7z` or `bsdtar` may know it.")
@@ -132,7 +132,7 @@ impl Tour<'_> {
     }
 
     /// The answer to an archive, or an entry, that needs a password.
-    pub(crate) fn locked(&self, entry: Option<&str>) -> ToolError {
+    pub(crate) fn encrypted_error(&self, entry: Option<&str>) -> ToolError {
         let path = self.archive.path.display();
         let what = match entry {
             Some(entry) => format!("{entry:?} in {path} is encrypted"),

@@ -2,22 +2,22 @@
 //! follow, beyond its plain headers.
 
 /// The keys that mean something here.
-const KNOWN: [&[u8]; 4] = [b"path", b"linkpath", b"size", b"mtime"];
+const KNOWN_KEYS: [&[u8]; 4] = [b"path", b"linkpath", b"size", b"mtime"];
 /// What the keys of files with holes begin with.
-const SPARSE: &[u8] = b"GNU.sparse.";
+const SPARSE_KEY_PREFIX: &[u8] = b"GNU.sparse.";
 
 /// The records of one header, in their order, as far as they mean something.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Records(Vec<(Vec<u8>, Vec<u8>)>);
+pub(super) struct PaxRecords(Vec<(Vec<u8>, Vec<u8>)>);
 
-impl Records {
+impl PaxRecords {
     /// Reads `length key=value` and a line feed, again and again. The length
     /// is that of the whole record, and only it says where a record ends: a
     /// name may have line feeds of its own.
-    pub(super) fn read(mut rest: &[u8]) -> Result<Self, String> {
+    pub(super) fn parse(mut rest: &[u8]) -> Result<Self, String> {
         let mut records = Vec::new();
-        while let Some((key, value, behind)) = first(rest)? {
-            if KNOWN.contains(&key) || key.starts_with(SPARSE) {
+        while let Some((key, value, behind)) = parse_record(rest)? {
+            if KNOWN_KEYS.contains(&key) || key.starts_with(SPARSE_KEY_PREFIX) {
                 records.push((key.to_vec(), value.to_vec()));
             }
             rest = behind;
@@ -31,14 +31,14 @@ impl Records {
     }
 
     /// What is said of holes, each with the end of its key.
-    pub(super) fn of_holes(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.0.iter().filter_map(|(key, value)| Some((key.strip_prefix(SPARSE)?, value.as_slice())))
+    pub(super) fn sparse_records(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.0.iter().filter_map(|(key, value)| Some((key.strip_prefix(SPARSE_KEY_PREFIX)?, value.as_slice())))
     }
 
     /// Takes over what a later header says of all entries that follow. Holes
     /// are those of one file.
     pub(super) fn update(&mut self, later: Self) {
-        for (key, value) in later.0.into_iter().filter(|(key, _)| !key.starts_with(SPARSE)) {
+        for (key, value) in later.0.into_iter().filter(|(key, _)| !key.starts_with(SPARSE_KEY_PREFIX)) {
             self.0.retain(|(known, _)| *known != key);
             self.0.push((key, value));
         }
@@ -46,10 +46,10 @@ impl Records {
 }
 
 /// A key, its value, and what comes behind the record.
-type First<'a> = (&'a [u8], &'a [u8], &'a [u8]);
+type PaxRecord<'a> = (&'a [u8], &'a [u8], &'a [u8]);
 
 /// The first record; none at the end, which some fill up with zeros.
-fn first(rest: &[u8]) -> Result<Option<First<'_>>, String> {
+fn parse_record(rest: &[u8]) -> Result<Option<PaxRecord<'_>>, String> {
     let wrong = || "malformed pax extension".to_owned();
     if matches!(rest, [] | [0, ..]) {
         return Ok(None);

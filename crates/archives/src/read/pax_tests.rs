@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::Records;
+use super::PaxRecords;
 
 /// A record as POSIX wants it: the length counts its own digits.
 fn record(key: &[u8], value: &[u8]) -> Vec<u8> {
@@ -15,7 +15,7 @@ fn record(key: &[u8], value: &[u8]) -> Vec<u8> {
 #[test]
 fn records_end_where_their_length_says() {
     let text = [record(b"path", b"a\nb\n30 path=c"), record(b"mtime", b"1.5")].concat();
-    let records = Records::read(&text).unwrap();
+    let records = PaxRecords::parse(&text).unwrap();
     assert_eq!(records.get(b"path"), Some(&b"a\nb\n30 path=c"[..]));
     assert_eq!(records.get(b"mtime"), Some(&b"1.5"[..]));
     assert_eq!(records.get(b"size"), None);
@@ -34,30 +34,30 @@ fn what_is_no_record_is_damage() {
         b"99999999999999999999999 path=x\n",
         b"\npath",
     ] {
-        Records::read(text).expect_err(&String::from_utf8_lossy(text));
+        PaxRecords::parse(text).expect_err(&String::from_utf8_lossy(text));
     }
-    assert_eq!(Records::read(b"").unwrap(), Records::default());
-    assert_eq!(Records::read(b"9 path=x\n\0\0\0").unwrap().get(b"path"), Some(&b"x"[..]));
+    assert_eq!(PaxRecords::parse(b"").unwrap(), PaxRecords::default());
+    assert_eq!(PaxRecords::parse(b"9 path=x\n\0\0\0").unwrap().get(b"path"), Some(&b"x"[..]));
 }
 
 #[test]
 fn later_headers_count_for_all_that_follow() {
-    let mut all = Records::read(&record(b"path", b"a")).unwrap();
+    let mut all = PaxRecords::parse(&record(b"path", b"a")).unwrap();
     let later = [record(b"path", b"b"), record(b"GNU.sparse.size", b"1")].concat();
-    all.update(Records::read(&later).unwrap());
-    assert_eq!((all.get(b"path"), all.of_holes().count()), (Some(&b"b"[..]), 0));
+    all.update(PaxRecords::parse(&later).unwrap());
+    assert_eq!((all.get(b"path"), all.sparse_records().count()), (Some(&b"b"[..]), 0));
 }
 
 proptest! {
     #[test]
     fn any_value_is_read_as_it_was_written(values in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 0..6)) {
         let text: Vec<u8> = values.iter().flat_map(|value| record(b"path", value)).collect();
-        let records = Records::read(&text).unwrap();
+        let records = PaxRecords::parse(&text).unwrap();
         prop_assert_eq!(records.get(b"path"), values.last().map(Vec::as_slice));
     }
 
     #[test]
     fn noise_is_never_a_panic(noise in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Records::read(&noise);
+        let _ = PaxRecords::parse(&noise);
     }
 }

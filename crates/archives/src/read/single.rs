@@ -5,34 +5,34 @@ use std::io::{self, BufReader, Read};
 use hermes_core::ToolError;
 use hermes_files::explain_error;
 
-use super::members::Members;
-use super::{Appetite, Tour, Visitor};
-use crate::format::Format;
-use crate::gauge::Metered;
-use crate::limits::{Purpose, Spending};
-use crate::member::{Member, Nature};
+use super::gzip_members::GzipMembers;
+use super::{VisitMode, ArchiveVisit, MemberVisitor};
+use crate::format::ArchiveFormat;
+use crate::progress::MeteredReader;
+use crate::limits::{ReadPurpose, BudgetedReader};
+use crate::member::{ArchiveMember, MemberKind};
 
-pub(super) fn visit(tour: &Tour<'_>, each: &mut Visitor<'_>) -> Result<(), ToolError> {
+pub(super) fn visit(tour: &ArchiveVisit<'_>, each: &mut MemberVisitor<'_>) -> Result<(), ToolError> {
     let stream = decode(tour)?;
-    let purpose = match tour.appetite {
-        Appetite::Names => Purpose::Pass,
-        Appetite::Content => Purpose::Keep,
+    let purpose = match tour.mode {
+        VisitMode::Names => ReadPurpose::PassOver,
+        VisitMode::Content => ReadPurpose::Keep,
     };
     let (budget, gauge) = (tour.budget, tour.gauge);
-    let mut content = Spending { inner: stream, purpose, budget, gauge };
+    let mut content = BudgetedReader { inner: stream, purpose, budget, gauge };
     let metadata = tour.archive.file.metadata();
-    let mut member = Member {
-        name: tour.archive.inner_name(),
-        nature: Nature::File,
+    let mut member = ArchiveMember {
+        name: tour.archive.single_member_name(),
+        kind: MemberKind::File,
         size: None,
         packed: Some(tour.archive.len),
         mode: None,
         modified: metadata.and_then(|found| found.modified()).ok(),
         encrypted: false,
     };
-    if tour.appetite == Appetite::Names {
+    if tour.mode == VisitMode::Names {
         // The format does not say the size, or only its last digits.
-        let size = io::copy(&mut content, &mut io::sink()).map_err(|error| tour.broken(&error))?;
+        let size = io::copy(&mut content, &mut io::sink()).map_err(|error| tour.damaged_error(&error))?;
         member.size = Some(size);
         return each(member, &mut io::empty());
     }
@@ -40,11 +40,11 @@ pub(super) fn visit(tour: &Tour<'_>, each: &mut Visitor<'_>) -> Result<(), ToolE
 }
 
 /// The stream inside.
-pub(super) fn decode<'t>(tour: &'t Tour<'_>) -> Result<Box<dyn Read + 't>, ToolError> {
-    let source = BufReader::new(Metered { inner: tour.source()?, gauge: tour.gauge });
+pub(super) fn decode<'t>(tour: &'t ArchiveVisit<'_>) -> Result<Box<dyn Read + 't>, ToolError> {
+    let source = BufReader::new(MeteredReader { inner: tour.rewound_file()?, gauge: tour.gauge });
     Ok(match tour.archive.format {
-        Format::Gz | Format::TarGz => Box::new(Members::new(source)),
-        Format::Zst | Format::TarZst => {
+        ArchiveFormat::Gz | ArchiveFormat::TarGz => Box::new(GzipMembers::new(source)),
+        ArchiveFormat::Zst | ArchiveFormat::TarZst => {
             let decoder = zstd::stream::read::Decoder::with_buffer(source);
             Box::new(decoder.map_err(|error| explain_error("read", &tour.archive.path, &error))?)
         }

@@ -4,34 +4,34 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
 
-use crate::unkept::SPECIAL;
+use crate::dropped_attributes::SPECIAL_MODE_BITS;
 
 /// What each entry of the list begins with.
-const SIGNATURE: &[u8] = b"PK\x01\x02";
+const ENTRY_SIGNATURE: &[u8] = b"PK\x01\x02";
 /// Bytes of an entry before its name.
-const FIXED: usize = 46;
+const FIXED_ENTRY_BYTES: usize = 46;
 /// The system on which modes are those of Unix.
-const UNIX: u8 = 3;
+const UNIX_HOST_SYSTEM: u8 = 3;
 
 /// The list, as far as it is of use.
 #[derive(Debug, Default)]
-pub(super) struct Directory {
+pub(super) struct CentralDirectory {
     /// Special bits, by where the entry is that has them.
     special: HashMap<u64, u32>,
     /// Names of entries that later ones of the same name replace.
     pub(super) replaced: Vec<Vec<u8>>,
 }
 
-impl Directory {
+impl CentralDirectory {
     /// Reads the list, which begins at `at`. The library has read and judged it
     /// before, and the last of one name is the one that it shows.
     pub(super) fn read(mut list: impl Read, mut at: u64) -> io::Result<Self> {
         let (mut directory, mut seen) = (Self::default(), HashSet::new());
         loop {
-            let mut fixed = Vec::with_capacity(FIXED);
-            (&mut list).take(FIXED as u64).read_to_end(&mut fixed)?;
+            let mut fixed = Vec::with_capacity(FIXED_ENTRY_BYTES);
+            (&mut list).take(FIXED_ENTRY_BYTES as u64).read_to_end(&mut fixed)?;
             // What is behind the last entry may be shorter than one.
-            if fixed.len() < FIXED || !fixed.starts_with(SIGNATURE) {
+            if fixed.len() < FIXED_ENTRY_BYTES || !fixed.starts_with(ENTRY_SIGNATURE) {
                 break;
             }
             let number = |at: usize| match fixed.get(at..at + 2) {
@@ -43,11 +43,11 @@ impl Directory {
             list.read_exact(&mut name)?;
             let rest = u64::from(number(30)) + u64::from(number(32));
             io::copy(&mut (&mut list).take(rest), &mut io::sink())?;
-            let bits = u32::from(number(40)) & SPECIAL;
-            if bits != 0 && system == UNIX {
+            let bits = u32::from(number(40)) & SPECIAL_MODE_BITS;
+            if bits != 0 && system == UNIX_HOST_SYSTEM {
                 directory.special.insert(at, bits);
             }
-            at += FIXED as u64 + name.len() as u64 + rest;
+            at += FIXED_ENTRY_BYTES as u64 + name.len() as u64 + rest;
             if !seen.insert(name.clone()) {
                 directory.replaced.push(name);
             }
@@ -56,7 +56,7 @@ impl Directory {
     }
 
     /// The special bits of the entry that begins here in the list.
-    pub(super) fn special(&self, at: u64) -> u32 {
+    pub(super) fn special_bits(&self, at: u64) -> u32 {
         self.special.get(&at).copied().unwrap_or(0)
     }
 }

@@ -11,51 +11,51 @@ use zip::read::{ZipFile, ZipReadOptions};
 use zip::result::ZipError;
 use zip::{CompressionMethod, System, ZipArchive};
 
-use super::zip_directory::Directory;
-use super::{Appetite, Tour, Visitor};
-use crate::gauge::Metered;
-use crate::limits::{Purpose, Spending};
+use super::zip_directory::CentralDirectory;
+use super::{VisitMode, ArchiveVisit, MemberVisitor};
+use crate::progress::MeteredReader;
+use crate::limits::{ReadPurpose, BudgetedReader};
 use crate::member::{
-    LONGEST_TARGET, Member, Nature, TYPE_BITS, TYPE_FILE, TYPE_FOLDER, TYPE_LINK, TYPE_PIPE,
+    MAX_LINK_TARGET_BYTES, ArchiveMember, MemberKind, TYPE_BITS, TYPE_FILE, TYPE_DIRECTORY, TYPE_LINK, TYPE_PIPE,
 };
 
 /// Answers with the names of entries that later ones replace.
-pub(super) fn visit(tour: &Tour<'_>, each: &mut Visitor<'_>) -> Result<Vec<Vec<u8>>, ToolError> {
-    let source = BufReader::new(Metered { inner: tour.source()?, gauge: tour.gauge });
-    let mut archive = ZipArchive::new(source).map_err(|error| explain(tour, error))?;
-    if archive.has_overlapping_entries().map_err(|error| explain(tour, error))? {
-        return Err(refuse("its entries share bytes with one another, as those of bombs do"));
+pub(super) fn visit(tour: &ArchiveVisit<'_>, each: &mut MemberVisitor<'_>) -> Result<Vec<Vec<u8>>, ToolError> {
+    let source = BufReader::new(MeteredReader { inner: tour.rewound_file()?, gauge: tour.gauge });
+    let mut archive = ZipArchive::new(source).map_err(|error| to_tool_error(tour, error))?;
+    if archive.has_overlapping_entries().map_err(|error| to_tool_error(tour, error))? {
+        return Err(unsafe_archive_error("its entries share bytes with one another, as those of bombs do"));
     }
     tour.budget.count_entries(archive.len() as u64)?;
-    let directory = directory(tour, &archive).map_err(|error| tour.broken(&error))?;
+    let directory = read_directory(tour, &archive).map_err(|error| tour.damaged_error(&error))?;
     for index in 0..archive.len() {
-        show(tour, &mut archive, &directory, index, each)?;
+        visit_entry(tour, &mut archive, &directory, index, each)?;
     }
     Ok(directory.replaced)
 }
 
 /// The list at the end, as it is written there.
-fn directory<R>(tour: &Tour<'_>, archive: &ZipArchive<R>) -> io::Result<Directory>
+fn read_directory<R>(tour: &ArchiveVisit<'_>, archive: &ZipArchive<R>) -> io::Result<CentralDirectory>
 where
     R: Read + Seek,
 {
     let mut source = tour.archive.file.try_clone()?;
     let start = archive.central_directory_start();
     source.seek(SeekFrom::Start(start))?;
-    let source = BufReader::new(Metered { inner: source, gauge: tour.gauge });
-    Directory::read(source, start)
+    let source = BufReader::new(MeteredReader { inner: source, gauge: tour.gauge });
+    CentralDirectory::read(source, start)
 }
 
-fn show<R: Read + Seek>(
-    tour: &Tour<'_>,
+fn visit_entry<R: Read + Seek>(
+    tour: &ArchiveVisit<'_>,
     archive: &mut ZipArchive<R>,
-    directory: &Directory,
+    directory: &CentralDirectory,
     index: usize,
-    each: &mut Visitor<'_>,
+    each: &mut MemberVisitor<'_>,
 ) -> Result<(), ToolError> {
-    let raw = archive.by_index_raw(index).map_err(|error| explain(tour, error))?;
-    let mut member = describe(&raw);
-    let special = directory.special(raw.central_header_start());
+    let raw = archive.by_index_raw(index).map_err(|error| to_tool_error(tour, error))?;
+    let mut member = to_member(&raw);
+    let special = directory.special_bits(raw.central_header_start());
     member.mode = member.mode.map(|mode| mode | special);
     let is_known = matches!(
         raw.compression(),
@@ -63,43 +63,43 @@ fn show<R: Read + Seek>(
     );
     let method = raw.compression();
     drop(raw);
-    let is_link = matches!(member.nature, Nature::Link(_));
-    if member.encrypted || (tour.appetite == Appetite::Names && !is_link) {
+    let is_link = matches!(member.kind, MemberKind::Link(_));
+    if member.encrypted || (tour.mode == VisitMode::Names && !is_link) {
         // Whoever wants the content sees the mark and refuses.
         return each(member, &mut io::empty());
     }
     if !is_known {
         // Only whoever reads it has to know.
-        let what = format!("{:?} is compressed by {method}", member.shown());
-        return each(member, &mut Unreadable { tour, what });
+        let what = format!("{:?} is compressed by {method}", member.display_name());
+        return each(member, &mut UndecodableContent { tour, what });
     }
     let opened = archive.by_index_with_options(index, ZipReadOptions::new());
-    let content = opened.map_err(|error| explain(tour, error))?;
+    let content = opened.map_err(|error| to_tool_error(tour, error))?;
     let (budget, gauge) = (tour.budget, tour.gauge);
-    let mut content = Spending { inner: content, purpose: Purpose::Keep, budget, gauge };
+    let mut content = BudgetedReader { inner: content, purpose: ReadPurpose::Keep, budget, gauge };
     if is_link {
         let mut target = Vec::new();
-        let read = (&mut content).take(LONGEST_TARGET + 1).read_to_end(&mut target);
-        read.map_err(|error| tour.broken(&error))?;
-        member.nature = Nature::Link(target);
+        let read = (&mut content).take(MAX_LINK_TARGET_BYTES + 1).read_to_end(&mut target);
+        read.map_err(|error| tour.damaged_error(&error))?;
+        member.kind = MemberKind::Link(target);
     }
     each(member, &mut content)
 }
 
 /// Content of an entry that nobody here can decode.
-struct Unreadable<'a> {
-    tour: &'a Tour<'a>,
+struct UndecodableContent<'a> {
+    tour: &'a ArchiveVisit<'a>,
     what: String,
 }
 
-impl Read for Unreadable<'_> {
+impl Read for UndecodableContent<'_> {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        let error = self.tour.unsupported(&self.what);
+        let error = self.tour.unsupported_error(&self.what);
         Err(self.tour.gauge.stop(error))
     }
 }
 
-fn describe<R: Read>(entry: &ZipFile<'_, R>) -> Member {
+fn to_member<R: Read>(entry: &ZipFile<'_, R>) -> ArchiveMember {
     let is_unix = entry.system() == System::Unix;
     let mut name = match std::str::from_utf8(entry.name_raw()) {
         Ok(_) => entry.name_raw().to_vec(),
@@ -116,29 +116,29 @@ fn describe<R: Read>(entry: &ZipFile<'_, R>) -> Member {
     }
     let mode = entry.unix_mode();
     let nature = match mode.map_or(0, |mode| mode & TYPE_BITS) {
-        TYPE_LINK => Nature::Link(Vec::new()),
-        TYPE_FOLDER => Nature::Folder,
-        0 | TYPE_FILE if name.ends_with(b"/") => Nature::Folder,
-        0 | TYPE_FILE => Nature::File,
+        TYPE_LINK => MemberKind::Link(Vec::new()),
+        TYPE_DIRECTORY => MemberKind::Directory,
+        0 | TYPE_FILE if name.ends_with(b"/") => MemberKind::Directory,
+        0 | TYPE_FILE => MemberKind::File,
         // What was packed from a pipe has the pipe's mode, and content.
-        TYPE_PIPE if entry.compressed_size() > 0 => Nature::File,
-        _ => Nature::Special,
+        TYPE_PIPE if entry.compressed_size() > 0 => MemberKind::File,
+        _ => MemberKind::Special,
     };
-    Member {
+    ArchiveMember {
         name,
-        size: Some(if nature == Nature::Folder { 0 } else { entry.size() }),
-        nature,
+        size: Some(if nature == MemberKind::Directory { 0 } else { entry.size() }),
+        kind: nature,
         packed: Some(entry.compressed_size()),
         // Made elsewhere, the bits are guesses.
         mode: mode.filter(|_| is_unix).map(|mode| mode & 0o7777),
-        modified: modified(entry),
+        modified: modified_time(entry),
         encrypted: entry.encrypted(),
     }
 }
 
 /// The exact time where the entry has it, or the one to two seconds, which
 /// is in an unknown zone and taken for UTC.
-fn modified<R: Read>(entry: &ZipFile<'_, R>) -> Option<SystemTime> {
+fn modified_time<R: Read>(entry: &ZipFile<'_, R>) -> Option<SystemTime> {
     let exact = entry.extra_data_fields().find_map(|field| match field {
         ExtraField::ExtendedTimestamp(times) => times.mod_time(),
         _ => None,
@@ -161,17 +161,17 @@ fn modified<R: Read>(entry: &ZipFile<'_, R>) -> Option<SystemTime> {
     Some(zoned.timestamp().into())
 }
 
-fn explain(tour: &Tour<'_>, error: ZipError) -> ToolError {
+fn to_tool_error(tour: &ArchiveVisit<'_>, error: ZipError) -> ToolError {
     match error {
         ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) | ZipError::InvalidPassword => {
-            tour.locked(None)
+            tour.encrypted_error(None)
         }
-        ZipError::UnsupportedArchive(what) => tour.unsupported(what),
-        other => tour.broken(&other),
+        ZipError::UnsupportedArchive(what) => tour.unsupported_error(what),
+        other => tour.damaged_error(&other),
     }
 }
 
-fn refuse(why: &str) -> ToolError {
+fn unsafe_archive_error(why: &str) -> ToolError {
     ToolError::denied(format!("The archive is refused: {why}"))
         .with("rule", "unsafe-archive")
         .with_hint("No honest program makes such an archive; get it from elsewhere.")

@@ -11,41 +11,41 @@ use hermes_files::{IncomingTree, JournalDir, explain_error};
 use rustix::fs::{AtFlags, FileType, Mode, RenameFlags};
 use rustix::io::Errno;
 
-use super::place::{joined, kind_at, step};
-use super::route::{Move, Route, Way};
-use super::staging::Staging;
-use super::{Existing, Extracted};
-use crate::member::Skipped;
+use super::target::{join_parts, kind_at, open_subdir};
+use super::merge_plan::{PlannedMove, MergePlan, MoveKind};
+use super::staging::StagingDir;
+use super::{UnpackConflictPolicy, UnpackReport};
+use crate::member::SkippedEntry;
 
 /// How often the way is looked for if somebody else changes the target.
-const ATTEMPTS: usize = 4;
+const MAX_COMMIT_ATTEMPTS: usize = 4;
 
 /// What happened on the way.
 #[derive(Debug, Default)]
-pub(super) struct Moved {
+pub(super) struct MergeReport {
     pub(super) replaced: u64,
     pub(super) renamed: Vec<(PathBuf, PathBuf)>,
     pub(super) skipped: Vec<PathBuf>,
 }
 
 /// One step that can be taken back.
-enum Done {
+enum UndoStep {
     /// Moved from the staging folder to the target.
     Put { from: PathBuf, to: PathBuf },
     /// Changed places with what was there.
     Swapped { path: PathBuf },
     /// A folder on the way to the target, made.
-    Made { path: PathBuf },
+    MadeDir { path: PathBuf },
 }
 
 /// Why a name did not go.
-enum Trouble {
+enum MoveError {
     /// Somebody else has changed the target meanwhile.
-    Overtaken,
+    TargetChanged,
     Failed(Errno),
 }
 
-impl From<Errno> for Trouble {
+impl From<Errno> for MoveError {
     fn from(error: Errno) -> Self {
         Self::Failed(error)
     }
@@ -53,24 +53,24 @@ impl From<Errno> for Trouble {
 
 /// The folder of the last name in the tree, and its like in the target. Names
 /// of one folder come one after the other.
-struct Here {
+struct CurrentDirs {
     path: PathBuf,
     from: OwnedFd,
     to: OwnedFd,
 }
 
-impl Staging {
+impl StagingDir {
     /// Moves everything into place, or nothing.
     pub(super) fn commit(
         &mut self,
-        existing: Existing,
+        existing: UnpackConflictPolicy,
         target: &Path,
         journals: Option<&JournalDir>,
-    ) -> Result<Moved, ToolError> {
+    ) -> Result<MergeReport, ToolError> {
         let moved = if self.missing.is_empty() {
-            self.merge(existing, target, journals)
+            self.merge_into_target(existing, target, journals)
         } else {
-            self.appear(target, journals).map(|()| Moved::default())
+            self.move_as_target(target, journals).map(|()| MergeReport::default())
         };
         if let Some(journal) = &mut self.journal {
             journal.complete();
@@ -79,77 +79,77 @@ impl Staging {
     }
 
     /// The target does not exist: the tree becomes the target.
-    fn appear(&mut self, target: &Path, journals: Option<&JournalDir>) -> Result<(), ToolError> {
+    fn move_as_target(&mut self, target: &Path, journals: Option<&JournalDir>) -> Result<(), ToolError> {
         let Some((name, above)) = self.missing.split_last() else { return Ok(()) };
         if !above.is_empty() {
             // The last step is one, but what was made for it has to go again.
-            let ways = (1..=above.len()).map(|depth| joined(above.get(..depth).unwrap_or(above)));
+            let ways = (1..=above.len()).map(|depth| join_parts(above.get(..depth).unwrap_or(above)));
             let ways: Vec<PathBuf> = ways.collect();
-            let journal = self.write_down(journals, |_, arrival| {
+            let journal = self.write_journal(journals, |_, arrival| {
                 ways.iter().for_each(|path| arrival.add_dir(path));
                 Ok(())
             });
             self.journal = journal.map_err(|error| explain_error("unpack into", target, &error))?;
         }
         let mut made = Vec::new();
-        let done = self.put_whole(above, name, target, &mut made);
+        let done = self.move_tree(above, name, target, &mut made);
         if done.is_err() {
-            made.into_iter().rev().for_each(|step: Done| step.undo(self));
+            made.into_iter().rev().for_each(|step: UndoStep| step.undo(self));
         }
         done
     }
 
-    fn put_whole(
+    fn move_tree(
         &self,
         above: &[std::ffi::OsString],
         name: &OsStr,
         target: &Path,
-        made: &mut Vec<Done>,
+        made: &mut Vec<UndoStep>,
     ) -> Result<(), ToolError> {
         let failed = |error: Errno| explain_error("unpack into", target, &error.into());
-        let mut here = duplicate(&self.base).map_err(failed)?;
+        let mut here = duplicate_handle(&self.base).map_err(failed)?;
         let mut path = PathBuf::new();
         for part in above {
             path.push(part);
             match rustix::fs::mkdirat(&here, part, Mode::from_raw_mode(0o777)) {
-                Ok(()) => made.push(Done::Made { path: path.clone() }),
+                Ok(()) => made.push(UndoStep::MadeDir { path: path.clone() }),
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(failed(error)),
             }
-            here = step(&here, part).map_err(failed)?;
+            here = open_subdir(&here, part).map_err(failed)?;
         }
-        match put(&self.base, &self.name, &here, name) {
+        match rename_noreplace(&self.base, &self.name, &here, name) {
             Err(Errno::EXIST) => Err(ToolError::conflict(format!(
                 "{} appeared while the archive was unpacked (looked for {}); nothing was unpacked",
                 target.display(),
-                joined(&self.missing).display()
+                join_parts(&self.missing).display()
             ))),
             put => put.map_err(failed),
         }
     }
 
     /// The target exists: the tree goes into it.
-    fn merge(
+    fn merge_into_target(
         &mut self,
-        existing: Existing,
+        existing: UnpackConflictPolicy,
         target: &Path,
         journals: Option<&JournalDir>,
-    ) -> Result<Moved, ToolError> {
-        for _ in 0..ATTEMPTS {
-            let route = self.route(existing, target)?;
+    ) -> Result<MergeReport, ToolError> {
+        for _ in 0..MAX_COMMIT_ATTEMPTS {
+            let route = self.plan_merge(existing, target)?;
             // One step is done or not done.
             if route.moves.len() > 1 {
                 let journal =
-                    self.write_down(journals, |staging, arrival| staging.tell(&route, arrival));
+                    self.write_journal(journals, |staging, arrival| staging.record_moves(&route, arrival));
                 self.journal = match journal {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     journal => journal.map_err(|error| explain_error("unpack into", target, &error))?,
                 };
             }
-            match self.carry_out(&route) {
-                Ok(()) => return Ok(route.moved),
-                Err((_, Trouble::Overtaken)) => self.journal = None,
-                Err((path, Trouble::Failed(error))) => {
+            match self.run_moves(&route) {
+                Ok(()) => return Ok(route.report),
+                Err((_, MoveError::TargetChanged)) => self.journal = None,
+                Err((path, MoveError::Failed(error))) => {
                     return Err(explain_error("unpack", &target.join(path), &error.into()));
                 }
             }
@@ -162,7 +162,7 @@ impl Staging {
     }
 
     /// Writes down what will come, if there is a place for that.
-    fn write_down(
+    fn write_journal(
         &self,
         journals: Option<&JournalDir>,
         tell: impl FnOnce(&Self, &mut IncomingTree) -> io::Result<()>,
@@ -174,95 +174,95 @@ impl Staging {
     }
 
     /// Moves all names; if one does not go, the others are taken back.
-    fn carry_out(&self, route: &Route) -> Result<(), (PathBuf, Trouble)> {
+    fn run_moves(&self, route: &MergePlan) -> Result<(), (PathBuf, MoveError)> {
         let mut done = Vec::new();
         let mut here = None;
         for step in &route.moves {
-            if let Err(trouble) = self.carry(step, &mut here, &mut done) {
-                done.into_iter().rev().for_each(|step: Done| step.undo(self));
+            if let Err(trouble) = self.run_move(step, &mut here, &mut done) {
+                done.into_iter().rev().for_each(|step: UndoStep| step.undo(self));
                 return Err((step.to.clone(), trouble));
             }
         }
         Ok(())
     }
 
-    fn carry(
+    fn run_move(
         &self,
-        Move { from, to, way }: &Move,
-        here: &mut Option<Here>,
-        done: &mut Vec<Done>,
-    ) -> Result<(), Trouble> {
+        PlannedMove { from, to, kind: way }: &PlannedMove,
+        here: &mut Option<CurrentDirs>,
+        done: &mut Vec<UndoStep>,
+    ) -> Result<(), MoveError> {
         let path = from.parent().unwrap_or(Path::new(""));
         if here.as_ref().is_none_or(|here| here.path != path) {
-            let (tree, _) = folder(&self.root, from)?;
-            let (target, _) = folder(&self.base, to)?;
-            *here = Some(Here { path: path.to_path_buf(), from: tree, to: target });
+            let (tree, _) = open_parent(&self.root, from)?;
+            let (target, _) = open_parent(&self.base, to)?;
+            *here = Some(CurrentDirs { path: path.to_path_buf(), from: tree, to: target });
         }
-        let Some(Here { from: tree, to: target, .. }) = here else { return Ok(()) };
-        let (old, new) = (name_of(from), name_of(to));
-        if matches!(way, Way::Put | Way::PutFolder) {
-            return match put(&*tree, old, &*target, new) {
-                Err(Errno::EXIST) => Err(Trouble::Overtaken),
+        let Some(CurrentDirs { from: tree, to: target, .. }) = here else { return Ok(()) };
+        let (old, new) = (file_name(from), file_name(to));
+        if matches!(way, MoveKind::Put | MoveKind::PutDir) {
+            return match rename_noreplace(&*tree, old, &*target, new) {
+                Err(Errno::EXIST) => Err(MoveError::TargetChanged),
                 put => {
                     put?;
-                    done.push(Done::Put { from: from.clone(), to: to.clone() });
+                    done.push(UndoStep::Put { from: from.clone(), to: to.clone() });
                     Ok(())
                 }
             };
         }
         if matches!(kind_at(&*target, new)?, None | Some(FileType::Directory)) {
-            return Err(Trouble::Overtaken);
+            return Err(MoveError::TargetChanged);
         }
         match rustix::fs::renameat_with(&*tree, old, &*target, new, RenameFlags::EXCHANGE) {
-            Ok(()) => done.push(Done::Swapped { path: to.clone() }),
+            Ok(()) => done.push(UndoStep::Swapped { path: to.clone() }),
             // A file system that cannot do it: there is no way back for this
             // file.
             Err(Errno::INVAL | Errno::NOSYS) => rustix::fs::renameat(&*tree, old, &*target, new)?,
-            Err(Errno::NOENT) => return Err(Trouble::Overtaken),
+            Err(Errno::NOENT) => return Err(MoveError::TargetChanged),
             Err(error) => return Err(error.into()),
         }
         Ok(())
     }
 }
 
-impl Done {
+impl UndoStep {
     /// Takes the step back; what cannot be taken back stays.
-    fn undo(self, staging: &Staging) {
+    fn undo(self, staging: &StagingDir) {
         let _ = match &self {
-            Self::Put { from, to } => folder(&staging.base, to).and_then(|(here, name)| {
-                let (there, old) = folder(&staging.root, from)?;
-                put(here, name, there, old)
+            Self::Put { from, to } => open_parent(&staging.base, to).and_then(|(here, name)| {
+                let (there, old) = open_parent(&staging.root, from)?;
+                rename_noreplace(here, name, there, old)
             }),
-            Self::Swapped { path } => folder(&staging.base, path).and_then(|(here, name)| {
-                let (there, _) = folder(&staging.root, path)?;
+            Self::Swapped { path } => open_parent(&staging.base, path).and_then(|(here, name)| {
+                let (there, _) = open_parent(&staging.root, path)?;
                 rustix::fs::renameat_with(there, name, here, name, RenameFlags::EXCHANGE)
             }),
-            Self::Made { path } => folder(&staging.base, path)
+            Self::MadeDir { path } => open_parent(&staging.base, path)
                 .and_then(|(here, name)| rustix::fs::unlinkat(here, name, AtFlags::REMOVEDIR)),
         };
     }
 }
 
-fn name_of(path: &Path) -> &OsStr {
+fn file_name(path: &Path) -> &OsStr {
     path.file_name().unwrap_or_default()
 }
 
 /// The folder that a path below another ends in, and the name there.
-pub(super) fn folder<'p>(base: &OwnedFd, path: &'p Path) -> Result<(OwnedFd, &'p OsStr), Errno> {
-    let mut here = duplicate(base)?;
+pub(super) fn open_parent<'p>(base: &OwnedFd, path: &'p Path) -> Result<(OwnedFd, &'p OsStr), Errno> {
+    let mut here = duplicate_handle(base)?;
     for part in path.parent().unwrap_or(Path::new("")) {
-        here = step(&here, part)?;
+        here = open_subdir(&here, part)?;
     }
-    Ok((here, name_of(path)))
+    Ok((here, file_name(path)))
 }
 
-impl Moved {
+impl MergeReport {
     /// Tells it in the answer.
-    pub(super) fn amend(self, out: &mut Extracted) {
+    pub(super) fn add_to_report(self, out: &mut UnpackReport) {
         out.replaced = self.replaced;
         for path in self.skipped {
             out.names.retain(|name| *name != path);
-            out.skipped.push(Skipped { path, reason: "it exists already".into() });
+            out.skipped.push(SkippedEntry { path, reason: "it exists already".into() });
         }
         for (old, new) in &self.renamed {
             if let Some(name) = out.names.iter_mut().find(|name| *name == old) {
@@ -275,7 +275,7 @@ impl Moved {
 }
 
 /// Moves a name to where none is.
-fn put(from: impl AsFd, name: &OsStr, to: impl AsFd, new: &OsStr) -> Result<(), Errno> {
+fn rename_noreplace(from: impl AsFd, name: &OsStr, to: impl AsFd, new: &OsStr) -> Result<(), Errno> {
     let (from, to) = (from.as_fd(), to.as_fd());
     match rustix::fs::renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {
         // A file system without that flag.
@@ -287,6 +287,6 @@ fn put(from: impl AsFd, name: &OsStr, to: impl AsFd, new: &OsStr) -> Result<(), 
     }
 }
 
-pub(super) fn duplicate(handle: &OwnedFd) -> Result<OwnedFd, Errno> {
+pub(super) fn duplicate_handle(handle: &OwnedFd) -> Result<OwnedFd, Errno> {
     rustix::io::fcntl_dupfd_cloexec(handle, 0)
 }

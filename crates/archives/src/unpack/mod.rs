@@ -1,8 +1,8 @@
 //! Unpacking: everything or nothing, and nowhere else than below the target.
 
 mod commit;
-mod place;
-mod route;
+mod target;
+mod merge_plan;
 mod staging;
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,21 +13,21 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Grants, Resource, Scope, ToolError};
 use hermes_files::{FileAccess, JournalDir};
 
-use crate::choice::Choice;
-use crate::format::Format;
-use crate::gauge::Oversight;
-use crate::limits::Limits;
-use crate::member::{Member, Nature, REPLACED, Skipped};
+use crate::filter::GlobFilter;
+use crate::format::ArchiveFormat;
+use crate::progress::ProgressHooks;
+use crate::limits::ArchiveLimits;
+use crate::member::{ArchiveMember, MemberKind, REPLACED_REASON, SkippedEntry};
 use crate::name::SafeName;
-use crate::read::{Appetite, Opened};
-use crate::unkept::{NotKept, Unkept};
+use crate::read::{VisitMode, OpenArchive};
+use crate::dropped_attributes::{DroppedAttribute, DroppedAttributes};
 
-use place::Place;
-use staging::Staging;
+use target::UnpackTarget;
+use staging::StagingDir;
 
 /// What happens to a file that is there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Existing {
+pub enum UnpackConflictPolicy {
     /// Nothing is unpacked at all.
     #[default]
     Refuse,
@@ -41,19 +41,19 @@ pub enum Existing {
 
 /// What is unpacked, and where.
 #[derive(Debug)]
-pub struct Unpacking<'a> {
+pub struct UnpackRequest<'a> {
     /// The archive.
     pub archive: &'a Path,
     /// The folder into which it goes; made if it is missing.
     pub target: &'a Path,
     /// Which of the entries.
-    pub choice: &'a Choice,
+    pub choice: &'a GlobFilter,
     /// How many leading folders are taken off the names.
     pub strip: usize,
     /// If a file is there already.
-    pub existing: Existing,
+    pub existing: UnpackConflictPolicy,
     /// How much may come out.
-    pub limits: Limits,
+    pub limits: ArchiveLimits,
     /// Where the way of several files into their places is written down, so
     /// that it can be taken back if we are killed on it.
     pub journals: Option<&'a JournalDir>,
@@ -61,9 +61,9 @@ pub struct Unpacking<'a> {
 
 /// What was unpacked.
 #[derive(Debug)]
-pub struct Extracted {
+pub struct UnpackReport {
     /// The format of the archive.
-    pub format: Format,
+    pub format: ArchiveFormat,
     /// Files that were written.
     pub files: u64,
     /// Folders of the archive.
@@ -77,9 +77,9 @@ pub struct Extracted {
     /// What was unpacked, relative to the target, by its final name.
     pub names: Vec<PathBuf>,
     /// What was left out, and why.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedEntry>,
     /// What is not there of that which was not left out.
-    pub not_kept: Vec<NotKept>,
+    pub not_kept: Vec<DroppedAttribute>,
     /// Files that were replaced.
     pub replaced: u64,
     /// Entries that got another name: as it was, as it is.
@@ -90,24 +90,24 @@ pub struct Extracted {
 /// nothing else.
 pub fn extract(
     grants: &Grants,
-    unpacking: &Unpacking<'_>,
-    oversight: Oversight<'_>,
-) -> Result<Extracted, ToolError> {
-    extract_telling(grants, unpacking, oversight, &|_| {})
+    unpacking: &UnpackRequest<'_>,
+    oversight: ProgressHooks<'_>,
+) -> Result<UnpackReport, ToolError> {
+    extract_announcing(grants, unpacking, oversight, &|_| {})
 }
 
 /// [`extract`] that tells, right before anything is changed, which files, links
 /// and folders are about to come into their places, or into those of others.
-pub fn extract_telling(
+pub fn extract_announcing(
     grants: &Grants,
-    unpacking: &Unpacking<'_>,
-    oversight: Oversight<'_>,
+    unpacking: &UnpackRequest<'_>,
+    oversight: ProgressHooks<'_>,
     tell: &dyn Fn(&[PathBuf]),
-) -> Result<Extracted, ToolError> {
-    let opened = Opened::new(&FileAccess::with_grants(grants), unpacking.archive)?;
-    let place = Place::find(grants, unpacking.target)?;
-    let staging = Staging::begin(&place, unpacking.target)?;
-    let mut work = Work {
+) -> Result<UnpackReport, ToolError> {
+    let opened = OpenArchive::new(&FileAccess::with_grants(grants), unpacking.archive)?;
+    let place = UnpackTarget::resolve(grants, unpacking.target)?;
+    let staging = StagingDir::new_in(&place, unpacking.target)?;
+    let mut work = MemberUnpacker {
         grants,
         unpacking,
         place: &place,
@@ -115,9 +115,9 @@ pub fn extract_telling(
         links: BTreeMap::new(),
         left_out: Vec::new(),
         written: HashMap::new(),
-        unkept: Unkept::default(),
+        unkept: DroppedAttributes::default(),
         stripped: 0,
-        out: Extracted {
+        out: UnpackReport {
             format: opened.format,
             files: 0,
             folders: 0,
@@ -133,19 +133,19 @@ pub fn extract_telling(
     };
     let mut seen_any = false;
     let replaced =
-        opened.visit(unpacking.limits, oversight, Appetite::Content, &mut |member, content| {
+        opened.visit(unpacking.limits, oversight, VisitMode::Content, &mut |member, content| {
             seen_any = true;
-            work.take(&opened, &member, content)
+            work.unpack_member(&opened, &member, content)
         })?;
-    work.out.skipped.extend(Skipped::replaced(replaced, unpacking.choice));
+    work.out.skipped.extend(SkippedEntry::replaced_by_later(replaced, unpacking.choice));
     work.finish(seen_any, oversight, tell)
 }
 
-struct Work<'a> {
+struct MemberUnpacker<'a> {
     grants: &'a Grants,
-    unpacking: &'a Unpacking<'a>,
-    place: &'a Place,
-    staging: Staging,
+    unpacking: &'a UnpackRequest<'a>,
+    place: &'a UnpackTarget,
+    staging: StagingDir,
     /// Symbolic links are made when all else is there, so that nothing can
     /// be written through one.
     links: BTreeMap<SafeName, Vec<u8>>,
@@ -153,26 +153,26 @@ struct Work<'a> {
     left_out: Vec<SafeName>,
     /// Bytes of the files that are there so far, by their names.
     written: HashMap<PathBuf, u64>,
-    unkept: Unkept,
+    unkept: DroppedAttributes,
     /// Entries of whose names nothing was left, but for folders.
     stripped: usize,
-    out: Extracted,
+    out: UnpackReport,
 }
 
-impl Work<'_> {
-    fn take(
+impl MemberUnpacker<'_> {
+    fn unpack_member(
         &mut self,
-        opened: &Opened,
-        member: &Member,
+        opened: &OpenArchive,
+        member: &ArchiveMember,
         content: &mut dyn Read,
     ) -> Result<(), ToolError> {
-        let shown = member.shown();
-        if !self.unpacking.choice.takes(Path::new(shown.trim_start_matches("./"))) {
+        let shown = member.display_name();
+        if !self.unpacking.choice.includes(Path::new(shown.trim_start_matches("./"))) {
             return Ok(());
         }
         let Some(name) = SafeName::new(&member.name)? else { return Ok(()) };
-        let Some(name) = name.strip(self.unpacking.strip) else {
-            if member.nature != Nature::Folder {
+        let Some(name) = name.strip_components(self.unpacking.strip) else {
+            if member.kind != MemberKind::Directory {
                 self.skip(member, "strip_components leaves nothing of its name");
                 self.stripped += 1;
             }
@@ -186,21 +186,21 @@ impl Work<'_> {
             .with("encrypted", true)
             .with_hint("Ask the user to decrypt it with a program such as `7z`."));
         }
-        if !self.may_go(&name, &member.nature)? {
+        if !self.check_destination(&name, &member.kind)? {
             return Ok(());
         }
-        match &member.nature {
-            Nature::Folder => {
-                self.staging.make_folder(&name, member.mode, member.modified)?;
+        match &member.kind {
+            MemberKind::Directory => {
+                self.staging.make_dir(&name, member.mode, member.modified)?;
                 if let Some(mode) = member.mode {
-                    self.unkept.see_special(name.as_path(), mode);
-                    self.unkept.see_closed(name.as_path(), mode);
+                    self.unkept.note_special(name.as_path(), mode);
+                    self.unkept.note_closed_dir(name.as_path(), mode);
                 }
                 self.out.folders += 1;
             }
-            Nature::File => {
-                let is_again = self.make_way(&name, member)?;
-                let bytes = self.write(opened, &name, member, content)?;
+            MemberKind::File => {
+                let is_again = self.replace_earlier(&name, member)?;
+                let bytes = self.write_file(opened, &name, member, content)?;
                 self.written.insert(name.as_path().to_path_buf(), bytes);
                 self.out.bytes = self.out.bytes.saturating_add(bytes);
                 if !is_again {
@@ -208,10 +208,10 @@ impl Work<'_> {
                     self.out.names.push(name.as_path().to_path_buf());
                 }
             }
-            Nature::Link(target) => match name.may_point_to(target) {
+            MemberKind::Link(target) => match name.check_link_target(target) {
                 Ok(()) => {
                     if self.links.insert(name, target.clone()).is_some() {
-                        self.skip(member, REPLACED);
+                        self.skip(member, REPLACED_REASON);
                     }
                 }
                 Err(why) => {
@@ -219,15 +219,15 @@ impl Work<'_> {
                     self.left_out.push(name);
                 }
             },
-            Nature::HardLink(target) => self.link_hard(member, &name, target)?,
-            Nature::Special => self.skip(member, "it is neither a file nor a folder nor a link"),
+            MemberKind::HardLink(target) => self.make_hard_link(member, &name, target)?,
+            MemberKind::Special => self.skip(member, "it is neither a file nor a folder nor a link"),
         }
         Ok(())
     }
 
     /// Whether an entry may go where its name says; what is there already is
     /// looked at before anything is unpacked for nothing.
-    fn may_go(&mut self, name: &SafeName, nature: &Nature) -> Result<bool, ToolError> {
+    fn check_destination(&mut self, name: &SafeName, nature: &MemberKind) -> Result<bool, ToolError> {
         let path = self.unpacking.target.join(name.as_path());
         self.grants.check(&Scope::FILE_WRITE, &Resource::Path(path.clone()))?;
         if self.grants.denies(&Scope::FILE_WRITE, &self.place.real.join(name.as_path())) {
@@ -235,8 +235,8 @@ impl Work<'_> {
                 .with("rule", "protected")
                 .with_hint("Nothing was unpacked. Leave the entry out with exclude."));
         }
-        if let Some(git) = name.git_folder()
-            && self.place.holds(&git)?
+        if let Some(git) = name.git_dir()
+            && self.place.contains(&git)?
         {
             return Err(ToolError::denied(format!(
                 "The archive would write into the repository at {}",
@@ -245,52 +245,52 @@ impl Work<'_> {
             .with("rule", "repository")
             .with_hint("What git runs later must not come from an archive; choose another target, or leave it out with exclude."));
         }
-        if *nature == Nature::Folder || !self.place.holds(name.as_path())? {
+        if *nature == MemberKind::Directory || !self.place.contains(name.as_path())? {
             return Ok(true);
         }
         match self.unpacking.existing {
-            Existing::Refuse => Err(exists(&path)),
-            Existing::Skip => {
+            UnpackConflictPolicy::Refuse => Err(exists_error(&path)),
+            UnpackConflictPolicy::Skip => {
                 let (path, reason) = (name.as_path().to_path_buf(), "it exists already".into());
-                self.out.skipped.push(Skipped { path, reason });
+                self.out.skipped.push(SkippedEntry { path, reason });
                 Ok(false)
             }
-            Existing::Overwrite | Existing::Rename => Ok(true),
+            UnpackConflictPolicy::Overwrite | UnpackConflictPolicy::Rename => Ok(true),
         }
     }
 
     /// An entry that was added to an archive later takes the place of the
     /// file of the same name, as in every program that unpacks one. Says
     /// whether there was such a file.
-    fn make_way(&mut self, name: &SafeName, member: &Member) -> Result<bool, ToolError> {
+    fn replace_earlier(&mut self, name: &SafeName, member: &ArchiveMember) -> Result<bool, ToolError> {
         let Some(bytes) = self.written.remove(name.as_path()) else { return Ok(false) };
         self.staging.remove(name)?;
         self.out.bytes = self.out.bytes.saturating_sub(bytes);
-        self.skip(member, REPLACED);
+        self.skip(member, REPLACED_REASON);
         Ok(true)
     }
 
-    fn write(
+    fn write_file(
         &mut self,
-        opened: &Opened,
+        opened: &OpenArchive,
         name: &SafeName,
-        member: &Member,
+        member: &ArchiveMember,
         content: &mut dyn Read,
     ) -> Result<u64, ToolError> {
-        let mut file = self.staging.create(name, member.mode)?;
+        let mut file = self.staging.create_file(name, member.mode)?;
         if let Some(mode) = member.mode {
-            self.unkept.see_special(name.as_path(), mode);
+            self.unkept.note_special(name.as_path(), mode);
             if let Ok(facts) = file.metadata() {
-                self.unkept.see_masked(name.as_path(), mode, facts.mode());
+                self.unkept.note_masked(name.as_path(), mode, facts.mode());
             }
         }
         // Reading and writing fail for different reasons.
         let mut trouble = None;
-        let mut source = Noting { inner: content, trouble: &mut trouble };
+        let mut source = FailureNotingReader { inner: content, failure: &mut trouble };
         let copied = io::copy(&mut source, &mut file);
         let bytes = copied.map_err(|error| match trouble {
-            Some(text) => damaged(opened, member, &text),
-            None => self.staging.failed(name.as_path(), &error),
+            Some(text) => damaged_entry_error(opened, member, &text),
+            None => self.staging.entry_error(name.as_path(), &error),
         })?;
         if let Some(modified) = member.modified {
             // Some file systems keep no such time; the content is what counts.
@@ -299,15 +299,15 @@ impl Work<'_> {
         Ok(bytes)
     }
 
-    fn link_hard(
+    fn make_hard_link(
         &mut self,
-        member: &Member,
+        member: &ArchiveMember,
         name: &SafeName,
         target: &[u8],
     ) -> Result<(), ToolError> {
-        let target = SafeName::new(target)?.and_then(|target| target.strip(self.unpacking.strip));
+        let target = SafeName::new(target)?.and_then(|target| target.strip_components(self.unpacking.strip));
         let linked = match &target {
-            Some(target) => self.staging.link_hard(name, target)?,
+            Some(target) => self.staging.hard_link(name, target)?,
             None => false,
         };
         if linked {
@@ -322,15 +322,15 @@ impl Work<'_> {
     fn finish(
         mut self,
         seen_any: bool,
-        oversight: Oversight<'_>,
+        oversight: ProgressHooks<'_>,
         tell: &dyn Fn(&[PathBuf]),
-    ) -> Result<Extracted, ToolError> {
+    ) -> Result<UnpackReport, ToolError> {
         for (name, target) in std::mem::take(&mut self.links) {
-            self.staging.link_soft(&name, &target)?;
+            self.staging.symlink(&name, &target)?;
             self.out.links += 1;
             self.out.names.push(name.as_path().to_path_buf());
         }
-        if let Some(name) = self.left_out.iter().find(|name| self.staging.holds(name)) {
+        if let Some(name) = self.left_out.iter().find(|name| self.staging.contains(name)) {
             return Err(ToolError::denied(format!(
                 "The archive has a link that leads out, {:?}, and entries below it or of its name",
                 name.as_path().to_string_lossy()
@@ -339,7 +339,7 @@ impl Work<'_> {
             .with_hint("Nothing was unpacked. Such an archive is broken or hostile."));
         }
         let nothing = self.out.names.is_empty() && self.out.folders == 0;
-        if nothing && self.out.skipped.is_empty() && seen_any && !self.unpacking.choice.is_open() {
+        if nothing && self.out.skipped.is_empty() && seen_any && !self.unpacking.choice.includes_all() {
             return Err(ToolError::not_found("No entry of the archive matches include")
                 .with_hint("The action list shows what is in it."));
         }
@@ -353,52 +353,52 @@ impl Work<'_> {
         if (oversight.stopped)() {
             return Err(ToolError::cancelled());
         }
-        self.staging.settle(&mut self.unkept);
-        let coming = self.out.names.iter().map(PathBuf::as_path).chain(self.staging.folders());
+        self.staging.apply_dir_metadata(&mut self.unkept);
+        let coming = self.out.names.iter().map(PathBuf::as_path).chain(self.staging.dirs());
         let mut coming: Vec<PathBuf> = coming.map(|path| self.place.real.join(path)).collect();
         if !self.place.missing.is_empty() {
             coming.push(self.place.real.clone());
         }
         tell(&coming);
-        let Unpacking { existing, target, journals, .. } = *self.unpacking;
+        let UnpackRequest { existing, target, journals, .. } = *self.unpacking;
         let moved = self.staging.commit(existing, target, journals)?;
-        moved.amend(&mut self.out);
-        self.out.not_kept = self.unkept.into_told();
+        moved.add_to_report(&mut self.out);
+        self.out.not_kept = self.unkept.into_list();
         Ok(self.out)
     }
 
-    fn skip(&mut self, member: &Member, reason: &str) {
+    fn skip(&mut self, member: &ArchiveMember, reason: &str) {
         let path = member.path().to_path_buf();
-        self.out.skipped.push(Skipped { path, reason: reason.to_owned() });
+        self.out.skipped.push(SkippedEntry { path, reason: reason.to_owned() });
     }
 }
 
-pub(crate) fn exists(path: &Path) -> ToolError {
+pub(crate) fn exists_error(path: &Path) -> ToolError {
     ToolError::conflict(format!("{} exists already; nothing was unpacked", path.display()))
         .with("path", path.to_string_lossy())
         .with_hint("Choose another target, or set existing to overwrite, skip or rename.")
 }
 
 /// A reader that remembers that it was the one who failed.
-struct Noting<'a> {
+struct FailureNotingReader<'a> {
     inner: &'a mut dyn Read,
-    trouble: &'a mut Option<String>,
+    failure: &'a mut Option<String>,
 }
 
-impl Read for Noting<'_> {
+impl Read for FailureNotingReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer);
         if let Err(error) = &read
             && error.kind() != io::ErrorKind::Interrupted
         {
-            *self.trouble = Some(error.to_string());
+            *self.failure = Some(error.to_string());
         }
         read
     }
 }
 
-fn damaged(opened: &Opened, member: &Member, why: &str) -> ToolError {
-    let (path, entry) = (opened.path.display(), member.shown());
+fn damaged_entry_error(opened: &OpenArchive, member: &ArchiveMember, why: &str) -> ToolError {
+    let (path, entry) = (opened.path.display(), member.display_name());
     ToolError::invalid(format!("{entry:?} in {path} cannot be unpacked: {why}"))
         .with("damaged", true)
         .with_hint("Nothing was unpacked. The archive may be cut off or changed on its way here.")

@@ -15,20 +15,20 @@ use hermes_files::{ChangeJournal, ScratchKind, claim, explain_error, remove_scra
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
-use super::place::{Place, kind_at, step};
+use super::target::{UnpackTarget, kind_at, open_subdir};
 use crate::name::SafeName;
-use crate::unkept::Unkept;
+use crate::dropped_attributes::DroppedAttributes;
 
 /// How many names are tried for the folder.
-const NAMES: usize = 64;
+const MAX_NAME_ATTEMPTS: usize = 64;
 /// What the owner may do with a folder while it is filled.
-const OWNER: u32 = 0o700;
+const OWNER_MODE: u32 = 0o700;
 /// No bits that make a file run as somebody else.
-const KEPT: u32 = 0o777;
+const KEPT_MODE_BITS: u32 = 0o777;
 
 /// A tree on its way.
 #[derive(Debug)]
-pub(super) struct Staging {
+pub(super) struct StagingDir {
     /// The folder in which it is: the target, or the deepest folder on the
     /// way to it that exists.
     pub(super) base: OwnedFd,
@@ -41,22 +41,22 @@ pub(super) struct Staging {
     pub(super) journal: Option<ChangeJournal>,
     target: PathBuf,
     /// Folders of the archive, whose times and bits are set at the end.
-    folders: BTreeMap<PathBuf, (Option<u32>, Option<SystemTime>)>,
+    dirs: BTreeMap<PathBuf, (Option<u32>, Option<SystemTime>)>,
 }
 
-impl Staging {
-    pub(super) fn begin(place: &Place, target: &Path) -> Result<Self, ToolError> {
+impl StagingDir {
+    pub(super) fn new_in(place: &UnpackTarget, target: &Path) -> Result<Self, ToolError> {
         let failed = |error: io::Error| explain_error("unpack into", target, &error);
         let base = place.base.try_clone().map_err(failed)?;
         sweep_scratch(&base);
-        for _ in 0..NAMES {
+        for _ in 0..MAX_NAME_ATTEMPTS {
             let name = ScratchKind::Directory.new_name();
             // A new target gets the usual bits, less the umask.
-            let bits = if place.missing.is_empty() { OWNER } else { 0o777 };
+            let bits = if place.missing.is_empty() { OWNER_MODE } else { 0o777 };
             match rustix::fs::mkdirat(&base, &name, Mode::from_raw_mode(bits)) {
                 Ok(()) => {
-                    let claimed = readable(&base, &name);
-                    let root = match step(&base, &name) {
+                    let claimed = lockable_handle(&base, &name);
+                    let root = match open_subdir(&base, &name) {
                         // Somebody has taken it for abandoned before it was locked.
                         Err(Errno::NOENT) => continue,
                         _ if claimed.as_ref().is_some_and(|folder| !claim(folder)) => continue,
@@ -70,7 +70,7 @@ impl Staging {
                         missing: place.missing.clone(),
                         journal: None,
                         target: target.to_path_buf(),
-                        folders: BTreeMap::new(),
+                        dirs: BTreeMap::new(),
                     });
                 }
                 Err(Errno::EXIST) => {}
@@ -81,54 +81,54 @@ impl Staging {
     }
 
     /// Makes a folder of the archive, which may be told several times.
-    pub(super) fn make_folder(
+    pub(super) fn make_dir(
         &mut self,
         name: &SafeName,
         mode: Option<u32>,
         modified: Option<SystemTime>,
     ) -> Result<(), ToolError> {
-        let made = self.enter(name.as_path());
-        made.map_err(|error| self.failed(name.as_path(), &error.into()))?;
-        self.folders.insert(name.as_path().to_path_buf(), (mode, modified));
+        let made = self.ensure_dir(name.as_path());
+        made.map_err(|error| self.entry_error(name.as_path(), &error.into()))?;
+        self.dirs.insert(name.as_path().to_path_buf(), (mode, modified));
         Ok(())
     }
 
     /// The folders of the archive.
-    pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
-        self.folders.keys().map(PathBuf::as_path)
+    pub(super) fn dirs(&self) -> impl Iterator<Item = &Path> {
+        self.dirs.keys().map(PathBuf::as_path)
     }
 
     /// Makes a new file.
-    pub(super) fn create(&self, name: &SafeName, mode: Option<u32>) -> Result<File, ToolError> {
+    pub(super) fn create_file(&self, name: &SafeName, mode: Option<u32>) -> Result<File, ToolError> {
         let flags = OFlags::WRONLY
             | OFlags::CREATE
             | OFlags::EXCL
             | OFlags::NOFOLLOW
             | OFlags::CLOEXEC
             | OFlags::NOCTTY;
-        let bits = Mode::from_raw_mode(mode.unwrap_or(0o666) & KEPT);
-        let (folder, own) = name.split();
+        let bits = Mode::from_raw_mode(mode.unwrap_or(0o666) & KEPT_MODE_BITS);
+        let (folder, own) = name.parent_and_name();
         let made =
-            self.enter(folder).and_then(|folder| rustix::fs::openat(folder, own, flags, bits));
-        made.map(File::from).map_err(|error| self.failed(name.as_path(), &error.into()))
+            self.ensure_dir(folder).and_then(|folder| rustix::fs::openat(folder, own, flags, bits));
+        made.map(File::from).map_err(|error| self.entry_error(name.as_path(), &error.into()))
     }
 
     /// Takes a file away again that was made before.
     pub(super) fn remove(&self, name: &SafeName) -> Result<(), ToolError> {
-        let (folder, own) = name.split();
-        let removed = self.look(folder).and_then(|folder| {
+        let (folder, own) = name.parent_and_name();
+        let removed = self.open_dir(folder).and_then(|folder| {
             rustix::fs::unlinkat(folder.as_ref().unwrap_or(&self.root), own, AtFlags::empty())
         });
-        removed.map_err(|error| self.failed(name.as_path(), &error.into()))
+        removed.map_err(|error| self.entry_error(name.as_path(), &error.into()))
     }
 
     /// Gives a file that was unpacked before another name; whether there is
     /// such a file.
-    pub(super) fn link_hard(&self, name: &SafeName, target: &SafeName) -> Result<bool, ToolError> {
-        let (from, old) = target.split();
-        let Ok(from) = self.look(from) else { return Ok(false) };
-        let (to, new) = name.split();
-        let linked = self.enter(to).and_then(|to| {
+    pub(super) fn hard_link(&self, name: &SafeName, target: &SafeName) -> Result<bool, ToolError> {
+        let (from, old) = target.parent_and_name();
+        let Ok(from) = self.open_dir(from) else { return Ok(false) };
+        let (to, new) = name.parent_and_name();
+        let linked = self.ensure_dir(to).and_then(|to| {
             let from = from.as_ref().unwrap_or(&self.root);
             let stat = match rustix::fs::statat(from, old, AtFlags::SYMLINK_NOFOLLOW) {
                 Err(Errno::NOENT) => return Ok(false),
@@ -140,28 +140,28 @@ impl Staging {
             }
             Ok(is_file)
         });
-        linked.map_err(|error| self.failed(name.as_path(), &error.into()))
+        linked.map_err(|error| self.entry_error(name.as_path(), &error.into()))
     }
 
     /// Makes a symbolic link, whose target was judged.
-    pub(super) fn link_soft(&self, name: &SafeName, target: &[u8]) -> Result<(), ToolError> {
-        let (folder, own) = name.split();
+    pub(super) fn symlink(&self, name: &SafeName, target: &[u8]) -> Result<(), ToolError> {
+        let (folder, own) = name.parent_and_name();
         let made = self
-            .enter(folder)
+            .ensure_dir(folder)
             .and_then(|folder| rustix::fs::symlinkat(OsStr::from_bytes(target), &folder, own));
-        made.map_err(|error| self.failed(name.as_path(), &error.into()))
+        made.map_err(|error| self.entry_error(name.as_path(), &error.into()))
     }
 
     /// Gives the folders their bits and times, the deepest first, since what
     /// happens in a folder changes its time.
-    pub(super) fn settle(&self, unkept: &mut Unkept) {
-        for (path, (mode, modified)) in self.folders.iter().rev() {
-            let Ok(Some(folder)) = self.look(path) else { continue };
+    pub(super) fn apply_dir_metadata(&self, unkept: &mut DroppedAttributes) {
+        for (path, (mode, modified)) in self.dirs.iter().rev() {
+            let Ok(Some(folder)) = self.open_dir(path) else { continue };
             if let (Some(mode), Ok(stat)) = (mode, rustix::fs::fstat(&folder)) {
                 // Only taken away: what the umask took is not given back.
-                let bits = Mode::from_raw_mode(stat.st_mode & (mode & KEPT | OWNER));
+                let bits = Mode::from_raw_mode(stat.st_mode & (mode & KEPT_MODE_BITS | OWNER_MODE));
                 let _ = rustix::fs::chmodat(&folder, ".", bits, AtFlags::empty());
-                unkept.see_masked(path, *mode, stat.st_mode);
+                unkept.note_masked(path, *mode, stat.st_mode);
             }
             if let Some(times) = modified.and_then(timestamps) {
                 let _ = rustix::fs::utimensat(&folder, ".", &times, AtFlags::empty());
@@ -170,16 +170,16 @@ impl Staging {
     }
 
     /// The folder at a path below, made where it is missing.
-    fn enter(&self, folder: &Path) -> Result<OwnedFd, Errno> {
-        if let Ok(found) = self.look(folder) {
-            return found.map_or_else(|| clone(&self.root), Ok);
+    fn ensure_dir(&self, folder: &Path) -> Result<OwnedFd, Errno> {
+        if let Ok(found) = self.open_dir(folder) {
+            return found.map_or_else(|| duplicate_fd(&self.root), Ok);
         }
-        let mut here = clone(&self.root)?;
+        let mut here = duplicate_fd(&self.root)?;
         for part in folder {
-            here = match step(&here, part) {
+            here = match open_subdir(&here, part) {
                 Err(Errno::NOENT) => {
-                    rustix::fs::mkdirat(&here, part, Mode::from_raw_mode(KEPT))?;
-                    step(&here, part)?
+                    rustix::fs::mkdirat(&here, part, Mode::from_raw_mode(KEPT_MODE_BITS))?;
+                    open_subdir(&here, part)?
                 }
                 other => other?,
             };
@@ -188,29 +188,29 @@ impl Staging {
     }
 
     /// The folder at a path below; none for the top.
-    fn look(&self, folder: &Path) -> Result<Option<OwnedFd>, Errno> {
+    fn open_dir(&self, folder: &Path) -> Result<Option<OwnedFd>, Errno> {
         let mut here = None;
         for part in folder {
-            here = Some(step(here.as_ref().unwrap_or(&self.root), part)?);
+            here = Some(open_subdir(here.as_ref().unwrap_or(&self.root), part)?);
         }
         Ok(here)
     }
 
     /// Whether something has come to be there.
-    pub(super) fn holds(&self, name: &SafeName) -> bool {
-        let (folder, own) = name.split();
+    pub(super) fn contains(&self, name: &SafeName) -> bool {
+        let (folder, own) = name.parent_and_name();
         let found = self
-            .look(folder)
+            .open_dir(folder)
             .and_then(|folder| kind_at(folder.as_ref().unwrap_or(&self.root), own));
         matches!(found, Ok(Some(_)))
     }
 
-    fn is_folder(&self, name: &Path) -> bool {
-        matches!(self.look(name), Ok(Some(_)))
+    fn is_dir(&self, name: &Path) -> bool {
+        matches!(self.open_dir(name), Ok(Some(_)))
     }
 
-    pub(super) fn failed(&self, name: &Path, error: &io::Error) -> ToolError {
-        let is_in_the_way = is_in_the_way(error) || self.is_folder(name);
+    pub(super) fn entry_error(&self, name: &Path, error: &io::Error) -> ToolError {
+        let is_in_the_way = is_type_conflict(error) || self.is_dir(name);
         if error.kind() == io::ErrorKind::AlreadyExists || is_in_the_way {
             let what = if is_in_the_way {
                 "a file and a folder of one name, at"
@@ -230,25 +230,25 @@ impl Staging {
     }
 }
 
-impl Drop for Staging {
+impl Drop for StagingDir {
     fn drop(&mut self) {
         remove_scratch(&self.base, &self.name);
     }
 }
 
 /// A file where a folder should be, or the other way round.
-fn is_in_the_way(error: &io::Error) -> bool {
+fn is_type_conflict(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory)
         || hermes_files::is_loop(error)
 }
 
 /// A handle by which a folder can be locked.
-fn readable(base: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {
+fn lockable_handle(base: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(base, name, flags, Mode::empty()).ok()
 }
 
-fn clone(handle: &OwnedFd) -> Result<OwnedFd, Errno> {
+fn duplicate_fd(handle: &OwnedFd) -> Result<OwnedFd, Errno> {
     rustix::io::fcntl_dupfd_cloexec(handle, 0)
 }
 

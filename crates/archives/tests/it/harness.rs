@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hermes_archives::{
-    Choice, Created, Existing, Extracted, Format, Limits, Listing, Oversight, Packing, Page,
-    Source, Unpacking, create, extract, list,
+    GlobFilter, PackReport, UnpackConflictPolicy, UnpackReport, ArchiveFormat, ArchiveLimits, ArchiveListing, ProgressHooks, PackRequest, ListPage,
+    PackSource, UnpackRequest, create, extract, list,
 };
 use hermes_core::{Grants, ToolError};
 use hermes_files::FileAccess;
@@ -59,9 +59,9 @@ impl Place {
     }
 
     /// Packs the content of the folder `from`.
-    pub(crate) fn pack(&self, from: &str, archive: &str) -> Result<Created, ToolError> {
-        let format = Format::of_name(Path::new(archive)).unwrap();
-        self.pack_as(from, "", archive, format, &Choice::all())
+    pub(crate) fn pack(&self, from: &str, archive: &str) -> Result<PackReport, ToolError> {
+        let format = ArchiveFormat::from_name(Path::new(archive)).unwrap();
+        self.pack_as(from, "", archive, format, &GlobFilter::all())
     }
 
     pub(crate) fn pack_as(
@@ -69,11 +69,11 @@ impl Place {
         from: &str,
         name: &str,
         archive: &str,
-        format: Format,
-        choice: &Choice,
-    ) -> Result<Created, ToolError> {
-        let sources = [Source { path: self.at(from), name: name.into() }];
-        let packing = Packing {
+        format: ArchiveFormat,
+        choice: &GlobFilter,
+    ) -> Result<PackReport, ToolError> {
+        let sources = [PackSource { path: self.at(from), name: name.into() }];
+        let packing = PackRequest {
             sources: &sources,
             archive: &self.at(archive),
             format,
@@ -82,10 +82,10 @@ impl Place {
             gitignore: false,
             existing: hermes_files::ExistingFile::Replace,
         };
-        create(&Grants::allow_all(), &packing, Oversight::NONE)
+        create(&Grants::allow_all(), &packing, ProgressHooks::NONE)
     }
 
-    pub(crate) fn unpack(&self, archive: &str, target: &str) -> Result<Extracted, ToolError> {
+    pub(crate) fn unpack(&self, archive: &str, target: &str) -> Result<UnpackReport, ToolError> {
         self.unpack_with(archive, target, |_| {})
     }
 
@@ -93,27 +93,27 @@ impl Place {
         &self,
         archive: &str,
         target: &str,
-        change: impl FnOnce(&mut Unpacking<'_>),
-    ) -> Result<Extracted, ToolError> {
-        let (archive, target, choice) = (self.at(archive), self.at(target), Choice::all());
-        let mut unpacking = Unpacking {
+        change: impl FnOnce(&mut UnpackRequest<'_>),
+    ) -> Result<UnpackReport, ToolError> {
+        let (archive, target, choice) = (self.at(archive), self.at(target), GlobFilter::all());
+        let mut unpacking = UnpackRequest {
             archive: &archive,
             target: &target,
             choice: &choice,
             strip: 0,
-            existing: Existing::Refuse,
-            limits: Limits::default(),
+            existing: UnpackConflictPolicy::Refuse,
+            limits: ArchiveLimits::default(),
             journals: None,
         };
         change(&mut unpacking);
-        extract(&Grants::allow_all(), &unpacking, Oversight::NONE)
+        extract(&Grants::allow_all(), &unpacking, ProgressHooks::NONE)
     }
 
-    pub(crate) fn list(&self, archive: &str) -> Result<Listing, ToolError> {
-        let page = Page { offset: 0, limit: 1000 };
+    pub(crate) fn list(&self, archive: &str) -> Result<ArchiveListing, ToolError> {
+        let page = ListPage { offset: 0, limit: 1000 };
         let grants = Grants::allow_all();
         let files = FileAccess::with_grants(&grants);
-        list(&files, &self.at(archive), &Choice::all(), page, Limits::default(), Oversight::NONE)
+        list(&files, &self.at(archive), &GlobFilter::all(), page, ArchiveLimits::default(), ProgressHooks::NONE)
     }
 
     /// Everything below a folder, by relative path.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use hermes_archives::Existing;
+use hermes_archives::UnpackConflictPolicy;
 use hermes_core::ErrorKind;
 
 use crate::harness::Place;
@@ -115,7 +115,7 @@ fn sevens_that_lead_out_are_refused_or_told() {
 fn an_unsafe_entry_can_be_left_out() {
     let place = place();
     place.write("a.tar", tar(&[(b"good", FILE, "", b"x"), (b"../victim", FILE, "", b"evil")]));
-    let choice = hermes_archives::Choice::new(&[], &["..".to_owned()]).unwrap();
+    let choice = hermes_archives::GlobFilter::new(&[], &["..".to_owned()]).unwrap();
     place
         .unpack_with("a.tar", "out", |unpacking| unpacking.choice = Box::leak(Box::new(choice)))
         .unwrap();
@@ -191,7 +191,7 @@ fn hard_links_reach_only_what_came_from_the_archive() {
 
 #[test]
 fn links_that_are_in_the_target_already_are_not_followed() {
-    for existing in [Existing::Refuse, Existing::Overwrite, Existing::Skip, Existing::Rename] {
+    for existing in [UnpackConflictPolicy::Refuse, UnpackConflictPolicy::Overwrite, UnpackConflictPolicy::Skip, UnpackConflictPolicy::Rename] {
         let place = place();
         fs::create_dir(place.at("out")).unwrap();
         fs::create_dir(place.at("elsewhere")).unwrap();
@@ -211,7 +211,7 @@ fn a_link_in_the_target_is_replaced_and_not_written_through() {
     fs::create_dir(place.at("out")).unwrap();
     std::os::unix::fs::symlink("../victim", place.at("out/x")).unwrap();
     place.write("a.tar", tar(&[(b"x", FILE, "", b"new")]));
-    place.unpack_with("a.tar", "out", |u| u.existing = Existing::Overwrite).unwrap();
+    place.unpack_with("a.tar", "out", |u| u.existing = UnpackConflictPolicy::Overwrite).unwrap();
     assert_eq!(fs::read_to_string(place.at("out/x")).unwrap(), "new");
     assert!(!fs::symlink_metadata(place.at("out/x")).unwrap().is_symlink());
     assert_untouched(&place, &["a.tar", "out", "victim"]);
@@ -340,7 +340,7 @@ fn a_repository_that_is_there_is_not_written_into() {
     place.write("out/.git/config", "[core]\n");
     place.write("a.tar", tar(&[(b".git/hooks/post-checkout", FILE, "", b"evil")]));
     let refused =
-        place.unpack_with("a.tar", "out", |u| u.existing = Existing::Overwrite).expect_err("hooks");
+        place.unpack_with("a.tar", "out", |u| u.existing = UnpackConflictPolicy::Overwrite).expect_err("hooks");
     assert_eq!(refused.details()["rule"], "repository");
     assert!(!fs::exists(place.at("out/.git/hooks")).unwrap());
     // A repository that comes as a whole is somebody's backup.
@@ -445,12 +445,12 @@ fn broken_archives_are_told_and_leave_nothing() {
             (0..40_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         place.write("in/noise", &noise);
         place.write("in/more", "more");
-        let format = hermes_archives::Format::of_name(archive.as_ref()).unwrap();
+        let format = hermes_archives::ArchiveFormat::from_name(archive.as_ref()).unwrap();
         let (from, name) = if format.is_single() { ("in/noise", "noise") } else { ("in", "in") };
-        place.pack_as(from, name, archive, format, &hermes_archives::Choice::all()).unwrap();
+        place.pack_as(from, name, archive, format, &hermes_archives::GlobFilter::all()).unwrap();
         let whole = fs::read(place.at(archive)).unwrap();
         for cut in [whole.len() / 2, whole.len() - 1030.min(whole.len() / 3)] {
-            if format == hermes_archives::Format::Tar && cut > whole.len() / 2 {
+            if format == hermes_archives::ArchiveFormat::Tar && cut > whole.len() / 2 {
                 // Only the padding is cut off; where entries end has its own test.
                 continue;
             }
@@ -464,7 +464,7 @@ fn broken_archives_are_told_and_leave_nothing() {
             assert_untouched(&place, &[archive, "in", "victim"]);
         }
         // A byte of the content changed: whatever has a checksum notices.
-        if format != hermes_archives::Format::Tar {
+        if format != hermes_archives::ArchiveFormat::Tar {
             let mut changed = whole.clone();
             let at = whole.len() / 2;
             changed[at] ^= 0x55;
@@ -586,7 +586,7 @@ fn what_follows_gzip_data_is_told() {
     }
     for (more, len) in [(&b""[..], 7), (b"\0\0\0", 7), (&gzip, 14)] {
         place.write("a.gz", [&gzip[..], more].concat());
-        let out = place.unpack_with("a.gz", "out", |u| u.existing = Existing::Overwrite).unwrap();
+        let out = place.unpack_with("a.gz", "out", |u| u.existing = UnpackConflictPolicy::Overwrite).unwrap();
         assert_eq!(out.bytes, len);
     }
 }

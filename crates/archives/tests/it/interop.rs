@@ -155,8 +155,8 @@ fn gzip_and_zstd_agree_with_us() {
         place.unpack(&keep, &to).unwrap();
         assert_eq!(fs::read_to_string(place.at(format!("{to}/t.txt"))).unwrap(), text);
         let ours = format!("ours.{ending}");
-        let format = hermes_archives::Format::of_name(ours.as_ref()).unwrap();
-        place.pack_as("t.txt", "t.txt", &ours, format, &hermes_archives::Choice::all()).unwrap();
+        let format = hermes_archives::ArchiveFormat::from_name(ours.as_ref()).unwrap();
+        place.pack_as("t.txt", "t.txt", &ours, format, &hermes_archives::GlobFilter::all()).unwrap();
         assert_eq!(place.run(program, &["-dc", &ours]).unwrap(), text);
     }
 }
@@ -226,7 +226,7 @@ fn files_with_holes_of_gnu_tar_are_read_in_every_dialect() {
             return;
         }
         let listing = place.list(archive).unwrap();
-        let listed: Vec<_> = listing.members.iter().map(|m| (m.shown(), m.size)).collect();
+        let listed: Vec<_> = listing.members.iter().map(|m| (m.display_name(), m.size)).collect();
         let expected = [("holes".to_owned(), Some(1_000_000)), ("after".to_owned(), Some(11))];
         assert_eq!(listed, expected, "{format} {version}");
         let out = place.unpack(archive, "out").unwrap();
@@ -271,7 +271,7 @@ fn a_line_feed_in_a_pax_record_belongs_to_it() {
             .unwrap()
             .members
             .iter()
-            .map(hermes_archives::Member::shown)
+            .map(hermes_archives::ArchiveMember::display_name)
             .collect();
         assert!(names.contains(&"./é\nb".to_owned()), "{names:?}");
         let out = place.unpack(archive, "out").unwrap();
@@ -298,7 +298,7 @@ fn a_file_with_holes_and_a_line_feed_in_its_name_is_read() {
             return;
         }
         let listing = place.list("a.tar").unwrap();
-        let listed: Vec<_> = listing.members.iter().map(|m| (m.shown(), m.size)).collect();
+        let listed: Vec<_> = listing.members.iter().map(|m| (m.display_name(), m.size)).collect();
         assert_eq!(listed, [(name.to_owned(), Some(600_000))], "{version}");
         place.unpack("a.tar", "out").unwrap();
         let same =
@@ -325,9 +325,9 @@ t.close()
 ",
     );
     let listing = place.list("a.tar").unwrap();
-    let told = |m: &hermes_archives::Member| {
+    let told = |m: &hermes_archives::ArchiveMember| {
         let since = m.modified.unwrap().duration_since(std::time::UNIX_EPOCH).unwrap();
-        (m.shown(), m.size.unwrap(), since.as_millis())
+        (m.display_name(), m.size.unwrap(), since.as_millis())
     };
     let told: Vec<_> = listing.members.iter().map(told).collect();
     let expected = [

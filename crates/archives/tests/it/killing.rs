@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use hermes_archives::{Choice, Existing, Limits, Oversight, Unpacking, extract};
+use hermes_archives::{GlobFilter, UnpackConflictPolicy, ArchiveLimits, ProgressHooks, UnpackRequest, extract};
 use hermes_core::Grants;
 use hermes_files::JournalDir;
 
@@ -30,16 +30,16 @@ fn journals(folder: &Path) -> JournalDir {
 fn unpack_once() {
     let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
     let is_over = env::var_os(EXISTING).is_some_and(|how| how == "overwrite");
-    let unpacking = Unpacking {
+    let unpacking = UnpackRequest {
         archive: &folder.join("a.tar"),
         target: &folder.join("out"),
-        choice: &Choice::all(),
+        choice: &GlobFilter::all(),
         strip: 0,
-        existing: if is_over { Existing::Overwrite } else { Existing::Refuse },
-        limits: Limits::default(),
+        existing: if is_over { UnpackConflictPolicy::Overwrite } else { UnpackConflictPolicy::Refuse },
+        limits: ArchiveLimits::default(),
         journals: Some(&journals(&folder)),
     };
-    extract(&Grants::allow_all(), &unpacking, Oversight::NONE).unwrap();
+    extract(&Grants::allow_all(), &unpacking, ProgressHooks::NONE).unwrap();
 }
 
 fn start(folder: &Path, existing: &str) -> Child {

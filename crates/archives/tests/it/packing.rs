@@ -7,13 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes_archives::{
-    Choice, Existing, Format, Limits, Oversight, Packing, Source, Unpacking, create, extract,
+    GlobFilter, UnpackConflictPolicy, ArchiveFormat, ArchiveLimits, ProgressHooks, PackRequest, PackSource, UnpackRequest, create, extract,
 };
 use hermes_core::{Effect, ErrorKind, Grants, Scope};
 
 use crate::harness::{Place, furnish};
 
-fn names(created: &hermes_archives::Created) -> Vec<String> {
+fn names(created: &hermes_archives::PackReport) -> Vec<String> {
     created.names.iter().map(|name| name.to_string_lossy().into_owned()).collect()
 }
 
@@ -23,8 +23,8 @@ fn globs_choose_and_leave_out() {
     for name in ["a.rs", "b.txt", "d/c.rs", "target/x.rs"] {
         place.write(format!("in/{name}"), "x");
     }
-    let choice = Choice::new(&["*.rs".to_owned()], &["target".to_owned()]).unwrap();
-    let created = place.pack_as("in", "in", "a.zip", Format::Zip, &choice).unwrap();
+    let choice = GlobFilter::new(&["*.rs".to_owned()], &["target".to_owned()]).unwrap();
+    let created = place.pack_as("in", "in", "a.zip", ArchiveFormat::Zip, &choice).unwrap();
     assert_eq!(names(&created), ["in/a.rs", "in/d/c.rs"]);
 }
 
@@ -37,25 +37,25 @@ fn git_decides_when_it_is_asked() {
     for name in ["a", "b.log", "keep.log", "out/x", "sub/out/y", "sub/tmp"] {
         place.write(format!("in/{name}"), "");
     }
-    let sources = [Source { path: place.at("in"), name: "".into() }];
+    let sources = [PackSource { path: place.at("in"), name: "".into() }];
     let archive = place.at("a.tar");
-    let mut packing = Packing {
+    let mut packing = PackRequest {
         sources: &sources,
         archive: &archive,
-        format: Format::Tar,
+        format: ArchiveFormat::Tar,
         level: None,
-        choice: &Choice::all(),
+        choice: &GlobFilter::all(),
         gitignore: true,
         existing: hermes_files::ExistingFile::Refuse,
     };
-    let created = create(&Grants::allow_all(), &packing, Oversight::NONE).unwrap();
+    let created = create(&Grants::allow_all(), &packing, ProgressHooks::NONE).unwrap();
     let expected = [".gitignore", "a", "keep.log", "sub", "sub/.ignore", "sub/out", "sub/out/y"];
     assert_eq!(names(&created), expected);
-    let again = create(&Grants::allow_all(), &packing, Oversight::NONE).expect_err("it exists");
+    let again = create(&Grants::allow_all(), &packing, ProgressHooks::NONE).expect_err("it exists");
     assert_eq!(again.kind(), ErrorKind::Conflict);
     packing.existing = hermes_files::ExistingFile::Replace;
     packing.gitignore = false;
-    let all = create(&Grants::allow_all(), &packing, Oversight::NONE).unwrap();
+    let all = create(&Grants::allow_all(), &packing, ProgressHooks::NONE).unwrap();
     assert_eq!(all.files, 8);
 }
 
@@ -69,7 +69,7 @@ fn an_archive_is_never_packed_into_itself() {
     }
     let created = place.pack("in", "in/own.tar").unwrap();
     assert_eq!(created.skipped[0].reason, "it is the archive itself");
-    let only = place.pack_as("in/own.tar", "own.tar", "in/own.tar", Format::Tar, &Choice::all());
+    let only = place.pack_as("in/own.tar", "own.tar", "in/own.tar", ArchiveFormat::Tar, &GlobFilter::all());
     assert_eq!(only.expect_err("itself").kind(), ErrorKind::InvalidArguments);
 }
 
@@ -84,18 +84,18 @@ fn a_failure_leaves_the_old_archive() {
             calls.set(calls.get() + 1);
             calls.get() > 20
         };
-        let sources = [Source { path: place.at("in"), name: "".into() }];
+        let sources = [PackSource { path: place.at("in"), name: "".into() }];
         let path = place.at(archive);
-        let packing = Packing {
+        let packing = PackRequest {
             sources: &sources,
             archive: &path,
-            format: Format::of_name(&path).unwrap(),
+            format: ArchiveFormat::from_name(&path).unwrap(),
             level: None,
-            choice: &Choice::all(),
+            choice: &GlobFilter::all(),
             gitignore: false,
             existing: hermes_files::ExistingFile::Replace,
         };
-        let oversight = Oversight { stopped: &stopped, progress: &|_, _| {} };
+        let oversight = ProgressHooks { stopped: &stopped, progress: &|_, _| {} };
         let error = create(&Grants::allow_all(), &packing, oversight).expect_err("stopped");
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{archive}: {error}");
     }
@@ -107,44 +107,44 @@ fn a_failure_leaves_the_old_archive() {
 fn levels_and_formats_are_checked() {
     let place = Place::new();
     furnish(&place, "in");
-    let sources = [Source { path: place.at("in"), name: "in".into() }];
+    let sources = [PackSource { path: place.at("in"), name: "in".into() }];
     for (archive, format, level, kind) in [
-        ("a.zip", Format::Zip, Some(10), ErrorKind::InvalidArguments),
-        ("a.tar", Format::Tar, Some(1), ErrorKind::InvalidArguments),
-        ("a.tar.zst", Format::TarZst, Some(0), ErrorKind::InvalidArguments),
-        ("a.gz", Format::Gz, None, ErrorKind::InvalidArguments),
+        ("a.zip", ArchiveFormat::Zip, Some(10), ErrorKind::InvalidArguments),
+        ("a.tar", ArchiveFormat::Tar, Some(1), ErrorKind::InvalidArguments),
+        ("a.tar.zst", ArchiveFormat::TarZst, Some(0), ErrorKind::InvalidArguments),
+        ("a.gz", ArchiveFormat::Gz, None, ErrorKind::InvalidArguments),
     ] {
-        let packing = Packing {
+        let packing = PackRequest {
             sources: &sources,
             archive: &place.at(archive),
             format,
             level,
-            choice: &Choice::all(),
+            choice: &GlobFilter::all(),
             gitignore: false,
             existing: hermes_files::ExistingFile::Refuse,
         };
-        let error = create(&Grants::allow_all(), &packing, Oversight::NONE).expect_err(archive);
+        let error = create(&Grants::allow_all(), &packing, ProgressHooks::NONE).expect_err(archive);
         assert_eq!(error.kind(), kind, "{error}");
     }
     for (format, levels) in
-        [(Format::Zip, [0, 9]), (Format::SevenZip, [0, 1]), (Format::TarZst, [1, 19])]
+        [(ArchiveFormat::Zip, [0, 9]), (ArchiveFormat::SevenZip, [0, 1]), (ArchiveFormat::TarZst, [1, 19])]
     {
         let sizes: Vec<u64> = levels
             .iter()
             .map(|&level| {
-                let packing = Packing {
+                let packing = PackRequest {
                     sources: &sources,
                     archive: &place.at("level"),
                     format,
                     level: Some(level),
-                    choice: &Choice::all(),
+                    choice: &GlobFilter::all(),
                     gitignore: false,
                     existing: hermes_files::ExistingFile::Replace,
                 };
-                create(&Grants::allow_all(), &packing, Oversight::NONE).unwrap().packed
+                create(&Grants::allow_all(), &packing, ProgressHooks::NONE).unwrap().packed
             })
             .collect();
-        assert!(sizes[0] > sizes[1] || format == Format::TarZst, "{format}: {sizes:?}");
+        assert!(sizes[0] > sizes[1] || format == ArchiveFormat::TarZst, "{format}: {sizes:?}");
         place.unpack("level", &format!("out-{format}")).unwrap();
         assert_eq!(place.tree(&format!("out-{format}/in")), place.tree("in"));
     }
@@ -154,24 +154,24 @@ fn levels_and_formats_are_checked() {
 fn only_what_was_granted_is_read_and_written() {
     let place = Place::new();
     place.write("in/a", "x");
-    let sources = [Source { path: place.at("in"), name: "".into() }];
+    let sources = [PackSource { path: place.at("in"), name: "".into() }];
     let archive = place.at("a.zip");
-    let packing = Packing {
+    let packing = PackRequest {
         sources: &sources,
         archive: &archive,
-        format: Format::Zip,
+        format: ArchiveFormat::Zip,
         level: None,
-        choice: &Choice::all(),
+        choice: &GlobFilter::all(),
         gitignore: false,
         existing: hermes_files::ExistingFile::Refuse,
     };
     let read = Effect::path(Scope::FILE_READ, place.at("in"));
     let write = Effect::path(Scope::FILE_WRITE, &archive);
     for grants in [vec![], vec![read.clone()], vec![write.clone()]] {
-        let refused = create(&Grants::from_effects(&grants), &packing, Oversight::NONE).expect_err("denied");
+        let refused = create(&Grants::from_effects(&grants), &packing, ProgressHooks::NONE).expect_err("denied");
         assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
     }
-    create(&Grants::from_effects(&[read, write]), &packing, Oversight::NONE).unwrap();
+    create(&Grants::from_effects(&[read, write]), &packing, ProgressHooks::NONE).unwrap();
 }
 
 #[test]
@@ -187,19 +187,19 @@ fn nothing_to_pack_is_said() {
 fn progress_ends_at_the_end() {
     let place = Place::new();
     place.write("in/a", vec![1; 5 << 20]);
-    let sources = [Source { path: place.at("in"), name: "".into() }];
-    let packing = Packing {
+    let sources = [PackSource { path: place.at("in"), name: "".into() }];
+    let packing = PackRequest {
         sources: &sources,
         archive: &place.at("a.tar"),
-        format: Format::Tar,
+        format: ArchiveFormat::Tar,
         level: None,
-        choice: &Choice::all(),
+        choice: &GlobFilter::all(),
         gitignore: false,
         existing: hermes_files::ExistingFile::Refuse,
     };
     let seen = std::cell::RefCell::new(Vec::new());
     let progress = |done, total| seen.borrow_mut().push((done, total));
-    let oversight = Oversight { stopped: &|| false, progress: &progress };
+    let oversight = ProgressHooks { stopped: &|| false, progress: &progress };
     create(&Grants::allow_all(), &packing, oversight).unwrap();
     let seen = seen.into_inner();
     assert!(seen.len() >= 4 && seen.is_sorted(), "{seen:?}");
@@ -216,31 +216,31 @@ fn closed_places_are_neither_packed_nor_unpacked() {
     let real = place.at("in").canonicalize().unwrap();
     let closed = move |_: &Scope, path: &Path| path.ends_with(".env") || path == real.join("keys");
     let grants = Grants::allow_all().with_exceptions(Arc::new(closed));
-    let sources = [Source { path: place.at("in"), name: "".into() }];
-    let packing = Packing {
+    let sources = [PackSource { path: place.at("in"), name: "".into() }];
+    let packing = PackRequest {
         sources: &sources,
         archive: &place.at("a.tar"),
-        format: Format::Tar,
+        format: ArchiveFormat::Tar,
         level: None,
-        choice: &Choice::all(),
+        choice: &GlobFilter::all(),
         gitignore: false,
         existing: hermes_files::ExistingFile::Refuse,
     };
-    let created = create(&grants, &packing, Oversight::NONE).unwrap();
+    let created = create(&grants, &packing, ProgressHooks::NONE).unwrap();
     assert_eq!(names(&created), ["open"]);
     assert_eq!(created.skipped.len(), 2, "{:?}", created.skipped);
     let (archive, out) = (place.at("all.tar"), place.at("out"));
-    let choice = Choice::all();
-    let unpacking = Unpacking {
+    let choice = GlobFilter::all();
+    let unpacking = UnpackRequest {
         archive: &archive,
         target: &out,
         choice: &choice,
         strip: 0,
-        existing: Existing::Refuse,
-        limits: Limits::default(),
+        existing: UnpackConflictPolicy::Refuse,
+        limits: ArchiveLimits::default(),
         journals: None,
     };
-    let refused = extract(&grants, &unpacking, Oversight::NONE).expect_err("closed");
+    let refused = extract(&grants, &unpacking, ProgressHooks::NONE).expect_err("closed");
     assert_eq!(refused.details()["rule"], "protected");
     assert_eq!(place.names(), ["a.tar", "all.tar", "in"]);
 }
@@ -283,8 +283,8 @@ fn an_include_that_matches_nothing_is_to_blame() {
     place.write("in/a.txt", "1");
     place.write("in/b/c.txt", "2");
     assert!(place.run("mkfifo", &["in/pipe"]).is_some());
-    let choice = Choice::new(&["*.rs".to_owned()], &[]).unwrap();
-    for (archive, format) in [("a.zip", Format::Zip), ("a.gz", Format::Gz)] {
+    let choice = GlobFilter::new(&["*.rs".to_owned()], &[]).unwrap();
+    for (archive, format) in [("a.zip", ArchiveFormat::Zip), ("a.gz", ArchiveFormat::Gz)] {
         let refused = place.pack_as("in", "", archive, format, &choice).expect_err("nothing");
         assert!(
             refused.message().contains("include does not match any of the 2 files"),

@@ -70,8 +70,8 @@ fn single_files_lose_their_name_and_nothing_else() {
                 "in.txt",
                 "in.txt",
                 archive,
-                hermes_archives::Format::of_name(archive.as_ref()).unwrap(),
-                &hermes_archives::Choice::all(),
+                hermes_archives::ArchiveFormat::from_name(archive.as_ref()).unwrap(),
+                &hermes_archives::GlobFilter::all(),
             )
             .unwrap();
         let listing = place.list(archive).unwrap();

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use hermes_archives::{Choice, Existing, Limits, Oversight, Page, Unpacking, extract, list};
+use hermes_archives::{GlobFilter, UnpackConflictPolicy, ArchiveLimits, ProgressHooks, ListPage, UnpackRequest, extract, list};
 use hermes_core::{Effect, ErrorKind, Grant, Grants, Scope};
 use hermes_files::FileAccess;
 
@@ -23,7 +23,7 @@ fn packed() -> Place {
 #[test]
 fn some_entries_and_shorter_names() {
     let place = packed();
-    let choice = Choice::new(&["*.txt".to_owned()], &[]).unwrap();
+    let choice = GlobFilter::new(&["*.txt".to_owned()], &[]).unwrap();
     let out = place
         .unpack_with("a.tar.gz", "out", |u| {
             u.choice = Box::leak(Box::new(choice));
@@ -34,7 +34,7 @@ fn some_entries_and_shorter_names() {
     assert_eq!(names, ["a.txt", "d/b.txt"]);
     assert_eq!(fs::read_to_string(place.at("out/d/b.txt")).unwrap(), "top/d/b.txt");
     assert!(!fs::exists(place.at("out/d/c.rs")).unwrap());
-    let none = Choice::new(&["*.zzz".to_owned()], &[]).unwrap();
+    let none = GlobFilter::new(&["*.zzz".to_owned()], &[]).unwrap();
     let error = place.unpack_with("a.tar.gz", "none", |u| u.choice = Box::leak(Box::new(none)));
     assert_eq!(error.expect_err("no match").kind(), ErrorKind::NotFound);
     assert!(!fs::exists(place.at("none")).unwrap());
@@ -47,7 +47,7 @@ fn what_is_not_chosen_costs_nothing() {
     place.write("in/small", "x");
     for archive in ["a.tar", "a.tar.gz", "a.zip", "a.7z"] {
         place.pack("in", archive).unwrap();
-        let choice = Choice::new(&["small".to_owned()], &[]).unwrap();
+        let choice = GlobFilter::new(&["small".to_owned()], &[]).unwrap();
         let out = place.unpack_with(archive, &format!("out-{archive}"), |u| {
             u.choice = Box::leak(Box::new(choice));
             u.limits.bytes = 100;
@@ -59,9 +59,9 @@ fn what_is_not_chosen_costs_nothing() {
 #[test]
 fn what_exists_decides_by_request() {
     for (existing, content, names) in [
-        (Existing::Overwrite, "top/a.txt", 2),
-        (Existing::Skip, "old", 2),
-        (Existing::Rename, "old", 3),
+        (UnpackConflictPolicy::Overwrite, "top/a.txt", 2),
+        (UnpackConflictPolicy::Skip, "old", 2),
+        (UnpackConflictPolicy::Rename, "old", 3),
     ] {
         let place = packed();
         place.write("out/top/a.txt", "old");
@@ -73,8 +73,8 @@ fn what_exists_decides_by_request() {
         let files = fs::read_dir(place.at("out/top")).unwrap();
         assert_eq!(files.filter(|f| f.as_ref().unwrap().path().is_file()).count(), names);
         match existing {
-            Existing::Overwrite => assert_eq!(out.replaced, 1),
-            Existing::Skip => assert_eq!(out.skipped[0].path, Path::new("top/a.txt")),
+            UnpackConflictPolicy::Overwrite => assert_eq!(out.replaced, 1),
+            UnpackConflictPolicy::Skip => assert_eq!(out.skipped[0].path, Path::new("top/a.txt")),
             _ => {
                 assert_eq!(out.renamed[0].1.to_str().unwrap(), "top/a (1).txt");
                 assert!(out.names.contains(&out.renamed[0].1));
@@ -97,7 +97,7 @@ fn refused_means_nothing_happened() {
 
 #[test]
 fn a_folder_and_a_file_of_one_name_undo_the_rest() {
-    for existing in [Existing::Overwrite, Existing::Rename, Existing::Skip] {
+    for existing in [UnpackConflictPolicy::Overwrite, UnpackConflictPolicy::Rename, UnpackConflictPolicy::Skip] {
         let place = Place::new();
         place.write("in/a", "new");
         place.write("in/m/x", "new");
@@ -136,17 +136,17 @@ fn a_stop_leaves_nothing() {
             calls.set(calls.get() + 1);
             calls.get() > 8
         };
-        let (path, target, choice) = (place.at(archive), place.at("out"), Choice::all());
-        let unpacking = Unpacking {
+        let (path, target, choice) = (place.at(archive), place.at("out"), GlobFilter::all());
+        let unpacking = UnpackRequest {
             archive: &path,
             target: &target,
             choice: &choice,
             strip: 0,
-            existing: Existing::Refuse,
-            limits: Limits { ratio: u64::MAX, ..Limits::default() },
+            existing: UnpackConflictPolicy::Refuse,
+            limits: ArchiveLimits { ratio: u64::MAX, ..ArchiveLimits::default() },
             journals: None,
         };
-        let oversight = Oversight { stopped: &stopped, progress: &|_, _| {} };
+        let oversight = ProgressHooks { stopped: &stopped, progress: &|_, _| {} };
         let error = extract(&Grants::allow_all(), &unpacking, oversight).expect_err("stopped");
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{archive}: {error}");
         assert!(!place.names().iter().any(|name| name == "out" || name.starts_with('.')));
@@ -156,14 +156,14 @@ fn a_stop_leaves_nothing() {
 #[test]
 fn only_the_granted_folder_is_written() {
     let place = packed();
-    let (archive, target, choice) = (place.at("a.tar.gz"), place.at("out"), Choice::all());
-    let unpacking = Unpacking {
+    let (archive, target, choice) = (place.at("a.tar.gz"), place.at("out"), GlobFilter::all());
+    let unpacking = UnpackRequest {
         archive: &archive,
         target: &target,
         choice: &choice,
         strip: 0,
-        existing: Existing::Refuse,
-        limits: Limits::default(),
+        existing: UnpackConflictPolicy::Refuse,
+        limits: ArchiveLimits::default(),
         journals: None,
     };
     let read = Effect::path(Scope::FILE_READ, &archive);
@@ -171,11 +171,11 @@ fn only_the_granted_folder_is_written() {
     let elsewhere = Effect::path(Scope::FILE_WRITE, place.at("other"));
     for grants in [vec![read.clone()], vec![write.clone()], vec![read.clone(), elsewhere]] {
         let refused =
-            extract(&Grants::from_effects(&grants), &unpacking, Oversight::NONE).expect_err("denied");
+            extract(&Grants::from_effects(&grants), &unpacking, ProgressHooks::NONE).expect_err("denied");
         assert_eq!(refused.kind(), ErrorKind::Denied);
         assert!(!fs::exists(&target).unwrap());
     }
-    extract(&Grants::from_effects(&[read, write]), &unpacking, Oversight::NONE).unwrap();
+    extract(&Grants::from_effects(&[read, write]), &unpacking, ProgressHooks::NONE).unwrap();
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn the_target_is_the_place_that_was_judged() {
     let place = packed();
     fs::create_dir_all(place.at("real")).unwrap();
     fs::create_dir_all(place.at("secret")).unwrap();
-    let (archive, target, choice) = (place.at("a.tar.gz"), place.at("real"), Choice::all());
+    let (archive, target, choice) = (place.at("a.tar.gz"), place.at("real"), GlobFilter::all());
     let judged = |scope: Scope, path: &std::path::Path| Grant {
         effect: Effect::path(scope, path),
         real_path: Some(path.canonicalize().unwrap()),
@@ -192,16 +192,16 @@ fn the_target_is_the_place_that_was_judged() {
         Grants::new(vec![judged(Scope::FILE_READ, &archive), judged(Scope::FILE_WRITE, &target)]);
     fs::remove_dir(&target).unwrap();
     std::os::unix::fs::symlink("secret", &target).unwrap();
-    let unpacking = Unpacking {
+    let unpacking = UnpackRequest {
         archive: &archive,
         target: &target,
         choice: &choice,
         strip: 0,
-        existing: Existing::Refuse,
-        limits: Limits::default(),
+        existing: UnpackConflictPolicy::Refuse,
+        limits: ArchiveLimits::default(),
         journals: None,
     };
-    extract(&grants, &unpacking, Oversight::NONE).expect_err("a link took its place");
+    extract(&grants, &unpacking, ProgressHooks::NONE).expect_err("a link took its place");
     assert!(fs::read_dir(place.at("secret")).unwrap().next().is_none());
 }
 
@@ -225,17 +225,17 @@ fn a_full_disk_is_told_and_leaves_nothing() {
         return;
     }
     let target = shm.path().join("out");
-    let (archive, choice) = (place.at("a.tar"), Choice::all());
-    let unpacking = Unpacking {
+    let (archive, choice) = (place.at("a.tar"), GlobFilter::all());
+    let unpacking = UnpackRequest {
         archive: &archive,
         target: &target,
         choice: &choice,
         strip: 0,
-        existing: Existing::Refuse,
-        limits: Limits::default(),
+        existing: UnpackConflictPolicy::Refuse,
+        limits: ArchiveLimits::default(),
         journals: None,
     };
-    let failed = extract(&Grants::allow_all(), &unpacking, Oversight::NONE);
+    let failed = extract(&Grants::allow_all(), &unpacking, ProgressHooks::NONE);
     let left = fs::read_dir(shm.path()).unwrap().count();
     std::process::Command::new("umount").arg(shm.path()).status().unwrap();
     let error = failed.expect_err("full");
@@ -252,14 +252,14 @@ fn lists_have_pages_and_totals() {
     let all = place.list("a.zip").unwrap();
     let mut seen = Vec::new();
     for offset in (0..).step_by(3).take_while(|&offset| offset < all.total) {
-        let page = Page { offset, limit: 3 };
+        let page = ListPage { offset, limit: 3 };
         let part = list(
             &files,
             &place.at("a.zip"),
-            &Choice::all(),
+            &GlobFilter::all(),
             page,
-            Limits::default(),
-            Oversight::NONE,
+            ArchiveLimits::default(),
+            ProgressHooks::NONE,
         )
         .unwrap();
         assert_eq!((part.total, part.bytes), (all.total, all.bytes));
@@ -267,7 +267,7 @@ fn lists_have_pages_and_totals() {
     }
     assert_eq!(seen, all.members);
     let link = all.members.iter().find(|member| member.name == b"link").unwrap();
-    assert_eq!(link.nature, hermes_archives::Nature::Link(b"plain.txt".to_vec()));
+    assert_eq!(link.kind, hermes_archives::MemberKind::Link(b"plain.txt".to_vec()));
     let tree = place.tree("in");
     let script = all.members.iter().find(|member| member.name == b"run.sh").unwrap();
     let Found::File(content, mode) = &tree[std::path::Path::new("run.sh")] else { panic!() };
@@ -325,7 +325,7 @@ fn a_name_that_the_archive_has_itself_is_not_given_to_another_entry() {
     place.write("in/a (1).txt", "two");
     place.pack("in", "a.tar").unwrap();
     place.write("out/a.txt", "old");
-    let out = place.unpack_with("a.tar", "out", |u| u.existing = Existing::Rename).unwrap();
+    let out = place.unpack_with("a.tar", "out", |u| u.existing = UnpackConflictPolicy::Rename).unwrap();
     let read = |name: &str| fs::read_to_string(place.at(format!("out/{name}"))).unwrap();
     assert_eq!(
         (read("a.txt"), read("a (1).txt"), read("a (2).txt")),
@@ -373,11 +373,11 @@ fn an_archive_over_the_ratio_is_listed_and_not_unpacked() {
         let refused = place.unpack(archive, "out").expect_err("over the ratio");
         assert!(refused.hint().contains("max_ratio"), "{archive}: {refused}");
     }
-    let bounded = Limits { bytes: 20 << 20, ..Limits::default() };
+    let bounded = ArchiveLimits { bytes: 20 << 20, ..ArchiveLimits::default() };
     let grants = Grants::allow_all();
     let files = FileAccess::with_grants(&grants);
-    let page = Page { offset: 0, limit: 10 };
+    let page = ListPage { offset: 0, limit: 10 };
     let listed =
-        list(&files, &place.at("a.tar.gz"), &Choice::all(), page, bounded, Oversight::NONE);
+        list(&files, &place.at("a.tar.gz"), &GlobFilter::all(), page, bounded, ProgressHooks::NONE);
     assert_eq!(listed.expect_err("bounded").kind(), ErrorKind::Limit);
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hermes_archives::{
-    Choice, Extracted, Format, Limits, Oversight, Packing, Page, Source, Unpacking,
+    GlobFilter, UnpackReport, ArchiveFormat, ArchiveLimits, ProgressHooks, PackRequest, ListPage, PackSource, UnpackRequest,
 };
 use hermes_core::{
     Effect, ErrorKind, ToolExample, JsonSchema, PathState, FileWritten, Scope, Tool, ToolContext, ToolError,
@@ -118,7 +118,7 @@ pub(crate) enum FormatName {
     SevenZip,
 }
 
-impl From<FormatName> for Format {
+impl From<FormatName> for ArchiveFormat {
     fn from(name: FormatName) -> Self {
         match name {
             FormatName::Zip => Self::Zip,
@@ -142,7 +142,7 @@ pub(crate) enum Existing {
     Rename,
 }
 
-impl From<Existing> for hermes_archives::Existing {
+impl From<Existing> for hermes_archives::UnpackConflictPolicy {
     fn from(existing: Existing) -> Self {
         match existing {
             Existing::Refuse => Self::Refuse,
@@ -252,7 +252,7 @@ fn target(args: &Args, archive: &Path, at: &WorkingDir) -> PathBuf {
         return spelling::resolve(at, target);
     }
     // One file needs no folder of its own.
-    if Format::of_name(archive).is_some_and(Format::is_single) {
+    if ArchiveFormat::from_name(archive).is_some_and(ArchiveFormat::is_single) {
         return archive.parent().unwrap_or(archive).to_path_buf();
     }
     let stem = archive.file_stem().map(Path::new);
@@ -267,7 +267,7 @@ fn target(args: &Args, archive: &Path, at: &WorkingDir) -> PathBuf {
 fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let archive = spelling::resolve(&cx.working_dir, &args.archive);
     heed_slashes(args, &archive, cx)?;
-    let choice = Choice::new(&args.include, &args.exclude)?;
+    let choice = GlobFilter::new(&args.include, &args.exclude)?;
     let verb = match args.action.plain() {
         Action::Create => "Packed",
         _ => "Read",
@@ -278,7 +278,7 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let of = |bytes: u64| bytes as f64 / (1 << 20) as f64;
         cx.report_progress(fraction, format!("{verb} {:.0} of {:.0} MB", of(done), of(total)));
     };
-    let oversight = Oversight { stopped: &stopped, progress: &progress };
+    let oversight = ProgressHooks { stopped: &stopped, progress: &progress };
     let shown = usize::try_from(args.limit.clamp(1, ENTRIES)).unwrap_or(usize::MAX);
     match args.action.plain() {
         Action::Create => {
@@ -288,7 +288,7 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
             })
         }
         Action::List => {
-            let page = Page { offset: args.offset, limit: shown as u64 };
+            let page = ListPage { offset: args.offset, limit: shown as u64 };
             let files = FileAccess::new(cx);
             let listing =
                 hermes_archives::list(&files, &archive, &choice, page, limits(args), oversight)
@@ -303,7 +303,7 @@ fn act(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
                 // Whoever unpacked here before may have been killed on the way.
                 journals.recover();
             }
-            let unpacking = Unpacking {
+            let unpacking = UnpackRequest {
                 archive: &archive,
                 target: &target,
                 choice: &choice,
@@ -364,10 +364,10 @@ fn heed_slashes(args: &Args, archive: &Path, cx: &ToolContext) -> Result<(), Too
 
 /// Unpacks, and tells whoever keeps files what is replaced and made.
 fn unpack(
-    unpacking: &Unpacking<'_>,
-    oversight: Oversight<'_>,
+    unpacking: &UnpackRequest<'_>,
+    oversight: ProgressHooks<'_>,
     cx: &ToolContext,
-) -> Result<Extracted, ToolError> {
+) -> Result<UnpackReport, ToolError> {
     let keeper = change::keeper(cx);
     let tell = |places: &[PathBuf]| {
         if let Some(keeper) = &keeper {
@@ -375,7 +375,7 @@ fn unpack(
             keeper.prune();
         }
     };
-    let extracted = hermes_archives::extract_telling(&cx.grants, unpacking, oversight, &tell)?;
+    let extracted = hermes_archives::extract_announcing(&cx.grants, unpacking, oversight, &tell)?;
     if let Some(keeper) = &keeper {
         let new: Vec<PathBuf> =
             extracted.renamed.iter().map(|(_, new)| unpacking.target.join(new)).collect();
@@ -385,9 +385,9 @@ fn unpack(
     Ok(extracted)
 }
 
-fn limits(args: &Args) -> Limits {
-    let usual = Limits::default();
-    Limits {
+fn limits(args: &Args) -> ArchiveLimits {
+    let usual = ArchiveLimits::default();
+    ArchiveLimits {
         bytes: args.max_bytes.unwrap_or(usual.bytes),
         ratio: args.max_ratio.unwrap_or(usual.ratio),
         ..usual
@@ -397,16 +397,16 @@ fn limits(args: &Args) -> Limits {
 fn create(
     args: &Args,
     archive: &Path,
-    choice: &Choice,
+    choice: &GlobFilter,
     cx: &ToolContext,
-    oversight: Oversight<'_>,
-) -> Result<(Format, hermes_archives::Created), ToolError> {
+    oversight: ProgressHooks<'_>,
+) -> Result<(ArchiveFormat, hermes_archives::PackReport), ToolError> {
     if args.paths.is_empty() {
         return Err(ToolError::invalid("Nothing is named that should be packed")
             .with_hint("Give the files and folders in paths."));
     }
-    let Some(format) = args.format.map(Format::from).or_else(|| Format::of_name(archive)) else {
-        let known: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+    let Some(format) = args.format.map(ArchiveFormat::from).or_else(|| ArchiveFormat::from_name(archive)) else {
+        let known: Vec<&str> = ArchiveFormat::ALL.iter().map(|format| format.name()).collect();
         return Err(ToolError::invalid("The name of the archive does not tell its format")
             .with_hint(format!("Set format to one of {}.", known.join(", "))));
     };
@@ -418,8 +418,8 @@ fn create(
                 .with_hint("existing=skip and existing=rename are for extracting."));
         }
     };
-    let sources: Vec<Source> = args.paths.iter().map(|path| source(path, &cx.working_dir)).collect();
-    let packing = Packing {
+    let sources: Vec<PackSource> = args.paths.iter().map(|path| source(path, &cx.working_dir)).collect();
+    let packing = PackRequest {
         sources: &sources,
         archive,
         format,
@@ -443,13 +443,13 @@ fn create(
 
 /// What is packed keeps its path below the working folder; what is elsewhere
 /// keeps its own name.
-fn source(path: &str, at: &WorkingDir) -> Source {
+fn source(path: &str, at: &WorkingDir) -> PackSource {
     let path = spelling::resolve(at, path);
     let name = match path.strip_prefix(at.cwd()) {
         Ok(relative) => relative.to_path_buf(),
         Err(_) => path.file_name().map(PathBuf::from).unwrap_or_default(),
     };
-    Source { path, name }
+    PackSource { path, name }
 }
 
 /// What is missing for an archive to be made is explained by what is around it.
@@ -457,7 +457,7 @@ fn unmade(
     error: ToolError,
     args: &Args,
     archive: &Path,
-    sources: &[Source],
+    sources: &[PackSource],
     cx: &ToolContext,
 ) -> ToolError {
     let is_there = |path: &Path| FileAccess::new(cx).exists(path).is_ok_and(|found| found);
@@ -469,13 +469,13 @@ fn unmade(
         }
         _ => return error,
     }
-    let is_gone = |source: &&Source| FileAccess::new(cx).exists(&source.path).is_ok_and(|found| !found);
+    let is_gone = |source: &&PackSource| FileAccess::new(cx).exists(&source.path).is_ok_and(|found| !found);
     if let Some(source) = sources.iter().find(is_gone) {
         return explain_missing(Wanted::File, &source.path, cx);
     }
     // The archive's own folder may not be read; one next to a source may.
     let Some(folder) = archive.parent() else { return error };
-    let shared = |source: &&Source| {
+    let shared = |source: &&PackSource| {
         source.path.iter().zip(folder).take_while(|(one, other)| one == other).count()
     };
     match sources.iter().max_by_key(shared) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hermes_archives::{
-    Created, Extracted, Format, Limits, Listing, Member, Nature, NotKept, Skipped,
+    PackReport, UnpackReport, ArchiveFormat, ArchiveLimits, ArchiveListing, ArchiveMember, MemberKind, DroppedAttribute, SkippedEntry,
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -102,7 +102,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Output {
-    fn new(archive: &Path, format: Format, bytes: u64, packed: u64) -> Self {
+    fn new(archive: &Path, format: ArchiveFormat, bytes: u64, packed: u64) -> Self {
         // Rounded up: a limit of so much is enough.
         let ratio = (bytes as f64 / packed.max(1) as f64 * 100.0).ceil() / 100.0;
         Self {
@@ -118,8 +118,8 @@ impl Output {
     /// `place` tells where something is that was packed under a name.
     pub(super) fn created(
         archive: &Path,
-        format: Format,
-        made: Created,
+        format: ArchiveFormat,
+        made: PackReport,
         shown: usize,
         place: impl Fn(&Path) -> PathBuf,
     ) -> Self {
@@ -141,7 +141,7 @@ impl Output {
         output
     }
 
-    pub(super) fn extracted(archive: &Path, target: &Path, out: Extracted, shown: usize) -> Self {
+    pub(super) fn extracted(archive: &Path, target: &Path, out: UnpackReport, shown: usize) -> Self {
         let mut output = Self::new(archive, out.format, out.bytes, out.packed);
         output.target = Some(show(target));
         output.files = out.files;
@@ -159,7 +159,7 @@ impl Output {
     }
 
     /// `target` is where the entries would be unpacked.
-    pub(super) fn listed(archive: &Path, target: &Path, listing: Listing, offset: u64) -> Self {
+    pub(super) fn listed(archive: &Path, target: &Path, listing: ArchiveListing, offset: u64) -> Self {
         let mut output = Self::new(archive, listing.format, listing.bytes, listing.packed);
         output.files = listing.files;
         output.folders = listing.folders;
@@ -185,7 +185,7 @@ impl Output {
 
     /// Says what it takes to unpack what looks like a bomb.
     fn name_ratio(&mut self) {
-        let Limits { ratio, free, .. } = Limits::default();
+        let ArchiveLimits { ratio, free_bytes: free, .. } = ArchiveLimits::default();
         // The end of a tar counts as well.
         let needed = self.bytes.saturating_add(TAIL).div_ceil(self.archive_bytes.max(1));
         if needed > ratio && self.bytes > free {
@@ -205,17 +205,17 @@ impl Output {
         self.paths = Some(names.iter().take(shown).map(|name| word(name)).collect());
     }
 
-    fn leave_out(&mut self, skipped: &[Skipped], word: impl Fn(&Path) -> String) {
+    fn leave_out(&mut self, skipped: &[SkippedEntry], word: impl Fn(&Path) -> String) {
         self.skipped_total = skipped.len() as u64;
         let told = skipped.iter().take(SKIPPED);
-        let told = told.map(|Skipped { path, reason }| (word(path), reason.clone()));
+        let told = told.map(|SkippedEntry { path, reason }| (word(path), reason.clone()));
         self.skipped = told.map(|(path, reason)| LeftOut { path, reason }).collect();
     }
 }
 
 /// A line for each kind of what was not kept.
-fn not_kept(all: &[NotKept], word: impl Fn(&Path) -> String) -> Vec<String> {
-    let line = |NotKept { what, first, count }: &NotKept| match count {
+fn not_kept(all: &[DroppedAttribute], word: impl Fn(&Path) -> String) -> Vec<String> {
+    let line = |DroppedAttribute { what, first, count }: &DroppedAttribute| match count {
         1 => format!("{what}: {}", word(first)),
         2 => format!("{what}: {} and another", word(first)),
         _ => format!("{what}: {} and {} others", word(first), count - 1),
@@ -224,19 +224,19 @@ fn not_kept(all: &[NotKept], word: impl Fn(&Path) -> String) -> Vec<String> {
 }
 
 impl Entry {
-    fn of(member: &Member, place: &Path) -> Self {
+    fn of(member: &ArchiveMember, place: &Path) -> Self {
         let folder = member.path().parent().unwrap_or(Path::new(""));
         let told = |from: &Path, target: &[u8]| below(from, Path::new(OsStr::from_bytes(target)));
-        let target = match &member.nature {
-            Nature::Link(target) if !target.is_empty() => Some(told(&place.join(folder), target)),
-            Nature::HardLink(target) if !target.is_empty() => Some(told(place, target)),
+        let target = match &member.kind {
+            MemberKind::Link(target) if !target.is_empty() => Some(told(&place.join(folder), target)),
+            MemberKind::HardLink(target) if !target.is_empty() => Some(told(place, target)),
             _ => None,
         };
         Self {
             path: below(place, member.path()),
-            kind: member.nature.name(),
-            size: member.size.filter(|_| member.nature == Nature::File),
-            compressed: member.packed.filter(|_| member.nature == Nature::File),
+            kind: member.kind.name(),
+            size: member.size.filter(|_| member.kind == MemberKind::File),
+            compressed: member.packed.filter(|_| member.kind == MemberKind::File),
             mode: member.mode.map(|mode| format!("{mode:04o}")),
             modified: member.modified.and_then(moment),
             target,

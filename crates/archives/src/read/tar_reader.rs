@@ -5,14 +5,14 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use tar::{EntryType, GnuExtSparseHeader, GnuSparseHeader, Header};
 
-use super::pax::Records;
-use super::sparse::{Sparse, damaged};
+use super::pax::PaxRecords;
+use super::sparse::{SparseFile, damaged_error};
 
 /// Everything in a tar fills whole blocks.
-const BLOCK: u64 = 512;
+const TAR_BLOCK_BYTES: u64 = 512;
 
 /// A tar, from one entry to the next.
-pub(super) struct Tape<R> {
+pub(super) struct TarReader<R> {
     source: R,
     /// How bytes are passed over that nobody wants.
     skip: fn(&mut R, u64) -> io::Result<()>,
@@ -23,38 +23,38 @@ pub(super) struct Tape<R> {
     /// Bytes behind the content that fill its last block.
     padding: u64,
     /// What was said of all entries that follow.
-    global: Records,
+    global: PaxRecords,
 }
 
 /// An entry, as all of its headers tell it together.
-pub(super) struct Entry {
+pub(super) struct TarEntry {
     pub(super) header: Header,
     pub(super) name: Vec<u8>,
     /// The target of a link.
     pub(super) target: Vec<u8>,
     /// Bytes in the archive.
     pub(super) stored: u64,
-    pub(super) sparse: Option<Sparse>,
+    pub(super) sparse: Option<SparseFile>,
     /// Seconds since 1970, with their fraction, where the records tell.
     pub(super) modified: Option<String>,
 }
 
 /// The headers before the one of the entry itself.
 #[derive(Default)]
-struct Before {
+struct PendingHeaders {
     name: Option<Vec<u8>>,
     target: Option<Vec<u8>>,
-    records: Option<Records>,
+    records: Option<PaxRecords>,
 }
 
-impl<R: Read> Tape<R> {
+impl<R: Read> TarReader<R> {
     /// One that can only be read.
     pub(super) fn new(source: R) -> Self {
-        Self::skipping(source, read_over)
+        Self::with_skip(source, skip_by_reading)
     }
 
-    fn skipping(source: R, skip: fn(&mut R, u64) -> io::Result<()>) -> Self {
-        Self { source, skip, at: 0, left: 0, padding: 0, global: Records::default() }
+    fn with_skip(source: R, skip: fn(&mut R, u64) -> io::Result<()>) -> Self {
+        Self { source, skip, at: 0, left: 0, padding: 0, global: PaxRecords::default() }
     }
 
     pub(super) fn into_inner(self) -> R {
@@ -62,41 +62,41 @@ impl<R: Read> Tape<R> {
     }
 
     /// Where the content of this entry ends, if the tar is whole.
-    pub(super) fn end(&self) -> u64 {
+    pub(super) fn content_end(&self) -> u64 {
         self.at.saturating_add(self.left)
     }
 
     /// The next entry; none behind the last, where whoever makes a tar puts a
     /// block of zeros.
-    pub(super) fn next(&mut self) -> io::Result<Option<Entry>> {
-        let mut before = Before::default();
+    pub(super) fn next(&mut self) -> io::Result<Option<TarEntry>> {
+        let mut before = PendingHeaders::default();
         loop {
-            let Some(header) = self.header()? else {
+            let Some(header) = self.next_header()? else {
                 return if before.is_empty() {
                     Ok(None)
                 } else {
-                    Err(damaged("headers of an entry that is missing"))
+                    Err(damaged_error("headers of an entry that is missing"))
                 };
             };
             let is_known = header.as_gnu().is_some() || header.as_ustar().is_some();
             match header.entry_type() {
-                EntryType::GNULongName if is_known => keep(&mut before.name, self.text(&header)?)?,
+                EntryType::GNULongName if is_known => set_once(&mut before.name, self.long_name(&header)?)?,
                 EntryType::GNULongLink if is_known => {
-                    keep(&mut before.target, self.text(&header)?)?
+                    set_once(&mut before.target, self.long_name(&header)?)?
                 }
                 EntryType::XHeader if is_known => {
-                    keep(&mut before.records, self.records(&header)?)?
+                    set_once(&mut before.records, self.pax_records(&header)?)?
                 }
                 EntryType::XGlobalHeader => {
-                    let later = self.records(&header)?;
+                    let later = self.pax_records(&header)?;
                     self.global.update(later);
                 }
-                _ => return self.entry(header, before).map(Some),
+                _ => return self.build_entry(header, before).map(Some),
             }
         }
     }
 
-    fn entry(&mut self, header: Header, before: Before) -> io::Result<Entry> {
+    fn build_entry(&mut self, header: Header, before: PendingHeaders) -> io::Result<TarEntry> {
         let records = before.records.unwrap_or_default();
         let said = |key: &[u8]| {
             let said = records.get(key).or_else(|| self.global.get(key));
@@ -111,24 +111,24 @@ impl<R: Read> Tape<R> {
         let stored = match said(b"size") {
             Some(size) => {
                 let size = text(size).and_then(|size| size.parse().ok());
-                size.ok_or_else(|| damaged("the size of an entry is no number"))?
+                size.ok_or_else(|| damaged_error("the size of an entry is no number"))?
             }
             None => header.entry_size()?,
         };
         let sparse = match header.entry_type() {
-            EntryType::Regular => Sparse::read(&records).map_err(damaged)?,
-            EntryType::GNUSparse => Some(self.sparse(&header, stored)?),
+            EntryType::Regular => SparseFile::from_records(&records).map_err(damaged_error)?,
+            EntryType::GNUSparse => Some(self.old_sparse_file(&header, stored)?),
             _ => None,
         };
-        self.begin(stored);
-        Ok(Entry { header, name, target: target.unwrap_or_default(), stored, sparse, modified })
+        self.start_content(stored);
+        Ok(TarEntry { header, name, target: target.unwrap_or_default(), stored, sparse, modified })
     }
 
     /// The holes of a file that its own header, and more of them behind it,
     /// tell.
-    fn sparse(&mut self, header: &Header, stored: u64) -> io::Result<Sparse> {
+    fn old_sparse_file(&mut self, header: &Header, stored: u64) -> io::Result<SparseFile> {
         let Some(gnu) = header.as_gnu() else {
-            return Err(damaged("a file with holes in a header that knows none"));
+            return Err(damaged_error("a file with holes in a header that knows none"));
         };
         let mut numbers = Vec::new();
         let mut add = |pieces: &[GnuSparseHeader]| {
@@ -142,23 +142,23 @@ impl<R: Read> Tape<R> {
         while goes_on {
             let mut more = GnuExtSparseHeader::new();
             self.source.read_exact(more.as_mut_bytes())?;
-            self.at += BLOCK;
+            self.at += TAR_BLOCK_BYTES;
             add(more.sparse())?;
             goes_on = more.is_extended();
         }
-        Sparse::of_pieces(&numbers, gnu.real_size()?, stored).map_err(damaged)
+        SparseFile::from_old_header(&numbers, gnu.real_size()?, stored).map_err(damaged_error)
     }
 
     /// The next header; none if it is a block of zeros.
-    fn header(&mut self) -> io::Result<Option<Header>> {
+    fn next_header(&mut self) -> io::Result<Option<Header>> {
         (self.skip)(&mut self.source, self.left.saturating_add(self.padding))?;
         self.at = self.at.saturating_add(self.left).saturating_add(self.padding);
         (self.left, self.padding) = (0, 0);
         let mut header = Header::new_old();
         if read_block(&mut self.source, header.as_mut_bytes())? == 0 {
-            return Err(damaged("the mark of its end is missing, so it may have been cut off"));
+            return Err(damaged_error("the mark of its end is missing, so it may have been cut off"));
         }
-        self.at += BLOCK;
+        self.at += TAR_BLOCK_BYTES;
         if header.as_bytes().iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
@@ -167,52 +167,52 @@ impl<R: Read> Tape<R> {
             if (148..156).contains(&at) { 32 } else { u32::from(*byte) }
         });
         if sum.sum::<u32>() != header.cksum()? {
-            return Err(damaged("archive header checksum mismatch"));
+            return Err(damaged_error("archive header checksum mismatch"));
         }
         Ok(Some(header))
     }
 
-    fn begin(&mut self, size: u64) {
+    fn start_content(&mut self, size: u64) {
         self.left = size;
-        self.padding = (BLOCK - size % BLOCK) % BLOCK;
+        self.padding = (TAR_BLOCK_BYTES - size % TAR_BLOCK_BYTES) % TAR_BLOCK_BYTES;
     }
 
     /// The content of a header that describes the next.
-    fn content(&mut self, header: &Header) -> io::Result<Vec<u8>> {
+    fn header_content(&mut self, header: &Header) -> io::Result<Vec<u8>> {
         let size = header.entry_size()?;
-        self.begin(size);
+        self.start_content(size);
         let mut content = Vec::new();
         self.read_to_end(&mut content)?;
         if content.len() as u64 != size {
-            return Err(damaged("it ends in the middle of a header"));
+            return Err(damaged_error("it ends in the middle of a header"));
         }
         Ok(content)
     }
 
-    fn records(&mut self, header: &Header) -> io::Result<Records> {
-        Records::read(&self.content(header)?).map_err(damaged)
+    fn pax_records(&mut self, header: &Header) -> io::Result<PaxRecords> {
+        PaxRecords::parse(&self.header_content(header)?).map_err(damaged_error)
     }
 
     /// A long name, which ends with a zero.
-    fn text(&mut self, header: &Header) -> io::Result<Vec<u8>> {
-        let mut text = self.content(header)?;
+    fn long_name(&mut self, header: &Header) -> io::Result<Vec<u8>> {
+        let mut text = self.header_content(header)?;
         text.pop_if(|last| *last == 0);
         Ok(text)
     }
 }
 
-impl<R: Read + Seek> Tape<R> {
+impl<R: Read + Seek> TarReader<R> {
     /// One in which content need not be read.
     pub(super) fn seekable(source: R) -> Self {
-        Self::skipping(source, |source, bytes| {
-            let bytes = i64::try_from(bytes).map_err(|_| damaged("an entry is too large"))?;
+        Self::with_skip(source, |source, bytes| {
+            let bytes = i64::try_from(bytes).map_err(|_| damaged_error("an entry is too large"))?;
             source.seek(SeekFrom::Current(bytes)).map(drop)
         })
     }
 }
 
 /// The content of this entry.
-impl<R: Read> Read for Tape<R> {
+impl<R: Read> Read for TarReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = (&mut self.source).take(self.left).read(buffer)?;
         self.left -= read as u64;
@@ -221,22 +221,22 @@ impl<R: Read> Read for Tape<R> {
     }
 }
 
-impl Before {
+impl PendingHeaders {
     fn is_empty(&self) -> bool {
         self.name.is_none() && self.target.is_none() && self.records.is_none()
     }
 }
 
-fn keep<T>(place: &mut Option<T>, value: T) -> io::Result<()> {
+fn set_once<T>(place: &mut Option<T>, value: T) -> io::Result<()> {
     match place.replace(value) {
         None => Ok(()),
-        Some(_) => Err(damaged("two headers of one kind describe the same entry")),
+        Some(_) => Err(damaged_error("two headers of one kind describe the same entry")),
     }
 }
 
-fn read_over<R: Read>(source: &mut R, bytes: u64) -> io::Result<()> {
+fn skip_by_reading<R: Read>(source: &mut R, bytes: u64) -> io::Result<()> {
     let passed = io::copy(&mut source.take(bytes), &mut io::sink())?;
-    if passed == bytes { Ok(()) } else { Err(damaged("it ends in the middle of an entry")) }
+    if passed == bytes { Ok(()) } else { Err(damaged_error("it ends in the middle of an entry")) }
 }
 
 /// Fills a block, or reads nothing at all at the end.
@@ -245,7 +245,7 @@ fn read_block(source: &mut impl Read, block: &mut [u8]) -> io::Result<usize> {
     while let Some(rest) = block.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match source.read(rest) {
             Ok(0) if filled == 0 => return Ok(0),
-            Ok(0) => return Err(damaged("it ends in the middle of a header")),
+            Ok(0) => return Err(damaged_error("it ends in the middle of a header")),
             Ok(read) => filled += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

@@ -9,52 +9,52 @@ use hermes_core::ToolError;
 /// slash is matched against names, one with a slash against whole paths. A
 /// folder that matches stands for all that is in it.
 #[derive(Debug, Clone)]
-pub struct Choice {
-    include: Globs,
-    exclude: Globs,
+pub struct GlobFilter {
+    include: GlobPatterns,
+    exclude: GlobPatterns,
 }
 
 #[derive(Debug, Clone)]
-struct Globs {
+struct GlobPatterns {
     names: GlobSet,
     paths: GlobSet,
 }
 
-impl Choice {
+impl GlobFilter {
     /// No `include` means everything.
     pub fn new(include: &[String], exclude: &[String]) -> Result<Self, ToolError> {
-        Ok(Self { include: Globs::new(include)?, exclude: Globs::new(exclude)? })
+        Ok(Self { include: GlobPatterns::new(include)?, exclude: GlobPatterns::new(exclude)? })
     }
 
     /// Everything.
     pub fn all() -> Self {
-        let none = || Globs { names: GlobSet::empty(), paths: GlobSet::empty() };
+        let none = || GlobPatterns { names: GlobSet::empty(), paths: GlobSet::empty() };
         Self { include: none(), exclude: none() }
     }
 
     /// Whether everything is included, but for what is excluded.
-    pub fn is_open(&self) -> bool {
+    pub fn includes_all(&self) -> bool {
         self.include.names.is_empty() && self.include.paths.is_empty()
     }
 
     /// Whether it is excluded, or something above it is.
-    pub fn leaves_out(&self, path: &Path) -> bool {
+    pub fn excludes(&self, path: &Path) -> bool {
         self.exclude.match_any(path)
     }
 
     /// Whether it is meant.
-    pub fn takes(&self, path: &Path) -> bool {
-        !self.leaves_out(path) && (self.is_open() || self.include.match_any(path))
+    pub fn includes(&self, path: &Path) -> bool {
+        !self.excludes(path) && (self.includes_all() || self.include.match_any(path))
     }
 }
 
-impl Globs {
+impl GlobPatterns {
     fn new(written: &[String]) -> Result<Self, ToolError> {
         let (mut names, mut paths) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         for glob in written {
             let plain = glob.strip_prefix("./").unwrap_or(glob).trim_end_matches('/');
             let built = GlobBuilder::new(plain).literal_separator(true).build();
-            let built = built.map_err(|error| not_a_glob(glob, &error))?;
+            let built = built.map_err(|error| invalid_glob_error(glob, &error))?;
             if plain.contains('/') {
                 paths.add(built)
             } else {
@@ -62,7 +62,7 @@ impl Globs {
             };
         }
         let build = |set: GlobSetBuilder| {
-            set.build().map_err(|error| not_a_glob(&written.join(", "), &error))
+            set.build().map_err(|error| invalid_glob_error(&written.join(", "), &error))
         };
         Ok(Self { names: build(names)?, paths: build(paths)? })
     }
@@ -78,11 +78,11 @@ impl Globs {
     }
 }
 
-fn not_a_glob(glob: &str, error: &globset::Error) -> ToolError {
+fn invalid_glob_error(glob: &str, error: &globset::Error) -> ToolError {
     ToolError::invalid(format!("{glob:?} is not a glob: {error}"))
         .with_hint("For example: *.rs, docs/**, {a,b}*.txt")
 }
 
 #[cfg(test)]
-#[path = "choice_tests.rs"]
+#[path = "filter_tests.rs"]
 mod tests;

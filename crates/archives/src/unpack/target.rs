@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 /// The real place of a target.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct UnpackTarget {
     /// Its path.
     pub(super) real: PathBuf,
     /// The deepest folder on the way that exists.
@@ -22,23 +22,23 @@ pub(super) struct Place {
     pub(super) missing: Vec<OsString>,
 }
 
-impl Place {
+impl UnpackTarget {
     /// Finds the place where the call was allowed to write.
-    pub(super) fn find(grants: &Grants, target: &Path) -> Result<Self, ToolError> {
+    pub(super) fn resolve(grants: &Grants, target: &Path) -> Result<Self, ToolError> {
         let failed = |error: io::Error| explain_error("unpack into", target, &error);
         let real = match grants.real_path(&Scope::FILE_WRITE, target)? {
             Some(real) => real,
             None => real_path(target).map_err(failed)?,
         };
-        Self::reach(&real).map_err(failed)
+        Self::open_base(&real).map_err(failed)
     }
 
-    fn reach(real: &Path) -> io::Result<Self> {
+    fn open_base(real: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut base = rustix::fs::openat(CWD, "/", flags, Mode::empty())?;
         let mut parts = real.iter().skip(1);
         for part in parts.by_ref() {
-            match step(&base, part) {
+            match open_subdir(&base, part) {
                 Ok(next) => base = next,
                 Err(Errno::NOENT) => {
                     let missing = std::iter::once(part).chain(parts).map(OsStr::to_owned).collect();
@@ -52,17 +52,17 @@ impl Place {
 
     /// Whether something is there under a relative path. A link on the way
     /// is an error: what is behind it is not ours to write.
-    pub(super) fn holds(&self, relative: &Path) -> Result<bool, ToolError> {
+    pub(super) fn contains(&self, relative: &Path) -> Result<bool, ToolError> {
         if !self.missing.is_empty() {
             return Ok(false);
         }
         let folder = relative.parent().unwrap_or(Path::new(""));
         let mut here = None;
         for part in folder {
-            match step(here.as_ref().unwrap_or(&self.base), part) {
+            match open_subdir(here.as_ref().unwrap_or(&self.base), part) {
                 Ok(next) => here = Some(next),
                 Err(Errno::NOENT) => return Ok(false),
-                Err(Errno::LOOP) => return Err(through_link(relative)),
+                Err(Errno::LOOP) => return Err(through_link_error(relative)),
                 Err(error) => return Err(explain_error("unpack", relative, &error.into())),
             }
         }
@@ -72,7 +72,7 @@ impl Place {
     }
 }
 
-fn through_link(relative: &Path) -> ToolError {
+fn through_link_error(relative: &Path) -> ToolError {
     ToolError::denied(format!(
         "{} would be written through a link that is in the target already",
         relative.display()
@@ -82,7 +82,7 @@ fn through_link(relative: &Path) -> ToolError {
 }
 
 /// The handle of the folder `name` in `here`; a link is told from a file.
-pub(super) fn step(here: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+pub(super) fn open_subdir(here: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(here.as_fd(), name, flags, Mode::empty()) {
         Err(Errno::NOTDIR) if kind_at(here, name)? == Some(FileType::Symlink) => Err(Errno::LOOP),
@@ -123,6 +123,6 @@ pub(super) fn names_in(folder: impl AsFd) -> Result<Vec<(OsString, FileType)>, E
 }
 
 /// The path of what is missing, for messages.
-pub(super) fn joined(parts: &[OsString]) -> PathBuf {
+pub(super) fn join_parts(parts: &[OsString]) -> PathBuf {
     parts.iter().collect()
 }

@@ -5,22 +5,22 @@ use std::io::{self, BufRead, Read};
 use flate2::bufread::GzDecoder;
 
 /// The first byte of a member.
-const MAGIC: u8 = 0x1F;
+const GZIP_MAGIC_BYTE: u8 = 0x1F;
 
 /// The content of all members.
 #[derive(Debug)]
-pub(super) struct Members<R> {
+pub(super) struct GzipMembers<R> {
     /// None when all is read.
     member: Option<GzDecoder<R>>,
 }
 
-impl<R: BufRead> Members<R> {
+impl<R: BufRead> GzipMembers<R> {
     pub(super) fn new(source: R) -> Self {
         Self { member: Some(GzDecoder::new(source)) }
     }
 }
 
-impl<R: BufRead> Read for Members<R> {
+impl<R: BufRead> Read for GzipMembers<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -32,14 +32,14 @@ impl<R: BufRead> Read for Members<R> {
             }
             let Some(done) = self.member.take() else { break };
             let mut source = done.into_inner();
-            self.member = follow(&mut source)?.then(|| GzDecoder::new(source));
+            self.member = has_next_member(&mut source)?.then(|| GzDecoder::new(source));
         }
         Ok(0)
     }
 }
 
 /// Whether another member follows. Zeros are padding, as from a tape.
-fn follow(source: &mut impl BufRead) -> io::Result<bool> {
+fn has_next_member(source: &mut impl BufRead) -> io::Result<bool> {
     let mut is_padded = false;
     loop {
         let rest = source.fill_buf()?;
@@ -47,7 +47,7 @@ fn follow(source: &mut impl BufRead) -> io::Result<bool> {
         match rest.get(zeros) {
             _ if rest.is_empty() => return Ok(false),
             None => {}
-            Some(&MAGIC) if !is_padded && zeros == 0 => return Ok(true),
+            Some(&GZIP_MAGIC_BYTE) if !is_padded && zeros == 0 => return Ok(true),
             Some(_) => {
                 let why = "there is trailing data behind its end that is no gzip";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, why));

@@ -11,41 +11,41 @@ use hermes_files::{IncomingTree, FileMetadata, explain_error};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::commit::{Moved, duplicate, folder};
-use super::place::{kind_at, names_in, step};
-use super::staging::Staging;
-use super::{Existing, exists};
+use super::commit::{MergeReport, duplicate_handle, open_parent};
+use super::target::{kind_at, names_in, open_subdir};
+use super::staging::StagingDir;
+use super::{UnpackConflictPolicy, exists_error};
 
 /// How many names are tried for one that is taken.
-const NAMES: u32 = 10_000;
+const MAX_RENAME_ATTEMPTS: u32 = 10_000;
 
 /// One name, relative to the tree and to the target.
 #[derive(Debug)]
-pub(super) struct Move {
+pub(super) struct PlannedMove {
     pub(super) from: PathBuf,
     pub(super) to: PathBuf,
-    pub(super) way: Way,
+    pub(super) kind: MoveKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum MoveKind {
     /// Nothing is there.
     Put,
     /// A folder with all that is in it; nothing is there.
-    PutFolder,
+    PutDir,
     /// It changes places with the file that is there.
     Swap,
 }
 
 /// The way of a tree into its target.
 #[derive(Debug, Default)]
-pub(super) struct Route {
-    pub(super) moves: Vec<Move>,
-    pub(super) moved: Moved,
+pub(super) struct MergePlan {
+    pub(super) moves: Vec<PlannedMove>,
+    pub(super) report: MergeReport,
 }
 
 /// A folder of the tree, and the one in the target that it meets.
-struct Pair {
+struct DirPair {
     from: OwnedFd,
     to: OwnedFd,
     relative: PathBuf,
@@ -54,7 +54,7 @@ struct Pair {
     taken: BTreeSet<OsString>,
 }
 
-impl Pair {
+impl DirPair {
     fn new(from: OwnedFd, to: OwnedFd, relative: PathBuf) -> Result<Self, Errno> {
         let left = names_in(&from)?;
         let taken = left.iter().map(|(name, _)| name.clone()).collect();
@@ -62,9 +62,9 @@ impl Pair {
     }
 
     /// The first free name like `notes (1).txt`.
-    fn name_elsewhere(&mut self, name: &OsStr) -> Result<OsString, Errno> {
+    fn free_name(&mut self, name: &OsStr) -> Result<OsString, Errno> {
         let path = Path::new(name);
-        for number in 1..=NAMES {
+        for number in 1..=MAX_RENAME_ATTEMPTS {
             let mut new = path.file_stem().unwrap_or(name).to_owned();
             new.push(format!(" ({number})"));
             if let Some(ending) = path.extension() {
@@ -80,14 +80,14 @@ impl Pair {
     }
 }
 
-impl Staging {
+impl StagingDir {
     /// The way of the tree into the target, which exists.
-    pub(super) fn route(&self, existing: Existing, target: &Path) -> Result<Route, ToolError> {
+    pub(super) fn plan_merge(&self, existing: UnpackConflictPolicy, target: &Path) -> Result<MergePlan, ToolError> {
         let failed =
             |path: &Path, error: Errno| explain_error("unpack", &target.join(path), &error.into());
-        let top = || Pair::new(duplicate(&self.root)?, duplicate(&self.base)?, PathBuf::new());
+        let top = || DirPair::new(duplicate_handle(&self.root)?, duplicate_handle(&self.base)?, PathBuf::new());
         let mut pairs = vec![top().map_err(|error| failed(Path::new(""), error))?];
-        let mut route = Route::default();
+        let mut route = MergePlan::default();
         while let Some(pair) = pairs.last_mut() {
             let Some((name, kind)) = pair.left.pop() else {
                 pairs.pop();
@@ -96,32 +96,32 @@ impl Staging {
             let relative = pair.relative.join(&name);
             let there = kind_at(&pair.to, &name).map_err(|error| failed(&relative, error))?;
             match (kind, there) {
-                (FileType::Directory, None) => route.add(&relative, &relative, Way::PutFolder),
-                (_, None) => route.add(&relative, &relative, Way::Put),
+                (FileType::Directory, None) => route.add_move(&relative, &relative, MoveKind::PutDir),
+                (_, None) => route.add_move(&relative, &relative, MoveKind::Put),
                 (FileType::Directory, Some(FileType::Directory)) => {
                     let below = || {
-                        let (from, to) = (step(&pair.from, &name)?, step(&pair.to, &name)?);
-                        Pair::new(from, to, relative.clone())
+                        let (from, to) = (open_subdir(&pair.from, &name)?, open_subdir(&pair.to, &name)?);
+                        DirPair::new(from, to, relative.clone())
                     };
                     let below = below().map_err(|error| failed(&relative, error))?;
                     pairs.push(below);
                 }
                 (FileType::Directory, _) | (_, Some(FileType::Directory)) => {
-                    return Err(in_the_way(&target.join(&relative)));
+                    return Err(type_conflict_error(&target.join(&relative)));
                 }
                 _ => match existing {
-                    Existing::Refuse => return Err(exists(&target.join(&relative))),
-                    Existing::Skip => route.moved.skipped.push(relative),
-                    Existing::Overwrite => {
-                        route.add(&relative, &relative, Way::Swap);
-                        route.moved.replaced += 1;
+                    UnpackConflictPolicy::Refuse => return Err(exists_error(&target.join(&relative))),
+                    UnpackConflictPolicy::Skip => route.report.skipped.push(relative),
+                    UnpackConflictPolicy::Overwrite => {
+                        route.add_move(&relative, &relative, MoveKind::Swap);
+                        route.report.replaced += 1;
                     }
-                    Existing::Rename => {
-                        let new = pair.name_elsewhere(&name);
+                    UnpackConflictPolicy::Rename => {
+                        let new = pair.free_name(&name);
                         let new = new.map_err(|error| failed(&relative, error))?;
                         let new = relative.with_file_name(new);
-                        route.add(&relative, &new, Way::Put);
-                        route.moved.renamed.push((relative, new));
+                        route.add_move(&relative, &new, MoveKind::Put);
+                        route.report.renamed.push((relative, new));
                     }
                 },
             }
@@ -130,14 +130,14 @@ impl Staging {
     }
 
     /// All that the route brings, for whoever has to take it back.
-    pub(super) fn tell(&self, route: &Route, arrival: &mut IncomingTree) -> io::Result<()> {
-        for Move { from, to, way } in &route.moves {
-            let (tree, name) = folder(&self.root, from)?;
+    pub(super) fn record_moves(&self, route: &MergePlan, arrival: &mut IncomingTree) -> io::Result<()> {
+        for PlannedMove { from, to, kind: way } in &route.moves {
+            let (tree, name) = open_parent(&self.root, from)?;
             match way {
-                Way::PutFolder => tell_folder(step(&tree, name)?, from, arrival)?,
-                Way::Put => arrival.add_file(from, to, &FileMetadata::read_at(&tree, name)?, None),
-                Way::Swap => {
-                    let (there, _) = folder(&self.base, to)?;
+                MoveKind::PutDir => record_dir(open_subdir(&tree, name)?, from, arrival)?,
+                MoveKind::Put => arrival.add_file(from, to, &FileMetadata::read_at(&tree, name)?, None),
+                MoveKind::Swap => {
+                    let (there, _) = open_parent(&self.base, to)?;
                     let (new, old) = (FileMetadata::read_at(&tree, name)?, FileMetadata::read_at(&there, name)?);
                     arrival.add_file(from, to, &new, Some(&old));
                 }
@@ -148,14 +148,14 @@ impl Staging {
 }
 
 /// A folder of the tree, and all that is in it.
-fn tell_folder(top: OwnedFd, path: &Path, arrival: &mut IncomingTree) -> io::Result<()> {
+fn record_dir(top: OwnedFd, path: &Path, arrival: &mut IncomingTree) -> io::Result<()> {
     let mut open = vec![(top, path.to_path_buf())];
     while let Some((here, path)) = open.pop() {
         arrival.add_dir(&path);
         for (name, kind) in names_in(&here)? {
             let below = path.join(&name);
             match kind {
-                FileType::Directory => open.push((step(&here, &name)?, below)),
+                FileType::Directory => open.push((open_subdir(&here, &name)?, below)),
                 _ => arrival.add_file(&below, &below, &FileMetadata::read_at(&here, &name)?, None),
             }
         }
@@ -163,13 +163,13 @@ fn tell_folder(top: OwnedFd, path: &Path, arrival: &mut IncomingTree) -> io::Res
     Ok(())
 }
 
-impl Route {
-    fn add(&mut self, from: &Path, to: &Path, way: Way) {
-        self.moves.push(Move { from: from.to_path_buf(), to: to.to_path_buf(), way });
+impl MergePlan {
+    fn add_move(&mut self, from: &Path, to: &Path, way: MoveKind) {
+        self.moves.push(PlannedMove { from: from.to_path_buf(), to: to.to_path_buf(), kind: way });
     }
 }
 
-fn in_the_way(path: &Path) -> ToolError {
+fn type_conflict_error(path: &Path) -> ToolError {
     let error = io::Error::from(io::ErrorKind::AlreadyExists);
     ToolError::conflict(format!(
         "{} is a folder where the archive has a file, or the other way round: {error}",
