@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use hermes_audit::{Log, Options, verify};
+use hermes_audit::{AuditLog, LogOptions, verify};
 use serde::Serialize;
 
 /// About what the engine records of a call.
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let wait = Duration::from_secs(60);
     let folder = tempfile::tempdir()?;
     let log =
-        Log::open_with(folder.path().to_owned(), Options { keep_files: 100, ..Options::default() });
+        AuditLog::open_with(folder.path().to_owned(), LogOptions { keep_files: 100, ..LogOptions::default() });
     log.append(sample(0));
     log.flush(wait)?;
 

@@ -10,21 +10,21 @@ use std::fmt;
 use jiff::Timestamp;
 
 /// The letters of a hash.
-const LETTERS: usize = 32;
+const HASH_CHARS: usize = 32;
 
 /// `,"prev":"…","hash":"…"}`
-const END: usize = 9 + LETTERS + 10 + LETTERS + 2;
+const TRAILER_BYTES: usize = 9 + HASH_CHARS + 10 + HASH_CHARS + 2;
 
 /// A hash as it is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Digest([u8; LETTERS]);
+pub(crate) struct ChainHash([u8; HASH_CHARS]);
 
-impl Digest {
+impl ChainHash {
     /// What the first line names as the hash of the line before.
-    pub(crate) const GENESIS: Self = Self([b'0'; LETTERS]);
+    pub(crate) const GENESIS: Self = Self([b'0'; HASH_CHARS]);
 
-    pub(crate) fn read(text: &[u8]) -> Option<Self> {
-        let letters: [u8; LETTERS] = text.try_into().ok()?;
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let letters: [u8; HASH_CHARS] = text.try_into().ok()?;
         letters.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')).then_some(Self(letters))
     }
 
@@ -33,13 +33,13 @@ impl Digest {
     }
 }
 
-impl fmt::Display for Digest {
+impl fmt::Display for ChainHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&String::from_utf8_lossy(&self.0))
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for ChainHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -47,20 +47,20 @@ impl fmt::Debug for Digest {
 
 /// What the hashes are made with.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Key([u8; 32]);
+pub(crate) struct LogKey([u8; 32]);
 
-impl fmt::Debug for Key {
+impl fmt::Debug for LogKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
 }
 
-impl Key {
+impl LogKey {
     pub(crate) fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
@@ -69,26 +69,26 @@ impl Key {
     }
 
     /// What tells one key from another, and nothing about it.
-    pub(crate) fn mark(&self) -> String {
+    pub(crate) fn fingerprint(&self) -> String {
         format!("{}\n", self.digest(b"anchor"))
     }
 
-    pub(crate) fn digest(&self, bytes: &[u8]) -> Digest {
+    pub(crate) fn digest(&self, bytes: &[u8]) -> ChainHash {
         let hex = blake3::keyed_hash(&self.0, bytes).to_hex();
         let letters = hex.as_bytes().first_chunk().copied();
-        Digest(letters.unwrap_or(Digest::GENESIS.0))
+        ChainHash(letters.unwrap_or(ChainHash::GENESIS.0))
     }
 }
 
 /// Adds a line to `out`. `fields` is the inside of the entry's object.
 pub(crate) fn compose(
     out: &mut Vec<u8>,
-    key: &Key,
+    key: &LogKey,
     seq: u64,
     time: Timestamp,
     fields: &[u8],
-    prev: Digest,
-) -> Digest {
+    prev: ChainHash,
+) -> ChainHash {
     use std::io::Write as _;
     let start = out.len();
     // Writing to memory does not fail.
@@ -109,22 +109,22 @@ pub(crate) fn compose(
 
 /// A line that has the form of one of ours; it may still have been changed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'a> {
+pub(crate) struct LogLine<'a> {
     pub(crate) seq: u64,
     pub(crate) time: &'a str,
     /// The inside of the entry's object.
     pub(crate) fields: &'a [u8],
-    pub(crate) prev: Digest,
-    pub(crate) hash: Digest,
+    pub(crate) prev: ChainHash,
+    pub(crate) hash: ChainHash,
     signed: &'a [u8],
 }
 
-impl<'a> Line<'a> {
+impl<'a> LogLine<'a> {
     /// Reads a line without its line break.
-    pub(crate) fn read(line: &'a [u8]) -> Option<Self> {
-        let (start, end) = line.split_at_checked(line.len().checked_sub(END)?)?;
-        let (prev, rest) = end.strip_prefix(b",\"prev\":\"")?.split_at_checked(LETTERS)?;
-        let (hash, rest) = rest.strip_prefix(b"\",\"hash\":\"")?.split_at_checked(LETTERS)?;
+    pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
+        let (start, end) = line.split_at_checked(line.len().checked_sub(TRAILER_BYTES)?)?;
+        let (prev, rest) = end.strip_prefix(b",\"prev\":\"")?.split_at_checked(HASH_CHARS)?;
+        let (hash, rest) = rest.strip_prefix(b"\",\"hash\":\"")?.split_at_checked(HASH_CHARS)?;
         if rest != b"\"}" {
             return None;
         }
@@ -138,20 +138,20 @@ impl<'a> Line<'a> {
             seq: std::str::from_utf8(seq).ok()?.parse().ok()?,
             time: std::str::from_utf8(time).ok()?,
             fields: after.get(1..)?.strip_prefix(b",").unwrap_or_default(),
-            prev: Digest::read(prev)?,
-            hash: Digest::read(hash)?,
-            signed: line.get(..line.len().checked_sub(LETTERS + 11)?)?,
+            prev: ChainHash::parse(prev)?,
+            hash: ChainHash::parse(hash)?,
+            signed: line.get(..line.len().checked_sub(HASH_CHARS + 11)?)?,
         })
     }
 
     /// The hash that the line should have.
-    pub(crate) fn expected(&self, key: &Key) -> Digest {
+    pub(crate) fn expected_hash(&self, key: &LogKey) -> ChainHash {
         key.digest(self.signed)
     }
 
     /// Whether it is as it was written.
-    pub(crate) fn is_intact(&self, key: &Key) -> bool {
-        self.expected(key) == self.hash
+    pub(crate) fn is_intact(&self, key: &LogKey) -> bool {
+        self.expected_hash(key) == self.hash
     }
 }
 

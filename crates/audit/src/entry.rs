@@ -5,26 +5,26 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 /// An entry that is longer loses its long fields.
-const MAX_ENTRY: usize = 4 << 20;
+const MAX_ENTRY_BYTES: usize = 4 << 20;
 
 /// A field that is no longer than this stays.
-const SHORT_FIELD: usize = 4096;
+const SHORT_FIELD_BYTES: usize = 4096;
 
 /// As much as such fields may take together.
-const SHORT_FIELDS: usize = 1 << 20;
+const MAX_SHORT_FIELDS_BYTES: usize = 1 << 20;
 
 /// The log's own fields.
-const RESERVED: [&str; 4] = ["seq", "time", "prev", "hash"];
+const RESERVED_FIELDS: [&str; 4] = ["seq", "time", "prev", "hash"];
 
 /// The inside of an entry's object, on one line, without the log's own fields.
-pub(crate) fn fields(text: &[u8]) -> Cow<'_, [u8]> {
-    if text.len() <= MAX_ENTRY && is_plain(text) {
-        return Cow::Borrowed(inside(text));
+pub(crate) fn entry_fields(text: &[u8]) -> Cow<'_, [u8]> {
+    if text.len() <= MAX_ENTRY_BYTES && is_plain(text) {
+        return Cow::Borrowed(object_contents(text));
     }
-    Cow::Owned(inside(&rewrite(text)).to_vec())
+    Cow::Owned(object_contents(&rewrite(text)).to_vec())
 }
 
-fn inside(object: &[u8]) -> &[u8] {
+fn object_contents(object: &[u8]) -> &[u8] {
     object.get(1..object.len().saturating_sub(1)).unwrap_or_default().trim_ascii()
 }
 
@@ -51,18 +51,18 @@ fn rewrite(text: &[u8]) -> Vec<u8> {
             ("why".to_owned(), Value::from(error.to_string())),
         ]),
     };
-    let long = text.len() > MAX_ENTRY;
+    let long = text.len() > MAX_ENTRY_BYTES;
     let mut kept = Map::new();
-    let mut room = SHORT_FIELDS;
+    let mut room = MAX_SHORT_FIELDS_BYTES;
     for (name, value) in map {
         if long {
             let size = name.len() + value.to_string().len();
-            if size > SHORT_FIELD.min(room) {
+            if size > SHORT_FIELD_BYTES.min(room) {
                 continue;
             }
             room -= size;
         }
-        let name = if RESERVED.contains(&name.as_str()) { format!("_{name}") } else { name };
+        let name = if RESERVED_FIELDS.contains(&name.as_str()) { format!("_{name}") } else { name };
         kept.insert(name, value);
     }
     if long {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn written(text: &str) -> String {
-    String::from_utf8(fields(text.as_bytes()).into_owned()).unwrap()
+    String::from_utf8(entry_fields(text.as_bytes()).into_owned()).unwrap()
 }
 
 #[test]

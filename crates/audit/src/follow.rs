@@ -6,52 +6,52 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::chain::Line;
+use crate::chain::LogLine;
 use crate::error::LogError;
-use crate::files::{self, Identity};
-use crate::query::{Entry, Query, query};
+use crate::log_files::{self, LogFileId};
+use crate::query::{AuditEntry, AuditQuery, query};
 
 /// How often to look.
-const INTERVAL: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// As much as is read at once.
-const CHUNK: u64 = 1 << 20;
+const READ_CHUNK_BYTES: u64 = 1 << 20;
 
 /// Reads on where the log ends.
 #[derive(Debug)]
-pub struct Follow {
+pub struct LogFollower {
     folder: PathBuf,
     /// The last entry that was given.
-    seq: u64,
-    open: Option<Open>,
+    last_seq: u64,
+    file: Option<FollowedFile>,
     /// The name of the last file that was read to its end.
-    past: Option<u64>,
+    finished_file: Option<u64>,
     /// The beginning of a line whose end is not there yet.
-    rest: Vec<u8>,
+    partial_line: Vec<u8>,
 }
 
 /// The file that is being read.
 #[derive(Debug)]
-struct Open {
+struct FollowedFile {
     file: File,
     /// The number in its name, unless it was the one that grows.
-    first: Option<u64>,
+    first_seq: Option<u64>,
 }
 
 /// Follows the log from after the entry of that number; without one, from
 /// where it ends now.
-pub fn follow(folder: &Path, after: Option<u64>) -> Result<Follow, LogError> {
+pub fn follow(folder: &Path, after: Option<u64>) -> Result<LogFollower, LogError> {
     let seq = match after {
         Some(seq) => seq,
-        None => query(folder, &Query::default(), 1)?.first().map_or(0, |entry| entry.seq),
+        None => query(folder, &AuditQuery::default(), 1)?.first().map_or(0, |entry| entry.seq),
     };
-    Ok(Follow { folder: folder.to_owned(), seq, open: None, past: None, rest: Vec::new() })
+    Ok(LogFollower { folder: folder.to_owned(), last_seq: seq, file: None, finished_file: None, partial_line: Vec::new() })
 }
 
-impl Follow {
+impl LogFollower {
     /// The entries that have come since, oldest first. Waits for one, but not
     /// longer than that; then there are none.
-    pub fn next(&mut self, wait: Duration) -> Result<Vec<Entry>, LogError> {
+    pub fn next_entries(&mut self, wait: Duration) -> Result<Vec<AuditEntry>, LogError> {
         let until = Instant::now() + wait;
         loop {
             let entries = self.poll()?;
@@ -59,91 +59,91 @@ impl Follow {
             if !entries.is_empty() || left.is_zero() {
                 return Ok(entries);
             }
-            thread::sleep(INTERVAL.min(left));
+            thread::sleep(POLL_INTERVAL.min(left));
         }
     }
 
-    fn poll(&mut self) -> Result<Vec<Entry>, LogError> {
+    fn poll(&mut self) -> Result<Vec<AuditEntry>, LogError> {
         let mut entries = Vec::new();
         loop {
-            if self.open.is_none() {
-                self.open = self.choose()?;
+            if self.file.is_none() {
+                self.file = self.next_file()?;
             }
-            let Some(open) = &self.open else { return Ok(entries) };
-            let path = self.folder.join(files::CURRENT);
+            let Some(open) = &self.file else { return Ok(entries) };
+            let path = self.folder.join(log_files::CURRENT_FILE);
             let cannot = |e| LogError::io("read", &path)(e);
-            let identity = files::identity(&open.file.metadata().map_err(cannot)?);
+            let identity = log_files::file_id(&open.file.metadata().map_err(cannot)?);
             // Asked before reading: nothing is added once a file is aside.
-            let grows = files::identity_at(&path)? == Some(identity);
-            let more = self.read(&mut entries).map_err(cannot)?;
+            let grows = log_files::file_id_at(&path)? == Some(identity);
+            let more = self.read_available(&mut entries).map_err(cannot)?;
             if !entries.is_empty() || (grows && !more) {
                 return Ok(entries);
             }
             if !more {
-                self.leave(identity)?;
+                self.finish_file(identity)?;
             }
         }
     }
 
     /// Remembers which file is done.
-    fn leave(&mut self, identity: Identity) -> Result<(), LogError> {
-        let Some(open) = self.open.take() else { return Ok(()) };
-        let mut first = open.first;
+    fn finish_file(&mut self, identity: LogFileId) -> Result<(), LogError> {
+        let Some(open) = self.file.take() else { return Ok(()) };
+        let mut first = open.first_seq;
         if first.is_none() {
-            for file in files::older(&self.folder)? {
-                if files::identity_at(&file.path)? == Some(identity) {
-                    first = Some(file.first);
+            for file in log_files::rotated_files(&self.folder)? {
+                if log_files::file_id_at(&file.path)? == Some(identity) {
+                    first = Some(file.first_seq);
                 }
             }
         }
-        self.past = Some(first.unwrap_or(self.seq));
-        self.rest.clear();
+        self.finished_file = Some(first.unwrap_or(self.last_seq));
+        self.partial_line.clear();
         Ok(())
     }
 
     /// Reads what is there. Whether there may be more.
-    fn read(&mut self, entries: &mut Vec<Entry>) -> std::io::Result<bool> {
-        let Some(open) = &mut self.open else { return Ok(false) };
-        let start = self.rest.len();
-        let read = open.file.by_ref().take(CHUNK).read_to_end(&mut self.rest)?;
-        let Some(end) = self.rest.iter().skip(start).rposition(|b| *b == b'\n') else {
-            if self.rest.len() > files::MAX_LINE {
-                self.rest.clear();
+    fn read_available(&mut self, entries: &mut Vec<AuditEntry>) -> std::io::Result<bool> {
+        let Some(open) = &mut self.file else { return Ok(false) };
+        let start = self.partial_line.len();
+        let read = open.file.by_ref().take(READ_CHUNK_BYTES).read_to_end(&mut self.partial_line)?;
+        let Some(end) = self.partial_line.iter().skip(start).rposition(|b| *b == b'\n') else {
+            if self.partial_line.len() > log_files::MAX_LINE_BYTES {
+                self.partial_line.clear();
             }
-            return Ok(read as u64 == CHUNK);
+            return Ok(read as u64 == READ_CHUNK_BYTES);
         };
-        let rest = self.rest.split_off(start + end + 1);
-        for line in self.rest.split(|b| *b == b'\n') {
-            if Line::read(line).is_some_and(|line| line.seq > self.seq)
-                && let Some(entry) = Entry::read(line)
+        let rest = self.partial_line.split_off(start + end + 1);
+        for line in self.partial_line.split(|b| *b == b'\n') {
+            if LogLine::parse(line).is_some_and(|line| line.seq > self.last_seq)
+                && let Some(entry) = AuditEntry::parse(line)
             {
-                self.seq = entry.seq;
+                self.last_seq = entry.seq;
                 entries.push(entry);
             }
         }
-        self.rest = rest;
-        Ok(read as u64 == CHUNK)
+        self.partial_line = rest;
+        Ok(read as u64 == READ_CHUNK_BYTES)
     }
 
     /// The file with the entry that comes next.
-    fn choose(&self) -> Result<Option<Open>, LogError> {
+    fn next_file(&self) -> Result<Option<FollowedFile>, LogError> {
         loop {
-            let current = files::open_if_there(&self.folder.join(files::CURRENT))?;
+            let current = log_files::open_if_exists(&self.folder.join(log_files::CURRENT_FILE))?;
             // Listed after the opening, lest one put aside in between be missed.
-            let older = files::older(&self.folder)?;
-            let next = match self.past {
-                Some(past) => older.iter().find(|file| file.first > past),
+            let older = log_files::rotated_files(&self.folder)?;
+            let next = match self.finished_file {
+                Some(past) => older.iter().find(|file| file.first_seq > past),
                 None => older
                     .iter()
-                    .rfind(|file| file.first <= self.seq.saturating_add(1))
+                    .rfind(|file| file.first_seq <= self.last_seq.saturating_add(1))
                     .or(older.first()),
             };
             let Some(next) = next else {
-                return Ok(current.map(|file| Open { file, first: None }));
+                return Ok(current.map(|file| FollowedFile { file, first_seq: None }));
             };
             // One that was removed meanwhile is not in the next list.
-            if let Some(file) = files::open_if_there(&next.path)? {
-                return Ok(Some(Open { file, first: Some(next.first) }));
+            if let Some(file) = log_files::open_if_exists(&next.path)? {
+                return Ok(Some(FollowedFile { file, first_seq: Some(next.first_seq) }));
             }
         }
     }

@@ -9,47 +9,47 @@ use std::path::Path;
 use hermes_store::atomic::write_atomic;
 use serde::{Deserialize, Serialize};
 
-use crate::chain::{Digest, Key};
+use crate::chain::{ChainHash, LogKey};
 use crate::error::LogError;
-use crate::files;
+use crate::log_files;
 
 /// The length of the head file, whatever it says.
-const SIZE: usize = 256;
+const HEAD_FILE_BYTES: usize = 256;
 
 /// What the head file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct LogHead {
     /// The number of the last line. The log may be ahead of it by whole lines
     /// after a crash, never behind.
     pub(crate) seq: u64,
-    pub(crate) hash: Digest,
-    pub(crate) begin: Begin,
+    pub(crate) hash: ChainHash,
+    pub(crate) chain_start: ChainStart,
 }
 
 /// Where the chain may begin: older files are removed in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Begin {
+pub(crate) struct ChainStart {
     pub(crate) seq: u64,
-    pub(crate) prev: Digest,
+    pub(crate) prev: ChainHash,
 }
 
-impl Begin {
-    pub(crate) const FIRST: Self = Self { seq: 1, prev: Digest::GENESIS };
+impl ChainStart {
+    pub(crate) const GENESIS_START: Self = Self { seq: 1, prev: ChainHash::GENESIS };
 }
 
 /// What was found in the place of the head.
 #[derive(Debug)]
-pub(crate) enum Found {
-    Good(Head),
+pub(crate) enum HeadState {
+    Good(LogHead),
     /// It can be read, but was not written with this key.
-    Foreign(Head),
+    WrongKey(LogHead),
     Unreadable,
     Missing,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct HeadRecord {
     seq: u64,
     hash: String,
     begin_seq: u64,
@@ -57,37 +57,37 @@ struct Written {
     mac: String,
 }
 
-impl Head {
+impl LogHead {
     /// The head of a log without lines.
     pub(crate) fn new() -> Self {
-        Self { seq: 0, hash: Digest::GENESIS, begin: Begin::FIRST }
+        Self { seq: 0, hash: ChainHash::GENESIS, chain_start: ChainStart::GENESIS_START }
     }
 
-    pub(crate) fn read(folder: &Path, key: Option<&Key>) -> Result<Found, LogError> {
-        let Some(bytes) = files::read_if_there(&folder.join(files::HEAD))? else {
-            return Ok(Found::Missing);
+    pub(crate) fn read(folder: &Path, key: Option<&LogKey>) -> Result<HeadState, LogError> {
+        let Some(bytes) = log_files::read_if_exists(&folder.join(log_files::HEAD_FILE))? else {
+            return Ok(HeadState::Missing);
         };
         Ok(match Self::parse(&bytes) {
-            None => Found::Unreadable,
-            Some(head) if key.is_some_and(|key| head.render(key) == bytes) => Found::Good(head),
-            Some(head) => Found::Foreign(head),
+            None => HeadState::Unreadable,
+            Some(head) if key.is_some_and(|key| head.render(key) == bytes) => HeadState::Good(head),
+            Some(head) => HeadState::WrongKey(head),
         })
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
-        let written: Written = serde_json::from_slice(bytes).ok()?;
-        let digest = |text: &str| Digest::read(text.as_bytes());
+        let written: HeadRecord = serde_json::from_slice(bytes).ok()?;
+        let digest = |text: &str| ChainHash::parse(text.as_bytes());
         Some(Self {
             seq: written.seq,
             hash: digest(&written.hash)?,
-            begin: Begin { seq: written.begin_seq, prev: digest(&written.begin_prev)? },
+            chain_start: ChainStart { seq: written.begin_seq, prev: digest(&written.begin_prev)? },
         })
     }
 
-    fn render(&self, key: &Key) -> Vec<u8> {
-        let Self { seq, hash, begin } = self;
+    fn render(&self, key: &LogKey) -> Vec<u8> {
+        let Self { seq, hash, chain_start: begin } = self;
         let mac = key.digest(format!("head {seq} {hash} {} {}", begin.seq, begin.prev).as_bytes());
-        let written = Written {
+        let written = HeadRecord {
             seq: *seq,
             hash: hash.to_string(),
             begin_seq: begin.seq,
@@ -95,7 +95,7 @@ impl Head {
             mac: mac.to_string(),
         };
         let mut text = serde_json::to_vec(&written).unwrap_or_default();
-        text.resize(SIZE - 1, b' ');
+        text.resize(HEAD_FILE_BYTES - 1, b' ');
         text.push(b'\n');
         text
     }
@@ -104,12 +104,12 @@ impl Head {
     /// place and within one sector, so that it is the old one or the new,
     /// needs no room on a full disk, and costs a fraction of a file's
     /// replacement.
-    pub(crate) fn write(&self, folder: &Path, key: &Key) -> Result<(), LogError> {
-        let path = folder.join(files::HEAD);
+    pub(crate) fn write(&self, folder: &Path, key: &LogKey) -> Result<(), LogError> {
+        let path = folder.join(log_files::HEAD_FILE);
         let bytes = self.render(key);
         let in_place = || {
             let file = OpenOptions::new().write(true).open(&path)?;
-            if file.metadata()?.len() != SIZE as u64 {
+            if file.metadata()?.len() != HEAD_FILE_BYTES as u64 {
                 return Err(io::ErrorKind::NotFound.into());
             }
             file.write_all_at(&bytes, 0)

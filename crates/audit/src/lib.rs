@@ -16,26 +16,26 @@
 //! has read the key, nor a folder put back as a whole to an earlier state:
 //! against those, send the lines to another machine with [`follow`]. A loss of
 //! power may take entries with it and then looks like a log that was cut;
-//! [`Options::sync`] prevents it.
+//! [`LogOptions::sync`] prevents it.
 
-mod backwards;
+mod reverse_lines;
 mod chain;
 mod entry;
 mod error;
-mod files;
+mod log_files;
 mod follow;
 mod head;
 mod journal;
 mod log;
-mod moment;
+mod time_parse;
 mod query;
 mod verify;
-mod walk;
+mod chain_verifier;
 mod writer;
 
 pub use error::LogError;
-pub use follow::{Follow, follow};
-pub use log::{Log, Options};
-pub use moment::{MomentError, moment};
-pub use query::{Entry, Query, query};
-pub use verify::{Fault, Report, verify};
+pub use follow::{LogFollower, follow};
+pub use log::{AuditLog, LogOptions};
+pub use time_parse::{TimeParseError, parse_time};
+pub use query::{AuditEntry, AuditQuery, query};
+pub use verify::{LogFault, VerifyReport, verify};

@@ -13,17 +13,17 @@ use crate::error::LogError;
 use crate::writer;
 
 /// How long a log that is dropped waits for the disk.
-const LAST_WAIT: Duration = Duration::from_secs(3);
+const DROP_FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A wait for the lock that is longer than this is told.
-const LONG_WAIT: Duration = Duration::from_secs(2);
+const LOCK_WAIT_WARNING: Duration = Duration::from_secs(2);
 
 /// What an entry costs beside its text.
-const OVERHEAD: usize = 64;
+const ENTRY_OVERHEAD_BYTES: usize = 64;
 
 /// The sizes of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct LogOptions {
     /// A file that would grow beyond this is put aside, and a new one begun.
     pub rotate_bytes: u64,
     /// How many files put aside are kept, at least one.
@@ -37,7 +37,7 @@ pub struct Options {
     pub queue_bytes: usize,
 }
 
-impl Default for Options {
+impl Default for LogOptions {
     fn default() -> Self {
         Self {
             rotate_bytes: 16 << 20,
@@ -51,11 +51,11 @@ impl Default for Options {
 
 /// A log to append to. Several logs, of this process or of others, may share
 /// a folder.
-pub struct Log {
-    shared: Arc<Shared>,
+pub struct AuditLog {
+    shared: Arc<SharedLog>,
 }
 
-impl fmt::Debug for Log {
+impl fmt::Debug for AuditLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Log").field("folder", &self.shared.folder).finish_non_exhaustive()
     }
@@ -63,18 +63,18 @@ impl fmt::Debug for Log {
 
 /// An entry on its way to the disk.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingEntry {
     pub(crate) time: SystemTime,
     /// One JSON value.
     pub(crate) text: Vec<u8>,
 }
 
-impl Pending {
+impl PendingEntry {
     pub(crate) fn cost(&self) -> usize {
-        self.text.len() + OVERHEAD
+        self.text.len() + ENTRY_OVERHEAD_BYTES
     }
 
-    fn dropped(count: u64) -> Self {
+    fn dropped_notice(count: u64) -> Self {
         let text = format!("{{\"event\":\"dropped\",\"count\":{count}}}").into_bytes();
         Self { time: SystemTime::now(), text }
     }
@@ -82,22 +82,22 @@ impl Pending {
 
 /// What the callers and the writer have in common.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedLog {
     pub(crate) folder: PathBuf,
-    pub(crate) options: Options,
-    state: Mutex<State>,
+    pub(crate) options: LogOptions,
+    state: Mutex<QueueState>,
     /// Work for the writer.
     work: Condvar,
     /// News for those who flush.
-    news: Condvar,
+    flushed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    queue: VecDeque<Pending>,
+struct QueueState {
+    queue: VecDeque<PendingEntry>,
     /// Entries that are queued or in the writer's hands, and their cost.
-    waiting: usize,
-    bytes: usize,
+    unwritten: usize,
+    unwritten_bytes: usize,
     /// Entries there was no room for, not yet told in the log.
     dropped: u64,
     appended: u64,
@@ -112,37 +112,37 @@ struct State {
     closing: bool,
 }
 
-impl State {
-    fn push(&mut self, pending: Pending) {
-        self.waiting += 1;
-        self.bytes += pending.cost();
+impl QueueState {
+    fn push(&mut self, pending: PendingEntry) {
+        self.unwritten += 1;
+        self.unwritten_bytes += pending.cost();
         self.appended += 1;
         self.queue.push_back(pending);
     }
 
     /// Puts the number of entries that were lost where they are missing.
-    fn tell_dropped(&mut self) {
+    fn push_dropped_notice(&mut self) {
         if self.dropped > 0 {
             let count = std::mem::take(&mut self.dropped);
-            self.push(Pending::dropped(count));
+            self.push(PendingEntry::dropped_notice(count));
         }
     }
 }
 
-impl Log {
+impl AuditLog {
     /// The log in that folder. Nothing is made there before the first entry.
     pub fn open(folder: PathBuf) -> Self {
-        Self::open_with(folder, Options::default())
+        Self::open_with(folder, LogOptions::default())
     }
 
-    /// [`Log::open`] with sizes of one's own.
-    pub fn open_with(folder: PathBuf, options: Options) -> Self {
-        let shared = Shared {
+    /// [`AuditLog::open`] with sizes of one's own.
+    pub fn open_with(folder: PathBuf, options: LogOptions) -> Self {
+        let shared = SharedLog {
             folder,
             options,
             state: Mutex::default(),
             work: Condvar::new(),
-            news: Condvar::new(),
+            flushed: Condvar::new(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -156,21 +156,21 @@ impl Log {
             let text = error.to_string();
             serde_json::json!({ "event": "unserializable", "why": text }).to_string().into_bytes()
         });
-        let pending = Pending { time, text };
+        let pending = PendingEntry { time, text };
         let options = &self.shared.options;
         let mut state = self.shared.lock();
-        let full = state.waiting >= options.queue_entries
-            || state.bytes.saturating_add(pending.cost()) > options.queue_bytes;
+        let full = state.unwritten >= options.queue_entries
+            || state.unwritten_bytes.saturating_add(pending.cost()) > options.queue_bytes;
         if full {
             state.dropped += 1;
         } else {
-            state.tell_dropped();
+            state.push_dropped_notice();
             state.push(pending);
         }
         if !state.running {
             state.running = true;
             drop(state);
-            self.start();
+            self.start_writer();
         } else if state.asleep {
             state.asleep = false;
             drop(state);
@@ -178,11 +178,11 @@ impl Log {
         }
     }
 
-    fn start(&self) {
+    fn start_writer(&self) {
         let shared = Arc::clone(&self.shared);
         let started = thread::Builder::new().name("audit".into()).spawn(move || {
-            let _end = End(&shared);
-            writer::run(&shared);
+            let _end = WriterExitGuard(&shared);
+            writer::run_writer(&shared);
         });
         if let Err(error) = started {
             let mut state = self.shared.lock();
@@ -192,16 +192,16 @@ impl Log {
     }
 
     /// Waits until everything appended so far is in the file. It is then safe
-    /// from the death of this process; see [`Options::sync`] for more.
+    /// from the death of this process; see [`LogOptions::sync`] for more.
     pub fn flush(&self, wait: Duration) -> Result<(), LogError> {
         let until = Instant::now() + wait;
         let mut state = self.shared.lock();
-        state.tell_dropped();
+        state.push_dropped_notice();
         let (target, failures) = (state.appended, state.failures);
         if state.written < target && !state.running {
             state.running = true;
             drop(state);
-            self.start();
+            self.start_writer();
             state = self.shared.lock();
         }
         state.hurry = true;
@@ -218,7 +218,7 @@ impl Log {
             if left.is_zero() {
                 return Err(LogError::Timeout(wait));
             }
-            let news = self.shared.news.wait_timeout(state, left);
+            let news = self.shared.flushed.wait_timeout(state, left);
             state = news.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -230,14 +230,14 @@ impl Log {
             return Some(format!("The audit log cannot be written: {why}"));
         }
         let waited = state.lock_since?.elapsed();
-        (waited >= LONG_WAIT).then(|| {
+        (waited >= LOCK_WAIT_WARNING).then(|| {
             let seconds = waited.as_secs();
             format!("The audit log has been locked by another process for {seconds} s")
         })
     }
 }
 
-impl Drop for Log {
+impl Drop for AuditLog {
     fn drop(&mut self) {
         let running = {
             let mut state = self.shared.lock();
@@ -246,30 +246,30 @@ impl Drop for Log {
         };
         if running {
             // Nobody is left to be told.
-            let _ = self.flush(LAST_WAIT);
+            let _ = self.flush(DROP_FLUSH_TIMEOUT);
             self.shared.work.notify_one();
         }
     }
 }
 
 /// Notes the end of the writer, even by a panic.
-struct End<'a>(&'a Shared);
+struct WriterExitGuard<'a>(&'a SharedLog);
 
-impl Drop for End<'_> {
+impl Drop for WriterExitGuard<'_> {
     fn drop(&mut self) {
         self.0.lock().running = false;
-        self.0.news.notify_all();
+        self.0.flushed.notify_all();
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedLog {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for entries, then a moment more for those that come with them.
     /// Nothing is left and nothing will come if `batch` is empty afterwards.
-    pub(crate) fn take(&self, batch: &mut VecDeque<Pending>, linger: Duration) {
+    pub(crate) fn take_batch(&self, batch: &mut VecDeque<PendingEntry>, linger: Duration) {
         let mut state = self.lock();
         while state.queue.is_empty() && state.dropped == 0 {
             if state.closing {
@@ -280,20 +280,20 @@ impl Shared {
             state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.asleep = false;
-        let quiet = |state: &mut State| !state.hurry && !state.closing;
+        let quiet = |state: &mut QueueState| !state.hurry && !state.closing;
         let woken = self.work.wait_timeout_while(state, linger, quiet);
         let mut state = woken.unwrap_or_else(PoisonError::into_inner).0;
         state.hurry = false;
-        state.tell_dropped();
+        state.push_dropped_notice();
         std::mem::swap(batch, &mut state.queue);
     }
 
     /// Tells how a write went that has taken `count` entries off the batch.
     /// Whether the writer shall go on.
-    pub(crate) fn tell(&self, count: usize, bytes: usize, outcome: Result<(), LogError>) -> bool {
+    pub(crate) fn record_write(&self, count: usize, bytes: usize, outcome: Result<(), LogError>) -> bool {
         let mut state = self.lock();
-        state.waiting = state.waiting.saturating_sub(count);
-        state.bytes = state.bytes.saturating_sub(bytes);
+        state.unwritten = state.unwritten.saturating_sub(count);
+        state.unwritten_bytes = state.unwritten_bytes.saturating_sub(bytes);
         state.written += count as u64;
         state.problem = outcome.err().map(|error| error.to_string());
         if state.problem.is_some() {
@@ -301,19 +301,19 @@ impl Shared {
         }
         let lost = state.problem.is_some() && state.closing;
         drop(state);
-        self.news.notify_all();
+        self.flushed.notify_all();
         !lost
     }
 
     /// Notes that the writer has to wait for another process, or no more.
-    pub(crate) fn lock_wait(&self, waiting: bool) {
+    pub(crate) fn set_lock_wait(&self, waiting: bool) {
         self.lock().lock_since = waiting.then(Instant::now);
     }
 
     /// Waits before the next try, unless somebody is in a hurry.
-    pub(crate) fn pause(&self, time: Duration) {
+    pub(crate) fn wait_before_retry(&self, time: Duration) {
         let state = self.lock();
-        let quiet = |state: &mut State| !state.hurry && !state.closing;
+        let quiet = |state: &mut QueueState| !state.hurry && !state.closing;
         let woken = self.work.wait_timeout_while(state, time, quiet);
         woken.unwrap_or_else(PoisonError::into_inner).0.hurry = false;
     }

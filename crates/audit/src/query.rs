@@ -5,14 +5,14 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::backwards::Backwards;
-use crate::chain::Line;
+use crate::reverse_lines::ReverseLineReader;
+use crate::chain::LogLine;
 use crate::error::LogError;
-use crate::files;
+use crate::log_files;
 
 /// One entry of the log.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct AuditEntry {
     /// Its number.
     pub seq: u64,
     /// When it was made.
@@ -23,11 +23,11 @@ pub struct Entry {
     pub line: String,
 }
 
-impl Entry {
+impl AuditEntry {
     /// Reads a line. Lines that are no entries are left to [`crate::verify`];
     /// an entry nested too deep to be read is there, without its fields.
-    pub(crate) fn read(line: &[u8]) -> Option<Self> {
-        let parsed = Line::read(line)?;
+    pub(crate) fn parse(line: &[u8]) -> Option<Self> {
+        let parsed = LogLine::parse(line)?;
         let text = [b"{", parsed.fields, b"}"].concat();
         Some(Self {
             seq: parsed.seq,
@@ -39,7 +39,7 @@ impl Entry {
     }
 
     /// A field that is a text.
-    pub fn text(&self, field: &str) -> Option<&str> {
+    pub fn text_field(&self, field: &str) -> Option<&str> {
         self.fields.get(field)?.as_str()
     }
 
@@ -55,7 +55,7 @@ impl Entry {
 
 /// Which entries are wanted: those for which everything that is given is true.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Query {
+pub struct AuditQuery {
     /// Not older than this.
     pub since: Option<Timestamp>,
     /// Older than this.
@@ -79,20 +79,20 @@ pub struct Query {
     pub text: Option<String>,
 }
 
-impl Query {
+impl AuditQuery {
     /// Whether that entry is wanted.
-    pub fn matches(&self, entry: &Entry) -> bool {
-        self.is_in_time(entry.time)
-            && self.exact().all(|(field, wanted)| entry.text(field) == Some(wanted))
+    pub fn matches(&self, entry: &AuditEntry) -> bool {
+        self.is_in_range(entry.time)
+            && self.exact_fields().all(|(field, wanted)| entry.text_field(field) == Some(wanted))
             && self.matches_effect(entry)
-            && self.text.as_deref().is_none_or(|text| contains(entry, &text.to_lowercase()))
+            && self.text.as_deref().is_none_or(|text| contains_text(entry, &text.to_lowercase()))
     }
 
-    fn is_in_time(&self, time: Timestamp) -> bool {
+    fn is_in_range(&self, time: Timestamp) -> bool {
         self.since.is_none_or(|since| time >= since) && self.until.is_none_or(|until| time < until)
     }
 
-    fn exact(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    fn exact_fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
         [
             ("tool", &self.tool),
             ("session", &self.session),
@@ -104,7 +104,7 @@ impl Query {
         .filter_map(|(field, wanted)| Some((field, wanted.as_deref()?)))
     }
 
-    fn matches_effect(&self, entry: &Entry) -> bool {
+    fn matches_effect(&self, entry: &AuditEntry) -> bool {
         if self.scope.is_none() && self.resource.is_none() {
             return true;
         }
@@ -117,22 +117,22 @@ impl Query {
     /// Whether a line is worth a closer look. Most are not, and to read them
     /// as JSON would take ten times as long.
     fn may_match(&self, line: &[u8]) -> bool {
-        let Some(parsed) = Line::read(line) else { return false };
+        let Some(parsed) = LogLine::parse(line) else { return false };
         if self.since.is_some() || self.until.is_some() {
             let time = parsed.time.parse();
-            if !time.is_ok_and(|time| self.is_in_time(time)) {
+            if !time.is_ok_and(|time| self.is_in_range(time)) {
                 return false;
             }
         }
         let Ok(text) = std::str::from_utf8(parsed.fields) else { return false };
         // Letters of this kind are written as they are.
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
-        self.exact().all(|(_, wanted)| !wanted.chars().all(plain) || text.contains(wanted))
+        self.exact_fields().all(|(_, wanted)| !wanted.chars().all(plain) || text.contains(wanted))
     }
 }
 
 /// Whether `needle` is in the entry as it is written, or in one of its texts.
-fn contains(entry: &Entry, needle: &str) -> bool {
+fn contains_text(entry: &AuditEntry, needle: &str) -> bool {
     if entry.line.to_lowercase().contains(needle) {
         return true;
     }
@@ -150,23 +150,23 @@ fn contains(entry: &Entry, needle: &str) -> bool {
 
 /// The newest entries that are wanted, at most `limit`, the newest first.
 /// A folder without a log has none.
-pub fn query(folder: &Path, query: &Query, limit: usize) -> Result<Vec<Entry>, LogError> {
-    let mut found: Vec<Entry> = Vec::new();
-    let current = folder.join(files::CURRENT);
-    let mut open = files::open_if_there(&current)?;
+pub fn query(folder: &Path, query: &AuditQuery, limit: usize) -> Result<Vec<AuditEntry>, LogError> {
+    let mut found: Vec<AuditEntry> = Vec::new();
+    let current = folder.join(log_files::CURRENT_FILE);
+    let mut open = log_files::open_if_exists(&current)?;
     // Listed after the file that grows was opened: one that is put aside in
     // between is then seen twice, not never.
-    let mut older = files::older(folder)?;
+    let mut older = log_files::rotated_files(folder)?;
     let mut path = current;
     loop {
         if let Some(file) = open {
             let len = file.metadata().map_err(LogError::io("read", &path))?.len();
-            let mut lines = Backwards::new(file, len);
+            let mut lines = ReverseLineReader::new(file, len);
             while found.len() < limit {
                 let Ok(Some(line)) = lines.next() else { break };
                 let old = found.last().map_or(u64::MAX, |entry| entry.seq);
                 if query.may_match(&line)
-                    && let Some(entry) = Entry::read(&line)
+                    && let Some(entry) = AuditEntry::parse(&line)
                     && entry.seq < old
                     && query.matches(&entry)
                 {
@@ -176,7 +176,7 @@ pub fn query(folder: &Path, query: &Query, limit: usize) -> Result<Vec<Entry>, L
         }
         let Some(next) = older.pop().filter(|_| found.len() < limit) else { return Ok(found) };
         path = next.path;
-        open = files::open_if_there(&path)?;
+        open = log_files::open_if_exists(&path)?;
     }
 }
 

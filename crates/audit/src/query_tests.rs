@@ -3,19 +3,19 @@
 use serde_json::json;
 
 use super::*;
-use crate::chain::{Digest, Key, compose};
+use crate::chain::{ChainHash, LogKey, compose};
 
-fn entry(seconds: i64, fields: &Value) -> Entry {
+fn entry(seconds: i64, fields: &Value) -> AuditEntry {
     let text = fields.to_string();
     let inside = &text.as_bytes()[1..text.len() - 1];
     let time = Timestamp::from_second(seconds).unwrap();
     let mut line = Vec::new();
-    compose(&mut line, &Key::new([1; 32]), 5, time, inside, Digest::GENESIS);
+    compose(&mut line, &LogKey::new([1; 32]), 5, time, inside, ChainHash::GENESIS);
     line.pop();
-    Entry::read(&line).unwrap()
+    AuditEntry::parse(&line).unwrap()
 }
 
-fn sample() -> Entry {
+fn sample() -> AuditEntry {
     entry(
         1000,
         &json!({
@@ -29,7 +29,7 @@ fn sample() -> Entry {
     )
 }
 
-fn matches(query: &Query) -> bool {
+fn matches(query: &AuditQuery) -> bool {
     let entry = sample();
     let matches = query.matches(&entry);
     assert!(!matches || query.may_match(entry.line.as_bytes()), "{query:?}");
@@ -39,25 +39,25 @@ fn matches(query: &Query) -> bool {
 #[test]
 fn every_condition_can_say_yes_and_no() {
     let some = |text: &str| Some(text.to_owned());
-    let base = Query::default();
+    let base = AuditQuery::default();
     assert!(matches(&base));
     for (tool, right) in [("read_file", true), ("read", false)] {
-        assert_eq!(matches(&Query { tool: some(tool), ..base.clone() }), right);
+        assert_eq!(matches(&AuditQuery { tool: some(tool), ..base.clone() }), right);
     }
     for (session, right) in [("s 1", true), ("s 2", false)] {
-        assert_eq!(matches(&Query { session: some(session), ..base.clone() }), right);
+        assert_eq!(matches(&AuditQuery { session: some(session), ..base.clone() }), right);
     }
     for (word, right) in [("success", true), ("denied", false)] {
-        assert_eq!(matches(&Query { status: some(word), ..base.clone() }), right);
+        assert_eq!(matches(&AuditQuery { status: some(word), ..base.clone() }), right);
     }
     for (word, right) in [("allow", true), ("deny", false)] {
-        assert_eq!(matches(&Query { verdict: some(word), ..base.clone() }), right);
+        assert_eq!(matches(&AuditQuery { verdict: some(word), ..base.clone() }), right);
     }
     for (word, right) in [("c1", true), ("c", false)] {
-        assert_eq!(matches(&Query { call: some(word), ..base.clone() }), right);
+        assert_eq!(matches(&AuditQuery { call: some(word), ..base.clone() }), right);
     }
     for (text, right) in [("ÄPFEL", true), ("say \"äpfel\"", true), ("birnen", false)] {
-        assert_eq!(matches(&Query { text: some(text), ..base.clone() }), right, "{text}");
+        assert_eq!(matches(&AuditQuery { text: some(text), ..base.clone() }), right, "{text}");
     }
 }
 
@@ -65,7 +65,7 @@ fn every_condition_can_say_yes_and_no() {
 fn scope_and_resource_are_of_one_effect() {
     let with = |scope: Option<&str>, resource: Option<&str>| {
         let own = |text: Option<&str>| text.map(str::to_owned);
-        matches(&Query { scope: own(scope), resource: own(resource), ..Query::default() })
+        matches(&AuditQuery { scope: own(scope), resource: own(resource), ..AuditQuery::default() })
     };
     assert!(with(Some("net"), None));
     assert!(with(None, Some("notes")));
@@ -83,6 +83,6 @@ fn times_include_the_first_and_not_the_last() {
         (None, at(1000), false),
         (at(999), None, true),
     ] {
-        assert_eq!(matches(&Query { since, until, ..Query::default() }), right);
+        assert_eq!(matches(&AuditQuery { since, until, ..AuditQuery::default() }), right);
     }
 }

@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-use crate::chain::{Digest, Key};
+use crate::chain::{ChainHash, LogKey};
 use crate::error::LogError;
-use crate::files::{self, Older};
-use crate::head::{Begin, Found, Head};
-use crate::walk::{Walk, missing};
+use crate::log_files::{self, RotatedFile};
+use crate::head::{ChainStart, HeadState, LogHead};
+use crate::chain_verifier::{ChainVerifier, missing_entries};
 
 /// How long to wait for a moment in which nobody writes.
-const LOCK_WAIT: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// More than anybody reads.
 const MAX_FAULTS: usize = 1000;
 
 /// What [`verify`] has found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct VerifyReport {
     /// How many lines have the form of an entry.
     pub entries: u64,
     /// How many files there are.
@@ -35,11 +35,11 @@ pub struct Report {
     #[serde(serialize_with = "written")]
     pub last: Option<Timestamp>,
     /// What somebody has done to the log, or the disk.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<LogFault>,
     /// How many faults there are beyond those.
     pub more_faults: u64,
     /// What is out of the ordinary, but accounted for.
-    pub notes: Vec<Fault>,
+    pub notes: Vec<LogFault>,
 }
 
 /// A time as the log has it.
@@ -49,7 +49,7 @@ fn written<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::
 
 /// A place in the log, and what is wrong there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct LogFault {
     /// The name of the file.
     pub file: String,
     /// The line, from 1; 0 when the file as a whole is meant.
@@ -60,18 +60,18 @@ pub struct Fault {
     pub what: String,
 }
 
-impl Fault {
+impl LogFault {
     pub(crate) fn new(file: impl Into<String>, line: u64, what: impl Into<String>) -> Self {
         Self { file: file.into(), line, last_line: line, what: what.into() }
     }
 
-    fn goes_on_in(&self, next: &Self) -> bool {
+    fn is_continued_by(&self, next: &Self) -> bool {
         let follows = next.line > 0 && self.last_line + 1 == next.line;
         follows && self.what == next.what && self.file == next.file
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for LogFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         match (self.line, self.last_line) {
@@ -83,24 +83,24 @@ impl fmt::Display for Fault {
     }
 }
 
-impl Report {
+impl VerifyReport {
     /// Whether nothing is wrong.
     pub fn is_clean(&self) -> bool {
         self.faults.is_empty()
     }
 
     /// Adds a fault. The same one in a row of lines is one.
-    pub(crate) fn fault(&mut self, fault: Fault) {
+    pub(crate) fn add_fault(&mut self, fault: LogFault) {
         let count = self.faults.len();
         match self.faults.last_mut() {
-            Some(last) if last.goes_on_in(&fault) => last.last_line = fault.last_line,
+            Some(last) if last.is_continued_by(&fault) => last.last_line = fault.last_line,
             _ if count < MAX_FAULTS => self.faults.push(fault),
             _ => self.more_faults += 1,
         }
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for VerifyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural =
             |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
@@ -133,45 +133,45 @@ impl fmt::Display for Report {
 }
 
 /// The log at one moment.
-struct Picture {
-    key: Option<Key>,
-    head: Found,
+struct LogSnapshot {
+    key: Option<LogKey>,
+    head: HeadState,
     /// Oldest first, each with its length.
     files: Vec<(PathBuf, File, u64)>,
 }
 
 /// Checks every line, the chain from line to line and file to file, and that
 /// it reaches as far as the head says. Others may go on writing meanwhile.
-pub fn verify(folder: &Path) -> Report {
-    let mut report = Report::default();
-    match picture(folder) {
+pub fn verify(folder: &Path) -> VerifyReport {
+    let mut report = VerifyReport::default();
+    match take_snapshot(folder) {
         Ok(picture) => {
             report.files = picture.files.len();
-            let anchored = judge_anchor(folder, &picture);
-            examine(picture, &mut report);
+            let anchored = check_anchor(folder, &picture);
+            verify_snapshot(picture, &mut report);
             // Lines that were written with another key tell of it, too.
             if let Some(fault) = anchored.filter(|_| report.is_clean()) {
-                report.fault(fault);
+                report.add_fault(fault);
             }
         }
-        Err(error) => report.fault(unreadable(&error)),
+        Err(error) => report.add_fault(unreadable_fault(&error)),
     }
     report
 }
 
-fn unreadable(error: &LogError) -> Fault {
+fn unreadable_fault(error: &LogError) -> LogFault {
     let file = match error {
-        LogError::Io { path, .. } => files::name(path),
+        LogError::Io { path, .. } => log_files::display_name(path),
         _ => String::new(),
     };
-    Fault::new(file, 0, error.to_string())
+    LogFault::new(file, 0, error.to_string())
 }
 
 /// Opens everything while nobody writes. A process that was stopped with the
 /// lock in its hands is not waited for: nothing changes then either.
-fn picture(folder: &Path) -> Result<Picture, LogError> {
-    let lock = files::open_if_there(&folder.join(files::LOCK))?;
-    let until = Instant::now() + LOCK_WAIT;
+fn take_snapshot(folder: &Path) -> Result<LogSnapshot, LogError> {
+    let lock = log_files::open_if_exists(&folder.join(log_files::LOCK_FILE))?;
+    let until = Instant::now() + LOCK_TIMEOUT;
     let held = lock.as_ref().is_some_and(|lock| {
         loop {
             match lock.try_lock_shared() {
@@ -183,12 +183,12 @@ fn picture(folder: &Path) -> Result<Picture, LogError> {
     });
     let mut tries = if held { 1 } else { 5 };
     loop {
-        let older = files::older(folder)?;
+        let older = log_files::rotated_files(folder)?;
         let picture = open_all(folder, &older)?;
         tries -= 1;
         // Without the lock, files may be put aside and the head be written
         // meanwhile.
-        let steady = files::older(folder)? == older && matches!(picture.head, Found::Good(_));
+        let steady = log_files::rotated_files(folder)? == older && matches!(picture.head, HeadState::Good(_));
         if tries == 0 || steady {
             // Closing its file lets go of the lock.
             return Ok(picture);
@@ -196,127 +196,127 @@ fn picture(folder: &Path) -> Result<Picture, LogError> {
     }
 }
 
-fn open_all(folder: &Path, older: &[Older]) -> Result<Picture, LogError> {
-    let key = files::read_if_there(&folder.join(files::KEY))?.and_then(|bytes| Key::read(&bytes));
+fn open_all(folder: &Path, older: &[RotatedFile]) -> Result<LogSnapshot, LogError> {
+    let key = log_files::read_if_exists(&folder.join(log_files::KEY_FILE))?.and_then(|bytes| LogKey::from_bytes(&bytes));
     // Before the log, which may be ahead of it but never behind.
-    let head = Head::read(folder, key.as_ref())?;
+    let head = LogHead::read(folder, key.as_ref())?;
     let paths = older.iter().map(|older| older.path.clone());
     let mut opened = Vec::new();
-    for path in paths.chain([folder.join(files::CURRENT)]) {
-        if let Some(file) = files::open_if_there(&path)? {
+    for path in paths.chain([folder.join(log_files::CURRENT_FILE)]) {
+        if let Some(file) = log_files::open_if_exists(&path)? {
             let len = file.metadata().map_err(LogError::io("read", &path))?.len();
             opened.push((path, file, len));
         }
     }
-    Ok(Picture { key, head, files: opened })
+    Ok(LogSnapshot { key, head, files: opened })
 }
 
-fn examine(picture: Picture, report: &mut Report) {
+fn verify_snapshot(picture: LogSnapshot, report: &mut VerifyReport) {
     let empty = picture.files.is_empty();
-    let head = judge_head(&picture, report);
-    let begin = head.as_ref().map_or(Begin::FIRST, |head| head.begin);
-    let mut walk = Walk::new(picture.key, begin.seq, head.as_ref().map(|head| head.seq));
+    let head = check_head(&picture, report);
+    let begin = head.as_ref().map_or(ChainStart::GENESIS_START, |head| head.chain_start);
+    let mut walk = ChainVerifier::new(picture.key, begin.seq, head.as_ref().map(|head| head.seq));
     for (path, file, len) in picture.files {
-        let name = files::name(&path);
+        let name = log_files::display_name(&path);
         let mut reader = BufReader::with_capacity(1 << 18, file.take(len));
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
-            let limit = files::MAX_LINE as u64;
+            let limit = log_files::MAX_LINE_BYTES as u64;
             match reader.by_ref().take(limit).read_until(b'\n', &mut line) {
                 Ok(0) => break,
-                Ok(_) => walk.line(&name, number, &line, report),
+                Ok(_) => walk.check_line(&name, number, &line, report),
                 Err(error) => {
-                    report.fault(unreadable(&LogError::io("read", &path)(error)));
+                    report.add_fault(unreadable_fault(&LogError::io("read", &path)(error)));
                     break;
                 }
             }
         }
     }
-    walk.end(report);
+    walk.finish(report);
     if let Some((place, first)) = walk.first.take() {
-        judge_begin(place, first, begin, report);
+        check_chain_start(place, first, begin, report);
     }
     if let Some(head) = head {
-        judge_end(&head, &walk, empty, report);
+        check_chain_end(&head, &walk, empty, report);
     }
 }
 
 /// What stands beside the folder must speak of this log. Logs from before there
 /// was such a thing have none.
-fn judge_anchor(folder: &Path, picture: &Picture) -> Option<Fault> {
-    let path = files::anchor(folder);
-    let said = match files::read_if_there(&path) {
+fn check_anchor(folder: &Path, picture: &LogSnapshot) -> Option<LogFault> {
+    let path = log_files::anchor_path(folder);
+    let said = match log_files::read_if_exists(&path) {
         Ok(said) => said?,
-        Err(error) => return Some(unreadable(&error)),
+        Err(error) => return Some(unreadable_fault(&error)),
     };
     let what = match &picture.key {
         None => "the log that it speaks of is gone",
-        Some(key) if said != key.mark().as_bytes() => {
+        Some(key) if said != key.fingerprint().as_bytes() => {
             "the log that it speaks of is gone, and another was begun; remove it if you did that"
         }
         Some(_) => return None,
     };
-    Some(Fault::new(files::name(&path), 0, what))
+    Some(LogFault::new(log_files::display_name(&path), 0, what))
 }
 
 /// The head, if its word can be taken.
-fn judge_head(picture: &Picture, report: &mut Report) -> Option<Head> {
-    let fault = |what: &str| Fault::new(files::HEAD, 0, what);
+fn check_head(picture: &LogSnapshot, report: &mut VerifyReport) -> Option<LogHead> {
+    let fault = |what: &str| LogFault::new(log_files::HEAD_FILE, 0, what);
     let begun = !picture.files.is_empty();
     if picture.key.is_none() {
         let used = match &picture.head {
-            Found::Good(head) | Found::Foreign(head) => head.seq > 0,
-            Found::Unreadable => true,
-            Found::Missing => false,
+            HeadState::Good(head) | HeadState::WrongKey(head) => head.seq > 0,
+            HeadState::Unreadable => true,
+            HeadState::Missing => false,
         };
         if begun || used {
             let what = "the key is missing, so no line can be checked against it";
-            report.fault(Fault::new(files::KEY, 0, what));
+            report.add_fault(LogFault::new(log_files::KEY_FILE, 0, what));
         }
     }
     match &picture.head {
-        Found::Good(head) => return Some(head.clone()),
-        Found::Foreign(head) if picture.key.is_none() => return Some(head.clone()),
-        Found::Foreign(_) => report.fault(fault("it was changed, or written with another key")),
-        Found::Unreadable => report.fault(fault("it cannot be read")),
-        Found::Missing if begun || picture.key.is_some() => {
-            report.fault(fault("it is missing, so a log that was cut cannot be told"));
+        HeadState::Good(head) => return Some(head.clone()),
+        HeadState::WrongKey(head) if picture.key.is_none() => return Some(head.clone()),
+        HeadState::WrongKey(_) => report.add_fault(fault("it was changed, or written with another key")),
+        HeadState::Unreadable => report.add_fault(fault("it cannot be read")),
+        HeadState::Missing if begun || picture.key.is_some() => {
+            report.add_fault(fault("it is missing, so a log that was cut cannot be told"));
         }
-        Found::Missing => {}
+        HeadState::Missing => {}
     }
     None
 }
 
 /// The chain must not begin later than the head allows. It may begin earlier
 /// where a crash has kept old files from being removed.
-fn judge_begin(
+fn check_chain_start(
     (file, line): (String, u64),
-    (seq, prev): (u64, Digest),
-    allowed: Begin,
-    report: &mut Report,
+    (seq, prev): (u64, ChainHash),
+    allowed: ChainStart,
+    report: &mut VerifyReport,
 ) {
     if seq > allowed.seq {
-        let what = missing(allowed.seq, seq - 1);
-        report.faults.insert(0, Fault::new(file, line, what));
-    } else if (seq == allowed.seq && prev != allowed.prev) || (seq <= 1 && prev != Digest::GENESIS)
+        let what = missing_entries(allowed.seq, seq - 1);
+        report.faults.insert(0, LogFault::new(file, line, what));
+    } else if (seq == allowed.seq && prev != allowed.prev) || (seq <= 1 && prev != ChainHash::GENESIS)
     {
-        report.faults.insert(0, Fault::new(file, line, "it does not begin the chain of this log"));
+        report.faults.insert(0, LogFault::new(file, line, "it does not begin the chain of this log"));
     }
 }
 
-fn judge_end(head: &Head, walk: &Walk, empty: bool, report: &mut Report) {
-    let (file, line) = walk.place.clone();
+fn check_chain_end(head: &LogHead, walk: &ChainVerifier, empty: bool, report: &mut VerifyReport) {
+    let (file, line) = walk.position.clone();
     if empty && head.seq > 0 {
         let what = format!("it is missing; its last entry was {}", head.seq);
-        report.fault(Fault::new(files::CURRENT, 0, what));
+        report.add_fault(LogFault::new(log_files::CURRENT_FILE, 0, what));
     } else if walk.seq < head.seq {
-        let file = if file.is_empty() { files::CURRENT.to_owned() } else { file };
+        let file = if file.is_empty() { log_files::CURRENT_FILE.to_owned() } else { file };
         let what =
             format!("the log ends at entry {}, but entry {} was written", walk.seq, head.seq);
-        report.fault(Fault::new(file, line, what));
-    } else if head.seq > 0 && walk.at_head != Some(head.hash) {
+        report.add_fault(LogFault::new(file, line, what));
+    } else if head.seq > 0 && walk.hash_at_head != Some(head.hash) {
         let what = format!("entry {} is not the one that was written last", head.seq);
-        report.fault(Fault::new(files::HEAD, 0, what));
+        report.add_fault(LogFault::new(log_files::HEAD_FILE, 0, what));
     }
 }

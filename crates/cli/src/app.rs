@@ -156,7 +156,7 @@ impl App {
         let home = self.home()?;
         let config = self.config(&home)?;
         let secrets = Arc::new(Keeper::new(&home));
-        let records = Arc::new(AuditRecorder::new(hermes::audit::Log::open(audit::folder(&home))));
+        let records = Arc::new(AuditRecorder::new(hermes::audit::AuditLog::open(audit::folder(&home))));
         let kept = checkpoints::limits(&config.settings);
         let kept = Arc::new(Checkpoints::new(home.checkpoints_dir(), kept));
         // Files of another place are not ours to keep, least of all those of

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes::audit::Log;
+use hermes::audit::AuditLog;
 use hermes::core::{
     ToolAnnotations, DynTool, Effect, JsonSchema, Policy, CallProposal, Resource, Scope, Session, Tool,
     ToolCall, ToolContext, ToolError, ToolSpec, WorkingDir, erase,
@@ -124,7 +124,7 @@ fn engine(extra: usize, log: &std::path::Path) -> Engine {
                 .concat(),
         )
         .policy(Arc::new(permissions(log)))
-        .recorder(Arc::new(hermes::AuditRecorder::new(Log::open(log.join("audit")))))
+        .recorder(Arc::new(hermes::AuditRecorder::new(AuditLog::open(log.join("audit")))))
         .build()
         .unwrap()
 }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use hermes_audit::Log;
+use hermes_audit::AuditLog;
 use hermes_engine::{Record, Recorder};
 
 /// Keeps every record in an audit log.
 #[derive(Debug)]
-pub struct AuditRecorder(Log);
+pub struct AuditRecorder(AuditLog);
 
 impl AuditRecorder {
     /// Records go to that log.
-    pub fn new(log: Log) -> Self {
+    pub fn new(log: AuditLog) -> Self {
         Self(log)
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hermes_audit::{Log, Options, Query, Report, query, verify};
+use hermes_audit::{AuditLog, LogOptions, AuditQuery, VerifyReport, query, verify};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -28,12 +28,12 @@ impl Folder {
     /// With so many entries.
     pub(crate) fn with_entries(count: usize) -> Self {
         let folder = Self::new();
-        folder.add(count, &Options::default());
+        folder.add(count, &LogOptions::default());
         folder
     }
 
-    pub(crate) fn add(&self, count: usize, options: &Options) {
-        let log = Log::open_with(self.path().to_owned(), options.clone());
+    pub(crate) fn add(&self, count: usize, options: &LogOptions) {
+        let log = AuditLog::open_with(self.path().to_owned(), options.clone());
         for number in 0..count {
             log.append(json!({ "tool": "read_file", "number": number, "session": "s" }));
         }
@@ -72,22 +72,22 @@ impl Folder {
         found
     }
 
-    pub(crate) fn report(&self) -> Report {
+    pub(crate) fn report(&self) -> VerifyReport {
         verify(self.path())
     }
 
     pub(crate) fn count(&self) -> usize {
-        query(self.path(), &Query::default(), usize::MAX).unwrap().len()
+        query(self.path(), &AuditQuery::default(), usize::MAX).unwrap().len()
     }
 }
 
 /// File, line and words of every fault.
-pub(crate) fn faults(report: &Report) -> Vec<(&str, u64, &str)> {
+pub(crate) fn faults(report: &VerifyReport) -> Vec<(&str, u64, &str)> {
     report.faults.iter().map(|f| (f.file.as_str(), f.line, f.what.as_str())).collect()
 }
 
 #[track_caller]
-pub(crate) fn assert_clean(report: &Report, entries: u64) {
+pub(crate) fn assert_clean(report: &VerifyReport, entries: u64) {
     assert!(report.is_clean(), "{report}");
     assert_eq!(report.entries, entries, "{report}");
 }

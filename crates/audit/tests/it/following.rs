@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use hermes_audit::{Follow, Log, Options, follow};
+use hermes_audit::{LogFollower, AuditLog, LogOptions, follow};
 use serde_json::json;
 
 use crate::folder::{Folder, PATIENCE};
 
-fn read(follow: &mut Follow, count: usize) -> Vec<u64> {
+fn read(follow: &mut LogFollower, count: usize) -> Vec<u64> {
     let mut found = Vec::new();
     while found.len() < count {
-        let entries = follow.next(PATIENCE).unwrap();
+        let entries = follow.next_entries(PATIENCE).unwrap();
         assert!(!entries.is_empty(), "only {found:?}");
         found.extend(entries.iter().map(|entry| entry.seq));
     }
@@ -21,18 +21,18 @@ fn read(follow: &mut Follow, count: usize) -> Vec<u64> {
 fn it_begins_where_the_log_ends() {
     let folder = Folder::with_entries(3);
     let mut follow = follow(folder.path(), None).unwrap();
-    assert!(follow.next(Duration::ZERO).unwrap().is_empty());
-    folder.add(2, &Options::default());
+    assert!(follow.next_entries(Duration::ZERO).unwrap().is_empty());
+    folder.add(2, &LogOptions::default());
     assert_eq!(read(&mut follow, 2), [4, 5]);
-    assert!(follow.next(Duration::ZERO).unwrap().is_empty());
+    assert!(follow.next_entries(Duration::ZERO).unwrap().is_empty());
 }
 
 #[test]
 fn it_waits_for_a_log_that_is_not_there_yet() {
     let folder = Folder::new();
     let mut follow = follow(&folder.file("later"), None).unwrap();
-    assert!(follow.next(Duration::ZERO).unwrap().is_empty());
-    let log = Log::open(folder.file("later"));
+    assert!(follow.next_entries(Duration::ZERO).unwrap().is_empty());
+    let log = AuditLog::open(folder.file("later"));
     log.append(json!({}));
     assert_eq!(read(&mut follow, 1), [1]);
 }
@@ -40,7 +40,7 @@ fn it_waits_for_a_log_that_is_not_there_yet() {
 #[test]
 fn it_goes_from_file_to_file_without_loss() {
     let folder = Folder::new();
-    let options = Options { rotate_bytes: 1500, keep_files: 10_000, ..Options::default() };
+    let options = LogOptions { rotate_bytes: 1500, keep_files: 10_000, ..LogOptions::default() };
     folder.add(10, &options);
     let mut new = follow(folder.path(), None).unwrap();
     let mut old = follow(folder.path(), Some(4)).unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hermes_audit::{Log, LogError, Options};
+use hermes_audit::{AuditLog, LogError, LogOptions};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use serde_json::json;
 
@@ -32,8 +32,8 @@ fn spawn(name: &str, folder: &Path, rounds: usize, before: &str) -> Child {
         .unwrap()
 }
 
-fn options() -> Options {
-    Options { rotate_bytes: 20_000, keep_files: 10_000, ..Options::default() }
+fn options() -> LogOptions {
+    LogOptions { rotate_bytes: 20_000, keep_files: 10_000, ..LogOptions::default() }
 }
 
 fn folder_of_child() -> std::path::PathBuf {
@@ -53,7 +53,7 @@ fn hear(out: &mut impl std::io::BufRead, word: &str) {
 #[test]
 #[ignore = "run by other tests, as a process of its own"]
 fn writer() {
-    let log = Log::open_with(folder_of_child(), options());
+    let log = AuditLog::open_with(folder_of_child(), options());
     let rounds: usize = std::env::var(ROUNDS).unwrap().parse().unwrap();
     for number in 0..rounds {
         log.append(json!({ "process": std::process::id(), "number": number, "text": "x".repeat(number % 300) }));
@@ -80,7 +80,7 @@ fn processes_share_a_log() {
 #[test]
 #[ignore = "run by other tests, as a process of its own"]
 fn endless() {
-    let log = Log::open_with(folder_of_child(), options());
+    let log = AuditLog::open_with(folder_of_child(), options());
     for number in 0_u64.. {
         log.append(json!({ "number": number, "text": "y".repeat(2000) }));
         if number % 64 == 0 {
@@ -122,7 +122,7 @@ fn a_stopped_writer_costs_the_others_no_entry() {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     hear(&mut out, "alive");
-    let log = Log::open_with(folder.path().to_owned(), options());
+    let log = AuditLog::open_with(folder.path().to_owned(), options());
     for number in 0..30 {
         kill_process(pid, Signal::STOP).unwrap();
         // Whether it has the lock or not, this returns.
@@ -138,14 +138,14 @@ fn a_stopped_writer_costs_the_others_no_entry() {
     child.wait().unwrap();
     let report = folder.report();
     assert!(report.is_clean(), "{report}");
-    let query = hermes_audit::Query { text: Some("\"own\":".into()), ..Default::default() };
+    let query = hermes_audit::AuditQuery { text: Some("\"own\":".into()), ..Default::default() };
     assert_eq!(hermes_audit::query(folder.path(), &query, usize::MAX).unwrap().len(), 30);
 }
 
 #[test]
 #[ignore = "run by other tests, as a process of its own"]
 fn cramped() {
-    let log = Log::open(folder_of_child());
+    let log = AuditLog::open(folder_of_child());
     for number in 0..200 {
         log.append(json!({ "number": number, "text": "z".repeat(100) }));
     }

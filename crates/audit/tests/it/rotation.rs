@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use hermes_audit::{Log, Options, Query, query};
+use hermes_audit::{AuditLog, LogOptions, AuditQuery, query};
 use serde_json::json;
 
 use crate::folder::{Folder, PATIENCE, assert_clean, faults};
 
-fn small(keep_files: usize) -> Options {
-    Options { rotate_bytes: 2000, keep_files, ..Options::default() }
+fn small(keep_files: usize) -> LogOptions {
+    LogOptions { rotate_bytes: 2000, keep_files, ..LogOptions::default() }
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn the_chain_goes_from_file_to_file() {
     let report = folder.report();
     assert_clean(&report, 100);
     assert_eq!(report.files, older.len() + 1);
-    let numbers: Vec<u64> = query(folder.path(), &Query::default(), usize::MAX)
+    let numbers: Vec<u64> = query(folder.path(), &AuditQuery::default(), usize::MAX)
         .unwrap()
         .iter()
         .map(|entry| entry.seq)
@@ -113,7 +113,7 @@ fn many_writers_and_small_files() {
         for thread in 0..4 {
             let folder = &folder;
             scope.spawn(move || {
-                let log = Log::open_with(folder.path().to_owned(), small(1000));
+                let log = AuditLog::open_with(folder.path().to_owned(), small(1000));
                 for number in 0..100 {
                     log.append(json!({ "thread": thread, "number": number }));
                     if number % 7 == 0 {
@@ -130,13 +130,13 @@ fn many_writers_and_small_files() {
 #[test]
 fn an_entry_larger_than_a_file_is_a_file() {
     let folder = Folder::new();
-    let log = Log::open_with(folder.path().to_owned(), small(100));
+    let log = AuditLog::open_with(folder.path().to_owned(), small(100));
     for _ in 0..3 {
         log.append(json!({ "text": "x".repeat(100_000) }));
     }
     log.append(json!({ "text": "y".repeat(10 << 20), "tool": "z" }));
     log.flush(PATIENCE).unwrap();
     assert_clean(&folder.report(), 4);
-    let last = query(folder.path(), &Query::default(), 1).unwrap().remove(0);
-    assert_eq!((last.text("event"), last.text("tool")), (Some("shortened"), Some("z")));
+    let last = query(folder.path(), &AuditQuery::default(), 1).unwrap().remove(0);
+    assert_eq!((last.text_field("event"), last.text_field("tool")), (Some("shortened"), Some("z")));
 }

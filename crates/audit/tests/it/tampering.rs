@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hermes_audit::Options;
+use hermes_audit::LogOptions;
 use proptest::prelude::*;
 
 use crate::folder::{Folder, assert_clean, faults};
@@ -93,7 +93,7 @@ fn a_cut_tail_is_found_and_stays_found() {
     assert_eq!(faults(&report), [(LOG, 3, what)]);
 
     // Whoever writes next does not cover it up.
-    folder.add(2, &Options::default());
+    folder.add(2, &LogOptions::default());
     let report = folder.report();
     assert_eq!(faults(&report), [(LOG, 4, "entries 4 to 5 are missing before this line")]);
     assert!(folder.lines()[3].contains("\"event\":\"missing\",\"from\":4,\"to\":5"));
@@ -116,7 +116,7 @@ fn a_log_that_is_gone_is_missed() {
     let folder = Folder::with_entries(5);
     fs::remove_file(folder.log_file()).unwrap();
     assert_eq!(faults(&folder.report()), [(LOG, 0, "it is missing; its last entry was 5")]);
-    folder.add(1, &Options::default());
+    folder.add(1, &LogOptions::default());
     assert_eq!(faults(&folder.report()), [(LOG, 1, "entries 1 to 5 are missing before this line")]);
 
     let emptied = Folder::with_entries(5);
@@ -132,13 +132,13 @@ fn a_folder_that_is_gone_is_missed_also_when_another_was_begun() {
     let anchor = "audit.anchor";
     let gone = "the log that it speaks of is gone";
     assert_eq!(faults(&folder.report()), [(anchor, 0, gone)]);
-    folder.add(2, &Options::default());
+    folder.add(2, &LogOptions::default());
     let report = folder.report();
     assert_eq!((report.faults.len(), report.entries), (1, 2), "{report}");
     assert!(report.faults[0].what.starts_with(gone), "{report}");
     // Whoever has done that takes the anchor away.
     fs::remove_file(folder.path().with_extension("anchor")).unwrap();
-    folder.add(1, &Options::default());
+    folder.add(1, &LogOptions::default());
     assert_clean(&folder.report(), 3);
     fs::remove_dir_all(folder.path()).unwrap();
     assert!(!folder.report().is_clean());
@@ -167,7 +167,7 @@ fn another_log_in_its_place_is_not_taken_for_it() {
 fn the_log_as_it_was_before_is_too_short() {
     let folder = Folder::with_entries(5);
     let before = fs::read(folder.log_file()).unwrap();
-    folder.add(5, &Options::default());
+    folder.add(5, &LogOptions::default());
     fs::write(folder.log_file(), before).unwrap();
     let what = "the log ends at entry 5, but entry 10 was written";
     assert_eq!(faults(&folder.report()), [(LOG, 5, what)]);
@@ -178,7 +178,7 @@ fn a_missing_head_is_told_for_ever() {
     let folder = Folder::with_entries(5);
     fs::remove_file(folder.file("audit.head")).unwrap();
     assert_eq!(faults(&folder.report())[0].0, "audit.head");
-    folder.add(1, &Options::default());
+    folder.add(1, &LogOptions::default());
     let report = folder.report();
     assert_eq!(report.faults.len(), 1, "{report}");
     assert_eq!((report.faults[0].line, report.entries), (6, 7), "{report}");
@@ -196,7 +196,7 @@ fn a_missing_key_is_told_for_ever() {
     let report = folder.report();
     assert_eq!(faults(&report).len(), 1, "{report}");
     assert_eq!(faults(&report)[0].0, "audit.key");
-    folder.add(1, &Options::default());
+    folder.add(1, &LogOptions::default());
     let report = folder.report();
     assert_eq!((report.faults[0].line, report.faults[0].last_line), (1, 5), "{report}");
     assert_eq!((report.faults[1].line, report.faults.len()), (6, 2), "{report}");
@@ -211,7 +211,7 @@ fn a_first_write_that_was_killed_is_no_fault() {
     );
     fs::write(folder.file("audit.head"), head).unwrap();
     assert_clean(&folder.report(), 0);
-    folder.add(2, &Options::default());
+    folder.add(2, &LogOptions::default());
     assert_clean(&folder.report(), 2);
 }
 
@@ -220,7 +220,7 @@ fn another_key_in_its_place_is_told_for_ever() {
     let folder = Folder::with_entries(5);
     fs::write(folder.file("audit.key"), [9; 32]).unwrap();
     assert!(!folder.report().is_clean());
-    folder.add(1, &Options::default());
+    folder.add(1, &LogOptions::default());
     let report = folder.report();
     assert_eq!((report.faults[0].line, report.faults[0].last_line), (1, 5), "{report}");
     assert_eq!((report.faults[1].line, report.faults.len()), (6, 2), "{report}");
@@ -236,7 +236,7 @@ fn a_torn_line_is_noted_and_the_log_goes_on() {
     assert_clean(&report, 3);
     assert_eq!((report.notes.len(), report.notes[0].line), (1, 4), "{report}");
 
-    folder.add(2, &Options::default());
+    folder.add(2, &LogOptions::default());
     let report = folder.report();
     assert_clean(&report, 6);
     assert_eq!((report.notes.len(), report.notes[0].line), (1, 4), "{report}");
@@ -259,7 +259,7 @@ fn a_line_that_lacks_only_its_break_is_given_one() {
     let folder = Folder::with_entries(3);
     let text = fs::read(folder.log_file()).unwrap();
     fs::write(folder.log_file(), &text[..text.len() - 1]).unwrap();
-    folder.add(2, &Options::default());
+    folder.add(2, &LogOptions::default());
     let report = folder.report();
     assert_clean(&report, 5);
     assert!(report.notes.is_empty(), "{report}");
@@ -272,7 +272,7 @@ fn junk_at_the_end_does_not_stop_the_log() {
     lines.push("junk".to_owned());
     lines.push("more junk".to_owned());
     folder.write_lines(&lines);
-    folder.add(2, &Options::default());
+    folder.add(2, &LogOptions::default());
     let report = folder.report();
     assert_eq!(report.entries, 6, "{report}");
     assert_eq!((report.faults.len(), report.faults[0].line), (1, 4), "{report}");
@@ -299,14 +299,14 @@ proptest! {
         let folder = Folder::with_entries(2);
         let head = fs::read(folder.file("audit.head")).unwrap();
         let safe = fs::read(folder.log_file()).unwrap().len();
-        folder.add(3, &Options::default());
+        folder.add(3, &LogOptions::default());
         let text = fs::read(folder.log_file()).unwrap();
         let cut = safe + at.index(text.len() - safe + 1);
         fs::write(folder.log_file(), &text[..cut]).unwrap();
         fs::write(folder.file("audit.head"), head).unwrap();
         let report = folder.report();
         prop_assert!(report.is_clean(), "{report}");
-        folder.add(1, &Options::default());
+        folder.add(1, &LogOptions::default());
         let report = folder.report();
         prop_assert!(report.is_clean() && report.entries >= 3, "{report}");
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use hermes_audit::{Log, LogError, Options, Query, query, verify};
+use hermes_audit::{AuditLog, LogError, LogOptions, AuditQuery, query, verify};
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, PATIENCE, assert_clean};
@@ -13,7 +13,7 @@ use crate::folder::{Folder, PATIENCE, assert_clean};
 fn nothing_is_made_before_the_first_entry() {
     let folder = Folder::new();
     let inner = folder.file("logs/audit");
-    let log = Log::open(inner.clone());
+    let log = AuditLog::open(inner.clone());
     log.flush(PATIENCE).unwrap();
     assert_eq!(log.problem(), None);
     drop(log);
@@ -21,14 +21,14 @@ fn nothing_is_made_before_the_first_entry() {
     let report = verify(&inner);
     assert_clean(&report, 0);
     assert_eq!(report.to_string(), "0 entries in 0 files: there is no log to verify");
-    assert!(query(&inner, &Query::default(), 10).unwrap().is_empty());
+    assert!(query(&inner, &AuditQuery::default(), 10).unwrap().is_empty());
 }
 
 #[test]
 fn entries_are_lines_of_the_promised_form() {
     let folder = Folder::new();
     let inner = folder.file("made");
-    let log = Log::open(inner.clone());
+    let log = AuditLog::open(inner.clone());
     log.append(json!({ "tool": "todo", "nested": { "seq": 1 }, "text": "a\nb" }));
     log.append(json!({ "seq": 99, "tool": "todo" }));
     log.flush(PATIENCE).unwrap();
@@ -54,7 +54,7 @@ fn entries_are_lines_of_the_promised_form() {
 #[test]
 fn dropping_the_log_writes_what_is_left() {
     let folder = Folder::new();
-    let log = Log::open(folder.path().to_owned());
+    let log = AuditLog::open(folder.path().to_owned());
     for number in 0..1000 {
         log.append(json!({ "number": number }));
     }
@@ -65,7 +65,7 @@ fn dropping_the_log_writes_what_is_left() {
 #[test]
 fn threads_and_logs_share_a_folder() {
     let folder = Folder::new();
-    let logs = [Log::open(folder.path().to_owned()), Log::open(folder.path().to_owned())];
+    let logs = [AuditLog::open(folder.path().to_owned()), AuditLog::open(folder.path().to_owned())];
     std::thread::scope(|scope| {
         for thread in 0..6 {
             let log = &logs[thread % 2];
@@ -82,7 +82,7 @@ fn threads_and_logs_share_a_folder() {
     drop(logs);
     assert_clean(&folder.report(), 3000);
     let mut next = [500; 6];
-    for entry in query(folder.path(), &Query::default(), usize::MAX).unwrap() {
+    for entry in query(folder.path(), &AuditQuery::default(), usize::MAX).unwrap() {
         let thread = usize::try_from(entry.fields["thread"].as_u64().unwrap()).unwrap();
         next[thread] -= 1;
         assert_eq!(entry.fields["number"], next[thread], "the order of each thread is kept");
@@ -96,8 +96,8 @@ fn what_there_is_no_room_for_is_counted() {
     // A file where the folder should be.
     let inner = folder.file("inner");
     fs::write(&inner, "").unwrap();
-    let options = Options { queue_entries: 10, ..Options::default() };
-    let log = Log::open_with(inner.clone(), options);
+    let options = LogOptions { queue_entries: 10, ..LogOptions::default() };
+    let log = AuditLog::open_with(inner.clone(), options);
     for number in 0..25 {
         log.append(json!({ "number": number }));
     }
@@ -113,7 +113,7 @@ fn what_there_is_no_room_for_is_counted() {
     let report = verify(&inner);
     assert_clean(&report, 12);
     assert_eq!(report.notes.len(), 1, "{report}");
-    let found = query(&inner, &Query::default(), usize::MAX).unwrap();
+    let found = query(&inner, &AuditQuery::default(), usize::MAX).unwrap();
     assert_eq!(found[0].fields["number"], 25);
     assert_eq!(found[1].fields["event"], "dropped");
     assert_eq!(found[1].fields["count"], 15);
@@ -124,7 +124,7 @@ fn what_there_is_no_room_for_is_counted() {
 fn an_entry_of_any_depth_is_kept_and_found() {
     let folder = Folder::new();
     let log =
-        Log::open_with(folder.path().to_owned(), Options { sync: true, ..Options::default() });
+        AuditLog::open_with(folder.path().to_owned(), LogOptions { sync: true, ..LogOptions::default() });
     let mut deep = json!(1);
     for _ in 0..400 {
         deep = json!([deep]);
@@ -133,9 +133,9 @@ fn an_entry_of_any_depth_is_kept_and_found() {
     log.append("no object");
     log.flush(PATIENCE).unwrap();
     assert_clean(&folder.report(), 2);
-    let found = query(folder.path(), &Query::default(), 10).unwrap();
-    assert_eq!(found[0].text("value"), Some("no object"));
-    assert_eq!(found[1].text("event"), Some("unreadable"));
+    let found = query(folder.path(), &AuditQuery::default(), 10).unwrap();
+    assert_eq!(found[0].text_field("value"), Some("no object"));
+    assert_eq!(found[1].text_field("event"), Some("unreadable"));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_log_that_cannot_be_written_is_given_up_at_the_end() {
     let folder = Folder::new();
     let inner = folder.file("inner");
     fs::write(&inner, "").unwrap();
-    let log = Log::open(inner.clone());
+    let log = AuditLog::open(inner.clone());
     log.append(json!({}));
     drop(log);
     assert!(inner.is_file());
@@ -153,13 +153,13 @@ fn a_log_that_cannot_be_written_is_given_up_at_the_end() {
 fn a_folder_that_goes_away_is_made_again() {
     let folder = Folder::new();
     let inner = folder.file("inner");
-    let log = Log::open(inner.clone());
+    let log = AuditLog::open(inner.clone());
     log.append(json!({ "number": 1 }));
     log.flush(PATIENCE).unwrap();
     fs::remove_dir_all(&inner).unwrap();
     log.append(json!({ "number": 2 }));
     log.flush(PATIENCE).unwrap();
-    let found = query(&inner, &Query::default(), 10).unwrap();
+    let found = query(&inner, &AuditQuery::default(), 10).unwrap();
     assert_eq!(found[0].fields["number"], 2);
     assert!(!verify(&inner).is_clean(), "an entry is gone, and that shows");
 }
@@ -169,7 +169,7 @@ fn a_lock_that_is_held_blocks_nobody_but_the_writer() {
     let folder = Folder::with_entries(1);
     let lock = fs::File::open(folder.file("audit.lock")).unwrap();
     lock.lock().unwrap();
-    let log = Log::open(folder.path().to_owned());
+    let log = AuditLog::open(folder.path().to_owned());
     log.append(json!({ "number": 1 }));
     let error = log.flush(Duration::from_millis(20)).unwrap_err();
     assert!(matches!(error, LogError::Timeout(_)), "{error}");

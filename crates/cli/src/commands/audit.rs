@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hermes::audit::{Entry, LogError, Query};
+use hermes::audit::{AuditEntry, LogError, AuditQuery};
 use hermes::core::ErrorKind;
 use hermes_config::Home;
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ pub(crate) fn run(app: &App, command: Audit) -> Outcome {
     let folder = folder(&app.home()?);
     match command {
         Audit::Tail { lines, follow } => {
-            let entries = newest(&folder, &Query::default(), lines)?;
+            let entries = newest(&folder, &AuditQuery::default(), lines)?;
             show(app, &entries)?;
             if follow { go_on(app, &folder, entries.last()) } else { Ok(Exit::Ok) }
         }
@@ -101,16 +101,16 @@ pub(crate) fn run(app: &App, command: Audit) -> Outcome {
 }
 
 /// The newest entries that are wanted, oldest first.
-fn newest(folder: &std::path::Path, query: &Query, limit: usize) -> Result<Vec<Entry>, LogError> {
+fn newest(folder: &std::path::Path, query: &AuditQuery, limit: usize) -> Result<Vec<AuditEntry>, LogError> {
     let mut entries = hermes::audit::query(folder, query, limit)?;
     entries.reverse();
     Ok(entries)
 }
 
 impl Wanted {
-    fn query(self) -> Result<Query, Failure> {
+    fn query(self) -> Result<AuditQuery, Failure> {
         let moment = |text: Option<String>| {
-            let parsed = text.map(|text| hermes::audit::moment(&text)).transpose();
+            let parsed = text.map(|text| hermes::audit::parse_time(&text)).transpose();
             parsed.map_err(|error| {
                 Failure::usage(error.to_string())
                     .hint("Write 10m, 2h or 3d for so long ago, or a date such as 2026-01-31.")
@@ -127,7 +127,7 @@ impl Wanted {
                 Some((scope, resource)) => (Some(scope.to_owned()), Some(resource.to_owned())),
             },
         };
-        Ok(Query {
+        Ok(AuditQuery {
             since: moment(self.since)?,
             until: moment(self.until)?,
             tool: self.tool,
@@ -159,16 +159,16 @@ fn is_one_of(
     }
 }
 
-fn go_on(app: &App, folder: &std::path::Path, last: Option<&Entry>) -> Outcome {
+fn go_on(app: &App, folder: &std::path::Path, last: Option<&AuditEntry>) -> Outcome {
     let after = last.map_or(0, |entry| entry.seq);
     let mut follow = hermes::audit::follow(folder, Some(after))?;
     // Until the reader goes away or the user presses Ctrl-C.
     loop {
-        show(app, &follow.next(Duration::from_secs(60))?)?;
+        show(app, &follow.next_entries(Duration::from_secs(60))?)?;
     }
 }
 
-fn show(app: &App, entries: &[Entry]) -> Result<(), Failure> {
+fn show(app: &App, entries: &[AuditEntry]) -> Result<(), Failure> {
     if entries.is_empty() {
         return Ok(());
     }
@@ -180,13 +180,13 @@ fn show(app: &App, entries: &[Entry]) -> Result<(), Failure> {
     }
     let mut table = Table::default();
     for entry in entries {
-        let status = entry.text("status").unwrap_or_default();
+        let status = entry.text_field("status").unwrap_or_default();
         let colour = if status == "success" { Style::Green } else { Style::Red };
-        let name = entry.text("tool").or(entry.text("event")).unwrap_or_default();
+        let name = entry.text_field("tool").or(entry.text_field("event")).unwrap_or_default();
         table.row([
             (entry.seq.to_string(), Some(Style::Dim)),
             (format!("{:.0}", entry.time), Some(Style::Dim)),
-            (clip(entry.text("session").unwrap_or_default(), 16), None),
+            (clip(entry.text_field("session").unwrap_or_default(), 16), None),
             (clip(name, 32), Some(Style::Bold)),
             (judgement(entry), None),
             (status.to_owned(), Some(colour)),
@@ -198,19 +198,19 @@ fn show(app: &App, entries: &[Entry]) -> Result<(), Failure> {
 }
 
 /// The verdict, and how an approval ended.
-fn judgement(entry: &Entry) -> String {
-    let verdict = entry.text("verdict").unwrap_or_default();
-    match entry.text("approval") {
+fn judgement(entry: &AuditEntry) -> String {
+    let verdict = entry.text_field("verdict").unwrap_or_default();
+    match entry.text_field("approval") {
         Some(approval) => format!("{verdict}:{approval}"),
         None if entry.fields.get("dry_run").is_some() => format!("{verdict} (rehearsal)"),
-        None => match entry.text("would") {
+        None => match entry.text_field("would") {
             Some(would) => format!("{verdict} (would {would})"),
             None => verdict.to_owned(),
         },
     }
 }
 
-fn duration(entry: &Entry) -> String {
+fn duration(entry: &AuditEntry) -> String {
     match entry.fields.get("duration_us").and_then(Value::as_u64) {
         None => String::new(),
         Some(us @ 0..1000) => format!("{us} µs"),
@@ -219,7 +219,7 @@ fn duration(entry: &Entry) -> String {
     }
 }
 
-fn effects(entry: &Entry) -> String {
+fn effects(entry: &AuditEntry) -> String {
     let effects: Vec<String> =
         entry.effects().map(|(scope, resource)| format!("{scope}={resource}")).collect();
     one_line(&effects.join(" "))

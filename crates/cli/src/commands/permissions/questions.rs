@@ -1,7 +1,7 @@
 //! `hermes permissions approve`, `rules` and `suggest`: answers given, and
 //! answers that might be.
 
-use hermes::audit::{Entry, Query};
+use hermes::audit::{AuditEntry, AuditQuery};
 use hermes::policy::{Observed, SavedRules, Ticket, Tickets, suggest as propose};
 use serde_json::json;
 
@@ -102,12 +102,12 @@ pub(crate) fn suggest(app: &App, since: &str, options: &ProfileOptions) -> Outco
     let home = app.home()?;
     let config = app.config(&home)?;
     let profile = app.profile_name(&config, options);
-    let since = hermes::audit::moment(since).map_err(|error| {
+    let since = hermes::audit::parse_time(since).map_err(|error| {
         Failure::usage(error.to_string()).hint("For example: --since 2h, 7d or 2030-01-31")
     })?;
-    let query = Query { since: Some(since), ..Query::default() };
+    let query = AuditQuery { since: Some(since), ..AuditQuery::default() };
     let entries = hermes::audit::query(&audit::folder(&home), &query, 100_000)?;
-    let of_profile = |entry: &&Entry| entry.text("profile").is_none_or(|name| name == profile);
+    let of_profile = |entry: &&AuditEntry| entry.text_field("profile").is_none_or(|name| name == profile);
     let observed: Vec<Observed> = entries.iter().filter(of_profile).filter_map(observe).collect();
     let is_own = app.sources(&home, options, &folder(None)?)?.is_own(&profile);
     let name = if is_own { format!("{profile}_suggested") } else { profile.clone() };
@@ -136,15 +136,15 @@ pub(crate) fn suggest(app: &App, since: &str, options: &ProfileOptions) -> Outco
 
 /// What one recorded call says about rules. A rehearsal says nothing, and what
 /// a person refused is not proposed to them again.
-fn observe(entry: &Entry) -> Option<Observed> {
-    let approval = entry.text("approval");
+fn observe(entry: &AuditEntry) -> Option<Observed> {
+    let approval = entry.text_field("approval");
     let is_rehearsal = entry.fields.get("dry_run").is_some_and(|flag| flag == true);
     if is_rehearsal || approval == Some("refused") {
         return None;
     }
-    let (answer, rule) = match entry.text("would") {
-        Some(would) => (would, entry.text("would_rule")),
-        None => (entry.text("verdict")?, entry.text("rule")),
+    let (answer, rule) = match entry.text_field("would") {
+        Some(would) => (would, entry.text_field("would_rule")),
+        None => (entry.text_field("verdict")?, entry.text_field("rule")),
     };
     let effects = entry.effects();
     Some(Observed {

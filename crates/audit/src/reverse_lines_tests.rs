@@ -9,7 +9,7 @@ use super::*;
 fn pieces(text: &[u8]) -> Vec<Vec<u8>> {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(text).unwrap();
-    let mut lines = Backwards::new(file, text.len() as u64);
+    let mut lines = ReverseLineReader::new(file, text.len() as u64);
     let mut found = Vec::new();
     while let Some(line) = lines.next().unwrap() {
         found.push(line);
@@ -36,7 +36,7 @@ fn long_lines_and_chunk_borders() {
 fn a_line_without_end_is_refused() {
     let file = tempfile::tempfile().unwrap();
     file.set_len(64 << 20).unwrap();
-    let mut lines = Backwards::new(file, 64 << 20);
+    let mut lines = ReverseLineReader::new(file, 64 << 20);
     assert_eq!(lines.next().unwrap_err().kind(), io::ErrorKind::InvalidData);
     assert!(lines.next().unwrap().is_none());
 }

@@ -7,22 +7,22 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 /// `2026-01-31T12:00:00Z` do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no point in time")]
-pub struct MomentError(String);
+pub struct TimeParseError(String);
 
 /// A point in time: so long ago (`90s`, `10m`, `2h`, `3d`, `1w`), a date, or
 /// a date and time, here unless a zone is given.
-pub fn moment(text: &str) -> Result<Timestamp, MomentError> {
-    moment_at(text, &Zoned::now())
+pub fn parse_time(text: &str) -> Result<Timestamp, TimeParseError> {
+    parse_time_at(text, &Zoned::now())
 }
 
-fn moment_at(text: &str, now: &Zoned) -> Result<Timestamp, MomentError> {
+fn parse_time_at(text: &str, now: &Zoned) -> Result<Timestamp, TimeParseError> {
     let text = text.trim();
-    let wrong = || MomentError(text.to_owned());
-    if let Some(ago) = duration(text) {
+    let wrong = || TimeParseError(text.to_owned());
+    if let Some(ago) = parse_duration(text) {
         return now.timestamp().checked_sub(ago).map_err(|_| wrong());
     }
     if let Ok(moment) = text.parse::<Timestamp>() {
-        return Ok(moment);
+        return Ok(parse_time);
     }
     let local = match text.parse::<DateTime>() {
         Ok(local) => local,
@@ -32,7 +32,7 @@ fn moment_at(text: &str, now: &Zoned) -> Result<Timestamp, MomentError> {
     Ok(zoned.timestamp())
 }
 
-fn duration(text: &str) -> Option<SignedDuration> {
+fn parse_duration(text: &str) -> Option<SignedDuration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at_checked(digits)?;
     let seconds = match unit {
@@ -47,5 +47,5 @@ fn duration(text: &str) -> Option<SignedDuration> {
 }
 
 #[cfg(test)]
-#[path = "moment_tests.rs"]
+#[path = "time_parse_tests.rs"]
 mod tests;

@@ -4,23 +4,23 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-use crate::files::MAX_LINE;
+use crate::log_files::MAX_LINE_BYTES;
 
-const CHUNK: u64 = 64 << 10;
+const READ_CHUNK_BYTES: u64 = 64 << 10;
 
 /// Reads a file from its end.
 #[derive(Debug)]
-pub(crate) struct Backwards {
+pub(crate) struct ReverseLineReader {
     file: File,
     /// Everything before this is still to be read.
-    at: u64,
+    unread_bytes: u64,
     buffer: Vec<u8>,
     done: bool,
 }
 
-impl Backwards {
+impl ReverseLineReader {
     pub(crate) fn new(file: File, len: u64) -> Self {
-        Self { file, at: len, buffer: Vec::new(), done: false }
+        Self { file, unread_bytes: len, buffer: Vec::new(), done: false }
     }
 
     /// What stands after the last line break that was not yet passed. The
@@ -37,11 +37,11 @@ impl Backwards {
                 self.buffer.pop();
                 return Ok(Some(line));
             }
-            if self.at == 0 {
+            if self.unread_bytes == 0 {
                 self.done = true;
                 return Ok(Some(std::mem::take(&mut self.buffer)));
             }
-            if self.buffer.len() > MAX_LINE {
+            if self.buffer.len() > MAX_LINE_BYTES {
                 self.done = true;
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long"));
             }
@@ -52,18 +52,18 @@ impl Backwards {
     /// Puts more before the buffer; how much. It doubles, so that a long line
     /// is not moved once per chunk.
     fn fill(&mut self) -> io::Result<usize> {
-        let size = self.at.min(CHUNK.max(self.buffer.len() as u64));
-        let from = self.at - size;
+        let size = self.unread_bytes.min(READ_CHUNK_BYTES.max(self.buffer.len() as u64));
+        let from = self.unread_bytes - size;
         let size = usize::try_from(size).map_err(io::Error::other)?;
         let mut chunk = vec![0; size];
         self.file.read_exact_at(&mut chunk, from)?;
         chunk.append(&mut self.buffer);
         self.buffer = chunk;
-        self.at = from;
+        self.unread_bytes = from;
         Ok(size)
     }
 }
 
 #[cfg(test)]
-#[path = "backwards_tests.rs"]
+#[path = "reverse_lines_tests.rs"]
 mod tests;

@@ -7,42 +7,42 @@ use std::path::{Path, PathBuf};
 
 use crate::error::LogError;
 
-pub(crate) const CURRENT: &str = "audit.jsonl";
-pub(crate) const HEAD: &str = "audit.head";
-pub(crate) const KEY: &str = "audit.key";
-pub(crate) const LOCK: &str = "audit.lock";
+pub(crate) const CURRENT_FILE: &str = "audit.jsonl";
+pub(crate) const HEAD_FILE: &str = "audit.head";
+pub(crate) const KEY_FILE: &str = "audit.key";
+pub(crate) const LOCK_FILE: &str = "audit.lock";
 
 /// Beside the folder: by which key the log was begun, so that a folder which is
 /// gone, or was begun anew, is noticed.
-pub(crate) fn anchor(folder: &Path) -> PathBuf {
+pub(crate) fn anchor_path(folder: &Path) -> PathBuf {
     let mut name = folder.as_os_str().to_owned();
     name.push(".anchor");
     PathBuf::from(name)
 }
 
 /// Longer lines are neither written nor read.
-pub(crate) const MAX_LINE: usize = 8 << 20;
+pub(crate) const MAX_LINE_BYTES: usize = 8 << 20;
 
 /// An older file and the number of its first line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Older {
-    pub(crate) first: u64,
+pub(crate) struct RotatedFile {
+    pub(crate) first_seq: u64,
     pub(crate) path: PathBuf,
 }
 
 /// The path of an older file.
-pub(crate) fn older_path(folder: &Path, first: u64) -> PathBuf {
+pub(crate) fn rotated_path(folder: &Path, first: u64) -> PathBuf {
     folder.join(format!("audit-{first:020}.jsonl"))
 }
 
-fn first_of(name: &str) -> Option<u64> {
+fn parse_first_seq(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("audit-")?.strip_suffix(".jsonl")?;
     let plain = digits.len() == 20 && digits.bytes().all(|b| b.is_ascii_digit());
     if plain { digits.parse().ok() } else { None }
 }
 
 /// The older files, oldest first.
-pub(crate) fn older(folder: &Path) -> Result<Vec<Older>, LogError> {
+pub(crate) fn rotated_files(folder: &Path) -> Result<Vec<RotatedFile>, LogError> {
     let cannot = |e| LogError::io("read", folder)(e);
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -52,16 +52,16 @@ pub(crate) fn older(folder: &Path) -> Result<Vec<Older>, LogError> {
     let mut found = Vec::new();
     for entry in entries {
         let entry = entry.map_err(cannot)?;
-        if let Some(first) = entry.file_name().to_str().and_then(first_of) {
-            found.push(Older { first, path: entry.path() });
+        if let Some(first) = entry.file_name().to_str().and_then(parse_first_seq) {
+            found.push(RotatedFile { first_seq: first, path: entry.path() });
         }
     }
-    found.sort_by_key(|older| older.first);
+    found.sort_by_key(|older| older.first_seq);
     Ok(found)
 }
 
 /// Opens a file that need not be there.
-pub(crate) fn open_if_there(path: &Path) -> Result<Option<File>, LogError> {
+pub(crate) fn open_if_exists(path: &Path) -> Result<Option<File>, LogError> {
     // A pipe in the file's place would make us wait for ever.
     let plain = |found: fs::Metadata| {
         if found.is_file() { File::open(path) } else { Err(io::ErrorKind::InvalidInput.into()) }
@@ -74,31 +74,31 @@ pub(crate) fn open_if_there(path: &Path) -> Result<Option<File>, LogError> {
 }
 
 /// The content of a small file that need not be there.
-pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, LogError> {
+pub(crate) fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>, LogError> {
     use io::Read as _;
-    let Some(file) = open_if_there(path)? else { return Ok(None) };
+    let Some(file) = open_if_exists(path)? else { return Ok(None) };
     let mut bytes = Vec::new();
     file.take(1 << 16).read_to_end(&mut bytes).map_err(LogError::io("read", path))?;
     Ok(Some(bytes))
 }
 
 /// What tells one file from another, whatever its name.
-pub(crate) type Identity = (u64, u64);
+pub(crate) type LogFileId = (u64, u64);
 
-pub(crate) fn identity(metadata: &fs::Metadata) -> Identity {
+pub(crate) fn file_id(metadata: &fs::Metadata) -> LogFileId {
     (metadata.dev(), metadata.ino())
 }
 
 /// Which file has that name now.
-pub(crate) fn identity_at(path: &Path) -> Result<Option<Identity>, LogError> {
+pub(crate) fn file_id_at(path: &Path) -> Result<Option<LogFileId>, LogError> {
     match fs::metadata(path) {
-        Ok(metadata) => Ok(Some(identity(&metadata))),
+        Ok(metadata) => Ok(Some(file_id(&metadata))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(LogError::io("read", path)(error)),
     }
 }
 
 /// The name of a file, for messages.
-pub(crate) fn name(path: &Path) -> String {
+pub(crate) fn display_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
