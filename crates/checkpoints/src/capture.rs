@@ -6,138 +6,138 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use crate::deep;
-use crate::likeness::kept_attributes;
-use crate::limits::Limits;
-use crate::objects::Objects;
-use crate::spot::{Look, Spot};
-use crate::state::{Hash, State, Unkept};
+use crate::deep_paths;
+use crate::attributes::read_xattrs;
+use crate::limits::CheckpointLimits;
+use crate::objects::ObjectStore;
+use crate::path_handle::{PathStat, PathHandle};
+use crate::state::{ContentHash, SavedState, UnsavedReason};
 
 /// Looks at files; with a place for contents, keeps them as well.
 #[derive(Debug)]
-pub(crate) struct Capture<'a> {
-    objects: Option<&'a Objects>,
-    limits: Limits,
+pub(crate) struct FileCapture<'a> {
+    objects: Option<&'a ObjectStore>,
+    limits: CheckpointLimits,
     /// Bytes of content that were kept so far.
-    spent: u64,
+    stored_bytes: u64,
 }
 
-impl<'a> Capture<'a> {
+impl<'a> FileCapture<'a> {
     /// One that keeps what it sees.
-    pub(crate) fn keeping(objects: &'a Objects, limits: Limits) -> Self {
-        Self { objects: Some(objects), limits, spent: 0 }
+    pub(crate) fn storing(objects: &'a ObjectStore, limits: CheckpointLimits) -> Self {
+        Self { objects: Some(objects), limits, stored_bytes: 0 }
     }
 
     /// One that only looks.
-    pub(crate) fn looking(limits: Limits) -> Self {
-        Self { objects: None, limits, spent: 0 }
+    pub(crate) fn inspecting(limits: CheckpointLimits) -> Self {
+        Self { objects: None, limits, stored_bytes: 0 }
     }
 
     /// What is at a path that has no links on the way.
-    pub(crate) fn state(&mut self, path: &Path) -> io::Result<State> {
-        let Some(spot) = Spot::reach(path)? else { return Ok(State::Absent) };
-        let Some(found) = spot.look()? else { return Ok(State::Absent) };
-        if found.kind == FileType::Directory && deep::is_too_deep(path) {
-            return Ok(deep::outline(&spot, found));
+    pub(crate) fn state(&mut self, path: &Path) -> io::Result<SavedState> {
+        let Some(spot) = PathHandle::resolve(path)? else { return Ok(SavedState::Absent) };
+        let Some(found) = spot.stat()? else { return Ok(SavedState::Absent) };
+        if found.kind == FileType::Directory && deep_paths::is_too_deep(path) {
+            return Ok(deep_paths::deep_dir_state(&spot, found));
         }
-        self.see(&spot, found)
+        self.classify(&spot, found)
     }
 
     /// [`Self::state`], compared with what it was: something that was not read
     /// then is not read now, if it looks untouched.
-    pub(crate) fn state_since(&mut self, path: &Path, earlier: &State) -> io::Result<State> {
-        let State::Unkept { stamp, .. } = earlier else { return self.state(path) };
-        if deep::is_too_deep(path) {
+    pub(crate) fn state_since(&mut self, path: &Path, earlier: &SavedState) -> io::Result<SavedState> {
+        let SavedState::Unkept { stamp, .. } = earlier else { return self.state(path) };
+        if deep_paths::is_too_deep(path) {
             return self.state(path);
         }
-        let Some(spot) = Spot::reach(path)? else { return Ok(State::Absent) };
-        let Some(found) = spot.look()? else { return Ok(State::Absent) };
-        if found.stamp == *stamp { Ok(earlier.clone()) } else { self.see(&spot, found) }
+        let Some(spot) = PathHandle::resolve(path)? else { return Ok(SavedState::Absent) };
+        let Some(found) = spot.stat()? else { return Ok(SavedState::Absent) };
+        if found.stamp == *stamp { Ok(earlier.clone()) } else { self.classify(&spot, found) }
     }
 
     /// [`Self::state`] of a place whose content is known: a file is not read,
     /// and its hash says nothing.
-    pub(crate) fn outline(&mut self, path: &Path) -> io::Result<State> {
-        let Some(spot) = Spot::reach(path)? else { return Ok(State::Absent) };
-        let Some(found) = spot.look()? else { return Ok(State::Absent) };
+    pub(crate) fn state_without_content(&mut self, path: &Path) -> io::Result<SavedState> {
+        let Some(spot) = PathHandle::resolve(path)? else { return Ok(SavedState::Absent) };
+        let Some(found) = spot.stat()? else { return Ok(SavedState::Absent) };
         if found.kind != FileType::RegularFile || found.stamp.len > self.limits.file_bytes {
-            return self.see(&spot, found);
+            return self.classify(&spot, found);
         }
-        let Ok((file, found)) = spot.open() else { return self.see(&spot, found) };
-        Ok(file_state(Hash::of(b""), found.stamp.len, found, &file))
+        let Ok((file, found)) = spot.open() else { return self.classify(&spot, found) };
+        Ok(file_state(ContentHash::for_content(b""), found.stamp.len, found, &file))
     }
 
-    fn see(&mut self, spot: &Spot, found: Look) -> io::Result<State> {
+    fn classify(&mut self, spot: &PathHandle, found: PathStat) -> io::Result<SavedState> {
         match found.kind {
             FileType::Directory => {
                 let (mode, owner) = (found.mode, Some(found.owner));
-                Ok(State::Folder { mode, owner, attributes: spot.folder_attributes() })
+                Ok(SavedState::Folder { mode, owner, attributes: spot.dir_xattrs() })
             }
             FileType::Symlink => {
                 let owner = Some(found.owner);
-                Ok(State::Link { target: spot.read_link()?, owner })
+                Ok(SavedState::Link { target: spot.read_link()?, owner })
             }
-            FileType::RegularFile => self.read(spot, found),
-            _ => Ok(unkept(Unkept::Special, found)),
+            FileType::RegularFile => self.capture_file(spot, found),
+            _ => Ok(unsaved_state(UnsavedReason::Special, found)),
         }
     }
 
-    fn read(&mut self, spot: &Spot, found: Look) -> io::Result<State> {
+    fn capture_file(&mut self, spot: &PathHandle, found: PathStat) -> io::Result<SavedState> {
         let len = found.stamp.len;
         if len > self.limits.file_bytes {
-            return Ok(unkept(Unkept::TooLarge, found));
+            return Ok(unsaved_state(UnsavedReason::TooLarge, found));
         }
         let (mut file, found) = match spot.open() {
             Ok(opened) => opened,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(State::Absent),
-            Err(_) => return Ok(unkept(Unkept::Unreadable, found)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(SavedState::Absent),
+            Err(_) => return Ok(unsaved_state(UnsavedReason::Unreadable, found)),
         };
         let (hash, len) = match self.objects {
             None => {
                 let mut hasher = blake3::Hasher::new();
                 hasher.update_reader(&mut file)?;
-                (Hash(hasher.finalize()), hasher.count())
+                (ContentHash(hasher.finalize()), hasher.count())
             }
-            Some(_) if self.spent.saturating_add(len) > self.limits.total_bytes => {
-                return Ok(unkept(Unkept::NoRoom, found));
+            Some(_) if self.stored_bytes.saturating_add(len) > self.limits.total_bytes => {
+                return Ok(unsaved_state(UnsavedReason::NoRoom, found));
             }
             Some(objects) => match objects.put_file(&mut file, len) {
                 Ok(kept) => kept,
                 Err(error) => {
-                    return no_room(&error).map(|why| unkept(why, found)).ok_or(error);
+                    return out_of_space_reason(&error).map(|why| unsaved_state(why, found)).ok_or(error);
                 }
             },
         };
-        self.spent = self.spent.saturating_add(len);
+        self.stored_bytes = self.stored_bytes.saturating_add(len);
         Ok(file_state(hash, len, found, &file))
     }
 }
 
-fn file_state(hash: Hash, len: u64, found: Look, file: &File) -> State {
+fn file_state(hash: ContentHash, len: u64, found: PathStat, file: &File) -> SavedState {
     let (mode, owner) = (found.mode, Some(found.owner));
-    let (attributes, linked) = (kept_attributes(file), found.linked());
-    State::File { hash, len, mode, owner, attributes, linked }
+    let (attributes, linked) = (read_xattrs(file), found.hard_links());
+    SavedState::File { hash, len, mode, owner, attributes, linked }
 }
 
-fn unkept(why: Unkept, found: Look) -> State {
-    State::Unkept { why, len: found.stamp.len, mode: found.mode, stamp: found.stamp }
+fn unsaved_state(why: UnsavedReason, found: PathStat) -> SavedState {
+    SavedState::Unkept { why, len: found.stamp.len, mode: found.mode, stamp: found.stamp }
 }
 
 /// Why a content found no room, if that is what went wrong.
-fn no_room(error: &io::Error) -> Option<Unkept> {
+fn out_of_space_reason(error: &io::Error) -> Option<UnsavedReason> {
     let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
-    is_full.then_some(Unkept::DiskFull)
+    is_full.then_some(UnsavedReason::DiskFull)
 }
 
 /// A folder that was not kept with all that is in it, and why not.
-pub(crate) fn not_as_a_whole(path: &Path, why: Unkept) -> io::Result<State> {
-    let found = Spot::reach(path)?.map_or(Ok(None), |spot| spot.look())?;
-    Ok(found.map_or(State::Absent, |found| unkept(why, found)))
+pub(crate) fn unsaved_dir_state(path: &Path, why: UnsavedReason) -> io::Result<SavedState> {
+    let found = PathHandle::resolve(path)?.map_or(Ok(None), |spot| spot.stat())?;
+    Ok(found.map_or(SavedState::Absent, |found| unsaved_state(why, found)))
 }
 
 /// Everything below a folder, folders before what is in them; links are not
 /// followed. None if that is more than `most`.
-pub(crate) fn below(folder: &Path, most: usize) -> Option<Vec<PathBuf>> {
+pub(crate) fn descendants(folder: &Path, most: usize) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_path_buf()];
     while let Some(folder) = open.pop() {

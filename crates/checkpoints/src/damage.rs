@@ -7,14 +7,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hermes_core::ToolError;
 
-use crate::history::Kind;
-use crate::manifest::Manifest;
-use crate::prune::time_of;
-use crate::store::{Store, logs};
+use crate::history::CheckpointKind;
+use crate::manifest::CheckpointManifest;
+use crate::prune::log_time;
+use crate::store::{CheckpointStore, logs};
 
 /// A checkpoint that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damaged {
+pub struct DamagedCheckpoint {
     /// Its name.
     pub id: String,
     /// Its log.
@@ -25,10 +25,10 @@ pub struct Damaged {
     pub(crate) at: i64,
 }
 
-impl Damaged {
+impl DamagedCheckpoint {
     /// The log at a path, if it is one.
-    fn at(path: &Path) -> Option<Self> {
-        let why = match Manifest::load(path) {
+    fn from_log(path: &Path) -> Option<Self> {
+        let why = match CheckpointManifest::load(path) {
             Ok(Some(_)) => return None,
             // Somebody has cleared it away.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
@@ -39,12 +39,12 @@ impl Damaged {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let id = name.split_once('-').map_or(&*name, |(_, id)| id).to_owned();
         // One of unknown age may be the newest.
-        let at = time_of(path).unwrap_or(i64::MAX);
+        let at = log_time(path).unwrap_or(i64::MAX);
         Some(Self { id, path: path.to_path_buf(), why, at })
     }
 
     /// When it was begun.
-    pub fn moment(&self) -> SystemTime {
+    pub fn started_at(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_nanos(u64::try_from(self.at).unwrap_or(0))
     }
 
@@ -54,34 +54,34 @@ impl Damaged {
     }
 
     /// Whether an undo has gone past it by force.
-    fn is_passed(&self, all: &[Manifest]) -> bool {
-        let is_older = |id: &String| all.iter().any(|m| m.id() == id && m.at() < self.at);
-        all.iter().filter(|m| m.is_finished && m.at() > self.at).any(|m| match m.kind() {
-            Kind::Undo(turns) => turns.iter().any(is_older),
+    fn was_forced_past(&self, all: &[CheckpointManifest]) -> bool {
+        let is_older = |id: &String| all.iter().any(|m| m.id() == id && m.at_nanos() < self.at);
+        all.iter().filter(|m| m.is_finished && m.at_nanos() > self.at).any(|m| match m.kind() {
+            CheckpointKind::Undo(turns) => turns.iter().any(is_older),
             _ => false,
         })
     }
 }
 
-impl Store {
+impl CheckpointStore {
     /// The checkpoints of one workspace that cannot be read, the oldest first.
-    pub fn damaged(&self, workspace: &Path) -> Result<Vec<Damaged>, ToolError> {
-        self.damaged_in(&self.folder_of(workspace))
+    pub fn damaged(&self, workspace: &Path) -> Result<Vec<DamagedCheckpoint>, ToolError> {
+        self.damaged_in(&self.workspace_dir(workspace))
     }
 
     /// All that cannot be read, the oldest first.
-    pub fn all_damaged(&self) -> Result<Vec<Damaged>, ToolError> {
+    pub fn all_damaged(&self) -> Result<Vec<DamagedCheckpoint>, ToolError> {
         let mut all = Vec::new();
-        for folder in self.folders()? {
+        for folder in self.workspace_dirs()? {
             all.extend(self.damaged_in(&folder)?);
         }
         all.sort_by_key(|damaged| damaged.at);
         Ok(all)
     }
 
-    fn damaged_in(&self, folder: &Path) -> Result<Vec<Damaged>, ToolError> {
-        let there = logs(folder).map_err(|error| self.failed("list", folder, &error))?;
-        Ok(there.iter().filter_map(|path| Damaged::at(path)).collect())
+    fn damaged_in(&self, folder: &Path) -> Result<Vec<DamagedCheckpoint>, ToolError> {
+        let there = logs(folder).map_err(|error| self.io_error("list", folder, &error))?;
+        Ok(there.iter().filter_map(|path| DamagedCheckpoint::from_log(path)).collect())
     }
 
     /// Those that are newer than a moment and that nobody has gone past yet.
@@ -89,23 +89,23 @@ impl Store {
         &self,
         workspace: &Path,
         since: i64,
-        all: &[Manifest],
-    ) -> Result<Vec<Damaged>, ToolError> {
+        all: &[CheckpointManifest],
+    ) -> Result<Vec<DamagedCheckpoint>, ToolError> {
         let mut damaged = self.damaged(workspace)?;
-        damaged.retain(|damaged| damaged.at > since && !damaged.is_passed(all));
+        damaged.retain(|damaged| damaged.at > since && !damaged.was_forced_past(all));
         Ok(damaged)
     }
 }
 
 /// What says that a plan would go past checkpoints that cannot be read.
-pub(crate) fn refusal(damaged: &[Damaged], kind: Option<&Kind>) -> ToolError {
+pub(crate) fn damage_error(damaged: &[DamagedCheckpoint], kind: Option<&CheckpointKind>) -> ToolError {
     let what = match kind {
-        Some(Kind::Undo(turns)) if turns.len() > 1 => "One of the newest turns cannot be read",
-        Some(Kind::Redo(_)) => "What was done last cannot be read",
-        Some(Kind::Restore(_)) => "A later turn cannot be read",
+        Some(CheckpointKind::Undo(turns)) if turns.len() > 1 => "One of the newest turns cannot be read",
+        Some(CheckpointKind::Redo(_)) => "What was done last cannot be read",
+        Some(CheckpointKind::Restore(_)) => "A later turn cannot be read",
         _ => "The newest turn cannot be read",
     };
-    let told: Vec<String> = damaged.iter().map(Damaged::describe).collect();
+    let told: Vec<String> = damaged.iter().map(DamagedCheckpoint::describe).collect();
     ToolError::conflict(format!("{what}, so nothing was changed: {}", told.join("; ")))
         .with("files", told)
 }

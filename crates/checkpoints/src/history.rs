@@ -3,12 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::manifest::Manifest;
+use crate::manifest::CheckpointManifest;
 
 /// What made the changes of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum CheckpointKind {
     /// The calls of a turn.
     Turn,
     /// These turns were undone, the newest first.
@@ -19,9 +19,9 @@ pub enum Kind {
     Restore(String),
 }
 
-impl Kind {
+impl CheckpointKind {
     /// The command that does it, if it is no turn.
-    pub fn word(&self) -> Option<&'static str> {
+    pub fn command_name(&self) -> Option<&'static str> {
         match self {
             Self::Turn => None,
             Self::Undo(_) => Some("undo"),
@@ -34,49 +34,49 @@ impl Kind {
 /// What can be undone and redone in a workspace, each the newest first, as
 /// positions in the list that it was made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Undoable {
+pub struct UndoStack {
     /// Turns and restores that are in force.
-    pub done: Vec<usize>,
+    pub undoable: Vec<usize>,
     /// Undos that can be taken back.
-    pub undone: Vec<usize>,
+    pub redoable: Vec<usize>,
 }
 
-impl Undoable {
+impl UndoStack {
     /// From a workspace's checkpoints, the oldest first. What an undo or a redo
     /// that did not get to its end was to do is still to be done; an undo and
     /// a restore can be taken back all the same.
-    pub fn of(checkpoints: &[Manifest]) -> Self {
+    pub fn from_checkpoints(checkpoints: &[CheckpointManifest]) -> Self {
         let mut history = Self::default();
         let at = |id: &str| checkpoints.iter().position(|m| m.id() == id);
         for (position, checkpoint) in checkpoints.iter().enumerate() {
             match checkpoint.kind() {
-                Kind::Turn => {
-                    history.done.push(position);
-                    history.undone.clear();
+                CheckpointKind::Turn => {
+                    history.undoable.push(position);
+                    history.redoable.clear();
                 }
-                Kind::Restore(_) => {
-                    history.done.push(position);
-                    history.undone.clear();
+                CheckpointKind::Restore(_) => {
+                    history.undoable.push(position);
+                    history.redoable.clear();
                 }
-                Kind::Undo(_) if !checkpoint.is_finished => history.undone.push(position),
-                Kind::Redo(_) if !checkpoint.is_finished => {}
-                Kind::Undo(turns) => {
-                    history.done.retain(|done| !turns.iter().any(|id| at(id) == Some(*done)));
-                    history.undone.push(position);
+                CheckpointKind::Undo(_) if !checkpoint.is_finished => history.redoable.push(position),
+                CheckpointKind::Redo(_) if !checkpoint.is_finished => {}
+                CheckpointKind::Undo(turns) => {
+                    history.undoable.retain(|done| !turns.iter().any(|id| at(id) == Some(*done)));
+                    history.redoable.push(position);
                 }
-                Kind::Redo(undo) => {
+                CheckpointKind::Redo(undo) => {
                     let undo = at(undo);
-                    history.undone.retain(|undone| Some(*undone) != undo);
-                    if let Some(Kind::Undo(turns)) =
-                        undo.and_then(|at| checkpoints.get(at)).map(Manifest::kind)
+                    history.redoable.retain(|undone| Some(*undone) != undo);
+                    if let Some(CheckpointKind::Undo(turns)) =
+                        undo.and_then(|at| checkpoints.get(at)).map(CheckpointManifest::kind)
                     {
-                        history.done.extend(turns.iter().rev().filter_map(|id| at(id)));
+                        history.undoable.extend(turns.iter().rev().filter_map(|id| at(id)));
                     }
                 }
             }
         }
-        history.done.reverse();
-        history.undone.reverse();
+        history.undoable.reverse();
+        history.redoable.reverse();
         history
     }
 }

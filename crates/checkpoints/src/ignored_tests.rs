@@ -14,8 +14,8 @@ fn folder(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
 /// Whether a file is ignored by the rules of the folders on the way to it.
 fn is_ignored(root: &Path, name: &str) -> bool {
     let path = root.join(name);
-    let rules = Rules::above(&path);
-    rules.ignore(&path, path.is_dir())
+    let rules = GitIgnoreRules::inherited(&path);
+    rules.is_path_ignored(&path, path.is_dir())
 }
 
 #[test]
@@ -62,6 +62,6 @@ fn a_second_working_tree_has_an_index_of_its_own() {
         ("main/.git/worktrees/w/commondir", "../..\n"),
         ("w/.git", "gitdir: ../main/.git/worktrees/w\n"),
     ]);
-    assert_eq!(own(&root.join("w")), root.join("w/../main/.git/worktrees/w"));
-    assert_eq!(own(&root.join("main")), root.join("main/.git"));
+    assert_eq!(git_dir_of(&root.join("w")), root.join("w/../main/.git/worktrees/w"));
+    assert_eq!(git_dir_of(&root.join("main")), root.join("main/.git"));
 }

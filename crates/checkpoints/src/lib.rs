@@ -1,55 +1,55 @@
 //! What files were before they were changed, so that it can be undone.
 //!
-//! A [`Keeper`] is told by the engine of every call that may change files. It
-//! keeps what the call is about to change in a [`Store`]: contents by their
+//! A [`FileCheckpointer`] is told by the engine of every call that may change files. It
+//! keeps what the call is about to change in a [`CheckpointStore`]: contents by their
 //! hash, and one log for each turn and workspace that says what each file was
 //! before and after. A call that holds its files tells it again when it changes
 //! them, so that what others do to them meanwhile is not taken for its own.
-//! [`Store::plan`] and [`Store::carry_out`] bring files back,
+//! [`CheckpointStore::plan`] and [`CheckpointStore::carry_out`] bring files back,
 //! and keep what they replace in the same way.
 //!
 //! Nothing is synced to the disk: what was kept outlives the process, not a
 //! power cut. What a power cut damages is found by its hash.
 
-mod account;
+mod call_reports;
 mod capture;
-mod commons;
-mod cutoff;
+mod shared_dirs;
+mod interrupted_turns;
 mod damage;
-mod deep;
-mod halfway;
+mod deep_paths;
+mod interrupted_restores;
 mod history;
 mod ignored;
-mod keeper;
-mod likeness;
+mod checkpointer;
+mod attributes;
 mod limits;
-mod linked;
+mod hard_links;
 mod manifest;
 mod moved;
 mod names;
 mod objects;
-mod others;
+mod concurrent;
 mod plan;
 mod prune;
 mod restore;
 mod snapshots;
-mod spot;
+mod path_handle;
 mod state;
 mod store;
 mod tracked;
 mod tree;
 mod turn;
-mod written;
+mod path_text;
 
-pub use damage::Damaged;
-pub use history::{Kind, Undoable};
-pub use keeper::Keeper;
-pub use limits::Limits;
-pub use manifest::{CallLine, Change, Manifest};
-pub use plan::{Obstacle, Plan, Step, Target, Why};
-pub use prune::{Pruned, Usage};
-pub use restore::Restored;
-pub use snapshots::LATEST;
-pub use state::{Carried, Hash, Linked, State, Unkept};
-pub use store::{Store, workspace_of};
-pub use written::{meant, written, written_below};
+pub use damage::DamagedCheckpoint;
+pub use history::{CheckpointKind, UndoStack};
+pub use checkpointer::FileCheckpointer;
+pub use limits::CheckpointLimits;
+pub use manifest::{CallLine, PathChange, CheckpointManifest};
+pub use plan::{RestoreObstacle, RestorePlan, RestoreStep, RestoreTarget, ObstacleReason};
+pub use prune::{PruneReport, DiskUsage};
+pub use restore::RestoreReport;
+pub use snapshots::LATEST_CHECKPOINT;
+pub use state::{AttributeMask, ContentHash, HardLinks, SavedState, UnsavedReason};
+pub use store::{CheckpointStore, workspace_for};
+pub use path_text::{path_from_text, path_to_text, relative_path_text};

@@ -9,30 +9,30 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::history::Kind;
+use crate::history::CheckpointKind;
 use crate::names;
-use crate::objects::UNFINISHED;
-use crate::state::{Hash, State};
+use crate::objects::PART_PREFIX;
+use crate::state::{ContentHash, SavedState};
 
 /// The format that is written, and the latest that is read.
-const VERSION: u32 = 3;
+const FORMAT_VERSION: u32 = 3;
 
 /// Since this format the log tells which calls got to their end.
-const TELLS_ENDS: u32 = 2;
+const CALL_ENDS_VERSION: u32 = 2;
 
 /// Ends a line that a process which died left half: no line of ours has it.
-const CUT_OFF: u8 = 0x18;
+const TORN_LINE_MARK: u8 = 0x18;
 
 /// The first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Head {
+pub(crate) struct LogHeader {
     pub(crate) version: u32,
     pub(crate) id: String,
     #[serde(with = "names")]
     pub(crate) workspace: PathBuf,
     pub(crate) session: String,
     pub(crate) turn: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: CheckpointKind,
     /// Nanoseconds since 1970.
     pub(crate) at: i64,
 }
@@ -51,18 +51,18 @@ pub struct CallLine {
 /// One line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Line {
-    Checkpoint(Head),
+pub(crate) enum CheckpointLine {
+    Checkpoint(LogHeader),
     Call(CallLine),
     /// What was there before the turn.
-    Before(Seen),
+    Before(PathRecord),
     /// What was there right before the turn first changed it; what was said
     /// of it before was seen too early.
-    Anew(Seen),
+    Anew(PathRecord),
     /// What somebody else had made of it before the turn changed it again.
-    Broken(Seen),
+    Broken(PathRecord),
     /// What a call made of it.
-    After(Seen),
+    After(PathRecord),
     /// When the turn first changed something.
     Begun(i64),
     /// Everything below a folder, as it was before an open-ended call.
@@ -76,17 +76,17 @@ pub(crate) enum Line {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Seen {
+pub(crate) struct PathRecord {
     #[serde(with = "names")]
     pub(crate) path: PathBuf,
-    pub(crate) state: State,
+    pub(crate) state: SavedState,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TreeLine {
     #[serde(with = "names")]
     pub(crate) root: PathBuf,
-    pub(crate) listing: Hash,
+    pub(crate) listing: ContentHash,
     /// There was more than is kept.
     #[serde(default)]
     pub(crate) is_partial: bool,
@@ -107,92 +107,92 @@ pub(crate) struct TreeLine {
 
 /// What is known of one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct PathChange {
     /// What was there before the turn.
-    pub before: State,
+    pub before: SavedState,
     /// What was there after it; none if nobody came to look.
-    pub after: Option<State>,
+    pub after: Option<SavedState>,
     /// Whether somebody else has changed it between two calls of the turn.
-    pub is_broken: bool,
+    pub is_interleaved: bool,
 }
 
-impl Change {
-    pub(crate) fn new(before: State, after: Option<State>) -> Self {
-        Self { before, after, is_broken: false }
+impl PathChange {
+    pub(crate) fn new(before: SavedState, after: Option<SavedState>) -> Self {
+        Self { before, after, is_interleaved: false }
     }
 
     /// Whether the turn left the path as it was.
-    pub fn is_none(&self) -> bool {
-        self.after.as_ref().is_some_and(|after| after.is_alike(&self.before))
+    pub fn is_unchanged(&self) -> bool {
+        self.after.as_ref().is_some_and(|after| after.is_identical(&self.before))
     }
 }
 
 /// One checkpoint.
 #[derive(Debug, Clone)]
-pub struct Manifest {
-    pub(crate) head: Head,
+pub struct CheckpointManifest {
+    pub(crate) header: LogHeader,
     /// The calls that it is about.
     pub calls: Vec<CallLine>,
     /// What they touched.
-    pub(crate) changes: BTreeMap<PathBuf, Change>,
+    pub(crate) changes: BTreeMap<PathBuf, PathChange>,
     pub(crate) trees: Vec<TreeLine>,
     pub(crate) is_finished: bool,
     /// When the turn first changed something, if a call has told.
-    pub(crate) begun: Option<i64>,
+    pub(crate) first_change_at: Option<i64>,
     /// What commands have deleted that git ignores, and that was not kept.
-    pub(crate) gone: BTreeSet<PathBuf>,
+    pub(crate) deleted_unsaved: BTreeSet<PathBuf>,
     /// A command was cut off, and the tree that it began with is gone.
     pub(crate) is_lost: bool,
 }
 
-impl Manifest {
+impl CheckpointManifest {
     pub(crate) fn new(
         id: String,
         workspace: PathBuf,
         session: &str,
         turn: &str,
-        kind: Kind,
+        kind: CheckpointKind,
         at: i64,
     ) -> Self {
         let (session, turn) = (session.to_owned(), turn.to_owned());
-        let head = Head { version: VERSION, id, workspace, session, turn, kind, at };
+        let head = LogHeader { version: FORMAT_VERSION, id, workspace, session, turn, kind, at };
         Self {
-            head,
+            header: head,
             calls: Vec::new(),
             changes: BTreeMap::new(),
             trees: Vec::new(),
             is_finished: false,
-            begun: None,
-            gone: BTreeSet::new(),
+            first_change_at: None,
+            deleted_unsaved: BTreeSet::new(),
             is_lost: false,
         }
     }
 
     /// The name of the checkpoint.
     pub fn id(&self) -> &str {
-        &self.head.id
+        &self.header.id
     }
 
     /// The folder that the turn worked in.
     pub fn workspace(&self) -> &Path {
-        &self.head.workspace
+        &self.header.workspace
     }
 
     /// The session.
     pub fn session(&self) -> &str {
-        &self.head.session
+        &self.header.session
     }
 
     /// What made the changes.
-    pub fn kind(&self) -> &Kind {
-        &self.head.kind
+    pub fn kind(&self) -> &CheckpointKind {
+        &self.header.kind
     }
 
     /// When, in nanoseconds since 1970. Of turns that changed the same files
     /// the one that changed them later is the later one, whichever began
     /// earlier.
-    pub fn at(&self) -> i64 {
-        self.begun.unwrap_or(self.head.at)
+    pub fn at_nanos(&self) -> i64 {
+        self.first_change_at.unwrap_or(self.header.at)
     }
 
     /// Whether a tree was kept in part only, since it holds too much.
@@ -209,31 +209,31 @@ impl Manifest {
     /// Whether it is an undo, a redo or a restore that did not get to its end.
     /// What its changes say of the time after it is what it was to make.
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.head.kind != Kind::Turn && !self.is_finished
+        self.header.kind != CheckpointKind::Turn && !self.is_finished
     }
 
     /// When, as programs write it: `2026-01-31T10:20:30.123Z`.
-    pub fn moment(&self) -> String {
-        let moment = jiff::Timestamp::from_millisecond(self.at() / 1_000_000);
+    pub fn timestamp(&self) -> String {
+        let moment = jiff::Timestamp::from_millisecond(self.at_nanos() / 1_000_000);
         moment.map(|moment| moment.to_string()).unwrap_or_default()
     }
 
     /// What was changed, or may have been: paths that are as they were are
     /// left out.
-    pub fn changes(&self) -> impl Iterator<Item = (&Path, &Change)> {
-        let changed = self.changes.iter().filter(|(_, change)| !change.is_none());
+    pub fn changes(&self) -> impl Iterator<Item = (&Path, &PathChange)> {
+        let changed = self.changes.iter().filter(|(_, change)| !change.is_unchanged());
         changed.map(|(path, change)| (path.as_path(), change))
     }
 
     /// What it has deleted that git ignores and nobody kept, as far as it has
     /// not come back since.
-    pub fn missing(&self) -> impl Iterator<Item = &Path> {
-        self.gone.iter().map(PathBuf::as_path).filter(|path| is_absent(path))
+    pub fn missing_paths(&self) -> impl Iterator<Item = &Path> {
+        self.deleted_unsaved.iter().map(PathBuf::as_path).filter(|path| is_absent(path))
     }
 
     /// What changed the files: the tools, or `undo`, `redo`, `restore`.
-    pub fn by(&self) -> Vec<String> {
-        if let Some(word) = self.head.kind.word() {
+    pub fn changed_by(&self) -> Vec<String> {
+        if let Some(word) = self.header.kind.command_name() {
             return vec![word.to_owned()];
         }
         let mut tools: Vec<String> = Vec::new();
@@ -247,45 +247,45 @@ impl Manifest {
 
     /// Takes a line in. What was there before the turn is said once, and not
     /// changed by what is said later.
-    pub(crate) fn take(&mut self, line: Line) {
+    pub(crate) fn apply_line(&mut self, line: CheckpointLine) {
         match line {
-            Line::Checkpoint(_) => {}
-            Line::Call(call) => self.calls.push(call),
-            Line::Before(Seen { path, state }) => {
-                self.changes.entry(path).or_insert(Change::new(state, None));
+            CheckpointLine::Checkpoint(_) => {}
+            CheckpointLine::Call(call) => self.calls.push(call),
+            CheckpointLine::Before(PathRecord { path, state }) => {
+                self.changes.entry(path).or_insert(PathChange::new(state, None));
             }
-            Line::Anew(Seen { path, state }) => {
-                self.changes.insert(path, Change::new(state, None));
+            CheckpointLine::Anew(PathRecord { path, state }) => {
+                self.changes.insert(path, PathChange::new(state, None));
             }
-            Line::Broken(Seen { path, .. }) => {
+            CheckpointLine::Broken(PathRecord { path, .. }) => {
                 if let Some(change) = self.changes.get_mut(&path) {
-                    change.is_broken = true;
+                    change.is_interleaved = true;
                 }
             }
-            Line::Begun(at) => self.begun = Some(at),
-            Line::After(Seen { path, state }) => {
+            CheckpointLine::Begun(at) => self.first_change_at = Some(at),
+            CheckpointLine::After(PathRecord { path, state }) => {
                 if let Some(change) = self.changes.get_mut(&path) {
                     change.after = Some(state);
                 }
             }
-            Line::Tree(tree) => self.trees.push(TreeLine { is_open: true, ..tree }),
-            Line::Through(call) => {
+            CheckpointLine::Tree(tree) => self.trees.push(TreeLine { is_open: true, ..tree }),
+            CheckpointLine::Through(call) => {
                 let of_call = self.trees.iter_mut().filter(|tree| tree.call == call);
                 of_call.for_each(|tree| tree.is_open = false);
             }
-            Line::Gone(path) => {
-                self.gone.insert(path);
+            CheckpointLine::Gone(path) => {
+                self.deleted_unsaved.insert(path);
             }
-            Line::Finished(is_finished) => self.is_finished = is_finished,
+            CheckpointLine::Finished(is_finished) => self.is_finished = is_finished,
         }
     }
 
     /// Reads the first line of a log.
-    pub(crate) fn head_of(path: &Path) -> Option<Head> {
+    pub(crate) fn read_header(path: &Path) -> Option<LogHeader> {
         let mut first = Vec::new();
         io::BufReader::new(File::open(path).ok()?).read_until(b'\n', &mut first).ok()?;
         match serde_json::from_slice(&first).ok()? {
-            Line::Checkpoint(head) => Some(head),
+            CheckpointLine::Checkpoint(head) => Some(head),
             _ => None,
         }
     }
@@ -301,27 +301,27 @@ impl Manifest {
         let mut whole = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         let Some(first) = whole.next() else { return Ok(None) };
-        let Line::Checkpoint(head) = serde_json::from_slice(first).map_err(damaged)? else {
+        let CheckpointLine::Checkpoint(head) = serde_json::from_slice(first).map_err(damaged)? else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it has no heading"));
         };
-        if head.version > VERSION {
+        if head.version > FORMAT_VERSION {
             let newer = "it was written by a newer hermes";
             return Err(io::Error::new(io::ErrorKind::Unsupported, newer));
         }
         let mut manifest = Self {
-            head,
+            header: head,
             calls: Vec::new(),
             changes: BTreeMap::new(),
             trees: Vec::new(),
             is_finished: false,
-            begun: None,
-            gone: BTreeSet::new(),
+            first_change_at: None,
+            deleted_unsaved: BTreeSet::new(),
             is_lost: false,
         };
-        for line in whole.filter(|line| line.last() != Some(&CUT_OFF)) {
-            manifest.take(serde_json::from_slice(line).map_err(damaged)?);
+        for line in whole.filter(|line| line.last() != Some(&TORN_LINE_MARK)) {
+            manifest.apply_line(serde_json::from_slice(line).map_err(damaged)?);
         }
-        let left = serde_json::from_slice::<Line>(cut_off);
+        let left = serde_json::from_slice::<CheckpointLine>(cut_off);
         if let Err(error) = left.map(drop)
             && !cut_off.is_empty()
             && !error.is_eof()
@@ -329,12 +329,12 @@ impl Manifest {
             return Err(damaged(error));
         }
         // Who has told of changes then had got to the end.
-        if manifest.head.version < TELLS_ENDS && !manifest.changes.is_empty() {
+        if manifest.header.version < CALL_ENDS_VERSION && !manifest.changes.is_empty() {
             manifest.trees.iter_mut().for_each(|tree| tree.is_open = false);
         }
         // The first of what a turn is about to change comes with the heading.
         let is_bare = manifest.changes.is_empty() && manifest.trees.is_empty();
-        if is_bare && manifest.head.kind == Kind::Turn {
+        if is_bare && manifest.header.kind == CheckpointKind::Turn {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it has only its heading"));
         }
         Ok(Some(manifest))
@@ -349,17 +349,17 @@ pub(crate) fn is_absent(path: &Path) -> bool {
 
 /// A log that is open to be written on.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct CheckpointLog {
     file: File,
     pub(crate) path: PathBuf,
     /// Bytes that were added and not yet counted.
     added: u64,
 }
 
-impl Log {
+impl CheckpointLog {
     /// A new log, with its first lines; it is there with them, or not at all.
-    pub(crate) fn create(path: PathBuf, head: &Head, first: &[Line]) -> io::Result<Self> {
-        let part = path.with_file_name(format!("{UNFINISHED}{}", head.id));
+    pub(crate) fn create(path: PathBuf, head: &LogHeader, first: &[CheckpointLine]) -> io::Result<Self> {
+        let part = path.with_file_name(format!("{PART_PREFIX}{}", head.id));
         let open = || OpenOptions::new().append(true).create_new(true).mode(0o600).open(&part);
         let file = match open() {
             // It was left by a process that died: no two processes begin the
@@ -371,7 +371,7 @@ impl Log {
             file => file?,
         };
         let mut log = Self { file, path, added: 0 };
-        log.write(std::iter::once(&Line::Checkpoint(head.clone())).chain(first))?;
+        log.write(std::iter::once(&CheckpointLine::Checkpoint(head.clone())).chain(first))?;
         fs::rename(&part, &log.path)?;
         Ok(log)
     }
@@ -386,7 +386,7 @@ impl Log {
             log.file.read_exact_at(&mut last, len - 1)?;
         }
         if last != [b'\n'] {
-            log.file.write_all(&[CUT_OFF, b'\n'])?;
+            log.file.write_all(&[TORN_LINE_MARK, b'\n'])?;
         }
         Ok(log)
     }
@@ -394,7 +394,7 @@ impl Log {
     /// Adds lines, all in one piece.
     pub(crate) fn write<'l>(
         &mut self,
-        lines: impl IntoIterator<Item = &'l Line>,
+        lines: impl IntoIterator<Item = &'l CheckpointLine>,
     ) -> io::Result<()> {
         let mut text = Vec::new();
         for line in lines {

@@ -1,47 +1,47 @@
 use super::*;
 
-fn seen(path: &str, text: &str) -> Seen {
-    let state = State::File {
-        hash: Hash::of(text.as_bytes()),
+fn seen(path: &str, text: &str) -> PathRecord {
+    let state = SavedState::File {
+        hash: ContentHash::for_content(text.as_bytes()),
         len: text.len() as u64,
         mode: 0o644,
         owner: Some((0, 0)),
         attributes: BTreeMap::new(),
         linked: None,
     };
-    Seen { path: path.into(), state }
+    PathRecord { path: path.into(), state }
 }
 
 fn log() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("1-a.log");
-    let manifest = Manifest::new("a".into(), "/w".into(), "s", "t", Kind::Turn, 1);
+    let manifest = CheckpointManifest::new("a".into(), "/w".into(), "s", "t", CheckpointKind::Turn, 1);
     let call = CallLine { id: "c".into(), tool: "x".into(), task: "k".into() };
     let lines = [
-        Line::Call(call),
-        Line::Before(seen("/w/a", "1")),
-        Line::Before(seen("/w/b\n", "1")),
-        Line::After(seen("/w/a", "2")),
-        Line::Before(seen("/w/a", "2")),
-        Line::After(seen("/w/a", "3")),
-        Line::After(seen("/w/never-seen-before", "3")),
-        Line::Finished(true),
+        CheckpointLine::Call(call),
+        CheckpointLine::Before(seen("/w/a", "1")),
+        CheckpointLine::Before(seen("/w/b\n", "1")),
+        CheckpointLine::After(seen("/w/a", "2")),
+        CheckpointLine::Before(seen("/w/a", "2")),
+        CheckpointLine::After(seen("/w/a", "3")),
+        CheckpointLine::After(seen("/w/never-seen-before", "3")),
+        CheckpointLine::Finished(true),
     ];
-    Log::create(path.clone(), &manifest.head, &lines).expect("a log");
+    CheckpointLog::create(path.clone(), &manifest.header, &lines).expect("a log");
     (folder, path)
 }
 
 #[test]
 fn the_first_before_and_the_last_after_count() {
     let (_folder, path) = log();
-    let manifest = Manifest::load(&path).expect("a log").expect("whole");
+    let manifest = CheckpointManifest::load(&path).expect("a log").expect("whole");
     let changes: Vec<_> = manifest.changes().collect();
     assert_eq!(changes.len(), 2);
     assert_eq!(changes[0].1.before, seen("", "1").state);
     assert_eq!(changes[0].1.after, Some(seen("", "3").state));
     assert_eq!(changes[1].1.after, None);
     assert!(manifest.is_finished);
-    assert_eq!(manifest.by(), ["x"]);
+    assert_eq!(manifest.changed_by(), ["x"]);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_log_that_was_cut_off_anywhere_says_what_it_had_said() {
     let mut known = 0;
     for len in 0..whole.len() {
         fs::write(&path, &whole[..len]).expect("a shorter log");
-        let changes = match Manifest::load(&path) {
+        let changes = match CheckpointManifest::load(&path) {
             // Its first lines are there together, or something has happened to it.
             Err(_) if known == 0 => 0,
             Ok(None) => 0,
@@ -61,11 +61,11 @@ fn a_log_that_was_cut_off_anywhere_says_what_it_had_said() {
         known = changes;
         // And it can be written on.
         if len % 50 == 0 && known > 0 {
-            Log::reopen(path.clone())
+            CheckpointLog::reopen(path.clone())
                 .expect("a log")
-                .write(&[Line::Finished(true)])
+                .write(&[CheckpointLine::Finished(true)])
                 .expect("a line");
-            assert!(Manifest::load(&path).expect("a log").expect("whole").is_finished);
+            assert!(CheckpointManifest::load(&path).expect("a log").expect("whole").is_finished);
         }
     }
     assert_eq!(known, 2);
@@ -76,7 +76,7 @@ fn a_log_of_the_future_is_not_guessed_at() {
     let (_folder, path) = log();
     let text = fs::read_to_string(&path).expect("text");
     fs::write(&path, text.replacen("\"version\":3", "\"version\":4", 1)).expect("a newer log");
-    assert!(Manifest::load(&path).is_err());
+    assert!(CheckpointManifest::load(&path).is_err());
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_line_that_cannot_be_read_makes_the_log_damaged() {
         followed.extend(b"rubbish\n");
         for damage in [bent, zeroed, followed] {
             fs::write(&path, &damage).expect("a damaged log");
-            let error = Manifest::load(&path).expect_err("damaged");
+            let error = CheckpointManifest::load(&path).expect_err("damaged");
             assert_eq!(error.kind(), io::ErrorKind::InvalidData, "at {start}");
         }
     }

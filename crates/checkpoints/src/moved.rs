@@ -8,34 +8,34 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use crate::manifest::{Change, Manifest};
-use crate::state::{Stamp, State, Unkept};
-use crate::tree::{Leaf, Listing};
-use crate::turn::COARSE;
+use crate::manifest::{PathChange, CheckpointManifest};
+use crate::state::{FileStamp, SavedState, UnsavedReason};
+use crate::tree::{ListingEntry, TreeListing};
+use crate::turn::FILE_TIME_GRANULARITY_NANOS;
 
 /// What a call began with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Beginning<'a> {
+pub(crate) struct CallStart<'a> {
     pub(crate) at: i64,
     /// The tree that was kept, and where it is.
-    pub(crate) tree: Option<&'a Listing>,
+    pub(crate) tree: Option<&'a TreeListing>,
     pub(crate) root: &'a Path,
 }
 
-impl Beginning<'_> {
-    fn leaf(&self, path: &Path) -> Option<&Leaf> {
+impl CallStart<'_> {
+    fn entry_at(&self, path: &Path) -> Option<&ListingEntry> {
         self.tree?.entries.get(path.strip_prefix(self.root).ok()?)
     }
 
     /// Whether something that was kept may have been moved, and nobody can
     /// tell whether it is this: what was only just written is known by its
     /// content alone.
-    fn is_unsure(&self, seen: &[(PathBuf, Change)]) -> bool {
+    fn is_ambiguous(&self, seen: &[(PathBuf, PathChange)]) -> bool {
         seen.iter().any(|(path, change)| {
             let is_changed = change.after.as_ref() != Some(&change.before);
-            let is_content = change.before != State::Absent && !change.before.is_folder();
-            let is_unknown = match self.leaf(path) {
-                Some(leaf) => leaf.stamp == Stamp::default(),
+            let is_content = change.before != SavedState::Absent && !change.before.is_dir();
+            let is_unknown = match self.entry_at(path) {
+                Some(leaf) => leaf.stamp == FileStamp::default(),
                 // It was not there when the call began.
                 None => self.tree.is_none(),
             };
@@ -45,17 +45,17 @@ impl Beginning<'_> {
 }
 
 /// Writes down of what was moved here that it was not kept.
-pub(crate) fn mark(seen: &mut Vec<(PathBuf, Change)>, manifest: &Manifest, from: Beginning<'_>) {
+pub(crate) fn mark_moved_in(seen: &mut Vec<(PathBuf, PathChange)>, manifest: &CheckpointManifest, from: CallStart<'_>) {
     let began = from.at;
     // What is new, and whether it is a file that came from elsewhere.
     let mut new: BTreeMap<PathBuf, bool> = BTreeMap::new();
     for (path, change) in seen.iter() {
-        let (State::Absent, Some(after)) = (&change.before, &change.after) else { continue };
-        if *after != State::Absent && !manifest.changes.contains_key(path) {
-            new.insert(path.clone(), !after.is_folder() && is_older(path, began));
+        let (SavedState::Absent, Some(after)) = (&change.before, &change.after) else { continue };
+        if *after != SavedState::Absent && !manifest.changes.contains_key(path) {
+            new.insert(path.clone(), !after.is_dir() && is_older_than(path, began));
         }
     }
-    if !new.values().any(|moved| *moved) || from.is_unsure(seen) {
+    if !new.values().any(|moved| *moved) || from.is_ambiguous(seen) {
         return;
     }
     let leaves = from.tree.into_iter().flat_map(|tree| tree.entries.values());
@@ -65,25 +65,25 @@ pub(crate) fn mark(seen: &mut Vec<(PathBuf, Change)>, manifest: &Manifest, from:
         *moved = !kept.contains(&inode(path));
     }
     let moved: Vec<&PathBuf> = new.iter().filter(|(_, moved)| **moved).map(|(p, _)| p).collect();
-    let roots: HashSet<PathBuf> = moved.into_iter().map(|path| root(path, &new, began)).collect();
+    let roots: HashSet<PathBuf> = moved.into_iter().map(|path| moved_root(path, &new, began)).collect();
     if roots.is_empty() {
         return;
     }
     let is_below = |path: &Path| path.ancestors().any(|above| roots.contains(above));
     seen.retain(|(path, _)| !new.contains_key(path) || !is_below(path) || roots.contains(path));
     for (_, change) in seen.iter_mut().filter(|(path, _)| roots.contains(path)) {
-        let stamp = Stamp::default();
-        change.before = State::Unkept { why: Unkept::Elsewhere, len: 0, mode: 0, stamp };
+        let stamp = FileStamp::default();
+        change.before = SavedState::Unkept { why: UnsavedReason::Elsewhere, len: 0, mode: 0, stamp };
     }
 }
 
 /// The topmost folder that was moved with it: all that is in there came along.
-fn root(path: &Path, new: &BTreeMap<PathBuf, bool>, began: i64) -> PathBuf {
+fn moved_root(path: &Path, new: &BTreeMap<PathBuf, bool>, began: i64) -> PathBuf {
     let mut found = path;
     for above in path.ancestors().skip(1).take_while(|above| new.contains_key(*above)) {
         let mut inside = new.range(above.to_path_buf()..).take_while(|(p, _)| p.starts_with(above));
         let came_along =
-            |(path, moved): (&PathBuf, &bool)| *moved || path.is_dir() && is_older(path, began);
+            |(path, moved): (&PathBuf, &bool)| *moved || path.is_dir() && is_older_than(path, began);
         if !inside.all(came_along) {
             break;
         }
@@ -94,12 +94,12 @@ fn root(path: &Path, new: &BTreeMap<PathBuf, bool>, began: i64) -> PathBuf {
 
 /// Whether it was made before that, under whatever name. A second name of a
 /// file can go: the first one stays.
-fn is_older(path: &Path, began: i64) -> bool {
+fn is_older_than(path: &Path, began: i64) -> bool {
     let born = |found: Metadata| {
         let alone = found.is_dir() || found.nlink() == 1;
         let born = found.created().ok().filter(|_| alone)?;
         i64::try_from(born.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
     };
     let born = fs::symlink_metadata(path).ok().and_then(born);
-    born.is_some_and(|born| born < began - COARSE)
+    born.is_some_and(|born| born < began - FILE_TIME_GRANULARITY_NANOS)
 }

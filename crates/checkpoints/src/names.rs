@@ -8,27 +8,27 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Spelling {
+enum EncodedPath {
     Text(String),
     Bytes { bytes: String },
 }
 
 #[derive(Serialize)]
-struct Bytes {
+struct NonUtf8Path {
     bytes: String,
 }
 
 pub(crate) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     match path.to_str() {
         Some(text) => text.serialize(to),
-        None => Bytes { bytes: hex(path.as_os_str().as_bytes()) }.serialize(to),
+        None => NonUtf8Path { bytes: hex(path.as_os_str().as_bytes()) }.serialize(to),
     }
 }
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
-    match Spelling::deserialize(from)? {
-        Spelling::Text(text) => Ok(text.into()),
-        Spelling::Bytes { bytes } => match unhex(&bytes) {
+    match EncodedPath::deserialize(from)? {
+        EncodedPath::Text(text) => Ok(text.into()),
+        EncodedPath::Bytes { bytes } => match unhex(&bytes) {
             Some(bytes) => Ok(OsString::from_vec(bytes).into()),
             None => Err(serde::de::Error::custom("a path is damaged")),
         },
@@ -40,22 +40,22 @@ pub(crate) mod several {
     use super::{Deserialize, Deserializer, PathBuf, Serialize, Serializer};
 
     #[derive(Serialize)]
-    struct Out<'a>(#[serde(with = "super")] &'a PathBuf);
+    struct SerializedPath<'a>(#[serde(with = "super")] &'a PathBuf);
 
     #[derive(Deserialize)]
-    struct In(#[serde(with = "super")] PathBuf);
+    struct DeserializedPath(#[serde(with = "super")] PathBuf);
 
     pub(crate) fn serialize<'a, S: Serializer>(
         paths: impl IntoIterator<Item = &'a PathBuf>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
-        to.collect_seq(paths.into_iter().map(Out))
+        to.collect_seq(paths.into_iter().map(SerializedPath))
     }
 
     pub(crate) fn deserialize<'de, C: FromIterator<PathBuf>, D: Deserializer<'de>>(
         from: D,
     ) -> Result<C, D::Error> {
-        Ok(Vec::<In>::deserialize(from)?.into_iter().map(|In(path)| path).collect())
+        Ok(Vec::<DeserializedPath>::deserialize(from)?.into_iter().map(|DeserializedPath(path)| path).collect())
     }
 }
 

@@ -11,62 +11,62 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hermes_files::read_whole;
 
-use crate::keeper::lock;
-use crate::state::Hash;
-use crate::store::now;
-use crate::turn::COARSE;
+use crate::checkpointer::lock;
+use crate::state::ContentHash;
+use crate::store::now_nanos;
+use crate::turn::FILE_TIME_GRANULARITY_NANOS;
 
 /// The fastest: a call waits for it.
-const LEVEL: i32 = 1;
+const COMPRESSION_LEVEL: i32 = 1;
 
 /// What is not larger is hashed before anything is written.
-const IN_MEMORY: usize = 8 * 1024 * 1024;
+const MAX_IN_MEMORY_BYTES: usize = 8 * 1024 * 1024;
 
 /// How many contents are known to be whole.
-const CHECKED: usize = 4096;
+const MAX_VERIFIED_OBJECTS: usize = 4096;
 
 /// Between two looks at what a reader thinks of it.
-const CHUNK: usize = 128 * 1024;
+const READ_CHUNK_BYTES: usize = 128 * 1024;
 
 /// How many names are tried.
-const NAMES: u64 = 64;
+const MAX_NAME_ATTEMPTS: u64 = 64;
 
 /// How the name of a content begins that is not yet whole.
-pub(crate) const UNFINISHED: &str = ".part-";
+pub(crate) const PART_PREFIX: &str = ".part-";
 
 /// Contents by their hash.
 #[derive(Debug)]
-pub(crate) struct Objects {
+pub(crate) struct ObjectStore {
     folder: PathBuf,
     /// Bytes that this process has added and nobody has counted.
     added: AtomicU64,
     /// The files that were read and found whole.
-    checked: Mutex<HashMap<Hash, Print>>,
+    verified: Mutex<HashMap<ContentHash, FileFingerprint>>,
 }
 
 /// What changes when a file is touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Print {
+struct FileFingerprint {
     inode: u64,
     len: u64,
     /// Nanoseconds since 1970; nobody can put it back.
     changed: i64,
 }
 
-impl Print {
-    fn of(found: &Metadata) -> Self {
+impl FileFingerprint {
+    fn from_metadata(found: &Metadata) -> Self {
         let seconds = found.ctime().saturating_mul(1_000_000_000);
         let changed = seconds.saturating_add(found.ctime_nsec());
         Self { inode: found.ino(), len: found.len(), changed }
     }
 }
 
-impl Objects {
+impl ObjectStore {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, added: AtomicU64::new(0), checked: Mutex::default() }
+        Self { folder, added: AtomicU64::new(0), verified: Mutex::default() }
     }
 
-    pub(crate) fn folder(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         &self.folder
     }
 
@@ -87,31 +87,31 @@ impl Objects {
     }
 
     /// Keeps a content.
-    pub(crate) fn put(&self, bytes: &[u8]) -> io::Result<Hash> {
-        let hash = Hash::of(bytes);
-        if !self.holds(hash, bytes) {
-            let packed = zstd::bulk::compress(bytes, LEVEL)?;
-            let (mut file, part) = self.begin(hash)?;
+    pub(crate) fn put(&self, bytes: &[u8]) -> io::Result<ContentHash> {
+        let hash = ContentHash::for_content(bytes);
+        if !self.has_verified(hash, bytes) {
+            let packed = zstd::bulk::compress(bytes, COMPRESSION_LEVEL)?;
+            let (mut file, part) = self.create_part(hash)?;
             let written = file.write_all(&packed);
-            self.finish(written, &part, hash, packed.len() as u64)?;
+            self.commit_part(written, &part, hash, packed.len() as u64)?;
         }
         Ok(hash)
     }
 
     /// Keeps the content of a file; its hash and how long it was.
-    pub(crate) fn put_file(&self, file: &mut File, expected: u64) -> io::Result<(Hash, u64)> {
-        let start = read_whole(&*file, expected, IN_MEMORY as u64 + 1)?;
-        if start.len() <= IN_MEMORY {
+    pub(crate) fn put_file(&self, file: &mut File, expected: u64) -> io::Result<(ContentHash, u64)> {
+        let start = read_whole(&*file, expected, MAX_IN_MEMORY_BYTES as u64 + 1)?;
+        if start.len() <= MAX_IN_MEMORY_BYTES {
             return Ok((self.put(&start)?, start.len() as u64));
         }
-        let (sink, part) = self.begin(Hash::of(&start))?;
+        let (sink, part) = self.create_part(ContentHash::for_content(&start))?;
         let pack = || {
             let mut hasher = blake3::Hasher::new();
-            let mut packer = zstd::stream::write::Encoder::new(sink, LEVEL)?;
+            let mut packer = zstd::stream::write::Encoder::new(sink, COMPRESSION_LEVEL)?;
             hasher.update(&start);
             packer.write_all(&start)?;
             let mut len = start.len() as u64;
-            let mut chunk = vec![0; CHUNK];
+            let mut chunk = vec![0; READ_CHUNK_BYTES];
             loop {
                 let read = file.read(&mut chunk)?;
                 let Some(piece) = chunk.get(..read).filter(|piece| !piece.is_empty()) else {
@@ -122,30 +122,30 @@ impl Objects {
                 len += piece.len() as u64;
             }
             let packed = packer.finish()?.metadata()?.len();
-            Ok((Hash(hasher.finalize()), len, packed))
+            Ok((ContentHash(hasher.finalize()), len, packed))
         };
-        let done: io::Result<(Hash, u64, u64)> = pack();
+        let done: io::Result<(ContentHash, u64, u64)> = pack();
         let (hash, len, packed) = done.inspect_err(|_| discard(&part))?;
         // In the place of one that may be damaged, since it is made anyway.
         let known = fs::metadata(self.path(hash)).map_or(0, |found| found.len());
-        self.finish(Ok(()), &part, hash, packed.saturating_sub(known))?;
+        self.commit_part(Ok(()), &part, hash, packed.saturating_sub(known))?;
         Ok((hash, len))
     }
 
     /// Whether a content is there that somebody is about to rely on. It is
     /// read, unless it was before and nobody has touched it since.
-    fn holds(&self, hash: Hash, bytes: &[u8]) -> bool {
+    fn has_verified(&self, hash: ContentHash, bytes: &[u8]) -> bool {
         let path = self.path(hash);
         let Ok(found) = fs::metadata(&path) else { return false };
-        let print = Print::of(&found);
-        if lock(&self.checked).get(&hash) == Some(&print) {
+        let print = FileFingerprint::from_metadata(&found);
+        if lock(&self.verified).get(&hash) == Some(&print) {
             return true;
         }
-        let is_whole = unpacks_to(&path, bytes).unwrap_or(false);
+        let is_whole = decompresses_to(&path, bytes).unwrap_or(false);
         // One that is younger may be touched again and look the same.
-        if is_whole && print.changed < now().saturating_sub(COARSE) {
-            let mut checked = lock(&self.checked);
-            if checked.len() >= CHECKED {
+        if is_whole && print.changed < now_nanos().saturating_sub(FILE_TIME_GRANULARITY_NANOS) {
+            let mut checked = lock(&self.verified);
+            if checked.len() >= MAX_VERIFIED_OBJECTS {
                 checked.clear();
             }
             checked.insert(hash, print);
@@ -154,52 +154,52 @@ impl Objects {
     }
 
     /// Whether a content is there. One that a power cut has emptied is not.
-    pub(crate) fn has(&self, hash: Hash) -> bool {
+    pub(crate) fn has(&self, hash: ContentHash) -> bool {
         fs::metadata(self.path(hash)).is_ok_and(|found| found.len() > 0)
     }
 
     /// Writes a content to somebody, and fails at the end if it is not the one
     /// that was kept.
-    pub(crate) fn copy_to(&self, hash: Hash, to: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn copy_to(&self, hash: ContentHash, to: &mut dyn Write) -> io::Result<()> {
         let mut packed = zstd::stream::read::Decoder::new(File::open(self.path(hash))?)?;
         let mut hasher = blake3::Hasher::new();
-        let mut chunk = vec![0; CHUNK];
+        let mut chunk = vec![0; READ_CHUNK_BYTES];
         loop {
             let read = packed.read(&mut chunk)?;
             let Some(piece) = chunk.get(..read).filter(|piece| !piece.is_empty()) else { break };
             hasher.update(piece);
             to.write_all(piece)?;
         }
-        if Hash(hasher.finalize()) == hash {
+        if ContentHash(hasher.finalize()) == hash {
             return Ok(());
         }
         Err(io::Error::new(io::ErrorKind::InvalidData, "what was kept is damaged"))
     }
 
     /// A whole content.
-    pub(crate) fn get(&self, hash: Hash) -> io::Result<Vec<u8>> {
+    pub(crate) fn get(&self, hash: ContentHash) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.copy_to(hash, &mut bytes)?;
         Ok(bytes)
     }
 
     /// Where a content is.
-    pub(crate) fn path(&self, hash: Hash) -> PathBuf {
+    pub(crate) fn path(&self, hash: ContentHash) -> PathBuf {
         let hex = hash.to_hex();
         let (drawer, name) = hex.split_at(2);
         self.folder.join(drawer).join(name)
     }
 
     /// A new file beside the place of `near`.
-    fn begin(&self, near: Hash) -> io::Result<(File, PathBuf)> {
+    fn create_part(&self, near: ContentHash) -> io::Result<(File, PathBuf)> {
         let random = RandomState::new();
-        for number in 0..NAMES {
-            let name = format!("{UNFINISHED}{:016x}", random.hash_one(number));
+        for number in 0..MAX_NAME_ATTEMPTS {
+            let name = format!("{PART_PREFIX}{:016x}", random.hash_one(number));
             let part = self.path(near).with_file_name(name);
             match create(&part) {
                 Ok(file) => return Ok((file, part)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    make_folder(part.parent().unwrap_or(&self.folder))?;
+                    create_private_dir(part.parent().unwrap_or(&self.folder))?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -208,17 +208,17 @@ impl Objects {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    fn finish(
+    fn commit_part(
         &self,
         written: io::Result<()>,
         part: &Path,
-        hash: Hash,
+        hash: ContentHash,
         packed: u64,
     ) -> io::Result<()> {
         let target = self.path(hash);
         let moved = written.and_then(|()| match fs::rename(part, &target) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make_folder(target.parent().unwrap_or(&self.folder))?;
+                create_private_dir(target.parent().unwrap_or(&self.folder))?;
                 fs::rename(part, &target)
             }
             moved => moved,
@@ -230,7 +230,7 @@ impl Objects {
 }
 
 /// Makes a folder that only its owner can look into, and those above it.
-pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
@@ -239,9 +239,9 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// Whether a file is packed from these bytes.
-fn unpacks_to(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+fn decompresses_to(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     let mut packed = zstd::stream::read::Decoder::new(File::open(path)?)?;
-    let mut chunk = vec![0; CHUNK];
+    let mut chunk = vec![0; READ_CHUNK_BYTES];
     let mut rest = bytes;
     loop {
         let read = packed.read(&mut chunk)?;

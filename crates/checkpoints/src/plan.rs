@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{CheckpointSummary, ToolError};
 
-use crate::capture::Capture;
-use crate::damage::{Damaged, refusal};
-use crate::halfway::{Halfway, Way};
-use crate::history::{Kind, Undoable};
-use crate::manifest::Manifest;
-use crate::state::{Carried, State, Unkept};
-use crate::store::{Store, logs};
-use crate::tree::Listing;
+use crate::capture::FileCapture;
+use crate::damage::{DamagedCheckpoint, damage_error};
+use crate::interrupted_restores::{InterruptedRestores, InterruptedStep};
+use crate::history::{CheckpointKind, UndoStack};
+use crate::manifest::CheckpointManifest;
+use crate::state::{AttributeMask, SavedState, UnsavedReason};
+use crate::store::{CheckpointStore, logs};
+use crate::tree::TreeListing;
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target<'a> {
+pub enum RestoreTarget<'a> {
     /// The last turns of a workspace undone.
     Undo {
         /// The workspace.
@@ -39,9 +39,9 @@ pub enum Target<'a> {
     },
 }
 
-impl Target<'_> {
+impl RestoreTarget<'_> {
     /// The command that does it.
-    pub fn word(&self) -> &'static str {
+    pub fn command_name(&self) -> &'static str {
         match self {
             Self::Undo { .. } => "undo",
             Self::Redo { .. } => "redo",
@@ -52,39 +52,39 @@ impl Target<'_> {
 
 /// What would be done.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct RestorePlan {
     /// What it is called in the list of checkpoints.
-    pub kind: Kind,
+    pub kind: CheckpointKind,
     /// Where.
     pub workspace: PathBuf,
     /// The checkpoints that it is about, the oldest first.
     pub checkpoints: Vec<String>,
     /// Path by path. Files that are already as wanted are not named.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RestoreStep>,
     /// What the turns have deleted that git ignores and nobody kept: it does
     /// not come back.
     pub missing: Vec<PathBuf>,
     /// The turns that it is about, in brief, the oldest first.
     pub turns: Vec<CheckpointSummary>,
     /// Checkpoints that it goes past, since they cannot be read.
-    pub damaged: Vec<Damaged>,
+    pub damaged: Vec<DamagedCheckpoint>,
     /// What is as wanted, of what was begun before and cut off.
-    pub(crate) back: Vec<Step>,
+    pub(crate) already_done: Vec<RestoreStep>,
     /// What it was made from.
-    pub(crate) past: Past,
+    pub(crate) history: WorkspaceHistory,
 }
 
 /// What was done in a workspace up to a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Past {
+pub(crate) struct WorkspaceHistory {
     logs: Vec<PathBuf>,
     /// Those that did not get to their end, or have not yet.
     interrupted: Vec<String>,
 }
 
-impl Past {
+impl WorkspaceHistory {
     /// From a workspace's logs and the checkpoints that were read from them.
-    pub(crate) fn of(logs: Vec<PathBuf>, all: &[Manifest]) -> Self {
+    pub(crate) fn new(logs: Vec<PathBuf>, all: &[CheckpointManifest]) -> Self {
         let mut interrupted: Vec<String> =
             all.iter().filter(|m| m.is_interrupted()).map(|m| m.id().to_owned()).collect();
         interrupted.sort();
@@ -94,34 +94,34 @@ impl Past {
 
 /// What would be done with one path.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct RestoreStep {
     /// Where.
     pub path: PathBuf,
     /// What is there.
-    pub from: State,
+    pub from: SavedState,
     /// What will be there.
-    pub to: State,
+    pub to: SavedState,
     /// What of it besides content and mode has to come back as well, since the
     /// turns have changed it. The rest is as it is now, whoever changed it.
-    pub carried: Carried,
+    pub attributes: AttributeMask,
     /// What stands in the way.
-    pub obstacle: Option<Obstacle>,
+    pub obstacle: Option<RestoreObstacle>,
     /// What was there when the same was begun before, and cut off.
-    pub(crate) begun: Option<State>,
+    pub(crate) resumed_from: Option<SavedState>,
 }
 
 /// What stands in the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Obstacle {
+pub struct RestoreObstacle {
     /// What it is.
-    pub why: Why,
+    pub reason: ObstacleReason,
     /// Whether it can be done nevertheless.
     pub can_be_forced: bool,
 }
 
 /// Why a path is not simply brought back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum ObstacleReason {
     /// Somebody else has changed it since.
     ChangedSince,
     /// Somebody else has changed it between two of the turns.
@@ -129,18 +129,18 @@ pub enum Why {
     /// The turn was cut off, so nobody knows what it left.
     CutOff,
     /// What was there was not kept.
-    NotKept(Unkept),
+    NotKept(UnsavedReason),
     /// What was kept is gone or damaged.
     Lost,
     /// What is there now cannot be kept, so this could not be undone.
-    CannotBeKept(Unkept),
+    CannotBeKept(UnsavedReason),
     /// There is a link on the way to it now.
     LinkOnTheWay,
     /// It cannot be looked at.
     Unreadable,
 }
 
-impl Why {
+impl ObstacleReason {
     /// The reason in words.
     pub fn describe(self) -> String {
         match self {
@@ -162,130 +162,130 @@ impl Why {
     }
 }
 
-impl Step {
+impl RestoreStep {
     /// Why what is there now would be lost for good, if it would be.
-    pub fn loses(&self) -> Option<Unkept> {
+    pub fn loss_reason(&self) -> Option<UnsavedReason> {
         let can_be_done = self.obstacle.is_none_or(|obstacle| obstacle.can_be_forced);
-        self.from.why_unkept().filter(|_| can_be_done)
+        self.from.unsaved_reason().filter(|_| can_be_done)
     }
 
     /// What stands in the way, in words.
     pub fn describe_obstacle(&self) -> Option<String> {
-        let why = self.obstacle?.why;
-        Some(match self.loses() {
-            Some(unkept) if !matches!(why, Why::CannotBeKept(_)) => {
-                format!("{}, and {}", why.describe(), Why::CannotBeKept(unkept).describe())
+        let why = self.obstacle?.reason;
+        Some(match self.loss_reason() {
+            Some(unkept) if !matches!(why, ObstacleReason::CannotBeKept(_)) => {
+                format!("{}, and {}", why.describe(), ObstacleReason::CannotBeKept(unkept).describe())
             }
             _ => why.describe(),
         })
     }
 }
 
-impl Plan {
+impl RestorePlan {
     /// The steps that something stands in the way of.
-    pub fn obstacles(&self) -> impl Iterator<Item = (&Step, Obstacle)> {
+    pub fn obstacles(&self) -> impl Iterator<Item = (&RestoreStep, RestoreObstacle)> {
         self.steps.iter().filter_map(|step| Some((step, step.obstacle?)))
     }
 
     /// Whether a part of it was done before it was cut off.
     pub(crate) fn is_resumed(&self) -> bool {
-        let is_moved = |step: &Step| step.begun.as_ref().is_some_and(|b| !b.is_same(&step.from));
-        self.back.iter().chain(&self.steps).any(is_moved)
+        let is_moved = |step: &RestoreStep| step.resumed_from.as_ref().is_some_and(|b| !b.is_same(&step.from));
+        self.already_done.iter().chain(&self.steps).any(is_moved)
     }
 
-    fn add(&mut self, seen: Option<Sighted>) {
+    fn push(&mut self, seen: Option<PlannedPath>) {
         match seen {
-            Some(Sighted::Ahead(step)) => self.steps.push(step),
-            Some(Sighted::Back(step)) => self.back.push(step),
+            Some(PlannedPath::Pending(step)) => self.steps.push(step),
+            Some(PlannedPath::Done(step)) => self.already_done.push(step),
             None => {}
         }
     }
 }
 
 /// A path that is not as it was when the plan was first carried out.
-enum Sighted {
+enum PlannedPath {
     /// It is to be brought back.
-    Ahead(Step),
+    Pending(RestoreStep),
     /// It is as wanted: what was cut off has brought it back already, or not
     /// yet begun with it.
-    Back(Step),
+    Done(RestoreStep),
 }
 
 /// What a plan is about.
-struct Matter<'a> {
-    kind: Kind,
+struct PlanSubject<'a> {
+    kind: CheckpointKind,
     workspace: &'a Path,
-    past: Past,
-    halfway: &'a Halfway<'a>,
+    history: WorkspaceHistory,
+    interrupted: &'a InterruptedRestores<'a>,
 }
 
 /// What several checkpoints together say of a path.
-struct Span<'a> {
+struct StateSpan<'a> {
     /// Before the first of them.
-    first: &'a State,
+    first: &'a SavedState,
     /// After the last.
-    last: Option<&'a State>,
+    last: Option<&'a SavedState>,
     /// Each began where the one before it ended.
     is_unbroken: bool,
     /// What they have changed besides content and mode.
-    carried: Carried,
+    attributes: AttributeMask,
 }
 
-impl<'a> Span<'a> {
+impl<'a> StateSpan<'a> {
     /// What none of the checkpoints has touched.
-    fn left_alone(state: &'a State) -> Self {
-        let (first, carried) = (state, Carried::default());
-        Self { first, last: Some(state), is_unbroken: true, carried }
+    fn unchanged(state: &'a SavedState) -> Self {
+        let (first, carried) = (state, AttributeMask::default());
+        Self { first, last: Some(state), is_unbroken: true, attributes: carried }
     }
 }
 
-impl Store {
+impl CheckpointStore {
     /// The past and the checkpoints of a workspace. What comes after the logs
     /// were listed is found when the plan is carried out.
-    fn history(&self, workspace: &Path) -> Result<(Past, Vec<Manifest>), ToolError> {
-        let folder = self.folder_of(workspace);
-        let there = logs(&folder).map_err(|error| self.failed("list", &folder, &error))?;
+    fn load_history(&self, workspace: &Path) -> Result<(WorkspaceHistory, Vec<CheckpointManifest>), ToolError> {
+        let folder = self.workspace_dir(workspace);
+        let there = logs(&folder).map_err(|error| self.io_error("list", &folder, &error))?;
         let all = self.checkpoints(workspace)?;
-        Ok((Past::of(there, &all), all))
+        Ok((WorkspaceHistory::new(there, &all), all))
     }
 
     /// What it would take to get there. Nothing is changed.
-    pub fn plan(&self, target: Target<'_>) -> Result<Plan, ToolError> {
+    pub fn plan(&self, target: RestoreTarget<'_>) -> Result<RestorePlan, ToolError> {
         match target {
-            Target::Undo { workspace, turns } => self.plan_undo(workspace, turns),
-            Target::Redo { workspace } => self.plan_redo(workspace),
-            Target::Restore { checkpoint, paths } => self.plan_restore(checkpoint, paths),
+            RestoreTarget::Undo { workspace, turns } => self.plan_undo(workspace, turns),
+            RestoreTarget::Redo { workspace } => self.plan_redo(workspace),
+            RestoreTarget::Restore { checkpoint, paths } => self.plan_restore(checkpoint, paths),
         }
     }
 
-    fn plan_undo(&self, workspace: &Path, turns: usize) -> Result<Plan, ToolError> {
-        let (past, all) = self.history(workspace)?;
-        let halfway = &Halfway::of(&all);
-        if let Some(redo) = redo_in_the_way(&all) {
+    fn plan_undo(&self, workspace: &Path, turns: usize) -> Result<RestorePlan, ToolError> {
+        let (past, all) = self.load_history(workspace)?;
+        let halfway = &InterruptedRestores::from_checkpoints(&all);
+        if let Some(redo) = interrupted_redo(&all) {
             if turns > 1 {
-                return Err(first_the_redo());
+                return Err(redo_first_error());
             }
-            let kind = Kind::Redo(redo.id().to_owned());
-            let matter = Matter { kind, workspace, past, halfway };
+            let kind = CheckpointKind::Redo(redo.id().to_owned());
+            let matter = PlanSubject { kind, workspace, history: past, interrupted: halfway };
             return self.plan_for(matter, &[redo], &|_| true);
         }
-        let done = Undoable::of(&all).done;
+        let done = UndoStack::from_checkpoints(&all).undoable;
         // What was cut off before it changed anything goes with the next one.
-        let (mut chosen, mut ids): (Vec<&Manifest>, Vec<String>) = Default::default();
+        let (mut chosen, mut ids): (Vec<&CheckpointManifest>, Vec<String>) = Default::default();
         for turn in done.iter().filter_map(|at| all.get(*at)) {
             if chosen.len() >= turns.max(1) {
                 break;
             }
             ids.push(turn.id().to_owned());
-            if !Self::is_void(turn) {
+            if !Self::is_empty_turn(turn) {
                 chosen.push(turn);
             }
         }
-        let oldest = chosen.iter().map(|m| m.at()).min();
+        let oldest = chosen.iter().map(|m| m.at_nanos()).min();
         let mut damaged = self.damaged_since(workspace, oldest.unwrap_or(i64::MIN), &all)?;
-        damaged.extend(self.lost_among(&chosen));
+        damaged.extend(self.unrecoverable_among(&chosen));
         if chosen.is_empty() && !damaged.is_empty() {
-            return Err(refusal(&damaged, None).with_hint("No other turn is left to undo."));
+            return Err(damage_error(&damaged, None).with_hint("No other turn is left to undo."));
         }
         if chosen.is_empty() {
             return Err(ToolError::not_found(format!(
@@ -294,22 +294,22 @@ impl Store {
             ))
             .with_hint("`hermes checkpoints list --all` shows what was changed elsewhere."));
         }
-        let kind = Kind::Undo(ids);
-        let oldest_first: Vec<&Manifest> = chosen.into_iter().rev().collect();
-        let matter = Matter { kind, workspace, past, halfway };
-        Ok(Plan { damaged, ..self.plan_for(matter, &oldest_first, &|_| true)? })
+        let kind = CheckpointKind::Undo(ids);
+        let oldest_first: Vec<&CheckpointManifest> = chosen.into_iter().rev().collect();
+        let matter = PlanSubject { kind, workspace, history: past, interrupted: halfway };
+        Ok(RestorePlan { damaged, ..self.plan_for(matter, &oldest_first, &|_| true)? })
     }
 
     /// Whether a turn was cut off before it had changed anything, or what it
     /// had deleted is there again.
-    fn is_void(turn: &Manifest) -> bool {
-        let has_changed = turn.changes().next().is_some() || turn.missing().next().is_some();
-        *turn.kind() == Kind::Turn && !turn.is_lost && !has_changed
+    fn is_empty_turn(turn: &CheckpointManifest) -> bool {
+        let has_changed = turn.changes().next().is_some() || turn.missing_paths().next().is_some();
+        *turn.kind() == CheckpointKind::Turn && !turn.is_lost && !has_changed
     }
 
-    fn plan_redo(&self, workspace: &Path) -> Result<Plan, ToolError> {
-        let (past, all) = self.history(workspace)?;
-        let undone = Undoable::of(&all).undone;
+    fn plan_redo(&self, workspace: &Path) -> Result<RestorePlan, ToolError> {
+        let (past, all) = self.load_history(workspace)?;
+        let undone = UndoStack::from_checkpoints(&all).redoable;
         let Some(undo) = undone.first().and_then(|at| all.get(*at)) else {
             return Err(ToolError::not_found(format!(
                 "Nothing is left to redo in {}",
@@ -317,37 +317,37 @@ impl Store {
             ))
             .with_hint("An undo can be taken back until the next turn changes something."));
         };
-        let kind = Kind::Redo(undo.id().to_owned());
-        let damaged = self.damaged_since(workspace, undo.at(), &all)?;
-        let matter = Matter { kind, workspace, past, halfway: &Halfway::of(&all) };
-        Ok(Plan { damaged, ..self.plan_for(matter, &[undo], &|_| true)? })
+        let kind = CheckpointKind::Redo(undo.id().to_owned());
+        let damaged = self.damaged_since(workspace, undo.at_nanos(), &all)?;
+        let matter = PlanSubject { kind, workspace, history: past, interrupted: &InterruptedRestores::from_checkpoints(&all) };
+        Ok(RestorePlan { damaged, ..self.plan_for(matter, &[undo], &|_| true)? })
     }
 
-    fn plan_restore(&self, checkpoint: &str, paths: &[PathBuf]) -> Result<Plan, ToolError> {
+    fn plan_restore(&self, checkpoint: &str, paths: &[PathBuf]) -> Result<RestorePlan, ToolError> {
         let wanted = self.find(checkpoint)?;
         let workspace = wanted.workspace();
-        let (past, all) = self.history(workspace)?;
-        let halfway = &Halfway::of(&all);
+        let (past, all) = self.load_history(workspace)?;
+        let halfway = &InterruptedRestores::from_checkpoints(&all);
         // What was cut off goes on, or is still to be done.
-        let counts = |m: &&Manifest| !m.is_interrupted() || m.id() == wanted.id();
-        let since = all.iter().filter(|m| m.at() >= wanted.at()).filter(counts);
-        let since: Vec<&Manifest> = since.collect();
+        let counts = |m: &&CheckpointManifest| !m.is_interrupted() || m.id() == wanted.id();
+        let since = all.iter().filter(|m| m.at_nanos() >= wanted.at_nanos()).filter(counts);
+        let since: Vec<&CheckpointManifest> = since.collect();
         let is_chosen =
             |path: &Path| paths.is_empty() || paths.iter().any(|chosen| path.starts_with(chosen));
-        let kind = Kind::Restore(wanted.id().to_owned());
-        let matter = Matter { kind, workspace, past, halfway };
+        let kind = CheckpointKind::Restore(wanted.id().to_owned());
+        let matter = PlanSubject { kind, workspace, history: past, interrupted: halfway };
         let mut plan = self.plan_for(matter, &since, &is_chosen)?;
         let touched = |path: &Path| since.iter().any(|m| m.changes.contains_key(path));
         // What nobody of ours has touched is brought back if it is asked for.
-        for (path, state) in self.tree_of(&wanted, paths) {
+        for (path, state) in self.tree_states(&wanted, paths) {
             if !touched(&path) {
-                plan.add(self.step(&path, &Span::left_alone(&state), halfway));
+                plan.push(self.plan_path(&path, &StateSpan::unchanged(&state), halfway));
             }
         }
         let is_known = |path: &PathBuf| {
             plan.steps.iter().any(|step| step.path.starts_with(path))
                 || since.iter().any(|m| m.changes.keys().any(|known| known.starts_with(path)))
-                || self.tree_of(&wanted, std::slice::from_ref(path)).next().is_some()
+                || self.tree_states(&wanted, std::slice::from_ref(path)).next().is_some()
         };
         if let Some(unknown) = paths.iter().find(|path| !is_known(path)) {
             return Err(ToolError::not_found(format!(
@@ -358,20 +358,20 @@ impl Store {
             .with_hint(format!("`hermes checkpoints show {}` lists what it knows.", wanted.id())));
         }
         // Nobody knows what else happened since.
-        plan.damaged = self.damaged_since(workspace, wanted.at(), &all)?;
-        plan.damaged.extend(self.lost_among(&since));
+        plan.damaged = self.damaged_since(workspace, wanted.at_nanos(), &all)?;
+        plan.damaged.extend(self.unrecoverable_among(&since));
         Ok(plan)
     }
 
     /// What the trees of a checkpoint say of these paths and what is below.
-    fn tree_of<'a>(
+    fn tree_states<'a>(
         &'a self,
-        manifest: &'a Manifest,
+        manifest: &'a CheckpointManifest,
         paths: &'a [PathBuf],
-    ) -> impl Iterator<Item = (PathBuf, State)> + 'a {
+    ) -> impl Iterator<Item = (PathBuf, SavedState)> + 'a {
         let trees = manifest.trees.iter().take(if paths.is_empty() { 0 } else { 1 });
         trees.flat_map(move |tree| {
-            let listing = Listing::load(&self.objects, tree.listing).unwrap_or_default();
+            let listing = TreeListing::load(&self.objects, tree.listing).unwrap_or_default();
             listing.entries.into_iter().filter_map(move |(path, leaf)| {
                 let path = tree.root.join(path);
                 paths.iter().any(|chosen| path.starts_with(chosen)).then_some((path, leaf.state))
@@ -380,25 +380,25 @@ impl Store {
     }
 
     /// What was at a path when a checkpoint was made, as far as it is known.
-    pub fn state_at(&self, manifest: &Manifest, path: &Path) -> Result<Option<State>, ToolError> {
+    pub fn state_at(&self, manifest: &CheckpointManifest, path: &Path) -> Result<Option<SavedState>, ToolError> {
         let all = self.checkpoints(manifest.workspace())?;
-        let since = all.iter().filter(|m| m.at() >= manifest.at());
+        let since = all.iter().filter(|m| m.at_nanos() >= manifest.at_nanos());
         if let Some(change) = since.into_iter().find_map(|m| m.changes.get(path)) {
             return Ok(Some(change.before.clone()));
         }
         let paths = [path.to_path_buf()];
-        let found = self.tree_of(manifest, &paths).find(|(found, _)| found == path);
+        let found = self.tree_states(manifest, &paths).find(|(found, _)| found == path);
         Ok(found.map(|(_, state)| state))
     }
 
     fn plan_for(
         &self,
-        matter: Matter<'_>,
-        checkpoints: &[&Manifest],
+        matter: PlanSubject<'_>,
+        checkpoints: &[&CheckpointManifest],
         is_chosen: &dyn Fn(&Path) -> bool,
-    ) -> Result<Plan, ToolError> {
-        let Matter { kind, workspace, past, halfway } = matter;
-        let mut spans: BTreeMap<&Path, Span<'_>> = BTreeMap::new();
+    ) -> Result<RestorePlan, ToolError> {
+        let PlanSubject { kind, workspace, history: past, interrupted: halfway } = matter;
+        let mut spans: BTreeMap<&Path, StateSpan<'_>> = BTreeMap::new();
         for manifest in checkpoints {
             for (path, change) in &manifest.changes {
                 if !is_chosen(path) {
@@ -406,32 +406,32 @@ impl Store {
                 }
                 let last = change.after.as_ref();
                 let carried = match last {
-                    Some(last) => last.differs_in(&change.before),
+                    Some(last) => last.attribute_differences(&change.before),
                     // Nobody has seen what it left.
-                    None => Carried::ALL,
+                    None => AttributeMask::ALL,
                 };
                 spans
                     .entry(path)
                     .and_modify(|span| {
                         let joins = span.last.is_none_or(|last| last.is_same(&change.before))
-                            || halfway.may_have_left(path, &change.before);
-                        span.is_unbroken &= joins && !change.is_broken;
+                            || halfway.could_have_left(path, &change.before);
+                        span.is_unbroken &= joins && !change.is_interleaved;
                         span.last = last;
-                        span.carried = span.carried.or(carried);
+                        span.attributes = span.attributes.union(carried);
                     })
-                    .or_insert(Span {
+                    .or_insert(StateSpan {
                         first: &change.before,
                         last,
-                        is_unbroken: !change.is_broken,
-                        carried,
+                        is_unbroken: !change.is_interleaved,
+                        attributes: carried,
                     });
             }
         }
         let paths: Vec<&Path> = spans.keys().copied().collect();
-        for (above, made) in paths.into_iter().flat_map(|path| halfway.made_above(path)) {
-            spans.entry(above).or_insert(Span::left_alone(made));
+        for (above, made) in paths.into_iter().flat_map(|path| halfway.created_parents(path)) {
+            spans.entry(above).or_insert(StateSpan::unchanged(made));
         }
-        let missing = checkpoints.iter().flat_map(|m| m.missing()).filter(|path| is_chosen(path));
+        let missing = checkpoints.iter().flat_map(|m| m.missing_paths()).filter(|path| is_chosen(path));
         let missing: BTreeSet<PathBuf> = missing.map(Path::to_path_buf).collect();
         let missing = missing.into_iter().collect();
         let turns = checkpoints.iter().map(|m| m.info()).collect();
@@ -439,81 +439,81 @@ impl Store {
         let (workspace, damaged) = (workspace.to_path_buf(), Vec::new());
         let (steps, back) = (Vec::new(), Vec::new());
         let mut plan =
-            Plan { kind, workspace, checkpoints, steps, missing, turns, damaged, back, past };
-        spans.iter().for_each(|(path, span)| plan.add(self.step(path, span, halfway)));
-        mark_links(&mut plan.steps);
+            RestorePlan { kind, workspace, checkpoints, steps, missing, turns, damaged, already_done: back, history: past };
+        spans.iter().for_each(|(path, span)| plan.push(self.plan_path(path, span, halfway)));
+        mark_link_obstacles(&mut plan.steps);
         Ok(plan)
     }
 
     /// What is to be done with one path; none if it is as wanted.
-    fn step(&self, path: &Path, span: &Span<'_>, halfway: &Halfway<'_>) -> Option<Sighted> {
+    fn plan_path(&self, path: &Path, span: &StateSpan<'_>, halfway: &InterruptedRestores<'_>) -> Option<PlannedPath> {
         let to = span.first.clone();
-        let mut capture = Capture::looking(self.limits);
+        let mut capture = FileCapture::inspecting(self.limits);
         let Ok(from) = capture.state_since(path, span.last.unwrap_or(&to)) else {
-            let obstacle = Obstacle { why: Why::Unreadable, can_be_forced: false };
-            let (path, from, carried) = (path.to_path_buf(), State::Absent, span.carried);
+            let obstacle = RestoreObstacle { reason: ObstacleReason::Unreadable, can_be_forced: false };
+            let (path, from, carried) = (path.to_path_buf(), SavedState::Absent, span.attributes);
             let (obstacle, begun) = (Some(obstacle), None);
-            return Some(Sighted::Ahead(Step { path, from, to, carried, obstacle, begun }));
+            return Some(PlannedPath::Pending(RestoreStep { path, from, to, attributes: carried, obstacle, resumed_from: begun }));
         };
-        let way = halfway.at(path).filter(|way| way.may_leave(&from, &to));
+        let way = halfway.step_at(path).filter(|way| way.could_produce(&from, &to));
         // Who takes back what was cut off keeps what is there now.
         let begun = way.map(|way| way.from).filter(|begun| !begun.is_same(&to)).cloned();
-        let is_as_wanted = |now: &State| {
-            now.is_same(&to) && now.differs_in(&to).and(span.carried) == Carried::default()
+        let is_as_wanted = |now: &SavedState| {
+            now.is_same(&to) && now.attribute_differences(&to).intersection(span.attributes) == AttributeMask::default()
         };
         let settled = is_as_wanted(&from)
             || matches!(capture.state_since(path, &to), Ok(now) if is_as_wanted(&now));
-        let (path, carried) = (path.to_path_buf(), span.carried);
+        let (path, carried) = (path.to_path_buf(), span.attributes);
         if settled {
-            let back = Step { path, from, to, carried, obstacle: None, begun };
-            return way.map(|_| Sighted::Back(back));
+            let back = RestoreStep { path, from, to, attributes: carried, obstacle: None, resumed_from: begun };
+            return way.map(|_| PlannedPath::Done(back));
         }
-        let why = self.trouble(&from, &to, span, way);
-        let obstacle = why.map(|why| Obstacle { why, can_be_forced: why.can_be_forced() });
-        Some(Sighted::Ahead(Step { path, from, to, carried, obstacle, begun }))
+        let why = self.find_obstacle(&from, &to, span, way);
+        let obstacle = why.map(|why| RestoreObstacle { reason: why, can_be_forced: why.can_be_forced() });
+        Some(PlannedPath::Pending(RestoreStep { path, from, to, attributes: carried, obstacle, resumed_from: begun }))
     }
 
-    fn trouble(
+    fn find_obstacle(
         &self,
-        from: &State,
-        to: &State,
-        span: &Span<'_>,
-        way: Option<Way<'_>>,
-    ) -> Option<Why> {
-        if let State::Unkept { why, .. } = to {
-            return Some(Why::NotKept(*why));
+        from: &SavedState,
+        to: &SavedState,
+        span: &StateSpan<'_>,
+        way: Option<InterruptedStep<'_>>,
+    ) -> Option<ObstacleReason> {
+        if let SavedState::Unkept { why, .. } = to {
+            return Some(ObstacleReason::NotKept(*why));
         }
-        if !self.is_sound(to) {
-            return Some(Why::Lost);
+        if !self.is_intact(to) {
+            return Some(ObstacleReason::Lost);
         }
-        let unkept = from.why_unkept().map(Why::CannotBeKept);
+        let unkept = from.unsaved_reason().map(ObstacleReason::CannotBeKept);
         // Nobody but us has left it like this.
         if way.is_some() {
             return unkept;
         }
-        let Some(last) = span.last else { return Some(Why::CutOff) };
+        let Some(last) = span.last else { return Some(ObstacleReason::CutOff) };
         if !span.is_unbroken {
-            return Some(Why::ChangedBetween);
+            return Some(ObstacleReason::ChangedBetween);
         }
         // Where a folder gave way to a file, or a file to a folder, and nothing
         // is by now, nothing is lost.
-        let is_gone = *from == State::Absent && last.is_folder() != to.is_folder();
+        let is_gone = *from == SavedState::Absent && last.is_dir() != to.is_dir();
         // Only what the turns have changed themselves would be overwritten.
-        let others = from.differs_in(last).and(span.carried);
-        let is_theirs = from.is_same(last) && others == Carried::default();
+        let others = from.attribute_differences(last).intersection(span.attributes);
+        let is_theirs = from.is_same(last) && others == AttributeMask::default();
         // A folder loses nothing, since it goes only when it is empty; one that
         // stays may have been closed to somebody.
-        let is_closed = to.is_folder() && others.attributes;
-        let are_folders = from.is_folder() && last.is_folder() && !is_closed;
-        if !is_theirs && !are_folders && !is_gone { Some(Why::ChangedSince) } else { unkept }
+        let is_closed = to.is_dir() && others.attributes;
+        let are_folders = from.is_dir() && last.is_dir() && !is_closed;
+        if !is_theirs && !are_folders && !is_gone { Some(ObstacleReason::ChangedSince) } else { unkept }
     }
 }
 
 /// A redo that was cut off, if it was the last that was done: until it is
 /// through or taken back, no turn before it can be undone.
-fn redo_in_the_way(all: &[Manifest]) -> Option<&Manifest> {
-    let of = |redo: &Manifest| match redo.kind() {
-        Kind::Redo(other) if redo.is_interrupted() => all.iter().find(|m| m.id() == other),
+fn interrupted_redo(all: &[CheckpointManifest]) -> Option<&CheckpointManifest> {
+    let of = |redo: &CheckpointManifest| match redo.kind() {
+        CheckpointKind::Redo(other) if redo.is_interrupted() => all.iter().find(|m| m.id() == other),
         _ => None,
     };
     let last = all.last()?;
@@ -526,16 +526,16 @@ fn redo_in_the_way(all: &[Manifest]) -> Option<&Manifest> {
     }
 }
 
-fn first_the_redo() -> ToolError {
+fn redo_first_error() -> ToolError {
     ToolError::conflict("Nothing was changed. A redo was cut off before this")
         .with_hint("`hermes redo` goes on with it, `hermes undo` takes it back.")
 }
 
 /// Nothing is brought back by way of a link, unless the link itself gives way.
-fn mark_links(steps: &mut [Step]) {
+fn mark_link_obstacles(steps: &mut [RestoreStep]) {
     let going: BTreeSet<PathBuf> = steps.iter().map(|step| step.path.clone()).collect();
     let mut links: BTreeMap<PathBuf, bool> = BTreeMap::new();
-    for step in steps.iter_mut().filter(|step| step.to != State::Absent) {
+    for step in steps.iter_mut().filter(|step| step.to != SavedState::Absent) {
         let mut above = step.path.ancestors().skip(1);
         let is_barred = above.any(|folder| {
             let is_link = *links
@@ -544,7 +544,7 @@ fn mark_links(steps: &mut [Step]) {
             is_link && !going.contains(folder)
         });
         if is_barred {
-            step.obstacle = Some(Obstacle { why: Why::LinkOnTheWay, can_be_forced: false });
+            step.obstacle = Some(RestoreObstacle { reason: ObstacleReason::LinkOnTheWay, can_be_forced: false });
         }
     }
 }

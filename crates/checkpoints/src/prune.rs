@@ -9,28 +9,28 @@ use std::path::{Path, PathBuf};
 use hermes_core::ToolError;
 use serde::{Deserialize, Serialize};
 
-use crate::history::Kind;
-use crate::manifest::{Head, Manifest};
-use crate::objects::UNFINISHED;
-use crate::state::{Hash, State};
-use crate::store::{Store, logs, now};
-use crate::tree::Listing;
+use crate::history::CheckpointKind;
+use crate::manifest::{LogHeader, CheckpointManifest};
+use crate::objects::PART_PREFIX;
+use crate::state::{ContentHash, SavedState};
+use crate::store::{CheckpointStore, logs, now_nanos};
+use crate::tree::TreeListing;
 
 /// How often is cleared away without being asked: once an hour.
-const PAUSE: i64 = 3_600_000_000_000;
+const PRUNE_INTERVAL_NANOS: i64 = 3_600_000_000_000;
 
 /// Less than this is not counted until the next clearing.
-const WORTH_COUNTING: u64 = 1_000_000;
+const MIN_COUNTED_BYTES: u64 = 1_000_000;
 
 /// Less than this is not counted after a call that has taken its time anyway.
-const WORTH_WEIGHING: u64 = 64_000;
+const MIN_COUNTED_AFTER_CALL: u64 = 64_000;
 
 /// What is counted is at least this part of what may be kept.
-const PART: u64 = 64;
+const LIMIT_DIVISOR: u64 = 64;
 
 /// What was cleared away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneReport {
     /// Checkpoints.
     pub checkpoints: usize,
     /// Contents.
@@ -39,9 +39,9 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
-impl Pruned {
+impl PruneReport {
     /// Removes the log of a checkpoint.
-    fn let_go(&mut self, log: &Path) -> io::Result<()> {
+    fn remove_log(&mut self, log: &Path) -> io::Result<()> {
         let bytes = fs::metadata(log).map_or(0, |found| found.len());
         remove(log)?;
         self.checkpoints += 1;
@@ -52,7 +52,7 @@ impl Pruned {
 
 /// How much there is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct DiskUsage {
     /// Folders that have checkpoints.
     pub workspaces: usize,
     /// Checkpoints.
@@ -67,7 +67,7 @@ pub struct Usage {
     pub log_bytes: u64,
 }
 
-impl Usage {
+impl DiskUsage {
     /// Bytes of everything on the disk.
     pub fn bytes(&self) -> u64 {
         self.object_bytes.saturating_add(self.log_bytes)
@@ -76,7 +76,7 @@ impl Usage {
 
 /// What is known of the whole without looking at all of it.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(crate) struct Tally {
+pub(crate) struct StoreTally {
     /// Goes up when contents were removed.
     pub(crate) generation: u64,
     /// Bytes of everything, as far as they were counted.
@@ -87,34 +87,34 @@ pub(crate) struct Tally {
 
 /// Where a workspace's tree was last seen.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Pointer {
-    pub(crate) listing: Hash,
+pub(crate) struct ListingPointer {
+    pub(crate) listing: ContentHash,
     pub(crate) generation: u64,
 }
 
-/// The file that holds a [`Pointer`].
-pub(crate) const POINTER: &str = "listing";
+/// The file that holds a [`ListingPointer`].
+pub(crate) const LISTING_FILE: &str = "listing";
 
-impl Store {
+impl CheckpointStore {
     /// Clears away what the limits do not allow, and what nothing names.
-    pub fn prune(&self) -> Result<Pruned, ToolError> {
-        let held = self.alone().map_err(|error| self.failed("lock", self.root(), &error))?;
-        let pruned = self.clear();
+    pub fn prune(&self) -> Result<PruneReport, ToolError> {
+        let held = self.lock_exclusive().map_err(|error| self.io_error("lock", self.root(), &error))?;
+        let pruned = self.prune_locked();
         drop(held);
         pruned
     }
 
     /// How much there is.
-    pub fn usage(&self) -> Result<Usage, ToolError> {
-        let mut usage = Usage::default();
-        for folder in self.folders()? {
-            let there = logs(&folder).map_err(|error| self.failed("list", &folder, &error))?;
+    pub fn usage(&self) -> Result<DiskUsage, ToolError> {
+        let mut usage = DiskUsage::default();
+        for folder in self.workspace_dirs()? {
+            let there = logs(&folder).map_err(|error| self.io_error("list", &folder, &error))?;
             let read = self.load(&folder)?.len();
             usage.workspaces += usize::from(read > 0);
             usage.checkpoints += read;
             usage.damaged += there.len().saturating_sub(read);
         }
-        for (_, bytes) in self.contents()? {
+        for (_, bytes) in self.object_files()? {
             usage.objects += 1;
             usage.object_bytes += bytes;
         }
@@ -124,7 +124,7 @@ impl Store {
 
     /// Bytes of everything but contents.
     fn log_bytes(&self) -> Result<u64, ToolError> {
-        let mut folders = self.folders()?;
+        let mut folders = self.workspace_dirs()?;
         folders.push(self.root().to_path_buf());
         let files = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
         let found = files.flatten().filter_map(|entry| entry.metadata().ok());
@@ -133,7 +133,7 @@ impl Store {
 
     /// After a checkpoint was begun: the oldest of its workspace go, if there
     /// are so many, and now and then everything is looked through.
-    pub(crate) fn tidy(&self, folder: &Path, count: usize) -> io::Result<()> {
+    pub(crate) fn prune_after_begin(&self, folder: &Path, count: usize) -> io::Result<()> {
         // To find out which ones go, they have to be opened: only if there are
         // so many.
         if count > self.limits.per_workspace {
@@ -141,38 +141,38 @@ impl Store {
                 remove(path)?;
             }
         }
-        self.count(WORTH_COUNTING)
+        self.count_added(MIN_COUNTED_BYTES)
     }
 
     /// After a call that may have left much in its log.
-    pub(crate) fn weigh(&self) -> io::Result<()> {
-        let is_worth = self.objects.added() >= self.worth(WORTH_WEIGHING);
-        if is_worth { self.count(WORTH_WEIGHING) } else { Ok(()) }
+    pub(crate) fn count_after_call(&self) -> io::Result<()> {
+        let is_worth = self.objects.added() >= self.count_threshold(MIN_COUNTED_AFTER_CALL);
+        if is_worth { self.count_added(MIN_COUNTED_AFTER_CALL) } else { Ok(()) }
     }
 
     /// From how much on it is counted what was added.
-    fn worth(&self, most: u64) -> u64 {
-        most.min(self.limits.total_bytes / PART)
+    fn count_threshold(&self, most: u64) -> u64 {
+        most.min(self.limits.total_bytes / LIMIT_DIVISOR)
     }
 
     /// Counts what was added, and clears away if that is too much or it is time.
-    fn count(&self, worth: u64) -> io::Result<()> {
+    fn count_added(&self, worth: u64) -> io::Result<()> {
         let mut tally = self.tally();
         let added = self.objects.added();
         tally.bytes = tally.bytes.saturating_add(added);
-        let is_due = now().saturating_sub(tally.at) > PAUSE;
+        let is_due = now_nanos().saturating_sub(tally.at) > PRUNE_INTERVAL_NANOS;
         if !is_due && tally.bytes <= self.limits.total_bytes {
-            if added >= self.worth(worth) {
-                let _shared = self.share()?;
+            if added >= self.count_threshold(worth) {
+                let _shared = self.lock_shared()?;
                 self.objects.take_added();
                 self.write_tally(&tally)?;
             }
             return Ok(());
         }
         // Somebody who adds comes first; the next checkpoint tries again.
-        if let Some(_held) = self.try_alone()? {
+        if let Some(_held) = self.try_lock_exclusive()? {
             self.objects.take_added();
-            self.clear().map_err(io::Error::other)?;
+            self.prune_locked().map_err(io::Error::other)?;
         }
         Ok(())
     }
@@ -184,11 +184,11 @@ impl Store {
         if there.len() <= most {
             return Vec::new();
         }
-        let heads: Vec<(&PathBuf, Option<Head>)> =
-            there.iter().map(|path| (path, self.head_of(path))).collect();
-        let counts = |head: &Option<Head>| {
+        let heads: Vec<(&PathBuf, Option<LogHeader>)> =
+            there.iter().map(|path| (path, self.log_header(path))).collect();
+        let counts = |head: &Option<LogHeader>| {
             let kind = head.as_ref().map(|head| &head.kind);
-            !matches!(kind, Some(Kind::Undo(_) | Kind::Redo(_)))
+            !matches!(kind, Some(CheckpointKind::Undo(_) | CheckpointKind::Redo(_)))
         };
         let mut over = heads.iter().filter(|(_, head)| counts(head)).count().saturating_sub(most);
         let mut kept: HashSet<&str> = HashSet::new();
@@ -196,8 +196,8 @@ impl Store {
         // The oldest first, so that what an undo is about comes before it.
         for (path, head) in &heads {
             let stays = match head.as_ref().map(|head| &head.kind) {
-                Some(Kind::Undo(turns)) => turns.iter().any(|id| kept.contains(id.as_str())),
-                Some(Kind::Redo(undo)) => kept.contains(undo.as_str()),
+                Some(CheckpointKind::Undo(turns)) => turns.iter().any(|id| kept.contains(id.as_str())),
+                Some(CheckpointKind::Redo(undo)) => kept.contains(undo.as_str()),
                 _ if over > 0 => {
                     over -= 1;
                     false
@@ -213,79 +213,79 @@ impl Store {
         going
     }
 
-    pub(crate) fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> StoreTally {
         let text = fs::read(self.root().join("tally")).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
-    fn write_tally(&self, tally: &Tally) -> io::Result<()> {
+    fn write_tally(&self, tally: &StoreTally) -> io::Result<()> {
         replace(&self.root().join("tally"), &serde_json::to_vec(tally)?)
     }
 
     /// Needs to be alone.
-    fn clear(&self) -> Result<Pruned, ToolError> {
-        let failed = |error: io::Error| self.failed("clear away in", self.root(), &error);
-        let mut pruned = Pruned::default();
+    fn prune_locked(&self) -> Result<PruneReport, ToolError> {
+        let failed = |error: io::Error| self.io_error("clear away in", self.root(), &error);
+        let mut pruned = PruneReport::default();
         let oldest =
-            now().saturating_sub(i64::try_from(self.limits.age.as_nanos()).unwrap_or(i64::MAX));
-        for folder in self.folders()? {
+            now_nanos().saturating_sub(i64::try_from(self.limits.max_age.as_nanos()).unwrap_or(i64::MAX));
+        for folder in self.workspace_dirs()? {
             let mut there = logs(&folder).map_err(failed)?;
             let surplus = self.surplus(&there);
             for path in &there {
-                if surplus.contains(&path) || time_of(path).is_none_or(|time| time < oldest) {
-                    pruned.let_go(path).map_err(failed)?;
+                if surplus.contains(&path) || log_time(path).is_none_or(|time| time < oldest) {
+                    pruned.remove_log(path).map_err(failed)?;
                 }
             }
             remove_leftovers(&folder).map_err(failed)?;
             there = logs(&folder).map_err(failed)?;
-            if there.is_empty() && is_old(&folder.join(POINTER), oldest) {
+            if there.is_empty() && is_old(&folder.join(LISTING_FILE), oldest) {
                 fs::remove_dir_all(&folder).map_err(failed)?;
             }
         }
         remove_leftovers(self.root()).map_err(failed)?;
         let mut bytes = self.sweep(&mut pruned)?.saturating_add(self.log_bytes()?);
-        while bytes > self.limits.total_bytes && self.give_way(&mut pruned).map_err(failed)? {
+        while bytes > self.limits.total_bytes && self.drop_oldest(&mut pruned).map_err(failed)? {
             bytes = self.sweep(&mut pruned)?.saturating_add(self.log_bytes()?);
         }
         let mut tally = self.tally();
         tally.generation += u64::from(pruned.objects > 0);
-        tally = Tally { bytes, at: now(), ..tally };
+        tally = StoreTally { bytes, at: now_nanos(), ..tally };
         self.write_tally(&tally).map_err(failed)?;
         Ok(pruned)
     }
 
     /// Lets go of the oldest quarter of all checkpoints, or else of the trees
     /// that were last seen; whether there was anything to let go of.
-    fn give_way(&self, pruned: &mut Pruned) -> io::Result<bool> {
+    fn drop_oldest(&self, pruned: &mut PruneReport) -> io::Result<bool> {
         let mut all = Vec::new();
         let mut pointers = Vec::new();
-        for folder in self.folders().map_err(io::Error::other)? {
+        for folder in self.workspace_dirs().map_err(io::Error::other)? {
             all.extend(logs(&folder)?);
-            pointers.push(folder.join(POINTER));
+            pointers.push(folder.join(LISTING_FILE));
         }
         pointers.retain(|path| path.exists());
-        all.sort_by_key(|path| time_of(path));
+        all.sort_by_key(|path| log_time(path));
         // The newest stays: it is about what is being done right now.
         if all.len() <= 1 {
             pointers.iter().try_for_each(|path| remove(path))?;
             return Ok(!pointers.is_empty());
         }
         let share = all.len().div_ceil(4).min(all.len() - 1);
-        all.iter().take(share).try_for_each(|path| pruned.let_go(path))?;
+        all.iter().take(share).try_for_each(|path| pruned.remove_log(path))?;
         Ok(true)
     }
 
     /// Removes the contents that nothing names; how many bytes are left.
-    fn sweep(&self, pruned: &mut Pruned) -> Result<u64, ToolError> {
-        let named = self.named()?;
+    fn sweep(&self, pruned: &mut PruneReport) -> Result<u64, ToolError> {
+        let named = self.referenced_hashes()?;
         let mut left = 0;
-        for (path, bytes) in self.contents()? {
-            let hash = hash_at(&path);
+        for (path, bytes) in self.object_files()? {
+            let hash = hash_from_path(&path);
             if hash.is_some_and(|hash| named.contains(&hash)) {
                 left += bytes;
                 continue;
             }
-            remove(&path).map_err(|error| self.failed("remove", &path, &error))?;
+            remove(&path).map_err(|error| self.io_error("remove", &path, &error))?;
             pruned.objects += 1;
             pruned.bytes += bytes;
         }
@@ -293,15 +293,15 @@ impl Store {
     }
 
     /// Every content that a checkpoint or a pointer names.
-    fn named(&self) -> Result<HashSet<Hash>, ToolError> {
+    fn referenced_hashes(&self) -> Result<HashSet<ContentHash>, ToolError> {
         let mut named = HashSet::new();
         let mut listings = HashSet::new();
-        for folder in self.folders()? {
-            let there = logs(&folder).map_err(|error| self.failed("list", &folder, &error))?;
-            for manifest in there.iter().filter_map(|path| Manifest::load(path).ok().flatten()) {
+        for folder in self.workspace_dirs()? {
+            let there = logs(&folder).map_err(|error| self.io_error("list", &folder, &error))?;
+            for manifest in there.iter().filter_map(|path| CheckpointManifest::load(path).ok().flatten()) {
                 listings.extend(manifest.trees.iter().map(|tree| tree.listing));
                 named.extend(manifest.changes.values().filter_map(|change| match change.before {
-                    State::File { hash, .. } => Some(hash),
+                    SavedState::File { hash, .. } => Some(hash),
                     _ => None,
                 }));
             }
@@ -309,7 +309,7 @@ impl Store {
         }
         for hash in listings {
             named.insert(hash);
-            if let Ok(listing) = Listing::load(&self.objects, hash) {
+            if let Ok(listing) = TreeListing::load(&self.objects, hash) {
                 named.extend(listing.hashes());
             }
         }
@@ -317,14 +317,14 @@ impl Store {
     }
 
     /// Every file among the contents, and its size.
-    fn contents(&self) -> Result<Vec<(PathBuf, u64)>, ToolError> {
+    fn object_files(&self) -> Result<Vec<(PathBuf, u64)>, ToolError> {
         let list = |path: &Path| match fs::read_dir(path) {
             Ok(entries) => Ok(entries.flatten().collect()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(self.failed("list", path, &error)),
+            Err(error) => Err(self.io_error("list", path, &error)),
         };
         let mut found = Vec::new();
-        for drawer in list(self.objects.folder())? {
+        for drawer in list(self.objects.dir())? {
             for entry in list(&drawer.path())? {
                 found.push((entry.path(), entry.metadata().map_or(0, |m| m.len())));
             }
@@ -332,28 +332,28 @@ impl Store {
         Ok(found)
     }
 
-    pub(crate) fn pointer(&self, folder: &Path) -> Option<Pointer> {
-        serde_json::from_slice(&fs::read(folder.join(POINTER)).ok()?).ok()
+    pub(crate) fn pointer(&self, folder: &Path) -> Option<ListingPointer> {
+        serde_json::from_slice(&fs::read(folder.join(LISTING_FILE)).ok()?).ok()
     }
 
-    pub(crate) fn write_pointer(&self, folder: &Path, pointer: &Pointer) -> io::Result<()> {
-        replace(&folder.join(POINTER), &serde_json::to_vec(pointer)?)
+    pub(crate) fn write_pointer(&self, folder: &Path, pointer: &ListingPointer) -> io::Result<()> {
+        replace(&folder.join(LISTING_FILE), &serde_json::to_vec(pointer)?)
     }
 }
 
-fn hash_at(path: &Path) -> Option<Hash> {
+fn hash_from_path(path: &Path) -> Option<ContentHash> {
     let name = path.file_name()?.to_str()?;
-    if name.starts_with(UNFINISHED) {
+    if name.starts_with(PART_PREFIX) {
         return None;
     }
     let drawer = path.parent()?.file_name()?.to_str()?;
-    Hash::from_hex(&format!("{drawer}{name}"))
+    ContentHash::from_hex(&format!("{drawer}{name}"))
 }
 
 /// What processes that died have left half-written.
 fn remove_leftovers(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)?.flatten() {
-        if entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes()) {
+        if entry.file_name().as_encoded_bytes().starts_with(PART_PREFIX.as_bytes()) {
             remove(&entry.path())?;
         }
     }
@@ -361,7 +361,7 @@ fn remove_leftovers(folder: &Path) -> io::Result<()> {
 }
 
 /// When a checkpoint was begun, by the name of its file.
-pub(crate) fn time_of(log: &Path) -> Option<i64> {
+pub(crate) fn log_time(log: &Path) -> Option<i64> {
     log.file_stem()?.to_str()?.split('-').next()?.parse().ok()
 }
 
@@ -384,7 +384,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     use std::hash::{BuildHasher as _, RandomState};
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
-    let name = format!("{UNFINISHED}{:016x}", RandomState::new().hash_one(0));
+    let name = format!("{PART_PREFIX}{:016x}", RandomState::new().hash_one(0));
     let part = path.with_file_name(name);
     let mut options = fs::OpenOptions::new();
     let mut file = options.write(true).create_new(true).mode(0o600).open(&part)?;

@@ -8,94 +8,94 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{CheckpointId, ToolError};
 
-use crate::capture::Capture;
-use crate::damage::refusal;
-use crate::halfway::{overtaken, remove_leftovers};
-use crate::history::Kind;
-use crate::likeness::Kept;
-use crate::linked::Names;
-use crate::manifest::{Line, Log, Manifest, Seen};
-use crate::plan::{Past, Plan, Step};
+use crate::capture::FileCapture;
+use crate::damage::damage_error;
+use crate::interrupted_restores::{superseded, remove_leftovers};
+use crate::history::CheckpointKind;
+use crate::attributes::SavedAttributes;
+use crate::hard_links::RestoredLinks;
+use crate::manifest::{CheckpointLine, CheckpointLog, CheckpointManifest, PathRecord};
+use crate::plan::{WorkspaceHistory, RestorePlan, RestoreStep};
 use crate::prune::remove;
-use crate::spot::Spot;
-use crate::state::{Carried, State, Unkept};
-use crate::store::{LOG, Store, id_of, lock_alone, logs, now};
-use crate::turn::begin_log;
-use crate::written::written;
+use crate::path_handle::PathHandle;
+use crate::state::{AttributeMask, SavedState, UnsavedReason};
+use crate::store::{LOG_EXTENSION, CheckpointStore, make_checkpoint_id, lock_workspace, logs, now_nanos};
+use crate::turn::create_log;
+use crate::path_text::path_to_text;
 
 /// The permission bits of a folder that had to be made to hold a file.
-const FOLDER: u32 = 0o755;
+const DIR_MODE: u32 = 0o755;
 
 /// What was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreReport {
     /// The checkpoint with which it can be undone; none if nothing was done,
     /// and none for a redo, after which the turn itself can be undone again.
     pub checkpoint: Option<CheckpointId>,
     /// What was brought back.
-    pub done: Vec<PathBuf>,
+    pub restored: Vec<PathBuf>,
     /// What was left as it is, and why.
-    pub left: Vec<(PathBuf, String)>,
+    pub skipped: Vec<(PathBuf, String)>,
     /// Whether something is among it that should have been brought back. A
     /// folder that holds something else by now is rightly left.
     pub is_partial: bool,
     /// What was replaced or removed although it could not be kept, and why: it
     /// is lost for good.
-    pub lost: Vec<(PathBuf, Unkept)>,
+    pub lost: Vec<(PathBuf, UnsavedReason)>,
     /// What was brought back without its owner, its group, these extended
     /// attributes or its other names.
-    pub without: Vec<(PathBuf, Vec<String>)>,
+    pub missing_attributes: Vec<(PathBuf, Vec<String>)>,
 }
 
-impl Store {
+impl CheckpointStore {
     /// Carries a plan out. What stands in the way is an error, unless `force`
     /// is given: then what can be done is done.
-    pub fn carry_out(&self, plan: &Plan, force: bool) -> Result<Restored, ToolError> {
-        refuse(plan, force)?;
-        let mut restored = Restored::default();
+    pub fn apply_plan(&self, plan: &RestorePlan, force: bool) -> Result<RestoreReport, ToolError> {
+        check_plan(plan, force)?;
+        let mut restored = RestoreReport::default();
         let mut steps = Vec::new();
         for step in &plan.steps {
             match step.obstacle.filter(|obstacle| !obstacle.can_be_forced) {
                 Some(obstacle) => {
                     restored.is_partial = true;
-                    restored.left.push((step.path.clone(), obstacle.why.describe()));
+                    restored.skipped.push((step.path.clone(), obstacle.reason.describe()));
                 }
                 None => steps.push(step),
             }
         }
         // An undo or a redo counts even if all files are as wanted already.
-        let is_restore = matches!(plan.kind, Kind::Restore(_));
+        let is_restore = matches!(plan.kind, CheckpointKind::Restore(_));
         if is_restore && steps.is_empty() && !plan.is_resumed() {
             return Ok(restored);
         }
-        let folder = self.folder_of(&plan.workspace);
-        let failed = |error: io::Error| self.failed("write in", &folder, &error);
-        let _alone = lock_alone(&folder).map_err(failed)?;
+        let folder = self.workspace_dir(&plan.workspace);
+        let failed = |error: io::Error| self.io_error("write in", &folder, &error);
+        let _alone = lock_workspace(&folder).map_err(failed)?;
         let there = logs(&folder).map_err(failed)?;
         let earlier = self.load(&folder)?;
         // Somebody may have done the same while this was planned.
-        if Past::of(there, &earlier) != plan.past {
-            return Err(outdated(plan));
+        if WorkspaceHistory::new(there, &earlier) != plan.history {
+            return Err(outdated_error(plan));
         }
         earlier.iter().filter(|m| m.is_interrupted()).for_each(remove_leftovers);
-        let (mut manifest, mut log) = self.keep(plan, &steps, force)?;
+        let (mut manifest, mut log) = self.save_replaced(plan, &steps, force)?;
         // Files go before the folders that they are in, and come after them.
-        steps.sort_by_key(|step| (phase(step), Depth::of(step)));
-        self.take_all(plan, &steps, force, &mut restored)?;
-        restored.lost = lost(&steps, &restored.done, &manifest);
-        if restored.done.is_empty() && restored.is_partial && !plan.is_resumed() {
+        steps.sort_by_key(|step| (step_phase(step), DepthOrder::for_step(step)));
+        self.apply_steps(plan, &steps, force, &mut restored)?;
+        restored.lost = lost_paths(&steps, &restored.restored, &manifest);
+        if restored.restored.is_empty() && restored.is_partial && !plan.is_resumed() {
             // The turn stands as it stood.
             remove(&log.path).map_err(failed)?;
-            return Err(stuck(&restored.left, &plan.kind));
+            return Err(nothing_restored_error(&restored.skipped, &plan.kind));
         }
-        self.dress_folders(&steps, &mut restored);
-        for old in overtaken(&earlier, &manifest) {
+        self.apply_dir_attributes(&steps, &mut restored);
+        for old in superseded(&earlier, &manifest) {
             remove_log(&folder, old.id()).map_err(failed)?;
         }
-        self.finish(&mut manifest, &mut log).map_err(failed)?;
+        self.record_result(&mut manifest, &mut log).map_err(failed)?;
         self.objects.add(log.take_added());
-        restored.done.sort();
-        if let Kind::Redo(undo) = &plan.kind {
+        restored.restored.sort();
+        if let CheckpointKind::Redo(undo) = &plan.kind {
             // Both together are nothing: the turn stands as it stood. The undo
             // goes first, since alone it would say that the turn is undone.
             remove_log(&folder, undo).map_err(failed)?;
@@ -104,261 +104,261 @@ impl Store {
         }
         restored.checkpoint = Some(manifest.id().to_owned());
         // Everything is in place; what is to be cleared away can wait.
-        let _ = logs(&folder).and_then(|there| self.tidy(&folder, there.len()));
+        let _ = logs(&folder).and_then(|there| self.prune_after_begin(&folder, there.len()));
         Ok(restored)
     }
 
     /// Writes down what became of the files, where it is not what was meant.
-    fn finish(&self, manifest: &mut Manifest, log: &mut Log) -> io::Result<()> {
-        let mut capture = Capture::looking(self.limits);
+    fn record_result(&self, manifest: &mut CheckpointManifest, log: &mut CheckpointLog) -> io::Result<()> {
+        let mut capture = FileCapture::inspecting(self.limits);
         let mut lines = Vec::new();
         for (path, change) in &manifest.changes {
             if let Ok(state) = capture.state(path)
                 && change.after.as_ref() != Some(&state)
             {
-                lines.push(Line::After(Seen { path: path.clone(), state }));
+                lines.push(CheckpointLine::After(PathRecord { path: path.clone(), state }));
             }
         }
-        lines.push(Line::Finished(true));
+        lines.push(CheckpointLine::Finished(true));
         log.write(&lines)?;
-        lines.into_iter().for_each(|line| manifest.take(line));
+        lines.into_iter().for_each(|line| manifest.apply_line(line));
         Ok(())
     }
 
-    fn take_all(
+    fn apply_steps(
         &self,
-        plan: &Plan,
-        steps: &[&Step],
+        plan: &RestorePlan,
+        steps: &[&RestoreStep],
         force: bool,
-        restored: &mut Restored,
+        restored: &mut RestoreReport,
     ) -> Result<(), ToolError> {
-        let mut names = Names::default();
-        plan.back.iter().for_each(|step| names.know(&step.path, &step.to));
+        let mut names = RestoredLinks::default();
+        plan.already_done.iter().for_each(|step| names.note_restored(&step.path, &step.to));
         for step in steps {
-            match self.take(step, &mut names) {
-                Ok(Taken::Done) => restored.done.push(step.path.clone()),
-                Ok(Taken::Without(what)) => {
-                    restored.done.push(step.path.clone());
-                    restored.without.push((step.path.clone(), what));
+            match self.apply_step(step, &mut names) {
+                Ok(StepResult::Done) => restored.restored.push(step.path.clone()),
+                Ok(StepResult::DoneWithout(what)) => {
+                    restored.restored.push(step.path.clone());
+                    restored.missing_attributes.push((step.path.clone(), what));
                 }
-                Ok(Taken::Left(why)) => {
+                Ok(StepResult::Failed(why)) => {
                     restored.is_partial = true;
-                    restored.left.push((step.path.clone(), why.into()));
+                    restored.skipped.push((step.path.clone(), why.into()));
                 }
-                Ok(Taken::Stays(why)) => restored.left.push((step.path.clone(), why.into())),
+                Ok(StepResult::LeftInPlace(why)) => restored.skipped.push((step.path.clone(), why.into())),
                 Err(error) if force => {
                     restored.is_partial = true;
-                    restored.left.push((step.path.clone(), error.to_string()));
+                    restored.skipped.push((step.path.clone(), error.to_string()));
                 }
                 Err(error) => {
-                    let what = format!("{} cannot be brought back", written(&step.path));
+                    let what = format!("{} cannot be brought back", path_to_text(&step.path));
                     return Err(ToolError::io(what, &error)
-                        .with("done", restored.done.len())
+                        .with("done", restored.restored.len())
                         .with_hint("Remove the cause and run the same command again: it goes on where it stopped."));
                 }
             }
         }
-        names.tell(&mut restored.without);
+        names.report_missing(&mut restored.missing_attributes);
         Ok(())
     }
 
     /// Keeps what is about to be replaced, and writes down what will be there:
     /// so that who is cut off can be told from somebody else.
-    fn keep(
+    fn save_replaced(
         &self,
-        plan: &Plan,
-        steps: &[&Step],
+        plan: &RestorePlan,
+        steps: &[&RestoreStep],
         force: bool,
-    ) -> Result<(Manifest, Log), ToolError> {
-        let folder = self.folder_of(&plan.workspace);
-        let failed = |error: io::Error| self.failed("write in", &folder, &error);
-        let _shared = self.share().map_err(failed)?;
-        let mut capture = Capture::keeping(&self.objects, self.limits);
+    ) -> Result<(CheckpointManifest, CheckpointLog), ToolError> {
+        let folder = self.workspace_dir(&plan.workspace);
+        let failed = |error: io::Error| self.io_error("write in", &folder, &error);
+        let _shared = self.lock_shared().map_err(failed)?;
+        let mut capture = FileCapture::storing(&self.objects, self.limits);
         let mut lines = Vec::new();
-        let mut note = |path: &Path, before: State, after: State| {
+        let mut note = |path: &Path, before: SavedState, after: SavedState| {
             let path = path.to_path_buf();
-            lines.push(Line::Before(Seen { path: path.clone(), state: before }));
-            lines.push(Line::After(Seen { path, state: after }));
+            lines.push(CheckpointLine::Before(PathRecord { path: path.clone(), state: before }));
+            lines.push(CheckpointLine::After(PathRecord { path, state: after }));
         };
         let mut told: BTreeSet<PathBuf> = steps.iter().map(|step| step.path.clone()).collect();
         for step in steps {
-            for above in missing(&step.path) {
+            for above in missing_parents(&step.path) {
                 if told.insert(above.clone()) {
-                    note(&above, State::Absent, made_on_the_way());
+                    note(&above, SavedState::Absent, created_dir_state());
                 }
             }
-            let now = self.keep_one(step, &mut capture, force)?;
-            note(&step.path, step.begun.clone().unwrap_or(now), step.to.clone());
+            let now = self.save_one(step, &mut capture, force)?;
+            note(&step.path, step.resumed_from.clone().unwrap_or(now), step.to.clone());
         }
-        for (step, begun) in plan.back.iter().filter_map(|step| Some((step, step.begun.clone()?))) {
+        for (step, begun) in plan.already_done.iter().filter_map(|step| Some((step, step.resumed_from.clone()?))) {
             note(&step.path, begun, step.to.clone());
         }
-        let at = now();
-        let turn = format!("{}-{at}-{}", plan.kind.word().unwrap_or("turn"), std::process::id());
-        let id = id_of("", &turn, &plan.workspace);
+        let at = now_nanos();
+        let turn = format!("{}-{at}-{}", plan.kind.command_name().unwrap_or("turn"), std::process::id());
+        let id = make_checkpoint_id("", &turn, &plan.workspace);
         let (workspace, kind) = (plan.workspace.clone(), plan.kind.clone());
-        let mut manifest = Manifest::new(id, workspace, "", &turn, kind, at);
-        let log = begin_log(self, &manifest.head, &lines).map_err(failed)?;
-        lines.into_iter().for_each(|line| manifest.take(line));
+        let mut manifest = CheckpointManifest::new(id, workspace, "", &turn, kind, at);
+        let log = create_log(self, &manifest.header, &lines).map_err(failed)?;
+        lines.into_iter().for_each(|line| manifest.apply_line(line));
         Ok((manifest, log))
     }
 
     /// Keeps what a step replaces; it must be what was planned for.
-    fn keep_one(
+    fn save_one(
         &self,
-        step: &Step,
-        capture: &mut Capture<'_>,
+        step: &RestoreStep,
+        capture: &mut FileCapture<'_>,
         force: bool,
-    ) -> Result<State, ToolError> {
+    ) -> Result<SavedState, ToolError> {
         let state = capture.state_since(&step.path, &step.from);
-        let state = state.map_err(|error| ToolError::io(written(&step.path), &error))?;
-        match state.why_unkept().filter(|_| step.from.why_unkept().is_none()) {
+        let state = state.map_err(|error| ToolError::io(path_to_text(&step.path), &error))?;
+        match state.unsaved_reason().filter(|_| step.from.unsaved_reason().is_none()) {
             // It could be read, but there is no room for it.
-            Some(why) if !force => return Err(no_room(&step.path, why)),
+            Some(why) if !force => return Err(out_of_space_error(&step.path, why)),
             Some(_) => {
-                let now = Capture::looking(self.limits).state(&step.path);
+                let now = FileCapture::inspecting(self.limits).state(&step.path);
                 if !now.is_ok_and(|now| now.is_same(&step.from)) {
-                    return Err(changed_meanwhile(&step.path));
+                    return Err(changed_error(&step.path));
                 }
             }
-            None if !state.is_same(&step.from) => return Err(changed_meanwhile(&step.path)),
-            None if state.why_unkept().is_some() && !force => {
-                return Err(changed_meanwhile(&step.path));
+            None if !state.is_same(&step.from) => return Err(changed_error(&step.path)),
+            None if state.unsaved_reason().is_some() && !force => {
+                return Err(changed_error(&step.path));
             }
             None => {}
         }
         Ok(state)
     }
 
-    fn take(&self, step: &Step, names: &mut Names) -> io::Result<Taken> {
-        make_way(&step.path)?;
-        let Some(spot) = Spot::reach(&step.path)? else {
-            return Ok(Taken::Left("the folder that it was in is gone"));
+    fn apply_step(&self, step: &RestoreStep, names: &mut RestoredLinks) -> io::Result<StepResult> {
+        create_parents(&step.path)?;
+        let Some(spot) = PathHandle::resolve(&step.path)? else {
+            return Ok(StepResult::Failed("the folder that it was in is gone"));
         };
         match &step.to {
-            State::Absent => {
-                return match spot.remove(step.from.is_folder()) {
+            SavedState::Absent => {
+                return match spot.remove(step.from.is_dir()) {
                     Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                        Ok(Taken::Stays("it is not empty"))
+                        Ok(StepResult::LeftInPlace("it is not empty"))
                     }
-                    removed => removed.map(|()| Taken::Done),
+                    removed => removed.map(|()| StepResult::Done),
                 };
             }
-            State::Folder { .. } => {
-                if !step.from.is_folder() {
+            SavedState::Folder { .. } => {
+                if !step.from.is_dir() {
                     spot.remove(false)?;
                 }
-                spot.put_folder()?;
+                spot.put_dir()?;
                 // Its own bits come last; until then it must take files.
-                if matches!(step.from, State::Folder { mode, .. } if mode & 0o300 != 0o300) {
+                if matches!(step.from, SavedState::Folder { mode, .. } if mode & 0o300 != 0o300) {
                     spot.set_mode(0o700)?;
                 }
             }
-            State::File { hash, mode, owner, attributes, linked, .. } => {
-                let carried = step.carried;
-                let kept = Kept { mode: *mode, owner: *owner, attributes, carried };
-                let lost = if is_content_there(step) {
-                    spot.dress(kept)?
+            SavedState::File { hash, mode, owner, attributes, linked, .. } => {
+                let carried = step.attributes;
+                let kept = SavedAttributes { mode: *mode, owner: *owner, attributes, overrides: carried };
+                let lost = if has_same_content(step) {
+                    spot.apply_attributes(kept)?
                 } else {
-                    if let Some(refused) = clear(&spot, &step.from)? {
+                    if let Some(refused) = clear_target(&spot, &step.from)? {
                         return Ok(refused);
                     }
                     let put = || spot.put_file(kept, |file| self.objects.copy_to(*hash, file));
-                    names.bring(&step.path, &spot, linked.map(|linked| (linked, *hash)), put)?
+                    names.restore(&step.path, &spot, linked.map(|linked| (linked, *hash)), put)?
                 };
                 if !lost.is_empty() {
-                    return Ok(Taken::Without(lost));
+                    return Ok(StepResult::DoneWithout(lost));
                 }
             }
-            State::Link { target, owner } => {
-                if let Some(refused) = clear(&spot, &step.from)? {
+            SavedState::Link { target, owner } => {
+                if let Some(refused) = clear_target(&spot, &step.from)? {
                     return Ok(refused);
                 }
-                let is_link = matches!(step.from, State::Link { .. });
+                let is_link = matches!(step.from, SavedState::Link { .. });
                 let found = step.from.owner().filter(|_| is_link);
-                let owner = if step.carried.owner { owner.or(found) } else { found.or(*owner) };
+                let owner = if step.attributes.owner { owner.or(found) } else { found.or(*owner) };
                 let lost = spot.put_link(target, owner)?;
                 if !lost.is_empty() {
-                    return Ok(Taken::Without(lost));
+                    return Ok(StepResult::DoneWithout(lost));
                 }
             }
-            State::Unkept { .. } => return Ok(Taken::Left("it was not kept")),
+            SavedState::Unkept { .. } => return Ok(StepResult::Failed("it was not kept")),
         }
-        Ok(Taken::Done)
+        Ok(StepResult::Done)
     }
 
     /// Last, and from the inside out: a folder that may not be written to
     /// could not be filled.
-    fn dress_folders(&self, steps: &[&Step], restored: &mut Restored) {
-        let done: BTreeSet<PathBuf> = restored.done.iter().cloned().collect();
+    fn apply_dir_attributes(&self, steps: &[&RestoreStep], restored: &mut RestoreReport) {
+        let done: BTreeSet<PathBuf> = restored.restored.iter().cloned().collect();
         let none = BTreeMap::new();
         for step in steps.iter().rev().filter(|step| done.contains(&step.path)) {
-            if let State::Folder { mode, owner, attributes } = &step.to
-                && let Ok(Some(spot)) = Spot::reach(&step.path)
+            if let SavedState::Folder { mode, owner, attributes } = &step.to
+                && let Ok(Some(spot)) = PathHandle::resolve(&step.path)
             {
                 // A new one has nothing of its own yet, but perhaps lists that
                 // the folder around it has given it.
-                let meant = if step.from.is_folder() { step.carried } else { Carried::ALL };
-                let known = Carried { owner: owner.is_some(), attributes: attributes.is_some() };
-                let (mode, owner, carried) = (*mode, *owner, meant.and(known));
+                let meant = if step.from.is_dir() { step.attributes } else { AttributeMask::ALL };
+                let known = AttributeMask { owner: owner.is_some(), attributes: attributes.is_some() };
+                let (mode, owner, carried) = (*mode, *owner, meant.intersection(known));
                 let attributes = attributes.as_ref().unwrap_or(&none);
                 // It is there with all that was in it; that counts.
-                let lost = spot.dress_folder(Kept { mode, owner, attributes, carried });
+                let lost = spot.apply_dir_attributes(SavedAttributes { mode, owner, attributes, overrides: carried });
                 let lost = lost.unwrap_or_else(|_| vec!["mode".into()]);
                 if !lost.is_empty() {
-                    restored.without.push((step.path.clone(), lost));
+                    restored.missing_attributes.push((step.path.clone(), lost));
                 }
             }
         }
     }
 }
 
-enum Taken {
+enum StepResult {
     Done,
     /// It is back, but for these of its attributes.
-    Without(Vec<String>),
+    DoneWithout(Vec<String>),
     /// It could not be brought back.
-    Left(&'static str),
+    Failed(&'static str),
     /// A folder that has come to hold something else is rightly there.
-    Stays(&'static str),
+    LeftInPlace(&'static str),
 }
 
 /// Whether only the mode, the owner or attributes are others.
-fn is_content_there(step: &Step) -> bool {
-    matches!((&step.from, &step.to), (State::File { hash: a, .. }, State::File { hash: b, .. }) if a == b)
+fn has_same_content(step: &RestoreStep) -> bool {
+    matches!((&step.from, &step.to), (SavedState::File { hash: a, .. }, SavedState::File { hash: b, .. }) if a == b)
 }
 
 /// What was replaced without having been kept.
-fn lost(steps: &[&Step], done: &[PathBuf], manifest: &Manifest) -> Vec<(PathBuf, Unkept)> {
+fn lost_paths(steps: &[&RestoreStep], done: &[PathBuf], manifest: &CheckpointManifest) -> Vec<(PathBuf, UnsavedReason)> {
     let done: BTreeSet<&PathBuf> = done.iter().collect();
-    let replaced = steps.iter().filter(|step| done.contains(&step.path) && !is_content_there(step));
+    let replaced = steps.iter().filter(|step| done.contains(&step.path) && !has_same_content(step));
     replaced
         .filter_map(|step| {
-            let why = manifest.changes.get(&step.path)?.before.why_unkept()?;
+            let why = manifest.changes.get(&step.path)?.before.unsaved_reason()?;
             Some((step.path.clone(), why))
         })
         .collect()
 }
 
 /// A folder gives way to a file only if nothing is in it.
-fn clear(spot: &Spot, from: &State) -> io::Result<Option<Taken>> {
-    if !from.is_folder() {
+fn clear_target(spot: &PathHandle, from: &SavedState) -> io::Result<Option<StepResult>> {
+    if !from.is_dir() {
         return Ok(None);
     }
     match spot.remove(true) {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            Ok(Some(Taken::Left("a folder that is not empty is in its place")))
+            Ok(Some(StepResult::Failed("a folder that is not empty is in its place")))
         }
         removed => removed.map(|()| None),
     }
 }
 
 /// What goes, then folders that come, then files and links.
-fn phase(step: &Step) -> u8 {
+fn step_phase(step: &RestoreStep) -> u8 {
     match &step.to {
-        State::Absent if !step.from.is_folder() => 0,
-        State::Absent => 1,
-        State::Folder { .. } => 2,
+        SavedState::Absent if !step.from.is_dir() => 0,
+        SavedState::Absent => 1,
+        SavedState::Folder { .. } => 2,
         // In the place of a folder, which is empty by now.
         _ => 3,
     }
@@ -366,41 +366,41 @@ fn phase(step: &Step) -> u8 {
 
 /// From the inside out for what goes, from the outside in for what comes.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Depth {
-    Going(Reverse<usize>),
-    Coming(usize),
+enum DepthOrder {
+    Removal(Reverse<usize>),
+    Creation(usize),
 }
 
-impl Depth {
-    fn of(step: &Step) -> Self {
+impl DepthOrder {
+    fn for_step(step: &RestoreStep) -> Self {
         let depth = step.path.components().count();
-        if step.to == State::Absent { Self::Going(Reverse(depth)) } else { Self::Coming(depth) }
+        if step.to == SavedState::Absent { Self::Removal(Reverse(depth)) } else { Self::Creation(depth) }
     }
 }
 
 /// The folders on the way to a path that are not there.
-fn missing(path: &Path) -> Vec<PathBuf> {
+fn missing_parents(path: &Path) -> Vec<PathBuf> {
     let is_there = |path: &Path| path.symlink_metadata().is_ok();
     path.ancestors().skip(1).take_while(|above| !is_there(above)).map(PathBuf::from).collect()
 }
 
 /// A folder that is made to get to a path.
-fn made_on_the_way() -> State {
-    State::Folder { mode: FOLDER, owner: None, attributes: None }
+fn created_dir_state() -> SavedState {
+    SavedState::Folder { mode: DIR_MODE, owner: None, attributes: None }
 }
 
-fn make_way(path: &Path) -> io::Result<()> {
-    for folder in missing(path).iter().rev() {
-        if let Some(spot) = Spot::reach(folder)? {
-            spot.put_folder()?;
-            spot.set_mode(FOLDER)?;
+fn create_parents(path: &Path) -> io::Result<()> {
+    for folder in missing_parents(path).iter().rev() {
+        if let Some(spot) = PathHandle::resolve(folder)? {
+            spot.put_dir()?;
+            spot.set_mode(DIR_MODE)?;
         }
     }
     Ok(())
 }
 
 fn remove_log(folder: &Path, id: &str) -> io::Result<()> {
-    let end = format!("-{id}.{LOG}");
+    let end = format!("-{id}.{LOG_EXTENSION}");
     let there = logs(folder)?;
     there
         .iter()
@@ -409,60 +409,60 @@ fn remove_log(folder: &Path, id: &str) -> io::Result<()> {
 }
 
 /// What forbids a plan to be carried out.
-fn refuse(plan: &Plan, force: bool) -> Result<(), ToolError> {
+fn check_plan(plan: &RestorePlan, force: bool) -> Result<(), ToolError> {
     if !force {
         if !plan.damaged.is_empty() {
-            return Err(refusal(&plan.damaged, Some(&plan.kind))
+            return Err(damage_error(&plan.damaged, Some(&plan.kind))
                 .with_hint("--force goes past it, to the turns before it."));
         }
-        refuse_obstacles(plan)?;
+        check_obstacles(plan)?;
     }
-    refuse_the_impossible(plan)
+    check_feasible(plan)
 }
 
-fn refuse_obstacles(plan: &Plan) -> Result<(), ToolError> {
+fn check_obstacles(plan: &RestorePlan) -> Result<(), ToolError> {
     let told: Vec<String> = plan
         .steps
         .iter()
-        .filter_map(|step| Some(format!("{}: {}", written(&step.path), step.describe_obstacle()?)))
+        .filter_map(|step| Some(format!("{}: {}", path_to_text(&step.path), step.describe_obstacle()?)))
         .collect();
     if told.is_empty() {
         return Ok(());
     }
-    Err(ToolError::conflict(format!("Nothing was changed. {}", first_few(&told)))
+    Err(ToolError::conflict(format!("Nothing was changed. {}", join_first_few(&told)))
         .with("files", told)
         .with_hint("--preview shows everything; --force does what can be done."))
 }
 
-fn first_few(told: &[String]) -> String {
-    const SHOWN: usize = 5;
-    let shown = told.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
-    let more = told.len().saturating_sub(SHOWN);
+fn join_first_few(told: &[String]) -> String {
+    const MAX_SHOWN: usize = 5;
+    let shown = told.iter().take(MAX_SHOWN).cloned().collect::<Vec<_>>().join("; ");
+    let more = told.len().saturating_sub(MAX_SHOWN);
     if more > 0 { format!("{shown}; and {more} more") } else { shown }
 }
 
 /// What nothing can be done about, even by force, does not use a turn up.
-fn refuse_the_impossible(plan: &Plan) -> Result<(), ToolError> {
-    if let Kind::Undo(_) = plan.kind
+fn check_feasible(plan: &RestorePlan) -> Result<(), ToolError> {
+    if let CheckpointKind::Undo(_) = plan.kind
         && !plan.missing.is_empty()
         && plan.turns.iter().all(|turn| turn.files == 0)
     {
-        return Err(deleted_for_good(plan));
+        return Err(deleted_error(plan));
     }
     let left: Vec<(PathBuf, String)> = plan
         .obstacles()
         .filter(|(_, obstacle)| !obstacle.can_be_forced)
-        .map(|(step, obstacle)| (step.path.clone(), obstacle.why.describe()))
+        .map(|(step, obstacle)| (step.path.clone(), obstacle.reason.describe()))
         .collect();
     if left.is_empty() || left.len() < plan.steps.len() {
         return Ok(());
     }
-    Err(stuck(&left, &plan.kind))
+    Err(nothing_restored_error(&left, &plan.kind))
 }
 
 /// All that the turns did was to delete what nobody had kept.
-fn deleted_for_good(plan: &Plan) -> ToolError {
-    let told: Vec<String> = plan.missing.iter().map(|path| written(path)).collect();
+fn deleted_error(plan: &RestorePlan) -> ToolError {
+    let told: Vec<String> = plan.missing.iter().map(|path| path_to_text(path)).collect();
     let by: BTreeSet<&str> =
         plan.turns.iter().flat_map(|turn| &turn.changed_by).map(String::as_str).collect();
     let by = by.into_iter().collect::<Vec<_>>().join(", ");
@@ -470,20 +470,20 @@ fn deleted_for_good(plan: &Plan) -> ToolError {
     ToolError::conflict(format!(
         "Nothing was changed. What was done last ({by}) has deleted what git ignores and was not \
          kept, so it cannot be brought back: {}",
-        first_few(&told)
+        join_first_few(&told)
     ))
     .with("files", told)
     .with_hint(format!("`hermes undo {past}` undoes the turn before it."))
 }
 
 /// Nothing could be done.
-fn stuck(left: &[(PathBuf, String)], kind: &Kind) -> ToolError {
+fn nothing_restored_error(left: &[(PathBuf, String)], kind: &CheckpointKind) -> ToolError {
     let told: Vec<String> =
-        left.iter().map(|(path, why)| format!("{}: {why}", written(path))).collect();
-    let error = ToolError::conflict(format!("Nothing could be brought back. {}", first_few(&told)));
+        left.iter().map(|(path, why)| format!("{}: {why}", path_to_text(path))).collect();
+    let error = ToolError::conflict(format!("Nothing could be brought back. {}", join_first_few(&told)));
     let error = error.with("files", told);
     match kind {
-        Kind::Undo(turns) => {
+        CheckpointKind::Undo(turns) => {
             let past = turns.len() + 1;
             error.with_hint(format!(
                 "The turn was left as it is; `hermes undo {past} --force` goes past it."
@@ -493,17 +493,17 @@ fn stuck(left: &[(PathBuf, String)], kind: &Kind) -> ToolError {
     }
 }
 
-fn no_room(path: &Path, why: Unkept) -> ToolError {
+fn out_of_space_error(path: &Path, why: UnsavedReason) -> ToolError {
     ToolError::conflict(format!(
         "Nothing was changed. {}: what is there now would be lost for good: {}",
-        written(path),
+        path_to_text(path),
         why.describe()
     ))
     .with_hint("Make room, or use --force.")
 }
 
 /// Something was done in the workspace after this was planned.
-fn outdated(plan: &Plan) -> ToolError {
+fn outdated_error(plan: &RestorePlan) -> ToolError {
     ToolError::conflict(format!(
         "Something else was done in {} just now; nothing was brought back",
         plan.workspace.display()
@@ -511,7 +511,7 @@ fn outdated(plan: &Plan) -> ToolError {
     .with_hint("Run the command again.")
 }
 
-fn changed_meanwhile(path: &Path) -> ToolError {
-    ToolError::conflict(format!("{} was changed just now; nothing was brought back", written(path)))
+fn changed_error(path: &Path) -> ToolError {
+    ToolError::conflict(format!("{} was changed just now; nothing was brought back", path_to_text(path)))
         .with_hint("Run the command again.")
 }

@@ -5,33 +5,33 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use hermes_core::{CheckpointSummary, CheckpointReader, ToolError};
 
-use crate::manifest::Manifest;
-use crate::state::State;
-use crate::store::Store;
+use crate::manifest::CheckpointManifest;
+use crate::state::SavedState;
+use crate::store::CheckpointStore;
 
 /// Stands for the newest checkpoint, where a path is named for the newest that
 /// knows it.
-pub const LATEST: &str = "latest";
+pub const LATEST_CHECKPOINT: &str = "latest";
 
-impl Manifest {
+impl CheckpointManifest {
     /// The checkpoint in brief.
     pub fn info(&self) -> CheckpointSummary {
-        let since = Duration::from_nanos(u64::try_from(self.at()).unwrap_or(0));
+        let since = Duration::from_nanos(u64::try_from(self.at_nanos()).unwrap_or(0));
         CheckpointSummary {
             id: self.id().to_owned(),
             workspace: self.workspace().to_path_buf(),
             session: self.session().to_owned(),
             created_at: UNIX_EPOCH + since,
-            changed_by: self.by(),
+            changed_by: self.changed_by(),
             files: self.changes().count(),
         }
     }
 }
 
-impl CheckpointReader for Store {
+impl CheckpointReader for CheckpointStore {
     fn file_content(&self, checkpoint: &str, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
         let place = hermes_files::real_path(path).unwrap_or_else(|_| path.to_path_buf());
-        let manifest = if checkpoint == LATEST {
+        let manifest = if checkpoint == LATEST_CHECKPOINT {
             let mut all = self.all()?;
             let at = all.iter().rposition(|m| m.changes().any(|(known, _)| known == place));
             at.map(|at| all.swap_remove(at)).ok_or_else(|| {
@@ -47,12 +47,12 @@ impl CheckpointReader for Store {
                 .with_hint(format!("`hermes checkpoints show {id}` lists what it knows."))
         })?;
         match state {
-            State::Absent => Ok(None),
-            kept => self.content_of(&kept).map(Some),
+            SavedState::Absent => Ok(None),
+            kept => self.read_content(&kept).map(Some),
         }
     }
 
     fn list(&self, limit: usize) -> Result<Vec<CheckpointSummary>, ToolError> {
-        Ok(self.all()?.iter().rev().take(limit).map(Manifest::info).collect())
+        Ok(self.all()?.iter().rev().take(limit).map(CheckpointManifest::info).collect())
     }
 }

@@ -11,11 +11,11 @@ use crate::names;
 
 /// The hash of a content, by which it is found again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Hash(pub(crate) blake3::Hash);
+pub struct ContentHash(pub(crate) blake3::Hash);
 
-impl Hash {
+impl ContentHash {
     /// That of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn for_content(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes))
     }
 
@@ -30,19 +30,19 @@ impl Hash {
     }
 }
 
-impl fmt::Debug for Hash {
+impl fmt::Debug for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.to_hex())
     }
 }
 
-impl Serialize for Hash {
+impl Serialize for ContentHash {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&self.0.to_hex())
     }
 }
 
-impl<'de> Deserialize<'de> for Hash {
+impl<'de> Deserialize<'de> for ContentHash {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         Self::from_hex(&text).ok_or_else(|| serde::de::Error::custom("a hash is damaged"))
@@ -52,7 +52,7 @@ impl<'de> Deserialize<'de> for Hash {
 /// What was at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
-pub enum State {
+pub enum SavedState {
     /// Nothing.
     Absent,
     /// A folder.
@@ -70,7 +70,7 @@ pub enum State {
     /// A regular file.
     File {
         /// Its content.
-        hash: Hash,
+        hash: ContentHash,
         /// Bytes of content.
         len: u64,
         /// Its permission bits.
@@ -84,7 +84,7 @@ pub enum State {
         attributes: BTreeMap<String, String>,
         /// Its other names, if it has any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        linked: Option<Linked>,
+        linked: Option<HardLinks>,
     },
     /// A symbolic link.
     Link {
@@ -98,19 +98,19 @@ pub enum State {
     /// Something whose content is not kept.
     Unkept {
         /// Why not.
-        why: Unkept,
+        why: UnsavedReason,
         /// Bytes of content.
         len: u64,
         /// Its permission bits.
         mode: u32,
         /// Which version of it this was.
-        stamp: Stamp,
+        stamp: FileStamp,
     },
 }
 
 /// A file with more than one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Linked {
+pub struct HardLinks {
     /// Which file it is.
     pub(crate) inode: u64,
     /// How many names it has.
@@ -120,7 +120,7 @@ pub struct Linked {
 /// Why a content is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unkept {
+pub enum UnsavedReason {
     /// The file is larger than is kept.
     TooLarge,
     /// As much as is kept was kept already.
@@ -142,7 +142,7 @@ pub enum Unkept {
     TooDeep,
 }
 
-impl Unkept {
+impl UnsavedReason {
     /// The reason in words.
     pub fn describe(self) -> &'static str {
         match self {
@@ -159,7 +159,7 @@ impl Unkept {
     }
 }
 
-impl State {
+impl SavedState {
     /// Whether a restore leaves one for the other: where somebody else has
     /// changed the owner or extended attributes, what comes back takes them
     /// over.
@@ -179,7 +179,7 @@ impl State {
     }
 
     /// Whether one is the other but for the mode, the owner and attributes.
-    pub(crate) fn has_content_of(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_content(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Folder { .. }, Self::Folder { .. }) => true,
             (Self::File { hash: a, .. }, Self::File { hash: b, .. }) => a == b,
@@ -188,13 +188,13 @@ impl State {
     }
 
     /// Whether nothing was changed between the two, not even the owner.
-    pub fn is_alike(&self, other: &Self) -> bool {
-        self.is_same(other) && self.differs_in(other) == Carried::default()
+    pub fn is_identical(&self, other: &Self) -> bool {
+        self.is_same(other) && self.attribute_differences(other) == AttributeMask::default()
     }
 
     /// In what two of a kind differ besides content and mode, as far as
     /// both are known.
-    pub(crate) fn differs_in(&self, other: &Self) -> Carried {
+    pub(crate) fn attribute_differences(&self, other: &Self) -> AttributeMask {
         let owner = match (self.owner(), other.owner()) {
             (Some(one), Some(other)) => one != other,
             _ => false,
@@ -209,7 +209,7 @@ impl State {
             ) => one != other,
             _ => false,
         };
-        Carried { owner, attributes }
+        AttributeMask { owner, attributes }
     }
 
     /// Its user and group, as far as they are known.
@@ -223,7 +223,7 @@ impl State {
     }
 
     /// Why it is not kept, if it is not.
-    pub fn why_unkept(&self) -> Option<Unkept> {
+    pub fn unsaved_reason(&self) -> Option<UnsavedReason> {
         match self {
             Self::Unkept { why, .. } => Some(*why),
             _ => None,
@@ -231,7 +231,7 @@ impl State {
     }
 
     /// Whether it is a folder.
-    pub fn is_folder(&self) -> bool {
+    pub fn is_dir(&self) -> bool {
         matches!(self, Self::Folder { .. })
     }
 
@@ -248,30 +248,30 @@ impl State {
 
 /// What of a file or folder besides content and mode is meant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Carried {
+pub struct AttributeMask {
     /// Its user and group.
     pub owner: bool,
     /// The user's extended attributes and the access list.
     pub attributes: bool,
 }
 
-impl Carried {
+impl AttributeMask {
     /// All of it.
     pub(crate) const ALL: Self = Self { owner: true, attributes: true };
 
-    pub(crate) fn or(self, other: Self) -> Self {
+    pub(crate) fn union(self, other: Self) -> Self {
         Self { owner: self.owner || other.owner, attributes: self.attributes || other.attributes }
     }
 
     /// What of it is meant by both.
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn intersection(self, other: Self) -> Self {
         Self { owner: self.owner && other.owner, attributes: self.attributes && other.attributes }
     }
 }
 
 /// What tells that a file has not been touched, without reading it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
+pub struct FileStamp {
     /// Bytes.
     #[serde(rename = "l")]
     pub(crate) len: u64,

@@ -21,45 +21,45 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_core::ToolError;
 
-use crate::keeper::lock;
-use crate::limits::Limits;
-use crate::manifest::{Head, Manifest};
-use crate::objects::{Objects, make_folder};
-use crate::state::{Hash, State};
+use crate::checkpointer::lock;
+use crate::limits::CheckpointLimits;
+use crate::manifest::{LogHeader, CheckpointManifest};
+use crate::objects::{ObjectStore, create_private_dir};
+use crate::state::{ContentHash, SavedState};
 
 /// Digits of a checkpoint's name.
 const ID_DIGITS: usize = 10;
 
 /// Digits that are enough to ask for one.
-const SHORTEST: usize = 4;
+const MIN_ID_DIGITS: usize = 4;
 
 /// How many headings are remembered.
-const HEADS: usize = 1024;
+const MAX_CACHED_HEADERS: usize = 1024;
 
 /// How the file of a checkpoint ends.
-pub(crate) const LOG: &str = "log";
+pub(crate) const LOG_EXTENSION: &str = "log";
 
 /// Checkpoints on the disk. Making one of these makes no file.
 #[derive(Debug)]
-pub struct Store {
+pub struct CheckpointStore {
     root: PathBuf,
-    pub(crate) objects: Objects,
-    pub(crate) limits: Limits,
+    pub(crate) objects: ObjectStore,
+    pub(crate) limits: CheckpointLimits,
     /// The headings of logs that were read, as they never change.
-    heads: Mutex<HashMap<PathBuf, Head>>,
+    headers: Mutex<HashMap<PathBuf, LogHeader>>,
 }
 
 /// Held until dropped. The system lets go of it when the process dies.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct StoreLock {
     _file: File,
 }
 
-impl Store {
+impl CheckpointStore {
     /// The checkpoints below a folder.
-    pub fn new(root: impl Into<PathBuf>, limits: Limits) -> Self {
+    pub fn new(root: impl Into<PathBuf>, limits: CheckpointLimits) -> Self {
         let root = root.into();
-        Self { objects: Objects::new(root.join("objects")), root, limits, heads: Mutex::default() }
+        Self { objects: ObjectStore::new(root.join("objects")), root, limits, headers: Mutex::default() }
     }
 
     /// Where it is.
@@ -68,17 +68,17 @@ impl Store {
     }
 
     /// How much it keeps.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> CheckpointLimits {
         self.limits
     }
 
     /// The checkpoints of one workspace, the oldest first.
-    pub fn checkpoints(&self, workspace: &Path) -> Result<Vec<Manifest>, ToolError> {
-        self.load_whole(&self.folder_of(workspace))
+    pub fn checkpoints(&self, workspace: &Path) -> Result<Vec<CheckpointManifest>, ToolError> {
+        self.load_completed(&self.workspace_dir(workspace))
     }
 
     /// The newest checkpoint of one workspace.
-    pub fn newest(&self, workspace: &Path) -> Result<Manifest, ToolError> {
+    pub fn newest(&self, workspace: &Path) -> Result<CheckpointManifest, ToolError> {
         self.checkpoints(workspace)?.pop().ok_or_else(|| {
             ToolError::not_found(format!("There are no checkpoints of {}", workspace.display()))
                 .with_hint("`hermes checkpoints list --all` shows what was changed elsewhere.")
@@ -86,33 +86,33 @@ impl Store {
     }
 
     /// All checkpoints, the oldest first.
-    pub fn all(&self) -> Result<Vec<Manifest>, ToolError> {
+    pub fn all(&self) -> Result<Vec<CheckpointManifest>, ToolError> {
         let mut all = Vec::new();
-        for folder in self.folders()? {
-            all.extend(self.load_whole(&folder)?);
+        for folder in self.workspace_dirs()? {
+            all.extend(self.load_completed(&folder)?);
         }
-        all.sort_by_key(Manifest::at);
+        all.sort_by_key(CheckpointManifest::at_nanos);
         Ok(all)
     }
 
     /// [`Self::load`], with what turns that were cut off have left.
-    fn load_whole(&self, folder: &Path) -> Result<Vec<Manifest>, ToolError> {
+    fn load_completed(&self, folder: &Path) -> Result<Vec<CheckpointManifest>, ToolError> {
         let mut all = self.load(folder)?;
-        self.complete(&mut all)?;
+        self.complete_interrupted(&mut all)?;
         Ok(all)
     }
 
     /// The nearest folder at or above `folder` that has checkpoints.
-    pub fn nearest(&self, folder: &Path) -> Option<PathBuf> {
+    pub fn nearest_workspace(&self, folder: &Path) -> Option<PathBuf> {
         let mut above = folder.ancestors();
-        above.find(|at| logs(&self.folder_of(at)).is_ok_and(|l| !l.is_empty())).map(PathBuf::from)
+        above.find(|at| logs(&self.workspace_dir(at)).is_ok_and(|l| !l.is_empty())).map(PathBuf::from)
     }
 
     /// The checkpoint of that name, or the only one whose name begins so.
-    pub fn find(&self, name: &str) -> Result<Manifest, ToolError> {
+    pub fn find(&self, name: &str) -> Result<CheckpointManifest, ToolError> {
         let mut found = Vec::new();
-        for folder in self.folders()? {
-            found.extend(self.load(&folder)?.into_iter().filter(|m| is_meant(m.id(), name)));
+        for folder in self.workspace_dirs()? {
+            found.extend(self.load(&folder)?.into_iter().filter(|m| matches_id(m.id(), name)));
         }
         match (found.len(), found.pop()) {
             (1, Some(manifest)) if manifest.is_cut_off() => {
@@ -120,7 +120,7 @@ impl Store {
                 Ok(all.into_iter().find(|m| m.id() == manifest.id()).unwrap_or(manifest))
             }
             (1, Some(manifest)) => Ok(manifest),
-            (0, _) | (_, None) => Err(self.unknown(name)?),
+            (0, _) | (_, None) => Err(self.unknown_error(name)?),
             (several, _) => {
                 Err(ToolError::invalid(format!("{several} checkpoints begin with {name}"))
                     .with_hint("Give more letters of the name."))
@@ -129,9 +129,9 @@ impl Store {
     }
 
     /// What is said of a name under which nothing can be read.
-    fn unknown(&self, name: &str) -> Result<ToolError, ToolError> {
+    fn unknown_error(&self, name: &str) -> Result<ToolError, ToolError> {
         let damaged = self.all_damaged()?;
-        Ok(match damaged.iter().find(|damaged| is_meant(&damaged.id, name)) {
+        Ok(match damaged.iter().find(|damaged| matches_id(&damaged.id, name)) {
             Some(damaged) => ToolError::unavailable(format!(
                 "The checkpoint cannot be read: {}",
                 damaged.describe()
@@ -143,18 +143,18 @@ impl Store {
     }
 
     /// The content that a state stands for.
-    pub fn content_of(&self, state: &State) -> Result<Vec<u8>, ToolError> {
+    pub fn read_content(&self, state: &SavedState) -> Result<Vec<u8>, ToolError> {
         match state {
-            State::File { hash, .. } => self
+            SavedState::File { hash, .. } => self
                 .objects
                 .get(*hash)
-                .map_err(|error| self.failed("read", &self.objects.path(*hash), &error)),
-            State::Absent => Err(ToolError::not_found("There was no such file")),
-            State::Folder { .. } => Err(ToolError::invalid("It was a folder")),
-            State::Link { target, .. } => {
+                .map_err(|error| self.io_error("read", &self.objects.path(*hash), &error)),
+            SavedState::Absent => Err(ToolError::not_found("There was no such file")),
+            SavedState::Folder { .. } => Err(ToolError::invalid("It was a folder")),
+            SavedState::Link { target, .. } => {
                 Err(ToolError::invalid(format!("It was a link to {}", target.display())))
             }
-            State::Unkept { why, .. } => {
+            SavedState::Unkept { why, .. } => {
                 Err(ToolError::unavailable(format!("It was not kept: {}", why.describe()))
                     .with_hint("Larger files are kept if the limits in config.yaml are raised."))
             }
@@ -162,42 +162,42 @@ impl Store {
     }
 
     /// Whether what a state stands for can be had, and is what was kept.
-    pub(crate) fn is_sound(&self, state: &State) -> bool {
+    pub(crate) fn is_intact(&self, state: &SavedState) -> bool {
         match state {
-            State::File { hash, .. } => self.objects.copy_to(*hash, &mut io::sink()).is_ok(),
+            SavedState::File { hash, .. } => self.objects.copy_to(*hash, &mut io::sink()).is_ok(),
             _ => true,
         }
     }
 
     /// The folder of a workspace's checkpoints: a readable part, and a digest.
-    pub(crate) fn folder_of(&self, workspace: &Path) -> PathBuf {
+    pub(crate) fn workspace_dir(&self, workspace: &Path) -> PathBuf {
         let last = workspace.file_name().unwrap_or_default().to_string_lossy();
         let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         let readable: String = last.chars().take(40).filter(|c| is_safe(*c)).collect();
-        let digest = Hash::of(workspace.as_os_str().as_bytes()).to_hex();
+        let digest = ContentHash::for_content(workspace.as_os_str().as_bytes()).to_hex();
         let digest = digest.get(..16).unwrap_or(&digest);
         self.root.join("workspaces").join(format!("{readable}~{digest}"))
     }
 
     /// The folders of all workspaces.
-    pub(crate) fn folders(&self) -> Result<Vec<PathBuf>, ToolError> {
+    pub(crate) fn workspace_dirs(&self) -> Result<Vec<PathBuf>, ToolError> {
         let path = self.root.join("workspaces");
         let entries = match fs::read_dir(&path) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(self.failed("list", &path, &error)),
+            Err(error) => return Err(self.io_error("list", &path, &error)),
         };
         Ok(entries.flatten().map(|entry| entry.path()).collect())
     }
 
     /// The heading of a log; none if it cannot be read.
-    pub(crate) fn head_of(&self, log: &Path) -> Option<Head> {
-        if let Some(known) = lock(&self.heads).get(log) {
+    pub(crate) fn log_header(&self, log: &Path) -> Option<LogHeader> {
+        if let Some(known) = lock(&self.headers).get(log) {
             return Some(known.clone());
         }
-        let head = Manifest::head_of(log)?;
-        let mut heads = lock(&self.heads);
-        if heads.len() >= HEADS {
+        let head = CheckpointManifest::read_header(log)?;
+        let mut heads = lock(&self.headers);
+        if heads.len() >= MAX_CACHED_HEADERS {
             heads.clear();
         }
         heads.insert(log.to_path_buf(), head.clone());
@@ -205,38 +205,38 @@ impl Store {
     }
 
     /// The checkpoints in a folder; those that cannot be read are left out.
-    pub(crate) fn load(&self, folder: &Path) -> Result<Vec<Manifest>, ToolError> {
-        let paths = logs(folder).map_err(|error| self.failed("list", folder, &error))?;
+    pub(crate) fn load(&self, folder: &Path) -> Result<Vec<CheckpointManifest>, ToolError> {
+        let paths = logs(folder).map_err(|error| self.io_error("list", folder, &error))?;
         // One that is gone or damaged takes nothing from the others.
-        let mut all: Vec<Manifest> =
-            paths.iter().filter_map(|path| Manifest::load(path).ok().flatten()).collect();
-        all.sort_by_key(Manifest::at);
+        let mut all: Vec<CheckpointManifest> =
+            paths.iter().filter_map(|path| CheckpointManifest::load(path).ok().flatten()).collect();
+        all.sort_by_key(CheckpointManifest::at_nanos);
         Ok(all)
     }
 
     /// For those who add contents: nothing is cleared away meanwhile.
-    pub(crate) fn share(&self) -> io::Result<Lock> {
+    pub(crate) fn lock_shared(&self) -> io::Result<StoreLock> {
         let file = open_lock(&self.root)?;
         file.lock_shared()?;
-        Ok(Lock { _file: file })
+        Ok(StoreLock { _file: file })
     }
 
     /// For those who clear away; none if somebody is adding.
-    pub(crate) fn try_alone(&self) -> io::Result<Option<Lock>> {
+    pub(crate) fn try_lock_exclusive(&self) -> io::Result<Option<StoreLock>> {
         let file = open_lock(&self.root)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Lock { _file: file })),
+            Ok(()) => Ok(Some(StoreLock { _file: file })),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
     }
 
     /// [`Self::try_alone`] that waits.
-    pub(crate) fn alone(&self) -> io::Result<Lock> {
-        lock_alone(&self.root)
+    pub(crate) fn lock_exclusive(&self) -> io::Result<StoreLock> {
+        lock_workspace(&self.root)
     }
 
-    pub(crate) fn failed(&self, verb: &str, path: &Path, error: &io::Error) -> ToolError {
+    pub(crate) fn io_error(&self, verb: &str, path: &Path, error: &io::Error) -> ToolError {
         let what = format!("Checkpoints: cannot {verb} {}", path.display());
         if error.kind() == io::ErrorKind::InvalidData {
             return ToolError::unavailable(format!("{what}: {error}"));
@@ -245,18 +245,18 @@ impl Store {
     }
 }
 
-fn is_meant(id: &str, name: &str) -> bool {
-    id == name || (name.len() >= SHORTEST && id.starts_with(name))
+fn matches_id(id: &str, name: &str) -> bool {
+    id == name || (name.len() >= MIN_ID_DIGITS && id.starts_with(name))
 }
 
 /// The log of a checkpoint, if there is one, and how many logs there are.
-pub(crate) fn log_of(folder: &Path, id: &str) -> io::Result<(Option<PathBuf>, usize)> {
+pub(crate) fn find_log(folder: &Path, id: &str) -> io::Result<(Option<PathBuf>, usize)> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, 0)),
         Err(error) => return Err(error),
     };
-    let (own, any) = (format!("-{id}.{LOG}"), format!(".{LOG}"));
+    let (own, any) = (format!("-{id}.{LOG_EXTENSION}"), format!(".{LOG_EXTENSION}"));
     let (mut found, mut count) = (None, 0);
     for entry in entries.flatten() {
         let name = entry.file_name();
@@ -278,16 +278,16 @@ pub(crate) fn logs(folder: &Path) -> io::Result<Vec<PathBuf>> {
     };
     let paths = entries.flatten().map(|entry| entry.path());
     let mut logs: Vec<PathBuf> =
-        paths.filter(|path| path.extension().is_some_and(|end| end == LOG)).collect();
+        paths.filter(|path| path.extension().is_some_and(|end| end == LOG_EXTENSION)).collect();
     // The names begin with the time.
     logs.sort();
     Ok(logs)
 }
 
-pub(crate) fn lock_alone(folder: &Path) -> io::Result<Lock> {
+pub(crate) fn lock_workspace(folder: &Path) -> io::Result<StoreLock> {
     let file = open_lock(folder)?;
     file.lock()?;
-    Ok(Lock { _file: file })
+    Ok(StoreLock { _file: file })
 }
 
 fn open_lock(folder: &Path) -> io::Result<File> {
@@ -297,7 +297,7 @@ fn open_lock(folder: &Path) -> io::Result<File> {
     };
     match open() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            make_folder(folder)?;
+            create_private_dir(folder)?;
             open()
         }
         opened => opened,
@@ -305,7 +305,7 @@ fn open_lock(folder: &Path) -> io::Result<File> {
 }
 
 /// The name of the checkpoint of a turn in a workspace.
-pub(crate) fn id_of(session: &str, turn: &str, workspace: &Path) -> String {
+pub(crate) fn make_checkpoint_id(session: &str, turn: &str, workspace: &Path) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in [session.as_bytes(), turn.as_bytes(), workspace.as_os_str().as_bytes()] {
         hasher.update(&(part.len() as u64).to_le_bytes());
@@ -316,14 +316,14 @@ pub(crate) fn id_of(session: &str, turn: &str, workspace: &Path) -> String {
 }
 
 /// Now, in nanoseconds since 1970.
-pub(crate) fn now() -> i64 {
+pub(crate) fn now_nanos() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// The folder that a turn works in, for one that happens in `cwd`: the top of
 /// the repository, or `cwd` itself.
-pub fn workspace_of(cwd: &Path, home: Option<&Path>) -> PathBuf {
+pub fn workspace_for(cwd: &Path, home: Option<&Path>) -> PathBuf {
     let cwd = hermes_files::real_path(cwd).unwrap_or_else(|_| cwd.to_path_buf());
     let home = home.and_then(|home| hermes_files::real_path(home).ok());
     // A home folder under version control is not one project.

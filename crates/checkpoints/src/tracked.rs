@@ -9,33 +9,33 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crate::keeper::lock;
+use crate::checkpointer::lock;
 use crate::names::hex;
-use crate::state::Stamp;
-use crate::tree::stamp;
+use crate::state::FileStamp;
+use crate::tree::file_stamp;
 
 /// An index of more bytes is not read, as if there were none.
-const LARGEST: u64 = 64 * 1024 * 1024;
+const MAX_INDEX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Bytes of all names together, which the fourth version writes in fewer.
-const LONGEST: usize = 128 * 1024 * 1024;
+const MAX_NAMES_BYTES: usize = 128 * 1024 * 1024;
 
 /// Indexes that are kept in memory; the others are read again.
-const REMEMBERED: usize = 16;
+const MAX_CACHED_INDEXES: usize = 16;
 
 /// The indexes of repositories, each of which is read once as long as nobody
 /// changes it.
 #[derive(Debug, Default)]
-pub(crate) struct Indexes {
-    read: Mutex<HashMap<PathBuf, (Stamp, Arc<Tracked>)>>,
+pub(crate) struct IndexCache {
+    read: Mutex<HashMap<PathBuf, (FileStamp, Arc<TrackedFiles>)>>,
 }
 
-impl Indexes {
+impl IndexCache {
     /// What is tracked by the repository with this folder of git's own: nothing
     /// if its index is not there, damaged or too large.
-    pub(crate) fn of(&self, git: &Path) -> Arc<Tracked> {
+    pub(crate) fn load(&self, git: &Path) -> Arc<TrackedFiles> {
         let path = git.join("index");
-        let Some(stamp) = fs::metadata(&path).ok().map(|found| stamp(&found)) else {
+        let Some(stamp) = fs::metadata(&path).ok().map(|found| file_stamp(&found)) else {
             return Arc::default();
         };
         if let Some((known, tracked)) = lock(&self.read).get(&path)
@@ -43,9 +43,9 @@ impl Indexes {
         {
             return Arc::clone(tracked);
         }
-        let tracked = Arc::new(Tracked::read(&path).unwrap_or_default());
+        let tracked = Arc::new(TrackedFiles::read(&path).unwrap_or_default());
         let mut read = lock(&self.read);
-        if read.len() >= REMEMBERED {
+        if read.len() >= MAX_CACHED_INDEXES {
             read.clear();
         }
         read.insert(path, (stamp, Arc::clone(&tracked)));
@@ -55,26 +55,26 @@ impl Indexes {
 
 /// The names that an index holds, from the top of the repository.
 #[derive(Debug, Default)]
-pub(crate) struct Tracked {
+pub(crate) struct TrackedFiles {
     /// One after the other.
     text: Vec<u8>,
     /// Where each is in it, in the order of the names.
     spans: Vec<Range<usize>>,
 }
 
-impl Tracked {
+impl TrackedFiles {
     /// Whether a file is tracked, or something in a folder.
-    pub(crate) fn has(&self, path: &Path, is_folder: bool) -> bool {
+    pub(crate) fn contains(&self, path: &Path, is_folder: bool) -> bool {
         let mut name = path.as_os_str().as_bytes().to_vec();
-        if self.from(&name) == Some(&name) {
+        if self.first_at_or_after(&name) == Some(&name) {
             return true;
         }
         name.push(b'/');
-        is_folder && self.from(&name).is_some_and(|next| next.starts_with(&name))
+        is_folder && self.first_at_or_after(&name).is_some_and(|next| next.starts_with(&name))
     }
 
     /// The first name that is not before this one.
-    fn from(&self, name: &[u8]) -> Option<&[u8]> {
+    fn first_at_or_after(&self, name: &[u8]) -> Option<&[u8]> {
         let at = self.spans.partition_point(|span| self.name(span) < name);
         self.spans.get(at).map(|span| self.name(span))
     }
@@ -84,12 +84,12 @@ impl Tracked {
     }
 
     fn read(path: &Path) -> Option<Self> {
-        let bytes = content(path)?;
+        let bytes = read_index(path)?;
         let (mut tracked, shared) = parse(&bytes)?;
         if let Some(shared) = shared {
             // What is deleted from there counts as tracked until git has
             // written it anew: too much is kept rather than too little.
-            let bytes = content(&path.with_file_name(format!("sharedindex.{}", hex(shared))))?;
+            let bytes = read_index(&path.with_file_name(format!("sharedindex.{}", hex(shared))))?;
             tracked.join(&parse(&bytes)?.0);
         }
         let is_sorted = tracked.spans.is_sorted_by_key(|span| tracked.name(span));
@@ -116,47 +116,47 @@ impl Tracked {
     }
 }
 
-fn content(path: &Path) -> Option<Vec<u8>> {
+fn read_index(path: &Path) -> Option<Vec<u8>> {
     let found = fs::metadata(path).ok()?;
-    if !found.is_file() || found.len() > LARGEST {
+    if !found.is_file() || found.len() > MAX_INDEX_BYTES {
         return None;
     }
     let mut bytes = Vec::with_capacity(usize::try_from(found.len()).ok()?);
-    File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    File::open(path).ok()?.take(MAX_INDEX_BYTES).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
 /// The names in an index, and the hash of the one with which it shares them.
 /// None if it is damaged, or of a version that nobody knew yet.
-fn parse(bytes: &[u8]) -> Option<(Tracked, Option<&[u8]>)> {
+fn parse(bytes: &[u8]) -> Option<(TrackedFiles, Option<&[u8]>)> {
     // Nothing in it tells which of its hashes a repository uses.
-    const SHA1: usize = 20;
-    const SHA256: usize = 32;
-    let of = |hash| Reader { rest: bytes, hash }.index();
-    of(SHA1).or_else(|| of(SHA256))
+    const SHA1_BYTES: usize = 20;
+    const SHA256_BYTES: usize = 32;
+    let of = |hash| IndexReader { rest: bytes, hash }.index();
+    of(SHA1_BYTES).or_else(|| of(SHA256_BYTES))
 }
 
 /// An index from here on.
-struct Reader<'a> {
+struct IndexReader<'a> {
     rest: &'a [u8],
     /// Bytes of a hash.
     hash: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn index(mut self) -> Option<(Tracked, Option<&'a [u8]>)> {
+impl<'a> IndexReader<'a> {
+    fn index(mut self) -> Option<(TrackedFiles, Option<&'a [u8]>)> {
         let magic = self.take(4)?;
-        let version = self.number()?;
-        let count = self.number()?;
+        let version = self.read_u32()?;
+        let count = self.read_u32()?;
         if magic != b"DIRC" || !(2..=4).contains(&version) {
             return None;
         }
-        let mut tracked = Tracked::default();
+        let mut tracked = TrackedFiles::default();
         let mut name = Vec::new();
         for _ in 0..count {
             self.entry(version, &mut name)?;
             tracked.add(&name);
-            if tracked.text.len() > LONGEST {
+            if tracked.text.len() > MAX_NAMES_BYTES {
                 return None;
             }
         }
@@ -166,13 +166,13 @@ impl<'a> Reader<'a> {
 
     /// Reads one entry; the name holds that of the one before it.
     fn entry(&mut self, version: u32, name: &mut Vec<u8>) -> Option<()> {
-        const TIMES_AND_SO_ON: usize = 40;
-        const IS_EXTENDED: u16 = 0x4000;
-        const NAME_LEN: u16 = 0x0fff;
-        let mut fixed = TIMES_AND_SO_ON + self.hash + 2;
-        self.take(TIMES_AND_SO_ON + self.hash)?;
+        const STAT_BYTES: usize = 40;
+        const EXTENDED_FLAG: u16 = 0x4000;
+        const NAME_LENGTH_MASK: u16 = 0x0fff;
+        let mut fixed = STAT_BYTES + self.hash + 2;
+        self.take(STAT_BYTES + self.hash)?;
         let flags = u16::from_be_bytes(self.take(2)?.try_into().ok()?);
-        if version > 2 && flags & IS_EXTENDED != 0 {
+        if version > 2 && flags & EXTENDED_FLAG != 0 {
             self.take(2)?;
             fixed += 2;
         }
@@ -183,8 +183,8 @@ impl<'a> Reader<'a> {
             name.clear();
         }
         name.extend_from_slice(self.until_nul()?);
-        let told = usize::from(flags & NAME_LEN);
-        if told != name.len().min(usize::from(NAME_LEN)) {
+        let told = usize::from(flags & NAME_LENGTH_MASK);
+        if told != name.len().min(usize::from(NAME_LENGTH_MASK)) {
             return None;
         }
         if version < 4 {
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         let mut shared = None;
         while self.rest.len() > self.hash {
             let kind = self.take(4)?;
-            let len = usize::try_from(self.number()?).ok()?;
+            let len = usize::try_from(self.read_u32()?).ok()?;
             let content = self.take(len)?;
             if kind == b"link" {
                 let hash = content.get(..self.hash)?;
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    fn number(&mut self) -> Option<u32> {
+    fn read_u32(&mut self) -> Option<u32> {
         Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?))
     }
 

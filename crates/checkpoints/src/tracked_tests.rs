@@ -24,7 +24,7 @@ fn git(folder: &Path, order: &[&str]) {
 }
 
 fn names(index: &Path) -> Vec<String> {
-    let tracked = Tracked::read(index).unwrap();
+    let tracked = TrackedFiles::read(index).unwrap();
     let name = |span| String::from_utf8_lossy(tracked.name(span)).into_owned();
     tracked.spans.iter().map(name).collect()
 }
@@ -74,23 +74,23 @@ fn an_index_that_is_split_is_read_with_the_one_that_it_shares() {
                 fs::remove_file(entry.path()).unwrap();
             }
         }
-        assert!(Tracked::read(&index).is_none());
+        assert!(TrackedFiles::read(&index).is_none());
     }
 }
 
 #[test]
 fn a_folder_counts_with_what_is_in_it() {
     let held = repository(&[&["init", "-q"], &["add", "build-x", "build", "z"]]);
-    let tracked = Tracked::read(&held.path().join(".git/index")).unwrap();
+    let tracked = TrackedFiles::read(&held.path().join(".git/index")).unwrap();
     for (name, is_folder) in
         [("build", true), ("build/deep", true), ("build/x", false), ("build-x", false)]
     {
-        assert!(tracked.has(Path::new(name), is_folder), "{name}");
+        assert!(tracked.contains(Path::new(name), is_folder), "{name}");
     }
     for (name, is_folder) in
         [("build", false), ("buil", true), ("build/dee", true), ("zz", false), ("other", true)]
     {
-        assert!(!tracked.has(Path::new(name), is_folder), "{name}");
+        assert!(!tracked.contains(Path::new(name), is_folder), "{name}");
     }
 }
 
@@ -137,12 +137,12 @@ fn names_that_say_much_in_few_bytes_are_not_spelt_out() {
 fn an_index_is_read_again_when_it_has_changed() {
     let held = repository(&[&["init", "-q"], &["add", "z"]]);
     let git_folder = held.path().join(".git");
-    let indexes = Indexes::default();
-    let first = indexes.of(&git_folder);
-    assert!(Arc::ptr_eq(&first, &indexes.of(&git_folder)));
-    assert!(!first.has(Path::new("a.log"), false));
+    let indexes = IndexCache::default();
+    let first = indexes.load(&git_folder);
+    assert!(Arc::ptr_eq(&first, &indexes.load(&git_folder)));
+    assert!(!first.contains(Path::new("a.log"), false));
     git(held.path(), &["add", "a.log"]);
-    assert!(indexes.of(&git_folder).has(Path::new("a.log"), false));
+    assert!(indexes.load(&git_folder).contains(Path::new("a.log"), false));
     fs::remove_file(git_folder.join("index")).unwrap();
-    assert!(!indexes.of(&git_folder).has(Path::new("z"), false));
+    assert!(!indexes.load(&git_folder).contains(Path::new("z"), false));
 }

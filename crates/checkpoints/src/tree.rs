@@ -13,26 +13,26 @@ use std::time::Instant;
 use hermes_core::{CancellationToken, ToolError};
 use serde::{Deserialize, Serialize};
 
-use crate::capture::Capture;
-use crate::deep::is_too_deep;
-use crate::ignored::Rules;
-use crate::likeness::folder_attributes;
+use crate::capture::FileCapture;
+use crate::deep_paths::is_too_deep;
+use crate::ignored::GitIgnoreRules;
+use crate::attributes::read_dir_xattrs;
 use crate::names;
-use crate::objects::Objects;
-use crate::state::{Hash, Stamp, State};
-use crate::store::now;
-use crate::tracked::Indexes;
+use crate::objects::ObjectStore;
+use crate::state::{ContentHash, FileStamp, SavedState};
+use crate::store::now_nanos;
+use crate::tracked::IndexCache;
 
 /// A file that was changed less than this ago may be changed again without
 /// its times telling, since they are coarse.
-const SETTLED: i64 = 50_000_000;
+const STAMP_SETTLE_NANOS: i64 = 50_000_000;
 
 /// What is below a folder, by relative path. Files that git ignores and does
 /// not track, and git's own, are left out.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Listing {
+pub(crate) struct TreeListing {
     #[serde(with = "entries")]
-    pub(crate) entries: BTreeMap<PathBuf, Leaf>,
+    pub(crate) entries: BTreeMap<PathBuf, ListingEntry>,
     /// What git ignores and does not track: files, and folders with all that is in them. That they
     /// were there is all that is known of them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty", with = "names::several")]
@@ -44,47 +44,47 @@ pub(crate) struct Listing {
 
 /// What was at one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Leaf {
-    pub(crate) state: State,
-    pub(crate) stamp: Stamp,
+pub(crate) struct ListingEntry {
+    pub(crate) state: SavedState,
+    pub(crate) stamp: FileStamp,
 }
 
 /// What is walked, and what is passed over.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct TreeLister<'a> {
     pub(crate) root: &'a Path,
     /// Left out with everything below.
-    pub(crate) spared: &'a [PathBuf],
+    pub(crate) skipped: &'a [PathBuf],
     /// Entries at most.
-    pub(crate) most: usize,
+    pub(crate) max_entries: usize,
     /// When nobody waits any longer.
-    pub(crate) until: Option<Instant>,
+    pub(crate) deadline: Option<Instant>,
     pub(crate) cancel: &'a CancellationToken,
     /// What git tracks.
-    pub(crate) indexes: &'a Indexes,
+    pub(crate) indexes: &'a IndexCache,
 }
 
-impl Ground<'_> {
+impl TreeLister<'_> {
     /// Walks the tree. `known` is what was seen before.
     pub(crate) fn list(
         &self,
-        capture: &mut Capture<'_>,
-        known: &Listing,
-    ) -> Result<Listing, ToolError> {
-        let mut listing = Listing::default();
+        capture: &mut FileCapture<'_>,
+        known: &TreeListing,
+    ) -> Result<TreeListing, ToolError> {
+        let mut listing = TreeListing::default();
         let device = fs::metadata(self.root).map(|found| found.dev()).unwrap_or_default();
-        let mut ahead = vec![(self.root.to_path_buf(), Rules::above(self.root))];
+        let mut ahead = vec![(self.root.to_path_buf(), GitIgnoreRules::inherited(self.root))];
         while let Some((folder, rules)) = ahead.pop() {
             // What cannot be looked at cannot be kept; it is not seen.
             let Ok(entries) = fs::read_dir(&folder) else { continue };
             let entries: Vec<DirEntry> = entries.flatten().collect();
             let has = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
             let rules = rules.enter(&folder, has(".git"), has(".gitignore"));
-            for entry in entries.iter().filter(|entry| !self.is_apart(entry)) {
+            for entry in entries.iter().filter(|entry| !self.is_excluded(entry)) {
                 if self.cancel.is_cancelled() {
                     return Err(ToolError::cancelled());
                 }
-                if listing.entries.len() + listing.ignored.len() >= self.most || self.is_late() {
+                if listing.entries.len() + listing.ignored.len() >= self.max_entries || self.is_past_deadline() {
                     listing.is_partial = true;
                     return Ok(listing);
                 }
@@ -93,15 +93,15 @@ impl Ground<'_> {
                 else {
                     continue;
                 };
-                let is_ignored = rules.ignore(&place, found.is_dir());
-                if is_ignored && !rules.track(&place, found.is_dir(), self.indexes) {
+                let is_ignored = rules.is_path_ignored(&place, found.is_dir());
+                if is_ignored && !rules.is_tracked(&place, found.is_dir(), self.indexes) {
                     listing.ignored.insert(path.to_path_buf());
                     continue;
                 }
                 listing.add(path, &place, &found, known, capture)?;
                 // Other file systems are left out.
                 if found.is_dir() && found.dev() == device {
-                    ahead.push((place, rules.below(is_ignored)));
+                    ahead.push((place, rules.child(is_ignored)));
                 }
             }
         }
@@ -109,20 +109,20 @@ impl Ground<'_> {
     }
 
     /// Whether nobody waits any longer.
-    pub(crate) fn is_late(&self) -> bool {
-        self.until.is_some_and(|until| Instant::now() >= until)
+    pub(crate) fn is_past_deadline(&self) -> bool {
+        self.deadline.is_some_and(|until| Instant::now() >= until)
     }
 
     /// Whether it is never kept: git's own, ours, and what cannot be written.
-    fn is_apart(&self, entry: &DirEntry) -> bool {
+    fn is_excluded(&self, entry: &DirEntry) -> bool {
         let name = entry.file_name();
         let is_it = |path: &PathBuf| path.file_name() == Some(&name) && *path == entry.path();
-        let is_spared = || self.spared.iter().any(is_it);
+        let is_spared = || self.skipped.iter().any(is_it);
         name == ".git" || is_temporary(&name) || is_spared()
     }
 }
 
-impl Listing {
+impl TreeListing {
     /// Whether something was there and ignored; of what was in an ignored folder
     /// nobody knows.
     pub(crate) fn has_ignored(&self, path: &Path) -> Option<bool> {
@@ -140,48 +140,48 @@ impl Listing {
         path: &Path,
         place: &Path,
         found: &Metadata,
-        known: &Listing,
-        capture: &mut Capture<'_>,
+        known: &TreeListing,
+        capture: &mut FileCapture<'_>,
     ) -> Result<(), ToolError> {
-        let stamp = stamp(found);
+        let stamp = file_stamp(found);
         let state = match known.entries.get(path) {
-            _ if found.is_dir() && !is_too_deep(place) => folder(place, found),
+            _ if found.is_dir() && !is_too_deep(place) => dir_state(place, found),
             Some(leaf) if leaf.stamp == stamp && !found.is_dir() => leaf.state.clone(),
             _ => capture.state(place).map_err(|error| ToolError::io(place.display(), &error))?,
         };
-        if state != State::Absent {
-            let is_settled = now().saturating_sub(stamp.changed) > SETTLED;
-            let stamp = if is_settled && !found.is_dir() { stamp } else { Stamp::default() };
-            self.entries.insert(path.to_path_buf(), Leaf { state, stamp });
+        if state != SavedState::Absent {
+            let is_settled = now_nanos().saturating_sub(stamp.changed) > STAMP_SETTLE_NANOS;
+            let stamp = if is_settled && !found.is_dir() { stamp } else { FileStamp::default() };
+            self.entries.insert(path.to_path_buf(), ListingEntry { state, stamp });
         }
         Ok(())
     }
 
     /// Keeps it among the contents; the same listing has the same name.
-    pub(crate) fn keep(&self, objects: &Objects) -> io::Result<Hash> {
+    pub(crate) fn store(&self, objects: &ObjectStore) -> io::Result<ContentHash> {
         objects.put(&serde_json::to_vec(self)?)
     }
 
     /// One that was kept.
-    pub(crate) fn load(objects: &Objects, hash: Hash) -> io::Result<Self> {
+    pub(crate) fn load(objects: &ObjectStore, hash: ContentHash) -> io::Result<Self> {
         Ok(serde_json::from_slice(&objects.get(hash)?)?)
     }
 
     /// Forgets that those files were seen whose contents are gone.
-    pub(crate) fn verify(&mut self, objects: &Objects) {
+    pub(crate) fn verify(&mut self, objects: &ObjectStore) {
         for leaf in self.entries.values_mut() {
-            if let State::File { hash, .. } = leaf.state
+            if let SavedState::File { hash, .. } = leaf.state
                 && !objects.has(hash)
             {
-                leaf.stamp = Stamp::default();
+                leaf.stamp = FileStamp::default();
             }
         }
     }
 
     /// The contents that it names.
-    pub(crate) fn hashes(&self) -> impl Iterator<Item = Hash> {
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = ContentHash> {
         self.entries.values().filter_map(|leaf| match leaf.state {
-            State::File { hash, .. } => Some(hash),
+            SavedState::File { hash, .. } => Some(hash),
             _ => None,
         })
     }
@@ -193,16 +193,16 @@ fn is_temporary(name: &OsStr) -> bool {
     name.starts_with(b".hermes-") && name.ends_with(b".tmp")
 }
 
-fn folder(place: &Path, found: &Metadata) -> State {
+fn dir_state(place: &Path, found: &Metadata) -> SavedState {
     let (mode, owner) = (found.mode() & 0o7777, Some((found.uid(), found.gid())));
-    State::Folder { mode, owner, attributes: folder_attributes(place) }
+    SavedState::Folder { mode, owner, attributes: read_dir_xattrs(place) }
 }
 
-pub(crate) fn stamp(found: &Metadata) -> Stamp {
+pub(crate) fn file_stamp(found: &Metadata) -> FileStamp {
     let moment = |seconds: i64, nanoseconds: i64| {
         seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
     };
-    Stamp {
+    FileStamp {
         len: found.len(),
         modified: moment(found.mtime(), found.mtime_nsec()),
         changed: moment(found.ctime(), found.ctime_nsec()),
@@ -212,26 +212,26 @@ pub(crate) fn stamp(found: &Metadata) -> Stamp {
 
 /// Entries as a list, since a path need not be text.
 mod entries {
-    use super::{BTreeMap, Deserialize, Leaf, PathBuf, Serialize, Stamp, State, names};
+    use super::{BTreeMap, Deserialize, ListingEntry, PathBuf, Serialize, FileStamp, SavedState, names};
     use serde::{Deserializer, Serializer};
 
     #[derive(Serialize)]
-    struct Out<'a>(#[serde(with = "names")] &'a PathBuf, &'a State, Stamp);
+    struct SerializedEntry<'a>(#[serde(with = "names")] &'a PathBuf, &'a SavedState, FileStamp);
 
     #[derive(Deserialize)]
-    struct In(#[serde(with = "names")] PathBuf, State, Stamp);
+    struct DeserializedEntry(#[serde(with = "names")] PathBuf, SavedState, FileStamp);
 
     pub(super) fn serialize<S: Serializer>(
-        entries: &BTreeMap<PathBuf, Leaf>,
+        entries: &BTreeMap<PathBuf, ListingEntry>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
-        to.collect_seq(entries.iter().map(|(path, leaf)| Out(path, &leaf.state, leaf.stamp)))
+        to.collect_seq(entries.iter().map(|(path, leaf)| SerializedEntry(path, &leaf.state, leaf.stamp)))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
-    ) -> Result<BTreeMap<PathBuf, Leaf>, D::Error> {
-        let list = Vec::<In>::deserialize(from)?;
-        Ok(list.into_iter().map(|In(path, state, stamp)| (path, Leaf { state, stamp })).collect())
+    ) -> Result<BTreeMap<PathBuf, ListingEntry>, D::Error> {
+        let list = Vec::<DeserializedEntry>::deserialize(from)?;
+        Ok(list.into_iter().map(|DeserializedEntry(path, state, stamp)| (path, ListingEntry { state, stamp })).collect())
     }
 }

@@ -12,7 +12,7 @@ use hermes::core::{
 };
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
 use hermes::engine::{Caller, DeferMode, Deferral, Engine, Limits, Snapshot};
-use hermes_checkpoints::{Keeper as FileKeeper, Store as Checkpoints};
+use hermes_checkpoints::{FileCheckpointer as FileKeeper, CheckpointStore as Checkpoints};
 use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
 use hermes_delegation::{Crew, Mixture, Serving, Settings as Delegation, Supply};
 use hermes_exec::output::Mask;

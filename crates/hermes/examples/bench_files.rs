@@ -18,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime};
 use hermes::core::{Ports, ToolCall};
 use hermes::engine::{Caller, Engine};
 use hermes::policy::{Permissions, Places, SavedRules, Settings, Sources, Tickets};
-use hermes_checkpoints::{Keeper, Limits, Store};
+use hermes_checkpoints::{FileCheckpointer, CheckpointLimits, CheckpointStore};
 use hermes_files::JournalDir;
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ impl Bench {
     fn engine(&self) -> Engine {
         // As the command has it: with rules, checkpoints and journals.
         let state = self.folder.join("state");
-        let store = Arc::new(Store::new(state.join("checkpoints"), Limits::default()));
+        let store = Arc::new(CheckpointStore::new(state.join("checkpoints"), CheckpointLimits::default()));
         let journals = Arc::new(JournalDir::new(state.join("changes")));
         let places = Places {
             workspace: Some(self.folder.clone()),
@@ -59,7 +59,7 @@ impl Bench {
             .tools(hermes_tools_file::tools())
             .policy(Arc::new(permissions))
             .ports(Ports::default().with(Arc::clone(&journals)))
-            .checkpoints(Arc::new(Keeper::new(store, vec![state]).taking_back(journals)))
+            .checkpoints(Arc::new(FileCheckpointer::new(store, vec![state]).with_rollback(journals)))
             .build()
             .unwrap()
     }

@@ -1,7 +1,7 @@
 //! Calls that tell themselves what they replace, while others are at the same
 //! files.
 
-use hermes_checkpoints::{State, Target, Why};
+use hermes_checkpoints::{SavedState, RestoreTarget, ObstacleReason};
 use hermes_core::{CheckpointHooks, ErrorKind, PendingChange, PathState, FileWritten};
 
 use crate::bench::{Bench, Call};
@@ -107,10 +107,10 @@ fn a_change_of_others_between_two_calls_of_a_turn_stands_in_the_way() {
     bench.redo().unwrap();
     bench.write("n", "theirs");
     bench.call_telling(call(), |call| replace(&bench, call, "n", "3")).unwrap();
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
-    let whys: Vec<Why> = plan.obstacles().map(|(_, obstacle)| obstacle.why).collect();
-    assert_eq!(whys, [Why::ChangedBetween]);
-    bench.store.carry_out(&plan, true).unwrap();
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let whys: Vec<ObstacleReason> = plan.obstacles().map(|(_, obstacle)| obstacle.reason).collect();
+    assert_eq!(whys, [ObstacleReason::ChangedBetween]);
+    bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(bench.read("n").as_deref(), Some("0"));
 }
 
@@ -158,10 +158,10 @@ fn a_move_and_a_removal_are_told_too() {
             bench.keeper.after_change(call, &made).unwrap();
         })
         .unwrap();
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     let barred: Vec<_> = plan.obstacles().map(|(step, _)| step.path.clone()).collect();
     assert_eq!(barred, [bench.path("to")]);
-    assert!(plan.steps.iter().any(|step| matches!(step.to, State::File { .. })));
+    assert!(plan.steps.iter().any(|step| matches!(step.to, SavedState::File { .. })));
 }
 
 #[test]

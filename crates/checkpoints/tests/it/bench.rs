@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use hermes_checkpoints::{Keeper, Limits, Restored, Store, Target};
+use hermes_checkpoints::{FileCheckpointer, CheckpointLimits, RestoreReport, CheckpointStore, RestoreTarget};
 use hermes_core::{CancellationToken, CheckpointHooks, PendingChange, ToolError, WorkingDir};
 use tempfile::TempDir;
 
@@ -16,8 +16,8 @@ pub(crate) struct Bench {
     root: PathBuf,
     /// Goes with the test that made it.
     _folder: Option<TempDir>,
-    pub(crate) keeper: Keeper,
-    pub(crate) store: Arc<Store>,
+    pub(crate) keeper: FileCheckpointer,
+    pub(crate) store: Arc<CheckpointStore>,
     next: AtomicUsize,
 }
 
@@ -33,10 +33,10 @@ pub(crate) struct Call<'a> {
 
 impl Bench {
     pub(crate) fn new() -> Self {
-        Self::with(Limits::default())
+        Self::with(CheckpointLimits::default())
     }
 
-    pub(crate) fn with(limits: Limits) -> Self {
+    pub(crate) fn with(limits: CheckpointLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("work")).unwrap();
         let bench = Self::at(folder.path().to_path_buf(), limits);
@@ -44,14 +44,14 @@ impl Bench {
     }
 
     /// One that another process has made.
-    pub(crate) fn at(root: PathBuf, limits: Limits) -> Self {
+    pub(crate) fn at(root: PathBuf, limits: CheckpointLimits) -> Self {
         let (keeper, store) = open(&root, limits);
         let first = std::process::id() as usize * 1_000_000;
         Self { root, _folder: None, keeper, store, next: AtomicUsize::new(first) }
     }
 
     /// The same folders, as another process would see them.
-    pub(crate) fn reopen(&mut self, limits: Limits) {
+    pub(crate) fn reopen(&mut self, limits: CheckpointLimits) {
         (self.keeper, self.store) = open(&self.root, limits);
     }
 
@@ -164,24 +164,24 @@ impl Bench {
         make(&impending)
     }
 
-    pub(crate) fn undo(&self, turns: usize) -> Result<Restored, ToolError> {
-        let plan = self.store.plan(Target::Undo { workspace: &self.work(), turns })?;
-        self.store.carry_out(&plan, false)
+    pub(crate) fn undo(&self, turns: usize) -> Result<RestoreReport, ToolError> {
+        let plan = self.store.plan(RestoreTarget::Undo { workspace: &self.work(), turns })?;
+        self.store.apply_plan(&plan, false)
     }
 
-    pub(crate) fn force_undo(&self, turns: usize) -> Result<Restored, ToolError> {
-        let plan = self.store.plan(Target::Undo { workspace: &self.work(), turns })?;
-        self.store.carry_out(&plan, true)
+    pub(crate) fn force_undo(&self, turns: usize) -> Result<RestoreReport, ToolError> {
+        let plan = self.store.plan(RestoreTarget::Undo { workspace: &self.work(), turns })?;
+        self.store.apply_plan(&plan, true)
     }
 
-    pub(crate) fn redo(&self) -> Result<Restored, ToolError> {
-        let plan = self.store.plan(Target::Redo { workspace: &self.work() })?;
-        self.store.carry_out(&plan, false)
+    pub(crate) fn redo(&self) -> Result<RestoreReport, ToolError> {
+        let plan = self.store.plan(RestoreTarget::Redo { workspace: &self.work() })?;
+        self.store.apply_plan(&plan, false)
     }
 
-    pub(crate) fn restore(&self, id: &str, paths: &[PathBuf]) -> Result<Restored, ToolError> {
-        let plan = self.store.plan(Target::Restore { checkpoint: id, paths })?;
-        self.store.carry_out(&plan, false)
+    pub(crate) fn restore(&self, id: &str, paths: &[PathBuf]) -> Result<RestoreReport, ToolError> {
+        let plan = self.store.plan(RestoreTarget::Restore { checkpoint: id, paths })?;
+        self.store.apply_plan(&plan, false)
     }
 
     /// Everything below the working folder.
@@ -216,8 +216,8 @@ impl Bench {
     }
 }
 
-fn open(root: &Path, limits: Limits) -> (Keeper, Arc<Store>) {
+fn open(root: &Path, limits: CheckpointLimits) -> (FileCheckpointer, Arc<CheckpointStore>) {
     let home = root.join("home");
-    let store = Arc::new(Store::new(home.join("checkpoints"), limits));
-    (Keeper::new(Arc::clone(&store), vec![home]), store)
+    let store = Arc::new(CheckpointStore::new(home.join("checkpoints"), limits));
+    (FileCheckpointer::new(Arc::clone(&store), vec![home]), store)
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use hermes_checkpoints::Target;
+use hermes_checkpoints::RestoreTarget;
 use hermes_core::ErrorKind;
 
 use crate::bench::{Bench, Call};
@@ -53,10 +53,10 @@ fn a_restore_and_its_preview_know_what_a_killed_command_left() {
     bench.write("a", "A");
     bench.killed(|| bench.write("a", "B"));
     let id = bench.store.all().unwrap()[0].id().to_owned();
-    let plan = bench.store.plan(Target::Restore { checkpoint: &id, paths: &[] }).unwrap();
+    let plan = bench.store.plan(RestoreTarget::Restore { checkpoint: &id, paths: &[] }).unwrap();
     assert_eq!(plan.steps.len(), 1);
-    assert!(bench.store.carry_out(&plan, false).is_err());
-    bench.store.carry_out(&plan, true).unwrap();
+    assert!(bench.store.apply_plan(&plan, false).is_err());
+    bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(bench.read("a").as_deref(), Some("A"));
 }
 
@@ -149,7 +149,7 @@ fn a_turn_that_goes_on_after_a_kill_keeps_what_was_cut_off() {
     bench.write("a", "A");
     let named_turn = || Call { open_ended: true, turn: Some("same"), ..Call::default() };
     bench.killed_call(named_turn(), || bench.write("a", "B"));
-    bench.reopen(hermes_checkpoints::Limits::default());
+    bench.reopen(hermes_checkpoints::CheckpointLimits::default());
     bench.call(named_turn(), || {}).unwrap();
     assert_eq!(named(&bench, 0), ["a"]);
 }

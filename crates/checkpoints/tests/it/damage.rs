@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use hermes_checkpoints::{Hash, Target};
+use hermes_checkpoints::{ContentHash, RestoreTarget};
 use hermes_core::ErrorKind;
 
 use crate::bench::Bench;
@@ -25,7 +25,7 @@ fn log_of(bench: &Bench, id: &str) -> PathBuf {
 }
 
 fn object(bench: &Bench, content: &[u8]) -> PathBuf {
-    let hex = Hash::of(content).to_hex();
+    let hex = ContentHash::for_content(content).to_hex();
     bench.store.root().join("objects").join(&hex[..2]).join(&hex[2..])
 }
 
@@ -66,9 +66,9 @@ fn a_newest_turn_that_cannot_be_read_stops_an_undo() {
 fn force_goes_past_a_turn_that_cannot_be_read_once_and_for_all() {
     let (bench, turns) = three();
     fs::write(log_of(&bench, &turns[2]), "").unwrap();
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     assert_eq!(plan.damaged.len(), 1);
-    bench.store.carry_out(&plan, true).unwrap();
+    bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(bench.read("n").as_deref(), Some("1"));
     bench.undo(1).unwrap();
     assert_eq!(bench.read("n").as_deref(), Some("0"));
@@ -102,21 +102,21 @@ fn a_later_turn_that_cannot_be_read_stops_a_restore() {
     fs::write(log_of(&bench, &turns[2]), "").unwrap();
     let paths = [bench.path("n")];
     for paths in [&[][..], &paths[..]] {
-        let plan = bench.store.plan(Target::Restore { checkpoint: &turns[1], paths }).unwrap();
+        let plan = bench.store.plan(RestoreTarget::Restore { checkpoint: &turns[1], paths }).unwrap();
         assert_eq!(plan.damaged.len(), 1);
-        let error = bench.store.carry_out(&plan, false).unwrap_err();
+        let error = bench.store.apply_plan(&plan, false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         assert!(error.message().starts_with("A later turn cannot be read"), "{error}");
         assert_eq!(bench.read("n").as_deref(), Some("3"), "nothing is changed");
     }
-    let plan = bench.store.plan(Target::Restore { checkpoint: &turns[1], paths: &[] }).unwrap();
-    bench.store.carry_out(&plan, true).unwrap();
+    let plan = bench.store.plan(RestoreTarget::Restore { checkpoint: &turns[1], paths: &[] }).unwrap();
+    bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(bench.read("n").as_deref(), Some("1"));
     // One that is older than the checkpoint is no matter.
     let (bench, turns) = three();
     fs::write(log_of(&bench, &turns[0]), "").unwrap();
-    let plan = bench.store.plan(Target::Restore { checkpoint: &turns[1], paths: &[] }).unwrap();
-    bench.store.carry_out(&plan, false).unwrap();
+    let plan = bench.store.plan(RestoreTarget::Restore { checkpoint: &turns[1], paths: &[] }).unwrap();
+    bench.store.apply_plan(&plan, false).unwrap();
     assert_eq!(bench.read("n").as_deref(), Some("1"));
 }
 

@@ -1,6 +1,6 @@
 //! Undo, redo and restore, one after the other.
 
-use hermes_checkpoints::{Limits, Target};
+use hermes_checkpoints::{CheckpointLimits, RestoreTarget};
 use hermes_core::ErrorKind;
 
 use crate::bench::Bench;
@@ -101,7 +101,7 @@ fn a_name_may_be_shortened_as_long_as_it_is_clear() {
 #[test]
 fn a_plan_changes_nothing() {
     let bench = counted(1);
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     assert_eq!(plan.steps.len(), 1);
     assert_eq!(bench.read("n").as_deref(), Some("1"));
     assert_eq!(bench.store.all().unwrap().len(), 1);
@@ -112,7 +112,7 @@ fn a_turn_whose_files_are_back_already_is_undone_all_the_same() {
     let bench = counted(2);
     bench.write("n", "1");
     let done = bench.undo(1).unwrap();
-    assert!(done.done.is_empty());
+    assert!(done.restored.is_empty());
     bench.undo(1).unwrap();
     assert_eq!(bench.read("n").as_deref(), Some("0"));
     bench.redo().unwrap();
@@ -124,7 +124,7 @@ fn a_turn_whose_files_are_back_already_is_undone_all_the_same() {
 fn a_killed_turn_that_changed_nothing_is_passed_over() {
     let mut bench = counted(1);
     bench.killed(|| ());
-    bench.reopen(Limits::default());
+    bench.reopen(CheckpointLimits::default());
     bench.undo(1).unwrap();
     assert_eq!(bench.read("n").as_deref(), Some("0"));
     assert_eq!(bench.undo(1).unwrap_err().kind(), ErrorKind::NotFound);
@@ -135,7 +135,7 @@ fn no_turn_is_undone_in_place_of_a_killed_one_that_changed_something() {
     for name in ["n", "new"] {
         let mut bench = counted(1);
         bench.killed(|| bench.write(name, "2"));
-        bench.reopen(Limits::default());
+        bench.reopen(CheckpointLimits::default());
         assert_eq!(bench.undo(1).unwrap_err().kind(), ErrorKind::Conflict);
         bench.force_undo(1).unwrap();
         assert_eq!(bench.read("n").as_deref(), Some("1"));
@@ -144,7 +144,7 @@ fn no_turn_is_undone_in_place_of_a_killed_one_that_changed_something() {
 
 #[test]
 fn undos_push_out_no_turn_that_they_work_through() {
-    let bench = Bench::with(Limits { per_workspace: 6, ..Limits::default() });
+    let bench = Bench::with(CheckpointLimits { per_workspace: 6, ..CheckpointLimits::default() });
     bench.write("n", "0");
     for n in 1..=6 {
         bench.turn(&["n"], || bench.write("n", n.to_string()));
@@ -162,7 +162,7 @@ fn undos_push_out_no_turn_that_they_work_through() {
 
 #[test]
 fn an_undo_goes_with_the_turns_that_it_is_about() {
-    let bench = Bench::with(Limits { per_workspace: 3, ..Limits::default() });
+    let bench = Bench::with(CheckpointLimits { per_workspace: 3, ..CheckpointLimits::default() });
     bench.write("n", "0");
     for n in 1..=8 {
         bench.turn(&["n"], || bench.write("n", n.to_string()));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use hermes_checkpoints::{Limits, Target};
+use hermes_checkpoints::{CheckpointLimits, RestoreTarget};
 
 use crate::bench::{Bench, Call};
 
@@ -40,9 +40,9 @@ fn a_command_that_deletes_what_is_ignored_is_not_passed_over_by_an_undo() {
         assert!(refused.hint().contains("hermes undo 2"));
         assert_eq!(bench.read("code").as_deref(), Some("v2"));
     }
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
     assert_eq!(plan.missing, [bench.path("a.local"), bench.path("build")]);
-    bench.store.carry_out(&plan, false).unwrap();
+    bench.store.apply_plan(&plan, false).unwrap();
     assert_eq!(bench.read("code").as_deref(), Some("v1"));
     bench.redo().unwrap();
     // What has come back is in nobody's way.
@@ -67,17 +67,17 @@ fn what_else_the_turn_did_is_undone_without_what_it_deleted_unkept() {
         fs::remove_file(bench.path("named.local")).unwrap();
     };
     bench.call(call, change).unwrap();
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
     assert_eq!(plan.missing, [bench.path("a.local")]);
-    bench.store.carry_out(&plan, false).unwrap();
+    bench.store.apply_plan(&plan, false).unwrap();
     assert_eq!(bench.read("code").as_deref(), Some("v1"));
     assert_eq!(bench.read("named.local").as_deref(), Some("ignored"));
 }
 
 #[test]
 fn a_folder_that_a_command_fills_is_kept_as_a_whole_or_told() {
-    let limits = Limits { tree_entries: 4, ..Default::default() };
-    for (limits, is_kept) in [(Limits::default(), true), (limits, false)] {
+    let limits = CheckpointLimits { tree_entries: 4, ..Default::default() };
+    for (limits, is_kept) in [(CheckpointLimits::default(), true), (limits, false)] {
         let bench = Bench::with(limits);
         bench.ignoring("out/\n");
         for name in ["out/a", "out/b", "out/c", "../beside/a", "../beside/b", "../beside/c"] {

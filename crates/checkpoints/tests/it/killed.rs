@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use hermes_checkpoints::{Kind, Restored, Target};
+use hermes_checkpoints::{CheckpointKind, RestoreReport, RestoreTarget};
 use hermes_core::{ErrorKind, ToolError};
 
 use crate::bench::Bench;
@@ -94,14 +94,14 @@ impl Scene {
         assert!(other.is_empty(), "{what}: {other:?}");
     }
 
-    fn restore(&self) -> Result<Restored, ToolError> {
+    fn restore(&self) -> Result<RestoreReport, ToolError> {
         self.bench.restore(&self.turn, &[])
     }
 
     /// Whether the last that was done is a restore, cut off or not.
     fn is_restored(&self) -> bool {
         let all = self.bench.store.checkpoints(&self.bench.work()).unwrap();
-        matches!(all.last().unwrap().kind(), Kind::Restore(_))
+        matches!(all.last().unwrap().kind(), CheckpointKind::Restore(_))
     }
 
     fn assert_nothing_is_cut_off(&self) {
@@ -151,7 +151,7 @@ fn end(child: &mut Child) {
 }
 
 /// It goes on, unless it was through already.
-fn go_on(done: Result<Restored, ToolError>) {
+fn go_on(done: Result<RestoreReport, ToolError>) {
     if let Err(error) = done {
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     }
@@ -289,28 +289,28 @@ fn of_two_at_once_only_one_claims_a_turn() {
         bench.turn(&["n"], || bench.write("n", n.to_string()));
     }
     let work = bench.work();
-    let target = Target::Undo { workspace: &work, turns: 1 };
+    let target = RestoreTarget::Undo { workspace: &work, turns: 1 };
     let twice = |target| [bench.store.plan(target).unwrap(), bench.store.plan(target).unwrap()];
-    let assert_refused = |done: Result<Restored, ToolError>| {
+    let assert_refused = |done: Result<RestoreReport, ToolError>| {
         let error = done.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         assert!(error.message().contains("just now"), "{error}");
     };
     let [one, other] = twice(target);
-    bench.store.carry_out(&one, false).unwrap();
-    assert_refused(bench.store.carry_out(&other, true));
+    bench.store.apply_plan(&one, false).unwrap();
+    assert_refused(bench.store.apply_plan(&other, true));
     assert_eq!(bench.read("n").as_deref(), Some("0"));
     assert_eq!(bench.store.all().unwrap().len(), 3);
 
-    let [one, other] = twice(Target::Redo { workspace: &work });
-    bench.store.carry_out(&one, false).unwrap();
-    assert_refused(bench.store.carry_out(&other, true));
+    let [one, other] = twice(RestoreTarget::Redo { workspace: &work });
+    bench.store.apply_plan(&one, false).unwrap();
+    assert_refused(bench.store.apply_plan(&other, true));
     assert_eq!(bench.read("n").as_deref(), Some("1"));
 
     let first = bench.store.all().unwrap()[0].id().to_owned();
-    let [one, other] = twice(Target::Restore { checkpoint: &first, paths: &[] });
-    bench.store.carry_out(&one, false).unwrap();
-    assert_refused(bench.store.carry_out(&other, true));
+    let [one, other] = twice(RestoreTarget::Restore { checkpoint: &first, paths: &[] });
+    bench.store.apply_plan(&one, false).unwrap();
+    assert_refused(bench.store.apply_plan(&other, true));
     assert_eq!(bench.read("n"), None);
 }
 

@@ -51,7 +51,7 @@ fn the_owner_and_the_group_stay() {
         fs::remove_file(bench.path("removed")).unwrap();
     });
     let done = bench.undo(1).unwrap();
-    assert!(done.without.is_empty(), "{done:?}");
+    assert!(done.missing_attributes.is_empty(), "{done:?}");
     for name in ["replaced", "removed"] {
         let found = fs::metadata(bench.path(name)).unwrap();
         assert_eq!(
@@ -135,7 +135,7 @@ fn a_change_of_owner_alone_is_undone_and_redone() {
     let given = (owner("dir/n"), owner("dir"));
     assert_ne!(given.0, file);
     let done = bench.undo(1).unwrap();
-    assert_eq!(done.done, [bench.path("dir"), bench.path("dir/n")]);
+    assert_eq!(done.restored, [bench.path("dir"), bench.path("dir/n")]);
     assert_eq!((owner("dir/n"), owner("dir")), (file, folder));
     bench.redo().unwrap();
     assert_eq!((owner("dir/n"), owner("dir")), given);
@@ -216,7 +216,7 @@ fn a_folder_comes_back_with_its_access_lists_and_attributes() {
     assert_eq!(before.0.2 & 0o070, 0o060, "it looks open to its group");
     bench.command(|| fs::rename(&dir, bench.path("moved")).unwrap());
     let done = bench.undo(1).unwrap();
-    assert_eq!((now(), done.without), (before.clone(), Vec::new()));
+    assert_eq!((now(), done.missing_attributes), (before.clone(), Vec::new()));
     assert!(!bench.path("moved").exists());
     bench.command(|| fs::remove_dir_all(&dir).unwrap());
     bench.undo(1).unwrap();
@@ -294,28 +294,28 @@ fn the_names_of_one_file_are_names_of_one_file_again() {
     let is_one = || inodes().iter().all(|inode| *inode == inodes()[0] && *inode != 0);
     bench.command(|| bench.write("a", "new"));
     let done = bench.undo(1).unwrap();
-    assert!(done.without.is_empty() && is_one(), "{done:?}");
+    assert!(done.missing_attributes.is_empty() && is_one(), "{done:?}");
     assert_eq!(bench.read("dir/c").as_deref(), Some("old"));
     let done = bench.redo().unwrap();
-    assert!(done.without.is_empty() && is_one(), "{done:?}");
+    assert!(done.missing_attributes.is_empty() && is_one(), "{done:?}");
     assert_eq!(bench.read("b").as_deref(), Some("new"));
     bench.undo(1).unwrap();
     bench.command(|| {
         ["a", "b", "dir/c"].iter().for_each(|name| fs::remove_file(bench.path(name)).unwrap());
     });
     let done = bench.undo(1).unwrap();
-    assert!(done.without.is_empty() && is_one(), "{done:?}");
+    assert!(done.missing_attributes.is_empty() && is_one(), "{done:?}");
     // A name that was never in the tree.
     fs::hard_link(bench.path("a"), bench.root().join("outside")).unwrap();
     bench.command(|| bench.write("a", "new"));
     let done = bench.undo(1).unwrap();
     let lost = |name: &str| (bench.path(name), vec!["hard link".to_owned()]);
-    assert_eq!(done.without, [lost("a"), lost("b"), lost("dir/c")]);
+    assert_eq!(done.missing_attributes, [lost("a"), lost("b"), lost("dir/c")]);
     assert!(is_one());
     // One of which only one name was changed.
     bench.turn(&["b"], || fs::remove_file(bench.path("b")).unwrap());
     let done = bench.undo(1).unwrap();
-    assert_eq!(done.without, [lost("b")]);
+    assert_eq!(done.missing_attributes, [lost("b")]);
     assert_eq!(bench.read("b").as_deref(), Some("old"));
 }
 
@@ -327,7 +327,7 @@ fn files_of_the_same_content_stay_files_of_their_own() {
         fs::hard_link(bench.path(name), bench.path(format!("{name}2"))).unwrap();
     }
     bench.command(|| ["a", "b"].iter().for_each(|name| bench.write(name, "new")));
-    assert!(bench.undo(1).unwrap().without.is_empty());
+    assert!(bench.undo(1).unwrap().missing_attributes.is_empty());
     let inode = |name: &str| fs::metadata(bench.path(name)).unwrap().ino();
     assert_eq!((inode("a"), inode("b")), (inode("a2"), inode("b2")));
     assert_ne!(inode("a"), inode("b"));
@@ -347,7 +347,7 @@ fn a_link_comes_back_with_its_owner() {
         (found.uid(), found.gid())
     };
     bench.command(|| fs::remove_file(&link).unwrap());
-    assert!(bench.undo(1).unwrap().without.is_empty());
+    assert!(bench.undo(1).unwrap().missing_attributes.is_empty());
     assert_eq!(owner(), (1000, 1001));
     // A change of the owner alone is a change.
     bench.command(|| lchown(&link, Some(5), Some(6)).unwrap());

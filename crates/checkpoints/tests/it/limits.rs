@@ -4,14 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use hermes_checkpoints::{Limits, State, Target, Unkept, Why};
+use hermes_checkpoints::{CheckpointLimits, SavedState, RestoreTarget, UnsavedReason, ObstacleReason};
 use hermes_core::ErrorKind;
 
 use crate::bench::Bench;
 
 #[test]
 fn a_file_that_is_too_large_is_named_and_not_kept() {
-    let bench = Bench::with(Limits { file_bytes: 10, ..Limits::default() });
+    let bench = Bench::with(CheckpointLimits { file_bytes: 10, ..CheckpointLimits::default() });
     bench.write("big", "more than ten bytes");
     bench.write("small", "few");
     let id = bench.turn(&["big", "small"], || {
@@ -21,17 +21,17 @@ fn a_file_that_is_too_large_is_named_and_not_kept() {
     let manifest = bench.store.find(&id.unwrap()).unwrap();
     let unkept: Vec<_> = manifest
         .changes()
-        .filter(|(_, change)| matches!(change.before, State::Unkept { why: Unkept::TooLarge, .. }))
+        .filter(|(_, change)| matches!(change.before, SavedState::Unkept { why: UnsavedReason::TooLarge, .. }))
         .map(|(path, _)| path.to_path_buf())
         .collect();
     assert_eq!(unkept, [bench.path("big")]);
     let error = bench.undo(1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.message().contains("max_file_size_mb"), "{error}");
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
-    let done = bench.store.carry_out(&plan, true).unwrap();
-    assert_eq!(done.done, [bench.path("small")]);
-    assert_eq!(done.left.len(), 1);
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let done = bench.store.apply_plan(&plan, true).unwrap();
+    assert_eq!(done.restored, [bench.path("small")]);
+    assert_eq!(done.skipped.len(), 1);
     assert!(done.is_partial);
     assert_eq!(bench.read("small").as_deref(), Some("few"));
     let told = bench.keeper.problem().unwrap();
@@ -40,20 +40,20 @@ fn a_file_that_is_too_large_is_named_and_not_kept() {
 
 #[test]
 fn what_cannot_be_done_even_by_force_leaves_the_turn() {
-    let bench = Bench::with(Limits { file_bytes: 10, ..Limits::default() });
+    let bench = Bench::with(CheckpointLimits { file_bytes: 10, ..CheckpointLimits::default() });
     bench.write("n", "0");
     bench.turn(&["n"], || bench.write("n", "1"));
     bench.write("big", "more than ten bytes");
     bench.turn(&["big"], || bench.write("big", "other than ten bytes"));
     for _ in 0..2 {
-        let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
-        let error = bench.store.carry_out(&plan, true).unwrap_err();
+        let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+        let error = bench.store.apply_plan(&plan, true).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         assert!(error.message().contains("max_file_size_mb"), "{error}");
     }
     assert_eq!(bench.store.all().unwrap().len(), 2);
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
-    assert!(bench.store.carry_out(&plan, true).unwrap().is_partial);
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
+    assert!(bench.store.apply_plan(&plan, true).unwrap().is_partial);
     assert_eq!(bench.read("n").as_deref(), Some("0"));
 }
 
@@ -64,7 +64,7 @@ fn a_damaged_content_is_found_before_anything_is_changed() {
         bench.write(name, format!("old {name}"));
     }
     bench.turn(&["a", "b", "c"], || ["a", "b", "c"].iter().for_each(|n| bench.write(n, "new")));
-    let hash = hermes_checkpoints::Hash::of(b"old b").to_hex();
+    let hash = hermes_checkpoints::ContentHash::for_content(b"old b").to_hex();
     let object = bench.store.root().join("objects").join(&hash[..2]).join(&hash[2..]);
     let mut bytes = fs::read(&object).unwrap();
     *bytes.last_mut().unwrap() ^= 0xff;
@@ -75,17 +75,17 @@ fn a_damaged_content_is_found_before_anything_is_changed() {
         assert!(error.message().contains("/b: what was kept of it is gone or damaged"), "{error}");
         assert_eq!(bench.read("a").as_deref(), Some("new"), "nothing is changed");
     }
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
-    let done = bench.store.carry_out(&plan, true).unwrap();
-    assert_eq!(done.done, [bench.path("a"), bench.path("c")]);
-    assert_eq!((done.left.len(), done.is_partial), (1, true));
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let done = bench.store.apply_plan(&plan, true).unwrap();
+    assert_eq!(done.restored, [bench.path("a"), bench.path("c")]);
+    assert_eq!((done.skipped.len(), done.is_partial), (1, true));
     let texts: Vec<_> = ["a", "b", "c"].iter().map(|name| bench.read(name).unwrap()).collect();
     assert_eq!(texts, ["old a", "new", "old c"]);
 }
 
 #[test]
 fn a_large_file_that_nobody_touched_is_no_change() {
-    let bench = Bench::with(Limits { file_bytes: 10, ..Limits::default() });
+    let bench = Bench::with(CheckpointLimits { file_bytes: 10, ..CheckpointLimits::default() });
     bench.write("big", "more than ten bytes");
     bench.turn(&["big"], || {});
     bench.command(|| {});
@@ -94,21 +94,21 @@ fn a_large_file_that_nobody_touched_is_no_change() {
 
 #[test]
 fn a_large_file_that_was_made_is_removed_only_by_force() {
-    let bench = Bench::with(Limits { file_bytes: 10, ..Limits::default() });
+    let bench = Bench::with(CheckpointLimits { file_bytes: 10, ..CheckpointLimits::default() });
     bench.turn(&["big"], || bench.write("big", "more than ten bytes"));
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
-    let whys: Vec<Why> = plan.obstacles().map(|(_, obstacle)| obstacle.why).collect();
-    assert_eq!(whys, [Why::CannotBeKept(Unkept::TooLarge)]);
-    assert!(bench.store.carry_out(&plan, false).is_err());
-    assert_eq!(plan.steps[0].loses(), Some(Unkept::TooLarge));
-    let done = bench.store.carry_out(&plan, true).unwrap();
-    assert_eq!(done.lost, [(bench.path("big"), Unkept::TooLarge)]);
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let whys: Vec<ObstacleReason> = plan.obstacles().map(|(_, obstacle)| obstacle.reason).collect();
+    assert_eq!(whys, [ObstacleReason::CannotBeKept(UnsavedReason::TooLarge)]);
+    assert!(bench.store.apply_plan(&plan, false).is_err());
+    assert_eq!(plan.steps[0].loss_reason(), Some(UnsavedReason::TooLarge));
+    let done = bench.store.apply_plan(&plan, true).unwrap();
+    assert_eq!(done.lost, [(bench.path("big"), UnsavedReason::TooLarge)]);
     assert_eq!(bench.read("big"), None);
 }
 
 #[test]
 fn a_file_that_becomes_too_large_is_warned_about() {
-    let bench = Bench::with(Limits { file_bytes: 10, ..Limits::default() });
+    let bench = Bench::with(CheckpointLimits { file_bytes: 10, ..CheckpointLimits::default() });
     bench.write("old", "few");
     bench.turn(&["old"], || bench.write("old", "fewer"));
     assert_eq!(bench.keeper.problem(), None);
@@ -121,7 +121,7 @@ fn a_file_that_becomes_too_large_is_warned_about() {
 
 #[test]
 fn what_somebody_made_too_large_since_is_named_as_lost() {
-    let bench = Bench::with(Limits { file_bytes: 10, ..Limits::default() });
+    let bench = Bench::with(CheckpointLimits { file_bytes: 10, ..CheckpointLimits::default() });
     bench.write("a", "old");
     bench.write("b", "old");
     bench.turn(&["a", "b"], || ["a", "b"].iter().for_each(|name| bench.write(name, "new")));
@@ -131,10 +131,10 @@ fn what_somebody_made_too_large_since_is_named_as_lost() {
         error.message().contains("changed since, and what is there now would be lost"),
         "{error}"
     );
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
-    let done = bench.store.carry_out(&plan, true).unwrap();
-    assert_eq!(done.done.len(), 2);
-    assert_eq!(done.lost, [(bench.path("a"), Unkept::TooLarge)]);
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let done = bench.store.apply_plan(&plan, true).unwrap();
+    assert_eq!(done.restored.len(), 2);
+    assert_eq!(done.lost, [(bench.path("a"), UnsavedReason::TooLarge)]);
 }
 
 #[test]
@@ -142,32 +142,32 @@ fn what_an_undo_finds_no_room_for_is_lost_only_by_force() {
     let mut bench = Bench::new();
     bench.write("n", "old");
     bench.turn(&["n"], || bench.write("n", "newer"));
-    bench.reopen(Limits { total_bytes: 4, ..Limits::default() });
+    bench.reopen(CheckpointLimits { total_bytes: 4, ..CheckpointLimits::default() });
     let error = bench.undo(1).unwrap_err();
     assert!(error.message().contains("max_total_size_mb"), "{error}");
     assert_eq!(bench.read("n").as_deref(), Some("newer"));
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
-    let done = bench.store.carry_out(&plan, true).unwrap();
-    assert_eq!(done.lost, [(bench.path("n"), Unkept::NoRoom)]);
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let done = bench.store.apply_plan(&plan, true).unwrap();
+    assert_eq!(done.lost, [(bench.path("n"), UnsavedReason::NoRoom)]);
     assert_eq!(bench.read("n").as_deref(), Some("old"));
 }
 
 #[test]
 fn a_snapshot_takes_no_more_room_than_there_is() {
-    let bench = Bench::with(Limits { total_bytes: 100, ..Limits::default() });
+    let bench = Bench::with(CheckpointLimits { total_bytes: 100, ..CheckpointLimits::default() });
     for n in 0..10 {
         bench.write(&format!("f{n}"), format!("{n}").repeat(30));
     }
     let id = bench.command(|| (0..10).for_each(|n| bench.write(&format!("f{n}"), "new"))).unwrap();
     let manifest = bench.store.find(&id).unwrap();
-    let kept = manifest.changes().filter(|(_, c)| matches!(c.before, State::File { .. })).count();
+    let kept = manifest.changes().filter(|(_, c)| matches!(c.before, SavedState::File { .. })).count();
     assert_eq!((kept, manifest.changes().count()), (3, 10));
     assert_eq!(bench.undo(1).unwrap_err().kind(), ErrorKind::Conflict);
 }
 
 #[test]
 fn the_oldest_go_first() {
-    let bench = Bench::with(Limits { per_workspace: 3, ..Limits::default() });
+    let bench = Bench::with(CheckpointLimits { per_workspace: 3, ..CheckpointLimits::default() });
     for n in 0..6 {
         bench.turn(&["n"], || bench.write("n", n.to_string()));
     }
@@ -178,7 +178,7 @@ fn the_oldest_go_first() {
 
 #[test]
 fn no_more_are_kept_than_was_said_at_any_time() {
-    let bench = Bench::with(Limits { per_workspace: 8, ..Limits::default() });
+    let bench = Bench::with(CheckpointLimits { per_workspace: 8, ..CheckpointLimits::default() });
     for n in 0..12 {
         bench.turn(&["n"], || bench.write("n", n.to_string()));
         assert_eq!(bench.store.all().unwrap().len(), (n + 1).min(8));
@@ -192,7 +192,7 @@ fn contents_that_nothing_names_are_cleared_away() {
         bench.turn(&["n"], || bench.write("n", format!("content {n}")));
     }
     assert_eq!(bench.store.usage().unwrap().objects, 5);
-    bench.reopen(Limits { per_workspace: 2, ..Limits::default() });
+    bench.reopen(CheckpointLimits { per_workspace: 2, ..CheckpointLimits::default() });
     let pruned = bench.store.prune().unwrap();
     assert_eq!((pruned.checkpoints, pruned.objects), (4, 3));
     let left = bench.store.usage().unwrap();
@@ -205,7 +205,7 @@ fn contents_that_nothing_names_are_cleared_away() {
 fn what_is_too_old_goes() {
     let mut bench = Bench::new();
     bench.turn(&["n"], || bench.write("n", "1"));
-    bench.reopen(Limits { age: Duration::ZERO, ..Limits::default() });
+    bench.reopen(CheckpointLimits { max_age: Duration::ZERO, ..CheckpointLimits::default() });
     assert_eq!(bench.store.prune().unwrap().checkpoints, 1);
     assert!(bench.store.all().unwrap().is_empty());
     assert_eq!(fs::read_dir(bench.store.root().join("workspaces")).unwrap().count(), 0);
@@ -224,7 +224,7 @@ fn more_than_there_is_room_for_goes_the_oldest_first() {
         bench.turn(&["n"], || fs::write(bench.path("n"), &noise).unwrap());
     }
     let newest = bench.store.all().unwrap().pop().unwrap().id().to_owned();
-    bench.reopen(Limits { total_bytes: 2_000, ..Limits::default() });
+    bench.reopen(CheckpointLimits { total_bytes: 2_000, ..CheckpointLimits::default() });
     bench.store.prune().unwrap();
     let left = bench.store.usage().unwrap();
     assert!(left.bytes() <= 2_000 && left.checkpoints >= 1, "{left:?}");
@@ -244,7 +244,7 @@ fn weight(folder: &Path) -> u64 {
 #[test]
 fn logs_count_and_no_more_is_kept_than_was_said_though_nobody_prunes() {
     const FILES: usize = 200;
-    let limits = Limits { total_bytes: 150_000, ..Limits::default() };
+    let limits = CheckpointLimits { total_bytes: 150_000, ..CheckpointLimits::default() };
     let mut bench = Bench::with(limits);
     let write = |bench: &Bench, text: &str| {
         (0..FILES).for_each(|n| bench.write(&format!("f{n}"), text));
@@ -271,7 +271,7 @@ fn what_is_cleared_away_of_logs_is_told() {
         bench.turn(&["n"], || bench.write("n", n.to_string()));
     }
     let before = weight(bench.store.root());
-    bench.reopen(Limits { per_workspace: 1, ..Limits::default() });
+    bench.reopen(CheckpointLimits { per_workspace: 1, ..CheckpointLimits::default() });
     let pruned = bench.store.prune().unwrap();
     let tally = fs::metadata(bench.store.root().join("tally")).unwrap().len();
     assert_eq!(pruned.checkpoints, 3);
@@ -285,10 +285,10 @@ fn a_snapshot_after_clearing_away_is_whole_again() {
     std::thread::sleep(Duration::from_millis(80));
     bench.command(|| {});
     // Everything is forgotten, contents too.
-    bench.reopen(Limits { age: Duration::ZERO, total_bytes: 1, ..Limits::default() });
+    bench.reopen(CheckpointLimits { max_age: Duration::ZERO, total_bytes: 1, ..CheckpointLimits::default() });
     bench.store.prune().unwrap();
     assert_eq!(bench.store.usage().unwrap().objects, 0);
-    bench.reopen(Limits::default());
+    bench.reopen(CheckpointLimits::default());
     bench.command(|| bench.write("a.txt", "new"));
     bench.undo(1).unwrap();
     assert_eq!(bench.read("a.txt").as_deref(), Some("old"));
@@ -296,7 +296,7 @@ fn a_snapshot_after_clearing_away_is_whole_again() {
 
 #[test]
 fn a_tree_that_is_too_large_is_kept_in_part_and_nothing_is_guessed() {
-    let bench = Bench::with(Limits { tree_entries: 5, ..Limits::default() });
+    let bench = Bench::with(CheckpointLimits { tree_entries: 5, ..CheckpointLimits::default() });
     for n in 0..10 {
         bench.write(&format!("f{n}"), "old");
     }
@@ -311,7 +311,7 @@ fn a_tree_that_is_too_large_is_kept_in_part_and_nothing_is_guessed() {
 
 #[test]
 fn a_tree_that_takes_too_long_is_kept_in_part_and_that_is_told() {
-    let bench = Bench::with(Limits { time: Duration::ZERO, ..Limits::default() });
+    let bench = Bench::with(CheckpointLimits { walk_timeout: Duration::ZERO, ..CheckpointLimits::default() });
     bench.write("a.txt", "old");
     bench.command(|| bench.write("a.txt", "new"));
     assert!(bench.keeper.problem().unwrap().contains("not all"), "{:?}", bench.keeper.problem());

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use hermes_checkpoints::{State, Target, Why};
+use hermes_checkpoints::{SavedState, RestoreTarget, ObstacleReason};
 use hermes_core::{ErrorKind, CheckpointReader};
 
 use crate::bench::{Bench, Call};
@@ -20,7 +20,7 @@ fn a_file_that_was_changed_comes_back_with_its_mode() {
         bench.chmod("a.txt", 0o600);
     });
     let done = bench.undo(1).unwrap();
-    assert_eq!(done.done, [bench.path("a.txt")]);
+    assert_eq!(done.restored, [bench.path("a.txt")]);
     assert_eq!(bench.picture()[Path::new("a.txt")], "file 640 one\n");
 }
 
@@ -40,7 +40,7 @@ fn a_folder_that_somebody_has_put_a_file_into_stays() {
     bench.turn(&["a/b.txt"], || bench.write("a/b.txt", "new"));
     bench.write("a/mine.txt", "mine");
     let done = bench.undo(1).unwrap();
-    assert_eq!(done.left, [(bench.path("a"), "it is not empty".to_owned())]);
+    assert_eq!(done.skipped, [(bench.path("a"), "it is not empty".to_owned())]);
     assert_eq!(bench.read("a/b.txt"), None);
     assert_eq!(bench.read("a/mine.txt").as_deref(), Some("mine"));
 }
@@ -93,8 +93,8 @@ fn what_somebody_else_has_changed_since_is_not_overwritten() {
     assert!(!error.message().contains("b.txt"), "{error}");
     assert_eq!(bench.read("b.txt").as_deref(), Some("two"), "nothing was changed");
 
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
-    bench.store.carry_out(&plan, true).unwrap();
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(bench.read("a.txt").as_deref(), Some("one"));
     bench.undo(1).expect_err("the turn is undone");
     bench.redo().unwrap();
@@ -117,9 +117,9 @@ fn a_change_between_two_turns_is_not_lost() {
     bench.turn(&["a.txt"], || bench.write("a.txt", "1"));
     bench.write("a.txt", "mine");
     bench.turn(&["a.txt"], || bench.write("a.txt", "2"));
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
-    let whys: Vec<Why> = plan.obstacles().map(|(_, obstacle)| obstacle.why).collect();
-    assert_eq!(whys, [Why::ChangedBetween]);
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 2 }).unwrap();
+    let whys: Vec<ObstacleReason> = plan.obstacles().map(|(_, obstacle)| obstacle.reason).collect();
+    assert_eq!(whys, [ObstacleReason::ChangedBetween]);
     bench.undo(1).unwrap();
     assert_eq!(bench.read("a.txt").as_deref(), Some("mine"));
 }
@@ -176,8 +176,8 @@ fn a_link_that_is_now_on_the_way_is_not_followed() {
     fs::write(bench.root().join("elsewhere/b.txt"), "new").unwrap();
     fs::remove_dir_all(bench.path("a")).unwrap();
     bench.link("a", "../elsewhere");
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
-    let error = bench.store.carry_out(&plan, true).unwrap_err();
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let error = bench.store.apply_plan(&plan, true).unwrap_err();
     assert!(error.message().contains("a link on the way"), "{error}");
     assert_eq!(fs::read(bench.root().join("elsewhere/b.txt")).unwrap(), b"new");
 }
@@ -238,11 +238,11 @@ fn a_turn_that_was_cut_off_is_undone_only_by_force() {
         })
     }));
     assert!(cut_off.is_err());
-    bench.reopen(hermes_checkpoints::Limits::default());
+    bench.reopen(hermes_checkpoints::CheckpointLimits::default());
     let error = bench.undo(1).unwrap_err();
     assert!(error.message().contains("cut off"), "{error}");
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
-    bench.store.carry_out(&plan, true).unwrap();
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    bench.store.apply_plan(&plan, true).unwrap();
     assert_eq!(bench.read("a.txt").as_deref(), Some("old"));
 }
 
@@ -274,7 +274,7 @@ fn damage_is_found_and_said() {
     let id = bench.turn(&["a.txt"], || bench.write("a.txt", "two")).unwrap();
     let manifest = bench.store.find(&id).unwrap();
     let (_, change) = manifest.changes().next().unwrap();
-    let State::File { hash, .. } = &change.before else { panic!("a file") };
+    let SavedState::File { hash, .. } = &change.before else { panic!("a file") };
     let hex = hash.to_hex();
     let object = bench.store.root().join("objects").join(&hex[..2]).join(&hex[2..]);
     let other = bench.turn(&["b.txt"], || bench.write("b.txt", "x")).unwrap();
@@ -289,9 +289,9 @@ fn damage_is_found_and_said() {
     assert!(bench.undo(1).is_err());
     assert_eq!(bench.read("a.txt").as_deref(), Some("two"), "old or new, never broken");
     fs::remove_file(&object).unwrap();
-    let plan = bench.store.plan(Target::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
-    let whys: Vec<Why> = plan.obstacles().map(|(_, obstacle)| obstacle.why).collect();
-    assert_eq!(whys, [Why::Lost]);
+    let plan = bench.store.plan(RestoreTarget::Undo { workspace: &bench.work(), turns: 1 }).unwrap();
+    let whys: Vec<ObstacleReason> = plan.obstacles().map(|(_, obstacle)| obstacle.reason).collect();
+    assert_eq!(whys, [ObstacleReason::Lost]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use hermes_checkpoints::Limits;
+use hermes_checkpoints::CheckpointLimits;
 
 use crate::bench::Bench;
 
@@ -48,10 +48,10 @@ fn child() {
     }
 }
 
-pub(crate) fn many() -> Limits {
+pub(crate) fn many() -> CheckpointLimits {
     // A busy machine may take its time to look through a tree.
     let time = std::time::Duration::from_secs(600);
-    Limits { per_workspace: 100_000, time, ..Limits::default() }
+    CheckpointLimits { per_workspace: 100_000, walk_timeout: time, ..CheckpointLimits::default() }
 }
 
 fn count(bench: &Bench, text: &str) -> usize {
@@ -102,8 +102,8 @@ fn processes_do_not_get_in_each_others_way() {
     assert_eq!(all.len(), 75);
     for manifest in &all {
         for (path, change) in manifest.changes() {
-            if change.before != hermes_checkpoints::State::Absent {
-                bench.store.content_of(&change.before).unwrap_or_else(|e| {
+            if change.before != hermes_checkpoints::SavedState::Absent {
+                bench.store.read_content(&change.before).unwrap_or_else(|e| {
                     panic!("{} of {}: {e}", path.display(), manifest.id());
                 });
             }

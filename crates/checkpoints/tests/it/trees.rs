@@ -67,7 +67,7 @@ fn an_untouched_tree_is_not_read_again() {
     bench.command(|| {});
     let inode = || fs::metadata(bench.store.root().join("objects")).unwrap().ino();
     let first = (bench.store.usage().unwrap(), inode());
-    bench.reopen(hermes_checkpoints::Limits::default());
+    bench.reopen(hermes_checkpoints::CheckpointLimits::default());
     // A file that cannot be read any more was not read.
     let atimes = |bench: &Bench| -> Vec<i64> {
         (0..50).map(|n| fs::metadata(bench.path(format!("f{n}"))).unwrap().atime_nsec()).collect()

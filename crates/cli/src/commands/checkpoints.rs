@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hermes_checkpoints::{
-    Change, Damaged, Kind, LATEST, Limits, Manifest, State, Store, Target, meant, workspace_of,
-    written, written_below,
+    PathChange, DamagedCheckpoint, CheckpointKind, LATEST_CHECKPOINT, CheckpointLimits, CheckpointManifest, SavedState, CheckpointStore, RestoreTarget, path_from_text, workspace_for,
+    written, relative_path_text,
 };
 use hermes_config::{Config, Settings};
 use hermes_files::JournalDir;
@@ -67,7 +67,7 @@ pub(crate) fn run(app: &App, command: Checkpoints) -> Outcome {
     let home = app.home()?;
     let config = app.config(&home)?;
     app.take_back(&home);
-    let store = Store::new(home.checkpoints_dir(), limits(&config.settings));
+    let store = CheckpointStore::new(home.checkpoints_dir(), limits(&config.settings));
     match command {
         Checkpoints::List { all, lines } => list(app, &store, all, lines),
         Checkpoints::Show { id } => show(app, &store, &named(app, &store, id)?),
@@ -77,7 +77,7 @@ pub(crate) fn run(app: &App, command: Checkpoints) -> Outcome {
             undo::carry_out(
                 app,
                 &store,
-                Target::Restore { checkpoint: &id, paths: &paths },
+                RestoreTarget::Restore { checkpoint: &id, paths: &paths },
                 options,
             )
         }
@@ -87,27 +87,27 @@ pub(crate) fn run(app: &App, command: Checkpoints) -> Outcome {
 }
 
 /// The checkpoints of this home.
-pub(crate) fn store(app: &App) -> Result<Store, Failure> {
+pub(crate) fn store(app: &App) -> Result<CheckpointStore, Failure> {
     let home = app.home()?;
     let settings = app.config(&home)?.settings;
     app.take_back(&home);
-    Ok(Store::new(home.checkpoints_dir(), limits(&settings)))
+    Ok(CheckpointStore::new(home.checkpoints_dir(), limits(&settings)))
 }
 
 /// How much is kept, by the settings; 0 stands for no bound.
-pub(crate) fn limits(settings: &Settings) -> Limits {
+pub(crate) fn limits(settings: &Settings) -> CheckpointLimits {
     let said = &settings.checkpoints;
     let megabytes = |n: u64| if n == 0 { u64::MAX } else { n.saturating_mul(MEGABYTE) };
     let age = match said.retention_days {
         0 => Duration::MAX,
         days => Duration::from_secs(days.saturating_mul(24 * 60 * 60)),
     };
-    Limits {
+    CheckpointLimits {
         per_workspace: usize::try_from(said.max_snapshots).unwrap_or(usize::MAX),
         total_bytes: megabytes(said.max_total_size_mb),
         file_bytes: megabytes(said.max_file_size_mb),
-        age,
-        ..Limits::default()
+        max_age: age,
+        ..CheckpointLimits::default()
     }
 }
 
@@ -116,16 +116,16 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
 /// repository nor the home folder is left that way, and a folder above is said.
 pub(crate) fn workspace(
     app: &App,
-    store: &Store,
+    store: &CheckpointStore,
     named: Option<&Path>,
 ) -> Result<PathBuf, Failure> {
     let here = folder(named)?;
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
-    let own = workspace_of(&here, home.as_deref());
+    let own = workspace_for(&here, home.as_deref());
     if own.join(".git").exists() {
         return Ok(own);
     }
-    let nearest = store.nearest(&own).filter(|above| {
+    let nearest = store.nearest_workspace(&own).filter(|above| {
         *above == own || (above.parent().is_some() && Some(above) != home.as_ref())
     });
     let Some(nearest) = nearest else { return Ok(own) };
@@ -138,8 +138,8 @@ pub(crate) fn workspace(
 }
 
 /// The name of the checkpoint that is meant.
-fn named(app: &App, store: &Store, id: String) -> Result<String, Failure> {
-    if id != LATEST {
+fn named(app: &App, store: &CheckpointStore, id: String) -> Result<String, Failure> {
+    if id != LATEST_CHECKPOINT {
         return Ok(id);
     }
     let place = workspace(app, store, None)?;
@@ -150,7 +150,7 @@ fn named(app: &App, store: &Store, id: String) -> Result<String, Failure> {
 fn places(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let place = |path: &PathBuf| {
         let wrong = |e: std::io::Error| Failure::usage(format!("{}: {e}", path.display()));
-        let absolute = std::path::absolute(meant(path)).map_err(wrong)?;
+        let absolute = std::path::absolute(path_from_text(path)).map_err(wrong)?;
         let (Some(above), Some(name)) = (absolute.parent(), absolute.file_name()) else {
             return Ok(absolute);
         };
@@ -160,7 +160,7 @@ fn places(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     paths.iter().map(place).collect()
 }
 
-fn list(app: &App, store: &Store, all: bool, lines: usize) -> Outcome {
+fn list(app: &App, store: &CheckpointStore, all: bool, lines: usize) -> Outcome {
     let place = if all { PathBuf::new() } else { workspace(app, store, None)? };
     let mut found = if all { store.all()? } else { store.checkpoints(&place)? };
     let mut damaged = if all { store.all_damaged()? } else { store.damaged(&place)? };
@@ -170,7 +170,7 @@ fn list(app: &App, store: &Store, all: bool, lines: usize) -> Outcome {
     damaged.truncate(lines);
     if app.json {
         let checkpoints: Vec<Value> = found.iter().map(brief).collect();
-        let workspace = (!all).then(|| written(&place));
+        let workspace = (!all).then(|| path_to_text(&place));
         let answer = json!({
             "schema_version": 1,
             "workspace": workspace,
@@ -194,14 +194,14 @@ fn list(app: &App, store: &Store, all: bool, lines: usize) -> Outcome {
 }
 
 /// The newest first, those that cannot be read among them.
-fn listed(found: &[Manifest], damaged: &[Damaged], lines: usize, all: bool) -> Table {
+fn listed(found: &[CheckpointManifest], damaged: &[DamagedCheckpoint], lines: usize, all: bool) -> Table {
     let mut rows = Vec::new();
     for damaged in damaged {
         rows.push((
-            damaged.moment(),
+            damaged.started_at(),
             [
                 (damaged.id.clone(), Some(Style::Bold)),
-                (since(damaged.moment()), Some(Style::Dim)),
+                (since(damaged.started_at()), Some(Style::Dim)),
                 ("damaged".to_owned(), Some(Style::Red)),
                 (format!("cannot be read: {}", damaged.why), Some(Style::Dim)),
             ],
@@ -228,7 +228,7 @@ fn listed(found: &[Manifest], damaged: &[Damaged], lines: usize, all: bool) -> T
             [
                 (manifest.id().to_owned(), Some(Style::Bold)),
                 (ago(manifest), Some(Style::Dim)),
-                (manifest.by().join(", "), None),
+                (manifest.changed_by().join(", "), None),
                 (what, Some(Style::Dim)),
             ],
         ));
@@ -240,27 +240,27 @@ fn listed(found: &[Manifest], damaged: &[Damaged], lines: usize, all: bool) -> T
 }
 
 /// One that cannot be read.
-pub(super) fn broken(damaged: &Damaged) -> Value {
-    json!({ "id": damaged.id, "path": written(&damaged.path), "why": damaged.why })
+pub(super) fn broken(damaged: &DamagedCheckpoint) -> Value {
+    json!({ "id": damaged.id, "path": path_to_text(&damaged.path), "why": damaged.why })
 }
 
-fn brief(manifest: &Manifest) -> Value {
+fn brief(manifest: &CheckpointManifest) -> Value {
     json!({
         "id": manifest.id(),
-        "at": manifest.moment(),
-        "workspace": written(manifest.workspace()),
+        "at": manifest.timestamp(),
+        "workspace": path_to_text(manifest.workspace()),
         "session": manifest.session(),
-        "kind": manifest.kind().word().unwrap_or("turn"),
-        "by": manifest.by(),
+        "kind": manifest.kind().command_name().unwrap_or("turn"),
+        "by": manifest.changed_by(),
         "files": manifest.changes().count(),
         "partial": manifest.is_partial(),
         "cut_off": manifest.is_cut_off(),
         "not_kept": manifest.changes().filter(|(_, c)| is_unkept(&c.before)).count(),
-        "missing": manifest.missing().map(written).collect::<Vec<_>>(),
+        "missing": manifest.missing_paths().map(path_to_text).collect::<Vec<_>>(),
     })
 }
 
-fn show(app: &App, store: &Store, id: &str) -> Outcome {
+fn show(app: &App, store: &CheckpointStore, id: &str) -> Outcome {
     let manifest = store.find(id)?;
     if app.json {
         let mut answer = brief(&manifest);
@@ -268,7 +268,7 @@ fn show(app: &App, store: &Store, id: &str) -> Outcome {
             .changes()
             .map(|(path, change)| {
                 json!({
-                    "path": written(path),
+                    "path": path_to_text(path),
                     "change": word(change),
                     "before": change.before,
                     "after": change.after,
@@ -290,22 +290,22 @@ fn show(app: &App, store: &Store, id: &str) -> Outcome {
         return Ok(Exit::Ok);
     }
     let by = match manifest.kind() {
-        Kind::Undo(turns) => format!("undo of {}", turns.join(", ")),
-        Kind::Redo(undo) => format!("redo of {undo}"),
-        Kind::Restore(to) => format!("restore of {to}"),
-        Kind::Turn => manifest.by().join(", "),
+        CheckpointKind::Undo(turns) => format!("undo of {}", turns.join(", ")),
+        CheckpointKind::Redo(undo) => format!("redo of {undo}"),
+        CheckpointKind::Restore(to) => format!("restore of {to}"),
+        CheckpointKind::Turn => manifest.changed_by().join(", "),
     };
     let (id, workspace) = (manifest.id(), manifest.workspace());
     app.terminal.line(&format!("{id}  {}  {by}  {}", ago(&manifest), workspace.display()))?;
     let mut table = Table::default();
     for (path, change) in manifest.changes() {
         let mut named = shown(path, workspace);
-        if let State::Unkept { why, .. } = change.before {
+        if let SavedState::Unkept { why, .. } = change.before {
             named.push_str(&format!("  (not kept: {})", why.describe()));
         }
         table.row([(format!("  {}", word(change)), None), (named, None)]);
     }
-    for path in manifest.missing() {
+    for path in manifest.missing_paths() {
         let named = format!("{}  (not kept: git ignores it)", shown(path, workspace));
         table.row([("  deleted".to_owned(), None), (named, None)]);
     }
@@ -317,15 +317,15 @@ fn show(app: &App, store: &Store, id: &str) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn diff(app: &App, store: &Store, id: &str, paths: &[PathBuf]) -> Outcome {
+fn diff(app: &App, store: &CheckpointStore, id: &str, paths: &[PathBuf]) -> Outcome {
     let paths = places(paths)?;
-    let plan = store.plan(Target::Restore { checkpoint: id, paths: &paths })?;
+    let plan = store.plan(RestoreTarget::Restore { checkpoint: id, paths: &paths })?;
     let mut files = Vec::new();
     for step in &plan.steps {
         let name = shown(&step.path, &plan.workspace);
         let (old, new) = (text(store, &step.to), now(&step.from, &step.path));
         let body = match (old, new) {
-            (Some(old), Some(new)) if step.to.is_folder() || step.from.is_folder() => {
+            (Some(old), Some(new)) if step.to.is_dir() || step.from.is_dir() => {
                 format!("{name}: {} → {}{old}{new}", step.to.noun(), step.from.noun())
             }
             (Some(old), Some(new)) => {
@@ -343,7 +343,7 @@ fn diff(app: &App, store: &Store, id: &str, paths: &[PathBuf]) -> Outcome {
     if app.json {
         let files: Vec<Value> = files
             .iter()
-            .map(|(step, body)| json!({ "path": written(&step.path), "diff": body }))
+            .map(|(step, body)| json!({ "path": path_to_text(&step.path), "diff": body }))
             .collect();
         app.terminal.line(&json!({ "schema_version": 1, "files": files }).to_string())?;
         return Ok(Exit::Ok);
@@ -364,20 +364,20 @@ fn diff(app: &App, store: &Store, id: &str, paths: &[PathBuf]) -> Outcome {
 }
 
 /// What was there, as text; none if it is none.
-fn text(store: &Store, state: &State) -> Option<String> {
+fn text(store: &CheckpointStore, state: &SavedState) -> Option<String> {
     match state {
-        State::Absent | State::Folder { .. } => Some(String::new()),
-        State::Link { target, .. } => Some(format!("→ {}\n", target.display())),
-        kept => readable(store.content_of(kept).ok()?),
+        SavedState::Absent | SavedState::Folder { .. } => Some(String::new()),
+        SavedState::Link { target, .. } => Some(format!("→ {}\n", target.display())),
+        kept => readable(store.read_content(kept).ok()?),
     }
 }
 
-fn now(state: &State, path: &Path) -> Option<String> {
+fn now(state: &SavedState, path: &Path) -> Option<String> {
     match state {
-        State::Absent | State::Folder { .. } => Some(String::new()),
-        State::Link { target, .. } => Some(format!("→ {}\n", target.display())),
-        State::File { .. } => readable(std::fs::read(path).ok()?),
-        State::Unkept { .. } => None,
+        SavedState::Absent | SavedState::Folder { .. } => Some(String::new()),
+        SavedState::Link { target, .. } => Some(format!("→ {}\n", target.display())),
+        SavedState::File { .. } => readable(std::fs::read(path).ok()?),
+        SavedState::Unkept { .. } => None,
     }
 }
 
@@ -385,7 +385,7 @@ fn readable(bytes: Vec<u8>) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
-fn prune(app: &App, store: &Store) -> Outcome {
+fn prune(app: &App, store: &CheckpointStore) -> Outcome {
     let pruned = if store.root().exists() { store.prune()? } else { Default::default() };
     if app.json {
         let answer = json!({
@@ -406,14 +406,14 @@ fn prune(app: &App, store: &Store) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn status(app: &App, store: &Store, config: &Config) -> Outcome {
+fn status(app: &App, store: &CheckpointStore, config: &Config) -> Outcome {
     let usage = store.usage()?;
     let said = config.settings.checkpoints;
     if app.json {
         let answer = json!({
             "schema_version": 1,
             "enabled": said.enabled,
-            "folder": written(store.root()),
+            "folder": path_to_text(store.root()),
             "workspaces": usage.workspaces,
             "checkpoints": usage.checkpoints,
             "damaged": usage.damaged,
@@ -456,29 +456,29 @@ fn status(app: &App, store: &Store, config: &Config) -> Outcome {
 
 /// A path as it is shown: below the workspace if it is there, on one line.
 pub(crate) fn shown(path: &Path, workspace: &Path) -> String {
-    one_line(&written_below(path, workspace))
+    one_line(&relative_path_text(path, workspace))
 }
 
-fn word(change: &Change) -> &'static str {
+fn word(change: &PathChange) -> &'static str {
     match (&change.before, &change.after) {
         (_, None) => "cut off",
-        (State::Absent, Some(_)) => "created",
-        (_, Some(State::Absent)) => "deleted",
+        (SavedState::Absent, Some(_)) => "created",
+        (_, Some(SavedState::Absent)) => "deleted",
         _ => "changed",
     }
 }
 
 /// How much of what git ignores is gone since the turn.
-fn lost(manifest: &Manifest) -> usize {
-    manifest.missing().count()
+fn lost(manifest: &CheckpointManifest) -> usize {
+    manifest.missing_paths().count()
 }
 
-fn is_unkept(state: &State) -> bool {
-    matches!(state, State::Unkept { .. })
+fn is_unkept(state: &SavedState) -> bool {
+    matches!(state, SavedState::Unkept { .. })
 }
 
 /// How long ago a checkpoint was made.
-pub(crate) fn ago(manifest: &Manifest) -> String {
+pub(crate) fn ago(manifest: &CheckpointManifest) -> String {
     since(manifest.info().created_at)
 }
 
@@ -504,13 +504,13 @@ pub(super) fn size(bytes: u64) -> String {
 pub(crate) fn keeper(
     home: &hermes_config::Home,
     settings: &Settings,
-    store: &Arc<Store>,
+    store: &Arc<CheckpointStore>,
     journals: &Arc<JournalDir>,
-) -> Option<Arc<hermes_checkpoints::Keeper>> {
+) -> Option<Arc<hermes_checkpoints::FileCheckpointer>> {
     let private = vec![home.root().to_path_buf()];
     let make = || {
-        let keeper = hermes_checkpoints::Keeper::new(Arc::clone(store), private);
-        Arc::new(keeper.taking_back(Arc::clone(journals)))
+        let keeper = hermes_checkpoints::FileCheckpointer::new(Arc::clone(store), private);
+        Arc::new(keeper.with_rollback(Arc::clone(journals)))
     };
     settings.checkpoints.enabled.then(make)
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use hermes_checkpoints::{Plan, Restored, State, Step, Store, Target, written};
+use hermes_checkpoints::{RestorePlan, RestoreReport, SavedState, RestoreStep, CheckpointStore, RestoreTarget, written};
 use serde_json::{Value, json};
 
 use super::checkpoints::{broken, shown, since, store, workspace};
@@ -52,13 +52,13 @@ pub(crate) fn undo(app: &App, args: &Undo) -> Outcome {
     let store = store(app)?;
     let workspace = workspace(app, &store, args.cwd.as_deref())?;
     let turns = usize::try_from(args.turns).unwrap_or(usize::MAX);
-    carry_out(app, &store, Target::Undo { workspace: &workspace, turns }, args.options)
+    carry_out(app, &store, RestoreTarget::Undo { workspace: &workspace, turns }, args.options)
 }
 
 /// How many turns are missing to what was asked for.
-fn shortfall(target: Target<'_>, plan: &Plan) -> usize {
+fn shortfall(target: RestoreTarget<'_>, plan: &RestorePlan) -> usize {
     match target {
-        Target::Undo { turns, .. } => turns.saturating_sub(plan.checkpoints.len()),
+        RestoreTarget::Undo { turns, .. } => turns.saturating_sub(plan.checkpoints.len()),
         _ => 0,
     }
 }
@@ -66,11 +66,11 @@ fn shortfall(target: Target<'_>, plan: &Plan) -> usize {
 pub(crate) fn redo(app: &App, args: &Redo) -> Outcome {
     let store = store(app)?;
     let workspace = workspace(app, &store, args.cwd.as_deref())?;
-    carry_out(app, &store, Target::Redo { workspace: &workspace }, args.options)
+    carry_out(app, &store, RestoreTarget::Redo { workspace: &workspace }, args.options)
 }
 
 /// Plans, and does it unless it is only to be seen.
-pub(crate) fn carry_out(app: &App, store: &Store, target: Target<'_>, options: Options) -> Outcome {
+pub(crate) fn carry_out(app: &App, store: &CheckpointStore, target: RestoreTarget<'_>, options: Options) -> Outcome {
     let plan = store.plan(target)?;
     let short = shortfall(target, &plan);
     let had = plan.checkpoints.len();
@@ -82,7 +82,7 @@ pub(crate) fn carry_out(app: &App, store: &Store, target: Target<'_>, options: O
         }
         return Ok(Exit::Ok);
     }
-    let restored = store.carry_out(&plan, options.force)?;
+    let restored = store.apply_plan(&plan, options.force)?;
     warn(app, &plan, &restored);
     if app.json {
         app.terminal.line(&told(target, &plan, asked, Some(&restored)).to_string())?;
@@ -97,8 +97,8 @@ pub(crate) fn carry_out(app: &App, store: &Store, target: Target<'_>, options: O
 
 fn preview(
     app: &App,
-    target: Target<'_>,
-    plan: &Plan,
+    target: RestoreTarget<'_>,
+    plan: &RestorePlan,
     asked: usize,
 ) -> Result<(), crate::failure::Failure> {
     for damaged in &plan.damaged {
@@ -133,12 +133,12 @@ fn preview(
 
 fn report(
     app: &App,
-    target: Target<'_>,
-    plan: &Plan,
-    restored: &Restored,
+    target: RestoreTarget<'_>,
+    plan: &RestorePlan,
+    restored: &RestoreReport,
 ) -> Result<(), crate::failure::Failure> {
     let mut table = Table::default();
-    for step in plan.steps.iter().filter(|step| restored.done.contains(&step.path)) {
+    for step in plan.steps.iter().filter(|step| restored.restored.contains(&step.path)) {
         let done = match deed(step) {
             "remove" => "removed",
             _ => "restored",
@@ -149,12 +149,12 @@ fn report(
     if !text.is_empty() {
         app.terminal.line(&text)?;
     }
-    for (path, why) in &restored.left {
+    for (path, why) in &restored.skipped {
         app.terminal.warn(&format!("{} was left as it is: {why}", shown(path, &plan.workspace)));
     }
-    let is_undo = matches!(target, Target::Undo { .. });
+    let is_undo = matches!(target, RestoreTarget::Undo { .. });
     let back = if is_undo { "hermes redo" } else { "hermes undo" };
-    let back = match (restored.done.len(), restored.lost.len()) {
+    let back = match (restored.restored.len(), restored.lost.len()) {
         (0, _) => "Nothing had to be changed.".to_owned(),
         (_, 0) => format!("`{back}` takes it back."),
         (done, lost) if lost < done => format!("`{back} --force` takes the rest back."),
@@ -169,7 +169,7 @@ fn report(
 
 /// The turns that were undone, the newest first: so that nobody takes one for
 /// another.
-fn undone(plan: &Plan) -> String {
+fn undone(plan: &RestorePlan) -> String {
     let newest = plan.turns.iter().rev().take(SHOWN);
     let told = newest.map(|turn| format!("{} ({})", turn.changed_by.join(", "), since(turn.created_at)));
     let mut turns: Vec<String> = told.collect();
@@ -180,7 +180,7 @@ fn undone(plan: &Plan) -> String {
 }
 
 /// What is not coming back, since nobody kept it.
-fn warn_missing(app: &App, plan: &Plan) {
+fn warn_missing(app: &App, plan: &RestorePlan) {
     for path in &plan.missing {
         let path = shown(path, &plan.workspace);
         app.terminal.warn(&format!(
@@ -190,7 +190,7 @@ fn warn_missing(app: &App, plan: &Plan) {
 }
 
 /// What is to be known of what was done, however the answer is written.
-fn warn(app: &App, plan: &Plan, restored: &Restored) {
+fn warn(app: &App, plan: &RestorePlan, restored: &RestoreReport) {
     warn_missing(app, plan);
     for damaged in &plan.damaged {
         app.terminal.warn(&format!("Went past what cannot be read: {}", damaged.describe()));
@@ -199,59 +199,59 @@ fn warn(app: &App, plan: &Plan, restored: &Restored) {
         let (path, why) = (shown(path, &plan.workspace), why.describe());
         app.terminal.warn(&format!("What was in {path} is lost for good, it was not kept: {why}"));
     }
-    for (path, what) in &restored.without {
+    for (path, what) in &restored.missing_attributes {
         let (path, what) = (shown(path, &plan.workspace), one_line(&what.join(", ")));
         app.terminal.warn(&format!("{path} is back, but not with all that it had: {what}"));
     }
 }
 
-fn told(target: Target<'_>, plan: &Plan, asked: usize, restored: Option<&Restored>) -> Value {
+fn told(target: RestoreTarget<'_>, plan: &RestorePlan, asked: usize, restored: Option<&RestoreReport>) -> Value {
     let steps: Vec<Value> = plan
         .steps
         .iter()
         .map(|step| {
             json!({
-                "path": written(&step.path),
+                "path": path_to_text(&step.path),
                 "do": deed(step),
                 "obstacle": step.describe_obstacle(),
                 "can_be_forced": step.obstacle.map(|o| o.can_be_forced),
-                "lost_for_good": step.loses().is_some(),
+                "lost_for_good": step.loss_reason().is_some(),
             })
         })
         .collect();
     let mut answer = json!({
         "schema_version": 1,
-        "action": target.word(),
+        "action": target.command_name(),
         "preview": restored.is_none(),
-        "workspace": written(&plan.workspace),
+        "workspace": path_to_text(&plan.workspace),
         "checkpoints": plan.checkpoints,
         "steps": steps,
-        "missing": plan.missing.iter().map(|path| written(path)).collect::<Vec<_>>(),
+        "missing": plan.missing.iter().map(|path| path_to_text(path)).collect::<Vec<_>>(),
         "damaged": plan.damaged.iter().map(broken).collect::<Vec<_>>(),
     });
-    if let (Target::Undo { .. }, Some(fields)) = (target, answer.as_object_mut()) {
+    if let (RestoreTarget::Undo { .. }, Some(fields)) = (target, answer.as_object_mut()) {
         fields.insert("asked".into(), json!(asked));
         fields.insert("turns".into(), json!(plan.checkpoints.len()));
         let by = plan.turns.iter().map(|turn| json!({ "id": turn.id, "by": turn.changed_by }));
         fields.insert("undone".into(), by.collect());
     }
     if let (Some(restored), Some(fields)) = (restored, answer.as_object_mut()) {
-        let done: Vec<_> = restored.done.iter().map(|path| written(path)).collect();
+        let done: Vec<_> = restored.restored.iter().map(|path| path_to_text(path)).collect();
         let left: Vec<Value> = restored
-            .left
+            .skipped
             .iter()
-            .map(|(path, why)| json!({ "path": written(path), "why": why }))
+            .map(|(path, why)| json!({ "path": path_to_text(path), "why": why }))
             .collect();
         fields.insert("checkpoint".into(), json!(restored.checkpoint));
         fields.insert("done".into(), json!(done));
         let lost = restored
             .lost
             .iter()
-            .map(|(path, why)| json!({ "path": written(path), "why": why.describe() }));
+            .map(|(path, why)| json!({ "path": path_to_text(path), "why": why.describe() }));
         let without = restored
-            .without
+            .missing_attributes
             .iter()
-            .map(|(path, what)| json!({ "path": written(path), "lost": what }));
+            .map(|(path, what)| json!({ "path": path_to_text(path), "lost": what }));
         fields.insert("left".into(), left.into());
         fields.insert("lost".into(), lost.collect());
         fields.insert("without".into(), without.collect());
@@ -259,10 +259,10 @@ fn told(target: Target<'_>, plan: &Plan, asked: usize, restored: Option<&Restore
     answer
 }
 
-fn deed(step: &Step) -> &'static str {
+fn deed(step: &RestoreStep) -> &'static str {
     match (&step.from, &step.to) {
-        (_, State::Absent) => "remove",
-        (State::Absent, _) => "bring back",
+        (_, SavedState::Absent) => "remove",
+        (SavedState::Absent, _) => "bring back",
         _ => "restore",
     }
 }

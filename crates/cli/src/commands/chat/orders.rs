@@ -7,7 +7,7 @@ use std::time::Duration;
 use hermes::engine::toolsets::ToolsetInfo;
 use hermes_agent::{Budget, End};
 use hermes_chat::Form;
-use hermes_checkpoints::{Plan, Store, Target};
+use hermes_checkpoints::{RestorePlan, CheckpointStore, RestoreTarget};
 use hermes_history::{Listing, local};
 use hermes_llm::ChatMessage;
 use hermes_memory::Target as List;
@@ -304,12 +304,12 @@ fn undo_one(sitting: &mut Sitting<'_>) -> Result<bool, Failure> {
     let store = checkpoints::store(sitting.app)?;
     match plan(sitting, &store)? {
         Some(plan) => {
-            let restored = store.carry_out(&plan, false)?;
-            for path in &restored.done {
+            let restored = store.apply_plan(&plan, false)?;
+            for path in &restored.restored {
                 let what = if path.symlink_metadata().is_ok() { "restored" } else { "removed " };
                 told.push_str(&format!("\n{what}  {}", path.display()));
             }
-            for (path, why) in &restored.left {
+            for (path, why) in &restored.skipped {
                 told.push_str(&format!("\nleft      {} ({why})", path.display()));
             }
         }
@@ -324,16 +324,16 @@ fn undo_one(sitting: &mut Sitting<'_>) -> Result<bool, Failure> {
 
 /// How the files come back that the last turn has changed. Another program may
 /// have worked here since, so only this session's own turn counts.
-fn plan(sitting: &mut Sitting<'_>, store: &Store) -> Result<Option<Plan>, Failure> {
+fn plan(sitting: &mut Sitting<'_>, store: &CheckpointStore) -> Result<Option<RestorePlan>, Failure> {
     let Some(began) = sitting.began.pop() else { return Ok(None) };
     let cwd = sitting.engaged.agent.makeup().caller.cwd.clone();
     let workspace = checkpoints::workspace(sitting.app, store, Some(&cwd))?;
-    let Ok(plan) = store.plan(Target::Undo { workspace: &workspace, turns: 1 }) else {
+    let Ok(plan) = store.plan(RestoreTarget::Undo { workspace: &workspace, turns: 1 }) else {
         return Ok(None);
     };
     let Some(id) = plan.checkpoints.last() else { return Ok(None) };
     let kept = store.find(id)?;
-    let is_own = kept.session() == sitting.engaged.session && kept.at() >= began.at;
+    let is_own = kept.session() == sitting.engaged.session && kept.at_nanos() >= began.at;
     Ok(is_own.then_some(plan))
 }
 

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use crate::names::unhex;
 
-const SCHEME: &str = "file://";
+const FILE_SCHEME: &str = "file://";
 
 /// A path as text, from which [`meant`] makes it again.
-pub fn written(path: &Path) -> String {
+pub fn path_to_text(path: &Path) -> String {
     let Some(text) = path.to_str() else {
         let bytes = path.as_os_str().as_bytes().iter();
-        return bytes.fold(SCHEME.to_owned(), |text, byte| match byte {
+        return bytes.fold(FILE_SCHEME.to_owned(), |text, byte| match byte {
             b'/' | b'-' | b'.' | b'_' | b'~' => text + char::from(*byte).encode_utf8(&mut [0; 4]),
             byte if byte.is_ascii_alphanumeric() => {
                 text + char::from(*byte).encode_utf8(&mut [0; 4])
@@ -25,14 +25,14 @@ pub fn written(path: &Path) -> String {
 }
 
 /// [`written`] from a folder on, if the path is in it and is text.
-pub fn written_below(path: &Path, folder: &Path) -> String {
+pub fn relative_path_text(path: &Path, folder: &Path) -> String {
     let below = path.strip_prefix(folder).ok().and_then(Path::to_str);
-    below.filter(|below| !below.is_empty()).map_or_else(|| written(path), str::to_owned)
+    below.filter(|below| !below.is_empty()).map_or_else(|| path_to_text(path), str::to_owned)
 }
 
 /// The path that somebody wrote, maybe as an address.
-pub fn meant(path: &Path) -> PathBuf {
-    let address = path.to_str().and_then(|text| text.strip_prefix(SCHEME));
+pub fn path_from_text(path: &Path) -> PathBuf {
+    let address = path.to_str().and_then(|text| text.strip_prefix(FILE_SCHEME));
     let Some(address) = address.filter(|rest| rest.starts_with('/')) else {
         return path.to_path_buf();
     };
@@ -55,5 +55,5 @@ pub fn meant(path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-#[path = "written_tests.rs"]
+#[path = "path_text_tests.rs"]
 mod tests;

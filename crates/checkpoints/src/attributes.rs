@@ -14,43 +14,43 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use crate::names::{hex, unhex};
-use crate::spot::{Look, Spot};
-use crate::state::Carried;
+use crate::path_handle::{PathStat, PathHandle};
+use crate::state::AttributeMask;
 
 /// Extended attributes that are larger than this together are not kept.
-const ROOM: usize = 16 * 1024;
+const MAX_XATTR_BYTES: usize = 16 * 1024;
 
 /// The extended attribute of a folder that is the access list of what is made
 /// in it.
-const LIST_FOR_NEW: &str = "system.posix_acl_default";
+const DEFAULT_ACL_XATTR: &str = "system.posix_acl_default";
 
 /// What was kept of a file or a folder besides its content.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct SavedAttributes<'a> {
     pub(crate) mode: u32,
     /// User and group.
     pub(crate) owner: Option<(u32, u32)>,
     /// As [`kept_attributes`] gives them.
     pub(crate) attributes: &'a BTreeMap<String, String>,
     /// What of it counts more than what is there.
-    pub(crate) carried: Carried,
+    pub(crate) overrides: AttributeMask,
 }
 
 /// The file in whose place another is put.
 #[derive(Debug)]
-pub(crate) struct There {
-    pub(crate) found: Look,
+pub(crate) struct ReplacedFile {
+    pub(crate) stat: PathStat,
     /// Open, if that was possible.
     pub(crate) file: Option<File>,
 }
 
-impl Kept<'_> {
+impl SavedAttributes<'_> {
     /// Makes a new file like the one in its place and like what was kept, the
     /// mode last. Says what could not be kept, in words.
-    pub(crate) fn dress(&self, new: &File, there: Option<&There>) -> io::Result<Vec<String>> {
+    pub(crate) fn apply_to(&self, new: &File, there: Option<&ReplacedFile>) -> io::Result<Vec<String>> {
         let mut unlike = LostAttributes::default();
-        let found = there.map(|there| there.found.owner);
-        let owner = if self.carried.owner { self.owner.or(found) } else { found.or(self.owner) };
+        let found = there.map(|there| there.stat.owner);
+        let owner = if self.overrides.owner { self.owner.or(found) } else { found.or(self.owner) };
         if let Some(owner) = owner {
             unlike.set_owner(new, owner)?;
         }
@@ -60,29 +60,29 @@ impl Kept<'_> {
         }
         // The one who has changed an access list since has the last word.
         let is_open = there.is_some_and(|there| there.file.is_some());
-        let passes = |name: &str| self.carried.attributes || !is_open || name != ACL_XATTR;
-        self.give_attributes(new, &mut unlike, passes);
+        let passes = |name: &str| self.overrides.attributes || !is_open || name != ACL_XATTR;
+        self.set_xattrs(new, &mut unlike, passes);
         self.finish(new, unlike)
     }
 
     /// Whether there is nothing to it but the mode.
     pub(crate) fn is_plain(&self) -> bool {
-        self.carried == Carried::default()
+        self.overrides == AttributeMask::default()
     }
 
     /// Gives a file or a folder that has its content back what else counts of it.
-    pub(crate) fn dress_again(&self, file: &File) -> io::Result<Vec<String>> {
+    pub(crate) fn reapply_to(&self, file: &File) -> io::Result<Vec<String>> {
         let mut unlike = LostAttributes::default();
-        if let Some(owner) = self.owner.filter(|_| self.carried.owner) {
+        if let Some(owner) = self.owner.filter(|_| self.overrides.owner) {
             unlike.set_owner(file, owner)?;
         }
-        self.give_attributes(file, &mut unlike, |_| self.carried.attributes);
+        self.set_xattrs(file, &mut unlike, |_| self.overrides.attributes);
         self.finish(file, unlike)
     }
 
-    fn give_attributes(&self, to: &File, unlike: &mut LostAttributes, passes: impl Fn(&str) -> bool) {
-        if self.carried.attributes {
-            let there = kept_attributes(to);
+    fn set_xattrs(&self, to: &File, unlike: &mut LostAttributes, passes: impl Fn(&str) -> bool) {
+        if self.overrides.attributes {
+            let there = read_xattrs(to);
             for name in there.keys().filter(|name| !self.attributes.contains_key(*name)) {
                 // One that stays is seen by the next look.
                 let _ = rustix::fs::fremovexattr(to, name.as_str());
@@ -101,11 +101,11 @@ impl Kept<'_> {
 
 /// The user's extended attributes and the access lists, each value in
 /// hexadecimal; those that cannot be had are left out.
-pub(crate) fn kept_attributes(file: impl AsFd) -> BTreeMap<String, String> {
-    let mut room = ROOM;
+pub(crate) fn read_xattrs(file: impl AsFd) -> BTreeMap<String, String> {
+    let mut room = MAX_XATTR_BYTES;
     let mut kept = BTreeMap::new();
     let names = xattr_names(&file).unwrap_or_default();
-    for name in names.into_iter().filter(|name| is_kept(name.as_bytes())) {
+    for name in names.into_iter().filter(|name| is_saved_xattr(name.as_bytes())) {
         if let Ok(value) = read_xattr(&file, &name)
             && value.len() <= room
         {
@@ -118,29 +118,29 @@ pub(crate) fn kept_attributes(file: impl AsFd) -> BTreeMap<String, String> {
 
 /// [`kept_attributes`] of a folder; none if nobody can tell. Nearly every folder
 /// has none, and that is seen without opening it.
-pub(crate) fn folder_attributes(path: &Path) -> Option<BTreeMap<String, String>> {
+pub(crate) fn read_dir_xattrs(path: &Path) -> Option<BTreeMap<String, String>> {
     let mut list = [0; 512];
     match rustix::fs::llistxattr(path, &mut list) {
         Ok(len) => {
             let mut names = list.get(..len)?.split(|byte| *byte == 0);
-            if names.any(is_kept) { Spot::reach(path).ok()??.folder_attributes() } else { none() }
+            if names.any(is_saved_xattr) { PathHandle::resolve(path).ok()??.dir_xattrs() } else { no_xattrs() }
         }
-        Err(Errno::NOTSUP | Errno::NOSYS) => none(),
-        Err(Errno::RANGE) => Spot::reach(path).ok()??.folder_attributes(),
+        Err(Errno::NOTSUP | Errno::NOSYS) => no_xattrs(),
+        Err(Errno::RANGE) => PathHandle::resolve(path).ok()??.dir_xattrs(),
         Err(_) => None,
     }
 }
 
 /// It is known that there are none.
-fn none() -> Option<BTreeMap<String, String>> {
+fn no_xattrs() -> Option<BTreeMap<String, String>> {
     Some(BTreeMap::new())
 }
 
-fn is_kept(name: &[u8]) -> bool {
-    let lists = [ACL_XATTR, LIST_FOR_NEW].map(str::as_bytes);
+fn is_saved_xattr(name: &[u8]) -> bool {
+    let lists = [ACL_XATTR, DEFAULT_ACL_XATTR].map(str::as_bytes);
     name.starts_with(b"user.") || lists.contains(&name)
 }
 
 #[cfg(test)]
-#[path = "likeness_tests.rs"]
+#[path = "attributes_tests.rs"]
 mod tests;

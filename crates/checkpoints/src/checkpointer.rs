@@ -9,55 +9,55 @@ use std::time::{Duration, Instant};
 use hermes_core::{CheckpointId, CheckpointHooks, ErrorKind, PendingChange, FileWritten, ToolError};
 use hermes_files::JournalDir;
 
-use crate::account::Left;
-use crate::capture::{Capture, not_as_a_whole};
-use crate::commons;
-use crate::manifest::{Change, Seen};
-use crate::moved::{self, Beginning};
-use crate::state::{Hash, State, Unkept};
-use crate::store::{Store, id_of, lock_alone, now, workspace_of};
-use crate::tracked::Indexes;
-use crate::tree::{Ground, Listing};
-use crate::turn::{Running, Sight, Turn};
-use crate::written::written;
+use crate::call_reports::ReportedContent;
+use crate::capture::{FileCapture, unsaved_dir_state};
+use crate::shared_dirs;
+use crate::manifest::{PathChange, PathRecord};
+use crate::moved::{self, CallStart};
+use crate::state::{ContentHash, SavedState, UnsavedReason};
+use crate::store::{CheckpointStore, make_checkpoint_id, lock_workspace, now_nanos, workspace_for};
+use crate::tracked::IndexCache;
+use crate::tree::{TreeLister, TreeListing};
+use crate::turn::{ActiveCall, RecordedTree, TurnRecord};
+use crate::path_text::path_to_text;
 
 /// Turns that are kept in memory after their last call.
-const REMEMBERED: usize = 32;
+const MAX_CACHED_TURNS: usize = 32;
 
 /// Trees that are kept in memory; the others are read again.
-const SEEN: usize = 8;
+const MAX_CACHED_TREES: usize = 8;
 
 /// Problems that are told apart.
-const PROBLEMS: usize = 100;
+const MAX_PROBLEMS: usize = 100;
 
 /// Keeps what calls are about to change. Cheap to share; one for a process.
 #[derive(Debug)]
-pub struct Keeper {
-    store: Arc<Store>,
+pub struct FileCheckpointer {
+    store: Arc<CheckpointStore>,
     /// Folders of our own, which are in no snapshot.
-    private: Vec<PathBuf>,
-    turns: Mutex<HashMap<CheckpointId, Arc<Mutex<Turn>>>>,
+    private_dirs: Vec<PathBuf>,
+    turns: Mutex<HashMap<CheckpointId, Arc<Mutex<TurnRecord>>>>,
     /// The tree of each workspace, as it was last seen.
-    seen: Mutex<HashMap<PathBuf, Sight>>,
+    trees: Mutex<HashMap<PathBuf, RecordedTree>>,
     problems: Mutex<Vec<String>>,
     /// What git tracks in the workspaces.
-    indexes: Indexes,
+    indexes: IndexCache,
     /// Where changes of several files are written down.
     journals: Option<Arc<JournalDir>>,
 }
 
-impl Keeper {
+impl FileCheckpointer {
     /// One that keeps in `store`. What is in `private` is in no snapshot of a
     /// tree.
-    pub fn new(store: Arc<Store>, private: Vec<PathBuf>) -> Self {
+    pub fn new(store: Arc<CheckpointStore>, private: Vec<PathBuf>) -> Self {
         let real = |path: PathBuf| hermes_files::real_path(&path).unwrap_or(path);
         Self {
             store,
-            private: private.into_iter().map(real).collect(),
+            private_dirs: private.into_iter().map(real).collect(),
             turns: Mutex::default(),
-            seen: Mutex::default(),
+            trees: Mutex::default(),
             problems: Mutex::default(),
-            indexes: Indexes::default(),
+            indexes: IndexCache::default(),
             journals: None,
         }
     }
@@ -65,7 +65,7 @@ impl Keeper {
     /// Has a change that somebody was killed at taken back before a tree is
     /// kept.
     #[must_use]
-    pub fn taking_back(self, journals: Arc<JournalDir>) -> Self {
+    pub fn with_rollback(self, journals: Arc<JournalDir>) -> Self {
         Self { journals: Some(journals), ..self }
     }
 
@@ -75,57 +75,57 @@ impl Keeper {
         let first = problems.first()?;
         Some(match problems.len() - 1 {
             0 => first.clone(),
-            PROBLEMS.. => format!("{first}; and many more"),
+            MAX_PROBLEMS.. => format!("{first}; and many more"),
             more => format!("{first}; and {more} more"),
         })
     }
 
-    fn trouble(&self, problem: String) {
+    fn record_problem(&self, problem: String) {
         let mut problems = lock(&self.problems);
-        if problems.len() <= PROBLEMS && !problems.contains(&problem) {
+        if problems.len() <= MAX_PROBLEMS && !problems.contains(&problem) {
             problems.push(problem);
         }
     }
 
-    fn noting<T>(&self, done: Result<T, ToolError>) -> Result<T, ToolError> {
+    fn recording_problem<T>(&self, done: Result<T, ToolError>) -> Result<T, ToolError> {
         done.inspect_err(|error| {
             if error.kind() != ErrorKind::Cancelled {
-                self.trouble(error.message().to_owned());
+                self.record_problem(error.message().to_owned());
             }
         })
     }
 
     /// The turn of a call, found or begun.
-    fn turn(&self, id: &str, change: &PendingChange<'_>, workspace: &Path) -> Arc<Mutex<Turn>> {
+    fn turn(&self, id: &str, change: &PendingChange<'_>, workspace: &Path) -> Arc<Mutex<TurnRecord>> {
         let mut turns = lock(&self.turns);
         if let Some(turn) = turns.get(id) {
             return Arc::clone(turn);
         }
-        if turns.len() >= REMEMBERED {
+        if turns.len() >= MAX_CACHED_TURNS {
             // A turn that is locked is in use.
             turns.retain(|_, turn| turn.try_lock().map_or(true, |turn| turn.is_running()));
         }
-        let turn = Turn::find(&self.store, id, change, workspace);
+        let turn = TurnRecord::load_or_new(&self.store, id, change, workspace);
         let turn = Arc::new(Mutex::new(turn));
         turns.insert(id.to_owned(), Arc::clone(&turn));
         turn
     }
 
-    fn keep(
+    fn record_call(
         &self,
         change: &PendingChange<'_>,
         workspace: &Path,
-        turn: &mut Turn,
+        turn: &mut TurnRecord,
     ) -> Result<(), ToolError> {
         let store = &*self.store;
-        let _shared = store.share().map_err(|e| store.failed("lock", store.root(), &e))?;
-        let since = now();
-        let mut capture = Capture::keeping(&store.objects, store.limits);
+        let _shared = store.lock_shared().map_err(|e| store.io_error("lock", store.root(), &e))?;
+        let since = now_nanos();
+        let mut capture = FileCapture::storing(&store.objects, store.limits);
         let mut met = Vec::new();
         let mut inner = Vec::new();
         let mut whole = change.open_ended;
         for place in change.paths {
-            let place = real(place)?;
+            let place = resolve_place(place)?;
             if place.starts_with(store.root()) {
                 continue;
             }
@@ -138,56 +138,56 @@ impl Keeper {
                 inner.push(place);
                 continue;
             }
-            turn.meet(&place, &mut capture, store.limits, &mut met)
-                .map_err(|error| cannot_keep(&place, &error))?;
+            turn.record_place(&place, &mut capture, store.limits, &mut met)
+                .map_err(|error| save_error(&place, &error))?;
         }
-        let bounded = store.limits.of_what_may_be_left();
+        let bounded = store.limits.for_disposable();
         for place in change.output_dirs {
-            let place = real(place)?;
+            let place = resolve_place(place)?;
             if place.starts_with(store.root()) || place == workspace {
                 continue;
             }
             if change.open_ended && place.starts_with(workspace) {
                 inner.push(place);
-            } else if commons::is_shared(&place, change.working_dir.home()) {
-                let state = not_as_a_whole(&place, Unkept::Shared)
+            } else if shared_dirs::is_shared_dir(&place, change.working_dir.home()) {
+                let state = unsaved_dir_state(&place, UnsavedReason::Shared)
                     .map_err(|error| ToolError::io(place.display(), &error))?;
-                met.push(Seen { path: place, state });
+                met.push(PathRecord { path: place, state });
             } else {
-                turn.meet(&place, &mut capture, bounded, &mut met)
-                    .map_err(|error| cannot_keep(&place, &error))?;
+                turn.record_place(&place, &mut capture, bounded, &mut met)
+                    .map_err(|error| save_error(&place, &error))?;
             }
         }
-        let tree = match whole.then(|| self.snapshot(change, workspace, &mut capture)) {
+        let tree = match whole.then(|| self.snapshot_tree(change, workspace, &mut capture)) {
             None => None,
             // What the call names can be kept all the same.
             Some(Err(error))
                 if error.kind() == ErrorKind::Limit && !(met.is_empty() && inner.is_empty()) =>
             {
-                self.trouble(error.message().to_owned());
+                self.record_problem(error.message().to_owned());
                 None
             }
             Some(kept) => Some(kept?),
         };
         // A tree is without what git ignores, and git brings none of that back.
         let listing = tree.as_ref().map(|tree| &*tree.listing);
-        let spared = self.spared(change);
+        let spared = self.skipped_paths(change);
         for place in inner.iter().filter(|place| !spared.iter().any(|own| place.starts_with(own))) {
-            turn.meet_unlisted(place, listing, &mut capture, bounded, &mut met)
-                .map_err(|error| cannot_keep(place, &error))?;
+            turn.record_unlisted(place, listing, &mut capture, bounded, &mut met)
+                .map_err(|error| save_error(place, &error))?;
         }
-        turn.note(store, change, met, tree, workspace, since)
-            .map_err(|error| store.failed("write in", store.root(), &error))
+        turn.begin_call(store, change, met, tree, workspace, since)
+            .map_err(|error| store.io_error("write in", store.root(), &error))
     }
 
     /// Keeps the whole tree of a workspace.
-    fn snapshot(
+    fn snapshot_tree(
         &self,
         change: &PendingChange<'_>,
         workspace: &Path,
-        capture: &mut Capture<'_>,
-    ) -> Result<Sight, ToolError> {
-        if commons::is_shared(workspace, change.working_dir.home()) {
+        capture: &mut FileCapture<'_>,
+    ) -> Result<RecordedTree, ToolError> {
+        if shared_dirs::is_shared_dir(workspace, change.working_dir.home()) {
             return Err(ToolError::limit(format!(
                 "{} is not kept as a whole, so what commands change there cannot be undone",
                 workspace.display()
@@ -197,32 +197,32 @@ impl Keeper {
         if let Some(journals) = &self.journals {
             journals.recover();
         }
-        let folder = self.store.folder_of(workspace);
+        let folder = self.store.workspace_dir(workspace);
         let generation = self.store.tally().generation;
-        let known = self.last_seen(workspace, &folder, generation);
-        let started = now();
-        let spared = self.spared(change);
-        let ground = Ground {
+        let known = self.last_tree(workspace, &folder, generation);
+        let started = now_nanos();
+        let spared = self.skipped_paths(change);
+        let ground = TreeLister {
             root: workspace,
-            spared: &spared,
-            most: self.store.limits.tree_entries,
-            until: Instant::now().checked_add(self.time_for(change)),
+            skipped: &spared,
+            max_entries: self.store.limits.tree_entries,
+            deadline: Instant::now().checked_add(self.walk_timeout(change)),
             cancel: change.cancel,
             indexes: &self.indexes,
         };
         let inner = spared.iter().filter(|path| path.starts_with(workspace)).cloned().collect();
-        let none = Listing::default();
+        let none = TreeListing::default();
         let listing = ground.list(capture, known.as_ref().map_or(&none, |known| &known.listing))?;
         let sight = match known {
             // As it was: it is kept already.
             Some(known) if known.generation == generation && *known.listing == listing => {
-                Sight { started, spared: inner, ..known }
+                RecordedTree { started, skipped: inner, ..known }
             }
-            _ => Sight::keep(&self.store, &folder, listing, generation, started, inner)
-                .map_err(|error| self.store.failed("write in", &folder, &error))?,
+            _ => RecordedTree::store(&self.store, &folder, listing, generation, started, inner)
+                .map_err(|error| self.store.io_error("write in", &folder, &error))?,
         };
-        let mut seen = lock(&self.seen);
-        if seen.len() >= SEEN {
+        let mut seen = lock(&self.trees);
+        if seen.len() >= MAX_CACHED_TREES {
             seen.clear();
         }
         seen.insert(workspace.to_path_buf(), sight.clone());
@@ -231,153 +231,153 @@ impl Keeper {
 
     /// How long a tree may be looked at before the call: not so long that it
     /// has no time left for itself.
-    fn time_for(&self, change: &PendingChange<'_>) -> Duration {
+    fn walk_timeout(&self, change: &PendingChange<'_>) -> Duration {
         let left = change.deadline.map(|at| at.saturating_duration_since(Instant::now()) / 2);
-        left.map_or(self.store.limits.time, |left| left.min(self.store.limits.time))
+        left.map_or(self.store.limits.walk_timeout, |left| left.min(self.store.limits.walk_timeout))
     }
 
     /// The tree as it was last seen, by us or another process.
-    fn last_seen(&self, workspace: &Path, folder: &Path, generation: u64) -> Option<Sight> {
-        if let Some(sight) = lock(&self.seen).get(workspace)
+    fn last_tree(&self, workspace: &Path, folder: &Path, generation: u64) -> Option<RecordedTree> {
+        if let Some(sight) = lock(&self.trees).get(workspace)
             && sight.generation == generation
         {
             return Some(sight.clone());
         }
         let pointer = self.store.pointer(folder)?;
-        let mut listing = Listing::load(&self.store.objects, pointer.listing).ok()?;
+        let mut listing = TreeListing::load(&self.store.objects, pointer.listing).ok()?;
         if pointer.generation != generation {
             // Contents were cleared away since.
             listing.verify(&self.store.objects);
         }
         let (hash, generation) = (pointer.listing, pointer.generation);
-        Some(Sight { listing: Arc::new(listing), hash, generation, started: 0, spared: Vec::new() })
+        Some(RecordedTree { listing: Arc::new(listing), hash, generation, started: 0, skipped: Vec::new() })
     }
 
-    fn spared(&self, change: &PendingChange<'_>) -> Vec<PathBuf> {
-        change.unwritable_paths.iter().chain(&self.private).cloned().collect()
+    fn skipped_paths(&self, change: &PendingChange<'_>) -> Vec<PathBuf> {
+        change.unwritable_paths.iter().chain(&self.private_dirs).cloned().collect()
     }
 
-    fn settle(
+    fn finish_call(
         &self,
         change: &PendingChange<'_>,
         workspace: &Path,
-        turn: &mut Turn,
-        call: Running,
+        turn: &mut TurnRecord,
+        call: ActiveCall,
     ) -> Result<(), ToolError> {
         let store = &*self.store;
-        let mut capture = Capture::looking(store.limits);
-        let mut seen: Vec<(PathBuf, Change)> = Vec::new();
+        let mut capture = FileCapture::inspecting(store.limits);
+        let mut seen: Vec<(PathBuf, PathChange)> = Vec::new();
         let mut gone = Vec::new();
-        if call.announces {
-            turn.conclude(&call, &mut capture, &mut seen)
+        if call.reports_changes {
+            turn.compare_held(&call, &mut capture, &mut seen)
                 .map_err(|error| ToolError::io(workspace.display(), &error))?;
         } else {
             for place in change.paths {
-                let place = real(place)?;
+                let place = resolve_place(place)?;
                 // Two sights of the tree tell of what is in it.
                 if call.tree.is_some() && place != workspace && place.starts_with(workspace) {
                     continue;
                 }
-                turn.revisit(&place, &mut capture, store.limits, &mut seen)
+                turn.compare_place(&place, &mut capture, store.limits, &mut seen)
                     .map_err(|error| ToolError::io(place.display(), &error))?;
             }
             // What was made in a folder that the tree does not know, too.
             for place in change.output_dirs {
-                let bounded = store.limits.of_what_may_be_left();
-                let place = real(place)?;
-                turn.revisit(&place, &mut capture, bounded, &mut seen)
+                let bounded = store.limits.for_disposable();
+                let place = resolve_place(place)?;
+                turn.compare_place(&place, &mut capture, bounded, &mut seen)
                     .map_err(|error| ToolError::io(place.display(), &error))?;
             }
             if let Some(before) = &call.tree {
-                gone = self.compare(change, workspace, turn, before, &mut capture, &mut seen)?;
+                gone = self.compare_tree(change, workspace, turn, before, &mut capture, &mut seen)?;
             }
         }
         // Of two commands that end at once only one may have what both saw.
         let mut _alone = None;
-        if !call.announces && seen.iter().any(|(_, change)| !change.is_none()) {
-            let folder = store.folder_of(workspace);
-            let alone = lock_alone(&folder);
-            _alone = Some(alone.map_err(|error| store.failed("lock", &folder, &error))?);
-            store.others_since(turn.manifest.id(), call.since)?.take_out(turn, &mut seen);
+        if !call.reports_changes && seen.iter().any(|(_, change)| !change.is_unchanged()) {
+            let folder = store.workspace_dir(workspace);
+            let alone = lock_workspace(&folder);
+            _alone = Some(alone.map_err(|error| store.io_error("lock", &folder, &error))?);
+            store.concurrent_since(turn.manifest.id(), call.since)?.subtract_from(turn, &mut seen);
         }
-        let from = Beginning {
-            at: call.tree.as_ref().map_or(turn.manifest.at(), |tree| tree.started),
+        let from = CallStart {
+            at: call.tree.as_ref().map_or(turn.manifest.at_nanos(), |tree| tree.started),
             tree: call.tree.as_ref().map(|tree| &*tree.listing),
             root: workspace,
         };
-        moved::mark(&mut seen, &turn.manifest, from);
+        moved::mark_moved_in(&mut seen, &turn.manifest, from);
         let touched: Vec<PathBuf> =
-            seen.iter().map(|(path, _)| path.clone()).chain(call.told).collect();
+            seen.iter().map(|(path, _)| path.clone()).chain(call.reported).collect();
         for path in &gone {
-            self.trouble(format!("{}: git ignores it, so it was not kept", written(path)));
+            self.record_problem(format!("{}: git ignores it, so it was not kept", path_to_text(path)));
         }
-        turn.settle(change.call_id, seen, gone, &mut capture)
-            .map_err(|error| store.failed("write in", store.root(), &error))?;
-        self.tell_unkept(turn, touched);
+        turn.finish_call(change.call_id, seen, gone, &mut capture)
+            .map_err(|error| store.io_error("write in", store.root(), &error))?;
+        self.warn_unsaved(turn, touched);
         Ok(())
     }
 
     /// What an open-ended call has made of the tree that it began with, and
     /// what it has deleted of what was not kept.
-    fn compare(
+    fn compare_tree(
         &self,
         change: &PendingChange<'_>,
         workspace: &Path,
-        turn: &Turn,
-        before: &Sight,
-        capture: &mut Capture<'_>,
-        seen: &mut Vec<(PathBuf, Change)>,
+        turn: &TurnRecord,
+        before: &RecordedTree,
+        capture: &mut FileCapture<'_>,
+        seen: &mut Vec<(PathBuf, PathChange)>,
     ) -> Result<Vec<PathBuf>, ToolError> {
         let most = self.store.limits.tree_entries;
         if before.listing.is_partial {
-            self.trouble(format!(
+            self.record_problem(format!(
                 "{} holds more than {most} files and folders, or more than can be kept in {} s, of \
                  which not all are kept",
                 workspace.display(),
-                self.store.limits.time.as_secs()
+                self.store.limits.walk_timeout.as_secs()
             ));
         }
-        let spared = self.spared(change);
+        let spared = self.skipped_paths(change);
         // The call is through; stopping it does not stop this.
         let cancel = hermes_core::CancellationToken::new();
-        let until = Instant::now().checked_add(self.store.limits.time);
+        let until = Instant::now().checked_add(self.store.limits.walk_timeout);
         let (root, indexes) = (workspace, &self.indexes);
-        let ground = Ground { root, spared: &spared, most, until, cancel: &cancel, indexes };
+        let ground = TreeLister { root, skipped: &spared, max_entries: most, deadline: until, cancel: &cancel, indexes };
         let after = ground.list(capture, &before.listing)?;
-        if ground.is_late() {
-            self.trouble(format!(
+        if ground.is_past_deadline() {
+            self.record_problem(format!(
                 "{} takes too long to be looked through, so not all that the command changed there \
                  can be undone",
                 workspace.display()
             ));
         }
-        turn.compare(&ground, before, &after, capture, seen)
+        turn.compare_trees(&ground, before, &after, capture, seen)
             .map_err(|error| ToolError::io(workspace.display(), &error))?;
-        Ok(turn.gone(workspace, &before.listing, &after))
+        Ok(turn.deleted_ignored(workspace, &before.listing, &after))
     }
 
     /// Clears away what is old when a checkpoint begins.
-    fn clear(&self, turn: &mut Turn, workspace: &Path) {
+    fn prune_old(&self, turn: &mut TurnRecord, workspace: &Path) {
         self.store.objects.add(turn.take_added());
         if turn.is_new() {
-            let tidied = self.store.tidy(&self.store.folder_of(workspace), turn.others() + 1);
+            let tidied = self.store.prune_after_begin(&self.store.workspace_dir(workspace), turn.sibling_count() + 1);
             let tidied =
-                tidied.map_err(|e| self.store.failed("clear away in", self.store.root(), &e));
+                tidied.map_err(|e| self.store.io_error("clear away in", self.store.root(), &e));
             // The call is kept all the same.
-            let _ = self.noting(tidied);
+            let _ = self.recording_problem(tidied);
         }
     }
 
     /// What was changed and not kept before is a reason to warn, and so is
     /// what was made that an undo could not keep.
-    fn tell_unkept(&self, turn: &Turn, touched: impl IntoIterator<Item = PathBuf>) {
+    fn warn_unsaved(&self, turn: &TurnRecord, touched: impl IntoIterator<Item = PathBuf>) {
         for path in touched {
             match turn.manifest.changes.get(&path) {
-                Some(change) if !change.is_none() => {
+                Some(change) if !change.is_unchanged() => {
                     let unkept = [Some(&change.before), change.after.as_ref()];
-                    let why = unkept.into_iter().flatten().find_map(State::why_unkept);
+                    let why = unkept.into_iter().flatten().find_map(SavedState::unsaved_reason);
                     if let Some(why) = why {
-                        self.trouble(format!("{}: {}", shortened(&path), why.describe()));
+                        self.record_problem(format!("{}: {}", shorten_path(&path), why.describe()));
                     }
                 }
                 _ => {}
@@ -386,58 +386,58 @@ impl Keeper {
     }
 }
 
-impl CheckpointHooks for Keeper {
+impl CheckpointHooks for FileCheckpointer {
     fn before_call(&self, change: &PendingChange<'_>) -> Result<Option<CheckpointId>, ToolError> {
-        let workspace = ground_of(change);
-        let id = id_of(change.session, change.turn, workspace);
+        let workspace = turn_workspace(change);
+        let id = make_checkpoint_id(change.session, change.turn, workspace);
         let turn = self.turn(&id, change, workspace);
         let mut turn = lock(&turn);
-        self.noting(self.keep(change, workspace, &mut turn))?;
-        self.clear(&mut turn, workspace);
+        self.recording_problem(self.record_call(change, workspace, &mut turn))?;
+        self.prune_old(&mut turn, workspace);
         Ok(Some(id))
     }
 
     fn after_call(&self, change: &PendingChange<'_>) -> Result<(), ToolError> {
-        let workspace = ground_of(change);
-        let id = id_of(change.session, change.turn, workspace);
+        let workspace = turn_workspace(change);
+        let id = make_checkpoint_id(change.session, change.turn, workspace);
         let Some(turn) = lock(&self.turns).get(&id).cloned() else { return Ok(()) };
         let mut turn = lock(&turn);
-        let Some(call) = turn.end(change.call_id) else { return Ok(()) };
-        let settled = self.noting(self.settle(change, workspace, &mut turn, call));
+        let Some(call) = turn.end_call(change.call_id) else { return Ok(()) };
+        let settled = self.recording_problem(self.finish_call(change, workspace, &mut turn, call));
         // What became of many files is more than was written before.
         let store = &*self.store;
         store.objects.add(turn.take_added());
-        let weighed = store.weigh().map_err(|e| store.failed("clear away in", store.root(), &e));
-        let _ = self.noting(weighed);
+        let weighed = store.count_after_call().map_err(|e| store.io_error("clear away in", store.root(), &e));
+        let _ = self.recording_problem(weighed);
         settled
     }
 
     fn before_change(&self, change: &PendingChange<'_>, places: &[PathBuf]) -> Result<(), ToolError> {
-        let workspace = ground_of(change);
-        let id = id_of(change.session, change.turn, workspace);
+        let workspace = turn_workspace(change);
+        let id = make_checkpoint_id(change.session, change.turn, workspace);
         let turn = self.turn(&id, change, workspace);
         let mut turn = lock(&turn);
         let store = &*self.store;
         let mut hold = || {
-            let places = places.iter().map(|place| real(place)).collect::<Result<Vec<_>, _>>()?;
-            let failed = |error: io::Error| store.failed("write in", store.root(), &error);
-            let _shared = store.share().map_err(failed)?;
-            turn.hold(store, change, &places).map_err(failed)
+            let places = places.iter().map(|place| resolve_place(place)).collect::<Result<Vec<_>, _>>()?;
+            let failed = |error: io::Error| store.io_error("write in", store.root(), &error);
+            let _shared = store.lock_shared().map_err(failed)?;
+            turn.record_before(store, change, &places).map_err(failed)
         };
-        self.noting(hold())
+        self.recording_problem(hold())
     }
 
     fn prune(&self, change: &PendingChange<'_>) {
-        let workspace = ground_of(change);
-        let id = id_of(change.session, change.turn, workspace);
+        let workspace = turn_workspace(change);
+        let id = make_checkpoint_id(change.session, change.turn, workspace);
         if let Some(turn) = lock(&self.turns).get(&id).cloned() {
-            self.clear(&mut lock(&turn), workspace);
+            self.prune_old(&mut lock(&turn), workspace);
         }
     }
 
     fn after_change(&self, change: &PendingChange<'_>, made: &[FileWritten<'_>]) -> Result<(), ToolError> {
-        let workspace = ground_of(change);
-        let id = id_of(change.session, change.turn, workspace);
+        let workspace = turn_workspace(change);
+        let id = make_checkpoint_id(change.session, change.turn, workspace);
         let turn = self.turn(&id, change, workspace);
         let mut turn = lock(&turn);
         let store = &*self.store;
@@ -445,55 +445,55 @@ impl CheckpointHooks for Keeper {
             let mut left = Vec::new();
             for made in made {
                 let what = match made.state {
-                    hermes_core::PathState::Absent => Left::Nothing,
+                    hermes_core::PathState::Absent => ReportedContent::Absent,
                     hermes_core::PathState::File { len, hash } => {
-                        Left::Content { len, hash: Hash(hash.into()) }
+                        ReportedContent::Content { len, hash: ContentHash(hash.into()) }
                     }
-                    hermes_core::PathState::MovedFrom(from) => Left::MovedFrom(real(from)?),
-                    hermes_core::PathState::Unspecified => Left::Unsaid,
+                    hermes_core::PathState::MovedFrom(from) => ReportedContent::MovedFrom(resolve_place(from)?),
+                    hermes_core::PathState::Unspecified => ReportedContent::Unspecified,
                 };
-                left.push((real(made.path)?, what));
+                left.push((resolve_place(made.path)?, what));
             }
-            turn.leave(store, change.call_id, left)
-                .map_err(|error| store.failed("write in", store.root(), &error))
+            turn.record_after(store, change.call_id, left)
+                .map_err(|error| store.io_error("write in", store.root(), &error))
         };
-        self.noting(leave())?;
+        self.recording_problem(leave())?;
         // All that it held is told of; it may announce more.
-        if let Some(call) = turn.end(change.call_id) {
-            self.tell_unkept(&turn, call.told);
+        if let Some(call) = turn.end_call(change.call_id) {
+            self.warn_unsaved(&turn, call.reported);
         }
-        let vanished = turn.vanish_if_void();
-        self.noting(vanished.map_err(|error| store.failed("write in", store.root(), &error)))
+        let vanished = turn.remove_if_empty();
+        self.recording_problem(vanished.map_err(|error| store.io_error("write in", store.root(), &error)))
     }
 }
 
 /// The folder that the turn of a call works in. The call may make it another
 /// one on the way: by beginning a repository, for one.
-fn ground_of<'a>(change: &PendingChange<'a>) -> &'a Path {
+fn turn_workspace<'a>(change: &PendingChange<'a>) -> &'a Path {
     let workplace = change.working_dir;
-    change.workspace.get_or_init(|| workspace_of(workplace.cwd(), workplace.home()))
+    change.workspace.get_or_init(|| workspace_for(workplace.cwd(), workplace.home()))
 }
 
-fn real(place: &Path) -> Result<PathBuf, ToolError> {
+fn resolve_place(place: &Path) -> Result<PathBuf, ToolError> {
     // The link itself may be what is removed, so its own place is kept as well.
     match hermes_files::real_entry(place) {
         // Nothing can be there.
         Err(error) if hermes_files::is_loop(&error) => Ok(place.to_path_buf()),
-        found => found.map_err(|error| cannot_keep(place, &error)),
+        found => found.map_err(|error| save_error(place, &error)),
     }
 }
 
 /// A path as it is written in a warning, which is to be read.
-fn shortened(path: &Path) -> String {
-    const SHOWN: usize = 1000;
-    let text = written(path);
-    match text.char_indices().nth(SHOWN) {
+fn shorten_path(path: &Path) -> String {
+    const MAX_PATH_CHARS: usize = 1000;
+    let text = path_to_text(path);
+    match text.char_indices().nth(MAX_PATH_CHARS) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text,
     }
 }
 
-fn cannot_keep(place: &Path, error: &io::Error) -> ToolError {
+fn save_error(place: &Path, error: &io::Error) -> ToolError {
     ToolError::io(format!("{} cannot be kept", place.display()), error)
 }
 

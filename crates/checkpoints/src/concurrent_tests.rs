@@ -1,24 +1,24 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::state::Hash;
+use crate::state::ContentHash;
 
-fn state(text: &str) -> State {
-    let (hash, len) = (Hash::of(text.as_bytes()), text.len() as u64);
-    State::File { hash, len, mode: 0o644, owner: None, attributes: BTreeMap::new(), linked: None }
+fn state(text: &str) -> SavedState {
+    let (hash, len) = (ContentHash::for_content(text.as_bytes()), text.len() as u64);
+    SavedState::File { hash, len, mode: 0o644, owner: None, attributes: BTreeMap::new(), linked: None }
 }
 
-fn theirs(steps: &[(&str, Option<&str>)]) -> Vec<Change> {
-    steps.iter().map(|(from, to)| Change::new(state(from), to.map(state))).collect()
+fn theirs(steps: &[(&str, Option<&str>)]) -> Vec<PathChange> {
+    steps.iter().map(|(from, to)| PathChange::new(state(from), to.map(state))).collect()
 }
 
 /// What is left for the command of a change from "a" to "z".
 fn left(steps: &[(&str, Option<&str>)]) -> String {
-    match share(&theirs(steps), &state("a"), &state("z")) {
-        Share::Nothing => "nothing".into(),
-        Share::All => "all".into(),
-        Share::Mixed => "mixed".into(),
-        Share::UpTo(to) => {
+    match remaining_share(&theirs(steps), &state("a"), &state("z")) {
+        ChangeShare::Nothing => "nothing".into(),
+        ChangeShare::All => "all".into(),
+        ChangeShare::Mixed => "mixed".into(),
+        ChangeShare::UpTo(to) => {
             let is = |name: &&str| state(name).is_same(&to);
             format!("a to {}", ["b", "c", "y"].into_iter().find(is).unwrap_or("?"))
         }

@@ -8,33 +8,33 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
 
-use crate::manifest::{Change, Manifest};
-use crate::state::State;
-use crate::store::{Store, logs};
-use crate::turn::Turn;
+use crate::manifest::{PathChange, CheckpointManifest};
+use crate::state::SavedState;
+use crate::store::{CheckpointStore, logs};
+use crate::turn::TurnRecord;
 
 /// What others did, by path and in the order of time.
 #[derive(Debug, Default)]
-pub(crate) struct Others {
-    changes: HashMap<PathBuf, Vec<Change>>,
+pub(crate) struct ConcurrentChanges {
+    changes: HashMap<PathBuf, Vec<PathChange>>,
 }
 
 /// What is left of a change for the command.
-enum Share {
+enum ChangeShare {
     Nothing,
     All,
     /// Up to this state; then others went on.
-    UpTo(State),
+    UpTo(SavedState),
     /// All of it, with what others did in between.
     Mixed,
 }
 
-impl Store {
+impl CheckpointStore {
     /// What turns other than this one have done since a moment.
-    pub(crate) fn others_since(&self, id: &str, since: i64) -> Result<Others, ToolError> {
-        let mut turns: Vec<Manifest> = Vec::new();
-        for folder in self.folders()? {
-            let there = logs(&folder).map_err(|error| self.failed("list", &folder, &error))?;
+    pub(crate) fn concurrent_since(&self, id: &str, since: i64) -> Result<ConcurrentChanges, ToolError> {
+        let mut turns: Vec<CheckpointManifest> = Vec::new();
+        for folder in self.workspace_dirs()? {
+            let there = logs(&folder).map_err(|error| self.io_error("list", &folder, &error))?;
             // Times of files lag behind, so that what was done before never counts.
             let is_recent = |path: &PathBuf| {
                 fs::metadata(path).is_ok_and(|found| {
@@ -43,11 +43,11 @@ impl Store {
                 })
             };
             let read = there.iter().filter(|path| is_recent(path));
-            turns.extend(read.filter_map(|path| Manifest::load(path).ok().flatten()));
+            turns.extend(read.filter_map(|path| CheckpointManifest::load(path).ok().flatten()));
         }
         turns.retain(|turn| turn.id() != id);
-        turns.sort_by_key(Manifest::at);
-        let mut others = Others::default();
+        turns.sort_by_key(CheckpointManifest::at_nanos);
+        let mut others = ConcurrentChanges::default();
         for turn in turns {
             let is_at_it = turn.is_interrupted();
             for (path, mut change) in turn.changes {
@@ -59,64 +59,64 @@ impl Store {
     }
 }
 
-impl Others {
+impl ConcurrentChanges {
     /// Whether others have told of all that was done to a path.
-    pub(crate) fn have_done(&self, path: &Path, before: &State, after: &State) -> bool {
+    pub(crate) fn accounts_for(&self, path: &Path, before: &SavedState, after: &SavedState) -> bool {
         let theirs = self.changes.get(path);
-        theirs.is_some_and(|theirs| matches!(share(theirs, before, after), Share::Nothing))
+        theirs.is_some_and(|theirs| matches!(remaining_share(theirs, before, after), ChangeShare::Nothing))
     }
 
     /// Takes out of what a call of a turn has made what others have.
-    pub(crate) fn take_out(&self, turn: &Turn, seen: &mut Vec<(PathBuf, Change)>) {
+    pub(crate) fn subtract_from(&self, turn: &TurnRecord, seen: &mut Vec<(PathBuf, PathChange)>) {
         seen.retain_mut(|(path, change)| {
             let (Some(theirs), Some(after)) = (self.changes.get(path), &change.after) else {
                 return true;
             };
             let known = turn.manifest.changes.get(path);
             let before = known.and_then(|known| known.after.as_ref()).unwrap_or(&change.before);
-            match share(theirs, before, after) {
-                Share::Nothing => change.after = Some(before.clone()),
-                Share::All => {}
-                Share::UpTo(state) => change.after = Some(state),
-                Share::Mixed => change.is_broken = true,
+            match remaining_share(theirs, before, after) {
+                ChangeShare::Nothing => change.after = Some(before.clone()),
+                ChangeShare::All => {}
+                ChangeShare::UpTo(state) => change.after = Some(state),
+                ChangeShare::Mixed => change.is_interleaved = true,
             }
-            known.is_some() || !change.is_none()
+            known.is_some() || !change.is_unchanged()
         });
     }
 }
 
 /// What of a change from one state to another is not told by others.
-fn share(theirs: &[Change], before: &State, after: &State) -> Share {
+fn remaining_share(theirs: &[PathChange], before: &SavedState, after: &SavedState) -> ChangeShare {
     let mut from = before;
     let mut is_first = true;
     for change in theirs {
-        if change.before.is_alike(from) && !change.is_none() {
+        if change.before.is_identical(from) && !change.is_unchanged() {
             is_first = false;
             match &change.after {
                 Some(after) => from = after,
                 // Whoever is at it tells when it is done.
-                None => return Share::Nothing,
+                None => return ChangeShare::Nothing,
             }
         }
     }
-    if from.is_alike(after) {
-        return Share::Nothing;
+    if from.is_identical(after) {
+        return ChangeShare::Nothing;
     }
     let mut to = after;
     for change in theirs.iter().rev() {
-        if change.after.as_ref().is_some_and(|after| after.is_alike(to)) {
+        if change.after.as_ref().is_some_and(|after| after.is_identical(to)) {
             to = &change.before;
         }
     }
     match is_first {
-        _ if to.is_alike(from) => Share::Nothing,
+        _ if to.is_identical(from) => ChangeShare::Nothing,
         // Nobody has kept what others left there before.
-        false => Share::Mixed,
-        true if to.is_alike(after) => Share::All,
-        true => Share::UpTo(to.clone()),
+        false => ChangeShare::Mixed,
+        true if to.is_identical(after) => ChangeShare::All,
+        true => ChangeShare::UpTo(to.clone()),
     }
 }
 
 #[cfg(test)]
-#[path = "others_tests.rs"]
+#[path = "concurrent_tests.rs"]
 mod tests;

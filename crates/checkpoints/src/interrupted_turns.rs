@@ -8,40 +8,40 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{CancellationToken, ToolError};
 
-use crate::capture::Capture;
-use crate::damage::Damaged;
-use crate::manifest::{Change, Manifest, TreeLine};
-use crate::moved::{self, Beginning};
-use crate::state::State;
-use crate::store::Store;
-use crate::tracked::Indexes;
-use crate::tree::{Ground, Listing};
-use crate::turn::COARSE;
+use crate::capture::FileCapture;
+use crate::damage::DamagedCheckpoint;
+use crate::manifest::{PathChange, CheckpointManifest, TreeLine};
+use crate::moved::{self, CallStart};
+use crate::state::SavedState;
+use crate::store::CheckpointStore;
+use crate::tracked::IndexCache;
+use crate::tree::{TreeLister, TreeListing};
+use crate::turn::FILE_TIME_GRANULARITY_NANOS;
 
 /// One tree of a turn that was cut off, then and now.
-struct Remains<'a> {
+struct InterruptedTree<'a> {
     tree: &'a TreeLine,
-    then: Listing,
-    now: Listing,
+    then: TreeListing,
+    now: TreeListing,
     /// What was done afterwards, the oldest first.
-    later: &'a [Manifest],
+    later: &'a [CheckpointManifest],
     /// The trees that were kept afterwards.
-    later_trees: Vec<Listing>,
+    later_trees: Vec<TreeListing>,
 }
 
-impl Store {
+impl CheckpointStore {
     /// Adds to the checkpoints of one workspace, the oldest first, what those
     /// of them that were cut off have left.
-    pub(crate) fn complete(&self, all: &mut [Manifest]) -> Result<(), ToolError> {
+    pub(crate) fn complete_interrupted(&self, all: &mut [CheckpointManifest]) -> Result<(), ToolError> {
         // What a later one found is what an earlier one left.
         for at in (0..all.len()).rev() {
             let (earlier, later) = all.split_at_mut(at + 1);
             let Some(turn) = earlier.last_mut().filter(|turn| turn.is_cut_off()) else { continue };
-            match self.left_by(turn, later)? {
+            match self.changes_left_by(turn, later)? {
                 None => turn.is_lost = true,
                 Some(left) => left.into_iter().for_each(|(path, before)| {
-                    let change = turn.changes.entry(path).or_insert(Change::new(before, None));
-                    if change.is_none() {
+                    let change = turn.changes.entry(path).or_insert(PathChange::new(before, None));
+                    if change.is_unchanged() {
                         change.after = None;
                     }
                 }),
@@ -51,67 +51,67 @@ impl Store {
     }
 
     /// Those of which nobody can tell what they changed.
-    pub(crate) fn lost_among(&self, turns: &[&Manifest]) -> Vec<Damaged> {
+    pub(crate) fn unrecoverable_among(&self, turns: &[&CheckpointManifest]) -> Vec<DamagedCheckpoint> {
         let lost = turns.iter().filter(|turn| turn.is_lost);
-        lost.map(|turn| Damaged {
+        lost.map(|turn| DamagedCheckpoint {
             id: turn.id().to_owned(),
-            path: self.folder_of(turn.workspace()),
+            path: self.workspace_dir(turn.workspace()),
             why: "it was cut off, and the tree that it began with is gone or damaged".into(),
-            at: turn.at(),
+            at: turn.at_nanos(),
         })
         .collect()
     }
 
     /// What is not as it was when a turn was cut off, and what it was before;
     /// none if a tree that it began with is gone.
-    fn left_by(
+    fn changes_left_by(
         &self,
-        turn: &Manifest,
-        later: &[Manifest],
-    ) -> Result<Option<Vec<(PathBuf, State)>>, ToolError> {
+        turn: &CheckpointManifest,
+        later: &[CheckpointManifest],
+    ) -> Result<Option<Vec<(PathBuf, SavedState)>>, ToolError> {
         let mut left = Vec::new();
         for tree in turn.trees.iter().filter(|tree| tree.is_open) {
-            let Ok(then) = Listing::load(&self.objects, tree.listing) else { return Ok(None) };
-            let now = self.look_again(tree, &then)?;
+            let Ok(then) = TreeListing::load(&self.objects, tree.listing) else { return Ok(None) };
+            let now = self.relist(tree, &then)?;
             let kept = later.iter().flat_map(|turn| &turn.trees);
             let kept = kept.filter(|other| other.root == tree.root);
             let later_trees =
-                kept.filter_map(|other| Listing::load(&self.objects, other.listing).ok()).collect();
-            let remains = Remains { tree, then, now, later, later_trees };
+                kept.filter_map(|other| TreeListing::load(&self.objects, other.listing).ok()).collect();
+            let remains = InterruptedTree { tree, then, now, later, later_trees };
             let mut seen = self.differences(&remains)?;
-            let others = self.others_since(turn.id(), tree.at)?;
+            let others = self.concurrent_since(turn.id(), tree.at)?;
             seen.retain(|(path, change)| {
                 let after = change.after.as_ref().unwrap_or(&change.before);
-                !others.have_done(path, &change.before, after)
+                !others.accounts_for(path, &change.before, after)
             });
-            let from = Beginning { at: tree.at, tree: Some(&remains.then), root: &tree.root };
-            moved::mark(&mut seen, turn, from);
+            let from = CallStart { at: tree.at, tree: Some(&remains.then), root: &tree.root };
+            moved::mark_moved_in(&mut seen, turn, from);
             left.extend(seen.into_iter().map(|(path, change)| (path, change.before)));
         }
         Ok(Some(left))
     }
 
     /// The same tree as it is now.
-    fn look_again(&self, tree: &TreeLine, then: &Listing) -> Result<Listing, ToolError> {
+    fn relist(&self, tree: &TreeLine, then: &TreeListing) -> Result<TreeListing, ToolError> {
         let cancel = CancellationToken::new();
-        let ground = Ground {
+        let ground = TreeLister {
             root: &tree.root,
-            spared: &tree.spared,
-            most: self.limits.tree_entries,
-            until: None,
+            skipped: &tree.spared,
+            max_entries: self.limits.tree_entries,
+            deadline: None,
             cancel: &cancel,
-            indexes: &Indexes::default(),
+            indexes: &IndexCache::default(),
         };
-        ground.list(&mut Capture::looking(self.limits), then)
+        ground.list(&mut FileCapture::inspecting(self.limits), then)
     }
 
-    fn differences(&self, remains: &Remains<'_>) -> Result<Vec<(PathBuf, Change)>, ToolError> {
-        let mut capture = Capture::looking(self.limits);
+    fn differences(&self, remains: &InterruptedTree<'_>) -> Result<Vec<(PathBuf, PathChange)>, ToolError> {
+        let mut capture = FileCapture::inspecting(self.limits);
         let mut seen = Vec::new();
         for path in remains.paths() {
             let place = remains.tree.root.join(path);
-            let before = remains.then.entries.get(path).map_or(&State::Absent, |leaf| &leaf.state);
-            let after = match (remains.found_later(&place), remains.now.entries.get(path)) {
+            let before = remains.then.entries.get(path).map_or(&SavedState::Absent, |leaf| &leaf.state);
+            let after = match (remains.next_known_state(&place), remains.now.entries.get(path)) {
                 (Some(state), _) => state.clone(),
                 (None, Some(leaf)) => leaf.state.clone(),
                 // It may be there and ignored now.
@@ -119,15 +119,15 @@ impl Store {
                     .state_since(&place, before)
                     .map_err(|error| ToolError::io(place.display(), &error))?,
             };
-            if !after.is_alike(before) {
-                seen.push((place, Change::new(before.clone(), Some(after))));
+            if !after.is_identical(before) {
+                seen.push((place, PathChange::new(before.clone(), Some(after))));
             }
         }
         Ok(seen)
     }
 }
 
-impl Remains<'_> {
+impl InterruptedTree<'_> {
     /// What was there, and what was made since.
     fn paths(&self) -> BTreeSet<&PathBuf> {
         let mut paths: BTreeSet<&PathBuf> = self.then.entries.keys().collect();
@@ -151,11 +151,11 @@ impl Remains<'_> {
         let changed = found.map_or(i64::MAX, |found| {
             found.ctime().saturating_mul(1_000_000_000).saturating_add(found.ctime_nsec())
         });
-        changed >= self.tree.at - COARSE
+        changed >= self.tree.at - FILE_TIME_GRANULARITY_NANOS
     }
 
     /// What the next one found there, if one has told.
-    fn found_later(&self, place: &Path) -> Option<&State> {
+    fn next_known_state(&self, place: &Path) -> Option<&SavedState> {
         self.later.iter().find_map(|turn| Some(&turn.changes.get(place)?.before))
     }
 }

@@ -7,23 +7,23 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Where everybody puts things, apart from what the environment names.
-const COMMONS: [&str; 8] =
+const SHARED_DIRS: [&str; 8] =
     ["/tmp", "/var/tmp", "/dev/shm", "/run", "/usr/bin", "/home", "/proc", "/sys"];
 
 /// Everybody may write, and nobody may remove what is of others.
-const STICKY_FOR_ALL: u32 = 0o1002;
+const STICKY_WORLD_WRITABLE: u32 = 0o1002;
 
 /// Whether a folder is one of those, or holds one of them, or the home folder.
-pub(crate) fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
+pub(crate) fn is_shared_dir(folder: &Path, home: Option<&Path>) -> bool {
     let holds =
         |place: &Path| hermes_files::real_path(place).is_ok_and(|real| real.starts_with(folder));
     folder.parent().is_none()
         || home.is_some_and(holds)
         || holds(&env::temp_dir())
-        || COMMONS.iter().any(|place| holds(Path::new(place)))
-        || fs::metadata(folder).is_ok_and(|found| found.mode() & STICKY_FOR_ALL == STICKY_FOR_ALL)
+        || SHARED_DIRS.iter().any(|place| holds(Path::new(place)))
+        || fs::metadata(folder).is_ok_and(|found| found.mode() & STICKY_WORLD_WRITABLE == STICKY_WORLD_WRITABLE)
 }
 
 #[cfg(test)]
-#[path = "commons_tests.rs"]
+#[path = "shared_dirs_tests.rs"]
 mod tests;

@@ -13,47 +13,47 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Uid};
 use rustix::io::Errno;
 
-use crate::likeness::{Kept, There, kept_attributes};
-use crate::state::{Linked, Stamp};
+use crate::attributes::{SavedAttributes, ReplacedFile, read_xattrs};
+use crate::state::{HardLinks, FileStamp};
 
 /// How the name of a file begins that is being brought back.
-pub(crate) const UNFINISHED: &str = ".hermes-restore-";
+pub(crate) const RESTORE_TEMP_PREFIX: &str = ".hermes-restore-";
 
 /// The place of one file, folder or link.
 #[derive(Debug)]
-pub(crate) struct Spot {
+pub(crate) struct PathHandle {
     folder: OwnedFd,
     name: OsString,
 }
 
 /// What is there.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
+pub(crate) struct PathStat {
     pub(crate) kind: FileType,
     pub(crate) mode: u32,
     /// User and group.
     pub(crate) owner: (u32, u32),
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: FileStamp,
     /// How many names it has.
-    pub(crate) names: u64,
+    pub(crate) link_count: u64,
 }
 
-impl Look {
+impl PathStat {
     /// What is known of the other names of a file, if it has any.
-    pub(crate) fn linked(&self) -> Option<Linked> {
-        let linked = Linked { inode: self.stamp.inode, names: self.names };
-        (self.names > 1).then_some(linked)
+    pub(crate) fn hard_links(&self) -> Option<HardLinks> {
+        let linked = HardLinks { inode: self.stamp.inode, names: self.link_count };
+        (self.link_count > 1).then_some(linked)
     }
 }
 
-impl Spot {
+impl PathHandle {
     /// The spot at an absolute path; none if the folder that it would be in is
     /// not there, or only by way of a link.
-    pub(crate) fn reach(path: &Path) -> io::Result<Option<Self>> {
+    pub(crate) fn resolve(path: &Path) -> io::Result<Option<Self>> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return Ok(Some(Self { folder: open_folder(Path::new("/"))?, name: ".".into() }));
+            return Ok(Some(Self { folder: open_dir_without_links(Path::new("/"))?, name: ".".into() }));
         };
-        match open_folder(folder) {
+        match open_dir_without_links(folder) {
             Ok(folder) => Ok(Some(Self { folder, name: name.to_owned() })),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(error) => Err(error.into()),
@@ -61,9 +61,9 @@ impl Spot {
     }
 
     /// What is there; a link is a link.
-    pub(crate) fn look(&self) -> io::Result<Option<Look>> {
+    pub(crate) fn stat(&self) -> io::Result<Option<PathStat>> {
         match rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(look(&stat))),
+            Ok(stat) => Ok(Some(file_stat(&stat))),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -76,10 +76,10 @@ impl Spot {
     }
 
     /// Opens the regular file that is there.
-    pub(crate) fn open(&self) -> io::Result<(File, Look)> {
+    pub(crate) fn open(&self) -> io::Result<(File, PathStat)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())?;
-        let found = look(&rustix::fs::fstat(&file)?);
+        let found = file_stat(&rustix::fs::fstat(&file)?);
         if found.kind != FileType::RegularFile {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
         }
@@ -90,20 +90,20 @@ impl Spot {
     /// Says what it could not be given besides its content.
     pub(crate) fn put_file(
         &self,
-        kept: Kept<'_>,
+        kept: SavedAttributes<'_>,
         fill: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<Vec<String>> {
-        let there = self.model()?;
+        let there = self.existing_file()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let private = Mode::from_raw_mode(0o600);
-        let temporary = self.temporary(|name| {
+        let temporary = self.create_temporary(|name| {
             rustix::fs::openat(&self.folder, name, flags | OFlags::CLOEXEC, private)
         });
         let (opened, name) = temporary?;
         let mut file = File::from(opened);
         let finish = || {
             fill(&mut file)?;
-            let lost = kept.dress(&file, there.as_ref())?;
+            let lost = kept.apply_to(&file, there.as_ref())?;
             file.sync_all()?;
             rustix::fs::renameat(&self.folder, &name, &self.folder, &self.name)?;
             Ok(lost)
@@ -112,11 +112,11 @@ impl Spot {
     }
 
     /// The regular file that is there.
-    fn model(&self) -> io::Result<Option<There>> {
-        let found = self.look()?.filter(|found| found.kind == FileType::RegularFile);
+    fn existing_file(&self) -> io::Result<Option<ReplacedFile>> {
+        let found = self.stat()?.filter(|found| found.kind == FileType::RegularFile);
         Ok(found.map(|found| match self.open() {
-            Ok((file, found)) => There { found, file: Some(file) },
-            Err(_) => There { found, file: None },
+            Ok((file, found)) => ReplacedFile { stat: found, file: Some(file) },
+            Err(_) => ReplacedFile { stat: found, file: None },
         }))
     }
 
@@ -128,17 +128,17 @@ impl Spot {
         owner: Option<(u32, u32)>,
     ) -> io::Result<Vec<String>> {
         let ((), name) =
-            self.temporary(|name| rustix::fs::symlinkat(target, &self.folder, name))?;
-        let lost = owner.map_or(Ok(Vec::new()), |owner| self.give_link(&name, owner));
+            self.create_temporary(|name| rustix::fs::symlinkat(target, &self.folder, name))?;
+        let lost = owner.map_or(Ok(Vec::new()), |owner| self.chown_link(&name, owner));
         let moved = rustix::fs::renameat(&self.folder, &name, &self.folder, &self.name);
         moved.inspect_err(|_| self.discard(&name))?;
         Ok(lost?)
     }
 
     /// Gives a new link away. Only root can, but the group may be one's own.
-    fn give_link(&self, name: &OsStr, (user, group): (u32, u32)) -> Result<Vec<String>, Errno> {
+    fn chown_link(&self, name: &OsStr, (user, group): (u32, u32)) -> Result<Vec<String>, Errno> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
-        let made = look(&rustix::fs::statat(&self.folder, name, flags)?).owner;
+        let made = file_stat(&rustix::fs::statat(&self.folder, name, flags)?).owner;
         let give = |user, group| rustix::fs::chownat(&self.folder, name, user, group, flags);
         let mut lost = Vec::new();
         if made.0 != user && give(Some(Uid::from_raw(user)), None).is_err() {
@@ -153,14 +153,14 @@ impl Spot {
     /// Gives the file at another spot this name as well, in place of a file or
     /// a link. Says whether that could be done: not if another file than the
     /// one that is meant is there by now.
-    pub(crate) fn put_name(&self, first: &Self, inode: u64) -> bool {
-        let made = self.temporary(|name| {
+    pub(crate) fn put_hard_link(&self, first: &Self, inode: u64) -> bool {
+        let made = self.create_temporary(|name| {
             let (from, to) = (&first.folder, &self.folder);
             rustix::fs::linkat(from, &first.name, to, name, AtFlags::empty())
         });
         let Ok(((), name)) = made else { return false };
         let found = rustix::fs::statat(&self.folder, &name, AtFlags::SYMLINK_NOFOLLOW);
-        let is_done = found.is_ok_and(|found| look(&found).stamp.inode == inode)
+        let is_done = found.is_ok_and(|found| file_stat(&found).stamp.inode == inode)
             && rustix::fs::renameat(&self.folder, &name, &self.folder, &self.name).is_ok();
         // Between two names of one file a rename does nothing.
         self.discard(&name);
@@ -168,10 +168,10 @@ impl Spot {
     }
 
     /// Makes a folder there, if there is none.
-    pub(crate) fn put_folder(&self) -> io::Result<()> {
+    pub(crate) fn put_dir(&self) -> io::Result<()> {
         match rustix::fs::mkdirat(&self.folder, &self.name, Mode::from_raw_mode(0o700)) {
             Ok(()) => Ok(()),
-            Err(Errno::EXIST) if self.look()?.is_some_and(|l| l.kind == FileType::Directory) => {
+            Err(Errno::EXIST) if self.stat()?.is_some_and(|l| l.kind == FileType::Directory) => {
                 Ok(())
             }
             Err(error) => Err(error.into()),
@@ -186,7 +186,7 @@ impl Spot {
             Ok(opened) => Ok(rustix::fs::fchmod(opened, mode)?),
             // One that cannot be read can still be changed by its owner; a
             // link is refused, since its target would change.
-            Err(Errno::ACCESS) if self.look()?.is_some_and(|l| l.kind != FileType::Symlink) => {
+            Err(Errno::ACCESS) if self.stat()?.is_some_and(|l| l.kind != FileType::Symlink) => {
                 Ok(rustix::fs::chmodat(&self.folder, &self.name, mode, AtFlags::empty())?)
             }
             Err(error) => Err(error.into()),
@@ -195,40 +195,40 @@ impl Spot {
 
     /// Gives the file that is there what was kept of it besides its content.
     /// Says what it could not be given.
-    pub(crate) fn dress(&self, kept: Kept<'_>) -> io::Result<Vec<String>> {
+    pub(crate) fn apply_attributes(&self, kept: SavedAttributes<'_>) -> io::Result<Vec<String>> {
         // What was made unreadable cannot be opened before.
         self.set_mode(kept.mode & 0o777)?;
         if kept.is_plain() {
             self.set_mode(kept.mode)?;
             return Ok(Vec::new());
         }
-        kept.dress_again(&self.open()?.0)
+        kept.reapply_to(&self.open()?.0)
     }
 
     /// [`Self::dress`] for the folder that is there.
-    pub(crate) fn dress_folder(&self, kept: Kept<'_>) -> io::Result<Vec<String>> {
+    pub(crate) fn apply_dir_attributes(&self, kept: SavedAttributes<'_>) -> io::Result<Vec<String>> {
         if kept.is_plain() {
             self.set_mode(kept.mode)?;
             return Ok(Vec::new());
         }
-        let folder = match self.open_folder() {
+        let folder = match self.open_dir() {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 self.set_mode(0o700)?;
-                self.open_folder()?
+                self.open_dir()?
             }
             opened => opened?,
         };
-        kept.dress_again(&folder)
+        kept.reapply_to(&folder)
     }
 
     /// What the folder that is there has of extended attributes; none if it
     /// cannot be opened.
-    pub(crate) fn folder_attributes(&self) -> Option<BTreeMap<String, String>> {
-        self.open_folder().ok().map(kept_attributes)
+    pub(crate) fn dir_xattrs(&self) -> Option<BTreeMap<String, String>> {
+        self.open_dir().ok().map(read_xattrs)
     }
 
     /// Opens the folder that is there.
-    pub(crate) fn open_folder(&self) -> io::Result<File> {
+    pub(crate) fn open_dir(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())?.into())
     }
@@ -242,12 +242,12 @@ impl Spot {
         }
     }
 
-    fn temporary<T>(&self, make: impl Fn(&OsStr) -> Result<T, Errno>) -> io::Result<(T, OsString)> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
+    fn create_temporary<T>(&self, make: impl Fn(&OsStr) -> Result<T, Errno>) -> io::Result<(T, OsString)> {
+        static NEXT_TEMP_NUMBER: AtomicU64 = AtomicU64::new(0);
         loop {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let number = NEXT_TEMP_NUMBER.fetch_add(1, Ordering::Relaxed);
             let name: OsString =
-                format!("{UNFINISHED}{:x}-{number:x}.tmp", std::process::id()).into();
+                format!("{RESTORE_TEMP_PREFIX}{:x}-{number:x}.tmp", std::process::id()).into();
             match make(&name) {
                 Ok(made) => return Ok((made, name)),
                 Err(Errno::EXIST) => {}
@@ -262,7 +262,7 @@ impl Spot {
 }
 
 /// A folder by its path, on which there must be no link.
-fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
+fn open_dir_without_links(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
         // An old kernel does not know the call, a filter may forbid it.
@@ -276,12 +276,12 @@ fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(here)
 }
 
-pub(crate) fn look(stat: &rustix::fs::Stat) -> Look {
+pub(crate) fn file_stat(stat: &rustix::fs::Stat) -> PathStat {
     // Widened first, since the fields differ from one machine to another.
     let moment = |seconds: i128, nanoseconds: i128| {
         i64::try_from(seconds * 1_000_000_000 + nanoseconds).unwrap_or(i64::MAX)
     };
-    let stamp = Stamp {
+    let stamp = FileStamp {
         len: u64::try_from(i128::from(stat.st_size)).unwrap_or(0),
         modified: moment(i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec)),
         changed: moment(i128::from(stat.st_ctime), i128::from(stat.st_ctime_nsec)),
@@ -289,5 +289,5 @@ pub(crate) fn look(stat: &rustix::fs::Stat) -> Look {
     };
     let kind = FileType::from_raw_mode(stat.st_mode);
     let names = u64::try_from(i128::from(stat.st_nlink)).unwrap_or(0);
-    Look { kind, mode: stat.st_mode & 0o7777, owner: (stat.st_uid, stat.st_gid), stamp, names }
+    PathStat { kind, mode: stat.st_mode & 0o7777, owner: (stat.st_uid, stat.st_gid), stamp, link_count: names }
 }

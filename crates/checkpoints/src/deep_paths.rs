@@ -10,25 +10,25 @@ use std::rc::Rc;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
-use crate::spot::{Look, Spot, look};
-use crate::state::{Stamp, State, Unkept};
+use crate::path_handle::{PathStat, PathHandle, file_stat};
+use crate::state::{FileStamp, SavedState, UnsavedReason};
 
 /// Bytes of a path that the system takes.
-const LONGEST: usize = 4095;
+const MAX_PATH_BYTES: usize = 4095;
 
 /// Entries that are looked at.
-const MOST: usize = 50_000;
+const MAX_DIGEST_ENTRIES: usize = 50_000;
 
 pub(crate) fn is_too_deep(path: &Path) -> bool {
-    path.as_os_str().as_bytes().len() > LONGEST
+    path.as_os_str().as_bytes().len() > MAX_PATH_BYTES
 }
 
 /// Such a folder with all that is below it: its stamp is another one when
 /// anything there was touched.
-pub(crate) fn outline(spot: &Spot, found: Look) -> State {
-    let modified = spot.open_folder().and_then(|folder| digest(&folder)).unwrap_or_default();
-    let stamp = Stamp { modified, changed: 0, ..found.stamp };
-    State::Unkept { why: Unkept::TooDeep, len: 0, mode: found.mode, stamp }
+pub(crate) fn deep_dir_state(spot: &PathHandle, found: PathStat) -> SavedState {
+    let modified = spot.open_dir().and_then(|folder| digest(&folder)).unwrap_or_default();
+    let stamp = FileStamp { modified, changed: 0, ..found.stamp };
+    SavedState::Unkept { why: UnsavedReason::TooDeep, len: 0, mode: found.mode, stamp }
 }
 
 /// The order in which entries come says nothing, so they are added up.
@@ -48,14 +48,14 @@ fn digest(top: &File) -> io::Result<i64> {
             seen += 1;
             let flags = AtFlags::SYMLINK_NOFOLLOW;
             let Ok(found) = rustix::fs::statat(folder.fd()?, name, flags) else { continue };
-            let found = look(&found);
-            sum = sum.wrapping_add(print(name.to_bytes(), &found));
+            let found = file_stat(&found);
+            sum = sum.wrapping_add(entry_digest(name.to_bytes(), &found));
             if found.kind == FileType::Directory {
                 open.push((Rc::clone(&folder), name.to_owned()));
             }
         }
         drop(folder);
-        while let Some((above, name)) = open.pop().filter(|_| next.is_none() && seen < MOST) {
+        while let Some((above, name)) = open.pop().filter(|_| next.is_none() && seen < MAX_DIGEST_ENTRIES) {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let opened = rustix::fs::openat(above.fd()?, &name, flags, Mode::empty());
             next = opened.and_then(Dir::new).ok();
@@ -67,8 +67,8 @@ fn digest(top: &File) -> io::Result<i64> {
     Ok(sum)
 }
 
-fn print(name: &[u8], found: &Look) -> i64 {
-    let Stamp { len, modified, changed, inode } = found.stamp;
+fn entry_digest(name: &[u8], found: &PathStat) -> i64 {
+    let FileStamp { len, modified, changed, inode } = found.stamp;
     let text = format!("{len} {modified} {changed} {inode} {:o} {:?}", found.mode, found.owner);
     let mut hasher = blake3::Hasher::new();
     hasher.update(text.as_bytes()).update(b"\0").update(name);
