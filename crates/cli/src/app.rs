@@ -13,7 +13,7 @@ use hermes::core::{
 use hermes::engine::toolsets::{CustomToolsets, Selection, ToolsetError, Toolsets};
 use hermes::engine::{Caller, DeferMode, Deferral, Engine, Limits, Snapshot};
 use hermes_checkpoints::{FileCheckpointer as FileKeeper, CheckpointStore as Checkpoints};
-use hermes_config::{Config, ConfigError, Env, Home, RawConfig, Settings, ToolSearchMode, save};
+use hermes_config::{ResolvedConfig, ConfigError, EnvSnapshot, HermesHome, RawConfig, HermesSettings, ToolSearchMode, save};
 use hermes_delegation::{Crew, Mixture, Serving, Settings as Delegation, Supply};
 use hermes_exec::output::Mask;
 use hermes_exec::{Jobs, Place};
@@ -50,15 +50,15 @@ const NOWHERE: &str = "/proc/0/hermes";
 pub(crate) struct App {
     pub(crate) terminal: Terminal,
     pub(crate) json: bool,
-    pub(crate) env: Env,
+    pub(crate) env: EnvSnapshot,
     /// What the person said of the reduced sandbox.
     pub(crate) reduced: ReducedAnswer,
 }
 
 /// A program with everything in place to run tools.
 pub(crate) struct Ready {
-    pub(crate) home: Home,
-    pub(crate) config: Arc<Config>,
+    pub(crate) home: HermesHome,
+    pub(crate) config: Arc<ResolvedConfig>,
     pub(crate) engine: Engine,
     pub(crate) secrets: Arc<Keeper>,
     /// Where models are looked for.
@@ -89,8 +89,8 @@ pub(crate) struct Ready {
 
 /// What permissions are made from.
 pub(crate) struct Rules {
-    pub(crate) home: Home,
-    pub(crate) config: Arc<Config>,
+    pub(crate) home: HermesHome,
+    pub(crate) config: Arc<ResolvedConfig>,
     pub(crate) engine: Engine,
     pub(crate) secrets: Arc<Keeper>,
 }
@@ -106,13 +106,13 @@ impl App {
         Self {
             terminal: Terminal::new(global.quiet),
             json: global.json,
-            env: Env::from_process(),
+            env: EnvSnapshot::from_process(),
             reduced: ReducedAnswer::default(),
         }
     }
 
-    pub(crate) fn home(&self) -> Result<Home, Failure> {
-        let home = Home::from_env(&self.env).map_err(|e| {
+    pub(crate) fn home(&self) -> Result<HermesHome, Failure> {
+        let home = HermesHome::from_env(&self.env).map_err(|e| {
             Failure::from(e).or_hint("Set HERMES_HOME to a folder by its full path.")
         })?;
         if home.root().exists() && !home.root().is_dir() {
@@ -123,7 +123,7 @@ impl App {
     }
 
     /// The settings. A broken file is an error: what it restricts must not run.
-    pub(crate) fn config(&self, home: &Home) -> Result<Config, Failure> {
+    pub(crate) fn config(&self, home: &HermesHome) -> Result<ResolvedConfig, Failure> {
         let broken = |e: ConfigError| {
             Failure::from(e)
                 .or_hint(format!("Mend {} or move it away.", home.config_file().display()))
@@ -132,7 +132,7 @@ impl App {
     }
 
     /// Tells what in the settings is probably not meant as it is written.
-    pub(crate) fn warn_about(&self, config: &Config) {
+    pub(crate) fn warn_about(&self, config: &ResolvedConfig) {
         for warning in &config.warnings {
             self.terminal.warn(&warning.to_string());
         }
@@ -227,7 +227,7 @@ impl App {
 
     /// Takes back changes of several files that somebody was killed at, and
     /// tells of it. The place where they are written down.
-    pub(crate) fn take_back(&self, home: &Home) -> Arc<JournalDir> {
+    pub(crate) fn take_back(&self, home: &HermesHome) -> Arc<JournalDir> {
         let journals = JournalDir::new(home.changes_dir());
         for change in journals.recover() {
             let files = change.files.len();
@@ -402,8 +402,8 @@ pub(crate) fn folder(named: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 fn engine(
-    home: &Home,
-    settings: &Settings,
+    home: &HermesHome,
+    settings: &HermesSettings,
     secrets: &Arc<Keeper>,
     records: &Arc<AuditRecorder>,
     ports: Ports,
@@ -437,7 +437,7 @@ fn engine(
 }
 
 /// Who does parts of the work, by the settings.
-fn crew(stock: &Arc<Stock>, config: &Config) -> Result<Arc<Crew>, Failure> {
+fn crew(stock: &Arc<Stock>, config: &ResolvedConfig) -> Result<Arc<Crew>, Failure> {
     let wrong = |why: String| Failure::usage(why).hint("Mend it in config.yaml.");
     let delegation = Delegation::read(&config.settings.delegation).map_err(wrong)?;
     // What is written there as nothing is not what is usual.
@@ -451,12 +451,12 @@ fn crew(stock: &Arc<Stock>, config: &Config) -> Result<Arc<Crew>, Failure> {
 }
 
 /// The variables of the home's `.env` file.
-fn variables(home: &Home) -> indexmap::IndexMap<String, String> {
+fn variables(home: &HermesHome) -> indexmap::IndexMap<String, String> {
     hermes_store::dotenv::DotenvFile::load(&home.env_file()).vars
 }
 
 /// The user's own toolsets.
-fn load_toolsets(home: &Home, snapshot: &Snapshot) -> Result<Toolsets, Failure> {
+fn load_toolsets(home: &HermesHome, snapshot: &Snapshot) -> Result<Toolsets, Failure> {
     let path = home.toolsets_file();
     match regular_file::read_text(&path) {
         Ok(text) => read_toolsets(&path, &text, snapshot),

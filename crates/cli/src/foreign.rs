@@ -156,7 +156,7 @@ impl Ready {
 
     /// How long servers are waited for of which nothing is known yet.
     pub(crate) fn patience(&self) -> Duration {
-        let set = KeyPath::of(["mcp_discovery_timeout"]).and_then(|path| self.config.get(&path));
+        let set = KeyPath::from_names(["mcp_discovery_timeout"]).and_then(|path| self.config.get(&path));
         let set = set.and_then(|(value, _)| value.as_f64()).filter(|seconds| *seconds >= 0.0);
         set.and_then(|it| Duration::try_from_secs_f64(it).ok()).unwrap_or(PATIENCE)
     }

@@ -11,7 +11,7 @@ use hermes::policy::{
     SandboxDefaults, SavedRules, Settings, SmartApprover, Sources, Tickets,
 };
 use hermes::secrets::{Redactor, Secret, Vault, is_secret};
-use hermes_config::{Config, Home, vars};
+use hermes_config::{ResolvedConfig, HermesHome, vars};
 use hermes_exec::network::registries::UserRegistries;
 use serde_json::{Map, Value, json};
 
@@ -49,7 +49,7 @@ impl App {
     }
 
     /// What the names in permission patterns stand for.
-    pub(crate) fn places(&self, home: &Home, workspace: &Path) -> Places {
+    pub(crate) fn places(&self, home: &HermesHome, workspace: &Path) -> Places {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let workspace = real(workspace);
         let mut temp = vec![real(&std::env::temp_dir())];
@@ -70,7 +70,7 @@ impl App {
     /// The files that say what is permitted.
     pub(crate) fn sources(
         &self,
-        home: &Home,
+        home: &HermesHome,
         options: &ProfileOptions,
         workspace: &Path,
     ) -> Result<Sources, Failure> {
@@ -94,7 +94,7 @@ impl App {
     fn narrow(
         &self,
         sources: &mut Sources,
-        config: &Config,
+        config: &ResolvedConfig,
         mode: AgentMode,
         tools: &[Arc<Entry>],
     ) -> Result<(), Failure> {
@@ -120,7 +120,7 @@ impl App {
     }
 
     /// The name of the chosen profile.
-    pub(crate) fn profile_name(&self, config: &Config, options: &ProfileOptions) -> String {
+    pub(crate) fn profile_name(&self, config: &ResolvedConfig, options: &ProfileOptions) -> String {
         let chosen = options.profile.clone();
         let chosen = chosen.or_else(|| config.settings.permissions.profile.clone());
         chosen.unwrap_or_else(|| DEFAULT_PROFILE.to_owned())
@@ -180,14 +180,14 @@ impl App {
 
     /// The mode that is in force: the one that was chosen, or what the settings
     /// come to.
-    pub(crate) fn mode(&self, config: &Config, chosen: Option<AgentMode>) -> AgentMode {
+    pub(crate) fn mode(&self, config: &ResolvedConfig, chosen: Option<AgentMode>) -> AgentMode {
         match self.approval_mode(config, chosen) {
             ApprovalMode::Off => AgentMode::Yolo,
             _ => chosen.filter(|mode| *mode != AgentMode::Yolo).unwrap_or_default(),
         }
     }
 
-    fn approval_mode(&self, config: &Config, chosen: Option<AgentMode>) -> ApprovalMode {
+    fn approval_mode(&self, config: &ResolvedConfig, chosen: Option<AgentMode>) -> ApprovalMode {
         // A task that runs by itself has nobody who could have meant it so.
         if std::env::var_os("HERMES_CRON_RUN").is_some() {
             return ApprovalMode::Manual;
@@ -197,7 +197,7 @@ impl App {
     }
 
     /// `HERMES_YOLO` counts as it was when the program started.
-    fn configured_approvals(&self, config: &Config) -> ApprovalMode {
+    fn configured_approvals(&self, config: &ResolvedConfig) -> ApprovalMode {
         let yolo = self.env.text(&vars::HERMES_YOLO);
         if yolo.is_some_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on")) {
             return ApprovalMode::Off;
@@ -250,7 +250,7 @@ impl App {
 }
 
 /// Asks package managers for their registries, and keeps what they answer.
-fn registries(home: &Home) -> RegistryLookup {
+fn registries(home: &HermesHome) -> RegistryLookup {
     static KNOWN: OnceLock<UserRegistries> = OnceLock::new();
     let file = home.root().join("sandbox/registries.json");
     Arc::new(move |manager| KNOWN.get_or_init(|| UserRegistries::new(file.clone())).of(manager))
@@ -278,7 +278,7 @@ fn project_file(places: &Places) -> Option<PathBuf> {
 }
 
 /// What the settings say of the sandbox, under every profile.
-fn sandbox_defaults(config: &Config) -> SandboxDefaults {
+fn sandbox_defaults(config: &ResolvedConfig) -> SandboxDefaults {
     let said = &config.settings.sandbox;
     let missing = said.missing.as_deref().map(|word| match word {
         "ask" => MissingSandbox::Ask,
@@ -291,7 +291,7 @@ fn sandbox_defaults(config: &Config) -> SandboxDefaults {
     SandboxDefaults { missing, network, host_ports: said.host_ports.clone() }
 }
 
-fn mode(config: &Config) -> Mode {
+fn mode(config: &ResolvedConfig) -> Mode {
     match config.settings.permissions.mode.as_str() {
         "audit" => Mode::Audit,
         _ => Mode::Enforce,
@@ -309,7 +309,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn new(home: &Home) -> Self {
+    pub(crate) fn new(home: &HermesHome) -> Self {
         Self {
             env_file: home.env_file(),
             vault: Vault::new(home.secrets_file()),

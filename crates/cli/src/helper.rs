@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hermes::core::BoxFuture;
 use hermes::policy::Reviewer;
-use hermes_config::Config;
+use hermes_config::ResolvedConfig;
 use hermes_history::Summaries;
 use hermes_llm::{ToolChoice, ModelError, ChatMessage, LanguageModel, ModelRequest};
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub(crate) struct Helper {
 
 impl Helper {
     /// For that task, such as `approval`.
-    pub(crate) fn new(models: Models, config: &Config, task: &str) -> Self {
+    pub(crate) fn new(models: Models, config: &ResolvedConfig, task: &str) -> Self {
         let said = |name: &str| {
             let path = format!("/auxiliary/{task}/{name}");
             let said = config.document.value().pointer(&path).and_then(Value::as_str);

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use hermes::core::OutputLimits;
 use hermes::engine::{Counts, GuardSettings, Limits, SearchLimits};
-use hermes_config::Settings;
+use hermes_config::HermesSettings;
 use hermes_exec::{Keep, Times};
 
-pub(crate) fn guard(settings: &Settings) -> GuardSettings {
+pub(crate) fn guard(settings: &HermesSettings) -> GuardSettings {
     let rails = &settings.tool_loop_guardrails;
-    let counts = |t: &hermes_config::Thresholds| Counts {
+    let counts = |t: &hermes_config::LoopGuardThresholds| Counts {
         exact_failure: clamp(t.exact_failure),
         same_tool_failure: clamp(t.same_tool_failure),
         no_progress: clamp(t.idempotent_no_progress),
@@ -20,7 +20,7 @@ pub(crate) fn guard(settings: &Settings) -> GuardSettings {
     }
 }
 
-pub(crate) fn search_limits(settings: &Settings) -> SearchLimits {
+pub(crate) fn search_limits(settings: &HermesSettings) -> SearchLimits {
     let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     SearchLimits {
         default: size(settings.tool_search.search_default_limit),
@@ -28,7 +28,7 @@ pub(crate) fn search_limits(settings: &Settings) -> SearchLimits {
     }
 }
 
-pub(crate) fn bounds(settings: &Settings) -> OutputLimits {
+pub(crate) fn bounds(settings: &HermesSettings) -> OutputLimits {
     OutputLimits {
         command_bytes: settings.tool_output.max_bytes,
         read_lines: settings.tool_output.max_lines,
@@ -38,7 +38,7 @@ pub(crate) fn bounds(settings: &Settings) -> OutputLimits {
     }
 }
 
-pub(crate) fn times(settings: &Settings) -> Times {
+pub(crate) fn times(settings: &HermesSettings) -> Times {
     let seconds = Duration::from_secs;
     Times {
         usual: seconds(settings.terminal.timeout),
@@ -47,7 +47,7 @@ pub(crate) fn times(settings: &Settings) -> Times {
     }
 }
 
-pub(crate) fn keep(settings: &Settings) -> Keep {
+pub(crate) fn keep(settings: &HermesSettings) -> Keep {
     const DAY: u64 = 24 * 60 * 60;
     Keep {
         age: settings.terminal.output_days.map(|days| Duration::from_secs(days * DAY)),
@@ -55,7 +55,7 @@ pub(crate) fn keep(settings: &Settings) -> Keep {
     }
 }
 
-pub(crate) fn scripts(settings: &Settings) -> hermes_scripts::Limits {
+pub(crate) fn scripts(settings: &HermesSettings) -> hermes_scripts::Limits {
     let given = &settings.code_execution;
     let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     hermes_scripts::Limits {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hermes::core::DynTool;
 use hermes::engine::Secrets as _;
-use hermes_config::Config;
+use hermes_config::ResolvedConfig;
 use hermes_tools_agent::messages::Targets;
 
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use crate::guarding::Keeper;
 /// The tools, with the one that sends messages knowing the user's targets.
 pub(crate) fn aim(
     mut tools: Vec<Arc<dyn DynTool>>,
-    config: &Config,
+    config: &ResolvedConfig,
     secrets: &Arc<Keeper>,
 ) -> Result<Vec<Arc<dyn DynTool>>, Failure> {
     let described = &config.settings.message_targets;

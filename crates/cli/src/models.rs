@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hermes::core::ToolError;
 use hermes_agent::Manner;
-use hermes_config::{Config, Home};
+use hermes_config::{ResolvedConfig, HermesHome};
 use hermes_llm::{ModelError, HttpClients, RetrySettings, OnRetry, discovery};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 pub(crate) struct Models {
     http: Arc<HttpClients>,
     settings: Arc<Value>,
-    home: Home,
+    home: HermesHome,
     speaks_calls: bool,
     max_tokens: Option<u64>,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Chosen {
 }
 
 impl Models {
-    pub(crate) fn new(home: &Home, config: &Config) -> Self {
+    pub(crate) fn new(home: &HermesHome, config: &ResolvedConfig) -> Self {
         let mut settings = config.document.value().clone();
         let said = &config.settings.model;
         if !settings.is_object() {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hermes::core::{DynTool, ErrorKind};
-use hermes_config::{Home, Settings, Terminal};
+use hermes_config::{HermesHome, HermesSettings, TerminalConfig};
 use hermes_exec::docker::{self, Docker};
 use hermes_exec::singularity::{self, Singularity};
 use hermes_exec::ssh::{self, Host, HostKey, Synced};
@@ -19,8 +19,8 @@ use crate::failure::Failure;
 
 /// The place that the settings name. Nothing is opened yet.
 pub(crate) fn backend(
-    settings: &Settings,
-    home: &Home,
+    settings: &HermesSettings,
+    home: &HermesHome,
     started_in: &Path,
 ) -> Result<Arc<dyn Backend>, Failure> {
     let terminal = &settings.terminal;
@@ -32,7 +32,7 @@ pub(crate) fn backend(
     })
 }
 
-fn docker(terminal: &Terminal, home: &Home, started_in: &Path) -> docker::Settings {
+fn docker(terminal: &TerminalConfig, home: &HermesHome, started_in: &Path) -> docker::Settings {
     let given = &terminal.docker;
     let pair = |text: &String| {
         let (name, value) = text.split_once('=')?;
@@ -66,7 +66,7 @@ fn docker(terminal: &Terminal, home: &Home, started_in: &Path) -> docker::Settin
     }
 }
 
-fn ssh(terminal: &Terminal, home: &Home) -> Result<ssh::Settings, Failure> {
+fn ssh(terminal: &TerminalConfig, home: &HermesHome) -> Result<ssh::Settings, Failure> {
     let given = &terminal.ssh;
     let host = given.host.clone().ok_or_else(|| {
         Failure::usage("Commands are to run on another host, but terminal.ssh_host is not set")
@@ -103,7 +103,7 @@ fn synced(
     pairs.iter().map(read).collect()
 }
 
-fn singularity(terminal: &Terminal, home: &Home) -> Result<singularity::Settings, Failure> {
+fn singularity(terminal: &TerminalConfig, home: &HermesHome) -> Result<singularity::Settings, Failure> {
     let given = &terminal.singularity;
     let image = given.image.clone().ok_or_else(|| {
         Failure::usage("Commands are to run in Singularity, but there is no image")
@@ -140,7 +140,7 @@ struct Shared {
 }
 
 impl Ground {
-    pub(crate) fn new(backend: Arc<dyn Backend>, home: &Home) -> Self {
+    pub(crate) fn new(backend: Arc<dyn Backend>, home: &HermesHome) -> Self {
         let settings = hermes_reach::Settings {
             cache: Some(home.cache_dir().join("hands")),
             own: ["jobs", "results"].map(|name| home.cache_dir().join(name)).to_vec(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hermes::core::{ApprovalRequest, Approver, BoxFuture, ApprovalDecision, ApprovalScope};
 use hermes_chat::{Choice, Question};
-use hermes_config::Home;
+use hermes_config::HermesHome;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -29,7 +29,7 @@ pub(crate) type ReducedAnswer = Arc<Mutex<Option<bool>>>;
 /// Asks about the reduced sandbox before anything else is asked about a call.
 pub(crate) struct ReducedSandbox {
     app: App,
-    home: Home,
+    home: HermesHome,
     keyboard: Arc<Keyboard>,
     /// Who answers everything else.
     person: Arc<dyn Approver>,

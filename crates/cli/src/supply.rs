@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hermes::core::{Approver, Availability, BoxFuture, NoticeQueue};
 use hermes_agent::{Gate, Guidance, Journal, Reminder, SessionJournal};
-use hermes_config::Home;
+use hermes_config::HermesHome;
 use hermes_delegation::{Child, Found, Supply};
 use hermes_exec::Jobs;
 use hermes_history::{Beginning, History, Kinship, Parent};
@@ -32,7 +32,7 @@ pub(crate) struct Stock {
 }
 
 impl Stock {
-    pub(crate) fn new(home: &Home, models: Models, notices: &Arc<NoticeQueue>) -> Arc<Self> {
+    pub(crate) fn new(home: &HermesHome, models: Models, notices: &Arc<NoticeQueue>) -> Arc<Self> {
         Arc::new(Self {
             models,
             history: History::of(home.root()),

@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 use hermes_store::regular_file;
 use serde_json::{Map, Value};
 
-use crate::error::{ConfigError, Diagnostic, Place};
+use crate::error::{ConfigError, ConfigDiagnostic, FilePosition};
 use crate::expand::expand;
 use crate::path::KeyPath;
 use crate::scalar::resolve_plain;
-use crate::source::{Problem, Source};
-use crate::tree::{self, Comments, Kind, NodeId, Tree};
+use crate::source::{SpannedProblem, SourceText};
+use crate::tree::{self, CommentMode, YamlNodeKind, NodeId, YamlTree};
 
 /// The most bytes a configuration may have.
-pub const MAX_BYTES: usize = 8 * 1024 * 1024;
+pub const MAX_CONFIG_BYTES: usize = 8 * 1024 * 1024;
 
 /// A parsed configuration document; its top level is always a mapping.
 ///
 /// `Debug` shows no contents: the file may hold keys and passwords.
-pub struct Document {
-    source: Source,
-    tree: Tree,
+pub struct ConfigDocument {
+    source: SourceText,
+    tree: YamlTree,
     value: Value,
 }
 
-impl Document {
+impl ConfigDocument {
     /// Reads a file; one that does not exist is an empty document.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         Self::parse(path, read_text(path)?.unwrap_or_default())
@@ -34,11 +34,11 @@ impl Document {
 
     /// Parses a text; `name` is what errors call it.
     pub fn parse(name: impl Into<PathBuf>, text: impl Into<String>) -> Result<Self, ConfigError> {
-        let source = Source::new(name.into(), text.into());
-        if source.text.len() > MAX_BYTES {
+        let source = SourceText::new(name.into(), text.into());
+        if source.text.len() > MAX_CONFIG_BYTES {
             return Err(ConfigError::TooLarge { path: source.name });
         }
-        match read(&source.text) {
+        match parse_document(&source.text) {
             Ok((tree, value)) => Ok(Self { source, tree, value }),
             Err(problem) => Err(ConfigError::Syntax(Box::new(source.diagnose(problem)))),
         }
@@ -65,27 +65,27 @@ impl Document {
     }
 
     /// Where the value at a path was given.
-    pub fn place(&self, path: &KeyPath) -> Option<Place> {
+    pub fn position(&self, path: &KeyPath) -> Option<FilePosition> {
         let (start, _) = self.find(path.names())?;
-        Some(self.source.place(start))
+        Some(self.source.position(start))
     }
 
     /// A fault with the value at a path, shown with its line if it has one.
-    pub(crate) fn diagnose(&self, names: &[String], message: String, hint: String) -> Diagnostic {
+    pub(crate) fn diagnose(&self, names: &[String], message: String, hint: String) -> ConfigDiagnostic {
         match self.find(names) {
             Some((start, node)) => {
                 let node = self.tree.node(node);
                 let end = match node.kind {
-                    Kind::Scalar { .. } | Kind::Alias(_) => node.end,
+                    YamlNodeKind::Scalar { .. } | YamlNodeKind::Alias(_) => node.end,
                     _ => start,
                 };
-                self.source.diagnose(Problem::new(start..end, message).hint(hint))
+                self.source.diagnose(SpannedProblem::new(start..end, message).hint(hint))
             }
-            None => Diagnostic {
+            None => ConfigDiagnostic {
                 message,
-                place: None,
+                position: None,
                 excerpt: String::new(),
-                first: None,
+                related: None,
                 hint: Some(hint),
             },
         }
@@ -96,13 +96,13 @@ impl Document {
         let mut node = self.tree.root?;
         let mut start = self.tree.node(node).start;
         for name in names {
-            (start, node) = step(&self.tree, node, name, 0)?;
+            (start, node) = descend(&self.tree, node, name, 0)?;
         }
         Some((start, node))
     }
 }
 
-impl fmt::Debug for Document {
+impl fmt::Debug for ConfigDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Document")
             .field("name", &self.source.name)
@@ -112,9 +112,9 @@ impl fmt::Debug for Document {
 }
 
 /// One step down, through aliases and `<<`.
-fn step(tree: &Tree, node: NodeId, name: &str, depth: usize) -> Option<(usize, NodeId)> {
+fn descend(tree: &YamlTree, node: NodeId, name: &str, depth: usize) -> Option<(usize, NodeId)> {
     match &tree.node(tree.target(node)).kind {
-        Kind::Map { entries, .. } => {
+        YamlNodeKind::Map { entries, .. } => {
             let own = entries.iter().find(|entry| !entry.merge && entry.name == name);
             if let Some(entry) = own {
                 return Some((tree.node(entry.key).start, entry.value));
@@ -122,14 +122,14 @@ fn step(tree: &Tree, node: NodeId, name: &str, depth: usize) -> Option<(usize, N
             if depth >= tree::MAX_DEPTH {
                 return None;
             }
-            let sources = tree.merged(entries);
-            sources.into_iter().find_map(|source| step(tree, source, name, depth + 1))
+            let sources = tree.merge_sources(entries);
+            sources.into_iter().find_map(|source| descend(tree, source, name, depth + 1))
         }
-        Kind::List { items, .. } => {
+        YamlNodeKind::List { items, .. } => {
             let item = *items.get(name.parse::<usize>().ok()?)?;
             Some((tree.node(item).start, item))
         }
-        Kind::Scalar { .. } | Kind::Alias(_) => None,
+        YamlNodeKind::Scalar { .. } | YamlNodeKind::Alias(_) => None,
     }
 }
 
@@ -143,11 +143,11 @@ pub(crate) fn get<'v>(value: &'v Value, names: &[String]) -> Option<&'v Value> {
 }
 
 /// Parses a configuration; nothing at all is an empty one.
-pub(crate) fn read(text: &str) -> Result<(Tree, Value), Problem> {
-    read_with(text, Comments::Skip)
+pub(crate) fn parse_document(text: &str) -> Result<(YamlTree, Value), SpannedProblem> {
+    parse_document_with(text, CommentMode::Skip)
 }
 
-pub(crate) fn read_with(text: &str, comments: Comments) -> Result<(Tree, Value), Problem> {
+pub(crate) fn parse_document_with(text: &str, comments: CommentMode) -> Result<(YamlTree, Value), SpannedProblem> {
     let tree = tree::parse(text, comments)?;
     let value = match tree.root {
         Some(root) => expand(&tree, root)?,
@@ -164,7 +164,7 @@ pub(crate) fn read_with(text: &str, comments: Comments) -> Result<(Tree, Value),
     Ok((tree, value))
 }
 
-fn not_a_mapping(value: &Value, at: std::ops::Range<usize>) -> Problem {
+fn not_a_mapping(value: &Value, at: std::ops::Range<usize>) -> SpannedProblem {
     let hint = match value {
         Value::String(text) if text.contains(':') => {
             "write `key: value`, with a space after the colon"
@@ -172,7 +172,7 @@ fn not_a_mapping(value: &Value, at: std::ops::Range<usize>) -> Problem {
         _ => "the top level holds `key: value` lines",
     };
     let found = describe(value);
-    Problem::new(at, format!("the configuration must be a mapping, not {found}")).hint(hint)
+    SpannedProblem::new(at, format!("the configuration must be a mapping, not {found}")).hint(hint)
 }
 
 /// What a value is, in words.
@@ -194,12 +194,12 @@ pub(crate) fn describe(value: &Value) -> String {
 /// The text of a file, `None` if it does not exist; size and encoding checked.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
     let fail = |source| ConfigError::Read { path: path.to_owned(), source };
-    let bytes = match regular_file::read_at_most(path, MAX_BYTES as u64 + 1) {
+    let bytes = match regular_file::read_at_most(path, MAX_CONFIG_BYTES as u64 + 1) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fail(error)),
     };
-    if bytes.len() > MAX_BYTES {
+    if bytes.len() > MAX_CONFIG_BYTES {
         return Err(ConfigError::TooLarge { path: path.to_owned() });
     }
     String::from_utf8(bytes).map(Some).map_err(|error| {
@@ -221,10 +221,10 @@ pub fn parse_value(text: &str) -> Value {
     let as_text = || Value::String(text.to_owned());
     match trimmed.chars().next() {
         None => as_text(),
-        Some('[' | '{' | '"' | '\'') if trimmed.len() <= MAX_BYTES => {
-            let parsed = tree::parse(trimmed, Comments::Skip);
+        Some('[' | '{' | '"' | '\'') if trimmed.len() <= MAX_CONFIG_BYTES => {
+            let parsed = tree::parse(trimmed, CommentMode::Skip);
             let value = parsed.and_then(|tree| match tree.root {
-                Some(root) if is_inline(&tree.node(root).kind) => expand(&tree, root).map(Some),
+                Some(root) if is_bare_mapping(&tree.node(root).kind) => expand(&tree, root).map(Some),
                 _ => Ok(None),
             });
             value.ok().flatten().unwrap_or_else(as_text)
@@ -237,10 +237,10 @@ pub fn parse_value(text: &str) -> Value {
 }
 
 /// `"a": b` starts like a quoted text and `[a]: b` like a list, but they are mappings without brackets.
-fn is_inline(kind: &Kind) -> bool {
+fn is_bare_mapping(kind: &YamlNodeKind) -> bool {
     match kind {
-        Kind::Map { flow, .. } | Kind::List { flow, .. } => *flow,
-        Kind::Scalar { .. } | Kind::Alias(_) => true,
+        YamlNodeKind::Map { flow, .. } | YamlNodeKind::List { flow, .. } => *flow,
+        YamlNodeKind::Scalar { .. } | YamlNodeKind::Alias(_) => true,
     }
 }
 

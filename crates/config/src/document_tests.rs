@@ -8,18 +8,18 @@ use serde_json::json;
 use super::*;
 
 fn value(text: &str) -> Value {
-    Document::parse("config.yaml", text).unwrap().value.clone()
+    ConfigDocument::parse("config.yaml", text).unwrap().value.clone()
 }
 
-fn complaint(text: &str) -> Diagnostic {
-    match Document::parse("config.yaml", text) {
+fn complaint(text: &str) -> ConfigDiagnostic {
+    match ConfigDocument::parse("config.yaml", text) {
         Err(ConfigError::Syntax(diagnostic)) => *diagnostic,
         other => panic!("expected a syntax error, got {other:?}"),
     }
 }
 
-fn at(diagnostic: &Diagnostic) -> (usize, usize) {
-    let place = diagnostic.place.as_ref().unwrap();
+fn at(diagnostic: &ConfigDiagnostic) -> (usize, usize) {
+    let place = diagnostic.position.as_ref().unwrap();
     (place.line, place.column)
 }
 
@@ -46,9 +46,9 @@ fn nothing_is_an_empty_configuration() {
 #[test]
 fn mark_and_line_breaks_of_other_systems() {
     assert_eq!(value("\u{feff}a: 1\r\nb:\r\n  - x\r\n  - y\r\n"), json!({"a": 1, "b": ["x", "y"]}));
-    let document = Document::parse("c", "\u{feff}a: 1\r\nb:\r\n  - x\r\n").unwrap();
-    assert_eq!(document.place(&path("b.0")).unwrap().to_string(), "c:3:5");
-    assert_eq!(document.place(&path("a")).unwrap().to_string(), "c:1:1");
+    let document = ConfigDocument::parse("c", "\u{feff}a: 1\r\nb:\r\n  - x\r\n").unwrap();
+    assert_eq!(document.position(&path("b.0")).unwrap().to_string(), "c:3:5");
+    assert_eq!(document.position(&path("a")).unwrap().to_string(), "c:1:1");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn the_top_level_is_a_mapping() {
 #[test]
 fn aliases_and_merges_are_written_out() {
     let text = "base: &b {x: 1, y: 2}\none: {<<: *b, y: 3}\ntwo:\n  <<: [{y: 9}, *b]\nlist: [*b]\n\"<<\": plain\n";
-    let document = Document::parse("c", text).unwrap();
+    let document = ConfigDocument::parse("c", text).unwrap();
     let expected = json!({
         "base": {"x": 1, "y": 2},
         "one": {"x": 1, "y": 3},
@@ -124,7 +124,7 @@ fn aliases_and_merges_are_written_out() {
         "<<": "plain",
     });
     assert_eq!(document.value(), &expected);
-    assert_eq!(document.place(&path("two.x")).unwrap().line, 1);
+    assert_eq!(document.position(&path("two.x")).unwrap().line, 1);
     assert_eq!(document.get(&path("list.0.y")), Some(&json!(2)));
     assert!(complaint("a:\n  <<: 5\n").message.contains("<<"));
 }
@@ -169,9 +169,9 @@ fn depth_is_bounded_whatever_the_style() {
         let diagnostic = complaint(&text);
         assert!(diagnostic.message.contains("levels deep"), "{diagnostic}");
     }
-    assert!(Document::parse("c", "? ".repeat(deep)).is_err());
+    assert!(ConfigDocument::parse("c", "? ".repeat(deep)).is_err());
     let fine = format!("a: {}{}", "[".repeat(100), "]".repeat(100));
-    assert!(Document::parse("c", fine).is_ok());
+    assert!(ConfigDocument::parse("c", fine).is_ok());
 }
 
 #[test]
@@ -186,22 +186,22 @@ fn the_number_of_values_is_bounded() {
 fn files_that_cannot_be_read_say_why() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.yaml");
-    assert_eq!(Document::load(&path).unwrap().value(), &json!({}));
+    assert_eq!(ConfigDocument::load(&path).unwrap().value(), &json!({}));
 
     fs::write(&path, b"a: 1\nb: \xff\n").unwrap();
-    match Document::load(&path).unwrap_err() {
+    match ConfigDocument::load(&path).unwrap_err() {
         ConfigError::NotUtf8 { offset, byte, line, .. } => {
             assert_eq!((offset, byte, line), (8, 0xff, 2));
         }
         other => panic!("{other}"),
     }
 
-    fs::write(&path, vec![b'#'; MAX_BYTES + 1]).unwrap();
-    assert!(matches!(Document::load(&path), Err(ConfigError::TooLarge { .. })));
-    fs::write(&path, vec![b'#'; MAX_BYTES]).unwrap();
-    assert!(Document::load(&path).is_ok());
+    fs::write(&path, vec![b'#'; MAX_CONFIG_BYTES + 1]).unwrap();
+    assert!(matches!(ConfigDocument::load(&path), Err(ConfigError::TooLarge { .. })));
+    fs::write(&path, vec![b'#'; MAX_CONFIG_BYTES]).unwrap();
+    assert!(ConfigDocument::load(&path).is_ok());
 
-    assert!(matches!(Document::load(folder.path()), Err(ConfigError::Read { .. })));
+    assert!(matches!(ConfigDocument::load(folder.path()), Err(ConfigError::Read { .. })));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn keys_are_texts() {
 
 #[test]
 fn contents_are_not_shown_by_debug() {
-    let document = Document::parse("c", "api_key: hush\n").unwrap();
+    let document = ConfigDocument::parse("c", "api_key: hush\n").unwrap();
     assert!(!format!("{document:?}").contains("hush"));
 }
 
@@ -255,7 +255,7 @@ fn values_on_the_command_line() {
 proptest! {
     #[test]
     fn any_text_is_parsed_or_refused(text in "[-a: \n\t\\[\\]{},#&*!|>'\"%@`?0-9<é]{0,80}") {
-        let _ = Document::parse("c", text);
+        let _ = ConfigDocument::parse("c", text);
     }
 
     #[test]

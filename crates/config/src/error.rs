@@ -8,7 +8,7 @@ use crate::edit::EditError;
 
 /// A position in a file; line and column count from 1, the column in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePosition {
     /// The file as it was named when it was read.
     pub file: PathBuf,
     /// The line, from 1.
@@ -17,7 +17,7 @@ pub struct Place {
     pub column: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
     }
@@ -25,29 +25,29 @@ impl fmt::Display for Place {
 
 /// One fault with its place, the offending line and a way out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnostic {
+pub struct ConfigDiagnostic {
     /// What is wrong.
     pub message: String,
     /// Where; absent for values that came from the environment.
-    pub place: Option<Place>,
+    pub position: Option<FilePosition>,
     /// The line with a caret under the fault, ready to print; empty without a place.
     pub excerpt: String,
     /// The other place involved, as with a key given twice.
-    pub first: Option<Place>,
+    pub related: Option<FilePosition>,
     /// What to do about it.
     pub hint: Option<String>,
 }
 
-impl fmt::Display for Diagnostic {
+impl fmt::Display for ConfigDiagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(place) = &self.place {
+        if let Some(place) = &self.position {
             write!(f, "{place}: ")?;
         }
         f.write_str(&self.message)?;
         if !self.excerpt.is_empty() {
             write!(f, "\n{}", self.excerpt)?;
         }
-        if let Some(first) = &self.first {
+        if let Some(first) = &self.related {
             write!(f, "\nfirst given at {first}")?;
         }
         if let Some(hint) = &self.hint {
@@ -78,7 +78,7 @@ pub enum ConfigError {
     },
     /// The file is larger than any configuration should be.
     #[error(
-        "{} is larger than {} bytes, the most a configuration may have\nhint: is this the right file?", path.display(), crate::MAX_BYTES
+        "{} is larger than {} bytes, the most a configuration may have\nhint: is this the right file?", path.display(), crate::MAX_CONFIG_BYTES
     )]
     TooLarge {
         /// The file.
@@ -100,10 +100,10 @@ pub enum ConfigError {
     },
     /// The text is not a configuration document.
     #[error("{0}")]
-    Syntax(Box<Diagnostic>),
+    Syntax(Box<ConfigDiagnostic>),
     /// Settings have values they cannot have; every one of them is listed.
     #[error("{}", join(.0))]
-    Settings(Vec<Diagnostic>),
+    Settings(Vec<ConfigDiagnostic>),
     /// An edit could not be made.
     #[error(transparent)]
     Edit(#[from] EditError),
@@ -133,7 +133,7 @@ pub enum ConfigError {
     },
 }
 
-fn join(diagnostics: &[Diagnostic]) -> String {
+fn join(diagnostics: &[ConfigDiagnostic]) -> String {
     let texts: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
     texts.join("\n\n")
 }

@@ -3,22 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::ConfigError;
-use crate::vars::{Env, HERMES_HOME, HOME, Var};
+use crate::vars::{EnvSnapshot, HERMES_HOME, HOME, EnvVar};
 
 /// The user's variable on Windows, where `HOME` is not customary.
-const USERPROFILE: Var =
-    Var { name: "USERPROFILE", meaning: "The user's home folder on Windows.", default: "none" };
+const USERPROFILE_VAR: EnvVar =
+    EnvVar { name: "USERPROFILE", meaning: "The user's home folder on Windows.", default: "none" };
 
 /// The resolved home folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home {
+pub struct HermesHome {
     root: PathBuf,
 }
 
-impl Home {
+impl HermesHome {
     /// `HERMES_HOME`, else `.hermes` in the user's home folder. A leading `~/` and a relative path are resolved.
-    pub fn from_env(env: &Env) -> Result<Self, ConfigError> {
-        let user_var = if cfg!(windows) { &USERPROFILE } else { &HOME };
+    pub fn from_env(env: &EnvSnapshot) -> Result<Self, ConfigError> {
+        let user_var = if cfg!(windows) { &USERPROFILE_VAR } else { &HOME };
         let user_home = env.get(user_var).map(PathBuf::from);
         let no_home = || ConfigError::NoHome { variable: user_var.name };
         let root = match env.get(&HERMES_HOME).map(Path::new) {

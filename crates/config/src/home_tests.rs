@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn hermes_home_wins_over_home() {
-    let env = Env::from_iter([("HERMES_HOME", "/srv/h"), ("HOME", "/home/u")]);
-    let home = Home::from_env(&env).unwrap();
+    let env = EnvSnapshot::from_iter([("HERMES_HOME", "/srv/h"), ("HOME", "/home/u")]);
+    let home = HermesHome::from_env(&env).unwrap();
     assert_eq!(home.root(), Path::new("/srv/h"));
     assert_eq!(home.config_file(), Path::new("/srv/h/config.yaml"));
     assert_eq!(home.env_file(), Path::new("/srv/h/.env"));
@@ -16,22 +16,22 @@ fn hermes_home_wins_over_home() {
 
 #[test]
 fn the_default_is_in_the_users_home() {
-    let env = Env::from_iter([("HOME", "/home/u"), ("HERMES_HOME", "")]);
-    assert_eq!(Home::from_env(&env).unwrap().root(), Path::new("/home/u/.hermes"));
+    let env = EnvSnapshot::from_iter([("HOME", "/home/u"), ("HERMES_HOME", "")]);
+    assert_eq!(HermesHome::from_env(&env).unwrap().root(), Path::new("/home/u/.hermes"));
 }
 
 #[test]
 fn tilde_and_relative_paths_become_absolute() {
-    let env = Env::from_iter([("HERMES_HOME", "~/alt"), ("HOME", "/home/u")]);
-    assert_eq!(Home::from_env(&env).unwrap().root(), Path::new("/home/u/alt"));
-    let env = Env::from_iter([("HERMES_HOME", "alt")]);
-    assert!(Home::from_env(&env).unwrap().root().is_absolute());
+    let env = EnvSnapshot::from_iter([("HERMES_HOME", "~/alt"), ("HOME", "/home/u")]);
+    assert_eq!(HermesHome::from_env(&env).unwrap().root(), Path::new("/home/u/alt"));
+    let env = EnvSnapshot::from_iter([("HERMES_HOME", "alt")]);
+    assert!(HermesHome::from_env(&env).unwrap().root().is_absolute());
 }
 
 #[test]
 fn no_home_at_all_says_what_to_set() {
-    for env in [Env::default(), Env::from_iter([("HERMES_HOME", "~/x")])] {
-        let error = Home::from_env(&env).unwrap_err().to_string();
+    for env in [EnvSnapshot::default(), EnvSnapshot::from_iter([("HERMES_HOME", "~/x")])] {
+        let error = HermesHome::from_env(&env).unwrap_err().to_string();
         assert!(error.contains("HERMES_HOME"), "{error}");
         assert!(error.contains("hint:"), "{error}");
     }
@@ -41,7 +41,7 @@ fn no_home_at_all_says_what_to_set() {
 fn looking_up_creates_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("absent");
-    let home = Home::at(&root);
+    let home = HermesHome::at(&root);
     let _ = (home.config_file(), home.logs_dir(), home.session_state_dir());
     assert!(!root.exists());
 }

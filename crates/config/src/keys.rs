@@ -10,27 +10,27 @@ use crate::vars::{
     HERMES_CRON_MAX_PARALLEL, HERMES_INFERENCE_PROVIDER, HERMES_MODEL, HERMES_PERMISSION_PROFILE,
     TERMINAL_CWD, TERMINAL_DOCKER_IMAGE, TERMINAL_ENV, TERMINAL_MAX_FOREGROUND_TIMEOUT,
     TERMINAL_SINGULARITY_IMAGE, TERMINAL_SSH_HOST, TERMINAL_SSH_KEY, TERMINAL_SSH_PORT,
-    TERMINAL_SSH_USER, TERMINAL_TIMEOUT, Var,
+    TERMINAL_SSH_USER, TERMINAL_TIMEOUT, EnvVar,
 };
 
 /// A known setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Key {
+pub struct SettingKey {
     /// Its dotted name.
     pub name: &'static str,
     /// What values it takes.
-    pub kind: Kind,
+    pub kind: SettingKind,
     /// What holds when it is not set.
-    pub default: Preset,
+    pub default: DefaultValue,
     /// Environment variables that win over the file, the first one set.
-    pub variables: &'static [Var],
+    pub variables: &'static [EnvVar],
     /// What it does, in a sentence.
     pub about: &'static str,
 }
 
 /// What values a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SettingKind {
     /// `true` or `false`.
     Flag,
     /// A whole number between two bounds, both included.
@@ -65,7 +65,7 @@ pub enum Kind {
 
 /// A default value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Preset {
+pub enum DefaultValue {
     /// None.
     Unset,
     /// A flag.
@@ -80,16 +80,16 @@ pub enum Preset {
     TextList(&'static [&'static str]),
 }
 
-const POSITIVE: Kind = Kind::Count { min: 1, max: u64::MAX };
-const ANY: Kind = Kind::Count { min: 0, max: u64::MAX };
-const BACKENDS: Kind = Kind::Choice(&["local", "docker", "ssh", "singularity"]);
-const UP_TO_A_DAY: Kind = Kind::Count { min: 1, max: 86_400 };
-const UP_TO_50: Kind = Kind::Count { min: 1, max: 50 };
+const POSITIVE_COUNT: SettingKind = SettingKind::Count { min: 1, max: u64::MAX };
+const ANY_COUNT: SettingKind = SettingKind::Count { min: 0, max: u64::MAX };
+const BACKEND_CHOICE: SettingKind = SettingKind::Choice(&["local", "docker", "ssh", "singularity"]);
+const UP_TO_A_DAY: SettingKind = SettingKind::Count { min: 1, max: 86_400 };
+const UP_TO_50: SettingKind = SettingKind::Count { min: 1, max: 50 };
 
 /// A key together with the Rust type its value is read as.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Typed<T> {
-    pub(crate) key: Key,
+pub(crate) struct TypedKey<T> {
+    pub(crate) key: SettingKey,
     of: PhantomData<T>,
 }
 
@@ -113,228 +113,228 @@ macro_rules! keys {
 }
 
 keys! {
-    TOOLSETS: Vec<String> = "toolsets", Kind::TextList, Preset::TextList(&["hermes-cli"]);
+    TOOLSETS: Vec<String> = "toolsets", SettingKind::TextList, DefaultValue::TextList(&["hermes-cli"]);
         "The toolsets that are offered when none are named on the command line."
-    DISABLED_TOOLSETS: Vec<String> = "agent.disabled_toolsets", Kind::TextList, Preset::TextList(&[]);
+    DISABLED_TOOLSETS: Vec<String> = "agent.disabled_toolsets", SettingKind::TextList, DefaultValue::TextList(&[]);
         "Toolsets that are never offered, whoever asks for them."
-    MAX_TURNS: u64 = "agent.max_turns", Kind::Count { min: 1, max: 100_000 }, Preset::Count(90);
+    MAX_TURNS: u64 = "agent.max_turns", SettingKind::Count { min: 1, max: 100_000 }, DefaultValue::Count(90);
         "How often the model is asked in one task when the command does not say."
-    MAX_BYTES: u64 = "tool_output.max_bytes", POSITIVE, Preset::Count(50_000);
+    MAX_BYTES: u64 = "tool_output.max_bytes", POSITIVE_COUNT, DefaultValue::Count(50_000);
         "The most bytes of a command's output that a result shows; the rest is spilled to a file."
-    MAX_LINES: u64 = "tool_output.max_lines", POSITIVE, Preset::Count(2_000);
+    MAX_LINES: u64 = "tool_output.max_lines", POSITIVE_COUNT, DefaultValue::Count(2_000);
         "The most lines that one read returns."
-    MAX_LINE_LENGTH: u64 = "tool_output.max_line_length", POSITIVE, Preset::Count(2_000);
+    MAX_LINE_LENGTH: u64 = "tool_output.max_line_length", POSITIVE_COUNT, DefaultValue::Count(2_000);
         "The most characters of one line that are shown."
-    FILE_READ_MAX_CHARS: u64 = "file_read_max_chars", POSITIVE, Preset::Count(100_000);
+    FILE_READ_MAX_CHARS: u64 = "file_read_max_chars", POSITIVE_COUNT, DefaultValue::Count(100_000);
         "The most characters that one read of a file returns."
-    SEARCH_ENABLED: ToolSearchMode = "tools.tool_search.enabled", Kind::Switch, Preset::Text("auto");
+    SEARCH_ENABLED: ToolSearchMode = "tools.tool_search.enabled", SettingKind::Switch, DefaultValue::Text("auto");
         "Whether tools are found by search instead of all being shown to the model; auto decides by their size."
-    SEARCH_THRESHOLD: f64 = "tools.tool_search.threshold_pct", Kind::Percent, Preset::Percent(10.0);
+    SEARCH_THRESHOLD: f64 = "tools.tool_search.threshold_pct", SettingKind::Percent, DefaultValue::Percent(10.0);
         "With auto: the share of the context window, in percent, above which tool definitions are deferred."
-    SEARCH_DEFAULT_LIMIT: u64 = "tools.tool_search.search_default_limit", UP_TO_50, Preset::Count(5);
+    SEARCH_DEFAULT_LIMIT: u64 = "tools.tool_search.search_default_limit", UP_TO_50, DefaultValue::Count(5);
         "How many tools a search returns when it does not say."
-    SEARCH_MAX_LIMIT: u64 = "tools.tool_search.max_search_limit", UP_TO_50, Preset::Count(20);
+    SEARCH_MAX_LIMIT: u64 = "tools.tool_search.max_search_limit", UP_TO_50, DefaultValue::Count(20);
         "The most tools that a search may ask for."
-    LOOP_WARNINGS: bool = "tool_loop_guardrails.warnings_enabled", Kind::Flag, Preset::Flag(true);
+    LOOP_WARNINGS: bool = "tool_loop_guardrails.warnings_enabled", SettingKind::Flag, DefaultValue::Flag(true);
         "Whether the model is told when it repeats itself."
-    LOOP_HARD_STOP: bool = "tool_loop_guardrails.hard_stop_enabled", Kind::Flag, Preset::Flag(false);
+    LOOP_HARD_STOP: bool = "tool_loop_guardrails.hard_stop_enabled", SettingKind::Flag, DefaultValue::Flag(false);
         "Whether calls are refused when the model keeps repeating itself."
-    WARN_EXACT: u64 = "tool_loop_guardrails.warn_after.exact_failure", POSITIVE, Preset::Count(2);
+    WARN_EXACT: u64 = "tool_loop_guardrails.warn_after.exact_failure", POSITIVE_COUNT, DefaultValue::Count(2);
         "Warn after so many failures of one tool with the same arguments."
-    WARN_SAME: u64 = "tool_loop_guardrails.warn_after.same_tool_failure", POSITIVE, Preset::Count(3);
+    WARN_SAME: u64 = "tool_loop_guardrails.warn_after.same_tool_failure", POSITIVE_COUNT, DefaultValue::Count(3);
         "Warn after so many failures of one tool with any arguments."
-    WARN_IDEMPOTENT: u64 = "tool_loop_guardrails.warn_after.idempotent_no_progress", POSITIVE, Preset::Count(2);
+    WARN_IDEMPOTENT: u64 = "tool_loop_guardrails.warn_after.idempotent_no_progress", POSITIVE_COUNT, DefaultValue::Count(2);
         "Warn after so many identical results of one read-only call."
-    STOP_EXACT: u64 = "tool_loop_guardrails.hard_stop_after.exact_failure", POSITIVE, Preset::Count(5);
+    STOP_EXACT: u64 = "tool_loop_guardrails.hard_stop_after.exact_failure", POSITIVE_COUNT, DefaultValue::Count(5);
         "Refuse after so many failures of one tool with the same arguments."
-    STOP_SAME: u64 = "tool_loop_guardrails.hard_stop_after.same_tool_failure", POSITIVE, Preset::Count(8);
+    STOP_SAME: u64 = "tool_loop_guardrails.hard_stop_after.same_tool_failure", POSITIVE_COUNT, DefaultValue::Count(8);
         "Refuse after so many failures of one tool with any arguments."
-    STOP_IDEMPOTENT: u64 = "tool_loop_guardrails.hard_stop_after.idempotent_no_progress", POSITIVE, Preset::Count(5);
+    STOP_IDEMPOTENT: u64 = "tool_loop_guardrails.hard_stop_after.idempotent_no_progress", POSITIVE_COUNT, DefaultValue::Count(5);
         "Refuse after so many identical results of one read-only call."
-    MODEL_DEFAULT: Option<String> = "model.default", Kind::Text, Preset::Unset, or HERMES_MODEL;
+    MODEL_DEFAULT: Option<String> = "model.default", SettingKind::Text, DefaultValue::Unset, or HERMES_MODEL;
         "The model, as its server names it; unset means what the provider or the server on this machine has."
-    MODEL_PROVIDER: Option<String> = "model.provider", Kind::Text, Preset::Unset, or HERMES_INFERENCE_PROVIDER;
+    MODEL_PROVIDER: Option<String> = "model.provider", SettingKind::Text, DefaultValue::Unset, or HERMES_INFERENCE_PROVIDER;
         "Who runs the model: openrouter, anthropic, openai, gemini, ollama, …, or a name from `providers`; unset or `auto` means whoever there is a key for."
-    MODEL_BASE_URL: Option<String> = "model.base_url", Kind::Text, Preset::Unset;
+    MODEL_BASE_URL: Option<String> = "model.base_url", SettingKind::Text, DefaultValue::Unset;
         "The address of the model's server, such as http://127.0.0.1:8080/v1; unset means the provider's own."
-    MODEL_API_MODE: Option<String> = "model.api_mode", Kind::Choice(&["chat_completions", "codex_responses", "responses", "anthropic_messages", "gemini", "bedrock_converse", "codex_app_server"]), Preset::Unset;
+    MODEL_API_MODE: Option<String> = "model.api_mode", SettingKind::Choice(&["chat_completions", "codex_responses", "responses", "anthropic_messages", "gemini", "bedrock_converse", "codex_app_server"]), DefaultValue::Unset;
         "The language of the server: chat_completions, responses, anthropic_messages or gemini; unset means that the address decides."
-    MODEL_MAX_TOKENS: Option<u64> = "model.max_tokens", POSITIVE, Preset::Unset;
+    MODEL_MAX_TOKENS: Option<u64> = "model.max_tokens", POSITIVE_COUNT, DefaultValue::Unset;
         "The most tokens of one answer; unset means what the server allows."
-    MODEL_PATIENCE: Option<u64> = "model.patience", POSITIVE, Preset::Unset;
+    MODEL_PATIENCE: Option<u64> = "model.patience", POSITIVE_COUNT, DefaultValue::Unset;
         "How many seconds the model may be silent before it is asked again; unset means 600 before an answer begins (1800 on this machine) and 180 in it."
-    MODEL_TOOL_CALLS: String = "model.tool_calls", Kind::Choice(&["auto", "native", "text"]), Preset::Text("auto");
+    MODEL_TOOL_CALLS: String = "model.tool_calls", SettingKind::Choice(&["auto", "native", "text"]), DefaultValue::Text("auto");
         "How the model asks for tools: `native`, in its `text`, or `auto` to use text if the server says that it cannot do otherwise."
-    CONTEXT_LENGTH: Option<u64> = "model.context_length", POSITIVE, Preset::Unset;
+    CONTEXT_LENGTH: Option<u64> = "model.context_length", POSITIVE_COUNT, DefaultValue::Unset;
         "The model's context window in tokens, by which budgets are scaled; unset means that the model is asked."
-    PROFILE: Option<String> = "permissions.profile", Kind::Text, Preset::Unset, or HERMES_PERMISSION_PROFILE;
+    PROFILE: Option<String> = "permissions.profile", SettingKind::Text, DefaultValue::Unset, or HERMES_PERMISSION_PROFILE;
         "The permission profile; unset means `default`."
-    PERMISSION_MODE: String = "permissions.mode", Kind::Choice(&["enforce", "audit"]), Preset::Text("enforce");
+    PERMISSION_MODE: String = "permissions.mode", SettingKind::Choice(&["enforce", "audit"]), DefaultValue::Text("enforce");
         "`enforce`, or `audit` to refuse nothing but hard blocks and record what would have been refused."
-    APPROVAL_MODE: String = "approvals.mode", Kind::Choice(&["manual", "smart", "off"]), Preset::Text("manual");
+    APPROVAL_MODE: String = "approvals.mode", SettingKind::Choice(&["manual", "smart", "off"]), DefaultValue::Text("manual");
         "Who answers what must be asked: `manual` for you, `smart` for a model first, `off` to let it through."
-    APPROVAL_DENY: Vec<String> = "approvals.deny", Kind::TextList, Preset::TextList(&[]);
+    APPROVAL_DENY: Vec<String> = "approvals.deny", SettingKind::TextList, DefaultValue::TextList(&[]);
         "Commands that are never run, by program and subcommand, such as `git push`; nothing overrides it."
-    APPROVAL_TIMEOUT: u64 = "approvals.timeout", Kind::Count { min: 1, max: 86_400 }, Preset::Count(60);
+    APPROVAL_TIMEOUT: u64 = "approvals.timeout", SettingKind::Count { min: 1, max: 86_400 }, DefaultValue::Count(60);
         "How many seconds a question waits for an answer. Silence is no."
-    SANDBOX_MISSING: Option<String> = "sandbox.missing", Kind::Choice(&["refuse", "ask", "reduced"]), Preset::Unset;
+    SANDBOX_MISSING: Option<String> = "sandbox.missing", SettingKind::Choice(&["refuse", "ask", "reduced"]), DefaultValue::Unset;
         "What becomes of commands where the system cannot hold the whole sandbox: `refuse` them, `ask`, or run them in the `reduced` sandbox of what is there; a profile's own word wins, unset means `refuse`."
-    SANDBOX_NETWORK: Option<String> = "sandbox.network", Kind::Choice(&["isolated", "host", "off"]), Preset::Unset;
+    SANDBOX_NETWORK: Option<String> = "sandbox.network", SettingKind::Choice(&["isolated", "host", "off"]), DefaultValue::Unset;
         "How commands reach the network: `isolated` (each host is judged), `host` (this machine's own network, unjudged) or `off`; a profile's own word wins, unset means `isolated`."
-    SANDBOX_HOST_PORTS: Option<Vec<u16>> = "sandbox.host_ports", Kind::PortList, Preset::Unset;
+    SANDBOX_HOST_PORTS: Option<Vec<u16>> = "sandbox.host_ports", SettingKind::PortList, DefaultValue::Unset;
         "Ports of services on this machine's loopback that commands may use, such as 5432; a profile's own list wins, unset means none."
-    CHECKPOINTS_ENABLED: bool = "checkpoints.enabled", Kind::Flag, Preset::Flag(true);
+    CHECKPOINTS_ENABLED: bool = "checkpoints.enabled", SettingKind::Flag, DefaultValue::Flag(true);
         "Whether files are kept before a tool changes them, so that `hermes undo` can bring them back."
-    CHECKPOINTS_MAX_SNAPSHOTS: u64 = "checkpoints.max_snapshots", POSITIVE, Preset::Count(20);
+    CHECKPOINTS_MAX_SNAPSHOTS: u64 = "checkpoints.max_snapshots", POSITIVE_COUNT, DefaultValue::Count(20);
         "How many checkpoints of one workspace are kept; the oldest go."
-    CHECKPOINTS_MAX_TOTAL: u64 = "checkpoints.max_total_size_mb", ANY, Preset::Count(500);
+    CHECKPOINTS_MAX_TOTAL: u64 = "checkpoints.max_total_size_mb", ANY_COUNT, DefaultValue::Count(500);
         "How many megabytes all checkpoints may take on the disk, 0 for any; the oldest go."
-    CHECKPOINTS_MAX_FILE: u64 = "checkpoints.max_file_size_mb", ANY, Preset::Count(10);
+    CHECKPOINTS_MAX_FILE: u64 = "checkpoints.max_file_size_mb", ANY_COUNT, DefaultValue::Count(10);
         "A file of more megabytes than this is not kept, and so cannot be brought back; 0 for no bound."
-    CHECKPOINTS_RETENTION: u64 = "checkpoints.retention_days", ANY, Preset::Count(7);
+    CHECKPOINTS_RETENTION: u64 = "checkpoints.retention_days", ANY_COUNT, DefaultValue::Count(7);
         "How many days a checkpoint is kept; 0 for no bound."
-    SCRIPT_MODE: String = "code_execution.mode", Kind::Choice(&["project", "strict"]), Preset::Text("project");
+    SCRIPT_MODE: String = "code_execution.mode", SettingKind::Choice(&["project", "strict"]), DefaultValue::Text("project");
         "How execute_code runs a script: `project` in the session's folder with its virtualenv, `strict` in a folder of its own with a clean interpreter."
-    SCRIPT_TIMEOUT: u64 = "code_execution.timeout", POSITIVE, Preset::Count(300);
+    SCRIPT_TIMEOUT: u64 = "code_execution.timeout", POSITIVE_COUNT, DefaultValue::Count(300);
         "How many seconds a script of execute_code may take."
-    SCRIPT_CALLS: u64 = "code_execution.max_tool_calls", ANY, Preset::Count(50);
+    SCRIPT_CALLS: u64 = "code_execution.max_tool_calls", ANY_COUNT, DefaultValue::Count(50);
         "How many tools a script may call."
-    SCRIPT_STDOUT: u64 = "code_execution.max_stdout_bytes", POSITIVE, Preset::Count(50_000);
+    SCRIPT_STDOUT: u64 = "code_execution.max_stdout_bytes", POSITIVE_COUNT, DefaultValue::Count(50_000);
         "How many bytes of a script's output are shown, head and tail."
-    SCRIPT_STDERR: u64 = "code_execution.max_stderr_bytes", POSITIVE, Preset::Count(10_000);
+    SCRIPT_STDERR: u64 = "code_execution.max_stderr_bytes", POSITIVE_COUNT, DefaultValue::Count(10_000);
         "How many bytes of a script's errors are shown: the end."
-    SCRIPT_TOOLS: Vec<String> = "code_execution.tools", Kind::TextList, Preset::TextList(&[]);
+    SCRIPT_TOOLS: Vec<String> = "code_execution.tools", SettingKind::TextList, DefaultValue::TextList(&[]);
         "Tools that a script may call beside the usual ones for files, search, the terminal and the web."
-    TERMINAL_BACKEND: Option<String> = "terminal.backend", BACKENDS, Preset::Unset, or TERMINAL_ENV;
+    TERMINAL_BACKEND: Option<String> = "terminal.backend", BACKEND_CHOICE, DefaultValue::Unset, or TERMINAL_ENV;
         "Where commands run and files are: `local` (which unset means), `docker`, `ssh` or `singularity`. It is never replaced by another one."
-    TERMINAL_ENV_TYPE: Option<String> = "terminal.env_type", BACKENDS, Preset::Unset;
+    TERMINAL_ENV_TYPE: Option<String> = "terminal.env_type", BACKEND_CHOICE, DefaultValue::Unset;
         "The older name of terminal.backend, which counts when that is not set."
-    COMMAND_TIMEOUT: u64 = "terminal.timeout", UP_TO_A_DAY, Preset::Count(180), or TERMINAL_TIMEOUT;
+    COMMAND_TIMEOUT: u64 = "terminal.timeout", UP_TO_A_DAY, DefaultValue::Count(180), or TERMINAL_TIMEOUT;
         "How many seconds a command is waited for when the call does not say; then it is ended."
-    COMMAND_LONGEST: u64 = "terminal.max_foreground_timeout", UP_TO_A_DAY, Preset::Count(600), or TERMINAL_MAX_FOREGROUND_TIMEOUT;
+    COMMAND_LONGEST: u64 = "terminal.max_foreground_timeout", UP_TO_A_DAY, DefaultValue::Count(600), or TERMINAL_MAX_FOREGROUND_TIMEOUT;
         "The most seconds that a call may wait for a command; in the background there is no limit."
-    COMMAND_SILENCE: u64 = "terminal.inactivity_timeout", Kind::Count { min: 0, max: 86_400 }, Preset::Count(0);
+    COMMAND_SILENCE: u64 = "terminal.inactivity_timeout", SettingKind::Count { min: 0, max: 86_400 }, DefaultValue::Count(0);
         "After how many seconds without output a command is ended; 0 for never."
-    OUTPUT_DAYS: u64 = "terminal.output_days", Kind::Count { min: 0, max: 36_500 }, Preset::Count(7);
+    OUTPUT_DAYS: u64 = "terminal.output_days", SettingKind::Count { min: 0, max: 36_500 }, DefaultValue::Count(7);
         "For how many days long outputs, pictures of repl and files of detached processes are kept; 0 for ever."
-    OUTPUT_SIZE: u64 = "terminal.output_megabytes", ANY, Preset::Count(4096);
+    OUTPUT_SIZE: u64 = "terminal.output_megabytes", ANY_COUNT, DefaultValue::Count(4096);
         "How many megabytes of long outputs and pictures are kept, the newest first; 0 for any number."
-    TERMINAL_FOLDER: Option<String> = "terminal.cwd", Kind::Text, Preset::Unset, or TERMINAL_CWD;
+    TERMINAL_FOLDER: Option<String> = "terminal.cwd", SettingKind::Text, DefaultValue::Unset, or TERMINAL_CWD;
         "The folder that a session begins in when commands run elsewhere; unset means that the place decides."
-    CONTAINER_CPU: f64 = "terminal.container_cpu", Kind::Percent, Preset::Percent(1.0);
+    CONTAINER_CPU: f64 = "terminal.container_cpu", SettingKind::Percent, DefaultValue::Percent(1.0);
         "How many processors a container may use; 0 for all."
-    CONTAINER_MEMORY: u64 = "terminal.container_memory", ANY, Preset::Count(5120);
+    CONTAINER_MEMORY: u64 = "terminal.container_memory", ANY_COUNT, DefaultValue::Count(5120);
         "How many megabytes of memory a container may use; 0 for all."
-    CONTAINER_DISK: u64 = "terminal.container_disk", ANY, Preset::Count(51_200);
+    CONTAINER_DISK: u64 = "terminal.container_disk", ANY_COUNT, DefaultValue::Count(51_200);
         "How many megabytes a container may write, where its engine can hold it to that; 0 for any."
-    CONTAINER_PERSISTENT: bool = "terminal.container_persistent", Kind::Flag, Preset::Flag(true);
+    CONTAINER_PERSISTENT: bool = "terminal.container_persistent", SettingKind::Flag, DefaultValue::Flag(true);
         "Whether what is in a container's home and workspace is there again the next time."
-    DOCKER_IMAGE: String = "terminal.docker_image", Kind::Text, Preset::Text("nikolaik/python-nodejs:python3.11-nodejs20"), or TERMINAL_DOCKER_IMAGE;
+    DOCKER_IMAGE: String = "terminal.docker_image", SettingKind::Text, DefaultValue::Text("nikolaik/python-nodejs:python3.11-nodejs20"), or TERMINAL_DOCKER_IMAGE;
         "The image of the container."
-    DOCKER_PROGRAM: Option<String> = "terminal.docker_program", Kind::Text, Preset::Unset;
+    DOCKER_PROGRAM: Option<String> = "terminal.docker_program", SettingKind::Text, DefaultValue::Unset;
         "The program that runs containers; unset means `docker`, or `podman` if only that is there."
-    DOCKER_VOLUMES: Vec<String> = "terminal.docker_volumes", Kind::TextList, Preset::TextList(&[]);
+    DOCKER_VOLUMES: Vec<String> = "terminal.docker_volumes", SettingKind::TextList, DefaultValue::TextList(&[]);
         "What of this machine a container sees, as HOST:CONTAINER or HOST:CONTAINER:ro; nothing else is."
-    DOCKER_MOUNT_CWD: bool = "terminal.docker_mount_cwd_to_workspace", Kind::Flag, Preset::Flag(false);
+    DOCKER_MOUNT_CWD: bool = "terminal.docker_mount_cwd_to_workspace", SettingKind::Flag, DefaultValue::Flag(false);
         "Whether the folder that hermes is started in is the container's /workspace."
-    DOCKER_ENV: Vec<String> = "terminal.docker_env", Kind::TextList, Preset::TextList(&[]);
+    DOCKER_ENV: Vec<String> = "terminal.docker_env", SettingKind::TextList, DefaultValue::TextList(&[]);
         "Variables of the container, as NAME=VALUE."
-    DOCKER_FORWARD_ENV: Vec<String> = "terminal.docker_forward_env", Kind::TextList, Preset::TextList(&[]);
+    DOCKER_FORWARD_ENV: Vec<String> = "terminal.docker_forward_env", SettingKind::TextList, DefaultValue::TextList(&[]);
         "Names of variables that a container gets from the environment of hermes."
-    DOCKER_NETWORK: bool = "terminal.docker_network", Kind::Flag, Preset::Flag(true);
+    DOCKER_NETWORK: bool = "terminal.docker_network", SettingKind::Flag, DefaultValue::Flag(true);
         "Whether a container reaches the network."
-    DOCKER_HOST_USER: bool = "terminal.docker_run_as_host_user", Kind::Flag, Preset::Flag(false);
+    DOCKER_HOST_USER: bool = "terminal.docker_run_as_host_user", SettingKind::Flag, DefaultValue::Flag(false);
         "Whether commands in a container run as the user of hermes, by number."
-    DOCKER_EXTRA_ARGS: Vec<String> = "terminal.docker_extra_args", Kind::TextList, Preset::TextList(&[]);
+    DOCKER_EXTRA_ARGS: Vec<String> = "terminal.docker_extra_args", SettingKind::TextList, DefaultValue::TextList(&[]);
         "Arguments more for `docker run`."
-    DOCKER_GLOBAL_ARGS: Vec<String> = "terminal.docker_global_args", Kind::TextList, Preset::TextList(&[]);
+    DOCKER_GLOBAL_ARGS: Vec<String> = "terminal.docker_global_args", SettingKind::TextList, DefaultValue::TextList(&[]);
         "Arguments in front of every subcommand of docker or podman, such as `--root DIR`."
-    SSH_HOST: Option<String> = "terminal.ssh_host", Kind::Text, Preset::Unset, or TERMINAL_SSH_HOST;
+    SSH_HOST: Option<String> = "terminal.ssh_host", SettingKind::Text, DefaultValue::Unset, or TERMINAL_SSH_HOST;
         "The host that commands run on, as ssh knows it."
-    SSH_USER: Option<String> = "terminal.ssh_user", Kind::Text, Preset::Unset, or TERMINAL_SSH_USER;
+    SSH_USER: Option<String> = "terminal.ssh_user", SettingKind::Text, DefaultValue::Unset, or TERMINAL_SSH_USER;
         "The user there; unset means what ssh decides."
-    SSH_PORT: Option<u64> = "terminal.ssh_port", Kind::Count { min: 1, max: 65_535 }, Preset::Unset, or TERMINAL_SSH_PORT;
+    SSH_PORT: Option<u64> = "terminal.ssh_port", SettingKind::Count { min: 1, max: 65_535 }, DefaultValue::Unset, or TERMINAL_SSH_PORT;
         "The port there; unset means what ssh decides."
-    SSH_KEY: Option<String> = "terminal.ssh_key", Kind::Text, Preset::Unset, or TERMINAL_SSH_KEY;
+    SSH_KEY: Option<String> = "terminal.ssh_key", SettingKind::Text, DefaultValue::Unset, or TERMINAL_SSH_KEY;
         "The file of the private key; unset means the agent and what ssh decides."
-    SSH_HOST_KEY: String = "terminal.ssh_host_key", Kind::Choice(&["accept-new", "strict", "off"]), Preset::Text("accept-new");
+    SSH_HOST_KEY: String = "terminal.ssh_host_key", SettingKind::Choice(&["accept-new", "strict", "off"]), DefaultValue::Text("accept-new");
         "Which hosts are trusted: new ones as well, only known ones, or any. A key that has changed is refused but with `off`."
-    SSH_CONFIG: Option<String> = "terminal.ssh_config", Kind::Text, Preset::Unset;
+    SSH_CONFIG: Option<String> = "terminal.ssh_config", SettingKind::Text, DefaultValue::Unset;
         "An ssh configuration file in place of your own."
-    SYNC: Vec<String> = "terminal.sync", Kind::TextList, Preset::TextList(&[]);
+    SYNC: Vec<String> = "terminal.sync", SettingKind::TextList, DefaultValue::TextList(&[]);
         "What is copied to the other host before commands run there and when it changes, as LOCAL:REMOTE; nothing else is."
-    SYNC_BACK: Vec<String> = "terminal.sync_back", Kind::TextList, Preset::TextList(&[]);
+    SYNC_BACK: Vec<String> = "terminal.sync_back", SettingKind::TextList, DefaultValue::TextList(&[]);
         "What is copied back from the other host at the end, as REMOTE:LOCAL."
-    SINGULARITY_IMAGE: Option<String> = "terminal.singularity_image", Kind::Text, Preset::Unset, or TERMINAL_SINGULARITY_IMAGE;
+    SINGULARITY_IMAGE: Option<String> = "terminal.singularity_image", SettingKind::Text, DefaultValue::Unset, or TERMINAL_SINGULARITY_IMAGE;
         "The image for Singularity or Apptainer: a .sif file, a folder, or docker://NAME."
-    SINGULARITY_BINDS: Vec<String> = "terminal.singularity_binds", Kind::TextList, Preset::TextList(&[]);
+    SINGULARITY_BINDS: Vec<String> = "terminal.singularity_binds", SettingKind::TextList, DefaultValue::TextList(&[]);
         "What of this machine it sees, as HOST:CONTAINER or HOST:CONTAINER:ro; nothing else is."
-    SINGULARITY_PROGRAM: Option<String> = "terminal.singularity_program", Kind::Text, Preset::Unset;
+    SINGULARITY_PROGRAM: Option<String> = "terminal.singularity_program", SettingKind::Text, DefaultValue::Unset;
         "The program; unset means `apptainer`, or `singularity` if only that is there."
-    MEMORY_ENABLED: bool = "memory.memory_enabled", Kind::Flag, Preset::Flag(true);
+    MEMORY_ENABLED: bool = "memory.memory_enabled", SettingKind::Flag, DefaultValue::Flag(true);
         "Whether notes on the work are kept, and shown to the model."
-    USER_ENABLED: bool = "memory.user_profile_enabled", Kind::Flag, Preset::Flag(true);
+    USER_ENABLED: bool = "memory.user_profile_enabled", SettingKind::Flag, DefaultValue::Flag(true);
         "Whether what is known of the user is kept, and shown to the model."
-    MEMORY_LIMIT: u64 = "memory.memory_char_limit", POSITIVE, Preset::Count(2_200);
+    MEMORY_LIMIT: u64 = "memory.memory_char_limit", POSITIVE_COUNT, DefaultValue::Count(2_200);
         "How many characters the notes may have; the oldest beyond them are archived."
-    USER_LIMIT: u64 = "memory.user_char_limit", POSITIVE, Preset::Count(1_375);
+    USER_LIMIT: u64 = "memory.user_char_limit", POSITIVE_COUNT, DefaultValue::Count(1_375);
         "How many characters the list about the user may have; the oldest beyond them are archived."
-    MESSAGE_TARGETS: Value = "messaging.targets", Kind::Map, Preset::Unset;
+    MESSAGE_TARGETS: Value = "messaging.targets", SettingKind::Map, DefaultValue::Unset;
         "Where messages may go: a name each, with its kind (webhook, slack, discord, telegram, ntfy, email) and address."
-    CRON_PARALLEL: u64 = "cron.max_parallel_jobs", Kind::Count { min: 1, max: 64 }, Preset::Count(4), or HERMES_CRON_MAX_PARALLEL;
+    CRON_PARALLEL: u64 = "cron.max_parallel_jobs", SettingKind::Count { min: 1, max: 64 }, DefaultValue::Count(4), or HERMES_CRON_MAX_PARALLEL;
         "How many scheduled jobs run at once."
-    CRON_KEPT: u64 = "cron.output_retention", POSITIVE, Preset::Count(50);
+    CRON_KEPT: u64 = "cron.output_retention", POSITIVE_COUNT, DefaultValue::Count(50);
         "How many answers of a scheduled job are kept."
-    CRON_TIME: u64 = "cron.timeout_seconds", POSITIVE, Preset::Count(3_600);
+    CRON_TIME: u64 = "cron.timeout_seconds", POSITIVE_COUNT, DefaultValue::Count(3_600);
         "How many seconds a run of a scheduled job may take when the job does not say."
-    TIMEZONE: Option<String> = "timezone", Kind::Text, Preset::Unset;
+    TIMEZONE: Option<String> = "timezone", SettingKind::Text, DefaultValue::Unset;
         "The time zone of schedules that name none, such as Europe/Berlin; unset means the system's."
-    CHILD_MODEL: Value = "delegation.model", Kind::Text, Preset::Unset;
+    CHILD_MODEL: Value = "delegation.model", SettingKind::Text, DefaultValue::Unset;
         "The model of sub-agents; unset means that of their parent."
-    CHILD_PROVIDER: Value = "delegation.provider", Kind::Text, Preset::Unset;
+    CHILD_PROVIDER: Value = "delegation.provider", SettingKind::Text, DefaultValue::Unset;
         "Who runs the model of sub-agents; unset means whoever runs that of their parent."
-    CHILDREN: Value = "delegation.max_concurrent_children", POSITIVE, Preset::Count(3);
+    CHILDREN: Value = "delegation.max_concurrent_children", POSITIVE_COUNT, DefaultValue::Count(3);
         "How many sub-agents one agent has at work at a time; more wait."
-    CHILD_DEPTH: Value = "delegation.max_spawn_depth", Kind::Count { min: 0, max: 255 }, Preset::Count(2);
+    CHILD_DEPTH: Value = "delegation.max_spawn_depth", SettingKind::Count { min: 0, max: 255 }, DefaultValue::Count(2);
         "How many agents may stand below the first one, one under the other; 0 for none."
-    CHILD_ORCHESTRATORS: Value = "delegation.orchestrator_enabled", Kind::Flag, Preset::Flag(true);
+    CHILD_ORCHESTRATORS: Value = "delegation.orchestrator_enabled", SettingKind::Flag, DefaultValue::Flag(true);
         "Whether a sub-agent may have sub-agents, where the depth allows it."
-    CHILD_ROUNDS: Value = "delegation.max_iterations", Kind::Count { min: 1, max: 4_294_967_295 }, Preset::Count(50);
+    CHILD_ROUNDS: Value = "delegation.max_iterations", SettingKind::Count { min: 1, max: 4_294_967_295 }, DefaultValue::Count(50);
         "How often a sub-agent asks its model at most."
-    CHILD_TIME: Value = "delegation.child_timeout_seconds", Kind::Number, Preset::Count(0);
+    CHILD_TIME: Value = "delegation.child_timeout_seconds", SettingKind::Number, DefaultValue::Count(0);
         "How many seconds a sub-agent takes at most; 0 for as long as its parent has."
-    CHILD_SUMMARY: Value = "delegation.max_summary_chars", POSITIVE, Preset::Count(24_000);
+    CHILD_SUMMARY: Value = "delegation.max_summary_chars", POSITIVE_COUNT, DefaultValue::Count(24_000);
         "The most characters of the report of one sub-agent."
-    CHILD_BACKGROUND: Value = "delegation.max_background", ANY, Preset::Count(8);
+    CHILD_BACKGROUND: Value = "delegation.max_background", ANY_COUNT, DefaultValue::Count(8);
         "How many delegations may be at work in the background."
-    CHILD_BLOCKED: Value = "delegation.blocked_tools", Kind::TextList, Preset::TextList(&["delegate_task", "clarify", "memory", "send_message", "execute_code", "repl", "cronjob"]);
+    CHILD_BLOCKED: Value = "delegation.blocked_tools", SettingKind::TextList, DefaultValue::TextList(&["delegate_task", "clarify", "memory", "send_message", "execute_code", "repl", "cronjob"]);
         "Tools that sub-agents do not get."
-    MOA_REFERENCES: Value = "moa.reference_models", Kind::Models, Preset::Unset;
+    MOA_REFERENCES: Value = "moa.reference_models", SettingKind::Models, DefaultValue::Unset;
         "The models that mixture_of_agents asks, each as MODEL, PROVIDER:MODEL or {provider, model}; unset means the session's own at several temperatures."
-    MOA_AGGREGATOR: Value = "moa.aggregator", Kind::Model, Preset::Unset;
+    MOA_AGGREGATOR: Value = "moa.aggregator", SettingKind::Model, DefaultValue::Unset;
         "The model that makes one answer of theirs; unset means the session's own."
-    MOA_LAYERS: Value = "moa.layers", POSITIVE, Preset::Count(1);
+    MOA_LAYERS: Value = "moa.layers", POSITIVE_COUNT, DefaultValue::Count(1);
         "How often the models are asked; from the second time on they see the answers of the time before."
-    MOA_LEAST: Value = "moa.min_successful_references", POSITIVE, Preset::Count(1);
+    MOA_LEAST: Value = "moa.min_successful_references", POSITIVE_COUNT, DefaultValue::Count(1);
         "How many of the models must have answered."
-    MOA_REFERENCE_TEMPERATURE: Value = "moa.reference_temperature", Kind::Number, Preset::Percent(0.6);
+    MOA_REFERENCE_TEMPERATURE: Value = "moa.reference_temperature", SettingKind::Number, DefaultValue::Percent(0.6);
         "How freely the models choose their words; written down as nothing, each decides."
-    MOA_AGGREGATOR_TEMPERATURE: Value = "moa.aggregator_temperature", Kind::Number, Preset::Percent(0.4);
+    MOA_AGGREGATOR_TEMPERATURE: Value = "moa.aggregator_temperature", SettingKind::Number, DefaultValue::Percent(0.4);
         "The same for the model that makes one answer of theirs."
-    MOA_MAX_TOKENS: Value = "moa.max_tokens", POSITIVE, Preset::Count(4_096);
+    MOA_MAX_TOKENS: Value = "moa.max_tokens", POSITIVE_COUNT, DefaultValue::Count(4_096);
         "The most tokens of each answer."
-    MOA_TIME: Value = "moa.timeout_seconds", Kind::Number, Preset::Count(180);
+    MOA_TIME: Value = "moa.timeout_seconds", SettingKind::Number, DefaultValue::Count(180);
         "How many seconds one answer may take."
-    MOA_PRESETS: Value = "moa.presets", Kind::Map, Preset::Unset;
+    MOA_PRESETS: Value = "moa.presets", SettingKind::Map, DefaultValue::Unset;
         "Several such mixtures, each under a name of its own."
-    MOA_ACTIVE: Value = "moa.active_preset", Kind::Text, Preset::Unset;
+    MOA_ACTIVE: Value = "moa.active_preset", SettingKind::Text, DefaultValue::Unset;
         "Which of the presets counts."
-    MOA_DEFAULT: Value = "moa.default_preset", Kind::Text, Preset::Unset;
+    MOA_DEFAULT: Value = "moa.default_preset", SettingKind::Text, DefaultValue::Unset;
         "Which of the presets counts where moa.active_preset names none."
 }
 
 /// What `delegation` holds, in the order of the table.
-pub(crate) const DELEGATION: &[Typed<Value>] = &[
+pub(crate) const DELEGATION_KEYS: &[TypedKey<Value>] = &[
     CHILD_MODEL,
     CHILD_PROVIDER,
     CHILDREN,
@@ -348,7 +348,7 @@ pub(crate) const DELEGATION: &[Typed<Value>] = &[
 ];
 
 /// The same for `moa`.
-pub(crate) const MOA: &[Typed<Value>] = &[
+pub(crate) const MOA_KEYS: &[TypedKey<Value>] = &[
     MOA_REFERENCES,
     MOA_AGGREGATOR,
     MOA_LAYERS,
@@ -399,7 +399,7 @@ pub(crate) const OTHER_SECTIONS: &[&str] = &[
     "x_search",
 ];
 
-impl Key {
+impl SettingKey {
     /// The names from the top of the document down to the setting.
     pub fn names(&self) -> Vec<String> {
         self.name.split('.').map(str::to_owned).collect()
@@ -411,16 +411,16 @@ impl Key {
     }
 }
 
-impl Kind {
+impl SettingKind {
     /// The value in its normal form, or `None` if the setting cannot have it.
-    pub(crate) fn check(self, value: &Value) -> Option<Value> {
+    pub(crate) fn normalize(self, value: &Value) -> Option<Value> {
         let fits = match self {
             Self::Flag => value.is_boolean(),
             Self::Count { min, max } => value.as_u64().is_some_and(|n| (min..=max).contains(&n)),
             Self::Percent => value.as_f64().is_some_and(|n| (0.0..=100.0).contains(&n)),
             Self::Number => value.as_f64().is_some_and(|n| n >= 0.0),
-            Self::Switch => return switch(value),
-            Self::Choice(words) => return choice(words, value),
+            Self::Switch => return normalize_switch(value),
+            Self::Choice(words) => return normalize_choice(words, value),
             Self::Text => value.is_string(),
             Self::TextList => {
                 value.as_array().is_some_and(|items| items.iter().all(Value::is_string))
@@ -443,7 +443,7 @@ fn is_model(value: &Value) -> bool {
 }
 
 /// An unquoted `on` is read as `true` before it gets here, so the two must mean the same.
-fn switch(value: &Value) -> Option<Value> {
+fn normalize_switch(value: &Value) -> Option<Value> {
     let word = match value {
         Value::Bool(true) => "on",
         Value::Bool(false) => "off",
@@ -453,7 +453,7 @@ fn switch(value: &Value) -> Option<Value> {
     matches!(word, "auto" | "on" | "off").then(|| Value::from(word))
 }
 
-fn choice(words: &[&'static str], value: &Value) -> Option<Value> {
+fn normalize_choice(words: &[&'static str], value: &Value) -> Option<Value> {
     let has_off = words.contains(&"off");
     let word = match value {
         Value::Bool(true) if has_off => words.first()?,
@@ -464,7 +464,7 @@ fn choice(words: &[&'static str], value: &Value) -> Option<Value> {
     words.contains(&word).then(|| Value::from(word))
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for SettingKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag => f.write_str("true or false"),
@@ -484,7 +484,7 @@ impl fmt::Display for Kind {
     }
 }
 
-impl Preset {
+impl DefaultValue {
     /// The default as a value, null when there is none.
     pub fn to_value(self) -> Value {
         match self {

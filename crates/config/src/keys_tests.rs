@@ -10,59 +10,59 @@ fn names_are_unique_and_described() {
     assert_eq!(names.len(), KEYS.len());
     for key in KEYS {
         assert!(key.about.ends_with('.'), "{}", key.name);
-        assert_eq!(Key::find(key.name), Some(key));
+        assert_eq!(SettingKey::find(key.name), Some(key));
     }
 }
 
 #[test]
 fn every_default_is_a_value_the_setting_can_have() {
-    for key in KEYS.iter().filter(|key| key.default != Preset::Unset) {
+    for key in KEYS.iter().filter(|key| key.default != DefaultValue::Unset) {
         let default = key.default.to_value();
-        assert_eq!(key.kind.check(&default), Some(default), "{}", key.name);
+        assert_eq!(key.kind.normalize(&default), Some(default), "{}", key.name);
     }
 }
 
 #[test]
 fn kinds_refuse_what_they_should() {
     let cases = [
-        (Kind::Flag, json!("true"), false),
-        (Kind::Flag, json!(false), true),
-        (POSITIVE, json!(0), false),
-        (POSITIVE, json!(-1), false),
-        (POSITIVE, json!(1.5), false),
-        (POSITIVE, json!("1"), false),
-        (POSITIVE, json!(1), true),
+        (SettingKind::Flag, json!("true"), false),
+        (SettingKind::Flag, json!(false), true),
+        (POSITIVE_COUNT, json!(0), false),
+        (POSITIVE_COUNT, json!(-1), false),
+        (POSITIVE_COUNT, json!(1.5), false),
+        (POSITIVE_COUNT, json!("1"), false),
+        (POSITIVE_COUNT, json!(1), true),
         (UP_TO_50, json!(51), false),
         (UP_TO_50, json!(50), true),
-        (Kind::Percent, json!(100), true),
-        (Kind::Percent, json!(0.5), true),
-        (Kind::Percent, json!(100.5), false),
-        (Kind::Switch, json!("auto"), true),
-        (Kind::Switch, json!("maybe"), false),
-        (Kind::Text, json!(1), false),
-        (Kind::TextList, json!("a"), false),
-        (Kind::TextList, json!(["a", 1]), false),
-        (Kind::TextList, json!([]), true),
-        (Kind::PortList, json!([5432, 65_535]), true),
-        (Kind::PortList, json!([0]), false),
-        (Kind::PortList, json!([65_536]), false),
-        (Kind::PortList, json!(["5432"]), false),
-        (Kind::PortList, json!(5432), false),
-        (Kind::Map, json!([]), false),
-        (Kind::Map, json!({"a": 1}), true),
-        (Kind::Number, json!(-0.5), false),
-        (Kind::Number, json!("1"), false),
-        (Kind::Number, json!(600.0), true),
-        (Kind::Model, json!({"provider": "work"}), false),
-        (Kind::Model, json!("work:m"), true),
-        (Kind::Models, json!("m"), false),
-        (Kind::Models, json!(["m", {"provider": "work", "model": "m"}]), true),
+        (SettingKind::Percent, json!(100), true),
+        (SettingKind::Percent, json!(0.5), true),
+        (SettingKind::Percent, json!(100.5), false),
+        (SettingKind::Switch, json!("auto"), true),
+        (SettingKind::Switch, json!("maybe"), false),
+        (SettingKind::Text, json!(1), false),
+        (SettingKind::TextList, json!("a"), false),
+        (SettingKind::TextList, json!(["a", 1]), false),
+        (SettingKind::TextList, json!([]), true),
+        (SettingKind::PortList, json!([5432, 65_535]), true),
+        (SettingKind::PortList, json!([0]), false),
+        (SettingKind::PortList, json!([65_536]), false),
+        (SettingKind::PortList, json!(["5432"]), false),
+        (SettingKind::PortList, json!(5432), false),
+        (SettingKind::Map, json!([]), false),
+        (SettingKind::Map, json!({"a": 1}), true),
+        (SettingKind::Number, json!(-0.5), false),
+        (SettingKind::Number, json!("1"), false),
+        (SettingKind::Number, json!(600.0), true),
+        (SettingKind::Model, json!({"provider": "work"}), false),
+        (SettingKind::Model, json!("work:m"), true),
+        (SettingKind::Models, json!("m"), false),
+        (SettingKind::Models, json!(["m", {"provider": "work", "model": "m"}]), true),
     ];
     for (kind, value, fits) in cases {
-        assert_eq!(kind.check(&value).is_some(), fits, "{kind}: {value}");
+        assert_eq!(kind.normalize(&value).is_some(), fits, "{kind}: {value}");
     }
-    assert_eq!(Kind::Switch.check(&json!(true)), Some(json!("on")));
-    assert_eq!(Kind::Switch.check(&json!(false)), Some(json!("off")));
+    assert_eq!(SettingKind::Switch.normalize(&json!(true)), Some(json!("on")));
+    assert_eq!(SettingKind::Switch.normalize(&json!(false)), Some(json!("off")));
 }
 
 #[test]

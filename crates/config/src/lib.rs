@@ -1,7 +1,7 @@
 //! Settings: the home folder, config.yaml, environment variables, and edits that keep what they do not touch.
 //!
-//! Reading goes [`Home`] → [`RawConfig`] (what was said: the document and the environment) → [`Config`]
-//! (what holds: typed [`Settings`], each with its [`Origin`], and [`Warning`]s). Writing goes through
+//! Reading goes [`HermesHome`] → [`RawConfig`] (what was said: the document and the environment) → [`ResolvedConfig`]
+//! (what holds: typed [`HermesSettings`], each with its [`SettingOrigin`], and [`ConfigWarning`]s). Writing goes through
 //! [`edit`], which changes one value in the text, and [`save`], which puts the text on disk in one step.
 //!
 //! ```
@@ -32,16 +32,16 @@ mod suggest;
 mod syntax;
 mod tree;
 
-pub use document::{Document, MAX_BYTES, parse_value};
+pub use document::{ConfigDocument, MAX_CONFIG_BYTES, parse_value};
 pub use edit::EditError;
-pub use error::{ConfigError, Diagnostic, Place};
-pub use home::Home;
-pub use keys::{KEYS, Key, Kind, Preset};
-pub use path::{KeyPath, PathError};
-pub use resolve::{Config, Origin, RawConfig, Resolved, Warning};
+pub use error::{ConfigError, ConfigDiagnostic, FilePosition};
+pub use home::HermesHome;
+pub use keys::{KEYS, SettingKey, SettingKind, DefaultValue};
+pub use path::{KeyPath, KeyPathError};
+pub use resolve::{ResolvedConfig, SettingOrigin, RawConfig, ResolvedSetting, ConfigWarning};
 pub use settings::{
-    Agent, Approvals, Checkpoints, CodeExecution, Container, Cron, Docker, Guardrails, Memory,
-    Model, Permissions, Sandbox, Settings, Singularity, Ssh, Terminal, Thresholds, ToolOutput,
-    ToolSearch, ToolSearchMode,
+    AgentConfig, ApprovalConfig, CheckpointConfig, CodeExecutionConfig, ContainerConfig, CronConfig, DockerConfig, LoopGuardConfig, MemoryConfig,
+    ModelConfig, PermissionConfig, SandboxConfig, HermesSettings, SingularityConfig, SshConfig, TerminalConfig, LoopGuardThresholds, ToolOutputConfig,
+    ToolSearchConfig, ToolSearchMode,
 };
-pub use vars::{Env, VARS, Var};
+pub use vars::{EnvSnapshot, VARS, EnvVar};

@@ -9,7 +9,7 @@ pub struct KeyPath(Vec<String>);
 
 /// Why a text is not a [`KeyPath`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PathError {
+pub enum KeyPathError {
     /// Nothing, or nothing between two dots.
     #[error(
         "`{0}` has an empty name in it\nhint: write names separated by single dots, as in tool_output.max_bytes"
@@ -24,7 +24,7 @@ pub enum PathError {
 
 impl KeyPath {
     /// A path of the given names; `None` when there are none.
-    pub fn of<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Option<Self> {
+    pub fn from_names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Option<Self> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         (!names.is_empty()).then_some(Self(names))
     }
@@ -41,24 +41,24 @@ impl KeyPath {
 }
 
 impl FromStr for KeyPath {
-    type Err = PathError;
+    type Err = KeyPathError;
 
-    fn from_str(text: &str) -> Result<Self, PathError> {
+    fn from_str(text: &str) -> Result<Self, KeyPathError> {
         let mut names = Vec::new();
         let mut rest = text;
         loop {
             let (name, after) = if let Some(quoted) = rest.strip_prefix('"') {
                 let (name, after) =
-                    quoted.split_once('"').ok_or_else(|| PathError::BadQuote(text.to_owned()))?;
+                    quoted.split_once('"').ok_or_else(|| KeyPathError::BadQuote(text.to_owned()))?;
                 if !after.is_empty() && !after.starts_with('.') {
-                    return Err(PathError::BadQuote(text.to_owned()));
+                    return Err(KeyPathError::BadQuote(text.to_owned()));
                 }
                 (name, after)
             } else {
                 let end = rest.find('.').unwrap_or(rest.len());
                 let (name, after) = rest.split_at(end);
                 if name.is_empty() {
-                    return Err(PathError::EmptyName(text.to_owned()));
+                    return Err(KeyPathError::EmptyName(text.to_owned()));
                 }
                 (name, after)
             };

@@ -13,15 +13,15 @@ fn dots_separate_and_quotes_protect() {
 #[test]
 fn malformed_paths_are_refused() {
     for text in ["", ".", "a.", ".a", "a..b"] {
-        assert!(matches!(text.parse::<KeyPath>(), Err(PathError::EmptyName(_))));
+        assert!(matches!(text.parse::<KeyPath>(), Err(KeyPathError::EmptyName(_))));
     }
     for text in ["\"a", "\"a\"b", "a.\"b"] {
-        assert!(matches!(text.parse::<KeyPath>(), Err(PathError::BadQuote(_))));
+        assert!(matches!(text.parse::<KeyPath>(), Err(KeyPathError::BadQuote(_))));
     }
 }
 
 #[test]
 fn a_path_needs_a_name() {
-    assert_eq!(KeyPath::of(Vec::<String>::new()), None);
-    assert_eq!(KeyPath::of(["a.b"]).unwrap().to_string(), "\"a.b\"");
+    assert_eq!(KeyPath::from_names(Vec::<String>::new()), None);
+    assert_eq!(KeyPath::from_names(["a.b"]).unwrap().to_string(), "\"a.b\"");
 }

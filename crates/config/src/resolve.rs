@@ -6,65 +6,65 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::document::{Document, describe, get, parse_value};
-use crate::error::{ConfigError, Diagnostic, Place};
-use crate::home::Home;
-use crate::keys::{KEYS, Key, Kind, OTHER_SECTIONS, SEARCH_DEFAULT_LIMIT, SEARCH_MAX_LIMIT, Typed};
+use crate::document::{ConfigDocument, describe, get, parse_value};
+use crate::error::{ConfigError, ConfigDiagnostic, FilePosition};
+use crate::home::HermesHome;
+use crate::keys::{KEYS, SettingKey, SettingKind, OTHER_SECTIONS, SEARCH_DEFAULT_LIMIT, SEARCH_MAX_LIMIT, TypedKey};
 use crate::path::KeyPath;
-use crate::settings::{Answer, Setting, Settings};
+use crate::settings::{SettingSource, SettingValue, HermesSettings};
 use crate::suggest::nearest;
-use crate::vars::Env;
+use crate::vars::EnvSnapshot;
 
 /// The section that may be a bare flag instead of a mapping.
-const TOOL_SEARCH: [&str; 2] = ["tools", "tool_search"];
+const TOOL_SEARCH_SECTION: [&str; 2] = ["tools", "tool_search"];
 /// The section that may be a bare name.
-const MODEL: [&str; 1] = ["model"];
+const MODEL_SECTION: [&str; 1] = ["model"];
 
 /// What the user said: the document and the environment, not judged yet.
 #[derive(Debug)]
 pub struct RawConfig {
     /// config.yaml.
-    pub document: Document,
+    pub document: ConfigDocument,
     /// The environment.
-    pub env: Env,
+    pub env: EnvSnapshot,
 }
 
 /// What holds.
 #[derive(Debug)]
-pub struct Config {
+pub struct ResolvedConfig {
     /// The settings.
-    pub settings: Settings,
+    pub settings: HermesSettings,
     /// The same, one by one, with their origins, in the order of [`KEYS`].
-    pub resolved: Vec<Resolved>,
+    pub resolved: Vec<ResolvedSetting>,
     /// What looks like a mistake but is not an error.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<ConfigWarning>,
     /// config.yaml, with all the keys that this program does not know.
-    pub document: Document,
+    pub document: ConfigDocument,
 }
 
 /// A setting's value and where it came from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Resolved {
+pub struct ResolvedSetting {
     /// The setting.
-    pub key: &'static Key,
+    pub key: &'static SettingKey,
     /// Its value; null when it is not set and has no default.
     pub value: Value,
     /// Where the value came from.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// Nobody said anything.
     Default,
     /// A line of the configuration.
-    File(Place),
+    File(FilePosition),
     /// An environment variable.
     Variable(&'static str),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -76,9 +76,9 @@ impl fmt::Display for Origin {
 
 /// Something that looks like a mistake but is not an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning(pub Diagnostic);
+pub struct ConfigWarning(pub ConfigDiagnostic);
 
-impl fmt::Display for Warning {
+impl fmt::Display for ConfigWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -86,8 +86,8 @@ impl fmt::Display for Warning {
 
 impl RawConfig {
     /// Reads the home's config.yaml; a missing one is empty.
-    pub fn load(home: &Home, env: Env) -> Result<Self, ConfigError> {
-        let document = Document::load(&home.config_file())?;
+    pub fn load(home: &HermesHome, env: EnvSnapshot) -> Result<Self, ConfigError> {
+        let document = ConfigDocument::load(&home.config_file())?;
         Ok(Self { document, env })
     }
 
@@ -95,51 +95,51 @@ impl RawConfig {
     pub fn parse(
         name: impl Into<PathBuf>,
         text: impl Into<String>,
-        env: Env,
+        env: EnvSnapshot,
     ) -> Result<Self, ConfigError> {
-        let document = Document::parse(name, text)?;
+        let document = ConfigDocument::parse(name, text)?;
         Ok(Self { document, env })
     }
 
     /// Checks every known setting. All faults are reported at once.
-    pub fn resolve(self) -> Result<Config, ConfigError> {
-        let mut reader = Reader {
+    pub fn resolve(self) -> Result<ResolvedConfig, ConfigError> {
+        let mut reader = SettingsReader {
             raw: &self,
             resolved: Vec::with_capacity(KEYS.len()),
             problems: Vec::new(),
-            sections: Vec::new(),
+            reported_sections: Vec::new(),
         };
-        let mut settings = Settings::read(&mut reader);
-        let Reader { mut resolved, problems, .. } = reader;
+        let mut settings = HermesSettings::read(&mut reader);
+        let SettingsReader { mut resolved, problems, .. } = reader;
         if !problems.is_empty() {
             return Err(ConfigError::Settings(problems));
         }
-        let mut warnings = misspelled(&self.document);
+        let mut warnings = misspelled_keys(&self.document);
         let search = &mut settings.tool_search;
         if search.search_default_limit > search.max_search_limit {
             search.search_default_limit = search.max_search_limit;
-            warnings.extend(lower_limit(&self.document, &mut resolved, search.max_search_limit));
+            warnings.extend(clamp_default_limit(&self.document, &mut resolved, search.max_search_limit));
         }
-        Ok(Config { settings, resolved, warnings, document: self.document })
+        Ok(ResolvedConfig { settings, resolved, warnings, document: self.document })
     }
 }
 
-impl Config {
+impl ResolvedConfig {
     /// One known setting.
-    pub fn explain(&self, name: &str) -> Option<&Resolved> {
+    pub fn setting(&self, name: &str) -> Option<&ResolvedSetting> {
         self.resolved.iter().find(|resolved| resolved.key.name == name)
     }
 
     /// The value at any path, known or not, with defaults filled in; a section is a mapping.
-    pub fn get(&self, path: &KeyPath) -> Option<(Value, Origin)> {
+    pub fn get(&self, path: &KeyPath) -> Option<(Value, SettingOrigin)> {
         let dotted = path.names().join(".");
-        if let Some(resolved) = self.explain(&dotted) {
+        if let Some(resolved) = self.setting(&dotted) {
             return Some((resolved.value.clone(), resolved.origin.clone()));
         }
         let value = get(&self.effective(), path.names())?.clone();
-        let origin = match self.document.place(path) {
-            Some(place) => Origin::File(place),
-            None => Origin::Default,
+        let origin = match self.document.position(path) {
+            Some(place) => SettingOrigin::File(place),
+            None => SettingOrigin::Default,
         };
         Some((value, origin))
     }
@@ -162,44 +162,44 @@ impl Config {
     }
 }
 
-struct Reader<'r> {
+struct SettingsReader<'r> {
     raw: &'r RawConfig,
-    resolved: Vec<Resolved>,
-    problems: Vec<Diagnostic>,
+    resolved: Vec<ResolvedSetting>,
+    problems: Vec<ConfigDiagnostic>,
     /// Sections already reported as not being mappings.
-    sections: Vec<Vec<String>>,
+    reported_sections: Vec<Vec<String>>,
 }
 
-impl Answer for Reader<'_> {
-    fn read<T: Setting>(&mut self, typed: Typed<T>) -> T {
-        let Some(key) = Key::find(typed.key.name) else {
+impl SettingSource for SettingsReader<'_> {
+    fn read<T: SettingValue>(&mut self, typed: TypedKey<T>) -> T {
+        let Some(key) = SettingKey::find(typed.key.name) else {
             return T::default();
         };
         let (value, origin) = self.find(key);
         let result = T::from_value(&value).unwrap_or_default();
-        self.resolved.push(Resolved { key, value, origin });
+        self.resolved.push(ResolvedSetting { key, value, origin });
         result
     }
 }
 
-impl Reader<'_> {
-    fn find(&mut self, key: &'static Key) -> (Value, Origin) {
-        let default = || (key.default.to_value(), Origin::Default);
+impl SettingsReader<'_> {
+    fn find(&mut self, key: &'static SettingKey) -> (Value, SettingOrigin) {
+        let default = || (key.default.to_value(), SettingOrigin::Default);
         if let Some((variable, text)) =
             key.variables.iter().find_map(|variable| Some((variable, self.raw.env.text(variable)?)))
         {
             let value = match key.kind {
-                Kind::Text => Value::String(text),
+                SettingKind::Text => Value::String(text),
                 _ => parse_value(&text),
             };
-            return match key.kind.check(&value) {
-                Some(value) => (value, Origin::Variable(variable.name)),
+            return match key.kind.normalize(&value) {
+                Some(value) => (value, SettingOrigin::Variable(variable.name)),
                 None => {
-                    self.problems.push(Diagnostic {
-                        message: wrong(variable.name, &key.kind.to_string(), &value),
-                        place: None,
+                    self.problems.push(ConfigDiagnostic {
+                        message: mismatch_message(variable.name, &key.kind.to_string(), &value),
+                        position: None,
                         excerpt: String::new(),
-                        first: None,
+                        related: None,
                         hint: Some("change or unset the variable".to_owned()),
                     });
                     default()
@@ -207,34 +207,34 @@ impl Reader<'_> {
             };
         }
         let names = key.names();
-        let Some((said_at, value)) = self.said(&names) else {
+        let Some((said_at, value)) = self.file_value(&names) else {
             return default();
         };
-        let Some(value) = key.kind.check(&value) else {
-            let message = wrong(key.name, &key.kind.to_string(), &value);
-            let problem = self.raw.document.diagnose(&names, message, remedy(key, &value));
+        let Some(value) = key.kind.normalize(&value) else {
+            let message = mismatch_message(key.name, &key.kind.to_string(), &value);
+            let problem = self.raw.document.diagnose(&names, message, mismatch_hint(key, &value));
             self.problems.push(problem);
             return default();
         };
-        let path = KeyPath::of(said_at);
-        let place = path.and_then(|path| self.raw.document.place(&path));
-        (value, place.map_or(Origin::Default, Origin::File))
+        let path = KeyPath::from_names(said_at);
+        let place = path.and_then(|path| self.raw.document.position(&path));
+        (value, place.map_or(SettingOrigin::Default, SettingOrigin::File))
     }
 
     /// The value in the file and the path it was said at; null is as good as not said.
-    fn said(&mut self, names: &[String]) -> Option<(Vec<String>, Value)> {
+    fn file_value(&mut self, names: &[String]) -> Option<(Vec<String>, Value)> {
         let mut at = self.raw.document.value();
         for (depth, name) in names.iter().enumerate() {
             let section = names.get(..depth)?;
             match at {
                 Value::Object(map) => at = map.get(name)?,
                 Value::Null => return None,
-                Value::Bool(flag) if section == TOOL_SEARCH => {
+                Value::Bool(flag) if section == TOOL_SEARCH_SECTION => {
                     let word = if *flag { "auto" } else { "off" };
                     return (name == "enabled").then(|| (section.to_vec(), Value::from(word)));
                 }
                 // The model alone may stand in the place of its section.
-                Value::String(model) if section == MODEL => {
+                Value::String(model) if section == MODEL_SECTION => {
                     let said = name == "default" && !model.is_empty();
                     return said.then(|| (section.to_vec(), at.clone()));
                 }
@@ -248,34 +248,34 @@ impl Reader<'_> {
     }
 
     fn report_section(&mut self, section: &[String], found: &Value) {
-        if self.sections.iter().any(|known| known == section) {
+        if self.reported_sections.iter().any(|known| known == section) {
             return;
         }
-        self.sections.push(section.to_vec());
+        self.reported_sections.push(section.to_vec());
         let name = section.join(".");
         let expected =
-            if section == TOOL_SEARCH { "true, false or a mapping" } else { "a mapping" };
-        let hint = format!("it has the keys {}", children(section).join(", "));
-        let message = wrong(&name, expected, found);
+            if section == TOOL_SEARCH_SECTION { "true, false or a mapping" } else { "a mapping" };
+        let hint = format!("it has the keys {}", known_children(section).join(", "));
+        let message = mismatch_message(&name, expected, found);
         let problem = self.raw.document.diagnose(section, message, hint);
         self.problems.push(problem);
     }
 }
 
-fn wrong(name: &str, expected: &str, found: &Value) -> String {
+fn mismatch_message(name: &str, expected: &str, found: &Value) -> String {
     format!("`{name}` must be {expected}, not {}", describe(found))
 }
 
-fn remedy(key: &Key, found: &Value) -> String {
+fn mismatch_hint(key: &SettingKey, found: &Value) -> String {
     let leaf = key.name.rsplit('.').next().unwrap_or(key.name);
     match (key.kind, found) {
-        (Kind::TextList, Value::String(text)) => format!("write `{leaf}: [{text}]`"),
-        (Kind::TextList, Value::Array(_)) => {
+        (SettingKind::TextList, Value::String(text)) => format!("write `{leaf}: [{text}]`"),
+        (SettingKind::TextList, Value::Array(_)) => {
             "put quotes around the items that are not texts".to_owned()
         }
-        (Kind::Text, Value::Number(_) | Value::Bool(_)) => "put the value in quotes".to_owned(),
-        (Kind::Count { .. } | Kind::Percent | Kind::Flag, Value::String(text))
-            if key.kind.check(&parse_value(text)).is_some() =>
+        (SettingKind::Text, Value::Number(_) | Value::Bool(_)) => "put the value in quotes".to_owned(),
+        (SettingKind::Count { .. } | SettingKind::Percent | SettingKind::Flag, Value::String(text))
+            if key.kind.normalize(&parse_value(text)).is_some() =>
         {
             format!("write it without quotes: `{leaf}: {text}`")
         }
@@ -285,7 +285,7 @@ fn remedy(key: &Key, found: &Value) -> String {
 }
 
 /// The names that follow `section` in the names of known settings.
-fn children(section: &[String]) -> Vec<&'static str> {
+fn known_children(section: &[String]) -> Vec<&'static str> {
     let mut names: Vec<&str> = Vec::new();
     for key in KEYS {
         let mut rest = key.name.split('.');
@@ -300,11 +300,11 @@ fn children(section: &[String]) -> Vec<&'static str> {
 }
 
 /// Unknown keys that look like known ones of the same section.
-fn misspelled(document: &Document) -> Vec<Warning> {
+fn misspelled_keys(document: &ConfigDocument) -> Vec<ConfigWarning> {
     let mut warnings = Vec::new();
     let mut sections: Vec<Vec<String>> = vec![Vec::new()];
     while let Some(section) = sections.pop() {
-        let known = children(&section);
+        let known = known_children(&section);
         let Some(Value::Object(map)) = get(document.value(), &section) else {
             continue;
         };
@@ -321,27 +321,27 @@ fn misspelled(document: &Document) -> Vec<Warning> {
             if let Some(meant) = nearest(name, known.iter().copied()) {
                 let message = format!("`{}` is not a known setting", path.join("."));
                 let hint = format!("did you mean `{meant}`?");
-                warnings.push(Warning(document.diagnose(&path, message, hint)));
+                warnings.push(ConfigWarning(document.diagnose(&path, message, hint)));
             }
         }
     }
-    let line = |warning: &Warning| warning.0.place.as_ref().map(|place| (place.line, place.column));
+    let line = |warning: &ConfigWarning| warning.0.position.as_ref().map(|place| (place.line, place.column));
     warnings.sort_by_key(line);
     warnings
 }
 
 /// A search cannot return more than it may ask for; worth a word only if the user said both.
-fn lower_limit(document: &Document, resolved: &mut [Resolved], limit: u64) -> Option<Warning> {
+fn clamp_default_limit(document: &ConfigDocument, resolved: &mut [ResolvedSetting], limit: u64) -> Option<ConfigWarning> {
     let name = SEARCH_DEFAULT_LIMIT.key.name;
     let most = SEARCH_MAX_LIMIT.key.name;
     let entry = resolved.iter_mut().find(|entry| entry.key.name == name)?;
     entry.value = Value::from(limit);
-    if entry.origin == Origin::Default {
+    if entry.origin == SettingOrigin::Default {
         return None;
     }
     let message = format!("`{name}` is above `{most}`; {limit} is used");
     let hint = format!("lower `{name}` or raise `{most}`");
-    Some(Warning(document.diagnose(&entry.key.names(), message, hint)))
+    Some(ConfigWarning(document.diagnose(&entry.key.names(), message, hint)))
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use serde_json::json;
 use super::*;
 use crate::settings::ToolSearchMode;
 
-fn config(text: &str) -> Config {
-    RawConfig::parse("config.yaml", text, Env::default()).unwrap().resolve().unwrap()
+fn config(text: &str) -> ResolvedConfig {
+    RawConfig::parse("config.yaml", text, EnvSnapshot::default()).unwrap().resolve().unwrap()
 }
 
-fn faults(text: &str) -> Vec<Diagnostic> {
-    let raw = RawConfig::parse("config.yaml", text, Env::default()).unwrap();
+fn faults(text: &str) -> Vec<ConfigDiagnostic> {
+    let raw = RawConfig::parse("config.yaml", text, EnvSnapshot::default()).unwrap();
     match raw.resolve() {
         Err(ConfigError::Settings(faults)) => faults,
         other => panic!("expected faults, got {other:?}"),
@@ -24,7 +24,7 @@ fn path(text: &str) -> KeyPath {
 #[test]
 fn nothing_said_means_the_defaults() {
     let config = config("");
-    assert_eq!(config.settings, Settings::default());
+    assert_eq!(config.settings, HermesSettings::default());
     let settings = config.settings;
     assert_eq!(settings.toolsets, ["hermes-cli"]);
     assert!(settings.agent.disabled_toolsets.is_empty());
@@ -63,25 +63,25 @@ fn every_key_of_the_table_is_read_once() {
 /// A value other than the default for every key reaches the settings: no two keys are mixed up.
 #[test]
 fn every_key_changes_the_settings() {
-    let mut seen: Vec<Settings> = vec![Settings::default()];
+    let mut seen: Vec<HermesSettings> = vec![HermesSettings::default()];
     for key in KEYS {
         let other = match key.kind {
-            Kind::Flag => json!(key.default.to_value() != json!(true)),
-            Kind::Count { .. } => json!(9),
-            Kind::Percent | Kind::Number => json!(33.5),
-            Kind::Switch => json!("off"),
+            SettingKind::Flag => json!(key.default.to_value() != json!(true)),
+            SettingKind::Count { .. } => json!(9),
+            SettingKind::Percent | SettingKind::Number => json!(33.5),
+            SettingKind::Switch => json!("off"),
             // Two names of one setting.
-            Kind::Choice(words) if key.name == "terminal.env_type" => json!(words[2]),
-            Kind::Choice(words) => json!(words[1]),
-            Kind::Text | Kind::Model => json!("strict"),
-            Kind::TextList | Kind::Models => json!(["x"]),
-            Kind::PortList => json!([5432]),
-            Kind::Map => json!({"x": {}}),
+            SettingKind::Choice(words) if key.name == "terminal.env_type" => json!(words[2]),
+            SettingKind::Choice(words) => json!(words[1]),
+            SettingKind::Text | SettingKind::Model => json!("strict"),
+            SettingKind::TextList | SettingKind::Models => json!(["x"]),
+            SettingKind::PortList => json!([5432]),
+            SettingKind::Map => json!({"x": {}}),
         };
         let document =
             key.name.rsplit('.').fold(other.clone(), |value, name| json!({ name: value }));
         let config = config(&document.to_string());
-        assert_eq!(config.explain(key.name).unwrap().value, other, "{}", key.name);
+        assert_eq!(config.setting(key.name).unwrap().value, other, "{}", key.name);
         assert!(!seen.contains(&config.settings), "{}", key.name);
         assert!(config.warnings.is_empty(), "{}", key.name);
         seen.push(config.settings);
@@ -90,15 +90,15 @@ fn every_key_changes_the_settings() {
 
 #[test]
 fn origins_are_remembered() {
-    let env = Env::from_iter([("HERMES_PERMISSION_PROFILE", "strict")]);
+    let env = EnvSnapshot::from_iter([("HERMES_PERMISSION_PROFILE", "strict")]);
     let text = "tool_output:\n  max_lines: 10\npermissions: {profile: open}\n";
     let config = RawConfig::parse("config.yaml", text, env).unwrap().resolve().unwrap();
-    let origin = |name: &str| config.explain(name).unwrap().origin.to_string();
+    let origin = |name: &str| config.setting(name).unwrap().origin.to_string();
     assert_eq!(origin("tool_output.max_lines"), "config.yaml:2");
     assert_eq!(origin("tool_output.max_bytes"), "default");
     assert_eq!(origin("permissions.profile"), "environment variable HERMES_PERMISSION_PROFILE");
     assert_eq!(config.settings.permissions.profile.as_deref(), Some("strict"));
-    assert_eq!(config.explain("nonsense"), None);
+    assert_eq!(config.setting("nonsense"), None);
 }
 
 #[test]
@@ -114,15 +114,15 @@ fn tool_search_may_be_a_bare_flag() {
     assert_eq!(mode("tools: {tool_search: {enabled: auto}}"), ToolSearchMode::Auto);
     assert_eq!(mode("tools: {tool_search: {}}"), ToolSearchMode::Auto);
     let config = config("tools:\n  tool_search: false\n");
-    let resolved = config.explain("tools.tool_search.enabled").unwrap();
+    let resolved = config.setting("tools.tool_search.enabled").unwrap();
     assert_eq!(resolved.origin.to_string(), "config.yaml:2");
 }
 
 #[test]
 fn null_means_not_said() {
     let config = config("tool_output:\ntoolsets: ~\nmodel: {context_length: null}\n");
-    assert_eq!(config.settings, Settings::default());
-    assert_eq!(config.explain("toolsets").unwrap().origin, Origin::Default);
+    assert_eq!(config.settings, HermesSettings::default());
+    assert_eq!(config.setting("toolsets").unwrap().origin, SettingOrigin::Default);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn unknown_keys_are_fine_but_slips_are_pointed_out() {
         .warnings
         .iter()
         .map(|warning| {
-            let place = warning.0.place.as_ref().unwrap();
+            let place = warning.0.position.as_ref().unwrap();
             (place.line, warning.0.hint.clone().unwrap())
         })
         .collect();
@@ -207,8 +207,8 @@ fn settings_of_sub_agents_and_mixtures_are_known() {
     let config = config(text);
     assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
     assert!(config.warnings[0].to_string().contains("max_iterations"));
-    assert_eq!(config.explain("delegation.model").unwrap().value, "small");
-    assert_eq!(config.explain("moa.layers").unwrap().value, 1);
+    assert_eq!(config.setting("delegation.model").unwrap().value, "small");
+    assert_eq!(config.setting("moa.layers").unwrap().value, 1);
     let wrong = faults("delegation: {max_spawn_depth: many}\n");
     assert!(wrong[0].message.contains("delegation.max_spawn_depth"), "{wrong:?}");
 }
@@ -228,7 +228,7 @@ fn the_default_limit_stays_within_the_most() {
     assert_eq!(lowered.settings.tool_search.search_default_limit, 3);
     assert_eq!(lowered.warnings, []);
     let name = "tools.tool_search.search_default_limit";
-    assert_eq!(lowered.explain(name).unwrap().value, json!(3));
+    assert_eq!(lowered.setting(name).unwrap().value, json!(3));
 }
 
 #[test]
@@ -241,18 +241,18 @@ fn any_path_can_be_asked_for() {
     assert_eq!(value, expected);
     let (value, origin) = config.get(&path("tools.tool_search")).unwrap();
     assert_eq!(value["enabled"], "auto");
-    assert_eq!(origin, Origin::Default);
+    assert_eq!(origin, SettingOrigin::Default);
     assert_eq!(config.get(&path("nothing.here")), None);
 }
 
 #[test]
 fn the_home_file_is_read() {
     let folder = tempfile::tempdir().unwrap();
-    let home = Home::at(folder.path());
-    let empty = RawConfig::load(&home, Env::default()).unwrap().resolve().unwrap();
-    assert_eq!(empty.settings, Settings::default());
+    let home = HermesHome::at(folder.path());
+    let empty = RawConfig::load(&home, EnvSnapshot::default()).unwrap().resolve().unwrap();
+    assert_eq!(empty.settings, HermesSettings::default());
     std::fs::write(home.config_file(), "toolsets: [file]\n").unwrap();
-    let config = RawConfig::load(&home, Env::default()).unwrap().resolve().unwrap();
+    let config = RawConfig::load(&home, EnvSnapshot::default()).unwrap().resolve().unwrap();
     assert_eq!(config.settings.toolsets, ["file"]);
 }
 
@@ -269,6 +269,6 @@ fn a_model_may_be_named_without_its_section() {
     assert_eq!(whole.settings.model.base_url.as_deref(), Some("http://127.0.0.1:8080/v1"));
     assert!(whole.warnings.is_empty(), "{:?}", whole.warnings);
     assert!(
-        RawConfig::parse("config.yaml", "model: [a]\n", Env::default()).unwrap().resolve().is_err()
+        RawConfig::parse("config.yaml", "model: [a]\n", EnvSnapshot::default()).unwrap().resolve().is_err()
     );
 }

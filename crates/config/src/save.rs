@@ -11,8 +11,8 @@ use crate::document::read_text;
 use crate::error::ConfigError;
 
 /// How long to wait for a process that is writing the same file.
-const LOCK_PATIENCE: Duration = Duration::from_secs(10);
-const LOCK_POLL: Duration = Duration::from_millis(20);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Reads a file, changes its text and replaces it, alone among all processes that do the same.
 ///
@@ -22,7 +22,7 @@ pub fn update<E: Into<ConfigError>>(
     path: &Path,
     change: impl FnOnce(&str) -> Result<String, E>,
 ) -> Result<(), ConfigError> {
-    let lock = lock_for(path, LOCK_PATIENCE)?;
+    let lock = lock_for(path, LOCK_TIMEOUT)?;
     let before = read_text(path)?;
     let old = before.as_deref().unwrap_or("");
     let after = change(old).map_err(Into::into)?;
@@ -40,7 +40,7 @@ pub fn update<E: Into<ConfigError>>(
 /// Replaces a file in one step. A symbolic link stays and its target is replaced; the mode stays; a new file
 /// is readable by its owner only.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
-    create_folder(folder_of(path))
+    create_private_dir(parent_dir(path))
         .and_then(|()| write_atomic(path, bytes, 0o600))
         .map_err(|source| write_error(path, source))
 }
@@ -49,14 +49,14 @@ fn write_error(path: &Path, source: io::Error) -> ConfigError {
     ConfigError::Write { path: path.to_owned(), source }
 }
 
-fn folder_of(path: &Path) -> &Path {
+fn parent_dir(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
 }
 
-fn create_folder(folder: &Path) -> io::Result<()> {
+fn create_private_dir(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -72,16 +72,16 @@ fn create_folder(folder: &Path) -> io::Result<()> {
 fn lock_for(path: &Path, patience: Duration) -> Result<File, ConfigError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
-    let lock_path = folder_of(path).join(name);
+    let lock_path = parent_dir(path).join(name);
     let fail = |source| write_error(&lock_path, source);
-    create_folder(folder_of(path)).map_err(fail)?;
+    create_private_dir(parent_dir(path)).map_err(fail)?;
     let file = hermes_store::regular_file::open_lock(&lock_path, 0o600).map_err(fail)?;
     let deadline = Instant::now() + patience;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                std::thread::sleep(LOCK_POLL);
+                std::thread::sleep(LOCK_POLL_INTERVAL);
             }
             Err(TryLockError::WouldBlock) => return Err(ConfigError::Locked { path: lock_path }),
             Err(TryLockError::Error(source)) => return Err(write_error(&lock_path, source)),

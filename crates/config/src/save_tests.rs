@@ -103,7 +103,7 @@ fn concurrent_updates_are_all_kept() {
         .map(|index| {
             let path = Arc::clone(&path);
             std::thread::spawn(move || {
-                let key = KeyPath::of([format!("key{index}")]).unwrap();
+                let key = KeyPath::from_names([format!("key{index}")]).unwrap();
                 update(&path, |text| edit::set(text, &key, &index.into()))
             })
         })

@@ -2,43 +2,43 @@
 
 use serde_json::Value;
 
-use crate::keys::{self, Typed};
+use crate::keys::{self, TypedKey};
 
 /// Everything that today's code reads from the configuration.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct HermesSettings {
     /// Toolsets offered when none are named.
     pub toolsets: Vec<String>,
     /// Characters that one read of a file returns at most.
     pub file_read_max_chars: u64,
     /// `agent`.
-    pub agent: Agent,
+    pub agent: AgentConfig,
     /// `tool_output`.
-    pub tool_output: ToolOutput,
+    pub tool_output: ToolOutputConfig,
     /// `tools.tool_search`.
-    pub tool_search: ToolSearch,
+    pub tool_search: ToolSearchConfig,
     /// `tool_loop_guardrails`.
-    pub tool_loop_guardrails: Guardrails,
+    pub tool_loop_guardrails: LoopGuardConfig,
     /// `model`.
-    pub model: Model,
+    pub model: ModelConfig,
     /// `permissions`.
-    pub permissions: Permissions,
+    pub permissions: PermissionConfig,
     /// `approvals`.
-    pub approvals: Approvals,
+    pub approvals: ApprovalConfig,
     /// `sandbox`.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxConfig,
     /// `checkpoints`.
-    pub checkpoints: Checkpoints,
+    pub checkpoints: CheckpointConfig,
     /// `code_execution`.
-    pub code_execution: CodeExecution,
+    pub code_execution: CodeExecutionConfig,
     /// `terminal`.
-    pub terminal: Terminal,
+    pub terminal: TerminalConfig,
     /// `memory`.
-    pub memory: Memory,
+    pub memory: MemoryConfig,
     /// `messaging.targets`, as it stands there; null if it does not.
     pub message_targets: Value,
     /// `cron`.
-    pub cron: Cron,
+    pub cron: CronConfig,
     /// The time zone of schedules, if it was given.
     pub timezone: Option<String>,
     /// `delegation`, as whoever makes sub-agents reads it.
@@ -49,7 +49,7 @@ pub struct Settings {
 
 /// `agent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agent {
+pub struct AgentConfig {
     /// Toolsets that are never offered.
     pub disabled_toolsets: Vec<String>,
     /// How often the model is asked in one task.
@@ -58,7 +58,7 @@ pub struct Agent {
 
 /// `memory`: what outlasts a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Memory {
+pub struct MemoryConfig {
     /// Whether notes on the work are kept.
     pub memory_enabled: bool,
     /// Whether what is known of the user is kept.
@@ -71,7 +71,7 @@ pub struct Memory {
 
 /// `cron`: how scheduled jobs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cron {
+pub struct CronConfig {
     /// At once.
     pub max_parallel_jobs: u64,
     /// Answers of one job that are kept.
@@ -82,7 +82,7 @@ pub struct Cron {
 
 /// `tool_output`: how much of a result is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ToolOutput {
+pub struct ToolOutputConfig {
     /// Bytes of a command's output.
     pub max_bytes: u64,
     /// Lines of one read.
@@ -93,7 +93,7 @@ pub struct ToolOutput {
 
 /// `tools.tool_search`: when tools are found by search.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ToolSearch {
+pub struct ToolSearchConfig {
     /// Whether at all.
     pub enabled: ToolSearchMode,
     /// With `auto`: the share of the context window above which definitions are deferred.
@@ -118,20 +118,20 @@ pub enum ToolSearchMode {
 
 /// `tool_loop_guardrails`: what happens when the model repeats itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Guardrails {
+pub struct LoopGuardConfig {
     /// Whether the model is told.
     pub warnings_enabled: bool,
     /// Whether calls are refused.
     pub hard_stop_enabled: bool,
     /// When it is told.
-    pub warn_after: Thresholds,
+    pub warn_after: LoopGuardThresholds,
     /// When calls are refused.
-    pub hard_stop_after: Thresholds,
+    pub hard_stop_after: LoopGuardThresholds,
 }
 
 /// How often is too often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Thresholds {
+pub struct LoopGuardThresholds {
     /// Failures of one tool with the same arguments.
     pub exact_failure: u64,
     /// Failures of one tool with any arguments.
@@ -142,7 +142,7 @@ pub struct Thresholds {
 
 /// `model`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Model {
+pub struct ModelConfig {
     /// The model, if it was named.
     pub default: Option<String>,
     /// Who runs it, if that was said.
@@ -163,7 +163,7 @@ pub struct Model {
 
 /// `permissions`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Permissions {
+pub struct PermissionConfig {
     /// The profile, if one was chosen.
     pub profile: Option<String>,
     /// `enforce` or `audit`.
@@ -172,7 +172,7 @@ pub struct Permissions {
 
 /// `approvals`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Approvals {
+pub struct ApprovalConfig {
     /// `manual`, `smart` or `off`.
     pub mode: String,
     /// Commands that are never run.
@@ -183,7 +183,7 @@ pub struct Approvals {
 
 /// `sandbox`: what holds where a permission profile says nothing of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sandbox {
+pub struct SandboxConfig {
     /// `refuse`, `ask` or `reduced`, if it was said.
     pub missing: Option<String>,
     /// `isolated`, `host` or `off`, if it was said.
@@ -194,7 +194,7 @@ pub struct Sandbox {
 
 /// `checkpoints`: what is kept of files before they are changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Checkpoints {
+pub struct CheckpointConfig {
     /// Whether anything is.
     pub enabled: bool,
     /// Checkpoints of one workspace.
@@ -209,7 +209,7 @@ pub struct Checkpoints {
 
 /// `code_execution`: the bounds of scripts that call tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CodeExecution {
+pub struct CodeExecutionConfig {
     /// `project` or `strict`.
     pub mode: String,
     /// Seconds.
@@ -226,7 +226,7 @@ pub struct CodeExecution {
 
 /// `terminal`: where commands run and files are.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Terminal {
+pub struct TerminalConfig {
     /// `local`, `docker`, `ssh` or `singularity`.
     pub backend: String,
     /// Seconds that a command is waited for.
@@ -242,18 +242,18 @@ pub struct Terminal {
     /// The folder that a session begins in elsewhere.
     pub cwd: Option<String>,
     /// Bounds of a container.
-    pub container: Container,
+    pub container: ContainerConfig,
     /// `terminal.docker_*`.
-    pub docker: Docker,
+    pub docker: DockerConfig,
     /// `terminal.ssh_*` and `terminal.sync*`.
-    pub ssh: Ssh,
+    pub ssh: SshConfig,
     /// `terminal.singularity_*`.
-    pub singularity: Singularity,
+    pub singularity: SingularityConfig,
 }
 
 /// Bounds of a container.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Container {
+pub struct ContainerConfig {
     /// Processors.
     pub cpu: f64,
     /// Megabytes of memory.
@@ -266,7 +266,7 @@ pub struct Container {
 
 /// `terminal.docker_*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Docker {
+pub struct DockerConfig {
     /// The image.
     pub image: String,
     /// The program, if it was chosen.
@@ -291,7 +291,7 @@ pub struct Docker {
 
 /// `terminal.ssh_*` and `terminal.sync*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ssh {
+pub struct SshConfig {
     /// The host.
     pub host: Option<String>,
     /// The user there.
@@ -312,7 +312,7 @@ pub struct Ssh {
 
 /// `terminal.singularity_*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Singularity {
+pub struct SingularityConfig {
     /// The image.
     pub image: Option<String>,
     /// What it sees of this machine.
@@ -322,45 +322,45 @@ pub struct Singularity {
 }
 
 /// Something that answers for every key of the table.
-pub(crate) trait Answer {
-    fn read<T: Setting>(&mut self, typed: Typed<T>) -> T;
+pub(crate) trait SettingSource {
+    fn read<T: SettingValue>(&mut self, typed: TypedKey<T>) -> T;
 }
 
-impl Settings {
-    pub(crate) fn read(from: &mut impl Answer) -> Self {
+impl HermesSettings {
+    pub(crate) fn read(from: &mut impl SettingSource) -> Self {
         Self {
             toolsets: from.read(keys::TOOLSETS),
-            agent: Agent {
+            agent: AgentConfig {
                 disabled_toolsets: from.read(keys::DISABLED_TOOLSETS),
                 max_turns: from.read(keys::MAX_TURNS),
             },
-            tool_output: ToolOutput {
+            tool_output: ToolOutputConfig {
                 max_bytes: from.read(keys::MAX_BYTES),
                 max_lines: from.read(keys::MAX_LINES),
                 max_line_length: from.read(keys::MAX_LINE_LENGTH),
             },
             file_read_max_chars: from.read(keys::FILE_READ_MAX_CHARS),
-            tool_search: ToolSearch {
+            tool_search: ToolSearchConfig {
                 enabled: from.read(keys::SEARCH_ENABLED),
                 threshold_pct: from.read(keys::SEARCH_THRESHOLD),
                 search_default_limit: from.read(keys::SEARCH_DEFAULT_LIMIT),
                 max_search_limit: from.read(keys::SEARCH_MAX_LIMIT),
             },
-            tool_loop_guardrails: Guardrails {
+            tool_loop_guardrails: LoopGuardConfig {
                 warnings_enabled: from.read(keys::LOOP_WARNINGS),
                 hard_stop_enabled: from.read(keys::LOOP_HARD_STOP),
-                warn_after: Thresholds {
+                warn_after: LoopGuardThresholds {
                     exact_failure: from.read(keys::WARN_EXACT),
                     same_tool_failure: from.read(keys::WARN_SAME),
                     idempotent_no_progress: from.read(keys::WARN_IDEMPOTENT),
                 },
-                hard_stop_after: Thresholds {
+                hard_stop_after: LoopGuardThresholds {
                     exact_failure: from.read(keys::STOP_EXACT),
                     same_tool_failure: from.read(keys::STOP_SAME),
                     idempotent_no_progress: from.read(keys::STOP_IDEMPOTENT),
                 },
             },
-            model: Model {
+            model: ModelConfig {
                 default: from.read(keys::MODEL_DEFAULT),
                 provider: from.read(keys::MODEL_PROVIDER),
                 base_url: from.read(keys::MODEL_BASE_URL),
@@ -370,28 +370,28 @@ impl Settings {
                 tool_calls: from.read(keys::MODEL_TOOL_CALLS),
                 context_length: from.read(keys::CONTEXT_LENGTH),
             },
-            permissions: Permissions {
+            permissions: PermissionConfig {
                 profile: from.read(keys::PROFILE),
                 mode: from.read(keys::PERMISSION_MODE),
             },
-            approvals: Approvals {
+            approvals: ApprovalConfig {
                 mode: from.read(keys::APPROVAL_MODE),
                 deny: from.read(keys::APPROVAL_DENY),
                 timeout: from.read(keys::APPROVAL_TIMEOUT),
             },
-            sandbox: Sandbox {
+            sandbox: SandboxConfig {
                 missing: from.read(keys::SANDBOX_MISSING),
                 network: from.read(keys::SANDBOX_NETWORK),
                 host_ports: from.read(keys::SANDBOX_HOST_PORTS),
             },
-            checkpoints: Checkpoints {
+            checkpoints: CheckpointConfig {
                 enabled: from.read(keys::CHECKPOINTS_ENABLED),
                 max_snapshots: from.read(keys::CHECKPOINTS_MAX_SNAPSHOTS),
                 max_total_size_mb: from.read(keys::CHECKPOINTS_MAX_TOTAL),
                 max_file_size_mb: from.read(keys::CHECKPOINTS_MAX_FILE),
                 retention_days: from.read(keys::CHECKPOINTS_RETENTION),
             },
-            code_execution: CodeExecution {
+            code_execution: CodeExecutionConfig {
                 mode: from.read(keys::SCRIPT_MODE),
                 timeout: from.read(keys::SCRIPT_TIMEOUT),
                 max_tool_calls: from.read(keys::SCRIPT_CALLS),
@@ -399,29 +399,29 @@ impl Settings {
                 max_stderr_bytes: from.read(keys::SCRIPT_STDERR),
                 tools: from.read(keys::SCRIPT_TOOLS),
             },
-            terminal: Terminal::read(from),
-            memory: Memory {
+            terminal: TerminalConfig::read(from),
+            memory: MemoryConfig {
                 memory_enabled: from.read(keys::MEMORY_ENABLED),
                 user_profile_enabled: from.read(keys::USER_ENABLED),
                 memory_char_limit: from.read(keys::MEMORY_LIMIT),
                 user_char_limit: from.read(keys::USER_LIMIT),
             },
             message_targets: from.read(keys::MESSAGE_TARGETS),
-            cron: Cron {
+            cron: CronConfig {
                 max_parallel_jobs: from.read(keys::CRON_PARALLEL),
                 output_retention: from.read(keys::CRON_KEPT),
                 timeout_seconds: from.read(keys::CRON_TIME),
             },
             timezone: from.read(keys::TIMEZONE),
-            delegation: section(from, keys::DELEGATION),
-            moa: section(from, keys::MOA),
+            delegation: section(from, keys::DELEGATION_KEYS),
+            moa: section(from, keys::MOA_KEYS),
         }
     }
 }
 
 /// The settings of a section by the last part of their names, without those
 /// that are unset.
-fn section(from: &mut impl Answer, keys: &[Typed<Value>]) -> Value {
+fn section(from: &mut impl SettingSource, keys: &[TypedKey<Value>]) -> Value {
     let mut fields = serde_json::Map::new();
     for typed in keys {
         let value = from.read(typed.clone());
@@ -432,8 +432,8 @@ fn section(from: &mut impl Answer, keys: &[Typed<Value>]) -> Value {
     fields.into()
 }
 
-impl Terminal {
-    fn read(from: &mut impl Answer) -> Self {
+impl TerminalConfig {
+    fn read(from: &mut impl SettingSource) -> Self {
         let backend = from.read(keys::TERMINAL_BACKEND);
         let older = from.read(keys::TERMINAL_ENV_TYPE);
         Self {
@@ -444,13 +444,13 @@ impl Terminal {
             output_days: Some(from.read(keys::OUTPUT_DAYS)).filter(|n| *n > 0),
             output_mb: Some(from.read(keys::OUTPUT_SIZE)).filter(|n| *n > 0),
             cwd: from.read(keys::TERMINAL_FOLDER),
-            container: Container {
+            container: ContainerConfig {
                 cpu: from.read(keys::CONTAINER_CPU),
                 memory_mb: from.read(keys::CONTAINER_MEMORY),
                 disk_mb: from.read(keys::CONTAINER_DISK),
                 persistent: from.read(keys::CONTAINER_PERSISTENT),
             },
-            docker: Docker {
+            docker: DockerConfig {
                 image: from.read(keys::DOCKER_IMAGE),
                 program: from.read(keys::DOCKER_PROGRAM),
                 volumes: from.read(keys::DOCKER_VOLUMES),
@@ -462,7 +462,7 @@ impl Terminal {
                 extra_args: from.read(keys::DOCKER_EXTRA_ARGS),
                 global_args: from.read(keys::DOCKER_GLOBAL_ARGS),
             },
-            ssh: Ssh {
+            ssh: SshConfig {
                 host: from.read(keys::SSH_HOST),
                 user: from.read(keys::SSH_USER),
                 port: from.read(keys::SSH_PORT),
@@ -472,7 +472,7 @@ impl Terminal {
                 sync: from.read(keys::SYNC),
                 sync_back: from.read(keys::SYNC_BACK),
             },
-            singularity: Singularity {
+            singularity: SingularityConfig {
                 image: from.read(keys::SINGULARITY_IMAGE),
                 binds: from.read(keys::SINGULARITY_BINDS),
                 program: from.read(keys::SINGULARITY_PROGRAM),
@@ -481,66 +481,66 @@ impl Terminal {
     }
 }
 
-impl Default for Settings {
+impl Default for HermesSettings {
     fn default() -> Self {
-        struct Defaults;
-        impl Answer for Defaults {
-            fn read<T: Setting>(&mut self, typed: Typed<T>) -> T {
+        struct DefaultSource;
+        impl SettingSource for DefaultSource {
+            fn read<T: SettingValue>(&mut self, typed: TypedKey<T>) -> T {
                 T::from_value(&typed.key.default.to_value()).unwrap_or_default()
             }
         }
-        Self::read(&mut Defaults)
+        Self::read(&mut DefaultSource)
     }
 }
 
 /// A type that a checked value can be read as.
-pub(crate) trait Setting: Sized + Default {
+pub(crate) trait SettingValue: Sized + Default {
     fn from_value(value: &Value) -> Option<Self>;
 }
 
-impl Setting for Value {
+impl SettingValue for Value {
     fn from_value(value: &Value) -> Option<Self> {
         Some(value.clone())
     }
 }
 
-impl Setting for bool {
+impl SettingValue for bool {
     fn from_value(value: &Value) -> Option<Self> {
         value.as_bool()
     }
 }
 
-impl Setting for u64 {
+impl SettingValue for u64 {
     fn from_value(value: &Value) -> Option<Self> {
         value.as_u64()
     }
 }
 
-impl Setting for f64 {
+impl SettingValue for f64 {
     fn from_value(value: &Value) -> Option<Self> {
         value.as_f64()
     }
 }
 
-impl Setting for String {
+impl SettingValue for String {
     fn from_value(value: &Value) -> Option<Self> {
         value.as_str().map(str::to_owned)
     }
 }
 
-impl Setting for Vec<String> {
+impl SettingValue for Vec<String> {
     fn from_value(value: &Value) -> Option<Self> {
         value.as_array()?.iter().map(String::from_value).collect()
     }
 }
 
-impl Setting for Vec<u16> {
+impl SettingValue for Vec<u16> {
     fn from_value(value: &Value) -> Option<Self> {
         value.as_array()?.iter().map(|port| u16::try_from(port.as_u64()?).ok()).collect()
     }
 }
 
-impl<T: Setting> Setting for Option<T> {
+impl<T: SettingValue> SettingValue for Option<T> {
     fn from_value(value: &Value) -> Option<Self> {
         if value.is_null() {
             return Some(None);
@@ -549,7 +549,7 @@ impl<T: Setting> Setting for Option<T> {
     }
 }
 
-impl Setting for ToolSearchMode {
+impl SettingValue for ToolSearchMode {
     fn from_value(value: &Value) -> Option<Self> {
         match value.as_str()? {
             "auto" => Some(Self::Auto),

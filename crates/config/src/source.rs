@@ -3,25 +3,25 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::error::{Diagnostic, Place};
+use crate::error::{ConfigDiagnostic, FilePosition};
 
 /// As much of a long line as fits a terminal beside its number.
-const MAX_EXCERPT: usize = 100;
+const MAX_EXCERPT_CHARS: usize = 100;
 
-const BOM: char = '\u{feff}';
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// A fault at a byte range of a text, not yet tied to a file.
 #[derive(Debug, Clone)]
-pub(crate) struct Problem {
+pub(crate) struct SpannedProblem {
     pub(crate) at: Range<usize>,
     pub(crate) message: String,
-    pub(crate) first: Option<usize>,
+    pub(crate) related: Option<usize>,
     pub(crate) hint: Option<String>,
 }
 
-impl Problem {
+impl SpannedProblem {
     pub(crate) fn new(at: Range<usize>, message: impl Into<String>) -> Self {
-        Self { at, message: message.into(), first: None, hint: None }
+        Self { at, message: message.into(), related: None, hint: None }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -29,21 +29,21 @@ impl Problem {
         self
     }
 
-    pub(crate) fn first(mut self, offset: usize) -> Self {
-        self.first = Some(offset);
+    pub(crate) fn related(mut self, offset: usize) -> Self {
+        self.related = Some(offset);
         self
     }
 }
 
 #[derive(Clone)]
-pub(crate) struct Source {
+pub(crate) struct SourceText {
     pub(crate) name: PathBuf,
     pub(crate) text: String,
     /// The offset at which every line starts.
     lines: Vec<usize>,
 }
 
-impl Source {
+impl SourceText {
     pub(crate) fn new(name: PathBuf, text: String) -> Self {
         let bytes = text.as_bytes();
         let ends_line = |at: &usize| match bytes.get(*at) {
@@ -56,21 +56,21 @@ impl Source {
         Self { name, text, lines }
     }
 
-    pub(crate) fn place(&self, offset: usize) -> Place {
+    pub(crate) fn position(&self, offset: usize) -> FilePosition {
         let line = self.line_index(offset);
         let before = self.text.get(self.line_start(line)..offset).unwrap_or("");
-        Place {
+        FilePosition {
             file: self.name.clone(),
             line: line + 1,
-            column: before.chars().filter(|c| *c != BOM).count() + 1,
+            column: before.chars().filter(|c| *c != BYTE_ORDER_MARK).count() + 1,
         }
     }
 
-    pub(crate) fn diagnose(&self, problem: Problem) -> Diagnostic {
-        Diagnostic {
+    pub(crate) fn diagnose(&self, problem: SpannedProblem) -> ConfigDiagnostic {
+        ConfigDiagnostic {
             excerpt: self.excerpt(&problem.at),
-            place: Some(self.place(problem.at.start)),
-            first: problem.first.map(|offset| self.place(offset)),
+            position: Some(self.position(problem.at.start)),
+            related: problem.related.map(|offset| self.position(offset)),
             message: problem.message,
             hint: problem.hint,
         }
@@ -89,21 +89,21 @@ impl Source {
         let start = self.line_start(line);
         let end = self.line_start(line + 1);
         let text = self.text.get(start..end).unwrap_or("");
-        let text = text.trim_end_matches(['\n', '\r']).trim_start_matches(BOM);
-        let column = self.place(at.start).column - 1;
+        let text = text.trim_end_matches(['\n', '\r']).trim_start_matches(BYTE_ORDER_MARK);
+        let column = self.position(at.start).column - 1;
         let covered = self.text.get(at.start..at.end.min(end).max(at.start));
         let width = covered.map_or(0, |covered| covered.trim_end().chars().count());
 
         // A long line is shown around the fault, so that the caret has something to stand under.
-        let skip = column.saturating_sub(MAX_EXCERPT / 2);
+        let skip = column.saturating_sub(MAX_EXCERPT_CHARS / 2);
         let shown: String = text
             .chars()
             .skip(skip)
-            .take(MAX_EXCERPT)
+            .take(MAX_EXCERPT_CHARS)
             .map(|c| if c.is_control() { ' ' } else { c })
             .collect();
         let caret_at = column - skip;
-        let carets = "^".repeat(width.clamp(1, MAX_EXCERPT.saturating_sub(caret_at).max(1)));
+        let carets = "^".repeat(width.clamp(1, MAX_EXCERPT_CHARS.saturating_sub(caret_at).max(1)));
         let number = (line + 1).to_string();
         let gutter = " ".repeat(number.len());
         format!(" {number} | {shown}\n {gutter} | {}{carets}", " ".repeat(caret_at))

@@ -2,10 +2,10 @@
 
 use granit_parser::{ErrorKind, ScanError};
 
-use crate::source::Problem;
+use crate::source::SpannedProblem;
 use crate::tree::MAX_DEPTH;
 
-pub(crate) fn explain(error: &ScanError, text: &str) -> Problem {
+pub(crate) fn explain_scan_error(error: &ScanError, text: &str) -> SpannedProblem {
     let mut offset = error.marker().byte_offset().unwrap_or(text.len());
     // The parser has already stepped over a tab when it complains of it.
     if is_tab(error.kind()) && text.get(..offset).is_some_and(|before| before.ends_with('\t')) {
@@ -17,7 +17,7 @@ pub(crate) fn explain(error: &ScanError, text: &str) -> Problem {
         }
         _ => error.info(),
     };
-    Problem::new(offset..offset, message).hint(hint(error.kind()))
+    SpannedProblem::new(offset..offset, message).hint(hint(error.kind()))
 }
 
 fn is_tab(kind: &ErrorKind) -> bool {

@@ -7,7 +7,7 @@ use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle};
 use serde_json::Value;
 
 use crate::scalar;
-use crate::source::Problem;
+use crate::source::SpannedProblem;
 use crate::syntax;
 
 /// How deeply values may be nested, aliases followed.
@@ -18,8 +18,8 @@ pub(crate) const MAX_NODES: usize = 250_000;
 pub(crate) type NodeId = usize;
 
 #[derive(Debug)]
-pub(crate) struct Tree {
-    pub(crate) nodes: Vec<Node>,
+pub(crate) struct YamlTree {
+    pub(crate) nodes: Vec<YamlNode>,
     pub(crate) root: Option<NodeId>,
     /// Every comment, when they were asked for.
     pub(crate) comments: Vec<Range<usize>>,
@@ -28,8 +28,8 @@ pub(crate) struct Tree {
 }
 
 #[derive(Debug)]
-pub(crate) struct Node {
-    pub(crate) kind: Kind,
+pub(crate) struct YamlNode {
+    pub(crate) kind: YamlNodeKind,
     pub(crate) start: usize,
     /// The end of scalars and of bracketed collections; for the others the parser knows no exact end.
     pub(crate) end: usize,
@@ -40,15 +40,15 @@ pub(crate) struct Node {
 }
 
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum YamlNodeKind {
     Scalar { value: Value, style: ScalarStyle },
     List { flow: bool, items: Vec<NodeId> },
-    Map { flow: bool, entries: Vec<Entry> },
+    Map { flow: bool, entries: Vec<MapEntry> },
     Alias(NodeId),
 }
 
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct MapEntry {
     pub(crate) name: String,
     /// `<<`, which takes over the entries of other mappings.
     pub(crate) merge: bool,
@@ -57,49 +57,49 @@ pub(crate) struct Entry {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Comments {
+pub(crate) enum CommentMode {
     Skip,
     Keep,
 }
 
-pub(crate) fn parse(text: &str, comments: Comments) -> Result<Tree, Problem> {
+pub(crate) fn parse(text: &str, comments: CommentMode) -> Result<YamlTree, SpannedProblem> {
     let options = granit_parser::options! {
         emit_anchor_events: true,
-        emit_comments: comments == Comments::Keep,
+        emit_comments: comments == CommentMode::Keep,
         max_buffered_comment_events: usize::MAX,
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
     };
-    let mut builder = Builder::new(text.len());
+    let mut builder = TreeBuilder::new(text.len());
     for event in Parser::new_from_str_with_options(text, options) {
-        let (event, span) = event.map_err(|error| syntax::explain(&error, text))?;
-        builder.take(event, &span)?;
+        let (event, span) = event.map_err(|error| syntax::explain_scan_error(&error, text))?;
+        builder.on_event(event, &span)?;
     }
     // The comment of a `|` line is reported after the text below it.
     builder.tree.comments.sort_by_key(|comment| comment.start);
     Ok(builder.tree)
 }
 
-impl Tree {
-    pub(crate) fn node(&self, id: NodeId) -> &Node {
+impl YamlTree {
+    pub(crate) fn node(&self, id: NodeId) -> &YamlNode {
         &self.nodes[id]
     }
 
     /// The node an alias stands for, or the node itself.
     pub(crate) fn target(&self, id: NodeId) -> NodeId {
         match self.node(id).kind {
-            Kind::Alias(target) => target,
+            YamlNodeKind::Alias(target) => target,
             _ => id,
         }
     }
 
     /// The mappings whose entries a mapping takes over, the strongest first.
-    pub(crate) fn merged(&self, entries: &[Entry]) -> Vec<NodeId> {
+    pub(crate) fn merge_sources(&self, entries: &[MapEntry]) -> Vec<NodeId> {
         let mut sources = Vec::new();
         for entry in entries.iter().filter(|entry| entry.merge) {
             let value = self.target(entry.value);
             match &self.node(value).kind {
-                Kind::List { items, .. } => {
+                YamlNodeKind::List { items, .. } => {
                     sources.extend(items.iter().map(|item| self.target(*item)));
                 }
                 _ => sources.push(value),
@@ -109,7 +109,7 @@ impl Tree {
     }
 }
 
-impl Node {
+impl YamlNode {
     /// Where the node starts with its anchor and tag.
     pub(crate) fn full_start(&self) -> usize {
         let properties = [&self.anchor, &self.tag];
@@ -122,44 +122,44 @@ impl Node {
     }
 }
 
-struct Builder {
-    tree: Tree,
-    stack: Vec<Frame>,
+struct TreeBuilder {
+    tree: YamlTree,
+    stack: Vec<OpenNode>,
     anchors: HashMap<usize, NodeId>,
     documents: usize,
 }
 
-struct Frame {
+struct OpenNode {
     node: NodeId,
     /// The key that waits for its value.
-    key: Option<Key>,
+    key: Option<PendingKey>,
     /// Where each name was given, to refuse it a second time.
     names: HashMap<String, usize>,
 }
 
-struct Key {
+struct PendingKey {
     node: NodeId,
     name: String,
     merge: bool,
 }
 
-impl Builder {
+impl TreeBuilder {
     fn new(end: usize) -> Self {
         Self {
-            tree: Tree { nodes: Vec::new(), root: None, comments: Vec::new(), end },
+            tree: YamlTree { nodes: Vec::new(), root: None, comments: Vec::new(), end },
             stack: Vec::new(),
             anchors: HashMap::new(),
             documents: 0,
         }
     }
 
-    fn take(&mut self, event: Event<'_>, span: &Span) -> Result<(), Problem> {
+    fn on_event(&mut self, event: Event<'_>, span: &Span) -> Result<(), SpannedProblem> {
         let at = span.byte_range().unwrap_or(0..0);
         match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    return Err(Problem::new(at, "a second document starts here")
+                    return Err(SpannedProblem::new(at, "a second document starts here")
                         .hint("the configuration is one document: remove the `---` line"));
                 }
             }
@@ -172,23 +172,23 @@ impl Builder {
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let value = scalar::resolve(&text, style, tag.as_deref()).map_err(|expected| {
-                    Problem::new(at.clone(), format!("the tag asks for {expected}"))
+                    SpannedProblem::new(at.clone(), format!("the tag asks for {expected}"))
                         .hint("remove the tag, or change the value")
                 })?;
                 let merge = text == "<<" && style == ScalarStyle::Plain && tag.is_none();
-                let kind = Kind::Scalar { value, style };
+                let kind = YamlNodeKind::Scalar { value, style };
                 let node = self.add(kind, span, anchor)?;
                 self.attach(node, Some((text.into_owned(), merge)))?;
             }
             Event::SequenceStart(style, anchor, _) => {
                 let flow = style == StructureStyle::Flow;
                 let items = Vec::new();
-                self.open(Kind::List { flow, items }, span, anchor)?;
+                self.open(YamlNodeKind::List { flow, items }, span, anchor)?;
             }
             Event::MappingStart(style, anchor, _) => {
                 let flow = style == StructureStyle::Flow;
                 let entries = Vec::new();
-                self.open(Kind::Map { flow, entries }, span, anchor)?;
+                self.open(YamlNodeKind::Map { flow, entries }, span, anchor)?;
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 if let Some(frame) = self.stack.pop() {
@@ -197,31 +197,31 @@ impl Builder {
                     node.open = false;
                 }
             }
-            Event::Alias(id) => self.take_alias(id, span)?,
+            Event::Alias(id) => self.on_alias(id, span)?,
             _ => {}
         }
         Ok(())
     }
 
-    fn take_alias(&mut self, id: usize, span: &Span) -> Result<(), Problem> {
+    fn on_alias(&mut self, id: usize, span: &Span) -> Result<(), SpannedProblem> {
         let at = span.byte_range().unwrap_or(0..0);
         let Some(&target) = self.anchors.get(&id) else {
-            return Err(Problem::new(at, "this alias refers to nothing"));
+            return Err(SpannedProblem::new(at, "this alias refers to nothing"));
         };
         let target_node = self.tree.node(target);
         if target_node.open {
-            return Err(Problem::new(at, "this alias refers to the value it is part of")
+            return Err(SpannedProblem::new(at, "this alias refers to the value it is part of")
                 .hint("a value cannot contain itself: write it out"));
         }
         let name = match &target_node.kind {
-            Kind::Scalar { value, .. } => Some((plain_text(value), false)),
+            YamlNodeKind::Scalar { value, .. } => Some((plain_text(value), false)),
             _ => None,
         };
-        let node = self.add(Kind::Alias(target), span, 0)?;
+        let node = self.add(YamlNodeKind::Alias(target), span, 0)?;
         self.attach(node, name)
     }
 
-    fn open(&mut self, kind: Kind, span: &Span, anchor: usize) -> Result<(), Problem> {
+    fn open(&mut self, kind: YamlNodeKind, span: &Span, anchor: usize) -> Result<(), SpannedProblem> {
         let node = self.add(kind, span, anchor)?;
         if self.stack.len() >= MAX_DEPTH {
             let at = self.tree.node(node).range();
@@ -229,17 +229,17 @@ impl Builder {
         }
         self.attach(node, None)?;
         self.tree.nodes[node].open = true;
-        self.stack.push(Frame { node, key: None, names: HashMap::new() });
+        self.stack.push(OpenNode { node, key: None, names: HashMap::new() });
         Ok(())
     }
 
-    fn add(&mut self, kind: Kind, span: &Span, anchor: usize) -> Result<NodeId, Problem> {
+    fn add(&mut self, kind: YamlNodeKind, span: &Span, anchor: usize) -> Result<NodeId, SpannedProblem> {
         let at = span.byte_range().unwrap_or(0..0);
         if self.tree.nodes.len() >= MAX_NODES {
             return Err(too_many(at));
         }
         let node = self.tree.nodes.len();
-        self.tree.nodes.push(Node {
+        self.tree.nodes.push(YamlNode {
             kind,
             start: at.start,
             end: at.end,
@@ -254,16 +254,16 @@ impl Builder {
     }
 
     /// Puts a finished or opening node where its parent expects one; `name` is what it reads as if it is a key.
-    fn attach(&mut self, node: NodeId, name: Option<(String, bool)>) -> Result<(), Problem> {
+    fn attach(&mut self, node: NodeId, name: Option<(String, bool)>) -> Result<(), SpannedProblem> {
         let Some(frame) = self.stack.last_mut() else {
             self.tree.root = Some(node);
             return Ok(());
         };
         let at = self.tree.nodes[node].range();
         match &mut self.tree.nodes[frame.node].kind {
-            Kind::List { items, .. } => items.push(node),
-            Kind::Map { entries, .. } => match frame.key.take() {
-                Some(key) => entries.push(Entry {
+            YamlNodeKind::List { items, .. } => items.push(node),
+            YamlNodeKind::Map { entries, .. } => match frame.key.take() {
+                Some(key) => entries.push(MapEntry {
                     name: key.name,
                     merge: key.merge,
                     key: key.node,
@@ -271,30 +271,30 @@ impl Builder {
                 }),
                 None => {
                     let Some((name, merge)) = name else {
-                        return Err(Problem::new(at, "a key cannot be a list or a mapping")
+                        return Err(SpannedProblem::new(at, "a key cannot be a list or a mapping")
                             .hint("put quotes around the key"));
                     };
                     if let Some(first) = frame.names.insert(name.clone(), at.start) {
-                        return Err(Problem::new(at, format!("the key `{name}` is given twice"))
-                            .first(first)
+                        return Err(SpannedProblem::new(at, format!("the key `{name}` is given twice"))
+                            .related(first)
                             .hint("keep one of the two"));
                     }
-                    frame.key = Some(Key { node, name, merge });
+                    frame.key = Some(PendingKey { node, name, merge });
                 }
             },
-            Kind::Scalar { .. } | Kind::Alias(_) => {}
+            YamlNodeKind::Scalar { .. } | YamlNodeKind::Alias(_) => {}
         }
         Ok(())
     }
 }
 
-pub(crate) fn too_deep(at: Range<usize>) -> Problem {
-    Problem::new(at, format!("this is nested more than {MAX_DEPTH} levels deep"))
+pub(crate) fn too_deep(at: Range<usize>) -> SpannedProblem {
+    SpannedProblem::new(at, format!("this is nested more than {MAX_DEPTH} levels deep"))
         .hint("no setting is nested that deeply; is this the right file?")
 }
 
-pub(crate) fn too_many(at: Range<usize>) -> Problem {
-    Problem::new(at, format!("the document has more than {MAX_NODES} values, aliases written out"))
+pub(crate) fn too_many(at: Range<usize>) -> SpannedProblem {
+    SpannedProblem::new(at, format!("the document has more than {MAX_NODES} values, aliases written out"))
         .hint("write fewer aliases, or check that this is the right file")
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// An environment variable the project reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Var {
+pub struct EnvVar {
     /// Its name.
     pub name: &'static str,
     /// What it does.
@@ -66,26 +66,26 @@ vars! {
 ///
 /// Values may be secrets: `Debug` shows names only.
 #[derive(Clone, Default)]
-pub struct Env(BTreeMap<OsString, OsString>);
+pub struct EnvSnapshot(BTreeMap<OsString, OsString>);
 
-impl Env {
+impl EnvSnapshot {
     /// The variables of this process.
     pub fn from_process() -> Self {
         Self(std::env::vars_os().collect())
     }
 
     /// The value of a variable; one that is set to nothing counts as not set.
-    pub fn get(&self, var: &Var) -> Option<&OsStr> {
+    pub fn get(&self, var: &EnvVar) -> Option<&OsStr> {
         self.get_named(var.name)
     }
 
     /// The value of a variable as text.
-    pub fn text(&self, var: &Var) -> Option<String> {
+    pub fn text(&self, var: &EnvVar) -> Option<String> {
         Some(self.get(var)?.to_string_lossy().into_owned())
     }
 
     /// Adds variables that are not set yet, as a `.env` file does.
-    pub fn fill<K, V>(&mut self, vars: impl IntoIterator<Item = (K, V)>)
+    pub fn fill_missing<K, V>(&mut self, vars: impl IntoIterator<Item = (K, V)>)
     where
         K: Into<OsString>,
         V: Into<OsString>,
@@ -100,13 +100,13 @@ impl Env {
     }
 }
 
-impl<K: Into<OsString>, V: Into<OsString>> FromIterator<(K, V)> for Env {
+impl<K: Into<OsString>, V: Into<OsString>> FromIterator<(K, V)> for EnvSnapshot {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(vars: I) -> Self {
         Self(vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
 }
 
-impl fmt::Debug for Env {
+impl fmt::Debug for EnvSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use hermes_config::Document;
+use hermes_config::ConfigDocument;
 use hermes_shell::CommandPattern;
 
 use crate::error::PolicyError;
@@ -67,7 +67,7 @@ pub struct Expectation {
     /// The expected answer.
     pub answer: Answer,
     /// Where it was written.
-    pub place: Option<hermes_config::Place>,
+    pub place: Option<hermes_config::FilePosition>,
 }
 
 /// Everything that one file says.
@@ -79,24 +79,24 @@ pub struct File {
     pub global: Option<Profile>,
     /// What the rules' authors expect.
     pub expectations: Vec<Expectation>,
-    extends: BTreeMap<String, (String, Option<hermes_config::Place>)>,
+    extends: BTreeMap<String, (String, Option<hermes_config::FilePosition>)>,
 }
 
 impl File {
     /// The profiles that are built in.
     pub fn builtin(places: &Places) -> Result<Self, PolicyError> {
-        let document = Document::parse("built-in profiles", include_str!("builtin.yaml"))?;
+        let document = ConfigDocument::parse("built-in profiles", include_str!("builtin.yaml"))?;
         Reader { places, file: Self::default(), builtin: true }.read(&document)
     }
 
     /// Reads a file. One that is not there says nothing.
     pub fn load(path: &Path, places: &Places) -> Result<Self, PolicyError> {
-        Reader { places, file: Self::default(), builtin: false }.read(&Document::load(path)?)
+        Reader { places, file: Self::default(), builtin: false }.read(&ConfigDocument::load(path)?)
     }
 
     /// Reads a text.
     pub fn parse(name: &str, text: &str, places: &Places) -> Result<Self, PolicyError> {
-        Reader { places, file: Self::default(), builtin: false }.read(&Document::parse(name, text)?)
+        Reader { places, file: Self::default(), builtin: false }.read(&ConfigDocument::parse(name, text)?)
     }
 
     /// The profile of that name, with what it extends under it.
@@ -151,7 +151,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(mut self, document: &Document) -> Result<File, PolicyError> {
+    fn read(mut self, document: &ConfigDocument) -> Result<File, PolicyError> {
         for (key, node) in Node::root(document, self.builtin).entries()? {
             match key.as_str() {
                 "profiles" => {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hermes_config::{ConfigError, Place};
+use hermes_config::{ConfigError, FilePosition};
 
 /// A permission file that cannot be used. Nothing that it might have
 /// restricted may run until it is mended.
@@ -11,7 +11,7 @@ pub struct PolicyError {
     /// What is wrong.
     pub message: String,
     /// Where.
-    pub place: Option<Place>,
+    pub place: Option<FilePosition>,
     /// What to do.
     pub hint: Option<String>,
 }
@@ -21,7 +21,7 @@ impl PolicyError {
         Self { message: message.into(), place: None, hint: None }
     }
 
-    pub(crate) fn at(mut self, place: Option<Place>) -> Self {
+    pub(crate) fn at(mut self, place: Option<FilePosition>) -> Self {
         self.place = self.place.or(place);
         self
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use hermes_config::Place;
+use hermes_config::FilePosition;
 use hermes_core::{Effect, Resource, Scope};
 use hermes_net::{AddressReach, canonical_host, host_reach};
 use hermes_shell::{CommandPattern, LeafCommand};
@@ -40,7 +40,7 @@ pub struct Origin {
     /// The rule as a person would quote it.
     pub rule: String,
     /// Its file and line; nothing for rules that are built in.
-    pub place: Option<Place>,
+    pub place: Option<FilePosition>,
 }
 
 impl fmt::Display for Origin {
@@ -255,7 +255,7 @@ pub struct Level {
     /// Who speaks, for messages: `profile default`, `global rules`, …
     pub name: String,
     /// Where it begins.
-    pub place: Option<Place>,
+    pub place: Option<FilePosition>,
     /// What may be done at all; nothing said means no opinion.
     pub allow: Option<Vec<Rule>>,
     /// What may not.

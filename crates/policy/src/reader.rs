@@ -1,6 +1,6 @@
 //! Walking through a permission file with the place of everything at hand.
 
-use hermes_config::{Document, KeyPath, Place};
+use hermes_config::{ConfigDocument, KeyPath, FilePosition};
 use serde_json::{Map, Value};
 
 use crate::error::PolicyError;
@@ -9,7 +9,7 @@ use crate::level::Answer;
 /// A value of the file, and how to get there.
 #[derive(Clone)]
 pub(crate) struct Node<'d> {
-    document: &'d Document,
+    document: &'d ConfigDocument,
     path: Vec<String>,
     value: &'d Value,
     /// Whether it is part of hermes and has no place that a person could look at.
@@ -17,7 +17,7 @@ pub(crate) struct Node<'d> {
 }
 
 impl<'d> Node<'d> {
-    pub(crate) fn root(document: &'d Document, builtin: bool) -> Self {
+    pub(crate) fn root(document: &'d ConfigDocument, builtin: bool) -> Self {
         Self { document, path: Vec::new(), value: document.value(), builtin }
     }
 
@@ -27,11 +27,11 @@ impl<'d> Node<'d> {
         Self { path, value, ..self.clone() }
     }
 
-    pub(crate) fn place(&self) -> Option<Place> {
+    pub(crate) fn place(&self) -> Option<FilePosition> {
         if self.builtin {
             return None;
         }
-        self.document.place(&KeyPath::of(self.path.iter().cloned())?)
+        self.document.position(&KeyPath::from_names(self.path.iter().cloned())?)
     }
 
     pub(crate) fn is_map(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The front matter of a file: where it is, and what it says.
 
-use hermes_config::{ConfigError, Document};
+use hermes_config::{ConfigError, ConfigDocument};
 use serde_json::{Map, Value};
 
 /// What is wrong with a file, and on which line.
@@ -49,7 +49,7 @@ pub(crate) fn split(text: &str) -> Result<Parts<'_>, Fault> {
 /// The fields, and what was wrong with them if they had to be read line by line.
 pub(crate) fn fields(matter: &str) -> Result<(Map<String, Value>, Option<Fault>), Fault> {
     // The line of dashes counts, too.
-    let fault = match Document::parse("SKILL.md", format!("\n{matter}")) {
+    let fault = match ConfigDocument::parse("SKILL.md", format!("\n{matter}")) {
         Ok(document) => {
             let mut fields = document.value().as_object().cloned().unwrap_or_default();
             // A skill may be called `on`, and 1.10 is not 1.1.
@@ -62,7 +62,7 @@ pub(crate) fn fields(matter: &str) -> Result<(Map<String, Value>, Option<Fault>)
         }
         Err(ConfigError::Syntax(told)) => {
             let what = told.message.replace("the configuration must be", "the fields must be");
-            Fault::new(told.place.map_or(2, |place| place.line), what)
+            Fault::new(told.position.map_or(2, |place| place.line), what)
         }
         Err(other) => return Err(Fault::new(2, other.to_string())),
     };

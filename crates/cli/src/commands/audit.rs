@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hermes::audit::{AuditEntry, LogError, AuditQuery};
 use hermes::core::ErrorKind;
-use hermes_config::Home;
+use hermes_config::HermesHome;
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -66,7 +66,7 @@ pub(crate) struct Wanted {
 }
 
 /// Where the log is kept.
-pub(crate) fn folder(home: &Home) -> PathBuf {
+pub(crate) fn folder(home: &HermesHome) -> PathBuf {
     home.logs_dir().join("audit")
 }
 

@@ -8,7 +8,7 @@ use hermes_checkpoints::{
     PathChange, DamagedCheckpoint, CheckpointKind, LATEST_CHECKPOINT, CheckpointLimits, CheckpointManifest, SavedState, CheckpointStore, RestoreTarget, path_from_text, workspace_for,
     written, relative_path_text,
 };
-use hermes_config::{Config, Settings};
+use hermes_config::{ResolvedConfig, HermesSettings};
 use hermes_files::JournalDir;
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ pub(crate) fn store(app: &App) -> Result<CheckpointStore, Failure> {
 }
 
 /// How much is kept, by the settings; 0 stands for no bound.
-pub(crate) fn limits(settings: &Settings) -> CheckpointLimits {
+pub(crate) fn limits(settings: &HermesSettings) -> CheckpointLimits {
     let said = &settings.checkpoints;
     let megabytes = |n: u64| if n == 0 { u64::MAX } else { n.saturating_mul(MEGABYTE) };
     let age = match said.retention_days {
@@ -406,7 +406,7 @@ fn prune(app: &App, store: &CheckpointStore) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn status(app: &App, store: &CheckpointStore, config: &Config) -> Outcome {
+fn status(app: &App, store: &CheckpointStore, config: &ResolvedConfig) -> Outcome {
     let usage = store.usage()?;
     let said = config.settings.checkpoints;
     if app.json {
@@ -502,8 +502,8 @@ pub(super) fn size(bytes: u64) -> String {
 
 /// Who keeps files for calls, if the settings say so.
 pub(crate) fn keeper(
-    home: &hermes_config::Home,
-    settings: &Settings,
+    home: &hermes_config::HermesHome,
+    settings: &HermesSettings,
     store: &Arc<CheckpointStore>,
     journals: &Arc<JournalDir>,
 ) -> Option<Arc<hermes_checkpoints::FileCheckpointer>> {

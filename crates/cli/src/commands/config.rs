@@ -1,7 +1,7 @@
 //! `hermes config`: the settings.
 
 use hermes_config::{
-    ConfigError, Home, KEYS, Key, KeyPath, Resolved, VARS, edit, parse_value, save,
+    ConfigError, HermesHome, KEYS, SettingKey, KeyPath, ResolvedSetting, VARS, edit, parse_value, save,
 };
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn key_path(key: &str) -> Result<KeyPath, Failure> {
     })
 }
 
-fn path(app: &App, home: &Home) -> Outcome {
+fn path(app: &App, home: &HermesHome) -> Outcome {
     let file = home.config_file();
     if app.json {
         let value = json!({
@@ -51,7 +51,7 @@ fn path(app: &App, home: &Home) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn get(app: &App, home: &Home, key: &str) -> Outcome {
+fn get(app: &App, home: &HermesHome, key: &str) -> Outcome {
     let config = app.config(home)?;
     app.warn_about(&config);
     let Some((value, origin)) = config.get(&key_path(key)?) else {
@@ -73,7 +73,7 @@ fn get(app: &App, home: &Home, key: &str) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn get_all(app: &App, home: &Home) -> Outcome {
+fn get_all(app: &App, home: &HermesHome) -> Outcome {
     let config = app.config(home)?;
     app.warn_about(&config);
     if app.json {
@@ -96,7 +96,7 @@ fn get_all(app: &App, home: &Home) -> Outcome {
 
 /// The value, as a list of all settings shows it: of what the user has named,
 /// the names. What they stand for may be meant for nobody else.
-fn outline(resolved: &Resolved) -> Value {
+fn outline(resolved: &ResolvedSetting) -> Value {
     match &resolved.value {
         Value::Object(map) => map.keys().map(String::as_str).map(Value::from).collect(),
         value => value.clone(),
@@ -118,7 +118,7 @@ fn plain(value: &Value) -> String {
 /// settings all make sense.
 fn change(
     app: &App,
-    home: &Home,
+    home: &HermesHome,
     edit: impl FnOnce(&str) -> Result<String, edit::EditError>,
 ) -> Result<(), Failure> {
     let file = home.config_file();
@@ -132,23 +132,23 @@ fn change(
 }
 
 /// Writes a setting for somebody who was asked about it.
-pub(crate) fn keep(app: &App, home: &Home, key: &str, value: &Value) -> Result<(), Failure> {
+pub(crate) fn keep(app: &App, home: &HermesHome, key: &str, value: &Value) -> Result<(), Failure> {
     let path = key_path(key)?;
     change(app, home, |old| edit::set(old, &path, value)).map_err(unwritten)
 }
 
-fn set(app: &App, home: &Home, key: &str, text: &str) -> Outcome {
+fn set(app: &App, home: &HermesHome, key: &str, text: &str) -> Outcome {
     let path = key_path(key)?;
-    let known = Key::find(key).is_some();
+    let known = SettingKey::find(key).is_some();
     // A text setting takes its value literally: `12` is a profile's name too.
-    let value = match Key::find(key).map(|k| k.kind) {
-        Some(hermes_config::Kind::Text) => Value::String(text.to_owned()),
-        Some(hermes_config::Kind::TextList | hermes_config::Kind::Models)
+    let value = match SettingKey::find(key).map(|k| k.kind) {
+        Some(hermes_config::SettingKind::Text) => Value::String(text.to_owned()),
+        Some(hermes_config::SettingKind::TextList | hermes_config::SettingKind::Models)
             if !text.trim_start().starts_with('[') =>
         {
             text.split(',').map(str::trim).filter(|t| !t.is_empty()).map(Value::from).collect()
         }
-        Some(hermes_config::Kind::PortList) if !text.trim_start().starts_with('[') => {
+        Some(hermes_config::SettingKind::PortList) if !text.trim_start().starts_with('[') => {
             let ports = text.split(',').map(str::trim).filter(|port| !port.is_empty());
             ports.map(parse_value).collect()
         }
@@ -174,7 +174,7 @@ fn unwritten(failure: Failure) -> Failure {
     }
 }
 
-fn unset(app: &App, home: &Home, key: &str) -> Outcome {
+fn unset(app: &App, home: &HermesHome, key: &str) -> Outcome {
     let path = key_path(key)?;
     change(app, home, |old| edit::unset(old, &path))?;
     if app.json {
@@ -186,10 +186,10 @@ fn unset(app: &App, home: &Home, key: &str) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn explain(app: &App, home: &Home, key: Option<&str>) -> Outcome {
+fn explain(app: &App, home: &HermesHome, key: Option<&str>) -> Outcome {
     let config = app.config(home)?;
     let Some(name) = key else { return explain_all(app) };
-    let Some(resolved) = config.explain(name) else {
+    let Some(resolved) = config.setting(name) else {
         if let Some(page) = page_of(name) {
             return point_to(app, &config, name, page);
         }
@@ -239,7 +239,7 @@ fn page_of(name: &str) -> Option<&'static str> {
     link.split(['(', ')']).nth(1)
 }
 
-fn point_to(app: &App, config: &hermes_config::Config, name: &str, page: &str) -> Outcome {
+fn point_to(app: &App, config: &hermes_config::ResolvedConfig, name: &str, page: &str) -> Outcome {
     let set = name.parse::<KeyPath>().ok().and_then(|path| config.get(&path));
     // What it holds may be meant for nobody else; whoever wants to see it says so.
     let origin = set.map(|(_, origin)| origin.to_string());

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::{Subcommand, ValueEnum};
 use hermes::core::ErrorKind;
-use hermes_config::{Config, Home};
+use hermes_config::{ResolvedConfig, HermesHome};
 use hermes_memory::{Limits, Memory as Lists, MemoryError, Target, Tier, Written};
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ impl From<MemoryError> for Failure {
 }
 
 /// The lists of a home, as the settings want them.
-pub(crate) fn lists(home: &Home, config: &Config) -> Result<Lists, Failure> {
+pub(crate) fn lists(home: &HermesHome, config: &ResolvedConfig) -> Result<Lists, Failure> {
     let said = &config.settings.memory;
     let limit =
         |is_kept: bool, limit: u64| is_kept.then(|| usize::try_from(limit).unwrap_or(usize::MAX));

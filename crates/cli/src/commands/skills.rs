@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use hermes::core::ErrorKind;
 use hermes::engine::Secrets as _;
-use hermes_config::{Config, Home};
+use hermes_config::{ResolvedConfig, HermesHome};
 use hermes_skills::{Choices, Content, Note, Shelf, Skill, SkillError, Standing, places};
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ impl From<SkillError> for Failure {
 }
 
 /// The skills of a home, and of the project around a folder.
-pub(crate) fn shelf(home: &Home, config: &Config, cwd: &Path) -> Shelf {
+pub(crate) fn shelf(home: &HermesHome, config: &ResolvedConfig, cwd: &Path) -> Shelf {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let choices = Choices::read(config.document.value(), home.root(), &variable);
     // The folder may be one of another machine, of which we know nothing.

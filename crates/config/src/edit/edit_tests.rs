@@ -59,7 +59,7 @@ fn texts_that_look_like_something_else_are_quoted() {
     ] {
         let text = edited("a: 1\n", "a", json!(word));
         assert!(text.contains('"') || text.contains('\''), "{text}");
-        assert_eq!(read(&text).unwrap().1, json!({"a": word}));
+        assert_eq!(parse_document(&text).unwrap().1, json!({"a": word}));
     }
     assert_eq!(edited("a: 1\n", "a", json!("gpt-4 turbo")), "a: gpt-4 turbo\n");
     assert_eq!(edited("a: 1\n", "a", json!("x\ny\u{7f}")), "a: \"x\\ny\\x7F\"\n");
@@ -245,7 +245,7 @@ fn what_cannot_be_done_is_said() {
     let deep = (0..300).fold(json!(1), |value, _| json!([value]));
     assert!(matches!(set("", &path("a"), &deep), Err(EditError::TooDeep { .. })));
     assert!(matches!(
-        set("a: 1\n", &KeyPath::of(["k".repeat(5_000)]).unwrap(), &json!(1)),
+        set("a: 1\n", &KeyPath::from_names(["k".repeat(5_000)]).unwrap(), &json!(1)),
         Err(EditError::Refused { .. })
     ));
 }
@@ -253,10 +253,10 @@ fn what_cannot_be_done_is_said() {
 #[test]
 fn odd_names_are_quoted() {
     for name in ["a.b", "yes", "", "x: y", "#", "1", "é", "a b", "\n", "- x", "[", "a,b"] {
-        let at = KeyPath::of(["s", name]).unwrap();
+        let at = KeyPath::from_names(["s", name]).unwrap();
         for text in ["s:\n  k: 1\n", "s: {k: 1}\n"] {
             let edited = set(text, &at, &json!("v")).unwrap();
-            assert_eq!(read(&edited).unwrap().1, json!({"s": {"k": 1, name: "v"}}), "{edited}");
+            assert_eq!(parse_document(&edited).unwrap().1, json!({"s": {"k": 1, name: "v"}}), "{edited}");
             let back = unset(&edited, &at).unwrap();
             assert_eq!(back, text);
         }

@@ -5,26 +5,26 @@ use std::ops::Range;
 use granit_parser::ScalarStyle;
 use serde_json::Value;
 
-use super::render::Style;
-use super::spot::{Lead, Spot};
-use crate::tree::{Kind, Node, NodeId, Tree};
+use super::render::YamlStyle;
+use super::position::{ValueMarker, ValuePosition};
+use crate::tree::{YamlNodeKind, YamlNode, NodeId, YamlTree};
 
-pub(super) struct Layout<'t> {
+pub(super) struct TextLayout<'t> {
     pub(super) text: &'t str,
-    pub(super) tree: Tree,
-    pub(super) style: Style,
+    pub(super) tree: YamlTree,
+    pub(super) style: YamlStyle,
 }
 
-impl<'t> Layout<'t> {
-    pub(super) fn new(text: &'t str, tree: Tree) -> Self {
-        let mut layout = Self { text, tree, style: Style::default() };
+impl<'t> TextLayout<'t> {
+    pub(super) fn new(text: &'t str, tree: YamlTree) -> Self {
+        let mut layout = Self { text, tree, style: YamlStyle::default() };
         layout.style = layout.detect_style();
         layout
     }
 
     /// The file's own newline and indentation; the first of each kind counts.
-    fn detect_style(&self) -> Style {
-        let mut style = Style::default();
+    fn detect_style(&self) -> YamlStyle {
+        let mut style = YamlStyle::default();
         if let Some(end) = self.text.find(['\n', '\r']) {
             style.newline = match self.text.get(end..end + 2) {
                 Some("\r\n") => "\r\n",
@@ -34,19 +34,19 @@ impl<'t> Layout<'t> {
         }
         let (mut step, mut list) = (None, None);
         for node in &self.tree.nodes {
-            let Kind::Map { flow: false, entries } = &node.kind else {
+            let YamlNodeKind::Map { flow: false, entries } = &node.kind else {
                 continue;
             };
             for entry in entries {
                 let key = self.column(self.tree.node(entry.key).full_start());
                 match &self.tree.node(entry.value).kind {
-                    Kind::Map { flow: false, entries } => {
+                    YamlNodeKind::Map { flow: false, entries } => {
                         let first = entries.first();
                         let column = first.map(|e| self.column(self.tree.node(e.key).full_start()));
                         step = step.or(column.and_then(|column| column.checked_sub(key)));
                     }
-                    Kind::List { flow: false, .. } => {
-                        let spot = self.item_spot(entry.value, 0).ok();
+                    YamlNodeKind::List { flow: false, .. } => {
+                        let spot = self.item_position(entry.value, 0).ok();
                         list = list.or(spot.and_then(|spot| spot.column.checked_sub(key)));
                     }
                     _ => {}
@@ -112,12 +112,12 @@ impl<'t> Layout<'t> {
         let mut start = 0;
         for name in names {
             match &self.tree.node(self.tree.target(node)).kind {
-                Kind::Map { entries, .. } => {
+                YamlNodeKind::Map { entries, .. } => {
                     let entry = entries.iter().find(|e| !e.merge && e.name == *name)?;
                     start = self.tree.node(entry.key).start;
                     node = entry.value;
                 }
-                Kind::List { items, .. } => {
+                YamlNodeKind::List { items, .. } => {
                     node = *items.get(name.parse::<usize>().ok()?)?;
                     start = self.tree.node(node).start;
                 }
@@ -128,8 +128,8 @@ impl<'t> Layout<'t> {
     }
 
     /// Where the value of a mapping's entry stands or would stand.
-    pub(super) fn entry_spot(&self, map: NodeId, index: usize) -> Result<Spot, String> {
-        let Kind::Map { flow, entries } = &self.tree.node(map).kind else {
+    pub(super) fn entry_position(&self, map: NodeId, index: usize) -> Result<ValuePosition, String> {
+        let YamlNodeKind::Map { flow, entries } = &self.tree.node(map).kind else {
             return Err("it is not a mapping".to_owned());
         };
         let entry = entries.get(index).ok_or("there is no such entry")?;
@@ -143,33 +143,33 @@ impl<'t> Layout<'t> {
         };
         let colon = gap.filter(|gap| rest[*gap..].starts_with(':'));
         let (lead, end) = match (colon, flow) {
-            (Some(gap), true) => (Lead::FlowKey, key.end + gap + 1),
-            (Some(gap), false) => (Lead::Key, key.end + gap + 1),
-            (None, true) => (Lead::BareFlowKey, key.end),
+            (Some(gap), true) => (ValueMarker::FlowKey, key.end + gap + 1),
+            (Some(gap), false) => (ValueMarker::Key, key.end + gap + 1),
+            (None, true) => (ValueMarker::BareFlowKey, key.end),
             (None, false) => {
                 return Err("its key is written in the `? key` form".to_owned());
             }
         };
-        Ok(Spot { lead, column: self.column(start), start, end })
+        Ok(ValuePosition { marker: lead, column: self.column(start), start, end })
     }
 
     /// Where an item of a list stands.
-    pub(super) fn item_spot(&self, list: NodeId, index: usize) -> Result<Spot, String> {
-        let Kind::List { flow, items } = &self.tree.node(list).kind else {
+    pub(super) fn item_position(&self, list: NodeId, index: usize) -> Result<ValuePosition, String> {
+        let YamlNodeKind::List { flow, items } = &self.tree.node(list).kind else {
             return Err("it is not a list".to_owned());
         };
         let item = items.get(index).ok_or("the list has no such item")?;
         let start = self.tree.node(*item).full_start();
         if *flow {
-            return Ok(Spot {
-                lead: Lead::FlowItem,
+            return Ok(ValuePosition {
+                marker: ValueMarker::FlowItem,
                 column: self.column(start),
                 start,
                 end: start,
             });
         }
         let dash = self.dash_before(start).ok_or("its dash was not found")?;
-        Ok(Spot { lead: Lead::Dash, column: self.column(dash), start: dash, end: dash + 1 })
+        Ok(ValuePosition { marker: ValueMarker::Dash, column: self.column(dash), start: dash, end: dash + 1 })
     }
 
     /// Between a dash and its item there are only blanks, line breaks, comments and the mark of a block text.
@@ -196,26 +196,26 @@ impl<'t> Layout<'t> {
     }
 
     /// The end of everything that belongs to a value: `spot.end` when it is empty.
-    pub(super) fn end_of(&self, spot: &Spot, id: NodeId) -> Result<usize, String> {
+    pub(super) fn end_of(&self, spot: &ValuePosition, id: NodeId) -> Result<usize, String> {
         let node = self.tree.node(id);
         let end = match &node.kind {
-            Kind::Alias(_) => node.end,
-            Kind::Map { flow: true, .. } | Kind::List { flow: true, .. } => node.end,
-            Kind::Map { entries, .. } => match entries.len().checked_sub(1) {
+            YamlNodeKind::Alias(_) => node.end,
+            YamlNodeKind::Map { flow: true, .. } | YamlNodeKind::List { flow: true, .. } => node.end,
+            YamlNodeKind::Map { entries, .. } => match entries.len().checked_sub(1) {
                 Some(last) => {
-                    let spot = self.entry_spot(id, last)?;
+                    let spot = self.entry_position(id, last)?;
                     self.end_of(&spot, entries[last].value)?
                 }
                 None => spot.end,
             },
-            Kind::List { items, .. } => match items.len().checked_sub(1) {
+            YamlNodeKind::List { items, .. } => match items.len().checked_sub(1) {
                 Some(last) => {
-                    let spot = self.item_spot(id, last)?;
+                    let spot = self.item_position(id, last)?;
                     self.end_of(&spot, items[last])?
                 }
                 None => spot.end,
             },
-            Kind::Scalar { value, style } => {
+            YamlNodeKind::Scalar { value, style } => {
                 self.scalar_end(node, value, *style).unwrap_or(spot.end)
             }
         };
@@ -224,7 +224,7 @@ impl<'t> Layout<'t> {
         Ok(ends.fold(end.max(spot.end), usize::max))
     }
 
-    fn scalar_end(&self, node: &Node, value: &Value, style: ScalarStyle) -> Option<usize> {
+    fn scalar_end(&self, node: &YamlNode, value: &Value, style: ScalarStyle) -> Option<usize> {
         if node.start == node.end {
             return None;
         }

@@ -6,27 +6,27 @@
 
 use serde_json::{Map, Value};
 
-use crate::document::{describe, get, read, read_with};
-use crate::error::Diagnostic;
+use crate::document::{describe, get, parse_document, parse_document_with};
+use crate::error::ConfigDiagnostic;
 use crate::path::KeyPath;
-use crate::source::{Problem, Source};
-use crate::tree::{Comments, Kind, MAX_DEPTH, NodeId};
+use crate::source::{SpannedProblem, SourceText};
+use crate::tree::{CommentMode, YamlNodeKind, MAX_DEPTH, NodeId};
 
 mod layout;
 mod plan;
 mod render;
-mod spot;
+mod position;
 
-use layout::Layout;
-use plan::Plan;
-use spot::Spot;
+use layout::TextLayout;
+use plan::SplicePlanner;
+use position::ValuePosition;
 
 /// Why a text was not edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The text is not a valid configuration to begin with.
     #[error("the file has to be repaired before it can be edited\n{0}")]
-    Broken(Box<Diagnostic>),
+    Broken(Box<ConfigDiagnostic>),
     /// Something on the way to the value has no keys.
     #[error(
         "`{path}` on line {line} is {found}, which has no key `{key}`\nhint: set `{path}` itself, or remove it first"
@@ -80,37 +80,37 @@ pub fn set(text: &str, path: &KeyPath, value: &Value) -> Result<String, EditErro
     if depth_of(value) + path.names().len() > MAX_DEPTH {
         return Err(EditError::TooDeep { path: path.clone() });
     }
-    let edit = Edit::begin(text, path)?;
+    let edit = ValueEdit::begin(text, path)?;
     let mut wanted = edit.old.clone();
-    edit.put(&mut wanted, value)?;
+    edit.apply_to(&mut wanted, value)?;
     if get(&edit.old, path.names()) == Some(value) {
         return Ok(text.to_owned());
     }
-    let plan = Plan::new(&edit.layout);
+    let plan = SplicePlanner::new(&edit.layout);
     let result = match edit.locate()? {
-        Found::Value(spot, node) => {
+        PathMatch::Value(spot, node) => {
             let old = get(&edit.old, path.names()).unwrap_or(&Value::Null);
             // Changing only the items that differ keeps the comments of the others.
-            let small = plan.refine(&spot, node, old, value);
+            let small = plan.diff(&spot, node, old, value);
             let whole = || plan.replace(&spot, node, value).map(|splice| vec![splice]);
             match edit.finish(small, &wanted) {
                 Ok(text) => return Ok(text),
                 Err(_) => edit.finish(whole(), &wanted),
             }
         }
-        Found::Gap(spot, node, depth) => {
+        PathMatch::EmptyValue(spot, node, depth) => {
             let section = path.names().get(..depth).unwrap_or_default();
             let value = get(&wanted, section).unwrap_or(&Value::Null);
             let splice = plan.replace(&spot, node, value);
             edit.finish(splice.map(|splice| vec![splice]), &wanted)
         }
-        Found::Mapping(node, depth) => {
-            let (name, value) = edit.added(&wanted, depth);
+        PathMatch::Mapping(node, depth) => {
+            let (name, value) = edit.missing_entry(&wanted, depth);
             let splice = plan.insert_entries(node, None, &[(name, value)]);
             edit.finish(splice.map(|splice| vec![splice]), &wanted)
         }
-        Found::Nothing => {
-            let (name, value) = edit.added(&wanted, 0);
+        PathMatch::EmptyDocument => {
+            let (name, value) = edit.missing_entry(&wanted, 0);
             let splice = plan.append(name, value);
             edit.finish(splice.map(|splice| vec![splice]), &wanted)
         }
@@ -120,7 +120,7 @@ pub fn set(text: &str, path: &KeyPath, value: &Value) -> Result<String, EditErro
 
 /// The text without the entry at `path`. A section that becomes empty stays, as `{}`.
 pub fn unset(text: &str, path: &KeyPath) -> Result<String, EditError> {
-    let edit = Edit::begin(text, path)?;
+    let edit = ValueEdit::begin(text, path)?;
     let not_set = || EditError::NotSet { path: path.clone() };
     if get(&edit.old, path.names()).is_none() {
         return Err(not_set());
@@ -131,10 +131,10 @@ pub fn unset(text: &str, path: &KeyPath) -> Result<String, EditError> {
         Some(Value::Object(map)) => map.shift_remove(last),
         _ => return Err(edit.refuse("an item of a list can only be set".to_owned())),
     };
-    let plan = Plan::new(&edit.layout);
+    let plan = SplicePlanner::new(&edit.layout);
     let splices = edit.entry(section, last).and_then(|(spot, map, index)| {
         let only = match &edit.layout.tree.node(map).kind {
-            Kind::Map { flow, entries } => !flow && entries.len() == 1,
+            YamlNodeKind::Map { flow, entries } => !flow && entries.len() == 1,
             _ => false,
         };
         match spot {
@@ -146,37 +146,37 @@ pub fn unset(text: &str, path: &KeyPath) -> Result<String, EditError> {
     result.map_err(|reason| edit.refuse(reason))
 }
 
-struct Edit<'a> {
-    layout: Layout<'a>,
+struct ValueEdit<'a> {
+    layout: TextLayout<'a>,
     old: Value,
     path: &'a KeyPath,
 }
 
 /// How far the path leads.
-enum Found {
+enum PathMatch {
     /// To a value.
-    Value(Spot, NodeId),
+    Value(ValuePosition, NodeId),
     /// To something empty that can become a mapping; so many names lead there.
-    Gap(Spot, NodeId, usize),
+    EmptyValue(ValuePosition, NodeId, usize),
     /// To a mapping that lacks the next name; so many names lead there.
     Mapping(NodeId, usize),
     /// The document is empty.
-    Nothing,
+    EmptyDocument,
 }
 
-impl<'a> Edit<'a> {
+impl<'a> ValueEdit<'a> {
     fn begin(text: &'a str, path: &'a KeyPath) -> Result<Self, EditError> {
-        let broken = |problem: Problem| {
-            let source = Source::new("config.yaml".into(), text.to_owned());
+        let broken = |problem: SpannedProblem| {
+            let source = SourceText::new("config.yaml".into(), text.to_owned());
             EditError::Broken(Box::new(source.diagnose(problem)))
         };
-        let (tree, old) = read_with(text, Comments::Keep).map_err(broken)?;
-        let layout = Layout::new(text, tree);
+        let (tree, old) = parse_document_with(text, CommentMode::Keep).map_err(broken)?;
+        let layout = TextLayout::new(text, tree);
         Ok(Self { layout, old, path })
     }
 
     /// Sets the value in the plain document, the measure of success.
-    fn put(&self, document: &mut Value, value: &Value) -> Result<(), EditError> {
+    fn apply_to(&self, document: &mut Value, value: &Value) -> Result<(), EditError> {
         let mut at = document;
         for (depth, name) in self.path.names().iter().enumerate() {
             if at.is_null() {
@@ -208,50 +208,50 @@ impl<'a> Edit<'a> {
         Ok(())
     }
 
-    fn locate(&self) -> Result<Found, EditError> {
+    fn locate(&self) -> Result<PathMatch, EditError> {
         let tree = &self.layout.tree;
         let names = self.path.names();
         let Some(mut node) = tree.root else {
-            return Ok(Found::Nothing);
+            return Ok(PathMatch::EmptyDocument);
         };
-        let mut spot: Option<Spot> = None;
+        let mut spot: Option<ValuePosition> = None;
         for (depth, name) in names.iter().enumerate() {
             let refuse = |reason| self.refuse(reason);
             match &tree.node(node).kind {
-                Kind::Map { flow, entries } => {
+                YamlNodeKind::Map { flow, entries } => {
                     let found = entries.iter().position(|e| !e.merge && e.name == *name);
                     if let Some(index) = found {
-                        spot = Some(self.layout.entry_spot(node, index).map_err(refuse)?);
+                        spot = Some(self.layout.entry_position(node, index).map_err(refuse)?);
                         node = entries[index].value;
                     } else if let Some(spot) =
                         spot.filter(|s| *flow && entries.is_empty() && !s.in_flow())
                     {
-                        return Ok(Found::Gap(spot, node, depth));
+                        return Ok(PathMatch::EmptyValue(spot, node, depth));
                     } else {
-                        return Ok(Found::Mapping(node, depth));
+                        return Ok(PathMatch::Mapping(node, depth));
                     }
                 }
-                Kind::List { items, .. } => {
+                YamlNodeKind::List { items, .. } => {
                     let index = name.parse::<usize>().unwrap_or(usize::MAX);
                     let Some(item) = items.get(index) else {
                         return Err(self.refuse("the list has no such item".to_owned()));
                     };
-                    spot = Some(self.layout.item_spot(node, index).map_err(refuse)?);
+                    spot = Some(self.layout.item_position(node, index).map_err(refuse)?);
                     node = *item;
                 }
-                Kind::Alias(_) => {
+                YamlNodeKind::Alias(_) => {
                     let path = self.path.prefix(depth);
                     return Err(self.refuse(format!("`{path}` is an alias of another value")));
                 }
-                Kind::Scalar { .. } => {
+                YamlNodeKind::Scalar { .. } => {
                     return Ok(match spot {
-                        Some(spot) => Found::Gap(spot, node, depth),
-                        None => Found::Nothing,
+                        Some(spot) => PathMatch::EmptyValue(spot, node, depth),
+                        None => PathMatch::EmptyDocument,
                     });
                 }
             }
         }
-        spot.map(|spot| Found::Value(spot, node))
+        spot.map(|spot| PathMatch::Value(spot, node))
             .ok_or_else(|| self.refuse("there is no such place".to_owned()))
     }
 
@@ -260,35 +260,35 @@ impl<'a> Edit<'a> {
         &self,
         section: &[String],
         last: &str,
-    ) -> Result<(Option<Spot>, NodeId, usize), String> {
+    ) -> Result<(Option<ValuePosition>, NodeId, usize), String> {
         let tree = &self.layout.tree;
         let mut node = tree.root.ok_or("the document is empty")?;
         let mut spot = None;
         for (depth, name) in section.iter().map(String::as_str).chain([last]).enumerate() {
             match &tree.node(node).kind {
-                Kind::Map { entries, .. } => {
+                YamlNodeKind::Map { entries, .. } => {
                     let found = entries.iter().position(|e| !e.merge && e.name == name);
                     let index = found.ok_or("it is taken over from another mapping with `<<`")?;
                     if depth == section.len() {
                         return Ok((spot, node, index));
                     }
-                    spot = Some(self.layout.entry_spot(node, index)?);
+                    spot = Some(self.layout.entry_position(node, index)?);
                     node = entries[index].value;
                 }
-                Kind::List { items, .. } => {
+                YamlNodeKind::List { items, .. } => {
                     let index = name.parse::<usize>().unwrap_or(usize::MAX);
-                    spot = Some(self.layout.item_spot(node, index)?);
+                    spot = Some(self.layout.item_position(node, index)?);
                     node = *items.get(index).ok_or("the list has no such item")?;
                 }
-                Kind::Alias(_) => return Err("it is part of an alias of another value".to_owned()),
-                Kind::Scalar { .. } => break,
+                YamlNodeKind::Alias(_) => return Err("it is part of an alias of another value".to_owned()),
+                YamlNodeKind::Scalar { .. } => break,
             }
         }
         Err("there is no such place".to_owned())
     }
 
     /// The entry that has to be added to the mapping that `depth` names lead to.
-    fn added<'v>(&'v self, wanted: &'v Value, depth: usize) -> (&'v str, &'v Value) {
+    fn missing_entry<'v>(&'v self, wanted: &'v Value, depth: usize) -> (&'v str, &'v Value) {
         let names = self.path.names();
         let name = names.get(depth).map_or("", String::as_str);
         let path = names.get(..=depth).unwrap_or_default();
@@ -298,11 +298,11 @@ impl<'a> Edit<'a> {
     /// The new text, if it reads as the document that is wanted.
     fn finish(
         &self,
-        splices: Result<Vec<plan::Splice>, String>,
+        splices: Result<Vec<plan::TextSplice>, String>,
         wanted: &Value,
     ) -> Result<String, String> {
-        let text = plan::apply(self.layout.text, splices?)?;
-        match read(&text) {
+        let text = plan::apply_splices(self.layout.text, splices?)?;
+        match parse_document(&text) {
             Ok((_, value)) if value == *wanted => Ok(text),
             Ok(_) => Err("other values would change with it, or it would change back".to_owned()),
             Err(problem) => Err(format!("the result would be broken ({})", problem.message)),

@@ -4,21 +4,21 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::layout::Layout;
+use super::layout::TextLayout;
 use super::render::{
-    Style, block_lines, entry_lines, indent, inline, inline_in_flow, is_block, item_lines,
+    YamlStyle, block_lines, entry_lines, indent, inline, inline_in_flow, is_block, item_lines,
     key_in_flow,
 };
-use super::spot::{Lead, Spot, Standing};
-use crate::tree::{Entry, Kind, Node, NodeId};
+use super::position::{ValueMarker, ValuePosition, ExistingValue};
+use crate::tree::{MapEntry, YamlNodeKind, YamlNode, NodeId};
 
 /// A bracketed value longer than this is written below its key instead.
-const MAX_INLINE: usize = 100;
+const MAX_INLINE_CHARS: usize = 100;
 
 /// Bytes to replace, and by what.
-pub(super) type Splice = (Range<usize>, String);
+pub(super) type TextSplice = (Range<usize>, String);
 
-pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> Result<String, String> {
+pub(super) fn apply_splices(text: &str, mut splices: Vec<TextSplice>) -> Result<String, String> {
     splices.sort_by_key(|(range, _)| (range.start, range.end));
     let mut result = String::with_capacity(text.len());
     let mut done = 0;
@@ -33,58 +33,58 @@ pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> Result<String, Stri
     Ok(result)
 }
 
-pub(super) struct Plan<'l, 't> {
-    layout: &'l Layout<'t>,
-    style: Style,
+pub(super) struct SplicePlanner<'l, 't> {
+    layout: &'l TextLayout<'t>,
+    style: YamlStyle,
 }
 
-impl<'l, 't> Plan<'l, 't> {
-    pub(super) fn new(layout: &'l Layout<'t>) -> Self {
+impl<'l, 't> SplicePlanner<'l, 't> {
+    pub(super) fn new(layout: &'l TextLayout<'t>) -> Self {
         Self { layout, style: layout.style }
     }
 
     /// Changes only what differs between the old value of a node and the new one.
-    pub(super) fn refine(
+    pub(super) fn diff(
         &self,
-        spot: &Spot,
+        spot: &ValuePosition,
         id: NodeId,
         old: &Value,
         new: &Value,
-    ) -> Result<Vec<Splice>, String> {
+    ) -> Result<Vec<TextSplice>, String> {
         if old == new {
             return Ok(Vec::new());
         }
         match (&self.layout.tree.node(id).kind, old, new) {
-            (Kind::Map { flow: false, entries }, Value::Object(before), Value::Object(after))
+            (YamlNodeKind::Map { flow: false, entries }, Value::Object(before), Value::Object(after))
                 if before.keys().any(|name| after.contains_key(name))
                     && !entries.iter().any(|entry| entry.merge) =>
             {
-                self.refine_map(id, entries, old, new)
+                self.diff_map(id, entries, old, new)
             }
-            (Kind::List { flow: false, items }, Value::Array(before), Value::Array(after))
+            (YamlNodeKind::List { flow: false, items }, Value::Array(before), Value::Array(after))
                 if !before.is_empty() && !after.is_empty() =>
             {
-                self.refine_list(id, items, before, after)
+                self.diff_list(id, items, before, after)
             }
             _ => self.replace(spot, id, new).map(|splice| vec![splice]),
         }
     }
 
-    fn refine_map(
+    fn diff_map(
         &self,
         id: NodeId,
-        entries: &[Entry],
+        entries: &[MapEntry],
         old: &Value,
         new: &Value,
-    ) -> Result<Vec<Splice>, String> {
+    ) -> Result<Vec<TextSplice>, String> {
         let mut splices = Vec::new();
         let mut last_kept = None;
         for (index, entry) in entries.iter().enumerate() {
             match (old.get(&entry.name), new.get(&entry.name)) {
                 (Some(old), Some(new)) => {
                     last_kept = Some(index);
-                    let spot = self.layout.entry_spot(id, index)?;
-                    splices.extend(self.refine(&spot, entry.value, old, new)?);
+                    let spot = self.layout.entry_position(id, index)?;
+                    splices.extend(self.diff(&spot, entry.value, old, new)?);
                 }
                 _ => splices.push(self.delete_entry(id, index)?),
             }
@@ -102,13 +102,13 @@ impl<'l, 't> Plan<'l, 't> {
         Ok(splices)
     }
 
-    fn refine_list(
+    fn diff_list(
         &self,
         id: NodeId,
         items: &[NodeId],
         old: &[Value],
         new: &[Value],
-    ) -> Result<Vec<Splice>, String> {
+    ) -> Result<Vec<TextSplice>, String> {
         let same = |(left, right): &(&Value, &Value)| left == right;
         let head = old.iter().zip(new).take_while(same).count();
         let (old_rest, new_rest) = (&old[head..], &new[head..]);
@@ -118,8 +118,8 @@ impl<'l, 't> Plan<'l, 't> {
 
         let mut splices = Vec::new();
         for (index, (old, new)) in old_middle.iter().zip(new_middle).enumerate() {
-            let spot = self.layout.item_spot(id, head + index)?;
-            splices.extend(self.refine(&spot, items[head + index], old, new)?);
+            let spot = self.layout.item_position(id, head + index)?;
+            splices.extend(self.diff(&spot, items[head + index], old, new)?);
         }
         let paired = old_middle.len().min(new_middle.len());
         for index in paired..old_middle.len() {
@@ -132,26 +132,26 @@ impl<'l, 't> Plan<'l, 't> {
     }
 
     /// Replaces a value as a whole. Its anchor stays, its tag goes, comments on their own lines stay.
-    pub(super) fn replace(&self, spot: &Spot, id: NodeId, new: &Value) -> Result<Splice, String> {
+    pub(super) fn replace(&self, spot: &ValuePosition, id: NodeId, new: &Value) -> Result<TextSplice, String> {
         let node = self.layout.tree.node(id);
         let anchor = node.anchor.clone().and_then(|range| self.layout.text.get(range));
         if spot.in_flow() {
             return self.replace_in_flow(spot, id, anchor, new);
         }
-        let old = Standing::of(self.layout, spot, id)?;
+        let old = ExistingValue::read(self.layout, spot, id)?;
         let brackets = is_block(new) && keeps_brackets(node, new);
         let flowed = if brackets { Some(inline(new)?) } else { None };
-        let flowed = flowed.filter(|flowed| flowed.len() <= MAX_INLINE);
+        let flowed = flowed.filter(|flowed| flowed.len() <= MAX_INLINE_CHARS);
         let text = if is_block(new) && flowed.is_none() {
-            self.below(spot, &old, anchor, new)?
+            self.render_block(spot, &old, anchor, new)?
         } else {
             let anchor = anchor.map(|anchor| format!("{anchor} ")).unwrap_or_default();
             let value = match flowed {
                 Some(flowed) => flowed,
                 None => inline(new)?,
             };
-            let mut text = format!("{}{anchor}{value}{}", old.gap, old.tail);
-            for comment in old.before.iter().chain(&old.after) {
+            let mut text = format!("{}{anchor}{value}{}", old.leading_blanks, old.trailing_comment);
+            for comment in old.comments_before.iter().chain(&old.comments_after) {
                 text.push_str(self.style.newline);
                 text.push_str(comment);
             }
@@ -161,16 +161,16 @@ impl<'l, 't> Plan<'l, 't> {
     }
 
     /// A collection on lines of its own.
-    fn below(
+    fn render_block(
         &self,
-        spot: &Spot,
-        old: &Standing<'_>,
+        spot: &ValuePosition,
+        old: &ExistingValue<'_>,
         anchor: Option<&str>,
         new: &Value,
     ) -> Result<String, String> {
-        let column = match (old.column, spot.lead, new) {
+        let column = match (old.child_column, spot.marker, new) {
             (Some((column, is_list)), ..) if is_list == new.is_array() => column,
-            (_, Lead::Dash, _) => spot.column + 2,
+            (_, ValueMarker::Dash, _) => spot.column + 2,
             (_, _, Value::Array(_)) => spot.column + self.style.list_step,
             _ => spot.column + self.style.step,
         };
@@ -180,15 +180,15 @@ impl<'l, 't> Plan<'l, 't> {
             text.push(' ');
             text.push_str(anchor);
         }
-        text.push_str(&old.tail);
-        let compact = spot.lead == Lead::Dash && text.trim().is_empty() && old.before.is_empty();
+        text.push_str(&old.trailing_comment);
+        let compact = spot.marker == ValueMarker::Dash && text.trim().is_empty() && old.comments_before.is_empty();
         let column = if compact { spot.column + 2 } else { column };
         if compact && let Some(first) = lines.next() {
             text = format!(" {first}");
         }
-        let own_lines = old.before.iter().map(|line| (*line).to_owned());
+        let own_lines = old.comments_before.iter().map(|line| (*line).to_owned());
         let own_lines = own_lines.chain(lines.map(|line| indent(&line, column)));
-        for line in own_lines.chain(old.after.iter().map(|line| (*line).to_owned())) {
+        for line in own_lines.chain(old.comments_after.iter().map(|line| (*line).to_owned())) {
             text.push_str(self.style.newline);
             text.push_str(&line);
         }
@@ -197,17 +197,17 @@ impl<'l, 't> Plan<'l, 't> {
 
     fn replace_in_flow(
         &self,
-        spot: &Spot,
+        spot: &ValuePosition,
         id: NodeId,
         anchor: Option<&str>,
         new: &Value,
-    ) -> Result<Splice, String> {
+    ) -> Result<TextSplice, String> {
         let node = self.layout.tree.node(id);
         let end = self.layout.end_of(spot, id)?;
-        let empty = end == spot.end && spot.lead != Lead::FlowItem;
+        let empty = end == spot.end && spot.marker != ValueMarker::FlowItem;
         let start = if empty { end } else { node.full_start() };
-        let lead = match spot.lead {
-            Lead::BareFlowKey => ": ",
+        let lead = match spot.marker {
+            ValueMarker::BareFlowKey => ": ",
             _ if empty => " ",
             _ => "",
         };
@@ -222,14 +222,14 @@ impl<'l, 't> Plan<'l, 't> {
         map: NodeId,
         behind: Option<usize>,
         added: &[(&str, &Value)],
-    ) -> Result<Splice, String> {
+    ) -> Result<TextSplice, String> {
         let node = self.layout.tree.node(map);
-        let Kind::Map { flow, entries } = &node.kind else {
+        let YamlNodeKind::Map { flow, entries } = &node.kind else {
             return Err("it is not a mapping".to_owned());
         };
         let last = match behind.or(entries.len().checked_sub(1)) {
             Some(last) => {
-                let spot = self.layout.entry_spot(map, last)?;
+                let spot = self.layout.entry_position(map, last)?;
                 Some(self.layout.end_of(&spot, entries[last].value)?)
             }
             None => None,
@@ -259,7 +259,7 @@ impl<'l, 't> Plan<'l, 't> {
     }
 
     /// The first entry of a document that has none.
-    pub(super) fn append(&self, name: &str, value: &Value) -> Result<Splice, String> {
+    pub(super) fn append(&self, name: &str, value: &Value) -> Result<TextSplice, String> {
         let at = self.layout.tree.end;
         let before = self.layout.text.get(..at).unwrap_or("");
         let mut text = String::new();
@@ -280,8 +280,8 @@ impl<'l, 't> Plan<'l, 't> {
         index: usize,
         items: &[NodeId],
         added: &[Value],
-    ) -> Result<Splice, String> {
-        let column = self.layout.item_spot(list, 0)?.column;
+    ) -> Result<TextSplice, String> {
+        let column = self.layout.item_position(list, 0)?.column;
         let mut lines = Vec::new();
         for value in added {
             let item = item_lines(value, self.style)?;
@@ -289,38 +289,38 @@ impl<'l, 't> Plan<'l, 't> {
         }
         let newline = self.style.newline;
         let Some(previous) = index.checked_sub(1) else {
-            let first = self.layout.item_spot(list, 0)?.start;
+            let first = self.layout.item_position(list, 0)?.start;
             if !self.layout.is_first_on_line(first) {
                 return Err("the list starts in the middle of a line".to_owned());
             }
             let at = self.layout.line_start(first);
             return Ok((at..at, format!("{}{newline}", lines.join(newline))));
         };
-        let spot = self.layout.item_spot(list, previous)?;
+        let spot = self.layout.item_position(list, previous)?;
         let end = self.layout.line_end(self.layout.end_of(&spot, items[previous])?);
         Ok((end..end, format!("{newline}{}", lines.join(newline))))
     }
 
-    fn delete_item(&self, list: NodeId, index: usize, item: NodeId) -> Result<Splice, String> {
-        let spot = self.layout.item_spot(list, index)?;
+    fn delete_item(&self, list: NodeId, index: usize, item: NodeId) -> Result<TextSplice, String> {
+        let spot = self.layout.item_position(list, index)?;
         let end = self.layout.end_of(&spot, item)?;
         self.delete_lines(spot.start, end)
     }
 
     /// Removes an entry with its lines, or with its comma.
-    pub(super) fn delete_entry(&self, map: NodeId, index: usize) -> Result<Splice, String> {
-        let Kind::Map { flow, entries } = &self.layout.tree.node(map).kind else {
+    pub(super) fn delete_entry(&self, map: NodeId, index: usize) -> Result<TextSplice, String> {
+        let YamlNodeKind::Map { flow, entries } = &self.layout.tree.node(map).kind else {
             return Err("it is not a mapping".to_owned());
         };
         let entry = entries.get(index).ok_or("there is no such entry")?;
-        let spot = self.layout.entry_spot(map, index)?;
+        let spot = self.layout.entry_position(map, index)?;
         let end = self.layout.end_of(&spot, entry.value)?;
         let next = entries.get(index + 1);
         let next = next.map(|next| self.layout.tree.node(next.key).full_start());
         if *flow {
             let previous = match index.checked_sub(1) {
                 Some(previous) => {
-                    let spot = self.layout.entry_spot(map, previous)?;
+                    let spot = self.layout.entry_position(map, previous)?;
                     Some(self.layout.end_of(&spot, entries[previous].value)?)
                 }
                 None => None,
@@ -345,7 +345,7 @@ impl<'l, 't> Plan<'l, 't> {
         Ok((range, String::new()))
     }
 
-    fn delete_lines(&self, start: usize, end: usize) -> Result<Splice, String> {
+    fn delete_lines(&self, start: usize, end: usize) -> Result<TextSplice, String> {
         if !self.layout.is_first_on_line(start) {
             return Err("it starts in the middle of a line".to_owned());
         }
@@ -355,10 +355,10 @@ impl<'l, 't> Plan<'l, 't> {
 }
 
 /// Whether a list or mapping in brackets is replaced by one of its kind.
-fn keeps_brackets(node: &Node, new: &Value) -> bool {
+fn keeps_brackets(node: &YamlNode, new: &Value) -> bool {
     match &node.kind {
-        Kind::List { flow, items } => *flow && !items.is_empty() && new.is_array(),
-        Kind::Map { flow, entries } => *flow && !entries.is_empty() && new.is_object(),
+        YamlNodeKind::List { flow, items } => *flow && !items.is_empty() && new.is_array(),
+        YamlNodeKind::Map { flow, entries } => *flow && !entries.is_empty() && new.is_object(),
         _ => false,
     }
 }

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{get, get_mut, read, set, unset};
+use super::{get, get_mut, parse_document, set, unset};
 use crate::path::KeyPath;
 
 /// A document to be written, with the choices its writer makes.
@@ -278,15 +278,15 @@ proptest! {
         new in value(),
     ) {
         let text = writer.text();
-        let old = read(&text).unwrap().1;
+        let old = parse_document(&text).unwrap().1;
         let names = choose(&old, pick, &fresh);
-        let path = KeyPath::of(names.clone()).unwrap();
+        let path = KeyPath::from_names(names.clone()).unwrap();
 
         let edited = set(&text, &path, &new);
         prop_assert!(edited.is_ok(), "{path}: {}", edited.unwrap_err());
         let edited = edited.unwrap();
 
-        let document = read(&edited).unwrap().1;
+        let document = parse_document(&edited).unwrap().1;
         prop_assert_eq!(get(&document, &names), Some(&new));
         prop_assert_eq!(document, with(&old, &names, &new));
         let all_lines = !keeps_blank_lines(&text);
@@ -299,12 +299,12 @@ proptest! {
     #[test]
     fn unset_does_what_was_asked(writer in written(1), pick in any::<prop::sample::Index>()) {
         let text = writer.text();
-        let old = read(&text).unwrap().1;
+        let old = parse_document(&text).unwrap().1;
         let mut all = Vec::new();
         paths(&old, &[], &mut all);
         all.retain(|path| matches!(get(&old, &path[..path.len() - 1]), Some(Value::Object(_))));
         let names = all[pick.index(all.len())].clone();
-        let path = KeyPath::of(names.clone()).unwrap();
+        let path = KeyPath::from_names(names.clone()).unwrap();
 
         let edited = unset(&text, &path);
         // Blank lines behind a removed entry would become part of a text that keeps its trailing lines.
@@ -312,7 +312,7 @@ proptest! {
         prop_assert!(edited.is_ok(), "{path}: {}", edited.unwrap_err());
         let edited = edited.unwrap();
 
-        let document = read(&edited).unwrap().1;
+        let document = parse_document(&edited).unwrap().1;
         prop_assert_eq!(get(&document, &names), None);
         prop_assert_eq!(&document, &without(&old, &names));
         // A section that becomes `{}` closes up over its empty lines.
@@ -329,11 +329,11 @@ proptest! {
         for at in ["a", "b.c", "a.0"] {
             let path: KeyPath = at.parse().unwrap();
             if let Ok(edited) = set(&text, &path, &new) {
-                let document = read(&edited).unwrap().1;
+                let document = parse_document(&edited).unwrap().1;
                 prop_assert_eq!(get(&document, path.names()), Some(&new));
             }
             if let Ok(edited) = unset(&text, &path) {
-                let document = read(&edited).unwrap().1;
+                let document = parse_document(&edited).unwrap().1;
                 prop_assert_eq!(get(&document, path.names()), None);
             }
         }

@@ -5,7 +5,7 @@ use serde_saphyr::{FlowMap, FlowSeq};
 
 /// The habits of the file that is being edited.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Style {
+pub(super) struct YamlStyle {
     pub(super) newline: &'static str,
     /// How far a nested mapping is indented.
     pub(super) step: usize,
@@ -13,7 +13,7 @@ pub(super) struct Style {
     pub(super) list_step: usize,
 }
 
-impl Default for Style {
+impl Default for YamlStyle {
     fn default() -> Self {
         Self { newline: "\n", step: 2, list_step: 2 }
     }
@@ -36,7 +36,7 @@ pub(super) fn inline(value: &Value) -> Result<String, String> {
         Value::Object(map) => serde_saphyr::to_string_with_options(&FlowMap(map), options),
         scalar => serde_saphyr::to_string_with_options(scalar, options),
     };
-    one_line(written.map_err(|error| error.to_string())?)
+    require_single_line(written.map_err(|error| error.to_string())?)
 }
 
 /// The same for a place inside brackets, where commas and brackets need quotes.
@@ -45,7 +45,7 @@ pub(super) fn inline_in_flow(value: &Value) -> Result<String, String> {
         return inline(value);
     }
     let listed = inline(&Value::Array(vec![value.clone()]))?;
-    strip(&listed, "[", "]")
+    strip_wrapping(&listed, "[", "]")
 }
 
 /// A name as a key of a mapping.
@@ -53,19 +53,19 @@ pub(super) fn key(name: &str) -> Result<String, String> {
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
     let map: Map<String, Value> = Map::from_iter([(name.to_owned(), Value::Null)]);
     let written = serde_saphyr::to_string_with_options(&map, options);
-    let line = one_line(written.map_err(|error| error.to_string())?)?;
-    strip(&line, "", ": null")
+    let line = require_single_line(written.map_err(|error| error.to_string())?)?;
+    strip_wrapping(&line, "", ": null")
 }
 
 /// A name as a key inside brackets.
 pub(super) fn key_in_flow(name: &str) -> Result<String, String> {
     let map: Map<String, Value> = Map::from_iter([(name.to_owned(), Value::Null)]);
     let line = inline(&Value::Object(map))?;
-    strip(&line, "{", ": null}")
+    strip_wrapping(&line, "{", ": null}")
 }
 
 /// The lines of an entry, not indented.
-pub(super) fn entry_lines(name: &str, value: &Value, style: Style) -> Result<Vec<String>, String> {
+pub(super) fn entry_lines(name: &str, value: &Value, style: YamlStyle) -> Result<Vec<String>, String> {
     let name = key(name)?;
     if !is_block(value) {
         return Ok(vec![format!("{name}: {}", inline(value)?)]);
@@ -77,7 +77,7 @@ pub(super) fn entry_lines(name: &str, value: &Value, style: Style) -> Result<Vec
 }
 
 /// The lines of an item of a list, not indented.
-pub(super) fn item_lines(value: &Value, style: Style) -> Result<Vec<String>, String> {
+pub(super) fn item_lines(value: &Value, style: YamlStyle) -> Result<Vec<String>, String> {
     if !is_block(value) {
         return Ok(vec![format!("- {}", inline(value)?)]);
     }
@@ -90,7 +90,7 @@ pub(super) fn item_lines(value: &Value, style: Style) -> Result<Vec<String>, Str
 }
 
 /// The lines of a collection, not indented.
-pub(super) fn block_lines(value: &Value, style: Style) -> Result<Vec<String>, String> {
+pub(super) fn block_lines(value: &Value, style: YamlStyle) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
     match value {
         Value::Array(items) => {
@@ -112,7 +112,7 @@ pub(super) fn indent(line: &str, columns: usize) -> String {
     format!("{}{line}", " ".repeat(columns))
 }
 
-fn one_line(written: String) -> Result<String, String> {
+fn require_single_line(written: String) -> Result<String, String> {
     let line = written.trim_end_matches('\n');
     if line.contains(['\n', '\r']) {
         return Err("the value does not fit on one line".to_owned());
@@ -120,7 +120,7 @@ fn one_line(written: String) -> Result<String, String> {
     Ok(line.to_owned())
 }
 
-fn strip(text: &str, prefix: &str, suffix: &str) -> Result<String, String> {
+fn strip_wrapping(text: &str, prefix: &str, suffix: &str) -> Result<String, String> {
     text.strip_prefix(prefix)
         .and_then(|text| text.strip_suffix(suffix))
         .map(str::to_owned)

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use hermes::core::{CancellationToken, ErrorKind};
-use hermes_config::Config;
+use hermes_config::ResolvedConfig;
 use hermes_cron::{Bell, Daemon, Event, Job, Jobs, Orders, Settings, Status, SystemClock, Until};
 use serde_json::json;
 
@@ -94,7 +94,7 @@ impl Orders for Ourselves {
     }
 }
 
-fn settings(config: &Config, parallel: Option<u16>) -> Settings {
+fn settings(config: &ResolvedConfig, parallel: Option<u16>) -> Settings {
     let said = &config.settings.cron;
     let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     Settings {
@@ -106,7 +106,7 @@ fn settings(config: &Config, parallel: Option<u16>) -> Settings {
 }
 
 /// Runs jobs until a signal says stop.
-pub(super) fn serve(app: &App, config: &Config, jobs: &Jobs, options: &Options) -> Outcome {
+pub(super) fn serve(app: &App, config: &ResolvedConfig, jobs: &Jobs, options: &Options) -> Outcome {
     let until = if options.once { Until::Idle } else { Until::Told };
     if !options.once && !app.json {
         app.terminal.note("Running jobs when they are due. Ctrl-C stops.");
@@ -130,7 +130,7 @@ struct Told {
 }
 
 /// Makes one run, and tells how it went.
-pub(super) fn run_now(app: &App, config: &Config, jobs: &Jobs, wanted: &str) -> Outcome {
+pub(super) fn run_now(app: &App, config: &ResolvedConfig, jobs: &Jobs, wanted: &str) -> Outcome {
     let wanted = wanted.to_owned();
     // Programs get one answer.
     let told = Told { aloud: !app.json, trouble: Arc::default() };
@@ -152,7 +152,7 @@ pub(super) fn run_now(app: &App, config: &Config, jobs: &Jobs, wanted: &str) -> 
 /// Does something that a signal stops in good order.
 fn attended<T: Send + 'static>(
     app: &App,
-    config: &Config,
+    config: &ResolvedConfig,
     jobs: &Jobs,
     parallel: Option<u16>,
     told: Told,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use hermes::core::ErrorKind;
-use hermes_config::{Config, Home};
+use hermes_config::{ResolvedConfig, HermesHome};
 use hermes_cron::{Change, CronError, Draft, Job, Jobs, Missed, Target};
 use serde_json::json;
 
@@ -202,7 +202,7 @@ impl From<CronError> for Failure {
 }
 
 /// The jobs of a home, as the settings want them.
-pub(crate) fn jobs(home: &Home, config: &Config) -> Result<Jobs, Failure> {
+pub(crate) fn jobs(home: &HermesHome, config: &ResolvedConfig) -> Result<Jobs, Failure> {
     let inside = std::env::var_os(Jobs::INSIDE).is_some_and(|run| !run.is_empty());
     let jobs = Jobs::of(home.root()).inside(inside);
     match config.settings.timezone.as_deref().map(str::trim).filter(|name| !name.is_empty()) {

@@ -84,7 +84,7 @@ fn examine(app: &App, ready: &Ready, findings: &mut Vec<Finding>) -> Result<(), 
     findings.push(Finding::good("settings", format!("{}: {state}", file.display())));
     for warning in &ready.config.warnings {
         let fault = &warning.0;
-        let place = fault.place.as_ref().map_or(String::new(), |p| format!("{p}: "));
+        let place = fault.position.as_ref().map_or(String::new(), |p| format!("{p}: "));
         let fix = fault.hint.as_deref().unwrap_or("Correct the key's name, or remove it.");
         findings.push(Finding::bad("settings", format!("{place}{}", fault.message), fix));
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use hermes::core::CancellationToken;
 use hermes::engine::toolsets::Selection;
-use hermes_config::{Config, KeyPath};
+use hermes_config::{ResolvedConfig, KeyPath};
 use hermes_mcp::client::Servers;
 use hermes_mcp::server::Server;
 use serde_json::{Map, Value};
@@ -64,7 +64,7 @@ impl Reload {
                     }
                 }
                 if self.passes_on {
-                    let path = KeyPath::of([SECTION]);
+                    let path = KeyPath::from_names([SECTION]);
                     let found = path.and_then(|path| config.get(&path));
                     let next = found.map_or(Value::Null, |(value, _)| value);
                     self.exchange(&entries, &next, &mut joined).await;
@@ -90,7 +90,7 @@ impl Reload {
 
     /// Offers what was asked for, less what is switched off now. False if the
     /// tools of a server are not there, or not yet.
-    fn select(&self, config: &Config) -> Result<bool, Failure> {
+    fn select(&self, config: &ResolvedConfig) -> Result<bool, Failure> {
         let engine = &self.ready.engine;
         let (toolsets, snapshot) = (engine.toolsets(), engine.snapshot());
         let mut selection = self.choice.selection();

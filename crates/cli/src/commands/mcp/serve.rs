@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use hermes::core::{CancellationToken, ErrorKind, MemorySessionStore, Session, SessionStore};
 use hermes::engine::Secrets as _;
-use hermes_config::Home;
+use hermes_config::HermesHome;
 use hermes_mcp::server::{
     Access, Callers, Carrier, Door, Server, Settings, Skills, Token, serve_http, serve_stdio,
 };
@@ -209,7 +209,7 @@ impl Entrance {
     }
 }
 
-fn open(home: &Home, args: &Serve, address: SocketAddr) -> Result<Entrance, Failure> {
+fn open(home: &HermesHome, args: &Serve, address: SocketAddr) -> Result<Entrance, Failure> {
     let (token, token_file) = match &args.token_env {
         Some(variable) => (token_from(variable)?, None),
         None => own_token(home).map(|(token, file)| (token, Some(file)))?,
@@ -238,7 +238,7 @@ fn token_from(variable: &str) -> Result<Token, Failure> {
 }
 
 /// The token of this home: made once, so that clients need not be told again.
-fn own_token(home: &Home) -> Result<(Token, PathBuf), Failure> {
+fn own_token(home: &HermesHome) -> Result<(Token, PathBuf), Failure> {
     let file = home.root().join("mcp-server-token");
     let problem = |what: String| {
         Failure::usage(format!("{}: {what}", file.display()))

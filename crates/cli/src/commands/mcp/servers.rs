@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hermes::core::{BoxFuture, CancellationToken, UserPrompter, ErrorKind};
 use hermes::engine::Secrets as _;
-use hermes_config::{ConfigError, Home, KeyPath, edit, save};
+use hermes_config::{ConfigError, HermesHome, KeyPath, edit, save};
 use hermes_mcp::client::{
     ByClarify, Deps, Link, Models, OSV, ServerSettings, Servers, Settings, Status, Trial, Visitor,
 };
@@ -25,7 +25,7 @@ pub(super) const SECTION: &str = "mcp_servers";
 impl Ready {
     /// What the settings say of servers.
     pub(crate) fn mcp_settings(&self) -> Value {
-        let path = KeyPath::of([SECTION]);
+        let path = KeyPath::from_names([SECTION]);
         path.and_then(|path| self.config.get(&path)).map_or(Value::Null, |(value, _)| value)
     }
 
@@ -39,7 +39,7 @@ impl Ready {
         let surroundings = surroundings.filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
-        let osv = KeyPath::of(["mcp", "osv_url"]).and_then(|path| self.config.get(&path));
+        let osv = KeyPath::from_names(["mcp", "osv_url"]).and_then(|path| self.config.get(&path));
         let osv = osv.and_then(|(value, _)| value.as_str().map(str::to_owned));
         let deps = Deps {
             engine: self.engine.clone(),
@@ -367,12 +367,12 @@ pub(super) fn remove(app: &App, name: &str) -> Outcome {
 /// Changes the entry of a server; comments and everything else stay.
 pub(super) fn change(
     app: &App,
-    home: &Home,
+    home: &HermesHome,
     name: &str,
     edit: impl FnOnce(&str, &KeyPath) -> Result<String, edit::EditError>,
 ) -> Result<(), Failure> {
     let file = home.config_file();
-    let Some(path) = KeyPath::of([SECTION, name]) else { return Ok(()) };
+    let Some(path) = KeyPath::from_names([SECTION, name]) else { return Ok(()) };
     let env = app.env.clone();
     let checked = |text: &str| -> Result<String, ConfigError> {
         let new = edit(text, &path).map_err(ConfigError::from)?;

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use granit_parser::ScalarStyle;
 
-use super::layout::Layout;
-use crate::tree::{Kind, NodeId};
+use super::layout::TextLayout;
+use crate::tree::{YamlNodeKind, NodeId};
 
 /// Where a value stands: behind what.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spot {
-    pub(super) lead: Lead,
+pub(super) struct ValuePosition {
+    pub(super) marker: ValueMarker,
     /// The column of the key or dash.
     pub(super) column: usize,
     /// The start of the key, dash or item.
@@ -20,7 +20,7 @@ pub(super) struct Spot {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lead {
+pub(super) enum ValueMarker {
     /// `key:` on its own lines.
     Key,
     /// `-`.
@@ -33,42 +33,42 @@ pub(super) enum Lead {
     FlowItem,
 }
 
-impl Spot {
+impl ValuePosition {
     pub(super) fn in_flow(&self) -> bool {
-        !matches!(self.lead, Lead::Key | Lead::Dash)
+        !matches!(self.marker, ValueMarker::Key | ValueMarker::Dash)
     }
 }
 
 /// What stands behind a key or dash, taken apart.
-pub(super) struct Standing<'t> {
+pub(super) struct ExistingValue<'t> {
     /// What is replaced: from behind the colon to the end of the last line.
     pub(super) range: Range<usize>,
     /// The blanks between the colon and the value.
-    pub(super) gap: &'t str,
+    pub(super) leading_blanks: &'t str,
     /// The comment at the end of the first line, with the blanks before it.
-    pub(super) tail: String,
+    pub(super) trailing_comment: String,
     /// Lines with only a comment, above the first child and below it.
-    pub(super) before: Vec<&'t str>,
-    pub(super) after: Vec<&'t str>,
+    pub(super) comments_before: Vec<&'t str>,
+    pub(super) comments_after: Vec<&'t str>,
     /// The column of the children if they have lines of their own, and whether they are items.
-    pub(super) column: Option<(usize, bool)>,
+    pub(super) child_column: Option<(usize, bool)>,
 }
 
-impl<'t> Standing<'t> {
-    pub(super) fn of(layout: &Layout<'t>, spot: &Spot, id: NodeId) -> Result<Self, String> {
+impl<'t> ExistingValue<'t> {
+    pub(super) fn read(layout: &TextLayout<'t>, spot: &ValuePosition, id: NodeId) -> Result<Self, String> {
         let node = layout.tree.node(id);
         let end = layout.end_of(spot, id)?;
         let stop = layout.line_end(end);
         let start = node.full_start();
         let slice = |range: Range<usize>| layout.text.get(range).unwrap_or("");
         let (spread, column) = match &node.kind {
-            Kind::Map { flow: false, entries } => {
+            YamlNodeKind::Map { flow: false, entries } => {
                 let first = entries.first().map(|entry| layout.tree.node(entry.key));
                 let column = first.map(|key| (layout.column(key.full_start()), false));
                 (true, column)
             }
-            Kind::List { flow: false, .. } => (true, Some((layout.item_spot(id, 0)?.column, true))),
-            Kind::Scalar { style, .. } => {
+            YamlNodeKind::List { flow: false, .. } => (true, Some((layout.item_position(id, 0)?.column, true))),
+            YamlNodeKind::Scalar { style, .. } => {
                 let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
                 (block, None)
             }
@@ -95,11 +95,11 @@ impl<'t> Standing<'t> {
         let gap = if gap.is_empty() || !gap.trim().is_empty() { " " } else { gap };
         Ok(Self {
             range: spot.end..stop,
-            gap,
-            tail,
-            before: before.into_iter().map(line).collect(),
-            after: after.into_iter().map(line).collect(),
-            column,
+            leading_blanks: gap,
+            trailing_comment: tail,
+            comments_before: before.into_iter().map(line).collect(),
+            comments_after: after.into_iter().map(line).collect(),
+            child_column: column,
         })
     }
 }
