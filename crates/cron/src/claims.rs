@@ -12,25 +12,25 @@ use hermes_store::regular_file;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::document::Document;
-use crate::job::{Asked, Held, Job, Missed, State};
-use crate::jobs::{Jobs, check_prompt};
-use crate::run::{Ending, Run, Status};
-use crate::stamp::{between, later, whole};
+use crate::document::JobsDocument;
+use crate::job::{RequestedRun, JobLease, CronJob, MissedRunPolicy, JobState};
+use crate::job_store::{JobStore, check_prompt};
+use crate::run::{RunEnding, JobRun, RunStatus};
+use crate::stamp::{seconds_between, add_seconds, truncate_to_second};
 use crate::{CronError, files, history};
 
 /// How often a run that is interrupted is begun again.
-const ATTEMPTS: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 
 /// How many passed slots are looked at.
-const LOOKED_AT: usize = Run::MOST_MISSED as usize + 1;
+const MAX_PASSED_SLOTS: usize = JobRun::MAX_MISSED as usize + 1;
 
 /// A run that this process may make. Dropped without an end, it counts as
 /// interrupted.
 #[derive(Debug)]
-pub struct Claim {
+pub struct RunClaim {
     /// The job, as it was when it was claimed.
-    pub job: Job,
+    pub job: CronJob,
     /// The run's id.
     pub run: String,
     /// When it was due.
@@ -44,11 +44,11 @@ pub struct Claim {
     path: PathBuf,
 }
 
-impl Claim {
+impl RunClaim {
     /// A handle that has what `text` says to read, from its beginning. Whoever
     /// holds it keeps the claim alive, so it is for the process that makes the
     /// run, and for no other at the same time.
-    pub fn hand_over(&self, text: &str) -> Result<File, CronError> {
+    pub fn task_file(&self, text: &str) -> Result<File, CronError> {
         let write = |mut file: &File| {
             file.set_len(0)?;
             file.seek(SeekFrom::Start(0))?;
@@ -62,16 +62,16 @@ impl Claim {
 
 /// What is to be done about a job.
 #[derive(Debug, PartialEq, Eq)]
-enum Plan {
+enum ClaimPlan {
     /// A run for a slot; so many before it are passed over.
     Run { slot: Timestamp, missed: u32, next: Option<Timestamp>, attempt: u32, asked: bool },
     /// No run for slots that have passed; the last of them, and how many.
     Skip { slot: Timestamp, missed: u32, next: Option<Timestamp> },
     /// Nothing but another time.
-    Move { next: Option<Timestamp> },
+    Reschedule { next: Option<Timestamp> },
 }
 
-impl Jobs {
+impl JobStore {
     /// Claims runs that are due, at most so many, those that wait longest
     /// first, each for so many seconds. Also tells of runs that were passed
     /// over.
@@ -80,20 +80,20 @@ impl Jobs {
         most: usize,
         lease: u64,
         now: Timestamp,
-    ) -> Result<(Vec<Claim>, Vec<Run>), CronError> {
-        let now = whole(now);
+    ) -> Result<(Vec<RunClaim>, Vec<JobRun>), CronError> {
+        let now = truncate_to_second(now);
         let mut claims = Vec::new();
         let mut skipped = Vec::new();
         self.update(now, |document| {
             let mut due: Vec<(Timestamp, String)> = document
                 .jobs()
-                .filter(|job| job.held.is_none() && job.elsewhere().is_none())
+                .filter(|job| job.held.is_none() && job.unsupported_field().is_none())
                 .filter_map(|job| Some((due_at(job).filter(|at| *at <= now)?, job.id.clone())))
                 .collect();
             due.sort();
             for (_, id) in due {
                 let Some(job) = document.get_mut(&id) else { continue };
-                self.take(job, most, lease, now, &mut claims, &mut skipped)?;
+                self.claim_job(job, most, lease, now, &mut claims, &mut skipped)?;
             }
             Ok(())
         })?;
@@ -101,12 +101,12 @@ impl Jobs {
     }
 
     /// Claims a run of this job, whatever its schedule says.
-    pub fn claim_now(&self, wanted: &str, lease: u64, now: Timestamp) -> Result<Claim, CronError> {
-        let now = whole(now);
+    pub fn claim_now(&self, wanted: &str, lease: u64, now: Timestamp) -> Result<RunClaim, CronError> {
+        let now = truncate_to_second(now);
         self.update(now, |document| {
-            let id = document.find(wanted)?;
+            let id = document.resolve_id(wanted)?;
             let job = document.get_mut(&id).ok_or_else(|| CronError::NotFound(id.clone()))?;
-            crate::jobs::runs_here(job)?;
+            crate::job_store::require_supported(job)?;
             check_prompt(&job.prompt)?;
             if let Some(held) = &job.held {
                 return Err(CronError::State(format!(
@@ -115,44 +115,44 @@ impl Jobs {
                 )));
             }
             job.asked = None;
-            self.hold(job, now, 0, 1, lease, now)
+            self.write_claim(job, now, 0, 1, lease, now)
         })
     }
 
-    fn take(
+    fn claim_job(
         &self,
-        job: &mut Job,
+        job: &mut CronJob,
         most: usize,
         lease: u64,
         now: Timestamp,
-        claims: &mut Vec<Claim>,
-        skipped: &mut Vec<Run>,
+        claims: &mut Vec<RunClaim>,
+        skipped: &mut Vec<JobRun>,
     ) -> Result<(), CronError> {
-        let plan = match plan(job, &self.zone, now) {
+        let plan = match plan_claim(job, &self.zone, now) {
             Ok(plan) => plan,
             // A schedule that makes no sense is nobody else's trouble.
             Err(error) => {
                 job.enabled = false;
-                job.state = State::Error;
+                job.state = JobState::Error;
                 job.last_status = Some("error".into());
                 job.last_error = Some(error.to_string());
                 return Ok(());
             }
         };
         match plan {
-            Plan::Move { next } => {
+            ClaimPlan::Reschedule { next } => {
                 job.next_run_at = next;
-                job.settle(false);
+                job.finish_if_done(false);
             }
-            Plan::Skip { slot, missed, next } => {
+            ClaimPlan::Skip { slot, missed, next } => {
                 job.next_run_at = next;
-                job.settle(true);
-                let run = self.passed_over(job, slot, missed, Status::Skipped, now);
-                history::append(&self.folder, &run)?;
+                job.finish_if_done(true);
+                let run = self.unstarted_run(job, slot, missed, RunStatus::Skipped, now);
+                history::append(&self.dir, &run)?;
                 skipped.push(run);
             }
-            Plan::Run { .. } if claims.len() >= most => {}
-            Plan::Run { slot, missed, next, attempt, asked } => {
+            ClaimPlan::Run { .. } if claims.len() >= most => {}
+            ClaimPlan::Run { slot, missed, next, attempt, asked } => {
                 if asked {
                     job.asked = None;
                 } else {
@@ -164,64 +164,64 @@ impl Jobs {
                 }
                 // The file may have been written by anybody.
                 if let Err(error) = check_prompt(&job.prompt) {
-                    let mut run = self.passed_over(job, slot, missed, Status::Refused, now);
+                    let mut run = self.unstarted_run(job, slot, missed, RunStatus::Refused, now);
                     run.error = Some(error.to_string());
-                    history::append(&self.folder, &run)?;
+                    history::append(&self.dir, &run)?;
                     job.enabled = false;
-                    job.state = State::Paused;
+                    job.state = JobState::Paused;
                     job.paused_at = Some(now);
                     job.paused_reason = run.error.clone();
                     skipped.push(run);
                     return Ok(());
                 }
-                claims.push(self.hold(job, slot, missed, attempt, lease, now)?);
+                claims.push(self.write_claim(job, slot, missed, attempt, lease, now)?);
             }
         }
         Ok(())
     }
 
     /// Writes down that this process runs the job.
-    fn hold(
+    fn write_claim(
         &self,
-        job: &mut Job,
+        job: &mut CronJob,
         due: Timestamp,
         missed: u32,
         attempt: u32,
         lease: u64,
         now: Timestamp,
-    ) -> Result<Claim, CronError> {
-        let folder = self.folder.join(RUNS);
-        files::make_folder(&folder)?;
+    ) -> Result<RunClaim, CronError> {
+        let folder = self.dir.join(RUNS_DIR);
+        files::create_private_dir(&folder)?;
         let (run, path) = loop {
             let run = format!("{}_{}", job.id, random_suffix(now));
-            let path = lease_file(&self.folder, &run);
+            let path = lease_file(&self.dir, &run);
             if !path.exists() {
                 break (run, path);
             }
         };
         let file = files::open(&path)?;
         file.lock().map_err(|e| CronError::io("lock", &path, e))?;
-        job.held = Some(Held {
+        job.held = Some(JobLease {
             run: run.clone(),
             due,
             started: now,
-            until: later(now, lease),
+            until: add_seconds(now, lease),
             attempt,
             missed,
             pid: std::process::id(),
-            host: this_host(),
+            host: boot_id(),
         });
-        Ok(Claim { job: job.clone(), run, due, started: now, attempt, missed, file, path })
+        Ok(RunClaim { job: job.clone(), run, due, started: now, attempt, missed, file, path })
     }
 
     /// Says that the run goes on. False if it is not ours any more: then it
     /// must be stopped.
-    pub fn renew(&self, claim: &Claim, lease: u64, now: Timestamp) -> Result<bool, CronError> {
-        self.update(whole(now), |document| {
+    pub fn renew(&self, claim: &RunClaim, lease: u64, now: Timestamp) -> Result<bool, CronError> {
+        self.update(truncate_to_second(now), |document| {
             let held = document.get_mut(&claim.job.id).and_then(|job| job.held.as_mut());
             match held {
                 Some(held) if held.run == claim.run => {
-                    held.until = later(now, lease);
+                    held.until = add_seconds(now, lease);
                     Ok(true)
                 }
                 _ => Ok(false),
@@ -230,16 +230,16 @@ impl Jobs {
     }
 
     /// Whether a run still holds its job, as far as can be read.
-    pub(crate) fn holds(&self, claim: &Claim) -> bool {
+    pub(crate) fn is_claim_held(&self, claim: &RunClaim) -> bool {
         let Ok(document) = self.read() else { return true };
         let held = document.get(&claim.job.id).and_then(|job| job.held.as_ref());
         held.is_some_and(|held| held.run == claim.run)
     }
 
     /// Says how the run has ended, and gives the claim back.
-    pub fn finish(&self, claim: Claim, ending: Ending, now: Timestamp) -> Result<Run, CronError> {
-        let now = whole(now);
-        let run = Run {
+    pub fn finish(&self, claim: RunClaim, ending: RunEnding, now: Timestamp) -> Result<JobRun, CronError> {
+        let now = truncate_to_second(now);
+        let run = JobRun {
             id: claim.run.clone(),
             job: claim.job.id.clone(),
             due: claim.due,
@@ -257,11 +257,11 @@ impl Jobs {
         self.update(now, |document| {
             // A job that was removed meanwhile has no history to write to.
             let Some(job) = document.get_mut(&run.job) else { return Ok(()) };
-            history::append(&self.folder, &run)?;
+            history::append(&self.dir, &run)?;
             if job.held.as_ref().is_some_and(|held| held.run == run.id) {
                 job.held = None;
-                note(job, &run);
-                job.settle(run.status != Status::Ok);
+                record_last_run(job, &run);
+                job.finish_if_done(run.status != RunStatus::Ok);
             }
             Ok(())
         })?;
@@ -271,10 +271,10 @@ impl Jobs {
 
     /// Looks for runs whose process is gone. They are written down as
     /// interrupted; a job that says so is run once more.
-    pub fn recover(&self, now: Timestamp) -> Result<Vec<Run>, CronError> {
-        let now = whole(now);
+    pub fn recover(&self, now: Timestamp) -> Result<Vec<JobRun>, CronError> {
+        let now = truncate_to_second(now);
         let document = self.read()?;
-        let is_dead = |job: &Job| job.held.as_ref().is_some_and(|held| self.is_dead(held, now));
+        let is_dead = |job: &CronJob| job.held.as_ref().is_some_and(|held| self.is_dead(held, now));
         if !document.jobs().any(is_dead) {
             return Ok(Vec::new());
         }
@@ -286,58 +286,58 @@ impl Jobs {
                 };
                 job.held = None;
                 // It may have come to its end and died before it could say so.
-                match history::find(&self.folder, &job.id, &held.run)? {
-                    None => found.push(self.interrupted(job, &held, now)?),
+                match history::find(&self.dir, &job.id, &held.run)? {
+                    None => found.push(self.record_interrupted(job, &held, now)?),
                     Some(run) => {
-                        note(job, &run);
-                        job.settle(run.status != Status::Ok);
+                        record_last_run(job, &run);
+                        job.finish_if_done(run.status != RunStatus::Ok);
                     }
                 }
-                files::remove(&lease_file(&self.folder, &held.run))?;
+                files::remove(&lease_file(&self.dir, &held.run))?;
             }
-            self.sweep(document);
+            self.remove_stale_files(document);
             Ok(found)
         })
     }
 
-    fn interrupted(&self, job: &mut Job, held: &Held, now: Timestamp) -> Result<Run, CronError> {
-        let again = job.retry && held.attempt < ATTEMPTS;
-        let mut run = self.passed_over(job, held.due, held.missed, Status::Interrupted, now);
+    fn record_interrupted(&self, job: &mut CronJob, held: &JobLease, now: Timestamp) -> Result<JobRun, CronError> {
+        let again = job.retry && held.attempt < MAX_ATTEMPTS;
+        let mut run = self.unstarted_run(job, held.due, held.missed, RunStatus::Interrupted, now);
         run.id.clone_from(&held.run);
         run.started = held.started;
         run.attempt = held.attempt;
         let what = if again { "it is begun again" } else { "it is not begun again" };
         run.error = Some(format!("The process that ran it is gone; {what}"));
-        history::append(&self.folder, &run)?;
-        note(job, &run);
+        history::append(&self.dir, &run)?;
+        record_last_run(job, &run);
         if again {
-            job.asked = Some(Asked { at: now, attempt: held.attempt + 1 });
+            job.asked = Some(RequestedRun { at: now, attempt: held.attempt + 1 });
         }
-        job.settle(true);
+        job.finish_if_done(true);
         Ok(run)
     }
 
     /// When there is something to do next; none if nothing is planned.
     pub fn next_due(&self) -> Result<Option<Timestamp>, CronError> {
         let document = self.read()?;
-        let waiting = document.jobs().filter(|job| job.held.is_none() && job.elsewhere().is_none());
+        let waiting = document.jobs().filter(|job| job.held.is_none() && job.unsupported_field().is_none());
         Ok(waiting.filter_map(due_at).min())
     }
 
     /// Whether nobody can be working on it any more.
-    fn is_dead(&self, held: &Held, now: Timestamp) -> bool {
-        let free = match regular_file::open(&lease_file(&self.folder, &held.run)) {
+    fn is_dead(&self, held: &JobLease, now: Timestamp) -> bool {
+        let free = match regular_file::open(&lease_file(&self.dir, &held.run)) {
             Ok(file) => file.try_lock().is_ok(),
             Err(error) => error.kind() == std::io::ErrorKind::NotFound,
         };
-        let here = this_host();
+        let here = boot_id();
         free && ((!here.is_empty() && held.host == here) || now > held.until)
     }
 
     /// Removes what a crash has left between making a claim and writing it
     /// down. The caller holds the lock, so nobody is in between.
-    fn sweep(&self, document: &Document) {
-        let Ok(entries) = std::fs::read_dir(self.folder.join(RUNS)) else { return };
+    fn remove_stale_files(&self, document: &JobsDocument) {
+        let Ok(entries) = std::fs::read_dir(self.dir.join(RUNS_DIR)) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
             let named = document.jobs().filter_map(|job| job.held.as_ref()).any(|held| {
                 path.file_stem().is_some_and(|stem| stem.to_string_lossy() == held.run)
@@ -349,15 +349,15 @@ impl Jobs {
         }
     }
 
-    fn passed_over(
+    fn unstarted_run(
         &self,
-        job: &Job,
+        job: &CronJob,
         slot: Timestamp,
         missed: u32,
-        status: Status,
+        status: RunStatus,
         now: Timestamp,
-    ) -> Run {
-        Run {
+    ) -> JobRun {
+        JobRun {
             id: format!("{}_{}", job.id, random_suffix(now)),
             job: job.id.clone(),
             due: slot,
@@ -376,51 +376,51 @@ impl Jobs {
 }
 
 /// When a job wants to be looked at.
-fn due_at(job: &Job) -> Option<Timestamp> {
+fn due_at(job: &CronJob) -> Option<Timestamp> {
     let asked = job.asked.as_ref().map(|asked| asked.at);
-    asked.into_iter().chain(job.next_run_at.filter(|_| job.waits())).min()
+    asked.into_iter().chain(job.next_run_at.filter(|_| job.is_waiting())).min()
 }
 
 /// What is to be done about a job that is due.
-fn plan(job: &Job, zone: &TimeZone, now: Timestamp) -> Result<Plan, CronError> {
+fn plan_claim(job: &CronJob, zone: &TimeZone, now: Timestamp) -> Result<ClaimPlan, CronError> {
     if let Some(asked) = &job.asked {
         let (slot, attempt) = (asked.at, asked.attempt);
-        return Ok(Plan::Run { slot, missed: 0, next: None, attempt, asked: true });
+        return Ok(ClaimPlan::Run { slot, missed: 0, next: None, attempt, asked: true });
     }
-    let Some(first) = job.next_run_at else { return Ok(Plan::Move { next: None }) };
+    let Some(first) = job.next_run_at else { return Ok(ClaimPlan::Reschedule { next: None }) };
     if !job.has_runs_left() {
-        return Ok(Plan::Move { next: None });
+        return Ok(ClaimPlan::Reschedule { next: None });
     }
     let schedule = &job.schedule;
-    if !schedule.has(first, zone)? {
+    if !schedule.has_slot(first, zone)? {
         let from = Timestamp::from_second(first.min(now).as_second() - 1).unwrap_or(now);
-        return Ok(Plan::Move { next: schedule.next(from, from, zone)? });
+        return Ok(ClaimPlan::Reschedule { next: schedule.next(from, from, zone)? });
     }
-    let slots = schedule.passed(first, now, LOOKED_AT, zone)?;
+    let slots = schedule.passed_slots(first, now, MAX_PASSED_SLOTS, zone)?;
     let last = slots.last().copied().unwrap_or(first);
     let before = u32::try_from(slots.len() - 1).unwrap_or(u32::MAX);
     let next = schedule.next(last, now, zone)?;
-    let on_time = between(last, now) <= schedule.grace(last, zone)?;
+    let on_time = seconds_between(last, now) <= schedule.grace(last, zone)?;
     Ok(match job.missed {
-        Missed::Skip if !on_time => Plan::Skip { slot: last, missed: before + 1, next },
-        Missed::Skip | Missed::Once => {
-            Plan::Run { slot: last, missed: before, next, attempt: 1, asked: false }
+        MissedRunPolicy::Skip if !on_time => ClaimPlan::Skip { slot: last, missed: before + 1, next },
+        MissedRunPolicy::Skip | MissedRunPolicy::Once => {
+            ClaimPlan::Run { slot: last, missed: before, next, attempt: 1, asked: false }
         }
-        Missed::All(most) => {
-            let most = usize::try_from(most.clamp(1, Missed::MOST)).unwrap_or(1);
+        MissedRunPolicy::All(most) => {
+            let most = usize::try_from(most.clamp(1, MissedRunPolicy::MAX_CATCH_UP)).unwrap_or(1);
             let over = slots.len().saturating_sub(most);
             let slot = slots.get(over).copied().unwrap_or(last);
             let missed = u32::try_from(over).unwrap_or(u32::MAX);
             let next = slots.get(over + 1).copied().or(next);
-            Plan::Run { slot, missed, next, attempt: 1, asked: false }
+            ClaimPlan::Run { slot, missed, next, attempt: 1, asked: false }
         }
     })
 }
 
 /// What a job shows of its last run.
-fn note(job: &mut Job, run: &Run) {
+fn record_last_run(job: &mut CronJob, run: &JobRun) {
     job.last_run_at = Some(run.started);
-    let well = run.status == Status::Ok;
+    let well = run.status == RunStatus::Ok;
     job.last_status = Some(if well { "ok" } else { "error" }.into());
     job.last_error = if well {
         None
@@ -434,10 +434,10 @@ fn note(job: &mut Job, run: &Run) {
     job.last_delivery_error = failed;
 }
 
-const RUNS: &str = "runs";
+const RUNS_DIR: &str = "runs";
 
 fn lease_file(folder: &Path, run: &str) -> PathBuf {
-    folder.join(RUNS).join(format!("{run}.task"))
+    folder.join(RUNS_DIR).join(format!("{run}.task"))
 }
 
 fn random_suffix(now: Timestamp) -> String {
@@ -447,7 +447,7 @@ fn random_suffix(now: Timestamp) -> String {
 }
 
 /// What tells this machine, since it was started, from all others.
-fn this_host() -> String {
+fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     id.map(|id| id.trim().to_owned()).unwrap_or_default()
 }

@@ -9,27 +9,27 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::CronError;
-use crate::child::{self, Ended, Input, Limits, Over};
-use crate::claims::Claim;
-use crate::job::{Job, Target};
-use crate::jobs::Jobs;
-use crate::output::{self, Answer};
-use crate::run::{Delivery, Ending, Run, Status};
+use crate::child_process::{self, ChildOutcome, ChildInput, ProcessLimits, ChildEnd};
+use crate::claims::RunClaim;
+use crate::job::{CronJob, DeliveryTarget};
+use crate::job_store::JobStore;
+use crate::output::{self, RunAnswer};
+use crate::run::{AnswerDelivery, RunEnding, JobRun, RunStatus};
 
 /// How long the delivery of an answer may take.
-const DELIVERY: Duration = Duration::from_secs(120);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How much of an answer is sent; the rest is in its file.
-const SENT: usize = 50_000;
+const MAX_MESSAGE_CHARS: usize = 50_000;
 
 /// Why a run is stopped whose job is not there any more.
-const TAKEN: &str = "its job was taken away";
+const CLAIM_LOST_REASON: &str = "its job was taken away";
 
 /// How often runs of others are looked after.
-const PATROL: Duration = Duration::from_secs(10);
+const RECOVERY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The time.
-pub trait Clock: Send + Sync {
+pub trait WallClock: Send + Sync {
     /// Now.
     fn now(&self) -> Timestamp;
 }
@@ -38,137 +38,137 @@ pub trait Clock: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
-impl Clock for SystemClock {
+impl WallClock for SystemClock {
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
 }
 
 /// The programs that are run.
-pub trait Orders: Send + Sync {
+pub trait RunCommands: Send + Sync {
     /// The one that carries out a task. It reads the task from its standard
     /// input; the last line of its output is a JSON object with `status`,
     /// `text` and `session`.
-    fn run(&self, job: &Job, run: &str) -> Command;
+    fn run_command(&self, job: &CronJob, run: &str) -> Command;
 
     /// The one that sends a message. It reads a JSON object with `target`,
     /// `title` and `message`.
-    fn deliver(&self, job: &Job) -> Command;
+    fn deliver_command(&self, job: &CronJob) -> Command;
 }
 
 /// How jobs are run.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct DaemonSettings {
     /// How many at once.
-    pub parallel: usize,
+    pub max_parallel: usize,
     /// How many seconds a claim lasts unless it is renewed.
     pub lease: u64,
     /// How often to look whether somebody has changed the jobs.
-    pub poll: Duration,
+    pub poll_interval: Duration,
     /// How long a run may take, unless its job says something else.
-    pub time: Duration,
+    pub run_timeout: Duration,
     /// How long a program has to end by itself when it is asked to.
     pub grace: Duration,
     /// How many answers of a job are kept.
-    pub kept: usize,
+    pub kept_outputs: usize,
 }
 
-impl Default for Settings {
+impl Default for DaemonSettings {
     fn default() -> Self {
         Self {
-            parallel: 4,
+            max_parallel: 4,
             lease: 60,
-            poll: Duration::from_secs(1),
-            time: Duration::from_secs(3_600),
+            poll_interval: Duration::from_secs(1),
+            run_timeout: Duration::from_secs(3_600),
             grace: Duration::from_secs(5),
-            kept: 50,
+            kept_outputs: 50,
         }
     }
 }
 
 /// What happens.
 #[derive(Debug)]
-pub enum Event<'a> {
+pub enum CronEvent<'a> {
     /// A run begins.
     Started {
         /// The job.
-        job: &'a Job,
+        job: &'a CronJob,
         /// The run's id.
         run: &'a str,
     },
     /// A run is over, or was passed over.
-    Ended(&'a Run),
+    Ended(&'a JobRun),
     /// Something that does not keep the others from running.
-    Trouble(&'a str),
+    Warning(&'a str),
 }
 
 /// When to stop by oneself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Until {
+pub enum StopCondition {
     /// Only when told to.
-    Told,
+    OnRequest,
     /// When nothing is due and nothing runs.
     Idle,
 }
 
 /// A bell that wakes whoever runs jobs.
 #[derive(Debug, Default)]
-pub struct Bell {
-    state: Mutex<Rung>,
-    heard: Condvar,
+pub struct WakeSignal {
+    state: Mutex<WakeState>,
+    condvar: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Rung {
+struct WakeState {
     stop: bool,
     /// Something has changed since somebody last listened.
-    news: bool,
+    pending: bool,
 }
 
-impl Bell {
+impl WakeSignal {
     /// Tells everybody to stop.
     pub fn stop(&self) {
-        self.change(|rung| rung.stop = true);
+        self.update(|rung| rung.stop = true);
     }
 
-    fn ring(&self) {
-        self.change(|rung| rung.news = true);
+    fn notify(&self) {
+        self.update(|rung| rung.pending = true);
     }
 
     fn is_stopped(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).stop
     }
 
-    fn change(&self, change: impl FnOnce(&mut Rung)) {
+    fn update(&self, change: impl FnOnce(&mut WakeState)) {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
-        self.heard.notify_all();
+        self.condvar.notify_all();
     }
 
     /// Waits until somebody rings, at most so long.
     fn wait(&self, most: Duration) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let quiet = |rung: &mut Rung| !rung.stop && !rung.news;
-        let waited = self.heard.wait_timeout_while(state, most, quiet);
+        let quiet = |rung: &mut WakeState| !rung.stop && !rung.pending;
+        let waited = self.condvar.wait_timeout_while(state, most, quiet);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        state.news = false;
+        state.pending = false;
     }
 }
 
 /// Whoever runs jobs.
-pub struct Daemon<'a> {
+pub struct CronDaemon<'a> {
     /// The jobs.
-    pub jobs: Jobs,
+    pub jobs: JobStore,
     /// The programs.
-    pub orders: &'a dyn Orders,
+    pub commands: &'a dyn RunCommands,
     /// How.
-    pub settings: Settings,
+    pub settings: DaemonSettings,
     /// The time.
-    pub clock: &'a dyn Clock,
+    pub clock: &'a dyn WallClock,
     /// Who is told what happens.
-    pub tell: &'a (dyn Fn(&Event<'_>) + Sync),
+    pub on_event: &'a (dyn Fn(&CronEvent<'_>) + Sync),
 }
 
-impl std::fmt::Debug for Daemon<'_> {
+impl std::fmt::Debug for CronDaemon<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Daemon")
             .field("jobs", &self.jobs)
@@ -177,25 +177,25 @@ impl std::fmt::Debug for Daemon<'_> {
     }
 }
 
-impl Daemon<'_> {
+impl CronDaemon<'_> {
     /// Runs what is due, until the bell says stop; then what runs is stopped,
     /// too.
-    pub fn serve(&self, bell: &Bell, until: Until) -> Result<(), CronError> {
-        let _here = self.jobs.attend()?;
+    pub fn serve(&self, bell: &WakeSignal, until: StopCondition) -> Result<(), CronError> {
+        let _here = self.jobs.hold_daemon_lock()?;
         std::thread::scope(|threads| {
             let mut running: Vec<std::thread::ScopedJoinHandle<'_, ()>> = Vec::new();
-            let mut watch = Watch::default();
+            let mut watch = JobsWatch::default();
             while !bell.is_stopped() {
                 running.retain(|thread| !thread.is_finished());
-                let room = self.settings.parallel.max(1).saturating_sub(running.len());
-                let claims = self.look(&mut watch, room);
-                if claims.is_empty() && running.is_empty() && until == Until::Idle {
+                let room = self.settings.max_parallel.max(1).saturating_sub(running.len());
+                let claims = self.claim_due(&mut watch, room);
+                if claims.is_empty() && running.is_empty() && until == StopCondition::Idle {
                     return;
                 }
                 for claim in claims {
                     running.push(threads.spawn(move || {
-                        self.attend(claim, bell);
-                        bell.ring();
+                        self.run_claim(claim, bell);
+                        bell.notify();
                     }));
                 }
                 bell.wait(self.pause(&watch, running.len()));
@@ -205,17 +205,17 @@ impl Daemon<'_> {
     }
 
     /// Makes one run now, whatever the schedule says.
-    pub fn run_now(&self, wanted: &str, bell: &Bell) -> Result<Run, CronError> {
+    pub fn run_now(&self, wanted: &str, bell: &WakeSignal) -> Result<JobRun, CronError> {
         let claim = self.jobs.claim_now(wanted, self.settings.lease, self.clock.now())?;
-        (self.tell)(&Event::Started { job: &claim.job, run: &claim.run });
-        self.carry_out(claim, bell)
+        (self.on_event)(&CronEvent::Started { job: &claim.job, run: &claim.run });
+        self.execute(claim, bell)
     }
 
     /// Claims what is due, if it can be that something is.
-    fn look(&self, watch: &mut Watch, room: usize) -> Vec<Claim> {
+    fn claim_due(&self, watch: &mut JobsWatch, room: usize) -> Vec<RunClaim> {
         let now = self.clock.now();
-        let patrol = watch.patrolled.is_none_or(|at| at.elapsed() >= PATROL);
-        let changed = watch.changed(&self.jobs);
+        let patrol = watch.recovered_at.is_none_or(|at| at.elapsed() >= RECOVERY_INTERVAL);
+        let changed = watch.has_changed(&self.jobs);
         let due = watch.next.is_some_and(|at| at <= now);
         if !(patrol || changed || due) {
             return Vec::new();
@@ -225,16 +225,16 @@ impl Daemon<'_> {
             watch.next = self.jobs.next_due()?;
             Ok((interrupted, claims, skipped))
         });
-        watch.patrolled = Some(Instant::now());
+        watch.recovered_at = Some(Instant::now());
         match found {
             Ok((interrupted, claims, skipped)) => {
                 for run in interrupted.iter().chain(&skipped) {
-                    (self.tell)(&Event::Ended(run));
+                    (self.on_event)(&CronEvent::Ended(run));
                 }
                 claims
             }
             Err(error) => {
-                (self.tell)(&Event::Trouble(&error.to_string()));
+                (self.on_event)(&CronEvent::Warning(&error.to_string()));
                 watch.seen = None;
                 Vec::new()
             }
@@ -242,31 +242,31 @@ impl Daemon<'_> {
     }
 
     /// How long there is nothing to do.
-    fn pause(&self, watch: &Watch, running: usize) -> Duration {
-        let full = running >= self.settings.parallel.max(1);
+    fn pause(&self, watch: &JobsWatch, running: usize) -> Duration {
+        let full = running >= self.settings.max_parallel.max(1);
         let wait = match watch.next {
             // Without room for it, it waits for somebody to end.
             Some(at) if !full => {
                 let left = at.duration_since(self.clock.now());
-                Duration::try_from(left).unwrap_or_default().min(self.settings.poll)
+                Duration::try_from(left).unwrap_or_default().min(self.settings.poll_interval)
             }
-            _ => self.settings.poll,
+            _ => self.settings.poll_interval,
         };
         wait.max(Duration::from_millis(1))
     }
 
-    fn attend(&self, claim: Claim, bell: &Bell) {
-        (self.tell)(&Event::Started { job: &claim.job, run: &claim.run });
-        match self.carry_out(claim, bell) {
-            Ok(run) => (self.tell)(&Event::Ended(&run)),
-            Err(error) => (self.tell)(&Event::Trouble(&error.to_string())),
+    fn run_claim(&self, claim: RunClaim, bell: &WakeSignal) {
+        (self.on_event)(&CronEvent::Started { job: &claim.job, run: &claim.run });
+        match self.execute(claim, bell) {
+            Ok(run) => (self.on_event)(&CronEvent::Ended(&run)),
+            Err(error) => (self.on_event)(&CronEvent::Warning(&error.to_string())),
         }
     }
 
     /// Makes a run: the program, the file, the messages.
-    fn carry_out(&self, claim: Claim, bell: &Bell) -> Result<Run, CronError> {
-        let time = claim.job.timeout_seconds.map_or(self.settings.time, Duration::from_secs);
-        let limits = Limits { time, grace: self.settings.grace };
+    fn execute(&self, claim: RunClaim, bell: &WakeSignal) -> Result<JobRun, CronError> {
+        let time = claim.job.timeout_seconds.map_or(self.settings.run_timeout, Duration::from_secs);
+        let limits = ProcessLimits { time, grace: self.settings.grace };
         let (mut renewed, mut looked) = (Instant::now(), Instant::now());
         let every = Duration::from_secs(self.settings.lease.max(3)) / 3;
         let mut halt = || {
@@ -277,25 +277,25 @@ impl Daemon<'_> {
                 renewed = Instant::now();
                 // A lock that is busy now will be free the next time.
                 let held = self.jobs.renew(&claim, self.settings.lease, self.clock.now());
-                return (!held.unwrap_or(true)).then_some(TAKEN);
+                return (!held.unwrap_or(true)).then_some(CLAIM_LOST_REASON);
             }
-            if looked.elapsed() >= self.settings.poll {
+            if looked.elapsed() >= self.settings.poll_interval {
                 looked = Instant::now();
-                return (!self.jobs.holds(&claim)).then_some(TAKEN);
+                return (!self.jobs.is_claim_held(&claim)).then_some(CLAIM_LOST_REASON);
             }
             None
         };
-        let handle = claim.hand_over(&task(&claim.job))?;
-        let command = self.orders.run(&claim.job, &claim.run);
-        let ended = child::attend(command, Input::File(handle), limits, &mut halt);
-        let outcome = Outcome::of(ended, time).held_to_its_word();
-        let ending = self.hand_on(&claim, outcome, bell);
+        let handle = claim.task_file(&task_prompt(&claim.job))?;
+        let command = self.commands.run_command(&claim.job, &claim.run);
+        let ended = child_process::run_child(command, ChildInput::File(handle), limits, &mut halt);
+        let outcome = RunOutcome::from_child(ended, time).require_answer();
+        let ending = self.record_answer(&claim, outcome, bell);
         self.jobs.finish(claim, ending, self.clock.now())
     }
 
     /// Writes the answer down, and sends it.
-    fn hand_on(&self, claim: &Claim, outcome: Outcome, bell: &Bell) -> Ending {
-        let answer = Answer {
+    fn record_answer(&self, claim: &RunClaim, outcome: RunOutcome, bell: &WakeSignal) -> RunEnding {
+        let answer = RunAnswer {
             status: outcome.status,
             text: &outcome.text,
             error: outcome.error.as_deref(),
@@ -303,20 +303,20 @@ impl Daemon<'_> {
         };
         let zone = claim.job.schedule.zone(self.jobs.zone());
         let zone = zone.unwrap_or_else(|_| self.jobs.zone().clone());
-        let kept = self.settings.kept;
-        let page = output::keep(self.jobs.folder(), claim, &answer, &zone, kept);
-        let mut ending = Ending::of(outcome.status);
+        let kept = self.settings.kept_outputs;
+        let page = output::write_output(self.jobs.dir(), claim, &answer, &zone, kept);
+        let mut ending = RunEnding::new(outcome.status);
         ending.error = outcome.error.clone();
         match &page {
             Ok(path) => ending.output = Some(path.display().to_string()),
             Err(error) => {
                 let error = format!("The answer is not kept: {error}");
-                (self.tell)(&Event::Trouble(&error));
+                (self.on_event)(&CronEvent::Warning(&error));
                 ending.error.get_or_insert(error);
             }
         }
-        let silent = outcome.status == Status::Ok && output::is_silent(&outcome.text);
-        if !silent && outcome.status != Status::Cancelled {
+        let silent = outcome.status == RunStatus::Ok && output::is_silent(&outcome.text);
+        if !silent && outcome.status != RunStatus::Cancelled {
             ending.delivered = self.deliver(&claim.job, &outcome, ending.output.as_deref(), bell);
         }
         ending.session = outcome.session;
@@ -326,22 +326,22 @@ impl Daemon<'_> {
 
     fn deliver(
         &self,
-        job: &Job,
-        outcome: &Outcome,
+        job: &CronJob,
+        outcome: &RunOutcome,
         page: Option<&str>,
-        bell: &Bell,
-    ) -> Vec<Delivery> {
+        bell: &WakeSignal,
+    ) -> Vec<AnswerDelivery> {
         let mut delivered = Vec::new();
         for target in job.targets() {
-            let Target::Message(target) = target else { continue };
+            let DeliveryTarget::Message(target) = target else { continue };
             let letter = json!({
                 "target": target, "title": job.name, "message": outcome.message(&job.name, page),
             });
-            let limits = Limits { time: DELIVERY, grace: self.settings.grace };
+            let limits = ProcessLimits { time: DELIVERY_TIMEOUT, grace: self.settings.grace };
             let mut halt = || bell.is_stopped().then_some("whoever sent it was told to stop");
-            let command = self.orders.deliver(job);
-            let ended = child::attend(command, Input::Text(letter.to_string()), limits, &mut halt);
-            delivered.push(Delivery { target, error: Outcome::of(ended, DELIVERY).refusal() });
+            let command = self.commands.deliver_command(job);
+            let ended = child_process::run_child(command, ChildInput::Text(letter.to_string()), limits, &mut halt);
+            delivered.push(AnswerDelivery { target, error: RunOutcome::from_child(ended, DELIVERY_TIMEOUT).into_error() });
         }
         delivered
     }
@@ -349,15 +349,15 @@ impl Daemon<'_> {
 
 /// What was last seen of the jobs.
 #[derive(Debug, Default)]
-struct Watch {
+struct JobsWatch {
     seen: Option<(std::time::SystemTime, u64)>,
     next: Option<Timestamp>,
-    patrolled: Option<Instant>,
+    recovered_at: Option<Instant>,
 }
 
-impl Watch {
+impl JobsWatch {
     /// Whether somebody has changed the jobs.
-    fn changed(&mut self, jobs: &Jobs) -> bool {
+    fn has_changed(&mut self, jobs: &JobStore) -> bool {
         use std::os::unix::fs::MetadataExt as _;
         let found = std::fs::metadata(jobs.file()).ok();
         let seen = found.and_then(|file| Some((file.modified().ok()?, file.ino())));
@@ -369,18 +369,18 @@ impl Watch {
 
 /// What a program had to say.
 #[derive(Debug)]
-struct Outcome {
-    status: Status,
+struct RunOutcome {
+    status: RunStatus,
     /// How it went in its own word, if it told a result.
-    said: Option<String>,
+    reported_status: Option<String>,
     text: String,
     error: Option<String>,
     session: Option<String>,
     usage: Value,
 }
 
-impl Outcome {
-    fn of(ended: std::io::Result<Ended>, time: Duration) -> Self {
+impl RunOutcome {
+    fn from_child(ended: std::io::Result<ChildOutcome>, time: Duration) -> Self {
         let ended = match ended {
             Ok(ended) => ended,
             Err(error) => {
@@ -396,18 +396,18 @@ impl Outcome {
                 .or_else(|| (!messages.is_empty()).then(|| messages.to_owned()));
             said.or_else(|| word("status")).unwrap_or_else(|| "it said nothing".into())
         };
-        let (status, error) = match ended.over {
-            Over::TimedOut => {
-                (Status::TimedOut, Some(format!("It took longer than {} s", time.as_secs())))
+        let (status, error) = match ended.end {
+            ChildEnd::TimedOut => {
+                (RunStatus::TimedOut, Some(format!("It took longer than {} s", time.as_secs())))
             }
-            Over::Stopped(why) => (Status::Cancelled, Some(format!("It was stopped: {why}"))),
-            Over::Exited(exit) if exit.success() => (Status::Ok, None),
-            Over::Exited(exit) => (Status::Failed, Some(format!("{} ({exit})", told()))),
+            ChildEnd::Stopped(why) => (RunStatus::Cancelled, Some(format!("It was stopped: {why}"))),
+            ChildEnd::Exited(exit) if exit.success() => (RunStatus::Ok, None),
+            ChildEnd::Exited(exit) => (RunStatus::Failed, Some(format!("{} ({exit})", told()))),
         };
         Self {
             status,
             error,
-            said: word("status").filter(|_| word("type").as_deref() == Some("result")),
+            reported_status: word("status").filter(|_| word("type").as_deref() == Some("result")),
             text: word("text").unwrap_or_default(),
             session: word("session"),
             usage: last.get("usage").cloned().unwrap_or_default(),
@@ -415,14 +415,14 @@ impl Outcome {
     }
 
     /// A task that is done has an answer, and its program says that it is done.
-    fn held_to_its_word(mut self) -> Self {
-        if self.status == Status::Ok {
-            let wrong = match self.said.as_deref() {
+    fn require_answer(mut self) -> Self {
+        if self.status == RunStatus::Ok {
+            let wrong = match self.reported_status.as_deref() {
                 Some("success") if !self.text.trim().is_empty() => return self,
                 Some("success") | None => "It gave no answer".to_owned(),
                 Some(other) => format!("It ended with '{other}'"),
             };
-            self.status = Status::Failed;
+            self.status = RunStatus::Failed;
             self.error = Some(wrong);
         }
         self
@@ -430,28 +430,28 @@ impl Outcome {
 
     fn failed(error: String) -> Self {
         Self {
-            status: Status::Failed,
+            status: RunStatus::Failed,
             error: Some(error),
-            said: None,
+            reported_status: None,
             text: String::new(),
             session: None,
             usage: Value::Null,
         }
     }
 
-    fn refusal(self) -> Option<String> {
-        (self.status != Status::Ok)
+    fn into_error(self) -> Option<String> {
+        (self.status != RunStatus::Ok)
             .then(|| self.error.unwrap_or_else(|| self.status.name().to_owned()))
     }
 
     /// What is sent: the answer, or why there is none.
     fn message(&self, name: &str, page: Option<&str>) -> String {
-        if self.status != Status::Ok {
+        if self.status != RunStatus::Ok {
             let why = self.error.as_deref().unwrap_or("it is not known why");
             let line: String = why.lines().next().unwrap_or_default().chars().take(300).collect();
             return format!("Scheduled task '{name}' {}: {line}", self.status.name());
         }
-        match self.text.char_indices().nth(SENT) {
+        match self.text.char_indices().nth(MAX_MESSAGE_CHARS) {
             None => self.text.clone(),
             Some((end, _)) => {
                 let head = self.text.get(..end).unwrap_or_default();
@@ -463,7 +463,7 @@ impl Outcome {
 }
 
 /// What the program is told.
-fn task(job: &Job) -> String {
+fn task_prompt(job: &CronJob) -> String {
     format!(
         "[This is the scheduled task '{}'. Nobody is there to answer questions. Your last message \
          is kept, and sent to whoever wants it; do not send it yourself. If there is nothing to \

@@ -5,25 +5,25 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::job::Job;
+use crate::job::CronJob;
 use crate::{CronError, stamp};
 
 /// What the file holds.
 #[derive(Debug, Default)]
-pub(crate) struct Document {
-    entries: Vec<Entry>,
+pub(crate) struct JobsDocument {
+    entries: Vec<DocumentEntry>,
     /// What stands beside the list.
     rest: Map<String, Value>,
 }
 
 #[derive(Debug)]
-enum Entry {
-    Job(Box<Job>),
+enum DocumentEntry {
+    Job(Box<CronJob>),
     /// Something that is no job to us; it is kept.
-    Other(Value),
+    Unknown(Value),
 }
 
-impl Document {
+impl JobsDocument {
     /// Reads the file; a bare list will do.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, CronError> {
         let damaged = |reason: String| CronError::Damaged { path: path.to_owned(), reason };
@@ -41,84 +41,84 @@ impl Document {
             _ => return Err(damaged("it is neither an object nor a list".into())),
         };
         let entries =
-            list.into_iter().map(|item| match serde_json::from_value::<Box<Job>>(item.clone()) {
-                Ok(job) if has_plain_ids(&job) => Entry::Job(job),
-                _ => Entry::Other(item),
+            list.into_iter().map(|item| match serde_json::from_value::<Box<CronJob>>(item.clone()) {
+                Ok(job) if has_safe_ids(&job) => DocumentEntry::Job(job),
+                _ => DocumentEntry::Unknown(item),
             });
         Ok(Self { entries: entries.collect(), rest })
     }
 
     /// The text of the file.
-    pub(crate) fn text(&self, now: Timestamp) -> Result<Vec<u8>, serde_json::Error> {
+    pub(crate) fn to_json(&self, now: Timestamp) -> Result<Vec<u8>, serde_json::Error> {
         let mut all = Map::new();
         let list = self.entries.iter().map(|entry| match entry {
-            Entry::Job(job) => serde_json::to_value(job),
-            Entry::Other(value) => Ok(value.clone()),
+            DocumentEntry::Job(job) => serde_json::to_value(job),
+            DocumentEntry::Unknown(value) => Ok(value.clone()),
         });
         all.insert("jobs".into(), Value::Array(list.collect::<Result<_, _>>()?));
         all.extend(self.rest.clone());
-        all.insert("updated_at".into(), stamp::write(now).into());
+        all.insert("updated_at".into(), stamp::format_time(now).into());
         let mut text = serde_json::to_vec_pretty(&all)?;
         text.push(b'\n');
         Ok(text)
     }
 
-    pub(crate) fn jobs(&self) -> impl Iterator<Item = &Job> {
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = &CronJob> {
         self.entries.iter().filter_map(|entry| match entry {
-            Entry::Job(job) => Some(&**job),
-            Entry::Other(_) => None,
+            DocumentEntry::Job(job) => Some(&**job),
+            DocumentEntry::Unknown(_) => None,
         })
     }
 
-    pub(crate) fn jobs_mut(&mut self) -> impl Iterator<Item = &mut Job> {
+    pub(crate) fn jobs_mut(&mut self) -> impl Iterator<Item = &mut CronJob> {
         self.entries.iter_mut().filter_map(|entry| match entry {
-            Entry::Job(job) => Some(&mut **job),
-            Entry::Other(_) => None,
+            DocumentEntry::Job(job) => Some(&mut **job),
+            DocumentEntry::Unknown(_) => None,
         })
     }
 
     /// How many entries cannot be read.
-    pub(crate) fn others(&self) -> usize {
-        self.entries.iter().filter(|entry| matches!(entry, Entry::Other(_))).count()
+    pub(crate) fn unknown_count(&self) -> usize {
+        self.entries.iter().filter(|entry| matches!(entry, DocumentEntry::Unknown(_))).count()
     }
 
-    pub(crate) fn push(&mut self, job: Job) {
-        self.entries.push(Entry::Job(Box::new(job)));
+    pub(crate) fn push(&mut self, job: CronJob) {
+        self.entries.push(DocumentEntry::Job(Box::new(job)));
     }
 
     /// Takes a job out.
     pub(crate) fn remove(&mut self, id: &str) {
-        self.entries.retain(|entry| !matches!(entry, Entry::Job(job) if job.id == id));
+        self.entries.retain(|entry| !matches!(entry, DocumentEntry::Job(job) if job.id == id));
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<&Job> {
+    pub(crate) fn get(&self, id: &str) -> Option<&CronJob> {
         self.jobs().find(|job| job.id == id)
     }
 
-    pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut Job> {
+    pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut CronJob> {
         self.jobs_mut().find(|job| job.id == id)
     }
 
     /// The job that has this name in any case and is not over, if one has that is
     /// not `except`.
-    pub(crate) fn named(&self, name: &str, except: &str) -> Option<&Job> {
+    pub(crate) fn find_by_name(&self, name: &str, except: &str) -> Option<&CronJob> {
         let lower = name.to_lowercase();
         self.jobs()
-            .find(|job| job.id != except && !job.is_over() && job.name.to_lowercase() == lower)
+            .find(|job| job.id != except && !job.is_finished() && job.name.to_lowercase() == lower)
     }
 
     /// The id of the job that is meant: by its id, or by its name in any case. Of
     /// several with that name, one that is not over.
-    pub(crate) fn find(&self, wanted: &str) -> Result<String, CronError> {
+    pub(crate) fn resolve_id(&self, wanted: &str) -> Result<String, CronError> {
         let wanted = wanted.trim();
         if let Some(job) = self.get(wanted) {
             return Ok(job.id.clone());
         }
         let lower = wanted.to_lowercase();
         let named = self.jobs().filter(|job| !lower.is_empty() && job.name.to_lowercase() == lower);
-        let named: Vec<&Job> = named.collect();
-        let is_any_left = named.iter().any(|job| !job.is_over());
-        let meant = named.iter().filter(|job| !is_any_left || !job.is_over());
+        let named: Vec<&CronJob> = named.collect();
+        let is_any_left = named.iter().any(|job| !job.is_finished());
+        let meant = named.iter().filter(|job| !is_any_left || !job.is_finished());
         let mut ids: Vec<String> = meant.map(|job| job.id.clone()).collect();
         match (ids.len(), ids.pop()) {
             (1, Some(id)) => Ok(id),
@@ -131,12 +131,12 @@ impl Document {
     }
 }
 
-fn has_plain_ids(job: &Job) -> bool {
-    is_plain(&job.id) && job.held.as_ref().is_none_or(|held| is_plain(&held.run))
+fn has_safe_ids(job: &CronJob) -> bool {
+    is_safe_id(&job.id) && job.held.as_ref().is_none_or(|held| is_safe_id(&held.run))
 }
 
 /// Ids become names of files.
-fn is_plain(id: &str) -> bool {
+fn is_safe_id(id: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     !id.is_empty() && id.len() <= 128 && id.chars().all(fits)
 }

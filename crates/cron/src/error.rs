@@ -50,7 +50,7 @@ pub enum CronError {
     },
     /// Another job that is not over has that name.
     #[error("There is a job '{name}' already: {id}")]
-    Taken {
+    NameTaken {
         /// The name.
         name: String,
         /// Its id.
@@ -69,7 +69,7 @@ pub enum CronError {
     State(String),
     /// A scheduled run wants to change the schedule.
     #[error("A scheduled run may look at the schedule, not change it")]
-    Inside,
+    ReadOnlyInRun,
 }
 
 impl CronError {

@@ -11,11 +11,11 @@ use hermes_store::regular_file;
 use crate::CronError;
 
 /// How long to wait for a process that is changing the jobs.
-const PATIENCE: Duration = Duration::from_secs(10);
-const POLL: Duration = Duration::from_millis(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Who may read the files.
-const MODE: u32 = 0o600;
+const FILE_MODE: u32 = 0o600;
 
 /// The text of a file; none if it is not there.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, CronError> {
@@ -28,7 +28,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, CronError> {
 
 /// Replaces a file as a whole.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), CronError> {
-    write_atomic(path, bytes, MODE).map_err(|e| CronError::io("write", path, e))
+    write_atomic(path, bytes, FILE_MODE).map_err(|e| CronError::io("write", path, e))
 }
 
 /// Removes a file that need not be there.
@@ -42,7 +42,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), CronError> {
 }
 
 /// Makes a folder that only its owner can look into.
-pub(crate) fn make_folder(path: &Path) -> Result<(), CronError> {
+pub(crate) fn create_private_dir(path: &Path) -> Result<(), CronError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -60,7 +60,7 @@ pub(crate) fn open(path: &Path) -> Result<File, CronError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        options.mode(MODE);
+        options.mode(FILE_MODE);
     }
     options.open(path).map_err(|e| CronError::io("open", path, e))
 }
@@ -69,11 +69,11 @@ pub(crate) fn open(path: &Path) -> Result<File, CronError> {
 /// were removed, two processes could hold two locks.
 pub(crate) fn lock(path: &Path) -> Result<File, CronError> {
     let file = open(path)?;
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(POLL),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(LOCK_POLL_INTERVAL),
             Err(TryLockError::WouldBlock) => return Err(CronError::Busy { path: path.to_owned() }),
             Err(TryLockError::Error(error)) => return Err(CronError::io("lock", path, error)),
         }

@@ -3,39 +3,39 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::run::Run;
+use crate::run::JobRun;
 use crate::{CronError, files};
 
 /// How many runs are kept at least.
-const KEPT: usize = 100;
+const MIN_KEPT_RUNS: usize = 100;
 
 /// The file is shortened when it has so many lines.
-const FULL: usize = 2 * KEPT;
+const COMPACT_AT_LINES: usize = 2 * MIN_KEPT_RUNS;
 
 /// The runs of a job, the oldest first.
-pub(crate) fn read(folder: &Path, job: &str) -> Result<Vec<Run>, CronError> {
+pub(crate) fn read(folder: &Path, job: &str) -> Result<Vec<JobRun>, CronError> {
     let text = files::read(&path(folder, job))?.unwrap_or_default();
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<JobRun> = Vec::new();
     // A line that a crash has torn counts as not written.
-    for run in text.lines().filter_map(|line| serde_json::from_str::<Run>(line).ok()) {
+    for run in text.lines().filter_map(|line| serde_json::from_str::<JobRun>(line).ok()) {
         // What was thought to be interrupted may have come to its end after all.
         match runs.iter_mut().find(|known| known.id == run.id) {
             Some(known) => *known = run,
             None => runs.push(run),
         }
     }
-    let old = runs.len().saturating_sub(KEPT);
+    let old = runs.len().saturating_sub(MIN_KEPT_RUNS);
     Ok(runs.split_off(old))
 }
 
 /// Adds a run. The caller holds the lock.
-pub(crate) fn append(folder: &Path, run: &Run) -> Result<(), CronError> {
+pub(crate) fn append(folder: &Path, run: &JobRun) -> Result<(), CronError> {
     let path = path(folder, &run.job);
-    files::make_folder(&folder.join(FOLDER))?;
+    files::create_private_dir(&folder.join(HISTORY_DIR))?;
     let line = serde_json::to_string(run)
         .map_err(|e| CronError::io("write", &path, std::io::Error::other(e)))?;
     let text = files::read(&path)?.unwrap_or_default();
-    if text.lines().count() >= FULL {
+    if text.lines().count() >= COMPACT_AT_LINES {
         let mut kept = read(folder, &run.job)?;
         kept.push(run.clone());
         let lines = kept.iter().filter_map(|run| serde_json::to_string(run).ok());
@@ -52,17 +52,17 @@ pub(crate) fn append(folder: &Path, run: &Run) -> Result<(), CronError> {
 }
 
 /// A run, if it is written down.
-pub(crate) fn find(folder: &Path, job: &str, run: &str) -> Result<Option<Run>, CronError> {
+pub(crate) fn find(folder: &Path, job: &str, run: &str) -> Result<Option<JobRun>, CronError> {
     Ok(read(folder, job)?.into_iter().find(|known| known.id == run))
 }
 
 /// Forgets the runs of a job.
-pub(crate) fn forget(folder: &Path, job: &str) -> Result<(), CronError> {
+pub(crate) fn remove(folder: &Path, job: &str) -> Result<(), CronError> {
     files::remove(&path(folder, job))
 }
 
-const FOLDER: &str = "history";
+const HISTORY_DIR: &str = "history";
 
 fn path(folder: &Path, job: &str) -> PathBuf {
-    folder.join(FOLDER).join(format!("{job}.jsonl"))
+    folder.join(HISTORY_DIR).join(format!("{job}.jsonl"))
 }

@@ -6,16 +6,16 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::schedule::Schedule;
+use crate::schedule::JobSchedule;
 use crate::{CronError, stamp};
 
 /// What of a job only Hermes Agent can do.
-const ELSEWHERE: [&str; 6] =
+const UNSUPPORTED_FIELDS: [&str; 6] =
     ["script", "no_agent", "skills", "context_from", "base_url", "provider"];
 
 /// A task at set times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Job {
+pub struct CronJob {
     /// Twelve hexadecimal digits.
     pub id: String,
     /// What people call it.
@@ -25,19 +25,19 @@ pub struct Job {
     #[serde(default, deserialize_with = "or_default")]
     pub prompt: String,
     /// When it is due.
-    pub schedule: Schedule,
+    pub schedule: JobSchedule,
     /// The same in words.
     #[serde(default, deserialize_with = "or_default")]
     pub schedule_display: String,
     /// How often it runs.
     #[serde(default, deserialize_with = "or_default")]
-    pub repeat: Repeat,
+    pub repeat: RepeatCount,
     /// Whether it runs at all.
     #[serde(default = "yes")]
     pub enabled: bool,
     /// How it stands.
     #[serde(default, deserialize_with = "or_default")]
-    pub state: State,
+    pub state: JobState,
     /// Since when it is paused.
     #[serde(default, with = "stamp::maybe")]
     pub paused_at: Option<Timestamp>,
@@ -89,16 +89,16 @@ pub struct Job {
     pub timeout_seconds: Option<u64>,
     /// What becomes of runs whose time has passed.
     #[serde(default)]
-    pub missed: Missed,
+    pub missed: MissedRunPolicy,
     /// Whether a run that was interrupted is begun again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retry: bool,
     /// A run that somebody has asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<RequestedRun>,
     /// Who runs it now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Held>,
+    pub held: Option<JobLease>,
     /// What Hermes Agent keeps besides.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
@@ -106,7 +106,7 @@ pub struct Job {
 
 /// A run outside of the schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RequestedRun {
     /// Since when it is asked for.
     #[serde(with = "stamp")]
     pub at: Timestamp,
@@ -116,7 +116,7 @@ pub struct Asked {
 
 /// Who runs a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct JobLease {
     /// The run.
     pub run: String,
     /// When it was due.
@@ -141,7 +141,7 @@ pub struct Held {
 
 /// How often a job runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repeat {
+pub struct RepeatCount {
     /// So many times; without end if nothing is said.
     #[serde(default)]
     pub times: Option<u32>,
@@ -153,7 +153,7 @@ pub struct Repeat {
 /// How a job stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum JobState {
     /// It waits for its time.
     #[default]
     Scheduled,
@@ -165,7 +165,7 @@ pub enum State {
     Error,
 }
 
-impl State {
+impl JobState {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -180,7 +180,7 @@ impl State {
 /// What becomes of runs whose time has passed while nobody was there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Missed {
+pub enum MissedRunPolicy {
     /// None of them is made up for.
     Skip,
     /// One run stands for all.
@@ -190,9 +190,9 @@ pub enum Missed {
     All(u32),
 }
 
-impl Missed {
+impl MissedRunPolicy {
     /// The most runs that are made up for.
-    pub const MOST: u32 = 100;
+    pub const MAX_CATCH_UP: u32 = 100;
 
     /// Reads `skip`, `once`, `all` or `all:N`.
     pub fn parse(text: &str) -> Result<Self, CronError> {
@@ -200,21 +200,21 @@ impl Missed {
         match text.as_str() {
             "skip" => return Ok(Self::Skip),
             "once" => return Ok(Self::Once),
-            "all" => return Ok(Self::All(Self::MOST)),
+            "all" => return Ok(Self::All(Self::MAX_CATCH_UP)),
             _ => {}
         }
         let number = text.strip_prefix("all:").and_then(|n| n.trim().parse().ok());
         match number {
-            Some(number @ 1..=Self::MOST) => Ok(Self::All(number)),
+            Some(number @ 1..=Self::MAX_CATCH_UP) => Ok(Self::All(number)),
             _ => Err(CronError::Invalid(format!(
                 "'{text}' is no rule for missed runs: skip, once, or all:N with N up to {}",
-                Self::MOST
+                Self::MAX_CATCH_UP
             ))),
         }
     }
 }
 
-impl std::fmt::Display for Missed {
+impl std::fmt::Display for MissedRunPolicy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Skip => write!(f, "skip"),
@@ -226,16 +226,16 @@ impl std::fmt::Display for Missed {
 
 /// Where an answer goes besides its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum DeliveryTarget {
     /// Nowhere else.
     File,
     /// To a message target.
     Message(String),
 }
 
-impl Target {
+impl DeliveryTarget {
     /// Reads a list with commas, each target once.
-    pub fn list(text: &str) -> Vec<Self> {
+    pub fn parse_list(text: &str) -> Vec<Self> {
         let mut targets = Vec::new();
         for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             let target = match name {
@@ -256,19 +256,19 @@ impl Target {
 
 /// A job to be.
 #[derive(Debug, Clone, Default)]
-pub struct Draft {
+pub struct JobDraft {
     /// The task.
     pub prompt: String,
     /// When it is due, as people write it.
     pub schedule: String,
     /// Everything else.
-    pub change: Change,
+    pub change: JobChange,
 }
 
 /// What is to be changed of a job. Nothing is changed where nothing is said; an
 /// empty text takes away what need not be there.
 #[derive(Debug, Clone, Default)]
-pub struct Change {
+pub struct JobChange {
     /// What people call it.
     pub name: Option<String>,
     /// The task.
@@ -296,15 +296,15 @@ pub struct Change {
     /// How long a run may take, in seconds.
     pub timeout_seconds: Option<u64>,
     /// What becomes of missed runs.
-    pub missed: Option<Missed>,
+    pub missed: Option<MissedRunPolicy>,
     /// Whether a run that was interrupted is begun again.
     pub retry: Option<bool>,
 }
 
-impl Job {
+impl CronJob {
     /// What of it only Hermes Agent can do, if anything.
-    pub fn elsewhere(&self) -> Option<&'static str> {
-        ELSEWHERE.into_iter().find(|key| match self.rest.get(*key) {
+    pub fn unsupported_field(&self) -> Option<&'static str> {
+        UNSUPPORTED_FIELDS.into_iter().find(|key| match self.rest.get(*key) {
             None | Some(Value::Null | Value::Bool(false)) => false,
             Some(Value::String(text)) => !text.is_empty(),
             Some(Value::Array(items)) => !items.is_empty(),
@@ -313,25 +313,25 @@ impl Job {
     }
 
     /// Where its answers go.
-    pub fn targets(&self) -> Vec<Target> {
-        Target::list(&self.deliver)
+    pub fn targets(&self) -> Vec<DeliveryTarget> {
+        DeliveryTarget::parse_list(&self.deliver)
     }
 
     /// Whether it will not run again.
-    pub(crate) fn is_over(&self) -> bool {
-        matches!(self.state, State::Completed | State::Error)
+    pub(crate) fn is_finished(&self) -> bool {
+        matches!(self.state, JobState::Completed | JobState::Error)
     }
 
     /// Whether it waits for its time.
-    pub(crate) fn waits(&self) -> bool {
-        self.enabled && self.state == State::Scheduled
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.enabled && self.state == JobState::Scheduled
     }
 
     /// Puts an end to it if there is nothing left to run.
-    pub(crate) fn settle(&mut self, failed: bool) {
-        if self.next_run_at.is_none() && self.asked.is_none() && self.waits() {
+    pub(crate) fn finish_if_done(&mut self, failed: bool) {
+        if self.next_run_at.is_none() && self.asked.is_none() && self.is_waiting() {
             self.enabled = false;
-            self.state = if failed { State::Error } else { State::Completed };
+            self.state = if failed { JobState::Error } else { JobState::Completed };
         }
     }
 

@@ -1,12 +1,12 @@
 //! Tasks at set times: when they are due, who runs them, how they went.
 //!
-//! [`Jobs`] keeps them in a folder that processes share. A run is a
-//! [`Claim`], which one process holds and no other can get; a [`Daemon`] holds
+//! [`JobStore`] keeps them in a folder that processes share. A run is a
+//! [`RunClaim`], which one process holds and no other can get; a [`CronDaemon`] holds
 //! claims and runs a program for each. The time is always an argument, so that
 //! nothing here depends on when it is asked.
 
 mod calendar;
-mod child;
+mod child_process;
 mod claims;
 mod daemon;
 mod document;
@@ -14,18 +14,18 @@ mod error;
 mod files;
 mod history;
 mod job;
-mod jobs;
+mod job_store;
 mod output;
 mod run;
 mod schedule;
 mod span;
 mod stamp;
 
-pub use claims::Claim;
-pub use daemon::{Bell, Clock, Daemon, Event, Orders, Settings, SystemClock, Until};
+pub use claims::RunClaim;
+pub use daemon::{WakeSignal, WallClock, CronDaemon, CronEvent, RunCommands, DaemonSettings, SystemClock, StopCondition};
 pub use error::CronError;
 pub use jiff::Timestamp;
-pub use job::{Change, Draft, Job, Missed, Repeat, State, Target};
-pub use jobs::Jobs;
-pub use run::{Delivery, Ending, Run, Status};
-pub use schedule::Schedule;
+pub use job::{JobChange, JobDraft, CronJob, MissedRunPolicy, RepeatCount, JobState, DeliveryTarget};
+pub use job_store::JobStore;
+pub use run::{AnswerDelivery, RunEnding, JobRun, RunStatus};
+pub use schedule::JobSchedule;

@@ -4,23 +4,23 @@ use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 
-use crate::claims::Claim;
-use crate::run::Status;
+use crate::claims::RunClaim;
+use crate::run::RunStatus;
 use crate::{CronError, files};
 
 /// An answer that says that there is nothing to say.
-const SILENT: &str = "[SILENT]";
+const SILENT_MARK: &str = "[SILENT]";
 
 /// Writes an answer down; where.
-pub(crate) fn keep(
+pub(crate) fn write_output(
     folder: &Path,
-    claim: &Claim,
-    answer: &Answer<'_>,
+    claim: &RunClaim,
+    answer: &RunAnswer<'_>,
     zone: &TimeZone,
     most: usize,
 ) -> Result<PathBuf, CronError> {
     let folder = folder.join("output").join(&claim.job.id);
-    files::make_folder(&folder)?;
+    files::create_private_dir(&folder)?;
     let name = claim.started.to_zoned(zone.clone()).strftime("%Y-%m-%d_%H-%M-%S").to_string();
     let mut path = folder.join(format!("{name}.md"));
     let mut more = 1;
@@ -28,22 +28,22 @@ pub(crate) fn keep(
         more += 1;
         path = folder.join(format!("{name}-{more}.md"));
     }
-    files::write(&path, answer.page(claim, zone).as_bytes())?;
+    files::write(&path, answer.to_markdown(claim, zone).as_bytes())?;
     prune(&folder, most);
     Ok(path)
 }
 
 /// What came of a run.
 #[derive(Debug)]
-pub(crate) struct Answer<'a> {
-    pub(crate) status: Status,
+pub(crate) struct RunAnswer<'a> {
+    pub(crate) status: RunStatus,
     pub(crate) text: &'a str,
     pub(crate) error: Option<&'a str>,
     pub(crate) session: Option<&'a str>,
 }
 
-impl Answer<'_> {
-    fn page(&self, claim: &Claim, zone: &TimeZone) -> String {
+impl RunAnswer<'_> {
+    fn to_markdown(&self, claim: &RunClaim, zone: &TimeZone) -> String {
         let shown = |at: jiff::Timestamp| {
             at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string()
         };
@@ -76,7 +76,7 @@ pub(crate) fn is_silent(text: &str) -> bool {
     let text = text.trim();
     let upper: String = text.chars().take(16).collect::<String>().to_uppercase();
     let whole = text.chars().count() <= 16;
-    upper.starts_with(SILENT) || (whole && matches!(upper.as_str(), "SILENT" | "NO_REPLY"))
+    upper.starts_with(SILENT_MARK) || (whole && matches!(upper.as_str(), "SILENT" | "NO_REPLY"))
 }
 
 /// Leaves the latest files.

@@ -9,7 +9,7 @@ use crate::stamp;
 /// How a run has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum RunStatus {
     /// The task was done.
     Ok,
     /// It was not.
@@ -26,7 +26,7 @@ pub enum Status {
     Refused,
 }
 
-impl Status {
+impl RunStatus {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ impl Status {
 
 /// A run that is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct JobRun {
     /// Its id.
     pub id: String,
     /// The job's id.
@@ -58,7 +58,7 @@ pub struct Run {
     #[serde(with = "stamp")]
     pub ended: Timestamp,
     /// How it ended.
-    pub status: Status,
+    pub status: RunStatus,
     /// The how-manieth attempt it was.
     #[serde(default = "first")]
     pub attempt: u32,
@@ -77,20 +77,20 @@ pub struct Run {
     pub error: Option<String>,
     /// To whom the answer was sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub delivered: Vec<Delivery>,
+    pub delivered: Vec<AnswerDelivery>,
     /// What it took.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub usage: Value,
 }
 
-impl Run {
+impl JobRun {
     /// As many slots that have passed are counted.
-    pub const MOST_MISSED: u32 = 100;
+    pub const MAX_MISSED: u32 = 100;
 }
 
 /// The answer of a run, sent to somebody.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Delivery {
+pub struct AnswerDelivery {
     /// To whom.
     pub target: String,
     /// Why it did not get there.
@@ -100,9 +100,9 @@ pub struct Delivery {
 
 /// What whoever has run a job knows at its end.
 #[derive(Debug, Clone)]
-pub struct Ending {
+pub struct RunEnding {
     /// How it ended.
-    pub status: Status,
+    pub status: RunStatus,
     /// The conversation.
     pub session: Option<String>,
     /// The file with the answer.
@@ -110,14 +110,14 @@ pub struct Ending {
     /// What went wrong.
     pub error: Option<String>,
     /// To whom the answer was sent.
-    pub delivered: Vec<Delivery>,
+    pub delivered: Vec<AnswerDelivery>,
     /// What it took.
     pub usage: Value,
 }
 
-impl Ending {
+impl RunEnding {
     /// Nothing but the status.
-    pub fn of(status: Status) -> Self {
+    pub fn new(status: RunStatus) -> Self {
         Self {
             status,
             session: None,

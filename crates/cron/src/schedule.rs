@@ -4,31 +4,31 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use crate::calendar::Calendar;
+use crate::calendar::CronCalendar;
 use crate::error::CronError;
 use crate::span;
-use crate::stamp::{self, between, later, whole};
+use crate::stamp::{self, seconds_between, add_seconds, truncate_to_second};
 
 /// What people can write.
-const FORMS: &str = "Write '30m' or 'in 2h' (once), 'every 30m' (again and again), a time such as \
+const SCHEDULE_FORMS_HELP: &str = "Write '30m' or 'in 2h' (once), 'every 30m' (again and again), a time such as \
                      2030-02-03T14:00 (once), or a cron expression such as '0 9 * * MON-FRI'";
 
 /// Later than this a single run is not asked for any more.
-const PAST: u64 = 120;
+const MAX_PAST_SECONDS: u64 = 120;
 
 /// How late a single run may be and still be on time.
-const ONCE_GRACE: u64 = 600;
+const ONCE_GRACE_SECONDS: u64 = 600;
 
 /// How many slots of a cron expression are looked at when it is given.
-const SLOTS: usize = 5;
+const CHECKED_SLOTS: usize = 5;
 
 /// The longest text of a schedule.
-const LONGEST: usize = 200;
+const MAX_SCHEDULE_CHARS: usize = 200;
 
 /// When a job is due.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Schedule {
+pub enum JobSchedule {
     /// At one point in time.
     Once {
         /// That point.
@@ -59,7 +59,7 @@ pub enum Schedule {
     },
 }
 
-impl Schedule {
+impl JobSchedule {
     /// Reads what people write. `tz` names a time zone for what has none;
     /// without it `zone` holds.
     pub fn parse(
@@ -69,8 +69,8 @@ impl Schedule {
         now: Timestamp,
     ) -> Result<Self, CronError> {
         let text = text.trim();
-        if text.is_empty() || text.chars().nth(LONGEST).is_some() {
-            return Err(wrong("The schedule is empty or too long"));
+        if text.is_empty() || text.chars().nth(MAX_SCHEDULE_CHARS).is_some() {
+            return Err(schedule_error("The schedule is empty or too long"));
         }
         let named = tz.map(str::trim).filter(|name| !name.is_empty());
         if let Some(name) = named {
@@ -78,29 +78,29 @@ impl Schedule {
         }
         let lower = text.to_lowercase();
         if let Some(rest) = lower.strip_prefix("every ") {
-            return interval(rest.trim());
+            return parse_interval(rest.trim());
         }
         let rest = lower.strip_prefix("in ").unwrap_or(&lower).trim();
-        if let Some(seconds) = span::read(rest) {
-            let display = format!("once in {}", span::show(seconds));
-            return Ok(Self::Once { run_at: later(whole(now), seconds), display });
+        if let Some(seconds) = span::parse(rest) {
+            let display = format!("once in {}", span::format(seconds));
+            return Ok(Self::Once { run_at: add_seconds(truncate_to_second(now), seconds), display });
         }
         if let Some((name, expr)) = zone_prefix(text) {
-            return by_cron(expr, Some(name));
+            return parse_cron(expr, Some(name));
         }
         if text.starts_with('@') || text.split_whitespace().count() >= 5 {
-            return by_cron(text, named);
+            return parse_cron(text, named);
         }
         let local = named.map(find_zone).transpose()?.unwrap_or_else(|| zone.clone());
-        match stamp::read(text, &local) {
-            Some(run_at) if between(run_at, now) > PAST => {
-                Err(wrong(&format!("'{text}' has passed")))
+        match stamp::parse_time(text, &local) {
+            Some(run_at) if seconds_between(run_at, now) > MAX_PAST_SECONDS => {
+                Err(schedule_error(&format!("'{text}' has passed")))
             }
             Some(run_at) => {
                 let shown = run_at.to_zoned(local).strftime("once at %Y-%m-%d %H:%M").to_string();
                 Ok(Self::Once { run_at, display: shown })
             }
-            None => Err(wrong(&format!("'{text}' is not a schedule"))),
+            None => Err(schedule_error(&format!("'{text}' is not a schedule"))),
         }
     }
 
@@ -137,17 +137,17 @@ impl Schedule {
         Ok(match self {
             Self::Once { run_at, .. } => Some(*run_at).filter(|at| *at > after),
             Self::Interval { minutes, .. } => {
-                let period = period(*minutes);
-                let steps = if after < base { 0 } else { between(base, after) / period + 1 };
-                Some(later(base, steps.saturating_mul(period)))
+                let period = period_seconds(*minutes);
+                let steps = if after < base { 0 } else { seconds_between(base, after) / period + 1 };
+                Some(add_seconds(base, steps.saturating_mul(period)))
             }
-            Self::Cron { expr, .. } => calendar(expr, self.zone(usual)?)?.next(whole(after)),
+            Self::Cron { expr, .. } => open_calendar(expr, self.zone(usual)?)?.next(truncate_to_second(after)),
         })
     }
 
     /// The last slots from `first`, which is one, to `now`; at most so many,
     /// the earliest first.
-    pub(crate) fn passed(
+    pub(crate) fn passed_slots(
         &self,
         first: Timestamp,
         now: Timestamp,
@@ -158,16 +158,16 @@ impl Schedule {
         match self {
             Self::Once { .. } => {}
             Self::Interval { minutes, .. } => {
-                let count = between(first, now) / period(*minutes);
+                let count = seconds_between(first, now) / period_seconds(*minutes);
                 let from = count.saturating_sub(most.saturating_sub(1) as u64);
-                slots.extend((from..=count).map(|n| later(first, n * period(*minutes))));
+                slots.extend((from..=count).map(|n| add_seconds(first, n * period_seconds(*minutes))));
             }
             Self::Cron { expr, .. } => {
-                let calendar = calendar(expr, self.zone(usual)?)?;
-                let mut slot = calendar.last(whole(now), true);
+                let calendar = open_calendar(expr, self.zone(usual)?)?;
+                let mut slot = calendar.previous(truncate_to_second(now), true);
                 while let Some(at) = slot.filter(|at| *at >= first && slots.len() < most) {
                     slots.push(at);
-                    slot = calendar.last(at, false);
+                    slot = calendar.previous(at, false);
                 }
                 slots.reverse();
             }
@@ -180,7 +180,7 @@ impl Schedule {
 
     /// Whether the schedule has a slot at that time. The clocks of a zone may
     /// have been changed since it was worked out.
-    pub(crate) fn has(&self, at: Timestamp, usual: &TimeZone) -> Result<bool, CronError> {
+    pub(crate) fn has_slot(&self, at: Timestamp, usual: &TimeZone) -> Result<bool, CronError> {
         match self {
             Self::Once { run_at, .. } => Ok(*run_at == at),
             Self::Interval { .. } => Ok(true),
@@ -195,40 +195,40 @@ impl Schedule {
     /// to the next slot, within bounds.
     pub(crate) fn grace(&self, slot: Timestamp, usual: &TimeZone) -> Result<u64, CronError> {
         if self.is_once() {
-            return Ok(ONCE_GRACE);
+            return Ok(ONCE_GRACE_SECONDS);
         }
         let next = self.next(slot, slot, usual)?;
-        Ok(next.map_or(ONCE_GRACE, |next| (between(slot, next) / 2).clamp(120, 7_200)))
+        Ok(next.map_or(ONCE_GRACE_SECONDS, |next| (seconds_between(slot, next) / 2).clamp(120, 7_200)))
     }
 }
 
-fn interval(rest: &str) -> Result<Schedule, CronError> {
-    let seconds = span::unit(rest).or_else(|| span::read(rest));
+fn parse_interval(rest: &str) -> Result<JobSchedule, CronError> {
+    let seconds = span::unit_seconds(rest).or_else(|| span::parse(rest));
     match seconds {
-        Some(seconds) if seconds >= 60 && seconds % 60 == 0 => Ok(Schedule::Interval {
+        Some(seconds) if seconds >= 60 && seconds % 60 == 0 => Ok(JobSchedule::Interval {
             minutes: seconds / 60,
-            display: format!("every {}", span::show(seconds)),
+            display: format!("every {}", span::format(seconds)),
         }),
-        Some(_) => Err(wrong("An interval has whole minutes, and at least one")),
-        None => Err(wrong(&format!("'every {rest}' is not an interval"))),
+        Some(_) => Err(schedule_error("An interval has whole minutes, and at least one")),
+        None => Err(schedule_error(&format!("'every {rest}' is not an interval"))),
     }
 }
 
 /// A file may say 0.
-fn period(minutes: u64) -> u64 {
+fn period_seconds(minutes: u64) -> u64 {
     minutes.clamp(1, 10 * 366 * 1_440) * 60
 }
 
-fn by_cron(expr: &str, tz: Option<&str>) -> Result<Schedule, CronError> {
+fn parse_cron(expr: &str, tz: Option<&str>) -> Result<JobSchedule, CronError> {
     let zone = tz.map(find_zone).transpose()?.unwrap_or(TimeZone::UTC);
-    let calendar = calendar(expr, zone)?;
+    let calendar = open_calendar(expr, zone)?;
     let Some(mut slot) = calendar.next(Timestamp::UNIX_EPOCH) else {
-        return Err(wrong(&format!("'{expr}' never comes")));
+        return Err(schedule_error(&format!("'{expr}' never comes")));
     };
-    for _ in 0..SLOTS {
+    for _ in 0..CHECKED_SLOTS {
         let Some(next) = calendar.next(slot) else { break };
-        if between(slot, next) < 60 {
-            return Err(wrong(&format!("'{expr}' comes more often than once a minute")));
+        if seconds_between(slot, next) < 60 {
+            return Err(schedule_error(&format!("'{expr}' comes more often than once a minute")));
         }
         slot = next;
     }
@@ -236,7 +236,7 @@ fn by_cron(expr: &str, tz: Option<&str>) -> Result<Schedule, CronError> {
         Some(name) => format!("{expr} ({name})"),
         None => expr.to_owned(),
     };
-    Ok(Schedule::Cron { expr: expr.to_owned(), tz: tz.map(str::to_owned), display })
+    Ok(JobSchedule::Cron { expr: expr.to_owned(), tz: tz.map(str::to_owned), display })
 }
 
 /// The zone that a crontab would name in a line of its own.
@@ -246,9 +246,9 @@ fn zone_prefix(text: &str) -> Option<(&str, &str)> {
     Some((name, expr.trim()))
 }
 
-fn calendar(expr: &str, zone: TimeZone) -> Result<Calendar, CronError> {
-    Calendar::new(expr, zone)
-        .map_err(|reason| wrong(&format!("'{expr}' is not a cron expression: {reason}")))
+fn open_calendar(expr: &str, zone: TimeZone) -> Result<CronCalendar, CronError> {
+    CronCalendar::new(expr, zone)
+        .map_err(|reason| schedule_error(&format!("'{expr}' is not a cron expression: {reason}")))
 }
 
 pub(crate) fn find_zone(name: &str) -> Result<TimeZone, CronError> {
@@ -259,8 +259,8 @@ pub(crate) fn find_zone(name: &str) -> Result<TimeZone, CronError> {
     })
 }
 
-fn wrong(what: &str) -> CronError {
-    CronError::Schedule(format!("{what}. {FORMS}"))
+fn schedule_error(what: &str) -> CronError {
+    CronError::Schedule(format!("{what}. {SCHEDULE_FORMS_HELP}"))
 }
 
 #[cfg(test)]

@@ -10,13 +10,13 @@ fn at(text: &str) -> Timestamp {
     text.parse::<Zoned>().map_or_else(|_| text.parse().expect("a time"), |z| z.timestamp())
 }
 
-fn parse(text: &str) -> Result<Schedule, CronError> {
-    Schedule::parse(text, None, &zone("Europe/Berlin"), at("2026-11-16T12:00:00Z"))
+fn parse(text: &str) -> Result<JobSchedule, CronError> {
+    JobSchedule::parse(text, None, &zone("Europe/Berlin"), at("2026-11-16T12:00:00Z"))
 }
 
 /// The slots after a time, as they read there.
 fn slots(expr: &str, name: &str, from: &str, count: usize) -> Vec<String> {
-    let schedule = Schedule::parse(expr, Some(name), &TimeZone::UTC, at(from)).expect("a schedule");
+    let schedule = JobSchedule::parse(expr, Some(name), &TimeZone::UTC, at(from)).expect("a schedule");
     let mut after = at(from);
     let mut shown = Vec::new();
     for _ in 0..count {
@@ -70,7 +70,7 @@ fn what_people_write_is_understood() {
         assert!(error.contains("Write '30m'"), "{wrong}: {error}");
     }
     let nowhere =
-        Schedule::parse("@daily", Some("Mars/Base"), &TimeZone::UTC, Timestamp::UNIX_EPOCH);
+        JobSchedule::parse("@daily", Some("Mars/Base"), &TimeZone::UTC, Timestamp::UNIX_EPOCH);
     assert!(nowhere.expect_err("no zone").to_string().contains("Mars/Base"));
 }
 
@@ -151,7 +151,7 @@ fn what_is_written_to_the_file_is_what_hermes_agent_reads() {
         })
     );
     let theirs = serde_json::json!({"kind": "interval", "minutes": 120, "display": "every 120m"});
-    let read: Schedule = serde_json::from_value(theirs.clone()).expect("a schedule");
+    let read: JobSchedule = serde_json::from_value(theirs.clone()).expect("a schedule");
     assert_eq!(serde_json::to_value(read).expect("JSON"), theirs);
 }
 
@@ -169,18 +169,18 @@ proptest! {
         let exprs = ["30 2 * * *", "*/20 1-3 * * *", "0 * * * *", "45 1 * * SUN", "15,45 2 1-7 * *", "0 0 L * *"];
         let zones = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC"];
         let tz = zone(zones[place]);
-        let schedule = by_cron(exprs[which], Some(zones[place])).expect("a schedule");
+        let schedule = parse_cron(exprs[which], Some(zones[place])).expect("a schedule");
         let start = Timestamp::from_second(second).expect("a time");
         let mut forward = vec![schedule.next(start, start, &tz).expect("valid").expect("a slot")];
         for _ in 0..6 {
             let last = *forward.last().expect("one");
             let next = schedule.next(last, last, &tz).expect("valid").expect("a slot");
             prop_assert!(next > last);
-            prop_assert!(schedule.has(next, &tz).expect("valid"));
+            prop_assert!(schedule.has_slot(next, &tz).expect("valid"));
             forward.push(next);
         }
         let now = *forward.last().expect("one");
-        let back = schedule.passed(forward[0], now, 100, &tz).expect("valid");
+        let back = schedule.passed_slots(forward[0], now, 100, &tz).expect("valid");
         prop_assert_eq!(back, forward);
     }
 

@@ -1,10 +1,10 @@
 //! Spans of time as people write them: `30m`, `2 hours`, `1h30m`.
 
 /// The longest span that makes sense: ten years.
-const LONGEST: u64 = 10 * 366 * 86_400;
+const MAX_SPAN_SECONDS: u64 = 10 * 366 * 86_400;
 
 /// The seconds of a span. None if the text is something else.
-pub(crate) fn read(text: &str) -> Option<u64> {
+pub(crate) fn parse(text: &str) -> Option<u64> {
     let mut rest = text.trim();
     let mut sum: u64 = 0;
     if rest.is_empty() {
@@ -15,14 +15,14 @@ pub(crate) fn read(text: &str) -> Option<u64> {
         let number: u64 = rest.get(..digits)?.parse().ok()?;
         rest = rest.get(digits..)?.trim_start();
         let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
-        sum = sum.checked_add(number.checked_mul(unit(rest.get(..letters)?)?)?)?;
+        sum = sum.checked_add(number.checked_mul(unit_seconds(rest.get(..letters)?)?)?)?;
         rest = rest.get(letters..)?.trim_start_matches([' ', ',']);
     }
-    (sum <= LONGEST).then_some(sum)
+    (sum <= MAX_SPAN_SECONDS).then_some(sum)
 }
 
 /// The seconds of a unit.
-pub(crate) fn unit(name: &str) -> Option<u64> {
+pub(crate) fn unit_seconds(name: &str) -> Option<u64> {
     Some(match name.to_ascii_lowercase().as_str() {
         "s" | "sec" | "secs" | "second" | "seconds" => 1,
         "m" | "min" | "mins" | "minute" | "minutes" => 60,
@@ -34,7 +34,7 @@ pub(crate) fn unit(name: &str) -> Option<u64> {
 }
 
 /// A span in the largest units that fit.
-pub(crate) fn show(mut seconds: u64) -> String {
+pub(crate) fn format(mut seconds: u64) -> String {
     let mut text = String::new();
     for (size, name) in [(86_400, 'd'), (3_600, 'h'), (60, 'm'), (1, 's')] {
         if seconds >= size {

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use hermes_cron::{
-    Bell, Change, Clock, Daemon, Draft, Event, Job, Jobs, Orders, Run, Settings, Status, Until,
+    WakeSignal, JobChange, WallClock, CronDaemon, JobDraft, CronEvent, CronJob, JobStore, RunCommands, JobRun, DaemonSettings, RunStatus, StopCondition,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -26,19 +26,19 @@ impl Scripts {
     }
 }
 
-impl Orders for Scripts {
-    fn run(&self, _: &Job, run: &str) -> Command {
+impl RunCommands for Scripts {
+    fn run_command(&self, _: &CronJob, run: &str) -> Command {
         self.command(&self.run, run)
     }
 
-    fn deliver(&self, _: &Job) -> Command {
+    fn deliver_command(&self, _: &CronJob) -> Command {
         self.command(&self.deliver, "")
     }
 }
 
 struct Stopped(Timestamp);
 
-impl Clock for Stopped {
+impl WallClock for Stopped {
     fn now(&self) -> Timestamp {
         self.0
     }
@@ -52,28 +52,28 @@ fn later(seconds: i64) -> Stopped {
     Stopped(Timestamp::from_second(noon().as_second() + seconds).unwrap())
 }
 
-fn settings() -> Settings {
-    Settings {
-        poll: Duration::from_millis(10),
+fn settings() -> DaemonSettings {
+    DaemonSettings {
+        poll_interval: Duration::from_millis(10),
         grace: Duration::from_millis(100),
-        ..Settings::default()
+        ..DaemonSettings::default()
     }
 }
 
 struct Place {
     home: tempfile::TempDir,
-    jobs: Jobs,
+    jobs: JobStore,
 }
 
 impl Place {
     fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
-        let jobs = Jobs::of(home.path()).in_zone(TimeZone::UTC);
+        let jobs = JobStore::for_home(home.path()).with_zone(TimeZone::UTC);
         Self { home, jobs }
     }
 
-    fn add(&self, prompt: &str, change: Change) -> Job {
-        let draft = Draft { prompt: prompt.into(), schedule: "in 1m".into(), change };
+    fn add(&self, prompt: &str, change: JobChange) -> CronJob {
+        let draft = JobDraft { prompt: prompt.into(), schedule: "in 1m".into(), change };
         self.jobs.add(draft, noon()).unwrap()
     }
 
@@ -83,15 +83,15 @@ impl Place {
     }
 
     /// Runs everything that is due; the runs that are over.
-    fn serve(&self, orders: &Scripts, settings: Settings, clock: &dyn Clock) -> Vec<Run> {
+    fn serve(&self, orders: &Scripts, settings: DaemonSettings, clock: &dyn WallClock) -> Vec<JobRun> {
         let ended = Mutex::new(Vec::new());
-        let tell = |event: &Event<'_>| match event {
-            Event::Ended(run) => ended.lock().unwrap().push((*run).clone()),
-            Event::Trouble(text) => panic!("{text}"),
-            Event::Started { .. } => {}
+        let tell = |event: &CronEvent<'_>| match event {
+            CronEvent::Ended(run) => ended.lock().unwrap().push((*run).clone()),
+            CronEvent::Warning(text) => panic!("{text}"),
+            CronEvent::Started { .. } => {}
         };
-        let daemon = Daemon { jobs: self.jobs.clone(), orders, settings, clock, tell: &tell };
-        daemon.serve(&Bell::default(), Until::Idle).unwrap();
+        let daemon = CronDaemon { jobs: self.jobs.clone(), commands: orders, settings, clock, on_event: &tell };
+        daemon.serve(&WakeSignal::default(), StopCondition::Idle).unwrap();
         ended.into_inner().unwrap()
     }
 
@@ -107,10 +107,10 @@ const ECHO: &str = r#"echo '{"type":"other"}'; tr -d '\n' | sed 's/.*\]//' > sai
 #[test]
 fn a_task_is_carried_out_and_its_answer_kept() {
     let place = Place::new();
-    let job = place.add("Say hello.", Change::default());
+    let job = place.add("Say hello.", JobChange::default());
     let runs = place.serve(&place.scripts(ECHO, ""), settings(), &later(60));
     let [run] = &runs[..] else { panic!("{runs:?}") };
-    assert_eq!((run.status, run.session.as_deref()), (Status::Ok, Some("s1")), "{run:?}");
+    assert_eq!((run.status, run.session.as_deref()), (RunStatus::Ok, Some("s1")), "{run:?}");
     assert_eq!(run.usage["input"], 3);
     let page = run.output.as_ref().unwrap();
     assert!(page.ends_with(&format!("cron/output/{}/2026-11-16_12-01-00.md", job.id)), "{page}");
@@ -123,18 +123,18 @@ fn a_task_is_carried_out_and_its_answer_kept() {
 #[test]
 fn a_failure_is_told() {
     for (script, status, why) in [
-        ("echo oh no >&2; exit 3", Status::Failed, "oh no (exit status: 3)"),
+        ("echo oh no >&2; exit 3", RunStatus::Failed, "oh no (exit status: 3)"),
         (
             r#"echo '{"type":"result","status":"budget","text":"so far"}'"#,
-            Status::Failed,
+            RunStatus::Failed,
             "'budget'",
         ),
-        (r#"echo '{"type":"result","status":"success","text":" "}'"#, Status::Failed, "no answer"),
-        ("echo done", Status::Failed, "no answer"),
-        ("kill -9 $$", Status::Failed, "signal: 9"),
+        (r#"echo '{"type":"result","status":"success","text":" "}'"#, RunStatus::Failed, "no answer"),
+        ("echo done", RunStatus::Failed, "no answer"),
+        ("kill -9 $$", RunStatus::Failed, "signal: 9"),
     ] {
         let place = Place::new();
-        let job = place.add("Try.", Change::default());
+        let job = place.add("Try.", JobChange::default());
         let runs = place.serve(&place.scripts(script, ""), settings(), &later(60));
         let error = runs[0].error.clone().unwrap_or_default();
         assert!(runs[0].status == status && error.contains(why), "{script}: {runs:?}");
@@ -145,11 +145,11 @@ fn a_failure_is_told() {
 #[test]
 fn whoever_takes_too_long_is_ended_with_all_that_it_started() {
     let place = Place::new();
-    place.add("Wait.", Change::default());
+    place.add("Wait.", JobChange::default());
     let script = "trap '' TERM; sleep 1000 & echo $! > pid; wait; wait; sleep 1000";
-    let settings = Settings { time: Duration::from_millis(500), ..settings() };
+    let settings = DaemonSettings { run_timeout: Duration::from_millis(500), ..settings() };
     let runs = place.serve(&place.scripts(script, ""), settings, &later(60));
-    assert_eq!(runs[0].status, Status::TimedOut);
+    assert_eq!(runs[0].status, RunStatus::TimedOut);
     assert_gone(place.read("pid").trim());
 }
 
@@ -176,7 +176,7 @@ fn answers_are_sent_unless_they_are_silent() {
         let place = Place::new();
         place.add(
             "Tell.",
-            Change { deliver: Some("message:phone,chat".into()), ..Change::default() },
+            JobChange { deliver: Some("message:phone,chat".into()), ..JobChange::default() },
         );
         let script = format!(r#"echo '{{"type":"result","status":"success","text":"{answer}"}}'"#);
         let runs = place.serve(&place.scripts(&script, deliver), settings(), &later(60));
@@ -189,7 +189,7 @@ fn answers_are_sent_unless_they_are_silent() {
 #[test]
 fn what_cannot_be_sent_is_told_and_a_failure_is_sent_in_a_line() {
     let place = Place::new();
-    let job = place.add("Tell.", Change { deliver: Some("phone".into()), ..Change::default() });
+    let job = place.add("Tell.", JobChange { deliver: Some("phone".into()), ..JobChange::default() });
     let deliver =
         r#"cat > letter; echo '{"error":"No approval","kind":"approval_required"}'; exit 4"#;
     let runs =
@@ -206,14 +206,14 @@ fn what_cannot_be_sent_is_told_and_a_failure_is_sent_in_a_line() {
 fn no_more_run_at_once_than_may() {
     let place = Place::new();
     for _ in 0..5 {
-        place.add("Count.", Change::default());
+        place.add("Count.", JobChange::default());
     }
     // Each says how many are there.
     let script = r#"mkdir -p here; touch here/$RUN; ls here | wc -l >> counts; sleep 0.05; rm here/$RUN
         echo '{"type":"result","status":"success","text":"done"}'"#;
-    let settings = Settings { parallel: 2, ..settings() };
+    let settings = DaemonSettings { max_parallel: 2, ..settings() };
     let runs = place.serve(&place.scripts(script, ""), settings, &later(60));
-    assert_eq!(runs.iter().filter(|run| run.status == Status::Ok).count(), 5);
+    assert_eq!(runs.iter().filter(|run| run.status == RunStatus::Ok).count(), 5);
     let counts: Vec<u32> =
         place.read("counts").lines().map(|line| line.trim().parse().unwrap()).collect();
     assert!(counts.len() == 5 && counts.iter().all(|count| *count <= 2), "{counts:?}");
@@ -223,7 +223,7 @@ fn no_more_run_at_once_than_may() {
 fn two_daemons_share_the_work() {
     let place = Place::new();
     for _ in 0..12 {
-        place.add("Once.", Change::default());
+        place.add("Once.", JobChange::default());
     }
     let script = r#"echo $RUN >> runs; echo '{"type":"result","status":"success","text":"done"}'"#;
     let orders = place.scripts(script, "");
@@ -245,19 +245,19 @@ fn two_daemons_share_the_work() {
 #[test]
 fn told_to_stop_it_stops_what_runs() {
     let place = Place::new();
-    let job = place.add("Wait.", Change::default());
+    let job = place.add("Wait.", JobChange::default());
     let orders = place.scripts("touch begun; exec sleep 1000", "");
     let clock = later(60);
-    let bell = Bell::default();
-    let daemon = Daemon {
+    let bell = WakeSignal::default();
+    let daemon = CronDaemon {
         jobs: place.jobs.clone(),
-        orders: &orders,
+        commands: &orders,
         settings: settings(),
         clock: &clock,
-        tell: &|_: &Event<'_>| {},
+        on_event: &|_: &CronEvent<'_>| {},
     };
     std::thread::scope(|threads| {
-        let daemon = threads.spawn(|| daemon.serve(&bell, Until::Told));
+        let daemon = threads.spawn(|| daemon.serve(&bell, StopCondition::OnRequest));
         let end = Instant::now() + Duration::from_secs(10);
         while !place.home.path().join("begun").exists() {
             assert!(Instant::now() < end);
@@ -269,26 +269,26 @@ fn told_to_stop_it_stops_what_runs() {
     });
     assert!(!place.jobs.has_daemon());
     let run = place.jobs.history(&job.id, 1).unwrap().remove(0);
-    assert_eq!(run.status, Status::Cancelled);
+    assert_eq!(run.status, RunStatus::Cancelled);
     assert!(run.error.unwrap().contains("told to stop"));
 }
 
 #[test]
 fn a_run_can_be_made_by_hand() {
     let place = Place::new();
-    let job = place.add("Say hello.", Change::default());
+    let job = place.add("Say hello.", JobChange::default());
     place.jobs.pause(&job.id, None, noon()).unwrap();
     let orders = place.scripts(ECHO, "");
     let clock = later(5);
-    let daemon = Daemon {
+    let daemon = CronDaemon {
         jobs: place.jobs.clone(),
-        orders: &orders,
+        commands: &orders,
         settings: settings(),
         clock: &clock,
-        tell: &|_: &Event<'_>| {},
+        on_event: &|_: &CronEvent<'_>| {},
     };
-    let run = daemon.run_now("say hello.", &Bell::default()).unwrap();
-    assert_eq!(run.status, Status::Ok);
+    let run = daemon.run_now("say hello.", &WakeSignal::default()).unwrap();
+    assert_eq!(run.status, RunStatus::Ok);
     let after = place.jobs.get(&job.id).unwrap();
     assert_eq!((after.next_run_at, after.repeat.completed), (job.next_run_at, 0));
 }
@@ -296,29 +296,29 @@ fn a_run_can_be_made_by_hand() {
 #[test]
 fn answers_do_not_pile_up() {
     let place = Place::new();
-    let job = place.add("Say hello.", Change::default());
+    let job = place.add("Say hello.", JobChange::default());
     let orders = place.scripts(ECHO, "");
     let clock = later(5);
-    let daemon = Daemon {
+    let daemon = CronDaemon {
         jobs: place.jobs.clone(),
-        orders: &orders,
-        settings: Settings { kept: 2, ..settings() },
+        commands: &orders,
+        settings: DaemonSettings { kept_outputs: 2, ..settings() },
         clock: &clock,
-        tell: &|_: &Event<'_>| {},
+        on_event: &|_: &CronEvent<'_>| {},
     };
     for _ in 0..4 {
-        daemon.run_now(&job.id, &Bell::default()).unwrap();
+        daemon.run_now(&job.id, &WakeSignal::default()).unwrap();
     }
-    let pages = std::fs::read_dir(place.jobs.folder().join("output").join(&job.id)).unwrap();
+    let pages = std::fs::read_dir(place.jobs.dir().join("output").join(&job.id)).unwrap();
     assert_eq!(pages.count(), 2);
 }
 
 #[test]
 fn a_run_whose_job_is_taken_away_is_stopped_at_once() {
     let place = Place::new();
-    let job = place.add("Work.", Change::default());
+    let job = place.add("Work.", JobChange::default());
     // The claim would last for an hour.
-    let settings = Settings { lease: 3_600, ..settings() };
+    let settings = DaemonSettings { lease: 3_600, ..settings() };
     let scripts = place.scripts("echo $$ > pid.new; mv pid.new pid; sleep 600", "");
     let began = Instant::now();
     std::thread::scope(|threads| {
@@ -329,15 +329,15 @@ fn a_run_whose_job_is_taken_away_is_stopped_at_once() {
             }
             place.jobs.remove(&job.id, noon()).unwrap();
         });
-        let tell = |_: &Event<'_>| {};
-        let daemon = Daemon {
+        let tell = |_: &CronEvent<'_>| {};
+        let daemon = CronDaemon {
             jobs: place.jobs.clone(),
-            orders: &scripts,
+            commands: &scripts,
             settings,
             clock: &later(60),
-            tell: &tell,
+            on_event: &tell,
         };
-        daemon.serve(&Bell::default(), Until::Idle).unwrap();
+        daemon.serve(&WakeSignal::default(), StopCondition::Idle).unwrap();
     });
     assert_gone(place.read("pid").trim());
 }

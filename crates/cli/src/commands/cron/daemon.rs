@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use hermes::core::{CancellationToken, ErrorKind};
 use hermes_config::ResolvedConfig;
-use hermes_cron::{Bell, Daemon, Event, Job, Jobs, Orders, Settings, Status, SystemClock, Until};
+use hermes_cron::{WakeSignal, CronDaemon, CronEvent, CronJob, JobStore, RunCommands, DaemonSettings, RunStatus, SystemClock, StopCondition};
 use serde_json::json;
 
 use super::show::told as outcome;
@@ -43,11 +43,11 @@ struct Ourselves {
 }
 
 impl Ourselves {
-    fn new(jobs: &Jobs) -> Result<Self, Failure> {
+    fn new(jobs: &JobStore) -> Result<Self, Failure> {
         let program = std::env::current_exe().map_err(|e| {
             Failure::failed(ErrorKind::Internal, format!("The program does not find itself: {e}"))
         })?;
-        let folder = jobs.folder().join("work");
+        let folder = jobs.dir().join("work");
         std::fs::create_dir_all(&folder).map_err(|e| {
             Failure::failed(ErrorKind::Internal, format!("{}: {e}", folder.display()))
         })?;
@@ -56,7 +56,7 @@ impl Ourselves {
 
     /// A command that nobody watches. What is said for this terminal does not
     /// hold for it.
-    fn command(&self, job: &Job) -> Command {
+    fn command(&self, job: &CronJob) -> Command {
         let mut command = Command::new(&self.program);
         command.current_dir(job.workdir.as_ref().map_or(self.folder.as_path(), Path::new));
         for name in ["HERMES_SESSION", "HERMES_YOLO"] {
@@ -66,10 +66,10 @@ impl Ourselves {
     }
 }
 
-impl Orders for Ourselves {
-    fn run(&self, job: &Job, run: &str) -> Command {
+impl RunCommands for Ourselves {
+    fn run_command(&self, job: &CronJob, run: &str) -> Command {
         let mut command = self.command(job);
-        command.env(Jobs::INSIDE, run);
+        command.env(JobStore::RUN_ID_VAR, run);
         // With `=`, no value can pass for an option.
         command.args(["run", "--json", "--quiet", "--source=cron"]);
         command.arg(format!("--without={WITHOUT}")).arg(format!("--title={}", job.name));
@@ -87,27 +87,27 @@ impl Orders for Ourselves {
         command
     }
 
-    fn deliver(&self, job: &Job) -> Command {
+    fn deliver_command(&self, job: &CronJob) -> Command {
         let mut command = self.command(job);
         command.args(["cron", "deliver", "--json", "--quiet", &job.id]);
         command
     }
 }
 
-fn settings(config: &ResolvedConfig, parallel: Option<u16>) -> Settings {
+fn settings(config: &ResolvedConfig, parallel: Option<u16>) -> DaemonSettings {
     let said = &config.settings.cron;
     let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-    Settings {
-        parallel: parallel.map_or_else(|| count(said.max_parallel_jobs), usize::from),
-        kept: count(said.output_retention),
-        time: Duration::from_secs(said.timeout_seconds),
-        ..Settings::default()
+    DaemonSettings {
+        max_parallel: parallel.map_or_else(|| count(said.max_parallel_jobs), usize::from),
+        kept_outputs: count(said.output_retention),
+        run_timeout: Duration::from_secs(said.timeout_seconds),
+        ..DaemonSettings::default()
     }
 }
 
 /// Runs jobs until a signal says stop.
-pub(super) fn serve(app: &App, config: &ResolvedConfig, jobs: &Jobs, options: &Options) -> Outcome {
-    let until = if options.once { Until::Idle } else { Until::Told };
+pub(super) fn serve(app: &App, config: &ResolvedConfig, jobs: &JobStore, options: &Options) -> Outcome {
+    let until = if options.once { StopCondition::Idle } else { StopCondition::OnRequest };
     if !options.once && !app.json {
         app.terminal.note("Running jobs when they are due. Ctrl-C stops.");
     }
@@ -130,7 +130,7 @@ struct Told {
 }
 
 /// Makes one run, and tells how it went.
-pub(super) fn run_now(app: &App, config: &ResolvedConfig, jobs: &Jobs, wanted: &str) -> Outcome {
+pub(super) fn run_now(app: &App, config: &ResolvedConfig, jobs: &JobStore, wanted: &str) -> Outcome {
     let wanted = wanted.to_owned();
     // Programs get one answer.
     let told = Told { aloud: !app.json, trouble: Arc::default() };
@@ -143,8 +143,8 @@ pub(super) fn run_now(app: &App, config: &ResolvedConfig, jobs: &Jobs, wanted: &
         app.terminal.line(&format!("{}: {}", run.status.name(), one_line(&outcome(&run))))?;
     }
     Ok(match run.status {
-        Status::Ok => Exit::Ok,
-        Status::Cancelled => Exit::Kind(ErrorKind::Cancelled),
+        RunStatus::Ok => Exit::Ok,
+        RunStatus::Cancelled => Exit::Kind(ErrorKind::Cancelled),
         _ => Exit::Failed,
     })
 }
@@ -153,17 +153,17 @@ pub(super) fn run_now(app: &App, config: &ResolvedConfig, jobs: &Jobs, wanted: &
 fn attended<T: Send + 'static>(
     app: &App,
     config: &ResolvedConfig,
-    jobs: &Jobs,
+    jobs: &JobStore,
     parallel: Option<u16>,
     told: Told,
-    work: impl FnOnce(&Daemon<'_>, &Bell) -> T + Send + 'static,
+    work: impl FnOnce(&CronDaemon<'_>, &WakeSignal) -> T + Send + 'static,
 ) -> Result<T, Failure> {
     let orders = Ourselves::new(jobs)?;
     let settings = settings(config, parallel);
     let (jobs, terminal, json) = (jobs.clone(), app.terminal, app.json);
     let cancel = CancellationToken::new();
     let stopped = cancel.clone();
-    let bell = Arc::new(Bell::default());
+    let bell = Arc::new(WakeSignal::default());
     let heard = Arc::clone(&bell);
     let done = runtime::with_tools(&cancel, async move {
         tokio::spawn(async move {
@@ -171,8 +171,8 @@ fn attended<T: Send + 'static>(
             heard.stop();
         });
         let work = tokio::task::spawn_blocking(move || {
-            let tell = |event: &Event<'_>| {
-                if matches!(event, Event::Trouble(_)) {
+            let tell = |event: &CronEvent<'_>| {
+                if matches!(event, CronEvent::Warning(_)) {
                     told.trouble.store(true, Ordering::Relaxed);
                 }
                 if told.aloud {
@@ -180,7 +180,7 @@ fn attended<T: Send + 'static>(
                 }
             };
             let daemon =
-                Daemon { jobs, orders: &orders, settings, clock: &SystemClock, tell: &tell };
+                CronDaemon { jobs, commands: &orders, settings, clock: &SystemClock, on_event: &tell };
             work(&daemon, &bell)
         });
         work.await
@@ -188,13 +188,13 @@ fn attended<T: Send + 'static>(
     done.map_err(|e| Failure::failed(ErrorKind::Internal, format!("The daemon crashed: {e}")))
 }
 
-fn say(terminal: Terminal, json: bool, event: &Event<'_>) {
+fn say(terminal: Terminal, json: bool, event: &CronEvent<'_>) {
     let (line, text) = match event {
-        Event::Started { job, run } => (
+        CronEvent::Started { job, run } => (
             json!({ "type": "started", "job": job.id, "name": job.name, "run": run }),
             format!("{}: begins ({run})", one_line(&job.name)),
         ),
-        Event::Ended(run) => (
+        CronEvent::Ended(run) => (
             json!({ "type": "ended", "run": run }),
             format!(
                 "{}: {} ({})  {}",
@@ -204,7 +204,7 @@ fn say(terminal: Terminal, json: bool, event: &Event<'_>) {
                 one_line(&outcome(run))
             ),
         ),
-        Event::Trouble(what) => {
+        CronEvent::Warning(what) => {
             (json!({ "type": "trouble", "error": what }), format!("trouble: {}", one_line(what)))
         }
     };

@@ -9,7 +9,7 @@ use hermes::core::{
     ToolCall,
 };
 use hermes::engine::Secrets as _;
-use hermes_cron::{Job, Jobs, Target};
+use hermes_cron::{CronJob, JobStore, DeliveryTarget};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -64,9 +64,9 @@ impl Approver for Owner {
     }
 }
 
-pub(super) fn run(app: &App, jobs: &Jobs, wanted: &str) -> Outcome {
+pub(super) fn run(app: &App, jobs: &JobStore, wanted: &str) -> Outcome {
     // What a run does itself is not what its owner has ordered.
-    if jobs.is_inside() {
+    if jobs.is_in_scheduled_run() {
         let message = "A scheduled run does not send its answer itself: that is done for it";
         return Err(Failure::failed(ErrorKind::Denied, message));
     }
@@ -107,8 +107,8 @@ pub(super) fn run(app: &App, jobs: &Jobs, wanted: &str) -> Outcome {
 }
 
 /// Whether the answers of a job go there.
-fn names(job: &Job, target: &str) -> bool {
-    job.targets().iter().any(|named| matches!(named, Target::Message(name) if name == target))
+fn names(job: &CronJob, target: &str) -> bool {
+    job.targets().iter().any(|named| matches!(named, DeliveryTarget::Message(name) if name == target))
 }
 
 fn read() -> Result<Letter, Failure> {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use hermes::core::ErrorKind;
 use hermes_config::{ResolvedConfig, HermesHome};
-use hermes_cron::{Change, CronError, Draft, Job, Jobs, Missed, Target};
+use hermes_cron::{JobChange, CronError, JobDraft, CronJob, JobStore, MissedRunPolicy, DeliveryTarget};
 use serde_json::json;
 
 use crate::app::{App, folder};
@@ -144,12 +144,12 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    fn change(self) -> Result<Change, Failure> {
+    fn change(self) -> Result<JobChange, Failure> {
         let workdir = match self.cwd {
             None => None,
             Some(dir) => Some(text_of(folder(Some(&dir))?)?),
         };
-        Ok(Change {
+        Ok(JobChange {
             name: self.name,
             prompt: None,
             schedule: None,
@@ -165,7 +165,7 @@ impl Terms {
             max_turns: self.max_turns,
             budget: self.budget,
             timeout_seconds: self.timeout,
-            missed: self.missed.map(|rule| Missed::parse(&rule)).transpose()?,
+            missed: self.missed.map(|rule| MissedRunPolicy::parse(&rule)).transpose()?,
             retry: self.retry,
         })
     }
@@ -186,12 +186,12 @@ impl From<CronError> for Failure {
             CronError::Ambiguous { matches, .. } => {
                 Failure::usage(text).hint(format!("Name one by its id: {}.", matches.join(", ")))
             }
-            CronError::Taken { id, .. } => Failure::failed(ErrorKind::Conflict, text)
+            CronError::NameTaken { id, .. } => Failure::failed(ErrorKind::Conflict, text)
                 .hint(format!("Give another --name, or change that one: hermes cron edit {id}")),
             CronError::Threat { .. } => Failure::failed(ErrorKind::Denied, text)
                 .hint("A scheduled task runs unwatched. Say what is to be done in plain words."),
             CronError::State(_) => Failure::failed(ErrorKind::Conflict, text),
-            CronError::Inside => Failure::failed(ErrorKind::Denied, text),
+            CronError::ReadOnlyInRun => Failure::failed(ErrorKind::Denied, text),
             CronError::Busy { .. } => Failure::failed(ErrorKind::Timeout, text),
             CronError::Damaged { .. } => {
                 Failure::failed(ErrorKind::Conflict, text).hint("Mend the file or move it away.")
@@ -202,13 +202,13 @@ impl From<CronError> for Failure {
 }
 
 /// The jobs of a home, as the settings want them.
-pub(crate) fn jobs(home: &HermesHome, config: &ResolvedConfig) -> Result<Jobs, Failure> {
-    let inside = std::env::var_os(Jobs::INSIDE).is_some_and(|run| !run.is_empty());
-    let jobs = Jobs::of(home.root()).inside(inside);
+pub(crate) fn jobs(home: &HermesHome, config: &ResolvedConfig) -> Result<JobStore, Failure> {
+    let inside = std::env::var_os(JobStore::RUN_ID_VAR).is_some_and(|run| !run.is_empty());
+    let jobs = JobStore::for_home(home.root()).with_scheduled_run(inside);
     match config.settings.timezone.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
         None => Ok(jobs),
         Some(name) => jobs
-            .in_zone_named(name)
+            .with_zone_named(name)
             .map_err(|e| Failure::from(e).or_hint("Mend `timezone` in config.yaml.")),
     }
 }
@@ -228,15 +228,15 @@ pub(crate) fn run(app: &App, command: Cron) -> Outcome {
                 change.workdir = Some(text_of(folder(None)?)?);
             }
             check(app, &change)?;
-            let draft = Draft { prompt: piped(prompt)?, schedule, change };
+            let draft = JobDraft { prompt: piped(prompt)?, schedule, change };
             let job = jobs.add(draft, now)?;
             tell(app, &jobs, &job, "is planned")?;
         }
         Cron::Edit { job, schedule, prompt, terms } => {
             let prompt = prompt.map(piped).transpose()?;
-            let change = Change { schedule, prompt, ..terms.change()? };
+            let change = JobChange { schedule, prompt, ..terms.change()? };
             check(app, &change)?;
-            let job = jobs.change(&job, change, now)?;
+            let job = jobs.edit(&job, change, now)?;
             tell(app, &jobs, &job, "is changed")?;
         }
         Cron::Pause { job, reason } => {
@@ -245,7 +245,7 @@ pub(crate) fn run(app: &App, command: Cron) -> Outcome {
         Cron::Resume { job } => tell(app, &jobs, &jobs.resume(&job, now)?, "goes on")?,
         Cron::Remove { job } => tell(app, &jobs, &jobs.remove(&job, now)?, "is removed")?,
         Cron::Run { job, later: true } => {
-            tell(app, &jobs, &jobs.ask(&job, now)?, "is left to the daemon")?;
+            tell(app, &jobs, &jobs.request_run(&job, now)?, "is left to the daemon")?;
         }
         Cron::Run { job, later: false } => return daemon::run_now(app, &config, &jobs, &job),
         Cron::Deliver { job } => return deliver::run(app, &jobs, &job),
@@ -255,7 +255,7 @@ pub(crate) fn run(app: &App, command: Cron) -> Outcome {
 }
 
 /// What a job names must be there: nobody would see it fail at night.
-fn check(app: &App, change: &Change) -> Result<(), Failure> {
+fn check(app: &App, change: &JobChange) -> Result<(), Failure> {
     if change.profile.is_none() && change.toolsets.is_none() && change.deliver.is_none() {
         return Ok(());
     }
@@ -273,8 +273,8 @@ fn check(app: &App, change: &Change) -> Result<(), Failure> {
         ready.engine.toolsets().select(&selection, &*snapshot).map_err(|e| ready.misnamed(e))?;
     }
     let known = &ready.config.settings.message_targets;
-    for target in change.deliver.as_deref().map(Target::list).into_iter().flatten() {
-        let Target::Message(name) = target else { continue };
+    for target in change.deliver.as_deref().map(DeliveryTarget::parse_list).into_iter().flatten() {
+        let DeliveryTarget::Message(name) = target else { continue };
         if known.get(&name).is_none() {
             let names = known.as_object().into_iter().flat_map(|it| it.keys().cloned());
             let names = names.collect::<Vec<_>>().join(", ");
@@ -288,7 +288,7 @@ fn check(app: &App, change: &Change) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tell(app: &App, jobs: &Jobs, job: &Job, what: &str) -> Result<(), Failure> {
+fn tell(app: &App, jobs: &JobStore, job: &CronJob, what: &str) -> Result<(), Failure> {
     let running = jobs.has_daemon();
     if app.json {
         let told = json!({ "schema_version": 1, "job": job, "daemon_running": running });
@@ -297,7 +297,7 @@ fn tell(app: &App, jobs: &Jobs, job: &Job, what: &str) -> Result<(), Failure> {
     }
     let is_removed = what == "is removed";
     let next = job.next_run_at.filter(|_| job.enabled && !is_removed);
-    let next = next.map_or(String::new(), |at| format!(" Next: {}.", jobs.show_for(job, at)));
+    let next = next.map_or(String::new(), |at| format!(" Next: {}.", jobs.format_time_for(job, at)));
     app.terminal.line(&job.id)?;
     app.terminal.note(&format!("'{}' ({}) {what}.{next}", job.name, job.schedule_display));
     if is_removed && job.held.is_some() {

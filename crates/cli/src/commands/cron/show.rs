@@ -1,6 +1,6 @@
 //! What is planned, and how it went, for people and programs.
 
-use hermes_cron::{Job, Jobs, Run, Status};
+use hermes_cron::{CronJob, JobStore, JobRun, RunStatus};
 use serde_json::json;
 
 use crate::app::App;
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::table::Table;
 use crate::terminal::{Style, one_line, visible};
 
-pub(super) fn list(app: &App, jobs: &Jobs) -> Result<(), Failure> {
+pub(super) fn list(app: &App, jobs: &JobStore) -> Result<(), Failure> {
     let (all, others) = jobs.list()?;
     let running = jobs.has_daemon();
     if app.json {
@@ -20,7 +20,7 @@ pub(super) fn list(app: &App, jobs: &Jobs) -> Result<(), Failure> {
     }
     let mut table = Table::default();
     for job in &all {
-        let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.show_for(job, at));
+        let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.format_time_for(job, at));
         let state = if job.held.is_some() { "running" } else { job.state.name() };
         let last = job.last_status.clone().unwrap_or_else(|| "-".into());
         table.row([
@@ -46,7 +46,7 @@ pub(super) fn list(app: &App, jobs: &Jobs) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn one(app: &App, jobs: &Jobs, job: &Job) -> Result<(), Failure> {
+pub(super) fn one(app: &App, jobs: &JobStore, job: &CronJob) -> Result<(), Failure> {
     if app.json {
         let told = json!({ "schema_version": 1, "job": job, "daemon_running": jobs.has_daemon() });
         app.terminal.line(&told.to_string())?;
@@ -55,7 +55,7 @@ pub(super) fn one(app: &App, jobs: &Jobs, job: &Job) -> Result<(), Failure> {
     let heading = app.terminal.paint(Style::Bold, &one_line(&job.name));
     app.terminal.line(&format!("{heading}  {}", job.id))?;
     let number = |n: Option<u32>| n.map(|n| n.to_string());
-    let at = |at: Option<hermes_cron::Timestamp>| at.map(|at| jobs.show_for(job, at));
+    let at = |at: Option<hermes_cron::Timestamp>| at.map(|at| jobs.format_time_for(job, at));
     let times = job.repeat.times.map(|n| format!("{} of {n} runs", job.repeat.completed));
     let rows = [
         ("schedule", Some(job.schedule_display.clone())),
@@ -78,7 +78,7 @@ pub(super) fn one(app: &App, jobs: &Jobs, job: &Job) -> Result<(), Failure> {
         ("max turns", number(job.max_turns)),
         ("budget", job.budget.map(|usd| format!("${usd}"))),
         ("time limit", job.timeout_seconds.map(|seconds| format!("{seconds} s"))),
-        ("not run here", job.elsewhere().map(|what| format!("it has '{what}'"))),
+        ("not run here", job.unsupported_field().map(|what| format!("it has '{what}'"))),
     ];
     for (name, value) in rows {
         if let Some(value) = value {
@@ -89,7 +89,7 @@ pub(super) fn one(app: &App, jobs: &Jobs, job: &Job) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn history(app: &App, jobs: &Jobs, wanted: &str, limit: usize) -> Result<(), Failure> {
+pub(super) fn history(app: &App, jobs: &JobStore, wanted: &str, limit: usize) -> Result<(), Failure> {
     let runs = jobs.history(wanted, limit)?;
     if app.json {
         app.terminal.line(&json!({ "schema_version": 1, "runs": runs }).to_string())?;
@@ -102,9 +102,9 @@ pub(super) fn history(app: &App, jobs: &Jobs, wanted: &str, limit: usize) -> Res
     let mut table = Table::default();
     for run in runs {
         let seconds = run.ended.as_second() - run.started.as_second();
-        let style = if run.status == Status::Ok { Style::Green } else { Style::Red };
+        let style = if run.status == RunStatus::Ok { Style::Green } else { Style::Red };
         table.row([
-            (jobs.show(run.started), Some(Style::Dim)),
+            (jobs.format_time(run.started), Some(Style::Dim)),
             (run.status.name().to_owned(), Some(style)),
             (format!("{seconds} s"), None),
             (run.session.clone().unwrap_or_else(|| "-".into()), None),
@@ -116,11 +116,11 @@ pub(super) fn history(app: &App, jobs: &Jobs, wanted: &str, limit: usize) -> Res
 }
 
 /// What there is to say of a run, in a line.
-pub(super) fn told(run: &Run) -> String {
+pub(super) fn told(run: &JobRun) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(run.error.clone());
     if run.missed > 0 {
-        let more = if run.missed >= hermes_cron::Run::MOST_MISSED { " or more" } else { "" };
+        let more = if run.missed >= hermes_cron::JobRun::MAX_MISSED { " or more" } else { "" };
         parts.push(format!("{}{more} missed before", run.missed));
     }
     let lost = run.delivered.iter().filter_map(|delivery| {

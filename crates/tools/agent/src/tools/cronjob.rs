@@ -4,7 +4,7 @@ use hermes_core::{
     Effect, ErrorKind, ToolExample, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
     ToolSpec, WorkingDir,
 };
-use hermes_cron::{Change, CronError, Draft, Job, Jobs, Missed, Run, Target};
+use hermes_cron::{JobChange, CronError, JobDraft, CronJob, JobStore, MissedRunPolicy, JobRun, DeliveryTarget};
 use serde::{Deserialize, Serialize};
 
 /// How many runs a history shows.
@@ -100,13 +100,13 @@ pub(crate) enum Answer {
         scheduler_running: bool,
     },
     Shown {
-        job: Box<Job>,
+        job: Box<CronJob>,
         scheduler_running: bool,
     },
     Past {
         job_id: String,
         count: usize,
-        runs: Vec<Run>,
+        runs: Vec<JobRun>,
     },
 }
 
@@ -150,9 +150,9 @@ impl Args {
     fn targets(&self) -> Vec<String> {
         let changes = matches!(self.action, Action::Create | Action::Update);
         let deliver = self.deliver.as_deref().filter(|_| changes).unwrap_or_default();
-        let messages = Target::list(deliver).into_iter().filter_map(|target| match target {
-            Target::Message(name) => Some(name),
-            Target::File => None,
+        let messages = DeliveryTarget::parse_list(deliver).into_iter().filter_map(|target| match target {
+            DeliveryTarget::Message(name) => Some(name),
+            DeliveryTarget::File => None,
         });
         messages.collect()
     }
@@ -178,13 +178,13 @@ impl Args {
 
     /// What is sent changes with the task, and how often with the schedule. Where
     /// to must then be said, so that it is judged as sending.
-    fn name_targets(&self, job: &Job) -> Result<(), ToolError> {
+    fn name_targets(&self, job: &CronJob) -> Result<(), ToolError> {
         let changes = self.prompt.is_some()
             || self.schedule.is_some()
             || self.repeat.is_some()
             || self.workdir.is_some();
-        let sends = |target: &Target| matches!(target, Target::Message(_));
-        if !changes || self.deliver.is_some() || !Target::list(&job.deliver).iter().any(sends) {
+        let sends = |target: &DeliveryTarget| matches!(target, DeliveryTarget::Message(_));
+        if !changes || self.deliver.is_some() || !DeliveryTarget::parse_list(&job.deliver).iter().any(sends) {
             return Ok(());
         }
         let message = format!("Job '{}' sends its answers to {}", job.name, job.deliver);
@@ -204,9 +204,9 @@ impl Args {
         })
     }
 
-    fn change(&mut self, folder: Option<String>) -> Result<Change, ToolError> {
-        let missed = self.missed.take().map(|rule| Missed::parse(&rule)).transpose();
-        Ok(Change {
+    fn change(&mut self, folder: Option<String>) -> Result<JobChange, ToolError> {
+        let missed = self.missed.take().map(|rule| MissedRunPolicy::parse(&rule)).transpose();
+        Ok(JobChange {
             name: self.name.take(),
             prompt: self.prompt.take(),
             schedule: self.schedule.take(),
@@ -274,7 +274,7 @@ impl Tool for Cronjob {
         for effect in args.effects(&cx.working_dir) {
             cx.check_grant(&effect.scope, &effect.resource)?;
         }
-        let Some(jobs) = cx.ports.get::<Jobs>() else {
+        let Some(jobs) = cx.ports.get::<JobStore>() else {
             return Err(ToolError::unavailable("There is no schedule here"));
         };
         let folder = args.folder(&cx.working_dir);
@@ -287,7 +287,7 @@ impl Tool for Cronjob {
     }
 }
 
-fn serve(jobs: &Jobs, mut args: Args, folder: Option<String>) -> Result<Answer, ToolError> {
+fn serve(jobs: &JobStore, mut args: Args, folder: Option<String>) -> Result<Answer, ToolError> {
     let now = jobs.now();
     let running = jobs.has_daemon();
     match args.action {
@@ -312,7 +312,7 @@ fn serve(jobs: &Jobs, mut args: Args, folder: Option<String>) -> Result<Answer, 
             };
             let prompt = args.prompt.take().ok_or_else(|| missing("prompt"))?;
             let schedule = args.schedule.take().ok_or_else(|| missing("schedule"))?;
-            let draft = Draft { prompt, schedule, change: args.change(folder)? };
+            let draft = JobDraft { prompt, schedule, change: args.change(folder)? };
             let job = jobs.add(draft, now).map_err(|e| explain(&e))?;
             let message = format!("Job '{}' is planned: {}.", job.name, job.schedule_display);
             Ok(report(jobs, job, message))
@@ -321,7 +321,7 @@ fn serve(jobs: &Jobs, mut args: Args, folder: Option<String>) -> Result<Answer, 
             let wanted = jobs.get(args.job()?).map_err(|e| explain(&e))?;
             args.name_targets(&wanted)?;
             let change = args.change(folder)?;
-            let job = jobs.change(&wanted.id, change, now).map_err(|e| explain(&e))?;
+            let job = jobs.edit(&wanted.id, change, now).map_err(|e| explain(&e))?;
             let message = format!("Job '{}' is changed.", job.name);
             Ok(report(jobs, job, message))
         }
@@ -337,7 +337,7 @@ fn serve(jobs: &Jobs, mut args: Args, folder: Option<String>) -> Result<Answer, 
             Ok(report(jobs, job, message))
         }
         Action::Run => {
-            let job = jobs.ask(args.job()?, now).map_err(|e| explain(&e))?;
+            let job = jobs.request_run(args.job()?, now).map_err(|e| explain(&e))?;
             let message = match &job.held {
                 Some(_) => format!("Job '{}' is running already.", job.name),
                 None => format!("Job '{}' runs as soon as the scheduler sees it.", job.name),
@@ -352,9 +352,9 @@ fn serve(jobs: &Jobs, mut args: Args, folder: Option<String>) -> Result<Answer, 
     }
 }
 
-fn row(jobs: &Jobs, job: Job) -> Row {
-    let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.show_for(&job, at));
-    let last = job.last_run_at.map(|at| jobs.show_for(&job, at));
+fn row(jobs: &JobStore, job: CronJob) -> Row {
+    let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.format_time_for(&job, at));
+    let last = job.last_run_at.map(|at| jobs.format_time_for(&job, at));
     let preview = match job.prompt.char_indices().nth(PREVIEW) {
         Some((end, _)) => format!("{}…", job.prompt.get(..end).unwrap_or_default()),
         None => job.prompt,
@@ -372,8 +372,8 @@ fn row(jobs: &Jobs, job: Job) -> Row {
     }
 }
 
-fn report(jobs: &Jobs, job: Job, message: String) -> Answer {
-    let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.show_for(&job, at));
+fn report(jobs: &JobStore, job: CronJob, message: String) -> Answer {
+    let next = job.next_run_at.filter(|_| job.enabled).map(|at| jobs.format_time_for(&job, at));
     let idle = !jobs.has_daemon();
     Answer::Changed {
         success: true,
@@ -400,14 +400,14 @@ fn explain(error: &CronError) -> ToolError {
         CronError::Ambiguous { matches, .. } => ToolError::invalid(text)
             .with("matches", matches.clone())
             .with_hint("Name the job by its id."),
-        CronError::Taken { id, .. } => ToolError::conflict(text)
+        CronError::NameTaken { id, .. } => ToolError::conflict(text)
             .with("job_id", id.clone())
             .with_hint("action update changes that one; a new one needs another name."),
         CronError::Threat { rule, .. } => ToolError::denied(text)
             .with("rule", *rule)
             .with_hint("A scheduled task runs unwatched. Say what is to be done in plain words."),
         CronError::State(_) => ToolError::conflict(text),
-        CronError::Inside => ToolError::denied(text)
+        CronError::ReadOnlyInRun => ToolError::denied(text)
             .with_hint("Say in your answer what should be scheduled; the user decides."),
         CronError::Busy { .. } => {
             ToolError::new(ErrorKind::Timeout, text).with_hint("Nothing was written. Try again.")

@@ -16,7 +16,7 @@ struct Desk {
 fn desk() -> Desk {
     let home = tempfile::tempdir().unwrap();
     let mut cx = ToolContext::bare(home.path());
-    cx.ports = Arc::new(Ports::new().with(Arc::new(Jobs::of(home.path()))));
+    cx.ports = Arc::new(Ports::new().with(Arc::new(JobStore::for_home(home.path()))));
     Desk { home, cx }
 }
 
@@ -150,7 +150,7 @@ async fn what_a_job_sends_is_not_changed_without_saying_where_to() {
 async fn a_scheduled_run_schedules_nothing() {
     let mut desk = desk();
     desk.create("1h").await;
-    let seen = Jobs::of(desk.home.path()).inside(true);
+    let seen = JobStore::for_home(desk.home.path()).with_scheduled_run(true);
     desk.cx.ports = Arc::new(Ports::new().with(Arc::new(seen)));
     assert_eq!(desk.call(json!({"action": "list"})).await.unwrap()["count"], 1);
     let more = json!({"action": "create", "prompt": "Again.", "schedule": "1m"});

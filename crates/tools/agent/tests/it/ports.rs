@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hermes_core::{BoxFuture, UserPrompter, DynTool, Ports, ToolCall};
-use hermes_cron::Jobs;
+use hermes_cron::JobStore;
 use hermes_engine::{Caller, Engine};
 use hermes_memory::{Limits, Memory};
 use hermes_testkit::contract::contains;
@@ -45,7 +45,7 @@ async fn run_examples(tool: &Arc<dyn DynTool>) -> usize {
         let memory = Memory::new(folder.path().join("memories"), Limits::default());
         let ports = Ports::new()
             .with(Arc::new(memory))
-            .with(Arc::new(Jobs::of(folder.path())))
+            .with(Arc::new(JobStore::for_home(folder.path())))
             .with::<dyn UserPrompter>(Arc::new(Obliging));
         let engine = Engine::builder()
             .spill_to(folder.path().join("spill"))

@@ -9,76 +9,76 @@ use hermes_threats::{ScanLevel, scan};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::document::Document;
-use crate::job::{Asked, Change, Draft, Job, Missed, Repeat, State, Target};
-use crate::run::Run;
-use crate::schedule::Schedule;
-use crate::stamp::whole;
+use crate::document::JobsDocument;
+use crate::job::{RequestedRun, JobChange, JobDraft, CronJob, MissedRunPolicy, RepeatCount, JobState, DeliveryTarget};
+use crate::run::JobRun;
+use crate::schedule::JobSchedule;
+use crate::stamp::truncate_to_second;
 use crate::{CronError, files, history};
 
 /// The most jobs of a home.
-const MOST: usize = 1_000;
+const MAX_JOBS: usize = 1_000;
 
 /// How many jobs that will not run again are kept.
-const ENDED: usize = 100;
+const MAX_FINISHED_JOBS: usize = 100;
 
 /// The longest prompt; programs cannot be handed much more.
-const LONGEST: usize = 100_000;
+const MAX_PROMPT_BYTES: usize = 100_000;
 
 /// The longest name that is made of a prompt.
-const NAME: usize = 50;
+const MAX_NAME_CHARS: usize = 50;
 
 /// How long a run may take at most: a week.
-const LONGEST_RUN: u64 = 7 * 86_400;
+const MAX_RUN_SECONDS: u64 = 7 * 86_400;
 
 /// The jobs of a home. Processes share them; each change is made as a whole,
 /// under a lock.
 #[derive(Debug, Clone)]
-pub struct Jobs {
-    pub(crate) folder: PathBuf,
+pub struct JobStore {
+    pub(crate) dir: PathBuf,
     pub(crate) zone: TimeZone,
     /// Whether this is seen from a scheduled run.
-    inside: bool,
+    in_scheduled_run: bool,
 }
 
-impl Jobs {
+impl JobStore {
     /// The variable that tells a program that it is a scheduled run; its value
     /// is the run's id.
-    pub const INSIDE: &'static str = "HERMES_CRON_RUN";
+    pub const RUN_ID_VAR: &'static str = "HERMES_CRON_RUN";
 
     /// The jobs of a home, in the time zone of the system.
-    pub fn of(home: &Path) -> Self {
-        Self { folder: home.join("cron"), zone: TimeZone::system(), inside: false }
+    pub fn for_home(home: &Path) -> Self {
+        Self { dir: home.join("cron"), zone: TimeZone::system(), in_scheduled_run: false }
     }
 
     /// With schedules meant in another time zone, unless they name one.
     #[must_use]
-    pub fn in_zone(mut self, zone: TimeZone) -> Self {
+    pub fn with_zone(mut self, zone: TimeZone) -> Self {
         self.zone = zone;
         self
     }
 
     /// The same by the zone's name, such as `Europe/Berlin`.
-    pub fn in_zone_named(self, name: &str) -> Result<Self, CronError> {
-        Ok(self.in_zone(crate::schedule::find_zone(name)?))
+    pub fn with_zone_named(self, name: &str) -> Result<Self, CronError> {
+        Ok(self.with_zone(crate::schedule::find_zone(name)?))
     }
 
     /// As a scheduled run sees them: it can change nothing, so that no run
     /// schedules the next.
     #[must_use]
-    pub fn inside(mut self, inside: bool) -> Self {
-        self.inside = inside;
+    pub fn with_scheduled_run(mut self, inside: bool) -> Self {
+        self.in_scheduled_run = inside;
         self
     }
 
     /// Whether a scheduled run asks.
-    pub fn is_inside(&self) -> bool {
-        self.inside
+    pub fn is_in_scheduled_run(&self) -> bool {
+        self.in_scheduled_run
     }
 
     /// Where they are kept.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// The time zone of schedules that name none.
@@ -92,45 +92,45 @@ impl Jobs {
     }
 
     /// A point in time as people of the time zone read it.
-    pub fn show(&self, at: Timestamp) -> String {
-        shown(at, self.zone.clone())
+    pub fn format_time(&self, at: Timestamp) -> String {
+        format_in_zone(at, self.zone.clone())
     }
 
     /// The same in the time zone of a job, if it has one of its own.
-    pub fn show_for(&self, job: &Job, at: Timestamp) -> String {
-        shown(at, job.schedule.zone(&self.zone).unwrap_or_else(|_| self.zone.clone()))
+    pub fn format_time_for(&self, job: &CronJob, at: Timestamp) -> String {
+        format_in_zone(at, job.schedule.zone(&self.zone).unwrap_or_else(|_| self.zone.clone()))
     }
 
     /// All jobs, as they stand, and how many entries of the file are not
     /// understood.
-    pub fn list(&self) -> Result<(Vec<Job>, usize), CronError> {
+    pub fn list(&self) -> Result<(Vec<CronJob>, usize), CronError> {
         let document = self.read()?;
-        Ok((document.jobs().cloned().collect(), document.others()))
+        Ok((document.jobs().cloned().collect(), document.unknown_count()))
     }
 
     /// One job, by its id or its name.
-    pub fn get(&self, wanted: &str) -> Result<Job, CronError> {
+    pub fn get(&self, wanted: &str) -> Result<CronJob, CronError> {
         let document = self.read()?;
-        let id = document.find(wanted)?;
+        let id = document.resolve_id(wanted)?;
         document.get(&id).cloned().ok_or(CronError::NotFound(id))
     }
 
     /// The runs of a job that are over, the latest first.
-    pub fn history(&self, wanted: &str, most: usize) -> Result<Vec<Run>, CronError> {
-        let id = self.read()?.find(wanted)?;
-        let mut runs = history::read(&self.folder, &id)?;
+    pub fn history(&self, wanted: &str, most: usize) -> Result<Vec<JobRun>, CronError> {
+        let id = self.read()?.resolve_id(wanted)?;
+        let mut runs = history::read(&self.dir, &id)?;
         runs.reverse();
         runs.truncate(most);
         Ok(runs)
     }
 
     /// A new job.
-    pub fn add(&self, draft: Draft, now: Timestamp) -> Result<Job, CronError> {
-        let now = whole(now);
+    pub fn add(&self, draft: JobDraft, now: Timestamp) -> Result<CronJob, CronError> {
+        let now = truncate_to_second(now);
         let mut change = draft.change;
         change.prompt = Some(draft.prompt);
         change.schedule = Some(draft.schedule);
-        let mut job = blank(now);
+        let mut job = blank_job(now);
         let given = change.name.take().filter(|name| !name.trim().is_empty());
         let is_given = given.is_some();
         let from = given.unwrap_or_else(|| change.prompt.clone().unwrap_or_default());
@@ -138,34 +138,34 @@ impl Jobs {
         apply(&mut job, change, &self.zone, now)?;
         self.change_document(now, |document| {
             match is_given {
-                true => free(document, &job.name, &job.id)?,
+                true => require_free_name(document, &job.name, &job.id)?,
                 // Nobody has chosen this name, so it can be another one.
-                false => job.name = distinct(document, &job.name),
+                false => job.name = unique_name(document, &job.name),
             }
-            if document.jobs().filter(|job| job.enabled).count() >= MOST {
-                return Err(CronError::State(format!("There are {MOST} jobs already")));
+            if document.jobs().filter(|job| job.enabled).count() >= MAX_JOBS {
+                return Err(CronError::State(format!("There are {MAX_JOBS} jobs already")));
             }
             while document.get(&job.id).is_some() {
                 job.id = random_id();
             }
-            self.forget_old(document)?;
+            self.remove_finished(document)?;
             document.push(job.clone());
             Ok(job)
         })
     }
 
     /// Changes a job.
-    pub fn change(&self, wanted: &str, change: Change, now: Timestamp) -> Result<Job, CronError> {
-        let now = whole(now);
+    pub fn edit(&self, wanted: &str, change: JobChange, now: Timestamp) -> Result<CronJob, CronError> {
+        let now = truncate_to_second(now);
         self.change_document(now, |document| {
-            let id = document.find(wanted)?;
+            let id = document.resolve_id(wanted)?;
             let job = document.get_mut(&id).ok_or_else(|| CronError::NotFound(id.clone()))?;
-            let before = (job.name.clone(), job.is_over());
+            let before = (job.name.clone(), job.is_finished());
             apply(job, change, &self.zone, now)?;
             let job = job.clone();
             // One that shares its name already, as another program allows, can be changed.
-            if !job.is_over() && before != (job.name.clone(), false) {
-                free(document, &job.name, &id)?;
+            if !job.is_finished() && before != (job.name.clone(), false) {
+                require_free_name(document, &job.name, &id)?;
             }
             Ok(job)
         })
@@ -178,11 +178,11 @@ impl Jobs {
         wanted: &str,
         reason: Option<String>,
         now: Timestamp,
-    ) -> Result<Job, CronError> {
+    ) -> Result<CronJob, CronError> {
         self.change_job(wanted, now, |job| {
-            over(job)?;
+            require_unfinished(job)?;
             job.enabled = false;
-            job.state = State::Paused;
+            job.state = JobState::Paused;
             job.paused_at = Some(now);
             job.paused_reason = reason;
             job.asked = None;
@@ -191,11 +191,11 @@ impl Jobs {
     }
 
     /// Lets a job run again, from its next slot on.
-    pub fn resume(&self, wanted: &str, now: Timestamp) -> Result<Job, CronError> {
-        let now = whole(now);
+    pub fn resume(&self, wanted: &str, now: Timestamp) -> Result<CronJob, CronError> {
+        let now = truncate_to_second(now);
         self.change_job(wanted, now, |job| {
-            over(job)?;
-            if job.waits() {
+            require_unfinished(job)?;
+            if job.is_waiting() {
                 return Ok(());
             }
             let base = job.next_run_at.unwrap_or(now);
@@ -207,18 +207,18 @@ impl Jobs {
                 )));
             }
             job.next_run_at = next;
-            wake(job);
+            activate(job);
             Ok(())
         })
     }
 
     /// Asks for a run as soon as somebody runs jobs, whatever the schedule
     /// says.
-    pub fn ask(&self, wanted: &str, now: Timestamp) -> Result<Job, CronError> {
+    pub fn request_run(&self, wanted: &str, now: Timestamp) -> Result<CronJob, CronError> {
         self.change_job(wanted, now, |job| {
-            runs_here(job)?;
+            require_supported(job)?;
             if job.held.is_none() && job.asked.is_none() {
-                job.asked = Some(Asked { at: now, attempt: 1 });
+                job.asked = Some(RequestedRun { at: now, attempt: 1 });
             }
             // One that is over or paused runs this once.
             Ok(())
@@ -227,57 +227,57 @@ impl Jobs {
 
     /// Takes a job away; a run that has begun is stopped by whoever runs it.
     /// Its answers stay.
-    pub fn remove(&self, wanted: &str, now: Timestamp) -> Result<Job, CronError> {
-        self.allow()?;
+    pub fn remove(&self, wanted: &str, now: Timestamp) -> Result<CronJob, CronError> {
+        self.ensure_writable()?;
         self.change_document(now, |document| {
-            let id = document.find(wanted)?;
+            let id = document.resolve_id(wanted)?;
             let job = document.get(&id).cloned().ok_or_else(|| CronError::NotFound(id.clone()))?;
             document.remove(&id);
-            history::forget(&self.folder, &id)?;
+            history::remove(&self.dir, &id)?;
             Ok(job)
         })
     }
 
     /// Whether somebody runs jobs now.
     pub fn has_daemon(&self) -> bool {
-        match regular_file::open(&self.folder.join(DAEMON)) {
+        match regular_file::open(&self.dir.join(DAEMON_LOCK_FILE)) {
             Ok(file) => matches!(file.try_lock(), Err(TryLockError::WouldBlock)),
             Err(_) => false,
         }
     }
 
     /// Says that somebody runs jobs, as long as the handle lasts.
-    pub(crate) fn attend(&self) -> Result<File, CronError> {
-        files::make_folder(&self.folder)?;
-        let path = self.folder.join(DAEMON);
+    pub(crate) fn hold_daemon_lock(&self) -> Result<File, CronError> {
+        files::create_private_dir(&self.dir)?;
+        let path = self.dir.join(DAEMON_LOCK_FILE);
         let file = files::open(&path)?;
         file.lock_shared().map_err(|e| CronError::io("lock", &path, e))?;
         Ok(file)
     }
 
     pub(crate) fn file(&self) -> PathBuf {
-        self.folder.join("jobs.json")
+        self.dir.join("jobs.json")
     }
 
-    pub(crate) fn read(&self) -> Result<Document, CronError> {
+    pub(crate) fn read(&self) -> Result<JobsDocument, CronError> {
         let path = self.file();
-        Document::parse(&path, &files::read(&path)?.unwrap_or_default())
+        JobsDocument::parse(&path, &files::read(&path)?.unwrap_or_default())
     }
 
     /// Changes the document under the lock; what fails changes nothing.
     pub(crate) fn update<T>(
         &self,
         now: Timestamp,
-        change: impl FnOnce(&mut Document) -> Result<T, CronError>,
+        change: impl FnOnce(&mut JobsDocument) -> Result<T, CronError>,
     ) -> Result<T, CronError> {
-        files::make_folder(&self.folder)?;
-        let _lock = files::lock(&self.folder.join(".jobs.lock"))?;
+        files::create_private_dir(&self.dir)?;
+        let _lock = files::lock(&self.dir.join(".jobs.lock"))?;
         let path = self.file();
         let mut document = self.read()?;
-        let before = document.text(now).ok();
+        let before = document.to_json(now).ok();
         let answer = change(&mut document)?;
         let text = document
-            .text(now)
+            .to_json(now)
             .map_err(|e| CronError::io("write", &path, std::io::Error::other(e)))?;
         if before.as_ref() != Some(&text) {
             files::write(&path, &text)?;
@@ -288,9 +288,9 @@ impl Jobs {
     fn change_document<T>(
         &self,
         now: Timestamp,
-        change: impl FnOnce(&mut Document) -> Result<T, CronError>,
+        change: impl FnOnce(&mut JobsDocument) -> Result<T, CronError>,
     ) -> Result<T, CronError> {
-        self.allow()?;
+        self.ensure_writable()?;
         self.update(now, change)
     }
 
@@ -298,45 +298,45 @@ impl Jobs {
         &self,
         wanted: &str,
         now: Timestamp,
-        change: impl FnOnce(&mut Job) -> Result<(), CronError>,
-    ) -> Result<Job, CronError> {
+        change: impl FnOnce(&mut CronJob) -> Result<(), CronError>,
+    ) -> Result<CronJob, CronError> {
         self.change_document(now, |document| {
-            let id = document.find(wanted)?;
+            let id = document.resolve_id(wanted)?;
             let job = document.get_mut(&id).ok_or_else(|| CronError::NotFound(id.clone()))?;
             change(job)?;
             Ok(job.clone())
         })
     }
 
-    fn allow(&self) -> Result<(), CronError> {
-        if self.inside { Err(CronError::Inside) } else { Ok(()) }
+    fn ensure_writable(&self) -> Result<(), CronError> {
+        if self.in_scheduled_run { Err(CronError::ReadOnlyInRun) } else { Ok(()) }
     }
 
     /// Drops the oldest of those that will not run again.
-    fn forget_old(&self, document: &mut Document) -> Result<(), CronError> {
-        let over = |job: &&Job| job.is_over() && job.held.is_none() && job.asked.is_none();
+    fn remove_finished(&self, document: &mut JobsDocument) -> Result<(), CronError> {
+        let over = |job: &&CronJob| job.is_finished() && job.held.is_none() && job.asked.is_none();
         let mut ended: Vec<_> =
             document.jobs().filter(over).map(|job| (job.last_run_at, job.id.clone())).collect();
         ended.sort();
-        let many = ended.len().saturating_sub(ENDED);
+        let many = ended.len().saturating_sub(MAX_FINISHED_JOBS);
         for (_, id) in ended.into_iter().take(many) {
             document.remove(&id);
-            history::forget(&self.folder, &id)?;
+            history::remove(&self.dir, &id)?;
         }
         Ok(())
     }
 }
 
-const DAEMON: &str = ".daemon.lock";
+const DAEMON_LOCK_FILE: &str = ".daemon.lock";
 
 /// The prompt, if it is what a prompt should be.
 pub(crate) fn check_prompt(prompt: &str) -> Result<(), CronError> {
     if prompt.trim().is_empty() {
         return Err(CronError::Invalid("The prompt is missing or blank".into()));
     }
-    if prompt.len() > LONGEST {
+    if prompt.len() > MAX_PROMPT_BYTES {
         return Err(CronError::Invalid(format!(
-            "The prompt has {} bytes, and {LONGEST} is the most; put the rest into a file",
+            "The prompt has {} bytes, and {MAX_PROMPT_BYTES} is the most; put the rest into a file",
             prompt.len()
         )));
     }
@@ -347,8 +347,8 @@ pub(crate) fn check_prompt(prompt: &str) -> Result<(), CronError> {
 }
 
 /// Whether it can be run here at all.
-pub(crate) fn runs_here(job: &Job) -> Result<(), CronError> {
-    match job.elsewhere() {
+pub(crate) fn require_supported(job: &CronJob) -> Result<(), CronError> {
+    match job.unsupported_field() {
         None => Ok(()),
         Some(what) => Err(CronError::State(format!(
             "'{}' has '{what}', which only Hermes Agent can run",
@@ -357,41 +357,41 @@ pub(crate) fn runs_here(job: &Job) -> Result<(), CronError> {
     }
 }
 
-fn over(job: &Job) -> Result<(), CronError> {
+fn require_unfinished(job: &CronJob) -> Result<(), CronError> {
     match job.state {
-        State::Scheduled | State::Paused => Ok(()),
-        State::Completed | State::Error => Err(CronError::State(format!(
+        JobState::Scheduled | JobState::Paused => Ok(()),
+        JobState::Completed | JobState::Error => Err(CronError::State(format!(
             "'{}' will not run again; give it another schedule",
             job.name
         ))),
     }
 }
 
-fn wake(job: &mut Job) {
+fn activate(job: &mut CronJob) {
     job.enabled = true;
-    job.state = State::Scheduled;
+    job.state = JobState::Scheduled;
     job.paused_at = None;
     job.paused_reason = None;
 }
 
-fn apply(job: &mut Job, change: Change, zone: &TimeZone, now: Timestamp) -> Result<(), CronError> {
+fn apply(job: &mut CronJob, change: JobChange, zone: &TimeZone, now: Timestamp) -> Result<(), CronError> {
     let optional = |text: String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     if let Some(prompt) = change.prompt {
         check_prompt(&prompt)?;
         job.prompt = prompt;
     }
     if let Some(name) = change.name {
-        job.name = short(&name);
+        job.name = name_from_text(&name);
     }
     if let Some(times) = change.repeat {
-        job.repeat = Repeat { times: Some(times).filter(|times| *times > 0), completed: 0 };
+        job.repeat = RepeatCount { times: Some(times).filter(|times| *times > 0), completed: 0 };
     }
     reschedule(job, change.schedule, change.tz, zone, now)?;
     if let Some(deliver) = change.deliver {
         if deliver.chars().any(char::is_control) {
             return Err(CronError::Invalid("deliver names message targets".into()));
         }
-        let is_empty = Target::list(&deliver).is_empty();
+        let is_empty = DeliveryTarget::parse_list(&deliver).is_empty();
         job.deliver = if is_empty { "local".into() } else { deliver.trim().to_owned() };
     }
     if let Some(model) = change.model {
@@ -417,8 +417,8 @@ fn apply(job: &mut Job, change: Change, zone: &TimeZone, now: Timestamp) -> Resu
         job.budget = Some(budget).filter(|budget| *budget > 0.0);
     }
     if let Some(seconds) = change.timeout_seconds {
-        if seconds > LONGEST_RUN {
-            return Err(CronError::Invalid(format!("A run may take {LONGEST_RUN} s at most")));
+        if seconds > MAX_RUN_SECONDS {
+            return Err(CronError::Invalid(format!("A run may take {MAX_RUN_SECONDS} s at most")));
         }
         job.timeout_seconds = Some(seconds).filter(|seconds| *seconds > 0);
     }
@@ -429,7 +429,7 @@ fn apply(job: &mut Job, change: Change, zone: &TimeZone, now: Timestamp) -> Resu
 
 /// Another schedule, or the same in another time zone.
 fn reschedule(
-    job: &mut Job,
+    job: &mut CronJob,
     schedule: Option<String>,
     tz: Option<String>,
     zone: &TimeZone,
@@ -438,56 +438,56 @@ fn reschedule(
     let (text, tz) = match (schedule, tz, &job.schedule) {
         (None, None, _) => return Ok(()),
         (Some(text), tz, _) => (text, tz),
-        (None, tz, Schedule::Cron { expr, .. }) => (expr.clone(), tz),
+        (None, tz, JobSchedule::Cron { expr, .. }) => (expr.clone(), tz),
         (None, Some(_), _) => {
             return Err(CronError::Invalid(
                 "Only a cron expression has a time zone; give the schedule anew".into(),
             ));
         }
     };
-    let schedule = Schedule::parse(&text, tz.as_deref(), zone, now)?;
+    let schedule = JobSchedule::parse(&text, tz.as_deref(), zone, now)?;
     let first = match &schedule {
-        Schedule::Once { run_at, .. } => Some(*run_at),
-        Schedule::Interval { minutes, .. } => Some(crate::stamp::later(now, minutes * 60)),
-        Schedule::Cron { .. } => schedule.next(now, now, zone)?,
+        JobSchedule::Once { run_at, .. } => Some(*run_at),
+        JobSchedule::Interval { minutes, .. } => Some(crate::stamp::add_seconds(now, minutes * 60)),
+        JobSchedule::Cron { .. } => schedule.next(now, now, zone)?,
     };
     if first.is_none() {
         return Err(CronError::Schedule(format!("'{text}' never comes again")));
     }
     if schedule.is_once() {
-        job.repeat = Repeat { times: Some(1), completed: 0 };
+        job.repeat = RepeatCount { times: Some(1), completed: 0 };
     } else if job.schedule.is_once() && job.repeat.times == Some(1) {
-        job.repeat = Repeat::default();
+        job.repeat = RepeatCount::default();
     }
     job.schedule_display = schedule.display().to_owned();
     job.schedule = schedule;
     job.next_run_at = first;
-    if job.state != State::Paused {
-        wake(job);
+    if job.state != JobState::Paused {
+        activate(job);
     }
     Ok(())
 }
 
 /// An error if another job has this name: commands must know which is meant.
-fn free(document: &Document, name: &str, except: &str) -> Result<(), CronError> {
-    match document.named(name, except) {
+fn require_free_name(document: &JobsDocument, name: &str, except: &str) -> Result<(), CronError> {
+    match document.find_by_name(name, except) {
         None => Ok(()),
-        Some(job) => Err(CronError::Taken { name: job.name.clone(), id: job.id.clone() }),
+        Some(job) => Err(CronError::NameTaken { name: job.name.clone(), id: job.id.clone() }),
     }
 }
 
 /// This name, or one like it that no job has yet.
-fn distinct(document: &Document, name: &str) -> String {
+fn unique_name(document: &JobsDocument, name: &str) -> String {
     let numbered = (2..).map(|at| format!("{name} ({at})"));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
-    names.find(|name| document.named(name, "").is_none()).unwrap_or_default()
+    names.find(|name| document.find_by_name(name, "").is_none()).unwrap_or_default()
 }
 
 /// The first line of a text, as a name.
-fn short(text: &str) -> String {
+fn name_from_text(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("task");
     let clean: String = line.chars().filter(|c| !c.is_control()).collect();
-    match clean.char_indices().nth(NAME) {
+    match clean.char_indices().nth(MAX_NAME_CHARS) {
         Some((end, _)) => clean.get(..end).unwrap_or(&clean).trim_end().to_owned(),
         None => clean,
     }
@@ -498,16 +498,16 @@ fn random_id() -> String {
     format!("{:012x}", number & 0xffff_ffff_ffff)
 }
 
-fn blank(now: Timestamp) -> Job {
-    Job {
+fn blank_job(now: Timestamp) -> CronJob {
+    CronJob {
         id: random_id(),
         name: String::new(),
         prompt: String::new(),
-        schedule: Schedule::Interval { minutes: 1, display: String::new() },
+        schedule: JobSchedule::Interval { minutes: 1, display: String::new() },
         schedule_display: String::new(),
-        repeat: Repeat::default(),
+        repeat: RepeatCount::default(),
         enabled: true,
-        state: State::Scheduled,
+        state: JobState::Scheduled,
         paused_at: None,
         paused_reason: None,
         created_at: Some(now),
@@ -524,7 +524,7 @@ fn blank(now: Timestamp) -> Job {
         max_turns: None,
         budget: None,
         timeout_seconds: None,
-        missed: Missed::default(),
+        missed: MissedRunPolicy::default(),
         retry: false,
         asked: None,
         held: None,
@@ -532,6 +532,6 @@ fn blank(now: Timestamp) -> Job {
     }
 }
 
-fn shown(at: Timestamp, zone: TimeZone) -> String {
+fn format_in_zone(at: Timestamp, zone: TimeZone) -> String {
     at.to_zoned(zone).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }

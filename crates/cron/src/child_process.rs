@@ -12,27 +12,27 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use serde_json::Value;
 
 /// The longest line of output that is read; longer ones are passed over.
-const LINE: usize = 32 * 1024 * 1024;
+const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 
 /// How much of the messages is kept.
-const TAIL: usize = 8 * 1024;
+const STDERR_TAIL_BYTES: usize = 8 * 1024;
 
 /// How often the program is looked at.
-const STEP: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long to wait for output when the program is gone.
-const DRAIN: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the program reads.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub(crate) enum ChildInput {
     File(File),
     Text(String),
 }
 
 /// How long it may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct ProcessLimits {
     pub(crate) time: Duration,
     /// Between asking it to end and ending it.
     pub(crate) grace: Duration,
@@ -40,7 +40,7 @@ pub(crate) struct Limits {
 
 /// Why it is over.
 #[derive(Debug)]
-pub(crate) enum Over {
+pub(crate) enum ChildEnd {
     Exited(ExitStatus),
     TimedOut,
     /// It was to be stopped; why.
@@ -49,8 +49,8 @@ pub(crate) enum Over {
 
 /// What came of it.
 #[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) over: Over,
+pub(crate) struct ChildOutcome {
+    pub(crate) end: ChildEnd,
     /// The last line of its output that is a JSON object.
     pub(crate) last: Option<Value>,
     /// The end of its messages.
@@ -59,15 +59,15 @@ pub(crate) struct Ended {
 
 /// Runs a program to its end. `halt` is asked again and again, and says why it
 /// is to be stopped.
-pub(crate) fn attend(
+pub(crate) fn run_child(
     mut command: Command,
-    input: Input,
-    limits: Limits,
+    input: ChildInput,
+    limits: ProcessLimits,
     halt: &mut dyn FnMut() -> Option<&'static str>,
-) -> io::Result<Ended> {
+) -> io::Result<ChildOutcome> {
     let (stdin, text) = match input {
-        Input::File(file) => (Stdio::from(file), None),
-        Input::Text(text) => (Stdio::piped(), Some(text)),
+        ChildInput::File(file) => (Stdio::from(file), None),
+        ChildInput::Text(text) => (Stdio::piped(), Some(text)),
     };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
@@ -85,39 +85,39 @@ pub(crate) fn attend(
         std::thread::spawn(move || tail.send(read_tail(stderr)));
     }
     let mut last = None;
-    let over = watch(&mut child, limits, &said, &mut last, halt)?;
-    let end = Instant::now() + DRAIN;
+    let over = supervise(&mut child, limits, &said, &mut last, halt)?;
+    let end = Instant::now() + DRAIN_TIMEOUT;
     while let Ok(value) = said.recv_timeout(end.saturating_duration_since(Instant::now())) {
         last = Some(value);
     }
-    let messages = messages.recv_timeout(DRAIN).unwrap_or_default();
-    Ok(Ended { over, last, messages })
+    let messages = messages.recv_timeout(DRAIN_TIMEOUT).unwrap_or_default();
+    Ok(ChildOutcome { end: over, last, messages })
 }
 
-fn watch(
+fn supervise(
     child: &mut Child,
-    limits: Limits,
+    limits: ProcessLimits,
     said: &Receiver<Value>,
     last: &mut Option<Value>,
     halt: &mut dyn FnMut() -> Option<&'static str>,
-) -> io::Result<Over> {
+) -> io::Result<ChildEnd> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let group = group.ok_or_else(|| io::Error::other("the program has no process id"))?;
     let end = Instant::now() + limits.time;
     let mut ended_for = None;
     let mut asked_at = None;
     loop {
-        if is_gone(group)? {
+        if has_exited(group)? {
             // What the program has left behind ends with it. It is not reaped
             // yet, so its number cannot be that of another group.
             let _ = kill_process_group(group, Signal::KILL);
             let status = child.wait()?;
-            return Ok(ended_for.unwrap_or(Over::Exited(status)));
+            return Ok(ended_for.unwrap_or(ChildEnd::Exited(status)));
         }
         if ended_for.is_none() {
             ended_for = match halt() {
-                Some(why) => Some(Over::Stopped(why)),
-                None if Instant::now() >= end => Some(Over::TimedOut),
+                Some(why) => Some(ChildEnd::Stopped(why)),
+                None if Instant::now() >= end => Some(ChildEnd::TimedOut),
                 None => None,
             };
             if ended_for.is_some() {
@@ -127,16 +127,16 @@ fn watch(
         } else if asked_at.is_some_and(|at: Instant| at.elapsed() >= limits.grace) {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        match said.recv_timeout(STEP) {
+        match said.recv_timeout(POLL_INTERVAL) {
             Ok(value) => *last = Some(value),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(STEP),
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(POLL_INTERVAL),
         }
     }
 }
 
 /// Whether the program has ended, without reaping it.
-fn is_gone(pid: Pid) -> io::Result<bool> {
+fn has_exited(pid: Pid) -> io::Result<bool> {
     let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     Ok(waitid(WaitId::Pid(pid), how)?.is_some())
 }
@@ -147,7 +147,7 @@ fn read_lines(from: impl Read, to: &Sender<Value>) {
     let mut line = Vec::new();
     loop {
         line.clear();
-        let room = u64::try_from(LINE).unwrap_or(u64::MAX);
+        let room = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
         match from.by_ref().take(room).read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => return,
             // The rest of it is read as lines of their own, which are no JSON.
@@ -167,11 +167,11 @@ fn read_tail(mut from: impl Read) -> String {
     let mut piece = [0; 4096];
     while let Ok(count @ 1..) = from.read(&mut piece) {
         kept.extend_from_slice(piece.get(..count).unwrap_or_default());
-        let over = kept.len().saturating_sub(2 * TAIL);
+        let over = kept.len().saturating_sub(2 * STDERR_TAIL_BYTES);
         if over > 0 {
             kept.drain(..over);
         }
     }
-    let from = kept.len().saturating_sub(TAIL);
+    let from = kept.len().saturating_sub(STDERR_TAIL_BYTES);
     String::from_utf8_lossy(kept.get(from..).unwrap_or_default()).into_owned()
 }
